@@ -1,0 +1,68 @@
+//! The lock algorithm as pure state machines.
+//!
+//! Nothing here knows a clock, randomness, a task, a log or a connection: time comes in as a
+//! [`Moment`], replies come in as [`Outcome`](exchange::Outcome)s, requests go out as
+//! [`Operation`](exchange::Operation)s. So the very code that ships can be driven through every
+//! order of events by a model checker, and a failure replays exactly. A lock written straight
+//! against a client library can only be tested by luck: the interesting orders (a reply lost, a
+//! session expired between two lines) are the ones that a real server hardly ever produces.
+//!
+//! * [`name`]: what the children of a lock's node are called, and in which order they stand
+//! * [`queue`]: who holds and whom to watch, a pure function of the children
+//! * [`contender`]: one attempt to hold a lock, from the creation of its node to its deletion
+//! * [`exchange`]: the words in which the contender and its driver talk
+//! * [`lease`]: for how long acknowledged writes prove a session to be alive
+//!
+//! The module is public so that it can be checked from outside as it ships. It is exempt from the
+//! crate's promise of a stable API.
+
+pub mod contender;
+pub mod exchange;
+pub mod lease;
+pub mod name;
+pub mod queue;
+
+use std::fmt;
+use std::ops::Add;
+use std::time::Duration;
+
+/// A point in time, counted from an origin that only the caller knows.
+///
+/// ```
+/// use std::time::Duration;
+/// use zklock_core::machine::Moment;
+///
+/// let start = Moment::at(Duration::from_secs(10));
+/// let later = start + Duration::from_secs(2);
+/// assert_eq!(later.since(start), Duration::from_secs(2));
+/// assert_eq!(start.since(later), Duration::ZERO);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Moment(Duration);
+
+impl Moment {
+    /// The moment this long after the origin.
+    pub const fn at(since_origin: Duration) -> Self {
+        Self(since_origin)
+    }
+
+    /// How long after `earlier` this moment is; zero if it is not after it.
+    pub fn since(self, earlier: Self) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl Add<Duration> for Moment {
+    type Output = Self;
+
+    /// Saturates: a timeout that is too large to count never comes.
+    fn add(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(duration))
+    }
+}
+
+impl fmt::Debug for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}
