@@ -1,6 +1,115 @@
-//! Distributed locks on Apache ZooKeeper.
+//! Distributed locks on Apache ZooKeeper, for programs that must be told when a lock is lost.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use zklock_core::{Client, ClientOptions};
+//!
+//! # async fn example() -> Result<(), zklock_core::Error> {
+//! let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181,zk3:2181")?).await?;
+//! let lock = client.mutex("/locks/report")?;
+//!
+//! let hold = lock.acquire_timeout(Duration::from_secs(5)).await?;
+//! tokio::select! {
+//!     () = write_the_report(hold.token()) => {}
+//!     reason = hold.lost() => eprintln!("stop: {reason:?}"),
+//! }
+//! hold.release().await?;
+//! # Ok(())
+//! # }
+//! # async fn write_the_report(_: zklock_core::Token) {}
+//! ```
+//!
+//! Threads that have no runtime find the same in [`blocking`].
+//!
+//! # What a hold promises
+//!
+//! While [`Hold::valid_for`] is greater than zero, nobody else holds the lock. That is a lease, not a
+//! hope: it is counted from the sending of the last write that a quorum committed, on a clock that
+//! runs on through suspend, and it ends before the ensemble can give the lock to another.
+//!
+//! It cannot promise that the process will not be paused just after it looked. Where that matters, let
+//! what the lock guards refuse a smaller [token](Hold::token) than it has seen, or write to ZooKeeper
+//! itself with [`Hold::guarded`].
+//!
+//! The lease assumes that the servers' tick is at most half of the session timeout, which they insist
+//! on unless `minSessionTimeout` was lowered, and that clocks run equally fast within two percent.
+//!
+//! # Layers
+//!
+//! Data flows one way; a room knows those below it.
+//!
+//! ```text
+//!  blocking                                    threads
+//!  mutex   client   lock   hold                the public face
+//!  line                                        one process's queue in front of a lock
+//!  driver                                      runs an attempt, owns its node
+//!  pool    heartbeat                           sessions that follow one another, kept alive
+//!  session                                     one session: its lease, its holds
+//!  zookeeper -> ensemble                       the client library, behind a narrow trait
+//!  machine                                     the algorithm, pure
+//! ```
 
 #![forbid(unsafe_code)]
+#![cfg_attr(
+    feature = "client",
+    allow(
+        clippy::disallowed_methods,
+        clippy::disallowed_types,
+        clippy::disallowed_macros,
+        reason = "the bans are for machine/, which denies them again"
+    )
+)]
 
 #[deny(clippy::disallowed_methods, clippy::disallowed_types, clippy::disallowed_macros)]
 pub mod machine;
+
+// Everything that touches the world is left out where only the machine is wanted.
+#[cfg(feature = "client")]
+pub mod blocking;
+#[cfg(feature = "client")]
+mod client;
+#[cfg(feature = "client")]
+mod diagnose;
+#[cfg(feature = "client")]
+mod driver;
+#[cfg(feature = "client")]
+mod ensemble;
+#[cfg(feature = "client")]
+mod error;
+#[cfg(feature = "client")]
+mod heartbeat;
+#[cfg(feature = "client")]
+mod hold;
+#[cfg(feature = "client")]
+mod line;
+#[cfg(feature = "client")]
+mod lock;
+#[cfg(feature = "client")]
+mod mutex;
+#[cfg(feature = "client")]
+mod options;
+#[cfg(feature = "client")]
+mod owner;
+#[cfg(feature = "client")]
+mod path;
+#[cfg(feature = "client")]
+mod platform;
+#[cfg(feature = "client")]
+mod pool;
+#[cfg(feature = "client")]
+mod session;
+#[cfg(feature = "client")]
+mod stats;
+#[cfg(feature = "client")]
+mod zookeeper;
+
+#[cfg(feature = "client")]
+pub use self::{
+    client::Client,
+    error::{Error, ErrorKind, LossReason},
+    hold::{Guarded, Hold, HoldState, Token},
+    lock::{Lock, QueuedContender},
+    machine::name::Dialect,
+    options::{ClientOptions, LockOptions},
+    stats::Stats,
+};

@@ -87,7 +87,8 @@ enum Trace {
 /// let origin = Some(Origin { czxid: 42, session: 7 });
 /// let created = Outcome::Created(Node { name: name.clone(), origin });
 /// contender.handle_replies(vec![created, Outcome::Children(vec![name.clone()])], now.moment, now);
-/// assert_eq!(contender.poll_verdict(), Some(Verdict::Granted { name, czxid: 42 }));
+/// let proven = now.moment;
+/// assert_eq!(contender.poll_verdict(), Some(Verdict::Granted { name, czxid: 42, proven }));
 ///
 /// contender.handle_end();
 /// assert!(matches!(&contender.poll_flight().unwrap()[..], [Operation::Delete { .. }]));
@@ -265,7 +266,7 @@ impl Contender {
     fn entered(&mut self, created: Outcome, listed: Outcome, sent: Moment, now: Now) {
         match created {
             Outcome::Created(node) => {
-                let known = node.origin.is_some();
+                let known = node.origin.is_some_and(|origin| origin.session == self.session);
                 self.trace = Trace::Node { node, proven: Some(sent) };
                 if known { self.looked(listed, now) } else { self.go(Step::Adopt) }
             }
@@ -380,7 +381,8 @@ impl Contender {
     fn watched(&mut self, outcome: Outcome, alone: bool, now: Now) {
         match outcome {
             Outcome::Done if self.wanted => self.state = State::Waiting { alone },
-            // It went between the listing and the watch.
+            // It went between the listing and the watch: as if the watch had told.
+            Outcome::NoNode if alone => self.grant(now),
             Outcome::Done | Outcome::NoNode => self.go(Step::Look),
             Outcome::Refused(refusal) => self.fail(refusal),
             _ => self.retry(Step::Look, now),
@@ -423,15 +425,12 @@ impl Contender {
     }
 
     fn granted(&mut self) {
-        let origin = match &self.trace {
-            Trace::Node { node: Node { name, origin: Some(origin) }, .. } => {
-                Some((name.clone(), origin.czxid))
-            }
-            _ => None,
-        };
-        match origin {
-            Some((name, czxid)) if self.wanted => {
-                self.verdict = Some(Verdict::Granted { name, czxid });
+        match &self.trace {
+            Trace::Node { node: Node { name, origin: Some(origin) }, proven: Some(proven) }
+                if self.wanted =>
+            {
+                let (name, czxid, proven) = (name.clone(), origin.czxid, *proven);
+                self.verdict = Some(Verdict::Granted { name, czxid, proven });
                 self.answered = true;
                 self.state = State::Held;
             }

@@ -106,6 +106,8 @@ pub enum Verdict {
         name: String,
         /// The fencing token.
         czxid: i64,
+        /// When the latest write was sent that proved the node.
+        proven: Moment,
     },
     /// The attempt is over; its node, if any, is being deleted.
     Failed(Refusal),

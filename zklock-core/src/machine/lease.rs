@@ -43,9 +43,15 @@ impl Lease {
         lease
     }
 
-    /// How far apart the writes of a holder are: a tenth of the timeout.
+    /// How far apart two writes may be sent for the later to prove as much as it can: a tenth of the
+    /// timeout.
     pub fn heartbeat(&self) -> Duration {
         self.timeout / 10
+    }
+
+    /// How often a holder writes: a little more often, because timers are late.
+    pub fn beat(&self) -> Duration {
+        self.timeout / 12
     }
 
     /// The moment up to which the session is proven to be alive.

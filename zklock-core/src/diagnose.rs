@@ -1,0 +1,43 @@
+//! Why no session could be opened: "timeout" alone helps nobody.
+
+use crate::error::{Error, ErrorKind};
+use crate::path::Hosts;
+use std::time::Duration;
+use tokio::net::{TcpStream, lookup_host};
+use tokio::time::{Instant, sleep, timeout};
+
+/// How long one server is given to accept a connection.
+const A_MOMENT: Duration = Duration::from_millis(300);
+
+/// Comes to its end when there is no hope left: at once if no host is known, else after `patience`.
+pub(crate) async fn hosts(hosts: &Hosts, patience: Duration) -> Error {
+    let deadline = Instant::now().checked_add(patience);
+    let mut unknown = Vec::new();
+    for (host, port) in &hosts.servers {
+        if let Err(error) = lookup_host((host.as_str(), *port)).await {
+            unknown.push(format!("{host}: {error}"));
+        }
+    }
+    if unknown.len() == hosts.servers.len() {
+        let message = format!("none of the hosts is known ({}): check the names", unknown.join("; "));
+        return Error::new(ErrorKind::Unreachable, message);
+    }
+    let Some(deadline) = deadline else { std::future::pending().await };
+    // The looking takes its time from the end of the wait, not on top of it.
+    sleep(deadline.saturating_duration_since(Instant::now()).saturating_sub(A_MOMENT)).await;
+    let mut findings = Vec::new();
+    for (host, port) in &hosts.servers {
+        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(10));
+        let finding = match timeout(left, TcpStream::connect((host.as_str(), *port))).await {
+            Ok(Ok(_)) => {
+                "accepts connections but opens no session: is it ZooKeeper, and has the ensemble a leader?"
+                    .into()
+            }
+            Ok(Err(error)) => error.to_string(),
+            Err(_) => "does not answer".to_owned(),
+        };
+        findings.push(format!("{host}:{port} {finding}"));
+    }
+    let message = format!("no session could be opened within {patience:?}: {}", findings.join("; "));
+    Error::new(ErrorKind::Unreachable, message)
+}

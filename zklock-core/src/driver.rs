@@ -1,0 +1,244 @@
+//! Runs one contender against the ensemble, and owns its node until the node is gone.
+//!
+//! The driver is a task's, never a caller's: a caller waits for an answer and may go away at any
+//! moment. So no await point of a caller can leak a node.
+
+use crate::ensemble::{Landing, Pending};
+use crate::error::{Error, ErrorKind, LossReason};
+use crate::machine::Moment;
+use crate::machine::contender::Contender;
+use crate::machine::exchange::{Outcome, Patience, Refusal, Verdict, WatchEvent};
+use crate::machine::queue::Kind;
+use crate::platform;
+use crate::pool::{Reservation, Slot};
+use crate::session::{Holding, Link, Session, Status};
+use crate::stats::Counters;
+use std::future::pending;
+use std::pin::pin;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+pub(crate) struct Driver {
+    contender: Contender,
+    directory: Arc<str>,
+    slot: Arc<Slot>,
+    /// Held while a watch may be left.
+    reservation: Option<Reservation>,
+    at_work: Option<AtWork>,
+    /// What became of the first try to delete the node of a hold.
+    first_delete: Option<Outcome>,
+}
+
+/// A session, and what is under way in it.
+struct AtWork {
+    session: Arc<Session>,
+    link: watch::Receiver<Link>,
+    flight: Option<Pending<Landing>>,
+    watch: Option<Pending<WatchEvent>>,
+}
+
+/// A granted lock.
+pub(crate) struct Entry {
+    pub(crate) session: Arc<Session>,
+    pub(crate) holding: Arc<Holding>,
+    pub(crate) czxid: i64,
+}
+
+/// How an attempt to enter ended without a grant.
+pub(crate) enum Turned {
+    /// The caller went away.
+    Away,
+    /// Somebody else holds the lock, and the attempt was not to wait.
+    Busy,
+    Failed(Error),
+}
+
+impl Driver {
+    pub(crate) fn new(kind: Kind, patience: Patience, directory: Arc<str>, reservation: Reservation) -> Self {
+        Self {
+            contender: Contender::new(kind, patience),
+            directory,
+            slot: reservation.slot().clone(),
+            reservation: Some(reservation),
+            at_work: None,
+            first_delete: None,
+        }
+    }
+
+    /// Queues and waits until the lock is held, as long as `gone` does not come to its end.
+    pub(crate) async fn enter(&mut self, gone: impl Future<Output = ()>) -> Result<Entry, Turned> {
+        let mut gone = pin!(gone);
+        loop {
+            match self.contender.poll_verdict() {
+                Some(Verdict::Granted { name, czxid, proven }) => {
+                    if let Some(entry) = self.granted(&name, czxid, proven) {
+                        return Ok(entry);
+                    }
+                }
+                Some(Verdict::Failed(refusal)) => return Err(self.turned(refusal)),
+                None => {}
+            }
+            tokio::select! {
+                biased;
+                () = &mut gone => {
+                    self.contender.handle_end();
+                    return Err(Turned::Away);
+                }
+                stepped = self.step() => if let Err(error) = stepped {
+                    self.contender.handle_end();
+                    return Err(Turned::Failed(error));
+                }
+            }
+        }
+    }
+
+    /// Sees the attempt through until its node is gone: at once, or if there is a hold, when that has
+    /// come to its end.
+    pub(crate) async fn leave(&mut self, holding: Option<&Holding>, counters: &Counters) {
+        if let Some(holding) = holding {
+            let mut status = holding.watch();
+            while !self.contender.is_gone() && *status.borrow_and_update() == Status::Held {
+                tokio::select! {
+                    _ = status.changed() => {}
+                    // Without a client there is no session, and the hold has been told.
+                    stepped = self.step() => if stepped.is_err() { break }
+                }
+            }
+            self.first_delete = None;
+        }
+        let debt = counters.owe();
+        self.contender.handle_end();
+        if let Some(work) = &mut self.at_work {
+            work.watch = None;
+        }
+        while !self.contender.is_gone() && self.step().await.is_ok() {}
+        drop(debt);
+        if let Some(holding) = holding {
+            holding.turn(Status::Releasing, self.ending());
+            if matches!(holding.status(), Status::Lost(_)) {
+                Counters::count(&counters.losses);
+            }
+        }
+    }
+
+    /// What became of a hold that was to be released.
+    fn ending(&self) -> Status {
+        let link = self.at_work.as_ref().map(|work| *work.link.borrow());
+        match (&self.first_delete, link) {
+            (Some(Outcome::NoNode), _) => Status::Lost(LossReason::NodeDeleted),
+            (Some(Outcome::Done), _) => Status::Released,
+            // It was not heard whether the node was still there.
+            (_, Some(Link::Over(reason))) => Status::Lost(reason),
+            _ => Status::Released,
+        }
+    }
+
+    fn granted(&mut self, name: &str, czxid: i64, proven: Moment) -> Option<Entry> {
+        let session = self.at_work.as_ref()?.session.clone();
+        let node: Arc<str> = format!("{}/{name}", self.directory).into();
+        self.reservation = None;
+        let holding = session.enrol(node, proven);
+        Some(Entry { session, holding, czxid })
+    }
+
+    fn turned(&self, refusal: Refusal) -> Turned {
+        let path = &self.directory;
+        let (kind, message) = match refusal {
+            Refusal::Busy => return Turned::Busy,
+            Refusal::ForeignContender(name) => (
+                ErrorKind::ForeignContender,
+                format!(
+                    "the lock {path} has the contender {name}, which cannot see contenders of zklock: both could \
+                     hold at once; let both sides use one dialect (kazoo: extra_lock_patterns=[\"-lock-\"])"
+                ),
+            ),
+            Refusal::NotOurs(name) => (
+                ErrorKind::Refused,
+                format!("the node {path}/{name} bears our mark but belongs to another session"),
+            ),
+            Refusal::NoParent => (
+                ErrorKind::Refused,
+                format!("the node {path} vanishes whenever it is created: something deletes it in a loop"),
+            ),
+            Refusal::NoRoot => (
+                ErrorKind::Refused,
+                format!("{path} cannot be created: the chroot does not exist; create it first"),
+            ),
+            Refusal::Denied => (
+                ErrorKind::Refused,
+                format!(
+                    "the access list of {path} or of a node above it does not allow it: ask for create and delete"
+                ),
+            ),
+            Refusal::Answer(answer) => {
+                (ErrorKind::Refused, format!("the server refused the lock {path}: {answer}"))
+            }
+        };
+        Turned::Failed(Error::new(kind, message))
+    }
+
+    /// Waits for the next thing that happens to the attempt, and tells the machine. May be dropped
+    /// at any moment.
+    async fn step(&mut self) -> Result<(), Error> {
+        if self.contender.is_idle() {
+            let session = self.slot.session().await?;
+            self.contender.handle_session(session.id(), session.heartbeat(), platform::uuid());
+            self.at_work = Some(AtWork { link: session.link(), session, flight: None, watch: None });
+        }
+        let Some(work) = &mut self.at_work else { return Ok(()) };
+        if work.session.is_over() {
+            work.flight = None;
+            work.watch = None;
+            self.contender.handle_session_over();
+            return Ok(());
+        }
+        // What is sent while there is no connection would wait without limit, and run even if by then
+        // nobody wants it.
+        if work.flight.is_none() && work.session.is_connected() {
+            if let Some(flight) = self.contender.poll_flight() {
+                work.flight = Some(Box::pin(work.session.clone().send(self.directory.clone(), flight)));
+            }
+        }
+        let timeout = self.contender.poll_timeout();
+        tokio::select! {
+            biased;
+            // What it changed to is looked at in the next step.
+            _ = work.link.changed() => {}
+            landing = optional(&mut work.flight) => {
+                work.flight = None;
+                self.landed(landing);
+            }
+            event = optional(&mut work.watch) => {
+                work.watch = None;
+                self.contender.handle_watch(event, work.session.now());
+            }
+            () = until(timeout) => self.contender.handle_timeout(platform::now()),
+        }
+        Ok(())
+    }
+
+    fn landed(&mut self, landing: Landing) {
+        let Some(work) = &mut self.at_work else { return };
+        if landing.watch.is_some() {
+            work.watch = landing.watch;
+        }
+        if let (None, Some(outcome)) = (&self.first_delete, landing.outcomes.first()) {
+            self.first_delete = Some(outcome.clone());
+        }
+        self.contender.handle_replies(landing.outcomes, landing.sent, work.session.now());
+    }
+}
+
+async fn optional<T>(future: &mut Option<Pending<T>>) -> T {
+    match future {
+        Some(future) => future.await,
+        None => pending().await,
+    }
+}
+
+async fn until(moment: Option<Moment>) {
+    match moment {
+        Some(moment) => tokio::time::sleep(moment.since(platform::now())).await,
+        None => pending().await,
+    }
+}

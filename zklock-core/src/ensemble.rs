@@ -1,0 +1,93 @@
+//! The operations of ZooKeeper that the layers above need, and no more.
+//!
+//! Everything above this trait is free of any client library, so that the library can be replaced,
+//! and the layers above can be run on something that is not a network.
+
+use crate::machine::Moment;
+use crate::machine::exchange::{Operation, Outcome, WatchEvent};
+use std::future::Future;
+use std::pin::Pin;
+use std::sync::Arc;
+use std::time::SystemTime;
+
+/// A request that is sent when it is first polled. Dropping it does not take it back.
+pub(crate) type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;
+
+/// One session of an ensemble.
+pub(crate) trait Ensemble: Send + Sync {
+    /// Sends the operations back to back, in this order, on one connection where that is possible.
+    fn send(&self, directory: Arc<str>, flight: Vec<Operation>) -> Pending<Landing>;
+
+    /// Lets the quorum commit that these nodes exist. All are checked or none.
+    fn check(&self, nodes: Vec<Arc<str>>) -> Pending<Check>;
+
+    /// Does the writes, all or none, if the node `guard` exists.
+    fn commit(&self, guard: Arc<str>, writes: Vec<Write>) -> Pending<Result<(), WriteFailure>>;
+
+    /// The children of a node, each with its data; without those that went away meanwhile.
+    fn children(&self, directory: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>>;
+}
+
+/// What became of a flight.
+pub(crate) struct Landing {
+    /// Taken before the first operation was handed on.
+    pub(crate) sent: Moment,
+    /// One for each operation.
+    pub(crate) outcomes: Vec<Outcome>,
+    /// The watch, if one was left. Dropping it takes the watch back.
+    pub(crate) watch: Option<Pending<WatchEvent>>,
+}
+
+/// What became of a check.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Check {
+    /// All nodes were there.
+    Passed,
+    /// This one, counted from 0, was not there.
+    Missing(usize),
+    /// Not known, or not allowed.
+    Unknown,
+    SessionOver,
+}
+
+/// One of the writes that go together.
+#[derive(Clone, Debug)]
+pub(crate) enum Write {
+    Create { path: String, data: Vec<u8> },
+    SetData { path: String, data: Vec<u8>, version: Option<i32> },
+    Delete { path: String, version: Option<i32> },
+}
+
+/// Why writes were not done, or may not have been.
+#[derive(Clone, Debug)]
+pub(crate) enum WriteFailure {
+    /// The node that guards them is gone.
+    GuardGone,
+    /// The write with this index could not be done, and why not.
+    Refused {
+        index: usize,
+        problem: String,
+    },
+    Unknown,
+    SessionOver,
+}
+
+/// A child and what is in it.
+#[derive(Clone, Debug)]
+pub(crate) struct Child {
+    pub(crate) name: String,
+    pub(crate) data: Vec<u8>,
+    pub(crate) czxid: i64,
+    pub(crate) session: i64,
+    /// On the clock of the server that led the ensemble then.
+    pub(crate) created: SystemTime,
+}
+
+/// Why children could not be read.
+#[derive(Clone, Debug)]
+pub(crate) enum ReadFailure {
+    /// The connection broke: worth another try.
+    Unknown,
+    Refused(String),
+    SessionOver,
+}

@@ -1,0 +1,116 @@
+//! Errors for people: few kinds, by what the caller can do, and a sentence that says what is wrong.
+
+use std::fmt;
+
+/// What went wrong, by what the caller can do about it.
+///
+/// ```
+/// # use zklock_core::ErrorKind;
+/// fn is_worth_another_try(kind: ErrorKind) -> bool {
+///     matches!(kind, ErrorKind::Timeout | ErrorKind::Unreachable)
+/// }
+/// assert!(is_worth_another_try(ErrorKind::Timeout));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum ErrorKind {
+    /// An argument is wrong: correct the call.
+    InvalidInput,
+    /// No server could be reached: check the hosts and the network, or try again later.
+    Unreachable,
+    /// The time was over before the lock was free: try again, or do without.
+    Timeout,
+    /// The wait could never end, because this owner itself holds the lock: correct the program.
+    Deadlock,
+    /// The hold belongs to another owner: release it where it was acquired.
+    NotOwner,
+    /// The hold has been released before: correct the program.
+    NotHeld,
+    /// The hold is lost: stop what it guarded; others may hold the lock.
+    Lost(LossReason),
+    /// A contender that cannot see ours is in the queue: let both sides use one dialect.
+    ForeignContender,
+    /// The access list or the server's rules forbid it: correct the rights or the setup.
+    Refused,
+    /// The client is closed: make a new one.
+    Closed,
+    /// The wait was interrupted from outside.
+    Interrupted,
+    /// A guarded write whose reply was lost: it may have been done. Read, then decide.
+    Uncertain,
+    /// A guarded write was refused, because a node was not as it had to be. Nothing was written.
+    Conflict,
+}
+
+/// Why a hold was lost.
+///
+/// ```
+/// # use zklock_core::LossReason;
+/// assert_eq!(LossReason::NodeDeleted.to_string(), "its node was deleted");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum LossReason {
+    /// The ensemble ended the session.
+    SessionExpired,
+    /// Somebody deleted the hold's node.
+    NodeDeleted,
+    /// The ensemble could not be heard from in time, so others may hold the lock by now.
+    LeaseLapsed,
+    /// The client was closed.
+    ClientClosed,
+}
+
+impl fmt::Display for LossReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SessionExpired => "its session expired",
+            Self::NodeDeleted => "its node was deleted",
+            Self::LeaseLapsed => "its lease lapsed before the ensemble was heard from again",
+            Self::ClientClosed => "its client was closed",
+        })
+    }
+}
+
+/// An error of this crate: a [kind](Self::kind) for programs and a sentence for people.
+///
+/// The sentence says what is wrong and what to do. It is not part of the stable interface.
+///
+/// ```
+/// # use zklock_core::{ClientOptions, ErrorKind};
+/// let error = ClientOptions::new("zk1:port").unwrap_err();
+/// assert_eq!(error.kind(), ErrorKind::InvalidInput);
+/// println!("{error}");
+/// ```
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{message}")]
+pub struct Error {
+    kind: ErrorKind,
+    message: Box<str>,
+}
+
+impl Error {
+    /// What went wrong, by what the caller can do about it.
+    pub fn kind(&self) -> ErrorKind {
+        self.kind
+    }
+
+    pub(crate) fn new(kind: ErrorKind, message: impl Into<Box<str>>) -> Self {
+        Self { kind, message: message.into() }
+    }
+
+    /// The same error, saying where it was found.
+    pub(crate) fn within(self, place: &str) -> Self {
+        Self::new(self.kind, format!("{place}: {}", self.message))
+    }
+
+    pub(crate) fn lost(reason: LossReason, path: &str) -> Self {
+        let message =
+            format!("the hold of {path} is lost: {reason}; stop what it guarded, others may hold the lock");
+        Self::new(ErrorKind::Lost(reason), message)
+    }
+
+    pub(crate) fn closed() -> Self {
+        Self::new(ErrorKind::Closed, "the client is closed: make a new one")
+    }
+}

@@ -1,0 +1,408 @@
+//! The proof that a lock is held.
+
+use crate::ensemble::{Check, Write, WriteFailure};
+use crate::error::{Error, ErrorKind, LossReason};
+use crate::owner::Owner;
+use crate::path::check_path;
+use crate::session::{Holding, Session, Status};
+use std::fmt;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::Duration;
+
+/// A fencing token: of two grants of one path, the later has the greater token.
+///
+/// Hand it to what the lock guards, and let that refuse a token smaller than one it has seen: so a
+/// holder that was paused past its lease, and does not know yet, does no harm.
+///
+/// ```no_run
+/// # fn example(hold: &zklock_core::Hold, seen: &mut u64) {
+/// let token = hold.token().value();
+/// assert!(token >= *seen, "a stale holder");
+/// *seen = token;
+/// # }
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Token(u64);
+
+impl Token {
+    pub(crate) fn of(czxid: i64) -> Self {
+        // The same bits, so that it goes on growing when an ensemble has seen 2³¹ leaders.
+        Self(u64::from_ne_bytes(czxid.to_ne_bytes()))
+    }
+
+    /// The number.
+    pub fn value(self) -> u64 {
+        self.0
+    }
+}
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(&self.0, f)
+    }
+}
+
+/// How a hold stands.
+///
+/// ```no_run
+/// # fn example(hold: &zklock_core::Hold) {
+/// use zklock_core::HoldState;
+///
+/// match hold.state() {
+///     HoldState::Held => {}
+///     HoldState::AtRisk => println!("out of touch, {:?} left", hold.valid_for()),
+///     state => println!("stop: {state:?}"),
+/// }
+/// # }
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum HoldState {
+    /// The lock is held, and the ensemble has confirmed it of late.
+    Held,
+    /// The ensemble is out of reach or late. The lock is held for as long as
+    /// [`valid_for`](Hold::valid_for) says; after that others may hold it.
+    AtRisk,
+    /// The lock is not held any more. This is final.
+    Lost(LossReason),
+    /// It was released.
+    Released,
+}
+
+/// The proof that a lock is held. Dropping it releases the lock in the background.
+///
+/// See [`Lock`](crate::Lock) for an example.
+#[must_use = "a lock is held only as long as its hold is kept: dropping it releases the lock"]
+pub struct Hold {
+    grant: Arc<Grant>,
+    released: AtomicBool,
+}
+
+/// One grant, shared by all holds of a reentrant owner.
+pub(crate) struct Grant {
+    session: Arc<Session>,
+    holding: Arc<Holding>,
+    path: Arc<str>,
+    token: Token,
+    owner: Owner,
+    /// Whether only the owner may release it.
+    bound: bool,
+    /// Holds that share this grant.
+    holds: AtomicUsize,
+}
+
+impl Hold {
+    pub(crate) fn new(grant: Arc<Grant>) -> Self {
+        Self { grant, released: AtomicBool::new(false) }
+    }
+
+    /// The fencing token of this grant.
+    pub fn token(&self) -> Token {
+        self.grant.token
+    }
+
+    /// The path of the lock.
+    pub fn path(&self) -> &str {
+        &self.grant.path
+    }
+
+    /// The path of the node that stands for this hold.
+    pub fn node(&self) -> &str {
+        &self.grant.holding.node
+    }
+
+    /// How the hold stands.
+    pub fn state(&self) -> HoldState {
+        if self.released.load(Ordering::Acquire) {
+            return HoldState::Released;
+        }
+        match self.grant.holding.status() {
+            Status::Lost(reason) => HoldState::Lost(reason),
+            Status::Releasing | Status::Released => HoldState::Released,
+            Status::Held if self.grant.is_at_risk() => HoldState::AtRisk,
+            Status::Held => HoldState::Held,
+        }
+    }
+
+    /// For how long the lock is certain to be held without the ensemble being heard from again.
+    ///
+    /// Zero means that others may hold it. It costs no request. It is the state of now: a process
+    /// that is paused between this call and what it guards may find it changed. Against that help
+    /// the [`token`](Self::token) and [`guarded`](Self::guarded) writes.
+    pub fn valid_for(&self) -> Duration {
+        if self.released.load(Ordering::Acquire) {
+            return Duration::ZERO;
+        }
+        self.grant.session.valid_for(&self.grant.holding)
+    }
+
+    /// Waits until the hold is lost, and says why; `None` if it is released instead.
+    ///
+    /// # Cancel safety
+    ///
+    /// May be dropped and called again.
+    pub async fn lost(&self) -> Option<LossReason> {
+        let mut status = self.grant.holding.watch();
+        let ended = status.wait_for(|status| *status != Status::Held).await;
+        match ended.map(|status| *status) {
+            Ok(Status::Lost(reason)) => Some(reason),
+            _ => None,
+        }
+    }
+
+    /// Asks the quorum whether the lock is still held, and says for how long it is certain to be.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Lost`] if it is not; [`ErrorKind::Unreachable`] if the ensemble did not answer
+    /// within what was left of the lease, or it had none left and was not heard from within a second;
+    /// [`ErrorKind::NotHeld`] after a release.
+    pub async fn confirm(&self) -> Result<Duration, Error> {
+        self.refuse_released()?;
+        let patience = self.valid_for().max(Duration::from_secs(1));
+        let grant = &self.grant;
+        let asked = async {
+            // A lapsed lease takes two checks to be restored.
+            for _ in 0..2 {
+                let check = grant.session.clone().prove(vec![grant.holding.clone()]).await;
+                if let Status::Lost(reason) = grant.holding.status() {
+                    return Err(Error::lost(reason, &grant.path));
+                }
+                let valid_for = self.valid_for();
+                if check == Check::Passed && !valid_for.is_zero() {
+                    return Ok(valid_for);
+                }
+            }
+            Err(grant.unheard())
+        };
+        tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| Err(grant.unheard()))
+    }
+
+    /// Writes to ZooKeeper that are done only if the lock is still held when the quorum commits them.
+    ///
+    /// ```no_run
+    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// hold.guarded().set_data("/report/state", b"done", None).commit().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn guarded(&self) -> Guarded<'_> {
+        Guarded { hold: self, writes: Vec::new() }
+    }
+
+    /// Releases the lock and waits until the ensemble has confirmed it.
+    ///
+    /// Of a reentrant lock, only the release of the last hold of its owner reaches the ensemble.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Lost`] if the hold was found to be lost;
+    /// * [`ErrorKind::NotOwner`] if the lock is reentrant and this is not its owner: nothing changes;
+    /// * [`ErrorKind::NotHeld`] if this hold was released before;
+    /// * [`ErrorKind::Timeout`] if the ensemble has not answered within a session timeout. The
+    ///   release goes on in the background.
+    ///
+    /// # Cancel safety
+    ///
+    /// The lock is released from the first poll on. Dropping the future stops only the waiting.
+    pub async fn release(&self) -> Result<(), Error> {
+        let grant = &self.grant;
+        if grant.bound && Owner::current() != grant.owner {
+            let message =
+                format!("the hold of {} belongs to another thread or task: release it there", grant.path);
+            return Err(Error::new(ErrorKind::NotOwner, message));
+        }
+        if self.released.swap(true, Ordering::AcqRel) {
+            return Err(grant.not_held());
+        }
+        let was_valid = !grant.session.valid_for(&grant.holding).is_zero();
+        if !grant.let_go() {
+            return grant.told();
+        }
+        let mut status = grant.holding.watch();
+        let ended = status.wait_for(|status| !matches!(status, Status::Held | Status::Releasing));
+        match tokio::time::timeout(grant.session.timeout(), ended).await {
+            // It was held to the end, and the session's end has freed it.
+            Ok(Ok(ended)) if was_valid && *ended == Status::Lost(LossReason::SessionExpired) => Ok(()),
+            Ok(_) => grant.told(),
+            Err(_) => {
+                let path = &grant.path;
+                let message = format!(
+                    "the ensemble has not confirmed the release of {path} yet: it goes on in the background"
+                );
+                Err(Error::new(ErrorKind::Timeout, message))
+            }
+        }
+    }
+
+    /// A grant that is found dead is to be asked for again, unless it is an inner hold of one that
+    /// goes on.
+    pub(crate) fn refuse_lost_outer(self) -> Result<(), Error> {
+        if self.grant.holds.load(Ordering::Acquire) > 1 {
+            self.grant.told()?;
+            return Err(self.grant.unheard());
+        }
+        Ok(())
+    }
+
+    fn refuse_released(&self) -> Result<(), Error> {
+        if self.released.load(Ordering::Acquire) { Err(self.grant.not_held()) } else { Ok(()) }
+    }
+}
+
+impl fmt::Debug for Hold {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Hold")
+            .field("node", &self.node())
+            .field("token", &self.token().value())
+            .field("state", &self.state())
+            .field("valid_for", &self.valid_for())
+            .finish()
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if !*self.released.get_mut() {
+            self.grant.let_go();
+        }
+    }
+}
+
+impl Grant {
+    pub(crate) fn new(
+        session: Arc<Session>,
+        holding: Arc<Holding>,
+        path: Arc<str>,
+        czxid: i64,
+        owner: Owner,
+        bound: bool,
+    ) -> Arc<Self> {
+        let (token, holds) = (Token::of(czxid), AtomicUsize::new(1));
+        Arc::new(Self { session, holding, path, token, owner, bound, holds })
+    }
+
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    pub(crate) fn is_held(&self) -> bool {
+        self.holding.status() == Status::Held
+    }
+
+    pub(crate) fn holding(&self) -> &Holding {
+        &self.holding
+    }
+
+    /// One more hold of the same owner; `None` if the last has been released meanwhile.
+    pub(crate) fn again(self: &Arc<Self>) -> Option<Hold> {
+        let more = |holds: usize| (holds > 0).then_some(holds + 1);
+        self.holds.fetch_update(Ordering::AcqRel, Ordering::Acquire, more).ok()?;
+        Some(Hold::new(self.clone()))
+    }
+
+    /// An error if the hold is lost.
+    pub(crate) fn told(&self) -> Result<(), Error> {
+        match self.holding.status() {
+            Status::Lost(reason) => Err(Error::lost(reason, &self.path)),
+            Status::Held | Status::Releasing | Status::Released => Ok(()),
+        }
+    }
+
+    /// One hold less; `true` if it was the last and the lock is being released.
+    fn let_go(&self) -> bool {
+        if self.holds.fetch_sub(1, Ordering::AcqRel) > 1 {
+            return false;
+        }
+        self.session.strike(&self.holding);
+        self.holding.turn(Status::Held, Status::Releasing)
+    }
+
+    fn is_at_risk(&self) -> bool {
+        let late = self.session.now().moment.since(self.holding.proven()) > self.session.heartbeat() * 2;
+        late || !self.session.is_connected() || self.session.valid_for(&self.holding).is_zero()
+    }
+
+    fn not_held(&self) -> Error {
+        Error::new(ErrorKind::NotHeld, format!("this hold of {} has been released before", self.path))
+    }
+
+    fn unheard(&self) -> Error {
+        let message = format!(
+            "the ensemble did not confirm the hold of {}: rely on valid_for() and try again",
+            self.path
+        );
+        Error::new(ErrorKind::Unreachable, message)
+    }
+}
+
+/// Writes that are done together, and only if the lock is held. See [`Hold::guarded`].
+#[derive(Debug)]
+#[must_use = "nothing is written before commit()"]
+pub struct Guarded<'a> {
+    hold: &'a Hold,
+    writes: Vec<Write>,
+}
+
+impl Guarded<'_> {
+    /// Create a persistent node.
+    pub fn create(mut self, path: &str, data: &[u8]) -> Self {
+        self.writes.push(Write::Create { path: path.to_owned(), data: data.to_vec() });
+        self
+    }
+
+    /// Set a node's data, if it has this version, or whatever version it has.
+    pub fn set_data(mut self, path: &str, data: &[u8], version: Option<i32>) -> Self {
+        self.writes.push(Write::SetData { path: path.to_owned(), data: data.to_vec(), version });
+        self
+    }
+
+    /// Delete a node, if it has this version, or whatever version it has.
+    pub fn delete(mut self, path: &str, version: Option<i32>) -> Self {
+        self.writes.push(Write::Delete { path: path.to_owned(), version });
+        self
+    }
+
+    /// Does the writes, all or none.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Lost`] if the lock was not held any more: nothing was written;
+    /// * [`ErrorKind::Conflict`] if a node was not as it had to be: nothing was written;
+    /// * [`ErrorKind::Uncertain`] if the reply was lost: all or nothing was written;
+    /// * [`ErrorKind::InvalidInput`] for a bad path, [`ErrorKind::NotHeld`] after a release.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves it open whether the writes are done.
+    pub async fn commit(self) -> Result<(), Error> {
+        for write in &self.writes {
+            let (Write::Create { path, .. } | Write::SetData { path, .. } | Write::Delete { path, .. }) =
+                write;
+            check_path(path)?;
+        }
+        self.hold.refuse_released()?;
+        let grant = &self.hold.grant;
+        grant.told()?;
+        match grant.session.commit(grant.holding.node.clone(), self.writes).await {
+            Ok(()) => Ok(()),
+            Err(WriteFailure::GuardGone) => {
+                grant.session.lose(&grant.holding, LossReason::NodeDeleted);
+                Err(Error::lost(LossReason::NodeDeleted, &grant.path))
+            }
+            Err(WriteFailure::Refused { index, problem }) => {
+                let message = format!(
+                    "the guarded write number {} was refused, nothing was written: {problem}",
+                    index + 1
+                );
+                Err(Error::new(ErrorKind::Conflict, message))
+            }
+            Err(WriteFailure::Unknown | WriteFailure::SessionOver) => {
+                let message =
+                    "the reply to the guarded writes was lost: read whether they were done, then decide";
+                Err(Error::new(ErrorKind::Uncertain, message))
+            }
+        }
+    }
+}

@@ -1,0 +1,191 @@
+//! The queue in front of the queue: those of one process who want one lock.
+//!
+//! However many threads wait, the ensemble sees at most two nodes of theirs: the holder's, and one
+//! queued ahead for the next, created while the holder works, so that a hand-over within the process
+//! takes one round trip. Thousands of threads in one queue of the ensemble would make every listing
+//! thousands of names long.
+
+use crate::driver::{Driver, Turned};
+use crate::error::{Error, ErrorKind};
+use crate::hold::{Grant, Hold};
+use crate::machine::exchange::Patience;
+use crate::machine::queue::Kind;
+use crate::owner::Owner;
+use crate::pool::Pool;
+use crate::session::locked;
+use crate::stats::Counters;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex};
+use tokio::sync::oneshot;
+
+/// What all handles of a client share. The last of them closes its sessions.
+pub(crate) struct Shared {
+    pub(crate) pool: Pool,
+    pub(crate) counters: Counters,
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.pool.close();
+    }
+}
+
+/// All that one client wants of one lock.
+pub(crate) struct Line {
+    pub(crate) path: Arc<str>,
+    pub(crate) shared: Arc<Shared>,
+    state: Mutex<State>,
+}
+
+#[derive(Default)]
+struct State {
+    waiting: VecDeque<Waiter>,
+    /// Attempts with a node, or about to have one.
+    attempts: usize,
+    /// One of them has not entered yet. The next starts after it, so that they enter in order.
+    entering: bool,
+    grants: Vec<Arc<Grant>>,
+}
+
+/// The answer to one who waits: a hold, or nothing if the lock is busy and it was not to wait.
+pub(crate) type Answer = Result<Option<Hold>, Error>;
+
+struct Waiter {
+    owner: Owner,
+    reentrant: bool,
+    patience: Patience,
+    answer: oneshot::Sender<Answer>,
+}
+
+const ATTEMPTS_AT_MOST: usize = 2;
+
+impl Line {
+    pub(crate) fn new(path: &str, shared: Arc<Shared>) -> Self {
+        Self { path: path.into(), shared, state: Mutex::default() }
+    }
+
+    /// Queues, or takes part in a grant that the owner has. Dropping the receiver leaves the queue.
+    pub(crate) fn join(
+        self: &Arc<Self>,
+        reentrant: bool,
+        patience: Patience,
+    ) -> Result<oneshot::Receiver<Answer>, Error> {
+        if self.shared.pool.is_closed() {
+            return Err(Error::closed());
+        }
+        let owner = Owner::current();
+        let (answer, receiver) = oneshot::channel();
+        let mut state = locked(&self.state);
+        let own = || state.grants.iter().filter(|grant| grant.owner() == owner);
+        let own = own().find(|grant| grant.is_held()).or_else(|| own().next()).cloned();
+        let held = state.grants.iter().any(|grant| grant.is_held());
+        let busy = held || state.entering || !state.waiting.is_empty();
+        match own {
+            Some(grant) if reentrant => {
+                // An inner section is not entered where the outer one is lost.
+                grant.told()?;
+                if let Some(hold) = grant.again() {
+                    let _ = answer.send(Ok(Some(hold)));
+                    return Ok(receiver);
+                }
+            }
+            Some(grant) if patience == Patience::Waits && grant.is_held() => return Err(self.deadlock()),
+            _ => {}
+        }
+        if busy && patience == Patience::TriesOnce {
+            let _ = answer.send(Ok(None));
+            return Ok(receiver);
+        }
+        // Those who gave up while the lock was held for long must not pile up.
+        if state.waiting.len() == state.waiting.capacity() {
+            state.waiting.retain(|waiter| !waiter.answer.is_closed());
+        }
+        state.waiting.push_back(Waiter { owner, reentrant, patience, answer });
+        drop(state);
+        self.start_next();
+        Ok(receiver)
+    }
+
+    fn deadlock(&self) -> Error {
+        let message = format!(
+            "this thread or task holds {} itself, so it would wait for ever: release it first, or make the lock reentrant",
+            self.path
+        );
+        Error::new(ErrorKind::Deadlock, message)
+    }
+
+    fn start_next(self: &Arc<Self>) {
+        let mut state = locked(&self.state);
+        if self.shared.pool.is_closed() {
+            // Their receivers hear of it.
+            state.waiting.clear();
+        }
+        if state.entering || state.attempts == ATTEMPTS_AT_MOST {
+            return;
+        }
+        let next = std::iter::from_fn(|| state.waiting.pop_front()).find(|waiter| !waiter.answer.is_closed());
+        let Some(waiter) = next else { return };
+        state.attempts += 1;
+        state.entering = true;
+        drop(state);
+        let attempt = Attempt { line: self.clone(), entering: true, grant: None };
+        self.shared.pool.runtime().spawn(attempt.run(waiter));
+    }
+}
+
+/// One attempt of the line. Its place is free again when it is dropped.
+struct Attempt {
+    line: Arc<Line>,
+    entering: bool,
+    grant: Option<Arc<Grant>>,
+}
+
+impl Attempt {
+    async fn run(mut self, waiter: Waiter) {
+        let Waiter { owner, reentrant, patience, mut answer } = waiter;
+        let line = self.line.clone();
+        let reservation = line.shared.pool.reserve(&line.path);
+        let mut driver = Driver::new(Kind::Mutex, patience, line.path.clone(), reservation);
+        match driver.enter(answer.closed()).await {
+            Ok(entry) => {
+                Counters::count(&line.shared.counters.grants);
+                let path = line.path.clone();
+                let grant = Grant::new(entry.session, entry.holding, path, entry.czxid, owner, reentrant);
+                locked(&line.state).grants.push(grant.clone());
+                self.grant = Some(grant.clone());
+                // If the caller is gone, the hold is dropped here, which releases it.
+                let _ = answer.send(Ok(Some(Hold::new(grant))));
+            }
+            Err(turned) => {
+                let _ = answer.send(match turned {
+                    Turned::Busy | Turned::Away => Ok(None),
+                    Turned::Failed(error) => Err(error),
+                });
+            }
+        }
+        self.entered();
+        driver.leave(self.grant.as_ref().map(|grant| grant.holding()), &line.shared.counters).await;
+    }
+
+    fn entered(&mut self) {
+        if std::mem::take(&mut self.entering) {
+            locked(&self.line.state).entering = false;
+            self.line.start_next();
+        }
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        let mut state = locked(&self.line.state);
+        state.attempts -= 1;
+        if self.entering {
+            state.entering = false;
+        }
+        if let Some(grant) = self.grant.take() {
+            state.grants.retain(|other| !Arc::ptr_eq(other, &grant));
+        }
+        drop(state);
+        self.line.start_next();
+    }
+}

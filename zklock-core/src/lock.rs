@@ -1,0 +1,235 @@
+//! A thing that can be acquired.
+
+use crate::ensemble::{Child, ReadFailure};
+use crate::error::{Error, ErrorKind};
+use crate::hold::{Hold, Token};
+use crate::line::{Answer, Line};
+use crate::machine::exchange::Patience;
+use crate::machine::name::{Dialect, Name};
+use crate::options::LockOptions;
+use crate::pool::Stage;
+use std::fmt;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+use tokio::sync::oneshot;
+use tokio::time::Instant;
+
+/// A lock at a path. It is cheap to clone, and holds nothing itself: [`acquire`](Self::acquire) does.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use zklock_core::{Client, ClientOptions};
+///
+/// # async fn example() -> Result<(), zklock_core::Error> {
+/// let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181")?).await?;
+/// let lock = client.mutex("/locks/report")?;
+///
+/// let hold = lock.acquire_timeout(Duration::from_secs(5)).await?;
+/// println!("held with token {} for {:?} at least", hold.token(), hold.valid_for());
+/// hold.release().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Lock {
+    line: Arc<Line>,
+    options: LockOptions,
+}
+
+/// One in the queue of a lock. See [`Lock::contenders`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct QueuedContender {
+    /// The name of its node, a child of the lock's node.
+    pub name: String,
+    /// What it says of itself: the node's data. zklock writes `host/pid` or what the client's
+    /// options say; what is not UTF-8 is replaced.
+    pub identity: String,
+    /// The session that owns it.
+    pub session: i64,
+    /// Its fencing token, when it comes to hold the lock.
+    pub token: Token,
+    /// Since when it is there, on the servers' clock.
+    pub since: SystemTime,
+    /// The naming scheme of its library.
+    pub dialect: Dialect,
+}
+
+impl Lock {
+    pub(crate) fn new(line: Arc<Line>, options: LockOptions) -> Self {
+        Self { line, options }
+    }
+
+    /// The path of the lock.
+    pub fn path(&self) -> &str {
+        &self.line.path
+    }
+
+    /// Waits until the lock is held.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Deadlock`] if this task or thread holds it already;
+    /// * [`ErrorKind::Lost`] if the lock is reentrant and the outer hold is lost;
+    /// * [`ErrorKind::ForeignContender`] and [`ErrorKind::Refused`] as they say;
+    /// * [`ErrorKind::Closed`] if the client is closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves the queue. A node or a grant that is already there is removed in
+    /// the background.
+    pub async fn acquire(&self) -> Result<Hold, Error> {
+        self.acquire_until(None, Duration::MAX).await
+    }
+
+    /// As [`acquire`](Self::acquire), for no longer than `timeout`. Zero tries once.
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Self::acquire), and [`ErrorKind::Timeout`] when the time is over, whatever the
+    /// network does.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`acquire`](Self::acquire).
+    pub async fn acquire_timeout(&self, timeout: Duration) -> Result<Hold, Error> {
+        if timeout.is_zero() {
+            let busy =
+                || Error::new(ErrorKind::Timeout, format!("the lock {} is held by another", self.path()));
+            return self.try_acquire().await?.ok_or_else(busy);
+        }
+        // A timeout beyond the end of time is none.
+        self.acquire_until(Instant::now().checked_add(timeout), timeout).await
+    }
+
+    /// Acquires the lock if it is free; `None` if another holds it or is in the queue.
+    ///
+    /// It waits for the ensemble's answer, but for no longer than the connect timeout.
+    ///
+    /// # Errors
+    ///
+    /// As [`acquire`](Self::acquire), but never `Deadlock`; [`ErrorKind::Unreachable`] if the ensemble
+    /// does not answer.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`acquire`](Self::acquire).
+    pub async fn try_acquire(&self) -> Result<Option<Hold>, Error> {
+        let patience = self.line.shared.pool.options().connect_timeout;
+        let deadline = Instant::now().checked_add(patience);
+        loop {
+            let answer = self.line.join(self.options.reentrant, Patience::TriesOnce)?;
+            match answered(answer, deadline).await {
+                Some(Ok(Some(hold))) if hold.valid_for().is_zero() => {}
+                Some(answer) => return answer,
+                None => {
+                    let message = format!(
+                        "the lock {} was not tried within {patience:?}: {}",
+                        self.path(),
+                        self.trouble()
+                    );
+                    return Err(Error::new(ErrorKind::Unreachable, message));
+                }
+            }
+        }
+    }
+
+    /// Who is in the queue, the holder first, of whatever library.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout;
+    /// [`ErrorKind::Refused`] and [`ErrorKind::Closed`] as they say.
+    pub async fn contenders(&self) -> Result<Vec<QueuedContender>, Error> {
+        let pool = &self.line.shared.pool;
+        let slot = pool.first();
+        let read = async {
+            loop {
+                match slot.session().await?.children(self.line.path.clone()).await {
+                    Ok(children) => return Ok(in_order(children)),
+                    Err(ReadFailure::Refused(problem)) => {
+                        let message = format!("the queue of {} cannot be read: {problem}", self.path());
+                        return Err(Error::new(ErrorKind::Refused, message));
+                    }
+                    // The connection is being made again; a moment for it to be noticed.
+                    Err(ReadFailure::Unknown | ReadFailure::SessionOver) => {
+                        tokio::time::sleep(Duration::from_millis(10)).await;
+                    }
+                }
+            }
+        };
+        tokio::time::timeout(pool.options().connect_timeout, read).await.unwrap_or_else(|_| {
+            let message = format!("the queue of {} could not be read: {}", self.path(), self.trouble());
+            Err(Error::new(ErrorKind::Unreachable, message))
+        })
+    }
+
+    async fn acquire_until(&self, deadline: Option<Instant>, timeout: Duration) -> Result<Hold, Error> {
+        loop {
+            let answer = self.line.join(self.options.reentrant, Patience::Waits)?;
+            match answered(answer, deadline).await {
+                // The process slept past the lease between the grant and now: queue again.
+                Some(Ok(Some(hold))) if hold.valid_for().is_zero() => hold.refuse_lost_outer()?,
+                Some(Ok(Some(hold))) => return Ok(hold),
+                Some(Ok(None)) => {}
+                Some(Err(error)) => return Err(error),
+                None => return Err(self.timed_out(timeout)),
+            }
+        }
+    }
+
+    pub(crate) fn timed_out(&self, timeout: Duration) -> Error {
+        let message =
+            format!("the lock {} was not acquired within {timeout:?}: {}", self.path(), self.trouble());
+        Error::new(ErrorKind::Timeout, message)
+    }
+
+    /// What may be the reason for a wait that was in vain.
+    fn trouble(&self) -> String {
+        let slot = self.line.shared.pool.first();
+        match slot.stage() {
+            Stage::Open(session) if session.is_connected() => "others are before us in the queue".to_owned(),
+            Stage::Opening(Some(problem)) => {
+                format!("no session could be opened ({problem}): check hosts and network")
+            }
+            _ => "no server answers: check hosts and network".to_owned(),
+        }
+    }
+}
+
+impl fmt::Debug for Lock {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Lock").field("path", &self.path()).field("options", &self.options).finish()
+    }
+}
+
+/// The answer, or `None` if it was not there by the deadline.
+async fn answered(answer: oneshot::Receiver<Answer>, deadline: Option<Instant>) -> Option<Answer> {
+    // Without an answer the attempt has been dropped, because the client is closed.
+    let answer = async { answer.await.unwrap_or_else(|_| Err(Error::closed())) };
+    match deadline {
+        Some(deadline) => tokio::time::timeout_at(deadline, answer).await.ok(),
+        None => Some(answer.await),
+    }
+}
+
+fn in_order(children: Vec<Child>) -> Vec<QueuedContender> {
+    let mut queue: Vec<_> = children
+        .into_iter()
+        .filter_map(|child| {
+            let name = Name::parse(&child.name)?;
+            let (dialect, sequence) = (name.dialect, name.sequence);
+            let contender = QueuedContender {
+                identity: String::from_utf8_lossy(&child.data).into_owned(),
+                session: child.session,
+                token: Token::of(child.czxid),
+                since: child.created,
+                dialect,
+                name: child.name,
+            };
+            Some((sequence, contender))
+        })
+        .collect();
+    queue.sort_by(|(left, _), (right, _)| right.is_before(*left).cmp(&left.is_before(*right)));
+    queue.into_iter().map(|(_, contender)| contender).collect()
+}

@@ -1,0 +1,152 @@
+//! Options, as builders, so that new ones break nobody.
+
+use crate::error::{Error, ErrorKind};
+use crate::path::{Hosts, check_path};
+use crate::platform;
+use std::time::Duration;
+
+const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
+const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+/// The protocol counts milliseconds in 32 bits.
+const LONGEST_SESSION_TIMEOUT: Duration = Duration::from_millis(i32::MAX as u64);
+/// Below this a heartbeat is a matter of milliseconds.
+const SHORTEST_SESSION_TIMEOUT: Duration = Duration::from_millis(100);
+const LONGEST_IDENTITY: usize = 1024;
+
+/// How a [`Client`](crate::Client) connects.
+///
+/// ```
+/// use std::time::Duration;
+/// use zklock_core::ClientOptions;
+///
+/// let options = ClientOptions::new("zk1:2181,zk2:2181,zk3:2181")?
+///     .session_timeout(Duration::from_secs(20))?
+///     .connect_timeout(Duration::from_secs(3))
+///     .chroot("/apps/billing")?
+///     .identity("billing/worker-7")?;
+/// # Ok::<(), zklock_core::Error>(())
+/// ```
+#[derive(Clone, Debug)]
+pub struct ClientOptions {
+    pub(crate) hosts: Hosts,
+    pub(crate) session_timeout: Duration,
+    pub(crate) connect_timeout: Duration,
+    pub(crate) identity: String,
+}
+
+impl ClientOptions {
+    /// The defaults, for the ensemble at `hosts`: `host:port,host:port` and perhaps a `/chroot`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if `hosts` cannot be read.
+    pub fn new(hosts: &str) -> Result<Self, Error> {
+        Ok(Self {
+            hosts: Hosts::parse(hosts)?,
+            session_timeout: SESSION_TIMEOUT,
+            connect_timeout: CONNECT_TIMEOUT,
+            identity: platform::identity(),
+        })
+    }
+
+    /// The session timeout to ask for; the servers may grant another. Default: 10 s.
+    ///
+    /// After a crash, a holder's lock is free again when its session has timed out. A short timeout
+    /// frees it sooner, and loses holds on shorter network troubles.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if it is under 100 ms or over 24 days.
+    pub fn session_timeout(mut self, timeout: Duration) -> Result<Self, Error> {
+        if !(SHORTEST_SESSION_TIMEOUT..=LONGEST_SESSION_TIMEOUT).contains(&timeout) {
+            let message = format!("a session timeout of {timeout:?} cannot be had: choose 100 ms to 24 days");
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        self.session_timeout = timeout;
+        Ok(self)
+    }
+
+    /// How long to try to reach a server before [`connect`](crate::Client::connect), or a
+    /// [`try_acquire`](crate::Lock::try_acquire), fails. Default: 10 s.
+    #[must_use]
+    pub fn connect_timeout(mut self, timeout: Duration) -> Self {
+        self.connect_timeout = timeout;
+        self
+    }
+
+    /// Put all paths below this node, which must exist. It replaces a chroot among the hosts.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if it is not a path.
+    pub fn chroot(mut self, path: &str) -> Result<Self, Error> {
+        check_path(path).map_err(|error| error.within("the chroot"))?;
+        path.trim_end_matches('/').clone_into(&mut self.hosts.chroot);
+        Ok(self)
+    }
+
+    /// What others see as the contender's name: the data of its nodes. Default: `host/pid`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if it is longer than 1 KiB.
+    pub fn identity(mut self, identity: &str) -> Result<Self, Error> {
+        if identity.len() > LONGEST_IDENTITY {
+            let message =
+                format!("the identity has {} bytes: at most {LONGEST_IDENTITY} are allowed", identity.len());
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        identity.clone_into(&mut self.identity);
+        Ok(self)
+    }
+}
+
+/// How a [`Lock`](crate::Lock) behaves.
+///
+/// ```
+/// use zklock_core::LockOptions;
+///
+/// let options = LockOptions::new().reentrant(true);
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct LockOptions {
+    pub(crate) reentrant: bool,
+}
+
+impl LockOptions {
+    /// The defaults.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Whether an owner that holds the lock may acquire it again. Default: no.
+    ///
+    /// The owner is the tokio task, or outside of one the thread. A hold of a reentrant lock must be
+    /// released by its owner. One of a lock that is not reentrant may be released from anywhere, and
+    /// its owner's next acquire before that is a [`Deadlock`](ErrorKind::Deadlock).
+    #[must_use]
+    pub fn reentrant(mut self, reentrant: bool) -> Self {
+        self.reentrant = reentrant;
+        self
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_cannot_be_had_is_refused() {
+        let options = || ClientOptions::new("zk:2181").unwrap();
+        for timeout in
+            [Duration::ZERO, Duration::from_millis(99), Duration::from_secs(86_400 * 25), Duration::MAX]
+        {
+            let error = options().session_timeout(timeout).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        }
+        assert_eq!(options().chroot("apps").unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(options().identity(&"x".repeat(1025)).unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(options().chroot("/").unwrap().hosts.chroot, "");
+        assert_eq!(options().chroot("/a").unwrap().hosts.connect_string(), "zk:2181/a");
+    }
+}

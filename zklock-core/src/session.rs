@@ -1,0 +1,284 @@
+//! One session, with its lease and the holds that stand on it.
+//!
+//! A hold never outlives its session. So loss is told here, in one place: by the end of the session,
+//! by a check that misses a node, by a lease that lapsed.
+
+use crate::ensemble::{Check, Child, Ensemble, Landing, Pending, ReadFailure, Write, WriteFailure};
+use crate::error::LossReason;
+use crate::machine::Moment;
+use crate::machine::exchange::{Now, Operation, Outcome};
+use crate::machine::lease::{Lease, Share};
+use crate::platform;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::{Notify, watch};
+
+/// How a session is connected.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Link {
+    Connected,
+    Disconnected,
+    Over(LossReason),
+}
+
+pub(crate) struct Session {
+    id: i64,
+    heartbeat: Duration,
+    beat: Duration,
+    timeout: Duration,
+    link: watch::Sender<Link>,
+    /// Taken when the session is over, so that nothing keeps its connection.
+    ensemble: Mutex<Option<Arc<dyn Ensemble>>>,
+    lease: Mutex<Lease>,
+    holdings: Mutex<Vec<Arc<Holding>>>,
+    /// Wakes the heartbeat when a first hold is there.
+    enrolled: Notify,
+}
+
+/// What a session keeps of one hold.
+pub(crate) struct Holding {
+    pub(crate) node: Arc<str>,
+    status: watch::Sender<Status>,
+    proof: Mutex<Proof>,
+}
+
+#[derive(Clone)]
+struct Proof {
+    share: Share,
+    /// When the latest write was sent that proved the node.
+    sent: Moment,
+}
+
+/// What became of a hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Status {
+    Held,
+    /// Its node is being deleted.
+    Releasing,
+    Released,
+    Lost(LossReason),
+}
+
+impl Session {
+    pub(crate) fn new(ensemble: Arc<dyn Ensemble>, id: i64, timeout: Duration, asked: Moment) -> Arc<Self> {
+        let lease = Lease::new(timeout, asked);
+        Arc::new(Self {
+            id,
+            heartbeat: lease.heartbeat(),
+            beat: lease.beat(),
+            timeout,
+            link: watch::Sender::new(Link::Connected),
+            ensemble: Mutex::new(Some(ensemble)),
+            lease: Mutex::new(lease),
+            holdings: Mutex::default(),
+            enrolled: Notify::new(),
+        })
+    }
+
+    pub(crate) fn id(&self) -> i64 {
+        self.id
+    }
+
+    pub(crate) fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    pub(crate) fn heartbeat(&self) -> Duration {
+        self.heartbeat
+    }
+
+    /// How often to prove the nodes of holds.
+    pub(crate) fn beat(&self) -> Duration {
+        self.beat
+    }
+
+    pub(crate) fn link(&self) -> watch::Receiver<Link> {
+        self.link.subscribe()
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        *self.link.borrow() == Link::Connected
+    }
+
+    pub(crate) fn is_over(&self) -> bool {
+        matches!(*self.link.borrow(), Link::Over(_))
+    }
+
+    pub(crate) fn now(&self) -> Now {
+        // The lease first: time that passes in between makes it look shorter, never longer.
+        let lease_until = locked(&self.lease).until();
+        Now { moment: platform::now(), lease_until }
+    }
+
+    pub(crate) async fn send(self: Arc<Self>, directory: Arc<str>, flight: Vec<Operation>) -> Landing {
+        let writes: Vec<bool> = flight.iter().map(is_quorum_write).collect();
+        let over = Landing { sent: platform::now(), outcomes: vec![Outcome::SessionOver], watch: None };
+        let landing = self.unless_over(over, |ensemble| ensemble.send(directory, flight)).await;
+        let written = |(outcome, write): (&Outcome, &bool)| {
+            *write && matches!(outcome, Outcome::Created(_) | Outcome::Done)
+        };
+        if landing.outcomes.iter().zip(&writes).any(written) {
+            locked(&self.lease).acknowledge(landing.sent, platform::now());
+        }
+        landing
+    }
+
+    /// Checks the nodes of these holds, and tells those whose node is gone.
+    pub(crate) async fn prove(self: Arc<Self>, holdings: Vec<Arc<Holding>>) -> Check {
+        let nodes = holdings.iter().map(|holding| holding.node.clone()).collect();
+        let valid: Vec<bool> = holdings.iter().map(|holding| !self.valid_for(holding).is_zero()).collect();
+        let sent = platform::now();
+        let check = self.unless_over(Check::SessionOver, |ensemble| ensemble.check(nodes)).await;
+        match check {
+            Check::Passed => {
+                let mut lease = locked(&self.lease);
+                lease.acknowledge(sent, platform::now());
+                for (holding, was_valid) in holdings.iter().zip(valid) {
+                    let mut proof = locked(&holding.proof);
+                    proof.share.checked(&lease, was_valid);
+                    proof.sent = proof.sent.max(sent);
+                }
+            }
+            Check::Missing(index) => {
+                if let Some(holding) = holdings.get(index) {
+                    self.lose(holding, LossReason::NodeDeleted);
+                }
+            }
+            Check::Unknown | Check::SessionOver => {}
+        }
+        check
+    }
+
+    pub(crate) async fn commit(&self, guard: Arc<str>, writes: Vec<Write>) -> Result<(), WriteFailure> {
+        self.unless_over(Err(WriteFailure::SessionOver), |ensemble| ensemble.commit(guard, writes)).await
+    }
+
+    pub(crate) async fn children(&self, directory: Arc<str>) -> Result<Vec<Child>, ReadFailure> {
+        self.unless_over(Err(ReadFailure::SessionOver), |ensemble| ensemble.children(directory)).await
+    }
+
+    /// Takes a new hold under the heartbeat.
+    pub(crate) fn enrol(&self, node: Arc<str>, sent: Moment) -> Arc<Holding> {
+        let proof = Proof { share: Share::new(&locked(&self.lease)), sent };
+        let status = watch::Sender::new(Status::Held);
+        let holding = Arc::new(Holding { node, status, proof: Mutex::new(proof) });
+        locked(&self.holdings).push(holding.clone());
+        // The session may have ended just before the hold was on the list.
+        if let Link::Over(reason) = *self.link.borrow() {
+            self.lose(&holding, reason);
+        }
+        self.enrolled.notify_one();
+        holding
+    }
+
+    /// The holds that stand on this session, oldest first.
+    pub(crate) fn holdings(&self) -> Vec<Arc<Holding>> {
+        locked(&self.holdings).clone()
+    }
+
+    pub(crate) async fn enrolled(&self) {
+        self.enrolled.notified().await;
+    }
+
+    /// For how long the hold can be relied upon.
+    pub(crate) fn valid_for(&self, holding: &Holding) -> Duration {
+        if *holding.status.borrow() != Status::Held {
+            return Duration::ZERO;
+        }
+        let lease = locked(&self.lease);
+        locked(&holding.proof).share.valid_for(&lease, platform::now())
+    }
+
+    /// The end of the lease, for whoever wants to be there.
+    pub(crate) fn lease_until(&self) -> Moment {
+        locked(&self.lease).until()
+    }
+
+    pub(crate) fn lose(&self, holding: &Arc<Holding>, reason: LossReason) {
+        self.strike(holding);
+        holding.turn(Status::Held, Status::Lost(reason));
+    }
+
+    /// Takes a hold from under the heartbeat.
+    pub(crate) fn strike(&self, holding: &Arc<Holding>) {
+        locked(&self.holdings).retain(|other| !Arc::ptr_eq(other, holding));
+    }
+
+    pub(crate) fn set_connected(&self, connected: bool) {
+        let link = if connected { Link::Connected } else { Link::Disconnected };
+        self.link.send_if_modified(|old| {
+            let changes = !matches!(old, Link::Over(_)) && *old != link;
+            if changes {
+                *old = link;
+            }
+            changes
+        });
+    }
+
+    /// The session is over: its holds are lost, and whoever works with it is told.
+    pub(crate) fn end(&self, reason: LossReason) {
+        locked(&self.ensemble).take();
+        self.link.send_replace(Link::Over(reason));
+        for holding in self.holdings() {
+            self.lose(&holding, reason);
+        }
+    }
+
+    /// Does `call`, and gives `over` if the session ends before its result is there.
+    async fn unless_over<T>(&self, over: T, call: impl FnOnce(&dyn Ensemble) -> Pending<T>) -> T {
+        let mut link = self.link();
+        // The lock is not held while the call is made: it may be dropped where it is not polled.
+        let Some(ensemble) = locked(&self.ensemble).clone() else { return over };
+        let pending = call(&*ensemble);
+        drop(ensemble);
+        tokio::select! {
+            biased;
+            result = pending => result,
+            _ = link.wait_for(|link| matches!(link, Link::Over(_))) => over,
+        }
+    }
+}
+
+impl Holding {
+    pub(crate) fn status(&self) -> Status {
+        *self.status.borrow()
+    }
+
+    pub(crate) fn watch(&self) -> watch::Receiver<Status> {
+        self.status.subscribe()
+    }
+
+    /// When the latest write was sent that proved the node.
+    pub(crate) fn proven(&self) -> Moment {
+        locked(&self.proof).sent
+    }
+
+    /// Turns one status into another; `false` if it is not that one any more.
+    pub(crate) fn turn(&self, from: Status, to: Status) -> bool {
+        self.status.send_if_modified(|status| {
+            let turns = *status == from;
+            if turns {
+                *status = to;
+            }
+            turns
+        })
+    }
+}
+
+/// Whether an operation that was done has been committed by the quorum.
+fn is_quorum_write(operation: &Operation) -> bool {
+    match operation {
+        Operation::Create { .. } | Operation::Check { .. } | Operation::Delete { .. } => true,
+        // Creating parents that are there writes nothing; the rest reads.
+        Operation::CreateParents
+        | Operation::List
+        | Operation::Sync
+        | Operation::Inspect { .. }
+        | Operation::Watch { .. } => false,
+    }
+}
+
+/// No code of ours panics with a lock held, and if it did, what the lock guards would still be whole.
+pub(crate) fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
