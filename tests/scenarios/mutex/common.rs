@@ -1,0 +1,60 @@
+//! What most scenarios need.
+
+use ground::wire::Admin;
+use ground::{Proxy, shared};
+use std::time::Duration;
+use zklock_core::{Client, ClientOptions};
+
+/// The longest session of the shared server: its lease is long enough for a busy machine, its heartbeat short enough
+/// for a test.
+pub(crate) const SESSION: Duration = Duration::from_secs(4);
+/// How long anything may take that takes no time on an idle machine.
+pub(crate) const SOON: Duration = Duration::from_secs(10);
+/// What promise 4 allows beyond the deadline.
+pub(crate) const GRACE: Duration = Duration::from_millis(50);
+
+pub(crate) fn options(hosts: &str) -> ClientOptions {
+    ClientOptions::new(hosts).unwrap().session_timeout(SESSION).unwrap()
+}
+
+/// A client of the shared server.
+pub(crate) async fn client() -> Client {
+    client_of(&shared().connect_string()).await
+}
+
+pub(crate) async fn client_of(hosts: &str) -> Client {
+    Client::connect(options(hosts)).await.unwrap()
+}
+
+/// A client of the shared server that goes through a proxy of its own.
+pub(crate) async fn proxied_client() -> (Client, Proxy) {
+    let proxy = Proxy::before(shared().server(0));
+    (client_of(&proxy.connect_string()).await, proxy)
+}
+
+/// The operator of the shared server.
+pub(crate) fn operator() -> Admin {
+    Admin::connect(shared().server(0).address())
+}
+
+/// The result of what must not take long.
+#[track_caller]
+pub(crate) fn soon<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    let caller = std::panic::Location::caller();
+    async move {
+        match tokio::time::timeout(SOON, future).await {
+            Ok(result) => result,
+            Err(_) => panic!("took longer than {SOON:?} at {caller}"),
+        }
+    }
+}
+
+/// Waits until the client owes no clean-up any more.
+pub(crate) async fn settled(client: &Client) {
+    soon(async {
+        while client.stats().owed > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}

@@ -1,0 +1,16 @@
+//! What the mutex promises, against real ZooKeeper servers: a module for each promise, a test for each way in which
+//! it could be broken.
+
+mod bad_input;
+mod bounded;
+mod common;
+mod exclusive;
+mod fair;
+mod fenced;
+mod no_false_grant;
+mod nothing_left_behind;
+mod one_node_a_process;
+mod owners;
+mod threads;
+mod told;
+mod wire;

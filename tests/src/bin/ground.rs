@@ -1,0 +1,309 @@
+//! The ground for tests that are not written in Rust: one command a line on stdin, one answer a line on stdout.
+//!
+//! An answer is `ok …` or `error …`. The end of stdin ends everything, and so does the end of this process, whatever
+//! its cause. `help` lists the commands.
+
+use std::collections::BTreeMap;
+use std::collections::btree_map::Entry;
+use std::io::{BufRead, Write};
+use std::net::SocketAddr;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::str::FromStr;
+use std::time::Duration;
+
+use ground::wire::{Admin, Failure, Mode, try_expire};
+use ground::{Action, Direction, Ensemble, Gate, Hook, Kind, Message, Proxy, Server, Side, Talk, Trigger};
+
+const HELP: &str = "\
+start standalone|three [tick=MS] [max-session=MS] [container-check=MS] [quorum-proxies]: connect string; \
+stop; \
+servers; leader; kill I; pause I; resume I; stop-server I; start-server I; restart I; serving I; home I: its folder; talk on|off; \
+proxy I: its number P and its address (I-J is the quorum proxy of server I before server J); \
+cut P; reset P; half-open P; freeze P to-server|to-client|both; thaw P; refuse P on|off; delay P MS; \
+drop-reply P KIND N [PATH]; drop-request P KIND N [PATH]; hold-reply P KIND N [PATH]; hold-request P KIND N [PATH]; \
+see-reply P KIND N [PATH]; see-request P KIND N [PATH]: the number H of a hook; \
+open H; fired H; wait H MS: true or false; \
+connections P; record P; messages P: what was recorded; sessions P; expire P: ends the latest session through P; \
+create PATH [DATA]; set PATH [DATA]; delete PATH; delete-tree PATH; exists PATH; data PATH; stat PATH; \
+children PATH; wait-children PATH N MS; help";
+
+fn main() {
+    // The answer tells it all; a trace on stderr would only frighten.
+    std::panic::set_hook(Box::new(|_| ()));
+    let mut ground = Ground::default();
+    for line in std::io::stdin().lock().lines().map_while(Result::ok) {
+        let answer = catch_unwind(AssertUnwindSafe(|| ground.obey(&line))).unwrap_or_else(|panic| {
+            let text = panic.downcast_ref::<String>().cloned();
+            Err(text.or_else(|| panic.downcast_ref::<&str>().map(ToString::to_string)).unwrap_or_default())
+        });
+        let answer = match answer {
+            Ok(text) => format!("ok {text}"),
+            Err(text) => format!("error {text}"),
+        };
+        let mut out = std::io::stdout().lock();
+        if writeln!(out, "{}", answer.trim_end().replace('\n', " | ")).and_then(|()| out.flush()).is_err() {
+            break;
+        }
+    }
+}
+
+/// An answer, or what is wrong.
+type Answer = Result<String, String>;
+
+#[derive(Debug, Default)]
+struct Ground {
+    // In the order in which they are to end.
+    talk: Option<Talk>,
+    admins: BTreeMap<SocketAddr, Admin>,
+    proxies: Vec<Proxy>,
+    hooks: Vec<(Hook, Gate)>,
+    ensemble: Option<Ensemble>,
+}
+
+impl Ground {
+    fn obey(&mut self, line: &str) -> Answer {
+        let (command, rest) = line.trim().split_once(' ').unwrap_or((line.trim(), ""));
+        let words: Words<'_> = Words(rest.split_whitespace().collect());
+        match command {
+            "" => Ok(String::new()),
+            "help" => Ok(HELP.to_owned()),
+            "start" => self.start(&words),
+            "stop" => {
+                *self = Self::default();
+                Ok(String::new())
+            }
+            "talk" => {
+                self.talk = if words.switch(0)? { Some(self.ensemble()?.keep_talking()) } else { None };
+                Ok(String::new())
+            }
+            "servers" => Ok(self.ensemble()?.connect_string()),
+            "leader" => Ok(self.ensemble()?.leader().number().to_string()),
+            "kill" | "pause" | "resume" | "stop-server" | "start-server" | "restart" | "serving" | "home" => {
+                self.server(command, &words)
+            }
+            "proxy" => {
+                let proxy = Proxy::before(self.server_of(words.at(0)?)?);
+                let address = proxy.address();
+                self.proxies.push(proxy);
+                Ok(format!("{} {address}", self.proxies.len()))
+            }
+            "drop-reply" | "drop-request" | "hold-reply" | "hold-request" | "see-reply" | "see-request" => {
+                self.hook(command, &words)
+            }
+            "open" | "fired" | "wait" => {
+                let (hook, gate) = words
+                    .number(0)?
+                    .checked_sub(1)
+                    .and_then(|at| self.hooks.get(at))
+                    .ok_or("no such hook")?;
+                match command {
+                    "open" => gate.open(),
+                    "fired" => return Ok(hook.fired().to_string()),
+                    _ => return Ok(hook.wait(words.millis(1)?).to_string()),
+                }
+                Ok(String::new())
+            }
+            "cut" | "reset" | "half-open" | "freeze" | "thaw" | "refuse" | "delay" | "connections"
+            | "record" | "messages" | "sessions" | "expire" => self.proxy(command, &words),
+            "create" | "set" | "delete" | "delete-tree" | "exists" | "data" | "stat" | "children"
+            | "wait-children" => self.operate(command, rest, &words),
+            _ => Err(format!("no command: {command}; try help")),
+        }
+    }
+
+    fn start(&mut self, words: &Words<'_>) -> Answer {
+        let mut builder = match words.at(0)? {
+            "standalone" => Ensemble::builder(),
+            "three" => Ensemble::builder().servers(3),
+            other => return Err(format!("standalone or three, not {other}")),
+        };
+        for option in &words.0[1..] {
+            builder = match option.split_once('=') {
+                Some(("tick", value)) => builder.tick(millis(value)?),
+                Some(("max-session", value)) => builder.max_session_timeout(millis(value)?),
+                Some(("container-check", value)) => builder.container_check(millis(value)?),
+                None if *option == "quorum-proxies" => builder.quorum_proxies(true),
+                _ => return Err(format!("no option: {option}")),
+            };
+        }
+        *self = Self::default();
+        let ensemble = builder.try_start()?;
+        let text = ensemble.connect_string();
+        self.ensemble = Some(ensemble);
+        Ok(text)
+    }
+
+    fn server(&self, command: &str, words: &Words<'_>) -> Answer {
+        let server = self.server_of(words.at(0)?)?;
+        match command {
+            "kill" => server.kill(),
+            "pause" => server.pause(),
+            "resume" => server.resume(),
+            "stop-server" => server.stop(),
+            "start-server" => server.start(),
+            "restart" => server.restart(),
+            "home" => return Ok(server.home().display().to_string()),
+            _ => return Ok(server.is_serving().to_string()),
+        }
+        Ok(String::new())
+    }
+
+    fn proxy(&self, command: &str, words: &Words<'_>) -> Answer {
+        let proxy = self.proxy_of(words.at(0)?)?;
+        match command {
+            "cut" => proxy.cut(),
+            "reset" => proxy.reset(),
+            "half-open" => proxy.half_open(),
+            "freeze" => proxy.freeze(match words.at(1)? {
+                "to-server" => Direction::ToServer,
+                "to-client" => Direction::ToClient,
+                "both" => Direction::Both,
+                other => return Err(format!("to-server, to-client or both, not {other}")),
+            }),
+            "thaw" => proxy.thaw(),
+            "refuse" => proxy.refuse(words.switch(1)?),
+            "delay" => proxy.delay(words.millis(1)?),
+            "connections" => return Ok(proxy.connections().to_string()),
+            "record" => proxy.record(),
+            "messages" => return Ok(join(proxy.messages().iter().map(described))),
+            "sessions" => return Ok(join(proxy.session().iter().map(|(id, ..)| format!("{id:#x}")))),
+            _ => {
+                let (id, password, _) = proxy.session().pop().ok_or("no session went through this proxy")?;
+                let address = self.ensemble()?.leader().address();
+                return try_expire(address, id, &password).map(|_| format!("{id:#x}")).map_err(text);
+            }
+        }
+        Ok(String::new())
+    }
+
+    fn hook(&mut self, command: &str, words: &Words<'_>) -> Answer {
+        let (what, side) = command.split_once('-').unwrap_or_default();
+        let kind = Kind::from_str(words.at(1)?)?;
+        let gate = Gate::new();
+        let action = match what {
+            "drop" if side == "reply" => Action::DropReplyAndReset,
+            "drop" => Action::DropAndReset,
+            "hold" => Action::Pause(gate.clone()),
+            _ => Action::Pass,
+        };
+        let trigger = if side == "reply" { Trigger::reply(kind) } else { Trigger::request(kind) };
+        let mut trigger = trigger.nth(words.number(2)?.max(1)).then(action);
+        trigger.path = words.0.get(3).map(ToString::to_string);
+        let hook = self.proxy_of(words.at(0)?)?.on(trigger);
+        self.hooks.push((hook, gate));
+        Ok(self.hooks.len().to_string())
+    }
+
+    fn operate(&mut self, command: &str, rest: &str, words: &Words<'_>) -> Answer {
+        let path = words.at(0)?;
+        // The rest of the line, so that data may have spaces in it.
+        let data =
+            rest.trim_start().strip_prefix(path).map_or("", |data| data.strip_prefix(' ').unwrap_or(data));
+        let admin = self.admin()?;
+        let no_node = || format!("no node {path}");
+        match command {
+            "create" => admin.try_create(path, data, Mode::Persistent).map_err(text),
+            "set" => admin.try_set(path, data).map(|stat| stat.version.to_string()).map_err(text),
+            "delete" => admin.try_delete(path).map(|()| String::new()).map_err(text),
+            "delete-tree" => admin.try_delete_tree(path).map(|()| String::new()).map_err(text),
+            "exists" => admin.try_stat(path).map(|stat| stat.is_some().to_string()).map_err(text),
+            "data" => {
+                let data = admin.try_data(path).map_err(text)?.ok_or_else(no_node)?;
+                Ok(String::from_utf8_lossy(&data).into_owned())
+            }
+            "stat" => {
+                let stat = admin.try_stat(path).map_err(text)?.ok_or_else(no_node)?;
+                Ok(format!(
+                    "czxid={:#x} mzxid={:#x} version={} cversion={} owner={:#x} children={}",
+                    stat.czxid,
+                    stat.mzxid,
+                    stat.version,
+                    stat.cversion,
+                    stat.ephemeral_owner,
+                    stat.num_children
+                ))
+            }
+            "children" => admin.try_children(path).map_err(text)?.map(join).ok_or_else(no_node),
+            _ => {
+                let (count, bound) = (words.number(1)?, words.millis(2)?);
+                let seen = admin.try_wait_for_children(path, count, bound).map_err(text)?;
+                if seen.len() == count { Ok(join(seen)) } else { Err(format!("there are {}", join(seen))) }
+            }
+        }
+    }
+
+    /// An operator on the leader: what it reads is the latest.
+    fn admin(&mut self) -> Result<&Admin, String> {
+        let address = self.ensemble()?.leader().address();
+        Ok(match self.admins.entry(address) {
+            Entry::Occupied(known) => known.into_mut(),
+            Entry::Vacant(new) => new.insert(Admin::try_connect(address).map_err(text)?),
+        })
+    }
+
+    fn ensemble(&self) -> Result<&Ensemble, String> {
+        self.ensemble.as_ref().ok_or_else(|| "nothing is started".to_owned())
+    }
+
+    fn server_of(&self, word: &str) -> Result<&Server, String> {
+        let index = word.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        let server = index.and_then(|index| self.ensemble.as_ref()?.servers().get(index));
+        server.ok_or_else(|| format!("no server {word}"))
+    }
+
+    fn proxy_of(&self, word: &str) -> Result<&Proxy, String> {
+        if let Some((from, to)) = word.split_once('-') {
+            return Ok(self.ensemble()?.quorum_link(self.server_of(from)?, self.server_of(to)?));
+        }
+        let index = word.parse::<usize>().ok().and_then(|number| number.checked_sub(1));
+        index.and_then(|index| self.proxies.get(index)).ok_or_else(|| format!("no proxy {word}"))
+    }
+}
+
+/// What follows a command.
+struct Words<'a>(Vec<&'a str>);
+
+impl<'a> Words<'a> {
+    fn at(&self, index: usize) -> Result<&'a str, String> {
+        self.0.get(index).copied().ok_or_else(|| format!("a word is missing after {:?}; try help", self.0))
+    }
+
+    fn number(&self, index: usize) -> Result<usize, String> {
+        let word = self.at(index)?;
+        word.parse().map_err(|_| format!("no number: {word}"))
+    }
+
+    fn millis(&self, index: usize) -> Result<Duration, String> {
+        millis(self.at(index)?)
+    }
+
+    fn switch(&self, index: usize) -> Result<bool, String> {
+        match self.at(index)? {
+            "on" => Ok(true),
+            "off" => Ok(false),
+            other => Err(format!("on or off, not {other}")),
+        }
+    }
+}
+
+fn millis(word: &str) -> Result<Duration, String> {
+    word.parse().map(Duration::from_millis).map_err(|_| format!("no milliseconds: {word}"))
+}
+
+fn join(words: impl IntoIterator<Item = impl Into<String>>) -> String {
+    words.into_iter().map(Into::into).collect::<Vec<String>>().join(" ")
+}
+
+#[allow(clippy::needless_pass_by_value, reason = "it is given to map_err")]
+fn text(error: Failure) -> String {
+    error.to_string()
+}
+
+/// `request:create:/a` or `reply:create:/a:-101`.
+fn described(message: &Message) -> String {
+    let kind = format!("{:?}", message.kind).to_lowercase();
+    match message.side {
+        Side::Request => format!("request:{kind}:{}", message.path),
+        Side::Reply => format!("reply:{kind}:{}:{}", message.path, message.error),
+    }
+}

@@ -1,0 +1,361 @@
+//! Real ZooKeeper servers for a test: one, or a quorum of three.
+//!
+//! They are the distribution's own servers with small ticks, on loopback, with data in memory, so that an ensemble
+//! costs a second or two and nothing stays behind. Between the servers of a quorum there may be proxies: the worst
+//! case of a lease cannot be seen without them.
+
+use std::collections::BTreeMap;
+use std::collections::hash_map::RandomState;
+use std::fmt::Write as _;
+use std::fs;
+use std::hash::BuildHasher;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use crate::install::Install;
+use crate::port::Port;
+use crate::proxy::Proxy;
+use crate::server::{STARTED, Server};
+use crate::talk::Talk;
+use crate::wait::until;
+
+/// A running ensemble. Dropping it ends all its servers and removes their data.
+#[derive(Debug)]
+pub struct Ensemble {
+    servers: Vec<Server>,
+    tick: Duration,
+    /// By (from, to), each a server's number.
+    links: BTreeMap<(usize, usize), Proxy>,
+    /// The ports between servers, held while they are in use.
+    _ports: Vec<Port>,
+}
+
+impl Ensemble {
+    /// One server with ZooKeeper's ticks of 2 s.
+    #[track_caller]
+    pub fn standalone() -> Self {
+        Self::builder().start()
+    }
+
+    /// Three servers with ZooKeeper's ticks of 2 s.
+    #[track_caller]
+    pub fn of_three() -> Self {
+        Self::builder().servers(3).start()
+    }
+
+    /// An ensemble made to measure.
+    pub fn builder() -> Builder {
+        Builder {
+            servers: 1,
+            tick: Duration::from_secs(2),
+            max_session_timeout: None,
+            quorum_proxies: false,
+            container_check: Duration::from_secs(3600),
+            configuration: String::new(),
+            properties: Vec::new(),
+        }
+    }
+
+    /// What a client is told: `host:port,host:port`.
+    pub fn connect_string(&self) -> String {
+        connect_string(self.servers.iter().map(Server::address))
+    }
+
+    /// Server `index`, counted from 0.
+    pub fn server(&self, index: usize) -> &Server {
+        &self.servers[index]
+    }
+
+    /// All servers.
+    pub fn servers(&self) -> &[Server] {
+        &self.servers
+    }
+
+    /// The length of a tick. Sessions last between 2 and (unless told otherwise) 20 of them.
+    pub fn tick(&self) -> Duration {
+        self.tick
+    }
+
+    /// The server that leads (the only one, where there is one), waiting for an election to end.
+    ///
+    /// # Panics
+    ///
+    /// When there is no leader in time.
+    #[track_caller]
+    pub fn leader(&self) -> &Server {
+        let mut leader = None;
+        until(STARTED, || {
+            leader = self.leader_now();
+            leader.is_some()
+        });
+        leader.expect("the ensemble has a leader")
+    }
+
+    /// The server that leads at this moment, if any does.
+    pub fn leader_now(&self) -> Option<&Server> {
+        self.servers.iter().find(|server| matches!(server.mode().as_deref(), Some("leader" | "standalone")))
+    }
+
+    /// The servers that follow, at this moment.
+    pub fn followers(&self) -> Vec<&Server> {
+        self.servers.iter().filter(|server| server.mode().as_deref() == Some("follower")).collect()
+    }
+
+    /// The proxy on the quorum connection that `from` makes to `to` when `to` leads. What flows from `to`'s clients
+    /// through `from` goes [`Direction::ToServer`](crate::Direction::ToServer).
+    ///
+    /// # Panics
+    ///
+    /// When the ensemble was built without [`Builder::quorum_proxies`].
+    #[track_caller]
+    pub fn quorum_link(&self, from: &Server, to: &Server) -> &Proxy {
+        let link = self.links.get(&(from.number(), to.number()));
+        link.expect("an ensemble built with quorum_proxies(true), and two different servers of it")
+    }
+
+    /// A client proxy before each server, in their order.
+    pub fn proxied(&self) -> Vec<Proxy> {
+        self.servers.iter().map(Proxy::before).collect()
+    }
+
+    /// Waits until every server serves, and the leader has all followers in step.
+    ///
+    /// # Panics
+    ///
+    /// When that is not so by `bound`.
+    #[track_caller]
+    pub fn wait_until_whole(&self, bound: Duration) {
+        self.await_whole(bound).unwrap_or_else(|reason| panic!("{reason}"));
+    }
+
+    /// Keeps a session talking on each server until the returned guard is dropped: ZooKeeper 3.8.0 can stall a lone
+    /// client of an ensemble until somebody else sends something (ZOOKEEPER-4537).
+    pub fn keep_talking(&self) -> Talk {
+        Talk::start(self.servers.iter().map(Server::address))
+    }
+
+    fn await_whole(&self, bound: Duration) -> Result<(), String> {
+        let end = Instant::now() + bound;
+        for server in &self.servers {
+            let left = end.saturating_duration_since(Instant::now());
+            if !until(left, || server.is_serving() || server.pid().is_none()) || !server.is_serving() {
+                return Err(format!(
+                    "server {} does not serve. Its log:\n{}",
+                    server.number(),
+                    server.log_tail()
+                ));
+            }
+        }
+        let followers = self.servers.len() - 1;
+        let in_step = || {
+            let figures = self.leader_now().map(Server::mntr).unwrap_or_default();
+            // Some versions print it as a floating point number.
+            let synced = figures.get("zk_synced_followers").and_then(|count| count.parse::<f64>().ok());
+            synced.is_some_and(|count| count >= followers as f64)
+        };
+        if followers > 0 && !until(end.saturating_duration_since(Instant::now()), in_step) {
+            return Err("the followers are not in step with the leader".to_owned());
+        }
+        Ok(())
+    }
+}
+
+/// Settings for an [`Ensemble`].
+#[derive(Debug, Clone)]
+#[must_use = "nothing runs before start()"]
+pub struct Builder {
+    servers: usize,
+    tick: Duration,
+    max_session_timeout: Option<Duration>,
+    quorum_proxies: bool,
+    container_check: Duration,
+    configuration: String,
+    properties: Vec<String>,
+}
+
+impl Builder {
+    /// How many servers: 1 or 3.
+    pub fn servers(mut self, count: usize) -> Self {
+        self.servers = count;
+        self
+    }
+
+    /// ZooKeeper's unit of time, 2 s by default. A session lasts 2 to 20 ticks.
+    pub fn tick(mut self, tick: Duration) -> Self {
+        self.tick = tick;
+        self
+    }
+
+    /// The longest session timeout granted, 20 ticks by default.
+    pub fn max_session_timeout(mut self, timeout: Duration) -> Self {
+        self.max_session_timeout = Some(timeout);
+        self
+    }
+
+    /// Puts a [`Proxy`] on each connection that a follower makes to its leader; see [`Ensemble::quorum_link`].
+    pub fn quorum_proxies(mut self, wanted: bool) -> Self {
+        self.quorum_proxies = wanted;
+        self
+    }
+
+    /// How often the leader looks for empty containers to reap; once an hour by default.
+    pub fn container_check(mut self, interval: Duration) -> Self {
+        self.container_check = interval;
+        self
+    }
+
+    /// One more line for `zoo.cfg`, such as `syncLimit=5`. A line given twice counts as the last one.
+    pub fn configure(mut self, line: &str) -> Self {
+        self.configuration.push_str(line);
+        self.configuration.push('\n');
+        self
+    }
+
+    /// One more Java system property, such as `zookeeper.skipACL=yes`.
+    pub fn property(mut self, property: &str) -> Self {
+        self.properties.push(format!("-D{property}"));
+        self
+    }
+
+    /// Starts the servers and waits until all serve.
+    ///
+    /// # Panics
+    ///
+    /// When they do not, or when Java or ZooKeeper is not installed; the message says what to install.
+    #[track_caller]
+    pub fn start(self) -> Ensemble {
+        self.try_start().unwrap_or_else(|reason| panic!("{reason}"))
+    }
+
+    /// [`Builder::start`] with the failure as a value.
+    pub fn try_start(self) -> Result<Ensemble, String> {
+        let install = Install::find()?;
+        let mut attempts = 3;
+        loop {
+            attempts -= 1;
+            let tried = self.launch(&install).and_then(|ensemble| {
+                ensemble.await_whole(STARTED)?;
+                Ok(ensemble)
+            });
+            match tried {
+                // Somebody took one of the ports between our look and the server's bind.
+                Err(reason) if attempts > 0 && reason.contains("BindException") => {}
+                other => return other,
+            }
+        }
+    }
+
+    fn launch(&self, install: &Install) -> Result<Ensemble, String> {
+        if self.servers != 1 && self.servers != 3 {
+            return Err(format!("an ensemble has 1 or 3 servers, not {}", self.servers));
+        }
+        let numbers = 1..=self.servers;
+        let quorum: Vec<_> = numbers.clone().map(|_| (Port::claim(), Port::claim())).collect();
+        let mut links = BTreeMap::new();
+        if self.quorum_proxies && self.servers > 1 {
+            for from in numbers.clone() {
+                for to in numbers.clone().filter(|&to| to != from) {
+                    links.insert((from, to), Proxy::plain(quorum[to - 1].0.address()));
+                }
+            }
+        }
+        let mut servers = Vec::new();
+        for number in numbers.clone() {
+            let port = Port::claim();
+            let home = new_folder().map_err(|error| format!("a folder for the server's data: {error}"))?;
+            let mut text = self.configuration(&home, port.address().port());
+            for other in numbers.clone().filter(|_| self.servers > 1) {
+                let (data, election) = &quorum[other - 1];
+                let data = links.get(&(number, other)).map_or(data.address(), Proxy::address);
+                let _ = writeln!(text, "server.{other}={data}:{}", election.address().port());
+            }
+            let written = fs::write(home.join("zoo.cfg"), text)
+                .and_then(|()| fs::write(home.join("data/myid"), number.to_string()))
+                .and_then(|()| quiet_logging(&home));
+            written.map_err(|error| format!("writing to {}: {error}", home.display()))?;
+            let server = Server::new(number, port, home.clone(), &self.command(install, &home));
+            servers.push(server.map_err(|error| format!("starting a watchdog shell: {error}"))?);
+        }
+        for server in &servers {
+            server.start();
+        }
+        let ports = quorum.into_iter().flat_map(|(data, election)| [data, election]).collect();
+        Ok(Ensemble { servers, tick: self.tick, links, _ports: ports })
+    }
+
+    fn configuration(&self, home: &Path, port: u16) -> String {
+        let mut text = format!(
+            "tickTime={}\ninitLimit={}\nsyncLimit=10\ndataDir={}/data\nclientPortAddress=127.0.0.1\nclientPort={port}\n\
+             maxClientCnxns=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\nsnapCount=1000000\n",
+            self.tick.as_millis(),
+            // A server that believes alone that it leads should not do so for long.
+            (3000 / self.tick.as_millis().max(1)).max(5),
+            home.display(),
+        );
+        if let Some(timeout) = self.max_session_timeout {
+            let _ = writeln!(text, "maxSessionTimeout={}", timeout.as_millis());
+        }
+        text + &self.configuration
+    }
+
+    fn command(&self, install: &Install, home: &Path) -> Vec<String> {
+        let folder = home.display();
+        let mut command = vec![install.java.display().to_string()];
+        // For a quick start, and no trace outside of the folder.
+        command.extend(
+            ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData"]
+                .map(str::to_owned),
+        );
+        command.extend([
+            format!("-Djava.io.tmpdir={folder}"),
+            format!("-Dznode.container.checkIntervalMs={}", self.container_check.as_millis()),
+            // Data of a test need not survive a power cut.
+            "-Dzookeeper.forceSync=no".to_owned(),
+            "-Dzookeeper.jmx.log4j.disable=true".to_owned(),
+            "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn".to_owned(),
+            "-Dorg.slf4j.simpleLogger.showDateTime=true".to_owned(),
+        ]);
+        command.extend(self.properties.iter().cloned());
+        command.extend([
+            "-cp".to_owned(),
+            format!("{folder}:{}", install.class_path),
+            "org.apache.zookeeper.server.quorum.QuorumPeerMain".to_owned(),
+            format!("{folder}/zoo.cfg"),
+        ]);
+        command
+    }
+}
+
+/// `host:port,host:port` of the given addresses.
+pub fn connect_string(addresses: impl IntoIterator<Item = std::net::SocketAddr>) -> String {
+    let addresses: Vec<_> = addresses.into_iter().map(|address| address.to_string()).collect();
+    addresses.join(",")
+}
+
+/// A new folder, in memory where there is some for it.
+fn new_folder() -> io::Result<PathBuf> {
+    let memory = Path::new("/dev/shm");
+    let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
+    let random = RandomState::new().hash_one(Instant::now());
+    let home = parent.join(format!("zklock-ground-{random:016x}"));
+    fs::create_dir(&home)?;
+    fs::create_dir(home.join("data"))?;
+    Ok(home)
+}
+
+/// ZooKeeper's own packages bring logback or log4j, which print everything unless told otherwise.
+fn quiet_logging(home: &Path) -> io::Result<()> {
+    fs::write(
+        home.join("logback.xml"),
+        "<configuration><appender name='A' class='ch.qos.logback.core.ConsoleAppender'><encoder><pattern>\
+         %d %p %c - %m%n</pattern></encoder></appender><root level='WARN'><appender-ref ref='A'/></root>\
+         </configuration>",
+    )?;
+    fs::write(
+        home.join("log4j.properties"),
+        "log4j.rootLogger=WARN, A\nlog4j.appender.A=org.apache.log4j.ConsoleAppender\n\
+         log4j.appender.A.layout=org.apache.log4j.PatternLayout\n\
+         log4j.appender.A.layout.ConversionPattern=%d %p %c - %m%n\n",
+    )
+}

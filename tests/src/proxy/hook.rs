@@ -1,0 +1,235 @@
+//! Faults at a chosen message: which message, what happens then, and how a test learns that it has.
+
+use std::fmt;
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::time::{Duration, Instant};
+
+use super::message::{Kind, Message, Side};
+use super::shared::Shared;
+
+/// A way through the proxy, as seen from the client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Direction {
+    /// From the client to the server.
+    ToServer,
+    /// From the server to the client.
+    ToClient,
+    /// Both ways.
+    Both,
+}
+
+impl Direction {
+    pub(super) fn covers(self, side: Side) -> bool {
+        match self {
+            Self::ToServer => side == Side::Request,
+            Self::ToClient => side == Side::Reply,
+            Self::Both => true,
+        }
+    }
+}
+
+/// Changes the bytes of a message, its header included, its length not.
+pub type Rewriter = Box<dyn FnMut(&mut Vec<u8>) + Send>;
+
+/// What happens at the chosen message.
+pub enum Action {
+    /// Nothing: the hook only tells that the message has passed.
+    Pass,
+    /// The server executes the request, its reply is swallowed, and the client's connection is reset. On a trigger
+    /// for a request the hook fires when its reply is swallowed.
+    DropReplyAndReset,
+    /// The message is swallowed, and the client's connection is reset. A request never reaches the server.
+    DropAndReset,
+    /// The message is swallowed, and the connection goes on as if nothing were.
+    Swallow,
+    /// [`Proxy::freeze`](super::Proxy::freeze) just before the message: frozen in its direction, it is held as well.
+    Freeze(Direction),
+    /// [`Proxy::cut`](super::Proxy::cut); the message does not pass.
+    Cut,
+    /// [`Proxy::reset`](super::Proxy::reset); the message does not pass.
+    Reset,
+    /// The message, and all behind it in its direction, is held until the gate is opened.
+    Pause(Gate),
+    /// Every byte behind the header is inverted.
+    Corrupt,
+    /// The message is changed on its way.
+    Rewrite(Rewriter),
+}
+
+impl fmt::Debug for Action {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Pass => out.write_str("Pass"),
+            Self::DropReplyAndReset => out.write_str("DropReplyAndReset"),
+            Self::DropAndReset => out.write_str("DropAndReset"),
+            Self::Swallow => out.write_str("Swallow"),
+            Self::Freeze(direction) => write!(out, "Freeze({direction:?})"),
+            Self::Cut => out.write_str("Cut"),
+            Self::Reset => out.write_str("Reset"),
+            Self::Pause(_) => out.write_str("Pause"),
+            Self::Corrupt => out.write_str("Corrupt"),
+            Self::Rewrite(_) => out.write_str("Rewrite"),
+        }
+    }
+}
+
+/// A message to wait for, and what is to happen to it.
+#[derive(Debug)]
+#[must_use = "give it to Proxy::on"]
+pub struct Trigger {
+    /// What the request is, or the request that the reply answers.
+    pub kind: Kind,
+    /// The request itself, or its reply.
+    pub side: Side,
+    /// Which of those that match, from now on: 1 is the next.
+    pub nth: usize,
+    /// A part of the path, of the request or of the one that the reply answers.
+    pub path: Option<String>,
+    /// What happens then.
+    pub action: Action,
+}
+
+impl Trigger {
+    /// The next request of a kind.
+    pub fn request(kind: Kind) -> Self {
+        Self { kind, side: Side::Request, nth: 1, path: None, action: Action::Pass }
+    }
+
+    /// The next reply to a request of a kind; watch events are replies of [`Kind::Event`].
+    pub fn reply(kind: Kind) -> Self {
+        Self { side: Side::Reply, ..Self::request(kind) }
+    }
+
+    /// Not the next, but the `nth` (1 is the next).
+    pub fn nth(mut self, nth: usize) -> Self {
+        self.nth = nth;
+        self
+    }
+
+    /// Only messages whose path contains `part`.
+    pub fn path(mut self, part: impl Into<String>) -> Self {
+        self.path = Some(part.into());
+        self
+    }
+
+    /// What happens then.
+    pub fn then(mut self, action: Action) -> Self {
+        self.action = action;
+        self
+    }
+
+    pub(super) fn matches(&self, message: &Message) -> bool {
+        // Pings come by themselves; counting them would make "the third message" a matter of chance.
+        let kind = self.kind == message.kind || self.kind == Kind::Any && message.kind != Kind::Ping;
+        let path = self.path.as_ref().is_none_or(|part| message.path.contains(part));
+        kind && path && self.side == message.side
+    }
+}
+
+/// What a [`Action::Pause`]d message waits for. Clones are the same gate.
+#[derive(Debug, Clone, Default)]
+pub struct Gate(Arc<Mutex<GateState>>);
+
+#[derive(Debug, Default)]
+struct GateState {
+    open: bool,
+    waiting: Vec<Weak<Shared>>,
+}
+
+impl Gate {
+    /// A closed gate.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Lets through what waits at it, for good.
+    pub fn open(&self) {
+        let waiting = {
+            let mut state = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+            state.open = true;
+            std::mem::take(&mut state.waiting)
+        };
+        for proxy in waiting.iter().filter_map(Weak::upgrade) {
+            proxy.change(|_| ());
+        }
+    }
+
+    /// Whether it has been opened.
+    pub fn is_open(&self) -> bool {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).open
+    }
+
+    pub(super) fn wakes(&self, proxy: &Weak<Shared>) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).waiting.push(Weak::clone(proxy));
+    }
+}
+
+/// Tells whether a [`Trigger`]'s message has come. It fires once; dropping it leaves the trigger set.
+#[derive(Debug, Clone)]
+pub struct Hook {
+    pub(super) id: u64,
+    pub(super) outcome: Outcome,
+    pub(super) proxy: Weak<Shared>,
+}
+
+impl Hook {
+    /// Waits until the message has come and its action is done; `false` when `timeout` comes first. It blocks: in a
+    /// task, call it through `spawn_blocking`.
+    #[must_use = "a fault that did not happen tests nothing"]
+    pub fn wait(&self, timeout: Duration) -> bool {
+        let end = Instant::now() + timeout;
+        let (slot, fired) = &*self.outcome;
+        let mut message = slot.lock().unwrap_or_else(PoisonError::into_inner);
+        while message.is_none() {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return false;
+            }
+            message = fired.wait_timeout(message, left).unwrap_or_else(PoisonError::into_inner).0;
+        }
+        drop(message);
+        self.settle();
+        true
+    }
+
+    /// Whether the message has come.
+    pub fn fired(&self) -> bool {
+        self.message().is_some()
+    }
+
+    /// The message, once it has come, as it was before the action.
+    pub fn message(&self) -> Option<Message> {
+        self.settle();
+        self.outcome.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    }
+
+    /// Waits until the proxy has finished what it is at. A client may feel an action a moment before the hook says
+    /// so, or the other way round; whoever asks after this sees both.
+    fn settle(&self) {
+        if let Some(proxy) = self.proxy.upgrade() {
+            proxy.change(|_| ());
+        }
+    }
+
+    /// Withdraws the trigger, if it has not fired.
+    pub fn cancel(&self) {
+        if let Some(proxy) = self.proxy.upgrade() {
+            proxy.change(|state| state.rules.disarm(self.id));
+        }
+    }
+}
+
+pub(super) type Outcome = Arc<(Mutex<Option<Message>>, Condvar)>;
+
+/// A trigger on its proxy.
+#[derive(Debug)]
+pub(super) struct Armed {
+    pub(super) id: u64,
+    pub(super) trigger: Trigger,
+    pub(super) outcome: Outcome,
+}
+
+pub(super) fn fire(outcome: &Outcome, message: &Message) {
+    *outcome.0.lock().unwrap_or_else(PoisonError::into_inner) = Some(message.clone());
+    outcome.1.notify_all();
+}

@@ -1,0 +1,424 @@
+//! What went through a proxy: ZooKeeper's messages, named, and in order.
+
+use std::collections::HashMap;
+use std::str::FromStr;
+use std::time::Instant;
+
+use crate::wire::codec::{Reader, opcode, xid};
+
+/// What a message is about. A reply has the kind of its request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[allow(missing_docs, reason = "the names are ZooKeeper's own")]
+pub enum Kind {
+    Connect,
+    Create,
+    CreateContainer,
+    CreateTtl,
+    Delete,
+    Exists,
+    GetData,
+    SetData,
+    GetChildren,
+    Sync,
+    Check,
+    Multi,
+    Ping,
+    Auth,
+    SetWatches,
+    Close,
+    /// A watch that fired; a reply to no request.
+    Event,
+    /// Any operation that has no name here, by its number.
+    Other(i32),
+    /// In a trigger: every kind save [`Kind::Ping`].
+    Any,
+}
+
+impl Kind {
+    fn of(operation: i32) -> Self {
+        match operation {
+            opcode::CREATE | opcode::CREATE_2 => Self::Create,
+            opcode::CREATE_CONTAINER => Self::CreateContainer,
+            opcode::CREATE_TTL => Self::CreateTtl,
+            opcode::DELETE => Self::Delete,
+            opcode::EXISTS => Self::Exists,
+            opcode::GET_DATA => Self::GetData,
+            opcode::SET_DATA => Self::SetData,
+            opcode::GET_CHILDREN | opcode::GET_CHILDREN_2 => Self::GetChildren,
+            opcode::SYNC => Self::Sync,
+            opcode::CHECK => Self::Check,
+            opcode::MULTI => Self::Multi,
+            opcode::PING => Self::Ping,
+            opcode::AUTH => Self::Auth,
+            opcode::SET_WATCHES | opcode::SET_WATCHES_2 => Self::SetWatches,
+            opcode::CLOSE_SESSION => Self::Close,
+            other => Self::Other(other),
+        }
+    }
+}
+
+impl FromStr for Kind {
+    type Err = String;
+
+    /// Understands the names above, in any case and with dashes: `get-children`.
+    fn from_str(name: &str) -> Result<Self, String> {
+        let named = [
+            Self::Connect,
+            Self::Create,
+            Self::CreateContainer,
+            Self::CreateTtl,
+            Self::Delete,
+            Self::Exists,
+            Self::GetData,
+            Self::SetData,
+            Self::GetChildren,
+            Self::Sync,
+            Self::Check,
+            Self::Multi,
+            Self::Ping,
+            Self::Auth,
+            Self::SetWatches,
+            Self::Close,
+            Self::Event,
+            Self::Any,
+        ];
+        let plain = name.replace('-', "");
+        let found = named.into_iter().find(|kind| format!("{kind:?}").eq_ignore_ascii_case(&plain));
+        found.ok_or_else(|| format!("no kind of message: {name}"))
+    }
+}
+
+/// Who sent a message.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Side {
+    /// The client.
+    Request,
+    /// The server.
+    Reply,
+}
+
+impl Side {
+    pub(super) const BOTH: [Self; 2] = [Self::Request, Self::Reply];
+
+    pub(super) fn other(self) -> Self {
+        match self {
+            Self::Request => Self::Reply,
+            Self::Reply => Self::Request,
+        }
+    }
+}
+
+/// One message on its way through the proxy.
+#[derive(Debug, Clone)]
+pub struct Message {
+    /// Which connection, in the order of their opening, from 1.
+    pub connection: u64,
+    /// Who sent it.
+    pub side: Side,
+    /// What it is about.
+    pub kind: Kind,
+    /// The path it names, or that the request it answers named; those of a multi joined by commas.
+    pub path: String,
+    /// In a multi, what its operations are.
+    pub operations: Vec<Kind>,
+    /// Whether a read asks for a watch.
+    pub watch: bool,
+    /// The number that ties a reply to its request.
+    pub xid: i32,
+    /// In a reply: the transaction that the server had come to.
+    pub zxid: i64,
+    /// In a reply: ZooKeeper's error number, 0 for success.
+    pub error: i32,
+    /// Its length on the wire.
+    pub length: usize,
+    /// When it came in.
+    pub time: Instant,
+    /// Which read of the client's or the server's socket brought its end; messages of one read came together.
+    pub read: u64,
+    /// Its place in the order of all that the proxy did, when it came in.
+    pub seen: u64,
+    /// Its place in that order when it was sent on; `None` when it was swallowed, or not yet sent.
+    pub passed: Option<u64>,
+}
+
+/// What a session needs to be taken over: its id, its password, its timeout in milliseconds.
+pub(super) type Greeting = (i64, Vec<u8>, i32);
+
+/// A request whose reply has not passed.
+#[derive(Debug, Clone)]
+struct Asked {
+    kind: Kind,
+    path: String,
+}
+
+/// Names the messages of one connection.
+#[derive(Debug, Default)]
+pub(super) struct Namer {
+    greeted: [bool; 2],
+    asked: HashMap<i32, Asked>,
+}
+
+impl Namer {
+    /// Names a message; `None` where it is none of ZooKeeper's. The places in the order are for the caller to fill.
+    pub(super) fn name(&mut self, side: Side, body: &[u8]) -> Option<Message> {
+        let mut message = Message {
+            connection: 0,
+            side,
+            kind: Kind::Connect,
+            path: String::new(),
+            operations: Vec::new(),
+            watch: false,
+            xid: 0,
+            zxid: 0,
+            error: 0,
+            length: body.len() + 4,
+            time: Instant::now(),
+            read: 0,
+            seen: 0,
+            passed: None,
+        };
+        if !std::mem::replace(&mut self.greeted[side as usize], true) {
+            return Some(message);
+        }
+        let mut reader = Reader(body);
+        message.xid = reader.int()?;
+        match side {
+            Side::Request => {
+                message.kind = Kind::of(reader.int()?);
+                describe(&mut message, reader);
+                let asked = Asked { kind: message.kind, path: message.path.clone() };
+                self.asked.insert(message.xid, asked);
+            }
+            Side::Reply => {
+                message.zxid = reader.long()?;
+                message.error = reader.int()?;
+                match message.xid {
+                    xid::WATCH_EVENT => {
+                        message.kind = Kind::Event;
+                        reader.take(8)?;
+                        message.path = reader.text()?;
+                    }
+                    xid::PING => message.kind = Kind::Ping,
+                    xid::AUTH => message.kind = Kind::Auth,
+                    xid::SET_WATCHES => message.kind = Kind::SetWatches,
+                    number => {
+                        let asked = self.asked.remove(&number)?;
+                        (message.kind, message.path) = (asked.kind, asked.path);
+                    }
+                }
+            }
+        }
+        Some(message)
+    }
+}
+
+/// The session in a connect reply, if it was granted.
+pub(super) fn greeting(body: &[u8]) -> Option<Greeting> {
+    let mut reader = Reader(body);
+    reader.int()?;
+    let timeout = reader.int()?;
+    let session = reader.long()?;
+    let password = reader.buffer()?.to_vec();
+    (timeout > 0).then_some((session, password, timeout))
+}
+
+/// Fills in the paths of a request, as far as its kind has any.
+fn describe(message: &mut Message, mut reader: Reader<'_>) {
+    match message.kind {
+        Kind::Multi => {
+            let mut paths = Vec::new();
+            // Where the list cannot be understood, what was found so far has to do.
+            while let Some((kind, path)) = operation(&mut reader) {
+                message.operations.push(kind);
+                paths.push(path);
+            }
+            message.path = paths.join(",");
+        }
+        Kind::Ping | Kind::Auth | Kind::SetWatches | Kind::Close | Kind::Connect | Kind::Other(_) => {}
+        kind => {
+            message.path = reader.text().unwrap_or_default();
+            let reads = [Kind::Exists, Kind::GetData, Kind::GetChildren].contains(&kind);
+            message.watch = reads && reader.boolean() == Some(true);
+        }
+    }
+}
+
+/// One operation of a multi; `None` at its end.
+fn operation(reader: &mut Reader<'_>) -> Option<(Kind, String)> {
+    let kind = Kind::of(reader.int()?);
+    let done = reader.boolean()?;
+    reader.int()?;
+    if done {
+        return None;
+    }
+    let path = reader.text()?;
+    match kind {
+        Kind::Create | Kind::CreateContainer | Kind::CreateTtl => {
+            reader.buffer()?;
+            for _ in 0..reader.int()? {
+                reader.int()?;
+                reader.buffer()?;
+                reader.buffer()?;
+            }
+            reader.int()?;
+            if kind == Kind::CreateTtl {
+                reader.long()?;
+            }
+        }
+        Kind::SetData => {
+            reader.buffer()?;
+            reader.int()?;
+        }
+        Kind::Delete | Kind::Check => {
+            reader.int()?;
+        }
+        Kind::GetChildren | Kind::GetData => {
+            reader.boolean()?;
+        }
+        _ => return None,
+    }
+    Some((kind, path))
+}
+
+/// How many messages of each kind went by.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Counts {
+    /// What the clients asked, in their order of coming; without pings.
+    pub asked: Vec<Kind>,
+    /// What the servers answered or told, in their order of coming; without pings.
+    pub answered: Vec<Kind>,
+    /// How many pings the clients sent.
+    pub pings: usize,
+    /// How many reads of the clients' sockets brought bytes: two messages sent together come in one.
+    pub client_reads: u64,
+    /// How many reads of the servers' sockets brought bytes.
+    pub server_reads: u64,
+}
+
+impl Counts {
+    /// How many requests of a kind; [`Kind::Any`] counts all save pings.
+    pub fn requests(&self, kind: Kind) -> usize {
+        count(&self.asked, kind, self.pings)
+    }
+
+    /// How many replies of a kind; [`Kind::Any`] counts all save pings.
+    pub fn replies(&self, kind: Kind) -> usize {
+        count(&self.answered, kind, 0)
+    }
+}
+
+fn count(kinds: &[Kind], wanted: Kind, pings: usize) -> usize {
+    if wanted == Kind::Ping {
+        return pings;
+    }
+    kinds.iter().filter(|&&kind| wanted == Kind::Any || wanted == kind).count()
+}
+
+/// Whether the first `second` request after the first `first` request was sent before the reply to `first` had been
+/// handed to the client: then it cannot have waited for it.
+pub fn one_flight(record: &[Message], first: Kind, second: Kind) -> bool {
+    let mut messages = record.iter();
+    let Some(one) = messages.find(|message| message.side == Side::Request && message.kind == first) else {
+        return false;
+    };
+    let same = |message: &&Message| message.connection == one.connection;
+    let two =
+        messages.clone().filter(same).find(|message| message.side == Side::Request && message.kind == second);
+    let reply = messages.filter(same).find(|message| message.side == Side::Reply && message.xid == one.xid);
+    match (two, reply.and_then(|reply| reply.passed)) {
+        (Some(two), Some(passed)) => two.seen < passed,
+        (Some(_), None) => true,
+        (None, _) => false,
+    }
+}
+
+/// Keeps messages while recording is on.
+#[derive(Debug, Default)]
+pub(super) struct Recorder {
+    on: bool,
+    messages: Vec<Message>,
+    counts: Counts,
+}
+
+impl Recorder {
+    pub(super) fn start(&mut self) {
+        *self = Self { on: true, ..Self::default() };
+    }
+
+    pub(super) fn saw(&mut self, message: &Message) {
+        if !self.on {
+            return;
+        }
+        self.messages.push(message.clone());
+        match (message.side, message.kind) {
+            (Side::Request, Kind::Ping) => self.counts.pings += 1,
+            (Side::Request, kind) => self.counts.asked.push(kind),
+            (Side::Reply, Kind::Ping) => {}
+            (Side::Reply, kind) => self.counts.answered.push(kind),
+        }
+    }
+
+    pub(super) fn passed(&mut self, seen: u64, at: u64) {
+        if let Some(message) = self.messages.iter_mut().rev().find(|message| message.seen == seen) {
+            message.passed = Some(at);
+        }
+    }
+
+    pub(super) fn read(&mut self, side: Side) {
+        match side {
+            Side::Request => self.counts.client_reads += u64::from(self.on),
+            Side::Reply => self.counts.server_reads += u64::from(self.on),
+        }
+    }
+
+    pub(super) fn take(&mut self) -> Vec<Message> {
+        self.counts = Counts::default();
+        std::mem::take(&mut self.messages)
+    }
+
+    pub(super) fn messages(&self) -> Vec<Message> {
+        self.messages.clone()
+    }
+
+    pub(super) fn counts(&self) -> Counts {
+        self.counts.clone()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::wire::codec::Writer;
+
+    #[test]
+    fn a_multi_is_taken_apart() {
+        let connect = Writer::default().0;
+        let head = |writer: Writer, operation| writer.int(operation).boolean(false).int(-1);
+        let multi = Writer::default().int(7).int(opcode::MULTI);
+        let multi = head(multi, opcode::CHECK).buffer(b"/a").int(0);
+        let acl = head(multi, opcode::CREATE).buffer(b"/b").buffer(b"data").int(1).int(31);
+        let multi = acl.buffer(b"world").buffer(b"anyone").int(3);
+        let multi = head(multi, opcode::DELETE).buffer(b"/c").int(-1);
+        let multi = multi.int(-1).boolean(true).int(-1);
+
+        let mut namer = Namer::default();
+        assert_eq!(namer.name(Side::Request, &connect).expect("a message").kind, Kind::Connect);
+        let named = namer.name(Side::Request, &multi.0).expect("a message");
+        assert_eq!((named.kind, named.xid, named.path.as_str()), (Kind::Multi, 7, "/a,/b,/c"));
+        assert_eq!(named.operations, [Kind::Check, Kind::Create, Kind::Delete]);
+
+        assert_eq!(namer.name(Side::Reply, &connect).expect("a message").kind, Kind::Connect);
+        let reply = Writer::default().int(7).long(99).int(-101);
+        let named = namer.name(Side::Reply, &reply.0).expect("a message");
+        assert_eq!((named.kind, named.zxid, named.error), (Kind::Multi, 99, -101));
+        assert_eq!(named.path, "/a,/b,/c");
+        assert!(namer.name(Side::Reply, &reply.0).is_none(), "nobody asked twice");
+    }
+
+    #[test]
+    fn kinds_have_names() {
+        assert_eq!("get-children".parse(), Ok(Kind::GetChildren));
+        assert_eq!("CreateTtl".parse(), Ok(Kind::CreateTtl));
+        assert!("nonsense".parse::<Kind>().is_err());
+    }
+}

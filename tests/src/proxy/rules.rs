@@ -1,0 +1,186 @@
+//! What a proxy does to what goes through it: the faults in force and the triggers set.
+
+use std::sync::{Arc, Weak};
+use std::time::Duration;
+
+use super::hook::{Action, Armed, Direction, Gate, Outcome, Trigger};
+use super::message::{Greeting, Kind, Message, Recorder, Side};
+use super::shared::{Fault, Shared};
+
+/// The faults in force, for all connections of a proxy.
+#[derive(Debug)]
+pub(super) struct Rules {
+    pub(super) recorder: Recorder,
+    pub(super) greetings: Vec<Greeting>,
+    frozen: [bool; 2],
+    delay: Duration,
+    armed: Vec<Armed>,
+    doomed: Vec<Doomed>,
+    last_hook: u64,
+    last_place: u64,
+    last_read: u64,
+    proxy: Weak<Shared>,
+}
+
+/// A request whose reply is to be swallowed.
+#[derive(Debug)]
+struct Doomed {
+    connection: u64,
+    kind: Kind,
+    xid: i32,
+    outcome: Outcome,
+}
+
+/// What is to become of a message.
+#[derive(Debug)]
+pub(super) enum Verdict {
+    Pass,
+    /// Back into the queue, until the direction is thawed or the gate is open.
+    Hold(Option<Gate>),
+    Swallow,
+    /// Swallow it and reset the client.
+    HangUp,
+    /// Swallow it and strike all connections.
+    Strike(Fault),
+}
+
+impl Rules {
+    pub(super) fn new(proxy: Weak<Shared>) -> Self {
+        Self {
+            recorder: Recorder::default(),
+            greetings: Vec::new(),
+            frozen: [false; 2],
+            delay: Duration::ZERO,
+            armed: Vec::new(),
+            doomed: Vec::new(),
+            last_hook: 0,
+            last_place: 0,
+            last_read: 0,
+            proxy,
+        }
+    }
+
+    pub(super) fn is_frozen(&self, side: Side) -> bool {
+        self.frozen[side as usize]
+    }
+
+    pub(super) fn delay(&self) -> Duration {
+        self.delay
+    }
+
+    pub(super) fn set_delay(&mut self, delay: Duration) {
+        self.delay = delay;
+    }
+
+    pub(super) fn freeze(&mut self, direction: Direction) {
+        for side in Side::BOTH {
+            self.frozen[side as usize] |= direction.covers(side);
+        }
+    }
+
+    pub(super) fn thaw(&mut self) {
+        self.frozen = [false; 2];
+    }
+
+    pub(super) fn arm(&mut self, trigger: Trigger) -> (u64, Outcome) {
+        self.last_hook += 1;
+        let outcome = Outcome::default();
+        assert!(trigger.nth > 0, "the next message is number 1");
+        self.armed.push(Armed { id: self.last_hook, trigger, outcome: Arc::clone(&outcome) });
+        (self.last_hook, outcome)
+    }
+
+    pub(super) fn disarm(&mut self, hook: u64) {
+        self.armed.retain(|armed| armed.id != hook);
+    }
+
+    pub(super) fn greet(&mut self, greeting: Greeting) {
+        self.greetings.retain(|(session, ..)| *session != greeting.0);
+        self.greetings.push(greeting);
+    }
+
+    /// The number of the next read of a socket on `side`.
+    pub(super) fn count_read(&mut self, side: Side) -> u64 {
+        self.recorder.read(side);
+        self.last_read += 1;
+        self.last_read
+    }
+
+    /// The next place in the order of all that the proxy does.
+    pub(super) fn place(&mut self) -> u64 {
+        self.last_place += 1;
+        self.last_place
+    }
+
+    /// Decides on a message that is about to pass, once for each message save those that a freeze holds. The second
+    /// value is whom to tell when the verdict has been carried out.
+    pub(super) fn judge(&mut self, message: &Message, body: &mut Vec<u8>) -> (Verdict, Vec<Outcome>) {
+        let mut verdict = Verdict::Pass;
+        let mut told = Vec::new();
+        let answered = |doomed: &Doomed| {
+            message.side == Side::Reply
+                && (doomed.connection, doomed.kind, doomed.xid)
+                    == (message.connection, message.kind, message.xid)
+        };
+        while let Some(at) = self.doomed.iter().position(answered) {
+            verdict = Verdict::HangUp;
+            told.push(self.doomed.swap_remove(at).outcome);
+        }
+        let due = |armed: &mut Armed| {
+            let matches = armed.trigger.matches(message);
+            armed.trigger.nth -= usize::from(matches);
+            matches && armed.trigger.nth == 0
+        };
+        let mut fired = Vec::new();
+        for mut armed in std::mem::take(&mut self.armed) {
+            if due(&mut armed) { fired.push(armed) } else { self.armed.push(armed) }
+        }
+        for armed in fired {
+            let of_request = matches!(armed.trigger.action, Action::DropReplyAndReset);
+            if of_request && message.side == Side::Request {
+                self.doomed.push(Doomed {
+                    connection: message.connection,
+                    kind: message.kind,
+                    xid: message.xid,
+                    outcome: armed.outcome,
+                });
+                continue;
+            }
+            // Where several hooks strike at one message, the first that stops it decides.
+            match (self.act(armed.trigger.action, message, body), &verdict) {
+                (Verdict::Pass, _) => {}
+                (stopped, Verdict::Pass) => verdict = stopped,
+                _ => {}
+            }
+            told.push(armed.outcome);
+        }
+        (verdict, told)
+    }
+
+    fn act(&mut self, action: Action, message: &Message, body: &mut Vec<u8>) -> Verdict {
+        match action {
+            Action::Pass => Verdict::Pass,
+            Action::DropReplyAndReset | Action::DropAndReset => Verdict::HangUp,
+            Action::Swallow => Verdict::Swallow,
+            Action::Cut => Verdict::Strike(Fault::Cut),
+            Action::Reset => Verdict::Strike(Fault::Reset),
+            Action::Freeze(direction) => {
+                self.freeze(direction);
+                if direction.covers(message.side) { Verdict::Hold(None) } else { Verdict::Pass }
+            }
+            Action::Pause(gate) => {
+                gate.wakes(&self.proxy);
+                Verdict::Hold(Some(gate))
+            }
+            Action::Corrupt => {
+                let header = if message.side == Side::Request { 8 } else { 16 };
+                body.iter_mut().skip(header).for_each(|byte| *byte = !*byte);
+                Verdict::Pass
+            }
+            Action::Rewrite(mut rewriter) => {
+                rewriter(body);
+                Verdict::Pass
+            }
+        }
+    }
+}

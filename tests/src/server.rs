@@ -1,0 +1,156 @@
+//! One ZooKeeper server of an ensemble: what a test may do to it, and what it may ask it.
+
+use std::collections::BTreeMap;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpStream};
+use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use crate::jvm::Jvm;
+use crate::port::Port;
+use crate::wait::until;
+
+/// How long a server may take to serve, on a machine that has other work too.
+pub(crate) const STARTED: Duration = Duration::from_secs(40);
+
+const WORD: Duration = Duration::from_secs(2);
+
+/// A real ZooKeeper server. All methods can be called from any thread.
+#[derive(Debug)]
+pub struct Server {
+    number: usize,
+    port: Port,
+    home: PathBuf,
+    jvm: Mutex<Jvm>,
+}
+
+impl Server {
+    pub(crate) fn new(number: usize, port: Port, home: PathBuf, command: &[String]) -> io::Result<Self> {
+        let jvm = Mutex::new(Jvm::new(&home, command)?);
+        Ok(Self { number, port, home, jvm })
+    }
+
+    /// Its number in the ensemble, from 1: ZooKeeper's `myid`.
+    pub fn number(&self) -> usize {
+        self.number
+    }
+
+    /// Where clients reach it.
+    pub fn address(&self) -> SocketAddr {
+        self.port.address()
+    }
+
+    /// The folder with its configuration, data and log.
+    pub fn home(&self) -> &std::path::Path {
+        &self.home
+    }
+
+    /// The process's number, while it runs.
+    pub fn pid(&self) -> Option<i32> {
+        self.jvm().pid()
+    }
+
+    /// Ends it with SIGKILL, and returns when it is gone.
+    pub fn kill(&self) {
+        self.jvm().kill();
+    }
+
+    /// Stops it with SIGSTOP: its connections stay open, and nothing answers. Returns when all its threads stand.
+    pub fn pause(&self) {
+        self.jvm().pause();
+    }
+
+    /// Lets it go on (SIGCONT).
+    pub fn resume(&self) {
+        self.jvm().resume();
+    }
+
+    /// Ends it in an orderly way (SIGTERM), and returns when it is gone.
+    pub fn stop(&self) {
+        self.jvm().stop();
+    }
+
+    /// Starts it on its data, if it does not run, and returns at once: without a quorum it would never serve.
+    ///
+    /// # Panics
+    ///
+    /// When the process cannot be started.
+    #[track_caller]
+    pub fn start(&self) {
+        self.jvm().start().unwrap_or_else(|error| panic!("starting server {}: {error}", self.number));
+    }
+
+    /// Ends it if it runs, starts it again on its data, and waits until it serves.
+    ///
+    /// # Panics
+    ///
+    /// When it does not serve in time. In an ensemble it cannot while a majority is down: see [`Server::start`].
+    #[track_caller]
+    pub fn restart(&self) {
+        self.stop();
+        self.start();
+        self.wait_until_serving(STARTED);
+    }
+
+    /// Waits until it serves.
+    ///
+    /// # Panics
+    ///
+    /// When it does not by `bound`, with what it has logged.
+    #[track_caller]
+    pub fn wait_until_serving(&self, bound: Duration) {
+        let fine = until(bound, || self.is_serving() || self.pid().is_none()) && self.is_serving();
+        assert!(fine, "server {} does not serve. Its log:\n{}", self.number, self.log_tail());
+    }
+
+    /// Whether it answers, and is in contact with its quorum.
+    pub fn is_serving(&self) -> bool {
+        self.mode().is_some()
+    }
+
+    /// `leader`, `follower`, `standalone`, or `None` when it does not serve.
+    pub fn mode(&self) -> Option<String> {
+        let answer = self.word("srvr").ok()?;
+        answer.lines().find_map(|line| line.strip_prefix("Mode: ").map(str::to_owned))
+    }
+
+    /// Sends a four letter word and gives the answer.
+    pub fn word(&self, word: &str) -> io::Result<String> {
+        let end = Instant::now() + WORD;
+        let mut stream = TcpStream::connect_timeout(&self.address(), WORD)?;
+        stream.write_all(word.as_bytes())?;
+        let _ = stream.shutdown(Shutdown::Write);
+        let mut answer = Vec::new();
+        let mut chunk = [0; 4096];
+        loop {
+            let left = end.saturating_duration_since(Instant::now());
+            stream.set_read_timeout(Some(left.max(Duration::from_millis(1))))?;
+            match stream.read(&mut chunk) {
+                Ok(0) => return Ok(String::from_utf8_lossy(&answer).into_owned()),
+                Ok(count) => answer.extend(&chunk[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    return Err(io::Error::new(io::ErrorKind::TimedOut, "the server is silent"));
+                }
+                Err(error) => return Err(error),
+            }
+        }
+    }
+
+    /// The server's own figures; empty when it does not answer.
+    pub fn mntr(&self) -> BTreeMap<String, String> {
+        let answer = self.word("mntr").unwrap_or_default();
+        let pairs = answer.lines().filter_map(|line| line.split_once('\t'));
+        pairs.map(|(name, value)| (name.to_owned(), value.to_owned())).collect()
+    }
+
+    /// The last lines of its log.
+    pub fn log_tail(&self) -> String {
+        self.jvm().log_tail()
+    }
+
+    fn jvm(&self) -> MutexGuard<'_, Jvm> {
+        self.jvm.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,337 @@
+//! The operator: looks at the tree and meddles with it, while the library under test works on it.
+//!
+//! It has a session of its own that a thread keeps alive, and it connects again by itself, so that a test can keep
+//! one `Admin` over kills and pauses of the server.
+
+use std::collections::BTreeSet;
+use std::net::SocketAddr;
+use std::sync::mpsc::{RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use super::{Connection, Failure, Mode, Stat, code};
+use crate::wait::until;
+
+/// How long an operation goes on trying to reach the server.
+const BOUND: Duration = Duration::from_secs(15);
+
+/// What is asked for; a server with small ticks grants less.
+const SESSION: Duration = Duration::from_secs(30);
+
+/// An operator with a connection of its own to one server. Methods panic where the server cannot be reached or says
+/// no, since a test could do nothing else; the `try_` forms give the failure.
+#[derive(Debug)]
+pub struct Admin {
+    address: SocketAddr,
+    connection: Arc<Mutex<Option<Connection>>>,
+    /// Dropping it ends the thread that pings.
+    _pinging: Sender<()>,
+}
+
+impl Admin {
+    /// Connects, and waits for the server if it is not up yet.
+    ///
+    /// # Panics
+    ///
+    /// When the server does not answer within 15 s.
+    #[track_caller]
+    pub fn connect(address: SocketAddr) -> Self {
+        Self::try_connect(address).unwrap_or_else(|error| panic!("connecting to {address}: {error}"))
+    }
+
+    /// [`Admin::connect`] with the failure as a value.
+    pub fn try_connect(address: SocketAddr) -> Result<Self, Failure> {
+        let connection = Arc::new(Mutex::new(None));
+        let (pinging, ended) = channel();
+        let admin = Self { address, connection: Arc::clone(&connection), _pinging: pinging };
+        let timeout = admin.run(|connection, _| Ok(connection.timeout()))?;
+        thread::spawn(move || {
+            while ended.recv_timeout(timeout / 4) == Err(RecvTimeoutError::Timeout) {
+                // A busy connection needs no ping.
+                let Ok(mut slot) = connection.try_lock() else { continue };
+                if slot.as_mut().is_some_and(|connection| connection.ping().is_err()) {
+                    *slot = None;
+                }
+            }
+        });
+        Ok(admin)
+    }
+
+    /// The server's address.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The id of the session as it is now.
+    #[track_caller]
+    pub fn session(&self) -> i64 {
+        self.must("session", "", self.run(|connection, _| Ok(connection.session())))
+    }
+
+    /// Creates a persistent node.
+    #[track_caller]
+    pub fn create(&self, path: &str, data: impl AsRef<[u8]>) {
+        self.create_mode(path, data, Mode::Persistent);
+    }
+
+    /// Creates a node of any mode and gives the path it got. An ephemeral one lives as long as this `Admin` stays
+    /// connected.
+    #[track_caller]
+    pub fn create_mode(&self, path: &str, data: impl AsRef<[u8]>, mode: Mode) -> String {
+        self.must("create", path, self.try_create(path, data, mode))
+    }
+
+    /// [`Admin::create_mode`] with the failure as a value.
+    pub fn try_create(&self, path: &str, data: impl AsRef<[u8]>, mode: Mode) -> Result<String, Failure> {
+        self.run(|connection, again| match connection.create(path.as_bytes(), data.as_ref(), mode) {
+            // The first try may have been executed, only its answer was lost.
+            Err(Failure::Server(code::NODE_EXISTS)) if again => Ok(path.to_owned()),
+            other => other,
+        })
+    }
+
+    /// Tries a path of any bytes, also such as are no UTF-8. ZooKeeper refuses those (-8, bad arguments).
+    pub fn create_raw(&self, path: &[u8], data: impl AsRef<[u8]>) -> Result<String, Failure> {
+        self.run(|connection, _| connection.create(path, data.as_ref(), Mode::Persistent))
+    }
+
+    /// Creates a node and the persistent parents that it lacks; a node that is there already is left alone.
+    #[track_caller]
+    pub fn create_all(&self, path: &str, data: impl AsRef<[u8]>) {
+        let slashes = path.match_indices('/').map(|(at, _)| at).filter(|&at| at > 0);
+        for end in slashes.chain([path.len()]) {
+            let data = if end == path.len() { data.as_ref() } else { &[] };
+            match self.try_create(&path[..end], data, Mode::Persistent) {
+                Ok(_) | Err(Failure::Server(code::NODE_EXISTS)) => {}
+                Err(failure) => panic!("create {}: {failure}", &path[..end]),
+            }
+        }
+    }
+
+    /// Deletes a node.
+    #[track_caller]
+    pub fn delete(&self, path: &str) {
+        self.must("delete", path, self.try_delete(path));
+    }
+
+    /// [`Admin::delete`] with the failure as a value.
+    pub fn try_delete(&self, path: &str) -> Result<(), Failure> {
+        self.run(|connection, again| match connection.delete(path) {
+            Err(Failure::Server(code::NO_NODE)) if again => Ok(()),
+            other => other,
+        })
+    }
+
+    /// Deletes a node and all below it; it need not exist, and others may create in it meanwhile.
+    #[track_caller]
+    pub fn delete_tree(&self, path: &str) {
+        self.must("delete_tree", path, self.try_delete_tree(path));
+    }
+
+    /// [`Admin::delete_tree`] with the failure as a value.
+    pub fn try_delete_tree(&self, path: &str) -> Result<(), Failure> {
+        loop {
+            for child in self.try_children(path)?.unwrap_or_default() {
+                self.try_delete_tree(&format!("{}/{child}", path.trim_end_matches('/')))?;
+            }
+            match self.try_delete(path) {
+                Ok(()) | Err(Failure::Server(code::NO_NODE)) => return Ok(()),
+                Err(Failure::Server(code::NOT_EMPTY)) => {}
+                Err(failure) => return Err(failure),
+            }
+        }
+    }
+
+    /// The names of a node's children, sorted.
+    #[track_caller]
+    pub fn children(&self, path: &str) -> Vec<String> {
+        let children = self.must("children", path, self.try_children(path));
+        children.unwrap_or_else(|| panic!("children {path}: no such node"))
+    }
+
+    /// The names of a node's children, sorted; none where there is no such node.
+    #[track_caller]
+    pub fn children_or_empty(&self, path: &str) -> Vec<String> {
+        self.must("children", path, self.try_children(path)).unwrap_or_default()
+    }
+
+    /// The names of a node's children, sorted, or `None` where there is no such node.
+    pub fn try_children(&self, path: &str) -> Result<Option<Vec<String>>, Failure> {
+        self.run(|connection, _| children(connection, path, false))
+    }
+
+    /// A node's data.
+    #[track_caller]
+    pub fn data(&self, path: &str) -> Vec<u8> {
+        self.must("data", path, self.try_data(path)).unwrap_or_else(|| panic!("data {path}: no such node"))
+    }
+
+    /// A node's data, or `None` where there is no such node.
+    pub fn try_data(&self, path: &str) -> Result<Option<Vec<u8>>, Failure> {
+        self.run(|connection, _| match connection.data(path, false) {
+            Ok((data, _)) => Ok(Some(data)),
+            Err(Failure::Server(code::NO_NODE)) => Ok(None),
+            Err(failure) => Err(failure),
+        })
+    }
+
+    /// A node's metadata, or `None` where there is no such node.
+    #[track_caller]
+    pub fn stat(&self, path: &str) -> Option<Stat> {
+        self.must("stat", path, self.try_stat(path))
+    }
+
+    /// [`Admin::stat`] with the failure as a value.
+    pub fn try_stat(&self, path: &str) -> Result<Option<Stat>, Failure> {
+        self.run(|connection, _| connection.exists(path, false))
+    }
+
+    /// Replaces a node's data.
+    #[track_caller]
+    pub fn set(&self, path: &str, data: impl AsRef<[u8]>) -> Stat {
+        self.must("set", path, self.try_set(path, data))
+    }
+
+    /// [`Admin::set`] with the failure as a value.
+    pub fn try_set(&self, path: &str, data: impl AsRef<[u8]>) -> Result<Stat, Failure> {
+        self.run(|connection, _| connection.set(path, data.as_ref()))
+    }
+
+    /// Waits until this server has caught up with the leader.
+    #[track_caller]
+    pub fn sync(&self, path: &str) {
+        self.must("sync", path, self.run(|connection, _| connection.sync(path)));
+    }
+
+    /// Waits, by a watch, until the node has exactly `count` children (a missing node has none), and gives their
+    /// names, sorted.
+    ///
+    /// # Panics
+    ///
+    /// When that is not so by `bound`.
+    #[track_caller]
+    pub fn wait_for_children(&self, path: &str, count: usize, bound: Duration) -> Vec<String> {
+        let seen = self.must("wait_for_children", path, self.try_wait_for_children(path, count, bound));
+        assert!(seen.len() == count, "{path} should have {count} children by {bound:?}, and has {seen:?}");
+        seen
+    }
+
+    /// [`Admin::wait_for_children`] without the panic: what the children are when there are `count` of them, or at
+    /// the bound.
+    pub fn try_wait_for_children(
+        &self,
+        path: &str,
+        count: usize,
+        bound: Duration,
+    ) -> Result<Vec<String>, Failure> {
+        let end = Instant::now() + bound;
+        self.run(|connection, _| {
+            loop {
+                let seen = match children(connection, path, true)? {
+                    Some(seen) => seen,
+                    // It may have been created between the two looks; then look again.
+                    None if connection.exists(path, true)?.is_some() => continue,
+                    None => Vec::new(),
+                };
+                if seen.len() == count || Instant::now() >= end {
+                    return Ok(seen);
+                }
+                // Short waits, so that the session gets its pings. Any event is a reason to look.
+                while Instant::now() < end {
+                    let pause = (Instant::now() + connection.timeout() / 4).min(end);
+                    if connection.event(pause)?.is_some() {
+                        break;
+                    }
+                    connection.ping()?;
+                }
+            }
+        })
+    }
+
+    /// Waits until a node exists, or until it does not.
+    ///
+    /// # Panics
+    ///
+    /// When that is not so by `bound`.
+    #[track_caller]
+    pub fn wait_for_node(&self, path: &str, there: bool, bound: Duration) {
+        let fine = until(bound, || self.stat(path).is_some() == there);
+        assert!(fine, "{path} should {} by {bound:?}", if there { "exist" } else { "be gone" });
+    }
+
+    /// All paths at and below `path`, sorted: what a test leaves behind.
+    #[track_caller]
+    pub fn tree(&self, path: &str) -> BTreeSet<String> {
+        let mut found = BTreeSet::new();
+        let mut open = vec![path.to_owned()];
+        while let Some(path) = open.pop() {
+            let Some(names) = self.must("tree", &path, self.try_children(&path)) else { continue };
+            open.extend(names.iter().map(|name| format!("{}/{name}", path.trim_end_matches('/'))));
+            found.insert(path);
+        }
+        found
+    }
+
+    /// Runs an operation on a live connection, again on a new one when that one fails. The operation is told whether
+    /// it runs again: then its first run may have been executed.
+    fn run<T>(
+        &self,
+        mut operation: impl FnMut(&mut Connection, bool) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let end = Instant::now() + BOUND;
+        let mut slot = self.connection.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut again = false;
+        loop {
+            let failure = match slot.take().map_or_else(|| Connection::open(self.address, SESSION), Ok) {
+                Ok(mut connection) => match operation(&mut connection, again) {
+                    Err(failure) if is_lost(&failure) => {
+                        again = true;
+                        failure
+                    }
+                    definite => {
+                        *slot = Some(connection);
+                        return definite;
+                    }
+                },
+                Err(error) => Failure::Link(error),
+            };
+            if Instant::now() >= end {
+                return Err(failure);
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+
+    #[track_caller]
+    fn must<T>(&self, what: &str, path: &str, result: Result<T, Failure>) -> T {
+        result.unwrap_or_else(|failure| panic!("{what} {path} on {}: {failure}", self.address))
+    }
+}
+
+impl Drop for Admin {
+    fn drop(&mut self) {
+        if let Some(connection) = self.connection.lock().unwrap_or_else(PoisonError::into_inner).take() {
+            // Best effort, and not at the price of a wait: the server may be paused.
+            connection.farewell();
+        }
+    }
+}
+
+fn children(connection: &mut Connection, path: &str, watch: bool) -> Result<Option<Vec<String>>, Failure> {
+    match connection.children(path, watch) {
+        Ok(mut names) => {
+            names.sort();
+            Ok(Some(names))
+        }
+        Err(Failure::Server(code::NO_NODE)) => Ok(None),
+        Err(failure) => Err(failure),
+    }
+}
+
+fn is_lost(failure: &Failure) -> bool {
+    match failure {
+        Failure::Link(_) => true,
+        Failure::Server(number) => [code::SESSION_EXPIRED, code::SESSION_MOVED, -4].contains(number),
+    }
+}
