@@ -50,15 +50,6 @@
 //! ```
 
 #![forbid(unsafe_code)]
-#![cfg_attr(
-    feature = "client",
-    allow(
-        clippy::disallowed_methods,
-        clippy::disallowed_types,
-        clippy::disallowed_macros,
-        reason = "the bans are for machine/, which denies them again"
-    )
-)]
 
 #[deny(clippy::disallowed_methods, clippy::disallowed_types, clippy::disallowed_macros)]
 pub mod machine;
