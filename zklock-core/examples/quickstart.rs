@@ -22,7 +22,7 @@ Five workers share the lock /zklock-quickstart. One is killed while it holds it.
 
 const LOCK: &str = "/zklock-quickstart";
 const WORKERS: usize = 5;
-/// The worker that is killed.
+/// The how many-th holder is killed: there are others behind it.
 const VICTIM: usize = 3;
 /// Short, so that nobody has to wait long for the lock of a worker that was killed.
 const SESSION_TIMEOUT: Duration = Duration::from_secs(4);
@@ -88,22 +88,24 @@ fn supervise(hosts: &str) -> Result<()> {
     drop(reports);
 
     let mut tokens: Vec<u64> = Vec::new();
+    let mut victim = None;
     for (number, line) in inbox {
         if let Some(token) = line.strip_prefix("holds ") {
             say(format!("worker {number} holds the lock, token {token}"));
             tokens.push(token.parse()?);
-            if number == VICTIM {
+            if tokens.len() == VICTIM {
                 workers[number - 1].kill()?;
+                victim = Some(number);
                 say(format!("worker {number} is killed; its lock is free when its session has timed out"));
             }
         } else {
             say(format!("worker {number} has {line} the lock"));
         }
     }
-    for (index, worker) in workers.iter_mut().enumerate() {
+    for (number, worker) in (1..).zip(&mut workers) {
         let status = worker.wait()?;
-        if !status.success() && index + 1 != VICTIM {
-            return Err(format!("worker {} failed: {status}", index + 1).into());
+        if !status.success() && victim != Some(number) {
+            return Err(format!("worker {number} failed: {status}").into());
         }
     }
     if tokens.len() != WORKERS || !tokens.is_sorted_by(|earlier, later| earlier < later) {
@@ -118,7 +120,7 @@ fn start_worker(hosts: &str, number: usize, reports: mpsc::Sender<Report>) -> Re
     let mut child = Command::new(std::env::current_exe()?).args(arguments).stdout(Stdio::piped()).spawn()?;
     let output = child.stdout.take().ok_or("the worker has no output")?;
     thread::spawn(move || {
-        for line in BufReader::new(output).lines().map_while(|line| line.ok()) {
+        for line in BufReader::new(output).lines().map_while(std::result::Result::ok) {
             // Nobody listens any more when the supervisor has failed.
             let _ = reports.send((number, line));
         }

@@ -104,3 +104,8 @@ pub use self::{
     options::{ClientOptions, LockOptions},
     stats::Stats,
 };
+
+/// The examples in the README, compiled.
+#[cfg(all(doctest, feature = "client"))]
+#[doc = include_str!("../../README.md")]
+struct Readme;
