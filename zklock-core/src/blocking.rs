@@ -73,6 +73,8 @@ pub struct Interrupt {
 #[derive(Debug, Default)]
 struct InterruptState {
     triggered: bool,
+    /// How often it was triggered: a reset must not hide that from who was waiting.
+    times: u64,
     waiting: Vec<Weak<Signal>>,
 }
 
@@ -276,12 +278,13 @@ impl Interrupt {
     pub fn trigger(&self) {
         let mut state = locked(&self.state);
         state.triggered = true;
+        state.times += 1;
         for signal in state.waiting.drain(..).filter_map(|signal| signal.upgrade()) {
             signal.raise();
         }
     }
 
-    /// Lets waits go on from now.
+    /// Lets waits to come go on. Those that were under way are ended all the same.
     pub fn reset(&self) {
         locked(&self.state).triggered = false;
     }
@@ -291,10 +294,17 @@ impl Interrupt {
         locked(&self.state).triggered
     }
 
-    fn register(&self, signal: &Arc<Signal>) {
+    /// Raises the signal when triggered; says how often it was before.
+    fn register(&self, signal: &Arc<Signal>) -> u64 {
         let mut state = locked(&self.state);
         state.waiting.retain(|other| other.strong_count() > 0);
         state.waiting.push(Arc::downgrade(signal));
+        state.times
+    }
+
+    fn has_ended(&self, registered: u64) -> bool {
+        let state = locked(&self.state);
+        state.triggered || state.times != registered
     }
 }
 
@@ -351,14 +361,12 @@ fn wait<T>(
     // Its timers are those of the I/O thread.
     let _runtime = io.enter();
     let signal = Arc::new(Signal::default());
-    if let Some(interrupt) = interrupt {
-        interrupt.register(&signal);
-    }
+    let interrupt = interrupt.map(|interrupt| (interrupt, interrupt.register(&signal)));
     let waker = Waker::from(signal.clone());
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
     loop {
-        if interrupt.is_some_and(Interrupt::is_triggered) {
+        if interrupt.is_some_and(|(interrupt, registered)| interrupt.has_ended(registered)) {
             return Err(Error::new(ErrorKind::Interrupted, "the wait was interrupted"));
         }
         if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
@@ -404,8 +412,14 @@ mod tests {
         let interrupt = Interrupt::new();
         let elsewhere = interrupt.clone();
         let waiter = std::thread::spawn(move || waited(None, &elsewhere));
+        let registered = || locked(&interrupt.state).waiting.len() == 1;
+        while !registered() {
+            std::thread::yield_now();
+        }
         interrupt.trigger();
+        interrupt.reset();
         assert_eq!(waiter.join().unwrap().unwrap_err().kind(), ErrorKind::Interrupted);
+        interrupt.trigger();
         assert_eq!(waited(None, &interrupt).unwrap_err().kind(), ErrorKind::Interrupted);
         interrupt.reset();
         let soon = Some(Instant::now() + Duration::from_millis(5));

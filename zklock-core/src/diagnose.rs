@@ -4,25 +4,41 @@ use crate::error::{Error, ErrorKind};
 use crate::path::Hosts;
 use std::time::Duration;
 use tokio::net::{TcpStream, lookup_host};
-use tokio::time::{Instant, sleep, timeout};
+use tokio::time::{Instant, sleep, timeout, timeout_at};
 
 /// How long one server is given to accept a connection.
 const A_MOMENT: Duration = Duration::from_millis(300);
 
-/// Comes to its end when there is no hope left: at once if no host is known, else after `patience`.
-pub(crate) async fn hosts(hosts: &Hosts, patience: Duration) -> Error {
-    let deadline = Instant::now().checked_add(patience);
+const A_MONTH: Duration = Duration::from_secs(30 * 86_400);
+
+/// The hosts that no resolver knows.
+async fn unknown(hosts: &Hosts) -> Vec<String> {
     let mut unknown = Vec::new();
     for (host, port) in &hosts.servers {
         if let Err(error) = lookup_host((host.as_str(), *port)).await {
             unknown.push(format!("{host}: {error}"));
         }
     }
-    if unknown.len() == hosts.servers.len() {
-        let message = format!("none of the hosts is known ({}): check the names", unknown.join("; "));
-        return Error::new(ErrorKind::Unreachable, message);
+    unknown
+}
+
+/// Comes to its end when there is no hope left: at once if no host is known, else after `patience`.
+pub(crate) async fn hosts(hosts: &Hosts, patience: Duration) -> Error {
+    // A patience beyond the end of time never ends; a month is as good.
+    let deadline = Instant::now() + patience.min(A_MONTH);
+    match timeout_at(deadline, unknown(hosts)).await {
+        Ok(unknown) if unknown.len() == hosts.servers.len() => {
+            let message = format!("none of the hosts is known ({}): check the names", unknown.join("; "));
+            return Error::new(ErrorKind::Unreachable, message);
+        }
+        Ok(_) => {}
+        Err(_) => {
+            let message = format!(
+                "the names of the hosts could not be resolved within {patience:?}: check the resolver"
+            );
+            return Error::new(ErrorKind::Unreachable, message);
+        }
     }
-    let Some(deadline) = deadline else { std::future::pending().await };
     // The looking takes its time from the end of the wait, not on top of it.
     sleep(deadline.saturating_duration_since(Instant::now()).saturating_sub(A_MOMENT)).await;
     let mut findings = Vec::new();

@@ -111,25 +111,37 @@ impl Driver {
         if let Some(work) = &mut self.at_work {
             work.watch = None;
         }
-        while !self.contender.is_gone() && self.step().await.is_ok() {}
+        while !self.contender.is_gone() && self.step().await.is_ok() {
+            if let (Some(holding), Some(Outcome::Refused(_))) = (holding, &self.first_delete) {
+                holding.turn(Status::Releasing, Status::Stuck);
+            }
+        }
         drop(debt);
         if let Some(holding) = holding {
-            holding.turn(Status::Releasing, self.ending());
+            self.close(holding);
             if matches!(holding.status(), Status::Lost(_)) {
                 Counters::count(&counters.losses);
             }
         }
     }
 
-    /// What became of a hold that was to be released.
-    fn ending(&self) -> Status {
-        let link = self.at_work.as_ref().map(|work| *work.link.borrow());
-        match (&self.first_delete, link) {
+    /// Tells what became of the hold, now that its node is gone.
+    fn close(&self, holding: &Holding) {
+        let over = match self.at_work.as_ref().map(|work| *work.link.borrow()) {
+            Some(Link::Over(reason)) => Some(Status::Lost(reason)),
+            _ => None,
+        };
+        let ending = match (&self.first_delete, over) {
             (Some(Outcome::NoNode), _) => Status::Lost(LossReason::NodeDeleted),
             (Some(Outcome::Done), _) => Status::Released,
             // It was not heard whether the node was still there.
-            (_, Some(Link::Over(reason))) => Status::Lost(reason),
-            _ => Status::Released,
+            (_, over) => over.unwrap_or(Status::Released),
+        };
+        if let Some(lost) = over {
+            holding.turn(Status::Held, lost);
+        }
+        for open in [Status::Releasing, Status::Stuck] {
+            holding.turn(open, ending);
         }
     }
 
@@ -240,5 +252,57 @@ async fn until(moment: Option<Moment>) {
     match moment {
         Some(moment) => tokio::time::sleep(moment.since(platform::now())).await,
         None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ensemble::{Check, Child, Ensemble, ReadFailure, Write, WriteFailure};
+    use crate::machine::exchange::Operation;
+    use crate::pool::Stage;
+    use std::time::Duration;
+
+    /// An ensemble that ended the session, while the library has not noticed.
+    struct Ended;
+
+    impl Ensemble for Ended {
+        fn send(&self, _: Arc<str>, _: Vec<Operation>) -> Pending<Landing> {
+            let landing =
+                Landing { sent: platform::now(), outcomes: vec![Outcome::SessionOver], watch: None };
+            Box::pin(async { landing })
+        }
+
+        fn check(&self, _: Vec<Arc<str>>) -> Pending<Check> {
+            Box::pin(async { Check::SessionOver })
+        }
+
+        fn commit(&self, _: Arc<str>, _: Vec<Write>) -> Pending<Result<(), WriteFailure>> {
+            Box::pin(async { Err(WriteFailure::SessionOver) })
+        }
+
+        fn children(&self, _: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>> {
+            Box::pin(async { Err(ReadFailure::SessionOver) })
+        }
+    }
+
+    /// Trying again and again, without ever waiting, would keep the one who can tell from running.
+    #[test]
+    fn a_session_that_an_answer_calls_over_is_not_tried_again() {
+        let (done, finished) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+            runtime.block_on(async {
+                let session = Session::new(Arc::new(Ended), 7, Duration::from_secs(10), platform::now());
+                let reservation = Reservation::alone(Stage::Open(session));
+                let mut driver = Driver::new(Kind::Mutex, Patience::Waits, "/a".into(), reservation);
+                let gone = tokio::time::sleep(Duration::from_millis(20));
+                let turned = driver.enter(gone).await;
+                assert!(matches!(turned, Err(Turned::Away)));
+                driver.leave(None, &Counters::default()).await;
+            });
+            done.send(()).unwrap();
+        });
+        finished.recv_timeout(Duration::from_secs(10)).unwrap();
     }
 }

@@ -18,7 +18,7 @@ pub(crate) trait Ensemble: Send + Sync {
     /// Sends the operations back to back, in this order, on one connection where that is possible.
     fn send(&self, directory: Arc<str>, flight: Vec<Operation>) -> Pending<Landing>;
 
-    /// Lets the quorum commit that these nodes exist. All are checked or none.
+    /// Lets the quorum commit that these nodes exist.
     fn check(&self, nodes: Vec<Arc<str>>) -> Pending<Check>;
 
     /// Does the writes, all or none, if the node `guard` exists.
@@ -39,12 +39,12 @@ pub(crate) struct Landing {
 }
 
 /// What became of a check.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Check {
-    /// All nodes were there.
-    Passed,
-    /// This one, counted from 0, was not there.
-    Missing(usize),
+    /// The quorum has answered for every node. These, counted from 0, are not there.
+    Answered {
+        missing: Vec<usize>,
+    },
     /// Not known, or not allowed.
     Unknown,
     SessionOver,

@@ -14,8 +14,10 @@ use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
 
-/// More nodes do not fit well into one request.
-const NODES_AT_MOST: usize = 500;
+/// Of paths in one request: a quarter of what servers take by default.
+const BYTES_AT_MOST: usize = 256 * 1024;
+/// What a check takes beside its path.
+const CHECK_BYTES: usize = 32;
 
 type Beat = Pin<Box<dyn Future<Output = Check> + Send>>;
 
@@ -30,7 +32,7 @@ pub(crate) async fn run(session: Arc<Session>) -> Infallible {
             continue;
         };
         tokio::select! {
-            check = poll(&mut heart.beat) => heart.answered(check),
+            check = poll(&mut heart.beat) => heart.answered(&check),
             () = tokio::time::sleep(wake.since(platform::now())) => {}
             () = heart.session.enrolled() => {}
             _ = link.changed() => {}
@@ -71,10 +73,7 @@ impl Heart {
         let due = if lapsed.is_empty() { oldest + self.session.beat() } else { now }.max(self.earliest);
         if self.beat.is_none() && self.session.is_connected() {
             if now >= due {
-                let mut covered = holdings.to_vec();
-                covered.sort_by_key(|holding| holding.proven());
-                covered.truncate(NODES_AT_MOST);
-                self.beat = Some(Box::pin(self.session.clone().prove(covered)));
+                self.beat = Some(Box::pin(self.session.clone().prove(most_urgent(holdings))));
             } else {
                 wake = wake.min(due);
             }
@@ -82,12 +81,24 @@ impl Heart {
         Some(wake)
     }
 
-    fn answered(&mut self, check: Check) {
+    fn answered(&mut self, check: &Check) {
         self.beat = None;
         if matches!(check, Check::Unknown | Check::SessionOver) {
             self.earliest = platform::now() + self.session.heartbeat() / 4;
         }
     }
+}
+
+/// As many as fit into one request, those first that were proven longest ago.
+fn most_urgent(holdings: &[Arc<Holding>]) -> Vec<Arc<Holding>> {
+    let mut holdings = holdings.to_vec();
+    holdings.sort_by_key(|holding| holding.proven());
+    let mut bytes = 0;
+    holdings.retain(|holding| {
+        bytes += holding.node.len() + CHECK_BYTES;
+        bytes <= BYTES_AT_MOST
+    });
+    holdings
 }
 
 async fn poll(beat: &mut Option<Beat>) -> Check {

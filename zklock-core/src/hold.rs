@@ -43,6 +43,9 @@ impl fmt::Display for Token {
     }
 }
 
+/// A server hangs up on a request of more than 1 MiB, and may be configured to take less.
+const BYTES_AT_MOST: usize = 512 * 1024;
+
 /// How a hold stands.
 ///
 /// ```no_run
@@ -119,7 +122,7 @@ impl Hold {
         }
         match self.grant.holding.status() {
             Status::Lost(reason) => HoldState::Lost(reason),
-            Status::Releasing | Status::Released => HoldState::Released,
+            Status::Releasing | Status::Stuck | Status::Released => HoldState::Released,
             Status::Held if self.grant.is_at_risk() => HoldState::AtRisk,
             Status::Held => HoldState::Held,
         }
@@ -137,12 +140,16 @@ impl Hold {
         self.grant.session.valid_for(&self.grant.holding)
     }
 
-    /// Waits until the hold is lost, and says why; `None` if it is released instead.
+    /// Waits until the hold is lost, and says why; `None` if it is released instead. The holds of a
+    /// reentrant owner are lost together, and released with the last of them.
     ///
     /// # Cancel safety
     ///
     /// May be dropped and called again.
     pub async fn lost(&self) -> Option<LossReason> {
+        if self.released.load(Ordering::Acquire) {
+            return None;
+        }
         let mut status = self.grant.holding.watch();
         let ended = status.wait_for(|status| *status != Status::Held).await;
         match ended.map(|status| *status) {
@@ -170,7 +177,7 @@ impl Hold {
                     return Err(Error::lost(reason, &grant.path));
                 }
                 let valid_for = self.valid_for();
-                if check == Check::Passed && !valid_for.is_zero() {
+                if matches!(check, Check::Answered { .. }) && !valid_for.is_zero() {
                     return Ok(valid_for);
                 }
             }
@@ -200,6 +207,7 @@ impl Hold {
     /// * [`ErrorKind::Lost`] if the hold was found to be lost;
     /// * [`ErrorKind::NotOwner`] if the lock is reentrant and this is not its owner: nothing changes;
     /// * [`ErrorKind::NotHeld`] if this hold was released before;
+    /// * [`ErrorKind::Refused`] if the access list does not allow to delete its node;
     /// * [`ErrorKind::Timeout`] if the ensemble has not answered within a session timeout. The
     ///   release goes on in the background.
     ///
@@ -306,7 +314,22 @@ impl Grant {
     pub(crate) fn told(&self) -> Result<(), Error> {
         match self.holding.status() {
             Status::Lost(reason) => Err(Error::lost(reason, &self.path)),
+            Status::Stuck => {
+                let node = &self.holding.node;
+                let message = format!(
+                    "the ensemble refuses to delete {node}: let its access list allow it; until then, or until the \
+                     session ends, the lock stays taken"
+                );
+                Err(Error::new(ErrorKind::Refused, message))
+            }
             Status::Held | Status::Releasing | Status::Released => Ok(()),
+        }
+    }
+
+    /// Nobody looks after it any more: whoever waits for it is told.
+    pub(crate) fn abandon(&self) {
+        for open in [Status::Held, Status::Releasing, Status::Stuck] {
+            self.holding.turn(open, Status::Lost(LossReason::ClientClosed));
         }
     }
 
@@ -371,16 +394,26 @@ impl Guarded<'_> {
     /// * [`ErrorKind::Lost`] if the lock was not held any more: nothing was written;
     /// * [`ErrorKind::Conflict`] if a node was not as it had to be: nothing was written;
     /// * [`ErrorKind::Uncertain`] if the reply was lost: all or nothing was written;
-    /// * [`ErrorKind::InvalidInput`] for a bad path, [`ErrorKind::NotHeld`] after a release.
+    /// * [`ErrorKind::InvalidInput`] for a bad path, or for more than 512 KiB in all;
+    /// * [`ErrorKind::NotHeld`] after a release.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future leaves it open whether the writes are done.
     pub async fn commit(self) -> Result<(), Error> {
+        let mut bytes = 0;
         for write in &self.writes {
-            let (Write::Create { path, .. } | Write::SetData { path, .. } | Write::Delete { path, .. }) =
-                write;
+            let (path, data) = match write {
+                Write::Create { path, data } | Write::SetData { path, data, .. } => (path, data.len()),
+                Write::Delete { path, .. } => (path, 0),
+            };
             check_path(path)?;
+            bytes += path.len() + data;
+        }
+        if bytes > BYTES_AT_MOST {
+            let message =
+                format!("guarded writes of {bytes} bytes: servers take no more than 512 KiB for certain");
+            return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         self.hold.refuse_released()?;
         let grant = &self.hold.grant;

@@ -76,22 +76,20 @@ impl Line {
         let owner = Owner::current();
         let (answer, receiver) = oneshot::channel();
         let mut state = locked(&self.state);
-        let own = || state.grants.iter().filter(|grant| grant.owner() == owner);
-        let own = own().find(|grant| grant.is_held()).or_else(|| own().next()).cloned();
-        let held = state.grants.iter().any(|grant| grant.is_held());
-        let busy = held || state.entering || !state.waiting.is_empty();
-        match own {
-            Some(grant) if reentrant => {
+        let mut own = state.grants.iter().filter(|grant| grant.owner() == owner);
+        if reentrant {
+            // A grant without holds is only waiting for its node to be gone.
+            if let Some((grant, hold)) = own.find_map(|grant| Some((grant, grant.again()?))) {
                 // An inner section is not entered where the outer one is lost.
                 grant.told()?;
-                if let Some(hold) = grant.again() {
-                    let _ = answer.send(Ok(Some(hold)));
-                    return Ok(receiver);
-                }
+                let _ = answer.send(Ok(Some(hold)));
+                return Ok(receiver);
             }
-            Some(grant) if patience == Patience::Waits && grant.is_held() => return Err(self.deadlock()),
-            _ => {}
+        } else if patience == Patience::Waits && own.any(|grant| grant.is_held()) {
+            return Err(self.deadlock());
         }
+        let held = state.grants.iter().any(|grant| grant.is_held());
+        let busy = held || state.entering || !state.waiting.is_empty();
         if busy && patience == Patience::TriesOnce {
             let _ = answer.send(Ok(None));
             return Ok(receiver);
@@ -128,7 +126,7 @@ impl Line {
         state.attempts += 1;
         state.entering = true;
         drop(state);
-        let attempt = Attempt { line: self.clone(), entering: true, grant: None };
+        let attempt = Attempt { line: self.clone(), entering: true, seen_through: false, grant: None };
         self.shared.pool.runtime().spawn(attempt.run(waiter));
     }
 }
@@ -137,6 +135,8 @@ impl Line {
 struct Attempt {
     line: Arc<Line>,
     entering: bool,
+    /// Whether it came to its end. If not, its runtime is gone, and nothing more can be started.
+    seen_through: bool,
     grant: Option<Arc<Grant>>,
 }
 
@@ -151,8 +151,10 @@ impl Attempt {
                 Counters::count(&line.shared.counters.grants);
                 let path = line.path.clone();
                 let grant = Grant::new(entry.session, entry.holding, path, entry.czxid, owner, reentrant);
-                locked(&line.state).grants.push(grant.clone());
                 self.grant = Some(grant.clone());
+                // Together, or a caller that has just gone away could find itself the holder.
+                let mut state = locked(&line.state);
+                state.grants.push(grant.clone());
                 // If the caller is gone, the hold is dropped here, which releases it.
                 let _ = answer.send(Ok(Some(Hold::new(grant))));
             }
@@ -165,6 +167,7 @@ impl Attempt {
         }
         self.entered();
         driver.leave(self.grant.as_ref().map(|grant| grant.holding()), &line.shared.counters).await;
+        self.seen_through = true;
     }
 
     fn entered(&mut self) {
@@ -184,8 +187,14 @@ impl Drop for Attempt {
         }
         if let Some(grant) = self.grant.take() {
             state.grants.retain(|other| !Arc::ptr_eq(other, &grant));
+            grant.abandon();
         }
-        drop(state);
-        self.line.start_next();
+        if self.seen_through {
+            drop(state);
+            self.line.start_next();
+        } else {
+            // Their receivers hear of it.
+            state.waiting.clear();
+        }
     }
 }

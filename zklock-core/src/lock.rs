@@ -70,7 +70,8 @@ impl Lock {
     /// # Errors
     ///
     /// * [`ErrorKind::Deadlock`] if this task or thread holds it already;
-    /// * [`ErrorKind::Lost`] if the lock is reentrant and the outer hold is lost;
+    /// * [`ErrorKind::Lost`] if the lock is reentrant and the outer hold is lost,
+    ///   [`ErrorKind::Unreachable`] if its lease has lapsed and the ensemble has not confirmed it again;
     /// * [`ErrorKind::ForeignContender`] and [`ErrorKind::Refused`] as they say;
     /// * [`ErrorKind::Closed`] if the client is closed.
     ///
@@ -120,7 +121,7 @@ impl Lock {
         loop {
             let answer = self.line.join(self.options.reentrant, Patience::TriesOnce)?;
             match answered(answer, deadline).await {
-                Some(Ok(Some(hold))) if hold.valid_for().is_zero() => {}
+                Some(Ok(Some(hold))) if hold.valid_for().is_zero() => hold.refuse_lost_outer()?,
                 Some(answer) => return answer,
                 None => {
                     let message = format!(

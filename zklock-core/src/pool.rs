@@ -8,8 +8,8 @@ use crate::error::{Error, ErrorKind, LossReason};
 use crate::heartbeat;
 use crate::options::ClientOptions;
 use crate::platform;
-use crate::session::{Session, locked};
-use crate::zookeeper::{self, Change, Changes, Opened, ZooKeeper};
+use crate::session::{Link, Session, locked};
+use crate::zookeeper::{self, Change, Changes, Opened};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -166,6 +166,13 @@ impl Slot {
 }
 
 impl Reservation {
+    /// In a slot that no pool keeps.
+    #[cfg(test)]
+    pub(crate) fn alone(stage: Stage) -> Self {
+        let slot = Slot { stage: watch::Sender::new(stage), watched: AtomicUsize::new(0) };
+        Self { slot: Arc::new(slot), bytes: 0 }
+    }
+
     pub(crate) fn slot(&self) -> &Arc<Slot> {
         &self.slot
     }
@@ -206,19 +213,22 @@ impl Keeper {
         let mut pause = FIRST_PAUSE;
         loop {
             let asked = platform::now();
-            let opening = zookeeper::open(&self.options);
             let opened = tokio::select! {
                 biased;
                 _ = closing.wait_for(|closing| *closing) => return,
-                opened = opening => opened,
+                opened = self.open() => opened,
             };
             match opened {
-                Ok(opened) => {
+                // Later it may be about to come back.
+                Ok(None) if self.opened.load(Ordering::Relaxed) == 0 => {
+                    self.slot.stage.send_replace(Stage::NoRoot);
+                    return;
+                }
+                Ok(None) => {
+                    self.pause(&mut pause, "the chroot does not exist".to_owned(), &mut closing).await;
+                }
+                Ok(Some(opened)) => {
                     pause = FIRST_PAUSE;
-                    if !self.has_root(&opened.ensemble).await {
-                        self.slot.stage.send_replace(Stage::NoRoot);
-                        return;
-                    }
                     self.opened.fetch_add(1, Ordering::Relaxed);
                     let Opened { ensemble, mut changes, session, timeout } = opened;
                     let session = Session::new(Arc::new(ensemble), session, timeout, asked);
@@ -226,22 +236,28 @@ impl Keeper {
                         return part(changes).await;
                     }
                 }
-                Err(problem) => {
-                    tracing::debug!(problem, "no session could be opened");
-                    self.slot.stage.send_replace(Stage::Opening(Some(problem.into())));
-                    tokio::select! {
-                        _ = closing.wait_for(|closing| *closing) => return,
-                        () = tokio::time::sleep(pause) => {}
-                    }
-                    pause = (pause * 2).min(LONGEST_PAUSE);
-                }
+                Err(problem) => self.pause(&mut pause, problem, &mut closing).await,
             }
         }
     }
 
-    async fn has_root(&self, ensemble: &ZooKeeper) -> bool {
+    /// A new session; `None` if it has no root.
+    async fn open(&self) -> Result<Option<Opened>, String> {
+        let opened = zookeeper::open(&self.options).await?;
         // What cannot be found out now will be told by the first acquire.
-        self.options.hosts.chroot.is_empty() || ensemble.has_root().await != Some(false)
+        let has_root =
+            self.options.hosts.chroot.is_empty() || opened.ensemble.has_root().await != Some(false);
+        Ok(has_root.then_some(opened))
+    }
+
+    async fn pause(&self, pause: &mut Duration, problem: String, closing: &mut watch::Receiver<bool>) {
+        tracing::debug!(problem, "no session could be opened");
+        self.slot.stage.send_replace(Stage::Opening(Some(problem.into())));
+        tokio::select! {
+            _ = closing.wait_for(|closing| *closing) => {}
+            () = tokio::time::sleep(*pause) => {}
+        }
+        *pause = (*pause * 2).min(LONGEST_PAUSE);
     }
 
     /// Lets everyone work with the session until it is over, and says why it is.
@@ -253,6 +269,7 @@ impl Keeper {
     ) -> LossReason {
         self.slot.stage.send_replace(Stage::Open(session.clone()));
         let mut heart = std::pin::pin!(heartbeat::run(session.clone()));
+        let mut link = session.link();
         let reason = loop {
             tokio::select! {
                 biased;
@@ -262,6 +279,8 @@ impl Keeper {
                     Change::Disconnected => session.set_connected(false),
                     Change::Over => break LossReason::SessionExpired,
                 },
+                // A reply may say so before the library does.
+                _ = link.wait_for(|link| matches!(link, Link::Over(_))) => break LossReason::SessionExpired,
                 never = &mut heart => match never {},
             }
         };

@@ -55,6 +55,8 @@ pub(crate) enum Status {
     Held,
     /// Its node is being deleted.
     Releasing,
+    /// The ensemble refuses to delete its node.
+    Stuck,
     Released,
     Lost(LossReason),
 }
@@ -117,6 +119,9 @@ impl Session {
         let written = |(outcome, write): (&Outcome, &bool)| {
             *write && matches!(outcome, Outcome::Created(_) | Outcome::Done)
         };
+        if landing.outcomes.contains(&Outcome::SessionOver) {
+            self.end(LossReason::SessionExpired);
+        }
         if landing.outcomes.iter().zip(&writes).any(written) {
             locked(&self.lease).acknowledge(landing.sent, platform::now());
         }
@@ -129,24 +134,30 @@ impl Session {
         let valid: Vec<bool> = holdings.iter().map(|holding| !self.valid_for(holding).is_zero()).collect();
         let sent = platform::now();
         let check = self.unless_over(Check::SessionOver, |ensemble| ensemble.check(nodes)).await;
-        match check {
-            Check::Passed => {
-                let mut lease = locked(&self.lease);
-                lease.acknowledge(sent, platform::now());
-                for (holding, was_valid) in holdings.iter().zip(valid) {
-                    let mut proof = locked(&holding.proof);
-                    proof.share.checked(&lease, was_valid);
-                    proof.sent = proof.sent.max(sent);
-                }
-            }
-            Check::Missing(index) => {
-                if let Some(holding) = holdings.get(index) {
+        match &check {
+            Check::Answered { missing } => {
+                for holding in missing.iter().filter_map(|index| holdings.get(*index)) {
                     self.lose(holding, LossReason::NodeDeleted);
                 }
+                // A check that found nothing but missing nodes proves nothing.
+                if missing.len() < holdings.len() {
+                    self.renew(&holdings, &valid, sent);
+                }
             }
-            Check::Unknown | Check::SessionOver => {}
+            Check::SessionOver => self.end(LossReason::SessionExpired),
+            Check::Unknown => {}
         }
         check
+    }
+
+    fn renew(&self, holdings: &[Arc<Holding>], valid: &[bool], sent: Moment) {
+        let mut lease = locked(&self.lease);
+        lease.acknowledge(sent, platform::now());
+        for (holding, was_valid) in holdings.iter().zip(valid) {
+            let mut proof = locked(&holding.proof);
+            proof.share.checked(&lease, *was_valid);
+            proof.sent = proof.sent.max(sent);
+        }
     }
 
     pub(crate) async fn commit(&self, guard: Arc<str>, writes: Vec<Write>) -> Result<(), WriteFailure> {
@@ -182,7 +193,7 @@ impl Session {
 
     /// For how long the hold can be relied upon.
     pub(crate) fn valid_for(&self, holding: &Holding) -> Duration {
-        if *holding.status.borrow() != Status::Held {
+        if *holding.status.borrow() != Status::Held || self.is_over() {
             return Duration::ZERO;
         }
         let lease = locked(&self.lease);
@@ -215,21 +226,37 @@ impl Session {
         });
     }
 
-    /// The session is over: its holds are lost, and whoever works with it is told.
+    /// The session is over: its holds are lost, and whoever works with it is told. Only the first
+    /// reason counts.
+    ///
+    /// Whoever hears of it first says so: until the library does, the session would seem to be open,
+    /// and would be tried again and again.
     pub(crate) fn end(&self, reason: LossReason) {
-        locked(&self.ensemble).take();
-        self.link.send_replace(Link::Over(reason));
+        // With its last handle the library closes the session, and the servers give its locks to
+        // others. By then its holds must have been told.
+        let ensemble = locked(&self.ensemble).take();
+        self.link.send_if_modified(|link| {
+            let is_first = !matches!(link, Link::Over(_));
+            if is_first {
+                *link = Link::Over(reason);
+            }
+            is_first
+        });
         for holding in self.holdings() {
             self.lose(&holding, reason);
         }
+        drop(ensemble);
     }
 
-    /// Does `call`, and gives `over` if the session ends before its result is there.
+    /// Does `call` as soon as there is a connection, and gives `over` if the session ends before its
+    /// result is there.
     async fn unless_over<T>(&self, over: T, call: impl FnOnce(&dyn Ensemble) -> Pending<T>) -> T {
         let mut link = self.link();
-        // The lock is not held while the call is made: it may be dropped where it is not polled.
+        // What is sent without one would wait without limit, and run even if nobody wants it any more.
+        let _ = link.wait_for(|link| *link != Link::Disconnected).await;
         let Some(ensemble) = locked(&self.ensemble).clone() else { return over };
         let pending = call(&*ensemble);
+        // The request keeps the library alive, but not while it waits for the session's end.
         drop(ensemble);
         tokio::select! {
             biased;

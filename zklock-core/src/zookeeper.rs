@@ -36,11 +36,25 @@ pub(crate) enum Change {
 }
 
 /// Hears of the changes of one session's connection. Short ones may be missed.
-pub(crate) struct Changes(StateWatcher);
+pub(crate) struct Changes {
+    watcher: StateWatcher,
+    /// The state at the start: the watcher takes it for known, whatever it is by then.
+    first: Option<SessionState>,
+}
 
 impl Changes {
+    fn of(client: &Client) -> Self {
+        let watcher = client.state_watcher();
+        Self { first: Some(client.state()), watcher }
+    }
+
+    /// Never comes to an end after [`Change::Over`]. May be dropped and called again.
     pub(crate) async fn next(&mut self) -> Change {
-        match self.0.changed().await {
+        let state = match self.first.take() {
+            Some(state) => state,
+            None => self.watcher.changed().await,
+        };
+        match state {
             SessionState::SyncConnected => Change::Connected,
             SessionState::Disconnected | SessionState::ConnectedReadOnly => Change::Disconnected,
             SessionState::AuthFailed | SessionState::Expired | SessionState::Closed => Change::Over,
@@ -62,7 +76,7 @@ pub(crate) async fn open(options: &ClientOptions) -> Result<Opened, String> {
     let client =
         connector.connect(&options.hosts.connect_string()).await.map_err(|error| error.to_string())?;
     Ok(Opened {
-        changes: Changes(client.state_watcher()),
+        changes: Changes::of(&client),
         session: client.session_id().0,
         timeout: client.session_timeout(),
         ensemble: ZooKeeper { client: Arc::new(client), identity: options.identity.as_bytes().into() },
@@ -99,20 +113,12 @@ impl Ensemble for ZooKeeper {
     fn check(&self, nodes: Vec<Arc<str>>) -> Pending<Check> {
         let client = self.client.clone();
         Box::pin(async move {
-            let mut writer = client.new_multi_writer();
-            for node in &nodes {
-                if writer.add_check_version(node, -1).is_err() {
-                    return Check::Unknown;
-                }
-            }
-            match writer.commit().await {
-                Ok(_) => Check::Passed,
-                Err(MultiWriteError::OperationFailed { index, source: Error::NoNode }) => {
-                    Check::Missing(index)
-                }
-                Err(MultiWriteError::OperationFailed { .. }) => Check::Unknown,
-                Err(MultiWriteError::RequestFailed { source }) if is_over(&source) => Check::SessionOver,
-                Err(MultiWriteError::RequestFailed { .. }) => Check::Unknown,
+            match check_all(&client, &nodes).await {
+                Outcome::Done => Check::Answered { missing: Vec::new() },
+                // It names the first that is gone. All the others must not wait for a round trip each.
+                Outcome::NoNode => check_each(&client, &nodes).await,
+                Outcome::SessionOver => Check::SessionOver,
+                _ => Check::Unknown,
             }
         })
     }
@@ -135,12 +141,18 @@ impl Ensemble for ZooKeeper {
             }
             match writer.commit().await {
                 Ok(_) => Ok(()),
-                Err(MultiWriteError::OperationFailed { index: 0, .. }) => Err(WriteFailure::GuardGone),
-                Err(MultiWriteError::OperationFailed { index, source }) => Err(refused(index - 1, &source)),
-                Err(MultiWriteError::RequestFailed { source }) if is_over(&source) => {
-                    Err(WriteFailure::SessionOver)
+                Err(MultiWriteError::OperationFailed { index: 0, source: Error::NoNode }) => {
+                    Err(WriteFailure::GuardGone)
                 }
-                Err(MultiWriteError::RequestFailed { .. }) => Err(WriteFailure::Unknown),
+                Err(MultiWriteError::OperationFailed { index, source })
+                    if index > 0 && is_answer(&source) =>
+                {
+                    Err(refused(index - 1, &source))
+                }
+                Err(error) => match outcome(&source_of(error)) {
+                    Outcome::SessionOver => Err(WriteFailure::SessionOver),
+                    _ => Err(WriteFailure::Unknown),
+                },
             }
         })
     }
@@ -227,27 +239,50 @@ fn start<'a>(client: &'a Client, operation: &'a Operation, path: &'a str, identi
             })
         }
         Operation::Check { .. } => {
-            let mut writer = client.new_multi_writer();
-            let added = writer.add_check_version(path, -1);
-            let call = added.map(|()| writer.commit());
-            Box::pin(async move {
-                let checked = match call {
-                    Err(error) => outcome(&error),
-                    Ok(call) => match call.await {
-                        Ok(_) => Outcome::Done,
-                        Err(
-                            MultiWriteError::OperationFailed { source, .. }
-                            | MultiWriteError::RequestFailed { source },
-                        ) => outcome(&source),
-                    },
-                };
-                (checked, None)
-            })
+            let call = check_all(client, [path]);
+            Box::pin(async move { (call.await, None) })
         }
         Operation::Delete { .. } => {
             let call = client.delete(path, None);
             Box::pin(async move { (done(call.await), None) })
         }
+    }
+}
+
+/// Checks the nodes in one request, which is sent before this returns.
+fn check_all<'a>(
+    client: &'a Client,
+    nodes: impl IntoIterator<Item = impl AsRef<str>>,
+) -> impl Future<Output = Outcome> + Send + 'a {
+    let mut writer = client.new_multi_writer();
+    let added = nodes.into_iter().try_for_each(|node| writer.add_check_version(node.as_ref(), -1));
+    let call = added.map(|()| writer.commit());
+    async move {
+        match call {
+            Err(error) => outcome(&error),
+            Ok(call) => call.await.map_or_else(|error| outcome(&source_of(error)), |_| Outcome::Done),
+        }
+    }
+}
+
+/// Checks each node by itself, all in one flight.
+async fn check_each(client: &Client, nodes: &[Arc<str>]) -> Check {
+    let calls: Vec<_> = nodes.iter().map(|node| check_all(client, [node])).collect();
+    let mut missing = Vec::new();
+    for (index, call) in calls.into_iter().enumerate() {
+        match call.await {
+            Outcome::Done => {}
+            Outcome::NoNode => missing.push(index),
+            Outcome::SessionOver => return Check::SessionOver,
+            _ => return Check::Unknown,
+        }
+    }
+    Check::Answered { missing }
+}
+
+fn source_of(error: MultiWriteError) -> Error {
+    match error {
+        MultiWriteError::OperationFailed { source, .. } | MultiWriteError::RequestFailed { source } => source,
     }
 }
 
@@ -319,6 +354,12 @@ fn read_failure(directory: &str, error: &Error) -> ReadFailure {
         Outcome::Refused(_) => ReadFailure::Refused("the access list of the node does not allow it".into()),
         _ => ReadFailure::Unknown,
     }
+}
+
+/// Whether it is the server's answer to one of several writes.
+fn is_answer(error: &Error) -> bool {
+    let also = matches!(error, Error::NodeExists | Error::NotEmpty | Error::BadVersion);
+    also || !matches!(outcome(error), Outcome::Unknown | Outcome::SessionOver)
 }
 
 fn is_over(error: &Error) -> bool {
