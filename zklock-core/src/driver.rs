@@ -294,11 +294,11 @@ mod tests {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
             runtime.block_on(async {
                 let session = Session::new(Arc::new(Ended), 7, Duration::from_secs(10), platform::now());
-                let reservation = Reservation::alone(Stage::Open(session));
+                let reservation = Reservation::alone(Stage::Open(session.clone()));
                 let mut driver = Driver::new(Kind::Mutex, Patience::Waits, "/a".into(), reservation);
-                let gone = tokio::time::sleep(Duration::from_millis(20));
-                let turned = driver.enter(gone).await;
-                assert!(matches!(turned, Err(Turned::Away)));
+                let waits = tokio::time::timeout(Duration::from_millis(20), driver.enter(pending()));
+                assert!(waits.await.is_err());
+                assert!(session.is_over());
                 driver.leave(None, &Counters::default()).await;
             });
             done.send(()).unwrap();
