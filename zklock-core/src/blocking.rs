@@ -23,9 +23,10 @@
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::hold::{Guarded, HoldState, Token};
 use crate::lock::QueuedContender;
+use crate::locks::locked;
 use crate::options::{ClientOptions, LockOptions};
-use crate::session::locked;
 use crate::stats::Stats;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
 use std::task::{Context, Poll, Wake, Waker};
@@ -156,17 +157,18 @@ impl Lock {
         interrupt: &Interrupt,
     ) -> Result<Hold, Error> {
         let inner = match timeout {
+            None => wait(&self.io, self.inner.acquire(), None, Some(interrupt))??,
             Some(Duration::ZERO) => {
                 wait(&self.io, self.inner.acquire_timeout(Duration::ZERO), None, Some(interrupt))??
             }
-            _ => {
-                let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-                wait(&self.io, self.inner.acquire(), deadline, Some(interrupt)).map_err(
-                    |error| match error.kind() {
-                        ErrorKind::Timeout => self.inner.timed_out(timeout.unwrap_or_default()),
-                        _ => error,
-                    },
-                )??
+            Some(timeout) => {
+                let deadline = Instant::now().checked_add(timeout);
+                // The clock of this thread, not a timer of the I/O thread.
+                let over = poll_fn(|_| match deadline {
+                    Some(deadline) if Instant::now() >= deadline => Poll::Ready(()),
+                    _ => Poll::Pending,
+                });
+                wait(&self.io, self.inner.acquire_before(over, timeout), deadline, Some(interrupt))??
             }
         };
         Ok(Hold { inner, io: self.io.clone() })
@@ -351,7 +353,8 @@ impl Wake for Signal {
     }
 }
 
-/// Polls the future on this thread until it is ready, the deadline has come or the interrupt.
+/// Polls the future on this thread until it is ready, the deadline has come or the interrupt. At the
+/// deadline it is polled once more.
 fn wait<T>(
     io: &Handle,
     future: impl Future<Output = T>,
@@ -365,6 +368,7 @@ fn wait<T>(
     let waker = Waker::from(signal.clone());
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
+    let mut in_time = true;
     loop {
         if interrupt.is_some_and(|(interrupt, registered)| interrupt.has_ended(registered)) {
             return Err(Error::new(ErrorKind::Interrupted, "the wait was interrupted"));
@@ -372,9 +376,10 @@ fn wait<T>(
         if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
             return Ok(result);
         }
-        if !signal.wait(deadline) {
+        if !in_time {
             return Err(Error::new(ErrorKind::Timeout, "the time is over"));
         }
+        in_time = signal.wait(deadline);
     }
 }
 

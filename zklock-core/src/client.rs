@@ -3,11 +3,11 @@
 use crate::diagnose;
 use crate::error::{Error, ErrorKind};
 use crate::line::{Line, Shared};
+use crate::locks::locked;
 use crate::options::ClientOptions;
 use crate::path::check_lock_path;
 use crate::pool::{Pool, Slot, Stage};
-use crate::session::locked;
-use crate::stats::{Counters, Stats};
+use crate::stats::Stats;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
@@ -53,7 +53,7 @@ impl Client {
                 "a client is connected within a tokio runtime; without one, use zklock_core::blocking";
             return Err(Error::new(ErrorKind::InvalidInput, message));
         };
-        let shared = Arc::new(Shared { pool: Pool::new(options, runtime), counters: Counters::default() });
+        let shared = Arc::new(Shared { pool: Pool::new(options, runtime), counters: Arc::default() });
         let slot = shared.pool.first();
         let options = shared.pool.options();
         let hosts = &options.hosts;

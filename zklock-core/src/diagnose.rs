@@ -4,9 +4,10 @@ use crate::error::{Error, ErrorKind};
 use crate::path::Hosts;
 use std::time::Duration;
 use tokio::net::{TcpStream, lookup_host};
-use tokio::time::{Instant, sleep, timeout, timeout_at};
+use tokio::task::JoinSet;
+use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
-/// How long one server is given to accept a connection.
+/// How long servers are given to accept a connection.
 const A_MOMENT: Duration = Duration::from_millis(300);
 
 const A_MONTH: Duration = Duration::from_secs(30 * 86_400);
@@ -41,19 +42,27 @@ pub(crate) async fn hosts(hosts: &Hosts, patience: Duration) -> Error {
     }
     // The looking takes its time from the end of the wait, not on top of it.
     sleep(deadline.saturating_duration_since(Instant::now()).saturating_sub(A_MOMENT)).await;
-    let mut findings = Vec::new();
-    for (host, port) in &hosts.servers {
-        let left = deadline.saturating_duration_since(Instant::now()).max(Duration::from_millis(10));
-        let finding = match timeout(left, TcpStream::connect((host.as_str(), *port))).await {
-            Ok(Ok(_)) => {
-                "accepts connections but opens no session: is it ZooKeeper, and has the ensemble a leader?"
-                    .into()
-            }
-            Ok(Err(error)) => error.to_string(),
-            Err(_) => "does not answer".to_owned(),
-        };
-        findings.push(format!("{host}:{port} {finding}"));
+    let mut looks = JoinSet::new();
+    for (host, port) in hosts.servers.clone() {
+        looks.spawn(async move {
+            let finding = look(&host, port, deadline).await;
+            format!("{host}:{port} {finding}")
+        });
     }
-    let message = format!("no session could be opened within {patience:?}: {}", findings.join("; "));
+    let findings = looks.join_all().await.join("; ");
+    // It may still come.
+    sleep_until(deadline).await;
+    let message = format!("no session could be opened within {patience:?}: {findings}");
     Error::new(ErrorKind::Unreachable, message)
+}
+
+async fn look(host: &str, port: u16, deadline: Instant) -> String {
+    match timeout_at(deadline, TcpStream::connect((host, port))).await {
+        Ok(Ok(_)) => {
+            "accepts connections but opens no session: is it ZooKeeper, and has the ensemble a leader?"
+                .to_owned()
+        }
+        Ok(Err(error)) => error.to_string(),
+        Err(_) => "does not answer".to_owned(),
+    }
 }

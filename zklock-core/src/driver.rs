@@ -12,7 +12,7 @@ use crate::machine::queue::Kind;
 use crate::platform;
 use crate::pool::{Reservation, Slot};
 use crate::session::{Holding, Link, Session, Status};
-use crate::stats::Counters;
+use crate::stats::Progress;
 use std::future::pending;
 use std::pin::pin;
 use std::sync::Arc;
@@ -21,6 +21,7 @@ use tokio::sync::watch;
 pub(crate) struct Driver {
     contender: Contender,
     directory: Arc<str>,
+    progress: Arc<Progress>,
     slot: Arc<Slot>,
     /// Held while a watch may be left.
     reservation: Option<Reservation>,
@@ -54,10 +55,17 @@ pub(crate) enum Turned {
 }
 
 impl Driver {
-    pub(crate) fn new(kind: Kind, patience: Patience, directory: Arc<str>, reservation: Reservation) -> Self {
+    pub(crate) fn new(
+        kind: Kind,
+        patience: Patience,
+        directory: Arc<str>,
+        progress: Arc<Progress>,
+        reservation: Reservation,
+    ) -> Self {
         Self {
             contender: Contender::new(kind, patience),
             directory,
+            progress,
             slot: reservation.slot().clone(),
             reservation: Some(reservation),
             at_work: None,
@@ -94,7 +102,7 @@ impl Driver {
 
     /// Sees the attempt through until its node is gone: at once, or if there is a hold, when that has
     /// come to its end.
-    pub(crate) async fn leave(&mut self, holding: Option<&Holding>, counters: &Counters) {
+    pub(crate) async fn leave(&mut self, holding: Option<&Holding>) {
         if let Some(holding) = holding {
             let mut status = holding.watch();
             while !self.contender.is_gone() && *status.borrow_and_update() == Status::Held {
@@ -106,7 +114,7 @@ impl Driver {
             }
             self.first_delete = None;
         }
-        let debt = counters.owe();
+        self.progress.owe();
         self.contender.handle_end();
         if let Some(work) = &mut self.at_work {
             work.watch = None;
@@ -116,12 +124,9 @@ impl Driver {
                 holding.turn(Status::Releasing, Status::Stuck);
             }
         }
-        drop(debt);
+        self.progress.settle();
         if let Some(holding) = holding {
             self.close(holding);
-            if matches!(holding.status(), Status::Lost(_)) {
-                Counters::count(&counters.losses);
-            }
         }
     }
 
@@ -226,6 +231,7 @@ impl Driver {
             }
             () = until(timeout) => self.contender.handle_timeout(platform::now()),
         }
+        self.progress.set_behind_others(self.contender.is_waiting());
         Ok(())
     }
 
@@ -295,11 +301,13 @@ mod tests {
             runtime.block_on(async {
                 let session = Session::new(Arc::new(Ended), 7, Duration::from_secs(10), platform::now());
                 let reservation = Reservation::alone(Stage::Open(session.clone()));
-                let mut driver = Driver::new(Kind::Mutex, Patience::Waits, "/a".into(), reservation);
+                let progress = Progress::new(&Arc::default());
+                let mut driver =
+                    Driver::new(Kind::Mutex, Patience::Waits, "/a".into(), progress, reservation);
                 let waits = tokio::time::timeout(Duration::from_millis(20), driver.enter(pending()));
                 assert!(waits.await.is_err());
                 assert!(session.is_over());
-                driver.leave(None, &Counters::default()).await;
+                driver.leave(None).await;
             });
             done.send(()).unwrap();
         });

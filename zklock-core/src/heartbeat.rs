@@ -9,7 +9,7 @@ use crate::ensemble::Check;
 use crate::error::LossReason;
 use crate::machine::Moment;
 use crate::platform;
-use crate::session::{Holding, Session};
+use crate::session::{Holding, Session, Status};
 use std::convert::Infallible;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -55,8 +55,11 @@ impl Heart {
         let oldest = holdings.iter().map(|holding| holding.proven()).min()?;
         let now = platform::now();
         let interval = self.session.heartbeat();
-        let lapsed: Vec<_> =
-            holdings.iter().filter(|holding| self.session.valid_for(holding).is_zero()).collect();
+        // A hold that is being released has no lease either.
+        let has_lapsed = |holding: &&Arc<Holding>| {
+            self.session.valid_for(holding).is_zero() && holding.status() == Status::Held
+        };
+        let lapsed: Vec<_> = holdings.iter().filter(has_lapsed).collect();
         let mut wake = if lapsed.is_empty() {
             self.lapsed = None;
             self.session.lease_until()

@@ -1,10 +1,12 @@
 //! The proof that a lock is held.
 
+use crate::driver::Entry;
 use crate::ensemble::{Check, Write, WriteFailure};
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::owner::Owner;
 use crate::path::check_path;
 use crate::session::{Holding, Session, Status};
+use crate::stats::Progress;
 use std::fmt;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -93,6 +95,7 @@ pub(crate) struct Grant {
     bound: bool,
     /// Holds that share this grant.
     holds: AtomicUsize,
+    progress: Arc<Progress>,
 }
 
 impl Hold {
@@ -117,11 +120,9 @@ impl Hold {
 
     /// How the hold stands.
     pub fn state(&self) -> HoldState {
-        if self.released.load(Ordering::Acquire) {
-            return HoldState::Released;
-        }
         match self.grant.holding.status() {
             Status::Lost(reason) => HoldState::Lost(reason),
+            _ if self.released.load(Ordering::Acquire) => HoldState::Released,
             Status::Releasing | Status::Stuck | Status::Released => HoldState::Released,
             Status::Held if self.grant.is_at_risk() => HoldState::AtRisk,
             Status::Held => HoldState::Held,
@@ -229,10 +230,14 @@ impl Hold {
             return grant.told();
         }
         let mut status = grant.holding.watch();
-        let ended = status.wait_for(|status| !matches!(status, Status::Held | Status::Releasing));
+        let ended = async {
+            let ended = status.wait_for(|status| !matches!(status, Status::Held | Status::Releasing));
+            // Copied: as long as it is borrowed nobody can write it, and nobody read it again.
+            ended.await.map(|status| *status)
+        };
         match tokio::time::timeout(grant.session.timeout(), ended).await {
             // It was held to the end, and the session's end has freed it.
-            Ok(Ok(ended)) if was_valid && *ended == Status::Lost(LossReason::SessionExpired) => Ok(()),
+            Ok(Ok(Status::Lost(LossReason::SessionExpired))) if was_valid => Ok(()),
             Ok(_) => grant.told(),
             Err(_) => {
                 let path = &grant.path;
@@ -280,15 +285,15 @@ impl Drop for Hold {
 
 impl Grant {
     pub(crate) fn new(
-        session: Arc<Session>,
-        holding: Arc<Holding>,
+        entry: Entry,
         path: Arc<str>,
-        czxid: i64,
+        progress: Arc<Progress>,
         owner: Owner,
         bound: bool,
     ) -> Arc<Self> {
+        let Entry { session, holding, czxid } = entry;
         let (token, holds) = (Token::of(czxid), AtomicUsize::new(1));
-        Arc::new(Self { session, holding, path, token, owner, bound, holds })
+        Arc::new(Self { session, holding, path, token, owner, bound, holds, progress })
     }
 
     pub(crate) fn owner(&self) -> Owner {
@@ -297,6 +302,10 @@ impl Grant {
 
     pub(crate) fn is_held(&self) -> bool {
         self.holding.status() == Status::Held
+    }
+
+    pub(crate) fn is_lost(&self) -> bool {
+        matches!(self.holding.status(), Status::Lost(_))
     }
 
     pub(crate) fn holding(&self) -> &Holding {
@@ -338,6 +347,7 @@ impl Grant {
         if self.holds.fetch_sub(1, Ordering::AcqRel) > 1 {
             return false;
         }
+        self.progress.owe();
         self.session.strike(&self.holding);
         self.holding.turn(Status::Held, Status::Releasing)
     }

@@ -76,6 +76,8 @@ mod line;
 #[cfg(feature = "client")]
 mod lock;
 #[cfg(feature = "client")]
+mod locks;
+#[cfg(feature = "client")]
 mod mutex;
 #[cfg(feature = "client")]
 mod options;

@@ -8,12 +8,12 @@
 use crate::driver::{Driver, Turned};
 use crate::error::{Error, ErrorKind};
 use crate::hold::{Grant, Hold};
+use crate::locks::locked;
 use crate::machine::exchange::Patience;
 use crate::machine::queue::Kind;
 use crate::owner::Owner;
 use crate::pool::Pool;
-use crate::session::locked;
-use crate::stats::Counters;
+use crate::stats::{Counters, Progress};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use tokio::sync::oneshot;
@@ -21,7 +21,7 @@ use tokio::sync::oneshot;
 /// What all handles of a client share. The last of them closes its sessions.
 pub(crate) struct Shared {
     pub(crate) pool: Pool,
-    pub(crate) counters: Counters,
+    pub(crate) counters: Arc<Counters>,
 }
 
 impl Drop for Shared {
@@ -42,8 +42,8 @@ struct State {
     waiting: VecDeque<Waiter>,
     /// Attempts with a node, or about to have one.
     attempts: usize,
-    /// One of them has not entered yet. The next starts after it, so that they enter in order.
-    entering: bool,
+    /// The one of them that has not entered yet. The next starts after it, so that they enter in order.
+    entering: Option<Arc<Progress>>,
     grants: Vec<Arc<Grant>>,
 }
 
@@ -55,6 +55,36 @@ struct Waiter {
     reentrant: bool,
     patience: Patience,
     answer: oneshot::Sender<Answer>,
+    progress: Arc<Progress>,
+}
+
+/// Waits for the answer. Dropping it leaves the queue.
+pub(crate) struct Ticket {
+    receiver: oneshot::Receiver<Answer>,
+    answered: bool,
+    progress: Arc<Progress>,
+}
+
+impl Ticket {
+    pub(crate) async fn answer(&mut self) -> Answer {
+        let answer = (&mut self.receiver).await;
+        self.answered = true;
+        // Without an answer the attempt has been dropped, because the client is closed.
+        answer.unwrap_or_else(|_| Err(Error::closed()))
+    }
+
+    /// Whether it waits behind others, here or in the ensemble.
+    pub(crate) fn is_behind_others(&self) -> bool {
+        self.progress.is_behind_others()
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.progress.owe();
+        }
+    }
 }
 
 const ATTEMPTS_AT_MOST: usize = 2;
@@ -64,17 +94,15 @@ impl Line {
         Self { path: path.into(), shared, state: Mutex::default() }
     }
 
-    /// Queues, or takes part in a grant that the owner has. Dropping the receiver leaves the queue.
-    pub(crate) fn join(
-        self: &Arc<Self>,
-        reentrant: bool,
-        patience: Patience,
-    ) -> Result<oneshot::Receiver<Answer>, Error> {
+    /// Queues, or takes part in a grant that the owner has.
+    pub(crate) fn join(self: &Arc<Self>, reentrant: bool, patience: Patience) -> Result<Ticket, Error> {
         if self.shared.pool.is_closed() {
             return Err(Error::closed());
         }
         let owner = Owner::current();
         let (answer, receiver) = oneshot::channel();
+        let progress = Progress::new(&self.shared.counters);
+        let ticket = Ticket { receiver, answered: false, progress: progress.clone() };
         let mut state = locked(&self.state);
         let mut own = state.grants.iter().filter(|grant| grant.owner() == owner);
         if reentrant {
@@ -83,25 +111,26 @@ impl Line {
                 // An inner section is not entered where the outer one is lost.
                 grant.told()?;
                 let _ = answer.send(Ok(Some(hold)));
-                return Ok(receiver);
+                return Ok(ticket);
             }
         } else if patience == Patience::Waits && own.any(|grant| grant.is_held()) {
             return Err(self.deadlock());
         }
         let held = state.grants.iter().any(|grant| grant.is_held());
-        let busy = held || state.entering || !state.waiting.is_empty();
+        let entering = state.entering.as_ref().is_some_and(|progress| progress.is_wanted());
+        let busy = held || entering || state.waiting.iter().any(|waiter| waiter.progress.is_wanted());
         if busy && patience == Patience::TriesOnce {
             let _ = answer.send(Ok(None));
-            return Ok(receiver);
+            return Ok(ticket);
         }
         // Those who gave up while the lock was held for long must not pile up.
         if state.waiting.len() == state.waiting.capacity() {
-            state.waiting.retain(|waiter| !waiter.answer.is_closed());
+            state.waiting.retain(|waiter| waiter.progress.is_wanted());
         }
-        state.waiting.push_back(Waiter { owner, reentrant, patience, answer });
+        state.waiting.push_back(Waiter { owner, reentrant, patience, answer, progress });
         drop(state);
         self.start_next();
-        Ok(receiver)
+        Ok(ticket)
     }
 
     fn deadlock(&self) -> Error {
@@ -118,15 +147,17 @@ impl Line {
             // Their receivers hear of it.
             state.waiting.clear();
         }
-        if state.entering || state.attempts == ATTEMPTS_AT_MOST {
+        if state.entering.is_some() || state.attempts == ATTEMPTS_AT_MOST {
             return;
         }
-        let next = std::iter::from_fn(|| state.waiting.pop_front()).find(|waiter| !waiter.answer.is_closed());
+        let next = std::iter::from_fn(|| state.waiting.pop_front()).find(|waiter| waiter.progress.begin());
         let Some(waiter) = next else { return };
         state.attempts += 1;
-        state.entering = true;
+        state.entering = Some(waiter.progress.clone());
         drop(state);
-        let attempt = Attempt { line: self.clone(), entering: true, seen_through: false, grant: None };
+        let progress = waiter.progress.clone();
+        let attempt =
+            Attempt { line: self.clone(), progress, entering: true, seen_through: false, grant: None };
         self.shared.pool.runtime().spawn(attempt.run(waiter));
     }
 }
@@ -134,6 +165,7 @@ impl Line {
 /// One attempt of the line. Its place is free again when it is dropped.
 struct Attempt {
     line: Arc<Line>,
+    progress: Arc<Progress>,
     entering: bool,
     /// Whether it came to its end. If not, its runtime is gone, and nothing more can be started.
     seen_through: bool,
@@ -142,15 +174,14 @@ struct Attempt {
 
 impl Attempt {
     async fn run(mut self, waiter: Waiter) {
-        let Waiter { owner, reentrant, patience, mut answer } = waiter;
+        let Waiter { owner, reentrant, patience, mut answer, progress } = waiter;
         let line = self.line.clone();
         let reservation = line.shared.pool.reserve(&line.path);
-        let mut driver = Driver::new(Kind::Mutex, patience, line.path.clone(), reservation);
+        let mut driver = Driver::new(Kind::Mutex, patience, line.path.clone(), progress.clone(), reservation);
         match driver.enter(answer.closed()).await {
             Ok(entry) => {
                 Counters::count(&line.shared.counters.grants);
-                let path = line.path.clone();
-                let grant = Grant::new(entry.session, entry.holding, path, entry.czxid, owner, reentrant);
+                let grant = Grant::new(entry, line.path.clone(), progress, owner, reentrant);
                 self.grant = Some(grant.clone());
                 // Together, or a caller that has just gone away could find itself the holder.
                 let mut state = locked(&line.state);
@@ -159,6 +190,7 @@ impl Attempt {
                 let _ = answer.send(Ok(Some(Hold::new(grant))));
             }
             Err(turned) => {
+                progress.owe();
                 let _ = answer.send(match turned {
                     Turned::Busy | Turned::Away => Ok(None),
                     Turned::Failed(error) => Err(error),
@@ -166,13 +198,16 @@ impl Attempt {
             }
         }
         self.entered();
-        driver.leave(self.grant.as_ref().map(|grant| grant.holding()), &line.shared.counters).await;
+        driver.leave(self.grant.as_ref().map(|grant| grant.holding())).await;
+        if self.grant.as_ref().is_some_and(|grant| grant.is_lost()) {
+            Counters::count(&line.shared.counters.losses);
+        }
         self.seen_through = true;
     }
 
     fn entered(&mut self) {
         if std::mem::take(&mut self.entering) {
-            locked(&self.line.state).entering = false;
+            locked(&self.line.state).entering = None;
             self.line.start_next();
         }
     }
@@ -183,8 +218,9 @@ impl Drop for Attempt {
         let mut state = locked(&self.line.state);
         state.attempts -= 1;
         if self.entering {
-            state.entering = false;
+            state.entering = None;
         }
+        self.progress.settle();
         if let Some(grant) = self.grant.take() {
             state.grants.retain(|other| !Arc::ptr_eq(other, &grant));
             grant.abandon();

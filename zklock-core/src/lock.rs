@@ -3,15 +3,16 @@
 use crate::ensemble::{Child, ReadFailure};
 use crate::error::{Error, ErrorKind};
 use crate::hold::{Hold, Token};
-use crate::line::{Answer, Line};
+use crate::line::{Answer, Line, Ticket};
 use crate::machine::exchange::Patience;
 use crate::machine::name::{Dialect, Name};
 use crate::options::LockOptions;
 use crate::pool::Stage;
 use std::fmt;
+use std::future::pending;
+use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::{Duration, SystemTime};
-use tokio::sync::oneshot;
 use tokio::time::Instant;
 
 /// A lock at a path. It is cheap to clone, and holds nothing itself: [`acquire`](Self::acquire) does.
@@ -80,7 +81,7 @@ impl Lock {
     /// Dropping the future leaves the queue. A node or a grant that is already there is removed in
     /// the background.
     pub async fn acquire(&self) -> Result<Hold, Error> {
-        self.acquire_until(None, Duration::MAX).await
+        self.acquire_before(pending(), Duration::MAX).await
     }
 
     /// As [`acquire`](Self::acquire), for no longer than `timeout`. Zero tries once.
@@ -99,8 +100,7 @@ impl Lock {
                 || Error::new(ErrorKind::Timeout, format!("the lock {} is held by another", self.path()));
             return self.try_acquire().await?.ok_or_else(busy);
         }
-        // A timeout beyond the end of time is none.
-        self.acquire_until(Instant::now().checked_add(timeout), timeout).await
+        self.acquire_before(deadline_in(timeout), timeout).await
     }
 
     /// Acquires the lock if it is free; `None` if another holds it or is in the queue.
@@ -117,17 +117,17 @@ impl Lock {
     /// As [`acquire`](Self::acquire).
     pub async fn try_acquire(&self) -> Result<Option<Hold>, Error> {
         let patience = self.line.shared.pool.options().connect_timeout;
-        let deadline = Instant::now().checked_add(patience);
+        let mut deadline = pin!(deadline_in(patience));
         loop {
-            let answer = self.line.join(self.options.reentrant, Patience::TriesOnce)?;
-            match answered(answer, deadline).await {
+            let mut ticket = self.line.join(self.options.reentrant, Patience::TriesOnce)?;
+            match answered(&mut ticket, deadline.as_mut()).await {
                 Some(Ok(Some(hold))) if hold.valid_for().is_zero() => hold.refuse_lost_outer()?,
                 Some(answer) => return answer,
                 None => {
                     let message = format!(
                         "the lock {} was not tried within {patience:?}: {}",
                         self.path(),
-                        self.trouble()
+                        self.trouble(&ticket)
                     );
                     return Err(Error::new(ErrorKind::Unreachable, message));
                 }
@@ -160,36 +160,45 @@ impl Lock {
             }
         };
         tokio::time::timeout(pool.options().connect_timeout, read).await.unwrap_or_else(|_| {
-            let message = format!("the queue of {} could not be read: {}", self.path(), self.trouble());
+            let message = format!("the queue of {} could not be read: {}", self.path(), self.silence());
             Err(Error::new(ErrorKind::Unreachable, message))
         })
     }
 
-    async fn acquire_until(&self, deadline: Option<Instant>, timeout: Duration) -> Result<Hold, Error> {
+    /// As [`acquire`](Self::acquire), until `deadline`, which is `timeout` after the beginning.
+    pub(crate) async fn acquire_before(
+        &self,
+        deadline: impl Future<Output = ()>,
+        timeout: Duration,
+    ) -> Result<Hold, Error> {
+        let mut deadline = pin!(deadline);
         loop {
-            let answer = self.line.join(self.options.reentrant, Patience::Waits)?;
-            match answered(answer, deadline).await {
+            let mut ticket = self.line.join(self.options.reentrant, Patience::Waits)?;
+            match answered(&mut ticket, deadline.as_mut()).await {
                 // The process slept past the lease between the grant and now: queue again.
                 Some(Ok(Some(hold))) if hold.valid_for().is_zero() => hold.refuse_lost_outer()?,
                 Some(Ok(Some(hold))) => return Ok(hold),
                 Some(Ok(None)) => {}
                 Some(Err(error)) => return Err(error),
-                None => return Err(self.timed_out(timeout)),
+                None => {
+                    let (path, trouble) = (self.path(), self.trouble(&ticket));
+                    let message = format!("the lock {path} was not acquired within {timeout:?}: {trouble}");
+                    return Err(Error::new(ErrorKind::Timeout, message));
+                }
             }
         }
     }
 
-    pub(crate) fn timed_out(&self, timeout: Duration) -> Error {
-        let message =
-            format!("the lock {} was not acquired within {timeout:?}: {}", self.path(), self.trouble());
-        Error::new(ErrorKind::Timeout, message)
+    /// What may be the reason for a wait that was in vain.
+    fn trouble(&self, ticket: &Ticket) -> String {
+        if ticket.is_behind_others() && self.line.shared.pool.first().is_connected() {
+            return "others are before us in the queue".to_owned();
+        }
+        self.silence()
     }
 
-    /// What may be the reason for a wait that was in vain.
-    fn trouble(&self) -> String {
-        let slot = self.line.shared.pool.first();
-        match slot.stage() {
-            Stage::Open(session) if session.is_connected() => "others are before us in the queue".to_owned(),
+    fn silence(&self) -> String {
+        match self.line.shared.pool.first().stage() {
             Stage::Opening(Some(problem)) => {
                 format!("no session could be opened ({problem}): check hosts and network")
             }
@@ -205,12 +214,22 @@ impl fmt::Debug for Lock {
 }
 
 /// The answer, or `None` if it was not there by the deadline.
-async fn answered(answer: oneshot::Receiver<Answer>, deadline: Option<Instant>) -> Option<Answer> {
-    // Without an answer the attempt has been dropped, because the client is closed.
-    let answer = async { answer.await.unwrap_or_else(|_| Err(Error::closed())) };
-    match deadline {
-        Some(deadline) => tokio::time::timeout_at(deadline, answer).await.ok(),
-        None => Some(answer.await),
+async fn answered(ticket: &mut Ticket, deadline: Pin<&mut impl Future<Output = ()>>) -> Option<Answer> {
+    tokio::select! {
+        biased;
+        answer = ticket.answer() => Some(answer),
+        () = deadline => None,
+    }
+}
+
+/// Computed now. A timeout beyond the end of time is none.
+fn deadline_in(timeout: Duration) -> impl Future<Output = ()> {
+    let deadline = Instant::now().checked_add(timeout);
+    async move {
+        match deadline {
+            Some(deadline) => tokio::time::sleep_until(deadline).await,
+            None => pending().await,
+        }
     }
 }
 

@@ -6,16 +6,16 @@
 
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::heartbeat;
+use crate::locks::locked;
 use crate::options::ClientOptions;
 use crate::platform;
-use crate::session::{Link, Session, locked};
+use crate::session::{Link, Session};
 use crate::zookeeper::{self, Change, Changes, Opened};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
-use tokio::task::JoinHandle;
 
 /// Bytes of watched paths in a session.
 const WATCHED_AT_MOST: usize = 90 * 1024;
@@ -31,7 +31,8 @@ pub(crate) struct Pool {
     runtime: Handle,
     slots: Mutex<Vec<Arc<Slot>>>,
     closing: Arc<watch::Sender<bool>>,
-    tasks: Mutex<Vec<JoinHandle<()>>>,
+    /// How many slots are kept.
+    kept: Arc<watch::Sender<usize>>,
     opened: Arc<AtomicU64>,
 }
 
@@ -64,7 +65,7 @@ impl Pool {
             runtime,
             slots: Mutex::default(),
             closing: Arc::new(watch::Sender::new(false)),
-            tasks: Mutex::default(),
+            kept: Arc::new(watch::Sender::new(0)),
             opened: Arc::default(),
         }
     }
@@ -113,9 +114,11 @@ impl Pool {
             slot: slot.clone(),
             options: self.options.clone(),
             closing: self.closing.clone(),
+            kept: self.kept.clone(),
             opened: self.opened.clone(),
         };
-        locked(&self.tasks).push(self.runtime.spawn(keeper.run()));
+        self.kept.send_modify(|kept| *kept += 1);
+        self.runtime.spawn(keeper.run());
         slots.push(slot.clone());
         slot
     }
@@ -127,17 +130,18 @@ impl Pool {
 
     /// Waits until they are closed.
     pub(crate) async fn closed(&self) {
-        let tasks = std::mem::take(&mut *locked(&self.tasks));
-        for task in tasks {
-            // A keeper that panicked or whose runtime is gone keeps nothing open.
-            let _ = task.await;
-        }
+        // It cannot fail: the sender is ours.
+        let _ = self.kept.subscribe().wait_for(|kept| *kept == 0).await;
     }
 }
 
 impl Slot {
     pub(crate) fn stage(&self) -> Stage {
         self.stage.borrow().clone()
+    }
+
+    pub(crate) fn is_connected(&self) -> bool {
+        self.current().is_some_and(|session| session.is_connected())
     }
 
     /// The session that is open now.
@@ -189,27 +193,32 @@ struct Keeper {
     slot: Arc<Slot>,
     options: Arc<ClientOptions>,
     closing: Arc<watch::Sender<bool>>,
+    kept: Arc<watch::Sender<usize>>,
     opened: Arc<AtomicU64>,
+}
+
+/// Also where its runtime is gone, and it has never run.
+impl Drop for Keeper {
+    fn drop(&mut self) {
+        self.closing.send_replace(true);
+        // Whoever waits for a session, or to be told of its end, is told.
+        if let Stage::Open(session) = self.slot.stage() {
+            session.end(LossReason::ClientClosed);
+        }
+        self.slot.stage.send_if_modified(|stage| {
+            let changes = !matches!(stage, Stage::NoRoot);
+            if changes {
+                *stage = Stage::Closed;
+            }
+            changes
+        });
+        self.kept.send_modify(|kept| *kept -= 1);
+    }
 }
 
 impl Keeper {
     async fn run(self) {
         let mut closing = self.closing.subscribe();
-        // Whoever waits for a session is told, also if this task ends because its runtime does.
-        let slot = &self.slot;
-        let _closed = OnDrop(|| {
-            self.closing.send_replace(true);
-            if let Stage::Open(session) = slot.stage() {
-                session.end(LossReason::ClientClosed);
-            }
-            slot.stage.send_if_modified(|stage| {
-                let changes = !matches!(stage, Stage::NoRoot);
-                if changes {
-                    *stage = Stage::Closed;
-                }
-                changes
-            });
-        });
         let mut pause = FIRST_PAUSE;
         loop {
             let asked = platform::now();
@@ -299,13 +308,5 @@ async fn part(mut changes: Changes) {
     let closed = async { while changes.next().await != Change::Over {} };
     if tokio::time::timeout(GOOD_BYE, closed).await.is_err() {
         tracing::debug!("no server said good-bye; the session times out");
-    }
-}
-
-struct OnDrop<F: FnMut()>(F);
-
-impl<F: FnMut()> Drop for OnDrop<F> {
-    fn drop(&mut self) {
-        (self.0)();
     }
 }

@@ -5,11 +5,12 @@
 
 use crate::ensemble::{Check, Child, Ensemble, Landing, Pending, ReadFailure, Write, WriteFailure};
 use crate::error::LossReason;
+use crate::locks::locked;
 use crate::machine::Moment;
 use crate::machine::exchange::{Now, Operation, Outcome};
 use crate::machine::lease::{Lease, Share};
 use crate::platform;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
@@ -175,7 +176,8 @@ impl Session {
         let holding = Arc::new(Holding { node, status, proof: Mutex::new(proof) });
         locked(&self.holdings).push(holding.clone());
         // The session may have ended just before the hold was on the list.
-        if let Link::Over(reason) = *self.link.borrow() {
+        let link = *self.link.borrow();
+        if let Link::Over(reason) = link {
             self.lose(&holding, reason);
         }
         self.enrolled.notify_one();
@@ -193,7 +195,7 @@ impl Session {
 
     /// For how long the hold can be relied upon.
     pub(crate) fn valid_for(&self, holding: &Holding) -> Duration {
-        if *holding.status.borrow() != Status::Held || self.is_over() {
+        if holding.status() != Status::Held || self.is_over() {
             return Duration::ZERO;
         }
         let lease = locked(&self.lease);
@@ -303,9 +305,4 @@ fn is_quorum_write(operation: &Operation) -> bool {
         | Operation::Inspect { .. }
         | Operation::Watch { .. } => false,
     }
-}
-
-/// No code of ours panics with a lock held, and if it did, what the lock guards would still be whole.
-pub(crate) fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

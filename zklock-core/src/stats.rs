@@ -1,6 +1,8 @@
 //! Counters of a client, for those who operate it.
 
-use std::sync::atomic::{AtomicU64, Ordering};
+use crate::locks::locked;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 
 /// What a client has done so far, and what it still owes.
 ///
@@ -35,31 +37,84 @@ impl Counters {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    pub(crate) fn owed(&self) -> u64 {
-        self.owed.load(Ordering::Acquire)
-    }
-
-    /// One more is owed, until what is returned is dropped.
-    pub(crate) fn owe(&self) -> Debt<'_> {
-        self.owed.fetch_add(1, Ordering::AcqRel);
-        Debt(self)
-    }
-
     pub(crate) fn read(&self, sessions: u64) -> Stats {
         Stats {
             sessions,
             grants: self.grants.load(Ordering::Relaxed),
             losses: self.losses.load(Ordering::Relaxed),
-            owed: self.owed(),
+            owed: self.owed.load(Ordering::Acquire),
         }
     }
 }
 
-#[must_use = "what is owed is paid when this is dropped"]
-pub(crate) struct Debt<'a>(&'a Counters);
+/// How far one attempt has come, for its caller and the counters.
+///
+/// What it owes is counted from the very moment that its caller goes away, so that a program may end
+/// when nothing is owed.
+pub(crate) struct Progress {
+    counters: Arc<Counters>,
+    stage: Mutex<Stage>,
+    behind: AtomicBool,
+}
 
-impl Drop for Debt<'_> {
-    fn drop(&mut self) {
-        self.0.owed.fetch_sub(1, Ordering::AcqRel);
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    /// It waits for others of its process, and has no node.
+    Waits,
+    Begun,
+    /// Nobody wants it any more, and its node may still be there.
+    Owed,
+    /// Nothing is left of it, or it must not begin.
+    Over,
+}
+
+impl Progress {
+    pub(crate) fn new(counters: &Arc<Counters>) -> Arc<Self> {
+        let behind = AtomicBool::new(true);
+        Arc::new(Self { counters: counters.clone(), stage: Mutex::new(Stage::Waits), behind })
+    }
+
+    /// `false` if its caller has gone already.
+    pub(crate) fn begin(&self) -> bool {
+        let mut stage = locked(&self.stage);
+        let begins = *stage == Stage::Waits;
+        if begins {
+            *stage = Stage::Begun;
+            self.set_behind_others(false);
+        }
+        begins
+    }
+
+    /// Its caller has gone, or has no more use for the node.
+    pub(crate) fn owe(&self) {
+        let mut stage = locked(&self.stage);
+        *stage = match *stage {
+            Stage::Waits | Stage::Over => Stage::Over,
+            Stage::Owed => Stage::Owed,
+            Stage::Begun => {
+                self.counters.owed.fetch_add(1, Ordering::AcqRel);
+                Stage::Owed
+            }
+        };
+    }
+
+    /// Its node is gone.
+    pub(crate) fn settle(&self) {
+        if std::mem::replace(&mut *locked(&self.stage), Stage::Over) == Stage::Owed {
+            self.counters.owed.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    pub(crate) fn is_wanted(&self) -> bool {
+        matches!(*locked(&self.stage), Stage::Waits | Stage::Begun)
+    }
+
+    pub(crate) fn set_behind_others(&self, behind: bool) {
+        self.behind.store(behind, Ordering::Relaxed);
+    }
+
+    /// Whether it waits behind others, here or in the ensemble.
+    pub(crate) fn is_behind_others(&self) -> bool {
+        self.behind.load(Ordering::Relaxed)
     }
 }

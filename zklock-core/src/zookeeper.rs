@@ -333,17 +333,22 @@ fn outcome(error: &Error) -> Outcome {
     }
 }
 
+/// How the library's error begins where a string of a reply is not UTF-8.
+const NOT_UTF8: &str = "invalid utf8 bytes";
+
 /// A listing that arrived but cannot be read will not be better next time.
 fn listing(directory: &str, error: &Error) -> Outcome {
     match error {
-        Error::UnmarshalError { .. } => Outcome::Refused(Refusal::Answer(unreadable(directory, error))),
+        Error::UnexpectedError(problem) if problem.starts_with(NOT_UTF8) => {
+            Outcome::Refused(Refusal::Answer(unreadable(directory)))
+        }
         error => outcome(error),
     }
 }
 
-fn unreadable(directory: &str, error: &Error) -> String {
+fn unreadable(directory: &str) -> String {
     format!(
-        "the list of the children of {directory} cannot be read ({error}): delete the child whose name is not UTF-8"
+        "the list of the children of {directory} cannot be read: delete the child whose name is not UTF-8"
     )
 }
 
@@ -405,7 +410,7 @@ mod tests {
 
     #[test]
     fn a_listing_that_cannot_be_read_is_named() {
-        let error = Error::UnmarshalError { entity: "children", reason: &"utf8" };
+        let error = Error::UnexpectedError(format!("{NOT_UTF8} [255]"));
         let Outcome::Refused(Refusal::Answer(answer)) = listing("/locks/a", &error) else {
             panic!("not refused")
         };

@@ -151,6 +151,11 @@ impl Contender {
         self.state == State::Idle
     }
 
+    /// Whether it has a place in the queue, behind others.
+    pub fn is_waiting(&self) -> bool {
+        matches!(self.state, State::Waiting { .. })
+    }
+
     /// What the caller is to be told; it comes once.
     pub fn poll_verdict(&mut self) -> Option<Verdict> {
         self.verdict.take()
@@ -283,7 +288,7 @@ impl Contender {
     }
 
     fn parents_answered(&mut self, outcome: Outcome, now: Now) {
-        self.parents_created += 1;
+        self.parents_created += u32::from(outcome == Outcome::Done);
         match outcome {
             Outcome::Done if self.parents_created > PARENTS_AT_MOST => self.fail(Refusal::NoParent),
             Outcome::Done => self.go(Step::Enter),
@@ -372,9 +377,7 @@ impl Contender {
             Standing::Holds => self.grant(now),
             Standing::Foreign { name } => self.fail(Refusal::ForeignContender(name.to_owned())),
             Standing::Waits { .. } if self.patience == Patience::TriesOnce => self.fail(Refusal::Busy),
-            Standing::Waits { watch, ahead } => {
-                self.go(Step::Watch { name: watch.to_owned(), alone: ahead == 1 });
-            }
+            Standing::Waits { watch, alone } => self.go(Step::Watch { name: watch.to_owned(), alone }),
         }
     }
 

@@ -29,12 +29,12 @@ pub enum Standing<'a> {
     Absent,
     /// Nobody is in its way.
     Holds,
-    /// It waits until `watch` is gone; `ahead` contenders in all stand in its way.
+    /// It waits until `watch` is gone.
     Waits {
         /// The nearest contender in the way: the only one whose end can change anything.
         watch: &'a str,
-        /// How many stand in the way.
-        ahead: usize,
+        /// Whether nobody else is in the way, nor can be when this one is gone.
+        alone: bool,
     },
     /// A contender is there that cannot see this one: the two could both believe that they hold.
     Foreign {
@@ -52,7 +52,7 @@ pub enum Standing<'a> {
 /// assert_eq!(standing(&children, &children[1], Kind::Mutex), Standing::Holds);
 /// assert_eq!(
 ///     standing(&children, &children[0], Kind::Mutex),
-///     Standing::Waits { watch: "_c_a-lock-0000000001", ahead: 1 }
+///     Standing::Waits { watch: "_c_a-lock-0000000001", alone: true }
 /// );
 /// assert_eq!(standing(&children, "_c_c-lock-0000000003", Kind::Mutex), Standing::Absent);
 /// ```
@@ -77,7 +77,10 @@ pub fn standing<'a>(children: &'a [String], own: &str, kind: Kind) -> Standing<'
             nearest = Some(other);
         }
     }
-    nearest.map_or(Standing::Holds, |name| Standing::Waits { watch: name.text, ahead })
+    let Some(nearest) = nearest else { return Standing::Holds };
+    // A writer of Curator's may leave a reader in its place.
+    let alone = ahead == 1 && nearest.role != Role::Write;
+    Standing::Waits { watch: nearest.text, alone }
 }
 
 #[cfg(test)]
@@ -91,7 +94,7 @@ mod tests {
     #[test]
     fn the_nearest_before_is_watched_whatever_the_order_of_the_listing() {
         let children = [node("z", 1), node("m", 9), node("a", 4), node("k", 7), "config".into()];
-        let expected = Standing::Waits { watch: &children[2], ahead: 2 };
+        let expected = Standing::Waits { watch: &children[2], alone: false };
         assert_eq!(standing(&children, &children[3], Kind::Mutex), expected);
         assert_eq!(standing(&children, &children[0], Kind::Mutex), Standing::Holds);
     }
@@ -100,7 +103,7 @@ mod tests {
     fn the_order_is_that_of_the_numbers_also_where_they_wrap() {
         let children = [node("a", i32::MIN), node("b", i32::MAX)];
         assert_eq!(standing(&children, &children[1], Kind::Mutex), Standing::Holds);
-        let expected = Standing::Waits { watch: &children[1], ahead: 1 };
+        let expected = Standing::Waits { watch: &children[1], alone: true };
         assert_eq!(standing(&children, &children[0], Kind::Mutex), expected);
     }
 
@@ -108,7 +111,15 @@ mod tests {
     fn readers_and_writers_of_curator_stand_in_the_way_of_a_mutex() {
         let reader = "_c_r-__READ__0000000001".to_owned();
         let children = [reader.clone(), node("a", 2)];
-        let expected = Standing::Waits { watch: &reader, ahead: 1 };
+        let expected = Standing::Waits { watch: &reader, alone: true };
+        assert_eq!(standing(&children, &children[1], Kind::Mutex), expected);
+    }
+
+    #[test]
+    fn a_writer_that_could_leave_a_reader_in_its_place_is_never_alone() {
+        let writer = "_c_w-__WRIT__0000000001".to_owned();
+        let children = [writer.clone(), node("a", 2)];
+        let expected = Standing::Waits { watch: &writer, alone: false };
         assert_eq!(standing(&children, &children[1], Kind::Mutex), expected);
     }
 
@@ -116,7 +127,7 @@ mod tests {
     fn a_node_that_shares_our_number_is_waited_for() {
         let twin = "_c_r-__READ__0000000002".to_owned();
         let children = [twin.clone(), node("a", 2)];
-        let expected = Standing::Waits { watch: &twin, ahead: 1 };
+        let expected = Standing::Waits { watch: &twin, alone: true };
         assert_eq!(standing(&children, &children[1], Kind::Mutex), expected);
     }
 
@@ -131,7 +142,7 @@ mod tests {
     fn zookeepers_own_write_lock_takes_its_turn() {
         let other = "x-72057594037927936-0000000001".to_owned();
         let children = [other.clone(), node("a", 2)];
-        let expected = Standing::Waits { watch: &other, ahead: 1 };
+        let expected = Standing::Waits { watch: &other, alone: true };
         assert_eq!(standing(&children, &children[1], Kind::Mutex), expected);
     }
 }

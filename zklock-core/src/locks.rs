@@ -1,0 +1,8 @@
+//! Locking without panicking.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// No code of ours panics with a lock held, and if it did, what the lock guards would still be whole.
+pub(crate) fn locked<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
