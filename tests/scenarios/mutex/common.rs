@@ -1,8 +1,8 @@
 //! What most scenarios need.
 
-use ground::wire::Admin;
+use ground::wire::{Admin, try_expire};
 use ground::{Proxy, shared};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use zklock_core::{Client, ClientOptions};
 
 /// The longest session of the shared server: its lease is long enough for a busy machine, its heartbeat short enough
@@ -57,4 +57,25 @@ pub(crate) async fn settled(client: &Client) {
         }
     })
     .await;
+}
+
+/// Ends the latest session that came through the proxy, on the server, and says when that began. Its client is kept
+/// out meanwhile: one that comes back just then takes its session back, or keeps a connection that is never answered.
+#[track_caller]
+pub(crate) fn expire_session(proxy: &Proxy) -> Instant {
+    let (id, password, _) = proxy.session().pop().expect("a session");
+    proxy.refuse(true);
+    let start = Instant::now();
+    let gone = || matches!(try_expire(shared().server(0).address(), id, &password), Ok(false));
+    assert!(ground::until(SOON, gone), "session {id:#x} cannot be ended");
+    proxy.refuse(false);
+    start
+}
+
+/// The result of what blocks, on a thread that nobody waits for: one that never comes back fails its test and does
+/// not hang it, as a thread of the runtime would.
+pub(crate) async fn on_a_thread<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
+    let (sender, result) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || sender.send(call()).ok());
+    result.await.expect("the thread has not panicked")
 }

@@ -3,14 +3,20 @@
 
 mod bad_input;
 mod bounded;
+mod cancel_sweep;
 mod common;
+mod crash;
+mod crowd;
 mod exclusive;
 mod fair;
 mod fenced;
+mod lease;
 mod no_false_grant;
 mod nothing_left_behind;
 mod one_node_a_process;
 mod owners;
+mod parents;
 mod threads;
+mod timing;
 mod told;
 mod wire;

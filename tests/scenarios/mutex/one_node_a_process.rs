@@ -1,1 +1,182 @@
-//! To be written.
+//! However many tasks of one client want a lock, the ensemble sees at most two nodes of theirs.
+
+use crate::common::{SOON, client, operator, proxied_client, soon};
+use crate::exclusive::{Register, assert_growing};
+use ground::{Kind, Message, Side, Trigger, until};
+use std::collections::BTreeSet;
+use std::pin::Pin;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use tokio::task::JoinSet;
+use zklock_core::{Error, Hold, Lock};
+
+type Acquire = Pin<Box<dyn Future<Output = Result<Hold, Error>> + Send>>;
+
+/// Joins the local queue now, in the order of the calls.
+async fn join(lock: &Lock) -> Acquire {
+    let lock = lock.clone();
+    let mut acquire: Acquire = Box::pin(async move { lock.acquire().await });
+    tokio::select! {
+        biased;
+        early = &mut acquire => panic!("the lock should be held by another: {early:?}"),
+        () = std::future::ready(()) => {}
+    }
+    acquire
+}
+
+/// Acquires in a task, which is the owner then.
+async fn held(lock: &Lock) -> Hold {
+    let lock = lock.clone();
+    soon(tokio::spawn(async move { lock.acquire().await })).await.unwrap().unwrap()
+}
+
+/// The most nodes that were there at once, as the client must have seen it.
+fn most_nodes(record: &[Message]) -> usize {
+    let (mut nodes, mut most) = (0, 0);
+    for message in record {
+        match (message.side, message.kind) {
+            (Side::Request, Kind::Create) => nodes += 1,
+            (Side::Reply, Kind::Delete) => nodes -= 1,
+            _ => {}
+        }
+        most = most.max(nodes);
+    }
+    most
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn twenty_tasks_have_two_nodes_at_most_and_each_hold_its_own() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let lock = client.mutex("/line/twenty").unwrap();
+    held(&lock).await.release().await.unwrap();
+    proxy.record();
+    let register = Arc::new(Register::default());
+    let nodes = Arc::new(Mutex::new(BTreeSet::new()));
+    let mut tasks = JoinSet::new();
+    for _ in 0..20 {
+        let (lock, register, nodes) = (lock.clone(), register.clone(), nodes.clone());
+        tasks.spawn(async move {
+            for _ in 0..3 {
+                let hold = Arc::new(lock.acquire().await.unwrap());
+                assert!(register.enter(&hold));
+                nodes.lock().unwrap().insert(hold.node().to_owned());
+                register.leave();
+                hold.release().await.unwrap();
+            }
+        });
+    }
+    let mut seen = 0;
+    assert!(until(SOON, || {
+        seen = seen.max(operator.children("/line/twenty").len());
+        register.count() == 60
+    }));
+    soon(tasks.join_all()).await;
+    assert!(seen <= 2, "the operator has seen {seen}");
+    assert_eq!(most_nodes(&proxy.messages()), 2, "one holds, one is queued ahead");
+    assert_growing(&register.tokens());
+    assert_eq!(nodes.lock().unwrap().len(), 60, "a node for each hold");
+    assert_eq!(proxy.counts().requests(Kind::Create), 60);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_tasks_of_a_client_are_served_in_the_order_of_their_arrival() {
+    let client = client().await;
+    let lock = client.mutex("/line/order").unwrap();
+    let first = held(&lock).await;
+    let grants = Arc::new(Mutex::new(Vec::new()));
+    let mut tasks = JoinSet::new();
+    for arrival in 0..20 {
+        let (acquire, grants) = (join(&lock).await, grants.clone());
+        tasks.spawn(async move {
+            let hold = acquire.await.unwrap();
+            grants.lock().unwrap().push(arrival);
+            hold.release().await.unwrap();
+        });
+    }
+    first.release().await.unwrap();
+    soon(tasks.join_all()).await;
+    assert_eq!(*grants.lock().unwrap(), (0..20).collect::<Vec<_>>());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_clients_with_many_tasks_each_take_turns() {
+    const TASKS: usize = 6;
+    let (blocker, operator) = (client().await, operator());
+    let blocking = held(&blocker.mutex("/line/turns").unwrap()).await;
+    let clients = [client().await, client().await];
+    let left = Arc::new([AtomicUsize::new(TASKS), AtomicUsize::new(TASKS)]);
+    let grants = Arc::new(Mutex::new(Vec::new()));
+    let mut tasks = JoinSet::new();
+    for (who, client) in clients.iter().enumerate() {
+        let lock = client.mutex("/line/turns").unwrap();
+        for _ in 0..TASKS {
+            let (acquire, left, grants) = (join(&lock).await, left.clone(), grants.clone());
+            tasks.spawn(async move {
+                let hold = acquire.await.unwrap();
+                grants.lock().unwrap().push(who);
+                left[who].fetch_sub(1, Ordering::Relaxed);
+                // It works until each client's next is in the queue.
+                let next = left.iter().filter(|left| left.load(Ordering::Relaxed) > 0).count();
+                tokio::task::block_in_place(|| {
+                    crate::common::operator().wait_for_children("/line/turns", 1 + next, SOON);
+                });
+                hold.release().await.unwrap();
+            });
+        }
+        operator.wait_for_children("/line/turns", 2 + who, SOON);
+    }
+    blocking.release().await.unwrap();
+    soon(tasks.join_all()).await;
+    assert_eq!(*grants.lock().unwrap(), [0, 1].repeat(TASKS), "they take turns");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_next_of_a_client_is_queued_while_the_holder_works() {
+    let (client, proxy) = proxied_client().await;
+    let lock = client.mutex("/line/ahead").unwrap();
+    let hold = held(&lock).await;
+    let watched = proxy.on(Trigger::reply(Kind::GetData).path("/line/ahead"));
+    let second = tokio::spawn(join(&lock).await);
+    assert!(watched.wait(SOON), "it does not queue ahead");
+    proxy.record();
+    hold.release().await.unwrap();
+    let second = soon(second).await.unwrap().unwrap();
+    // Its node was there, so the hand-over needed no creation, no listing; perhaps a check of its node.
+    let asked = proxy.counts().asked;
+    assert!(asked.iter().all(|kind| [Kind::Delete, Kind::Multi].contains(kind)), "{asked:?}");
+    second.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiter_without_a_node_that_gives_up_is_left_out() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let lock = client.mutex("/line/cancel").unwrap();
+    let hold = held(&lock).await;
+    let (ahead, quitter, last) = (join(&lock).await, join(&lock).await, join(&lock).await);
+    operator.wait_for_children("/line/cancel", 2, SOON);
+    proxy.record();
+    drop(quitter);
+    hold.release().await.unwrap();
+    soon(ahead).await.unwrap().release().await.unwrap();
+    soon(last).await.unwrap().release().await.unwrap();
+    operator.wait_for_children("/line/cancel", 0, SOON);
+    assert_eq!(proxy.counts().requests(Kind::Create), 1, "only the last one's");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiter_with_a_node_that_gives_up_makes_room_for_the_next() {
+    let (client, operator) = (client().await, operator());
+    let lock = client.mutex("/line/room").unwrap();
+    let hold = held(&lock).await;
+    let (quitter, last) = (join(&lock).await, join(&lock).await);
+    let before = operator.wait_for_children("/line/room", 2, SOON);
+    drop(quitter);
+    let replaced = || {
+        let now = operator.children("/line/room");
+        now.len() == 2 && now != before
+    };
+    assert!(until(SOON, replaced), "the next queues in its place");
+    hold.release().await.unwrap();
+    soon(last).await.unwrap().release().await.unwrap();
+    operator.wait_for_children("/line/room", 0, SOON);
+}

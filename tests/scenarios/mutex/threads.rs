@@ -1,1 +1,192 @@
-//! To be written.
+//! The same promises for threads that block, through the one I/O thread.
+
+use crate::common::{GRACE, SESSION, SOON, operator, options};
+use crate::exclusive::{Register, assert_growing};
+use ground::wire::Admin;
+use ground::{Proxy, shared, until};
+use std::sync::{Arc, mpsc};
+use std::thread;
+use std::time::{Duration, Instant};
+use zklock_core::blocking::{Client, Interrupt};
+use zklock_core::{ErrorKind, HoldState, LockOptions, LossReason};
+
+fn client() -> Client {
+    Client::connect(options(&shared().connect_string())).unwrap()
+}
+
+fn assert_no_node(client: &Client, operator: &Admin, path: &str, left: usize) {
+    operator.wait_for_children(path, left, SOON);
+    assert!(until(SOON, || client.stats().owed == 0));
+    assert_eq!(operator.children(path).len(), left, "a node came later");
+}
+
+#[test]
+fn two_hundred_threads_hold_one_after_the_other() {
+    let (client, register, operator) = (client(), Arc::new(Register::default()), operator());
+    let lock = client.mutex("/threads/200").unwrap();
+    let (done, ended) = mpsc::channel();
+    for _ in 0..200 {
+        let (lock, register, done) = (lock.clone(), register.clone(), done.clone());
+        // Nobody joins them: a thread that never comes back is to fail the test, not to hang it.
+        thread::spawn(move || {
+            let hold = Arc::new(lock.acquire().unwrap());
+            assert!(register.enter(&hold));
+            thread::yield_now();
+            register.leave();
+            hold.release().unwrap();
+            done.send(()).unwrap();
+        });
+    }
+    drop(done);
+    let mut seen = 0;
+    let served = until(SOON * 2, || {
+        seen = seen.max(operator.children_or_empty("/threads/200").len());
+        register.count() == 200
+    });
+    assert!(served, "only {} of 200 had their turn", register.count());
+    assert!(seen <= 2, "{seen} nodes of one process");
+    let back = (0..200).take_while(|_| ended.recv_timeout(SOON).is_ok()).count();
+    assert_eq!(back, 200, "some panicked, or never came back from the release");
+    assert_eq!(register.count(), 200);
+    assert_growing(&register.tokens());
+    assert_no_node(&client, &operator, "/threads/200", 0);
+}
+
+#[test]
+fn a_deadline_is_kept_and_leaves_no_node() {
+    let (holder, client, operator) = (client(), client(), operator());
+    let hold = holder.mutex("/threads/deadline").unwrap().acquire().unwrap();
+    let lock = client.mutex("/threads/deadline").unwrap();
+    for millis in [1, 60, 250] {
+        let timeout = Duration::from_millis(millis);
+        let begun = Instant::now();
+        let error = lock.acquire_timeout(timeout).unwrap_err();
+        let took = begun.elapsed();
+        assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+        assert!(took >= timeout && took < timeout + GRACE, "{took:?} for {timeout:?}");
+    }
+    assert_eq!(lock.acquire_timeout(Duration::ZERO).unwrap_err().kind(), ErrorKind::Timeout);
+    assert_no_node(&client, &operator, "/threads/deadline", 1);
+    hold.release().unwrap();
+    lock.acquire_timeout(SOON).expect("it is free").release().unwrap();
+}
+
+#[test]
+fn a_try_says_at_once_whether_the_lock_is_free() {
+    let (holder, client, operator) = (client(), client(), operator());
+    let lock = client.mutex("/threads/try").unwrap();
+    let hold = holder.mutex("/threads/try").unwrap().acquire().unwrap();
+    assert!(lock.try_acquire().unwrap().is_none());
+    assert_no_node(&client, &operator, "/threads/try", 1);
+    hold.release().unwrap();
+    let hold = lock.try_acquire().unwrap().expect("it is free");
+    assert!(!hold.valid_for().is_zero());
+    assert_eq!(lock.contenders().unwrap().len(), 1);
+    hold.release().unwrap();
+}
+
+#[test]
+fn an_interrupt_ends_a_wait_at_once_and_leaves_no_node() {
+    let (holder, client, operator) = (client(), client(), operator());
+    let hold = holder.mutex("/threads/interrupt").unwrap().acquire().unwrap();
+    let lock = client.mutex("/threads/interrupt").unwrap();
+    for timeout in [Some(SOON), None] {
+        let interrupt = Interrupt::new();
+        thread::scope(|scope| {
+            let waiter = scope.spawn(|| {
+                let error = lock.acquire_interruptible(timeout, &interrupt).unwrap_err();
+                (error.kind(), Instant::now())
+            });
+            operator.wait_for_children("/threads/interrupt", 2, SOON);
+            let triggered = Instant::now();
+            interrupt.trigger();
+            let (kind, ended) = waiter.join().unwrap();
+            assert_eq!(kind, ErrorKind::Interrupted);
+            let took = ended.saturating_duration_since(triggered);
+            assert!(took < GRACE, "it took {took:?}");
+        });
+        assert_no_node(&client, &operator, "/threads/interrupt", 1);
+    }
+    hold.release().unwrap();
+}
+
+#[test]
+fn a_thread_that_waits_for_the_loss_is_told() {
+    let (client, operator) = (client(), operator());
+    let lock = client.mutex("/threads/lost").unwrap();
+    let hold = lock.acquire().unwrap();
+    let held = hold.wait_lost(Some(Duration::from_millis(20)), &Interrupt::new()).unwrap_err();
+    assert_eq!(held.kind(), ErrorKind::Timeout);
+    let interrupt = Interrupt::new();
+    interrupt.trigger();
+    assert_eq!(hold.wait_lost(None, &interrupt).unwrap_err().kind(), ErrorKind::Interrupted);
+
+    operator.delete(hold.node());
+    let deleted = Instant::now();
+    assert_eq!(hold.wait_lost(Some(SOON), &Interrupt::new()).unwrap(), Some(LossReason::NodeDeleted));
+    let took = deleted.elapsed();
+    assert!(took < SESSION / 10 + GRACE, "a heartbeat should tell, not {took:?}");
+    assert_eq!(hold.state(), HoldState::Lost(LossReason::NodeDeleted));
+    assert_eq!(hold.release().unwrap_err().kind(), ErrorKind::Lost(LossReason::NodeDeleted));
+
+    let hold = lock.acquire().unwrap();
+    thread::scope(|scope| {
+        let waiter = scope.spawn(|| hold.wait_lost(Some(SOON), &Interrupt::new()));
+        hold.release().unwrap();
+        assert_eq!(waiter.join().unwrap().unwrap(), None, "released, not lost");
+    });
+}
+
+#[test]
+fn a_confirmation_comes_from_the_quorum() {
+    let operator = operator();
+    let proxy = Proxy::before(shared().server(0));
+    let client = Client::connect(options(&proxy.connect_string())).unwrap();
+    let hold = client.mutex("/threads/confirm").unwrap().acquire().unwrap();
+    proxy.record();
+    assert!(hold.confirm().unwrap() > SESSION / 5);
+    assert!(proxy.counts().requests(ground::Kind::Multi) >= 1, "nobody was asked");
+    operator.delete(hold.node());
+    assert_eq!(hold.confirm().unwrap_err().kind(), ErrorKind::Lost(LossReason::NodeDeleted));
+    assert!(hold.valid_for().is_zero());
+    drop(hold);
+
+    let hold = client.mutex("/threads/confirm").unwrap().acquire().unwrap();
+    hold.release().unwrap();
+    assert_eq!(hold.confirm().unwrap_err().kind(), ErrorKind::NotHeld);
+}
+
+#[test]
+fn any_thread_releases_what_is_not_reentrant_and_only_the_owner_what_is() {
+    let (client, operator) = (client(), operator());
+    let lock = client.mutex("/threads/release").unwrap();
+    let hold = lock.acquire().unwrap();
+    assert_eq!(lock.acquire_timeout(SOON).unwrap_err().kind(), ErrorKind::Deadlock);
+    assert_eq!(lock.acquire().unwrap_err().kind(), ErrorKind::Deadlock);
+    thread::scope(|scope| scope.spawn(|| hold.release()).join().unwrap()).unwrap();
+    assert!(operator.children("/threads/release").is_empty());
+
+    let lock = client.mutex_with("/threads/release", LockOptions::new().reentrant(true)).unwrap();
+    let (outer, inner) = (lock.acquire().unwrap(), lock.acquire().unwrap());
+    assert_eq!(outer.token(), inner.token());
+    let refused = thread::scope(|scope| scope.spawn(|| outer.release()).join().unwrap()).unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::NotOwner);
+    assert_eq!(outer.state(), HoldState::Held);
+    outer.release().unwrap();
+    assert_eq!(operator.children("/threads/release").len(), 1, "the inner hold is still there");
+    inner.release().unwrap();
+    assert!(operator.children("/threads/release").is_empty());
+}
+
+#[test]
+fn guarded_writes_are_done_by_the_holder_only() {
+    let (client, operator) = (client(), operator());
+    operator.create_all("/threads/guarded-state", "before");
+    let hold = client.mutex("/threads/guarded").unwrap().acquire().unwrap();
+    hold.commit_guarded(|writes| writes.set_data("/threads/guarded-state", b"after", Some(0))).unwrap();
+    assert_eq!(operator.data("/threads/guarded-state"), b"after");
+    operator.delete(hold.node());
+    let refused = hold.commit_guarded(|writes| writes.set_data("/threads/guarded-state", b"stale", None));
+    assert_eq!(refused.unwrap_err().kind(), ErrorKind::Lost(LossReason::NodeDeleted));
+    assert_eq!(operator.data("/threads/guarded-state"), b"after");
+}

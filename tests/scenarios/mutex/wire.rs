@@ -1,1 +1,176 @@
-//! To be written.
+//! What a lock costs on the wire, counted where it goes by.
+
+use crate::common::{SESSION, SOON, client, operator, proxied_client, soon};
+use ground::{Action, Gate, Kind, Message, Side, Trigger, one_flight};
+use std::time::Duration;
+use zklock_core::Lock;
+
+const FREE_LOCK: [Kind; 3] = [Kind::Create, Kind::GetChildren, Kind::Delete];
+
+async fn round(lock: &Lock) {
+    soon(lock.acquire()).await.unwrap().release().await.unwrap();
+}
+
+/// What was asked. A short hold may last until its first beat is due where the machine is busy: that is no cost of it.
+fn asked(record: &[Message]) -> Vec<Kind> {
+    let mut created = None;
+    let mut kinds = Vec::new();
+    for message in record.iter().filter(|message| is_asked(message)) {
+        if message.kind == Kind::Create {
+            created = Some(message.time);
+        }
+        let due = created.is_some_and(|created| message.time - created >= SESSION / 12);
+        if message.kind != Kind::Multi || !due {
+            kinds.push(message.kind);
+        }
+    }
+    kinds
+}
+
+fn is_asked(message: &Message) -> bool {
+    message.side == Side::Request && message.kind != Kind::Ping
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_free_lock_costs_a_creation_a_listing_and_a_deletion() {
+    let (client, proxy) = proxied_client().await;
+    let lock = client.mutex("/wire/free").unwrap();
+    round(&lock).await;
+    proxy.record();
+    for _ in 0..10 {
+        round(&lock).await;
+        let record = proxy.take_record();
+        assert_eq!(asked(&record), FREE_LOCK);
+        assert!(record.iter().all(|message| !message.watch && message.error == 0));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_listing_does_not_wait_for_the_creation() {
+    let (client, proxy) = proxied_client().await;
+    let lock = client.mutex("/wire/flight").unwrap();
+    round(&lock).await;
+    for _ in 0..5 {
+        let gate = Gate::new();
+        let created = proxy.on(Trigger::reply(Kind::Create).then(Action::Pause(gate.clone())));
+        let listed = proxy.on(Trigger::request(Kind::GetChildren));
+        proxy.record();
+        let acquired = tokio::spawn({
+            let lock = lock.clone();
+            async move { lock.acquire().await }
+        });
+        assert!(created.wait(SOON));
+        // The reply to the creation is held back, so nobody can have waited for it.
+        assert!(listed.wait(SOON), "the listing waits for the creation");
+        assert!(!acquired.is_finished());
+        gate.open();
+        soon(acquired).await.unwrap().unwrap().release().await.unwrap();
+        assert!(one_flight(&proxy.take_record(), Kind::Create, Kind::GetChildren));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn parents_are_created_once_as_containers_and_only_where_they_are_missing() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    operator.create_all("/wire/there", "");
+    let lock = client.mutex("/wire/there/a/b/c").unwrap();
+    proxy.record();
+    round(&lock).await;
+    let record = proxy.take_record();
+    let (parents, rest): (Vec<_>, Vec<_>) =
+        record.iter().cloned().partition(|message| message.kind == Kind::CreateContainer);
+    let parents: Vec<_> = parents.iter().filter(|message| message.side == Side::Request).collect();
+    // The first try finds nothing, the second is that of a free lock; no other look is needed.
+    assert_eq!(asked(&rest), [&FREE_LOCK[..2], &FREE_LOCK[..]].concat());
+    let mut created: Vec<_> = parents.iter().map(|message| message.path.as_str()).collect();
+    created.sort_unstable();
+    created.dedup();
+    assert_eq!(created.last(), Some(&"/wire/there/a/b/c"), "{created:?}");
+    assert!(asked(&record)[2] == Kind::CreateContainer, "the parents come after the first try");
+    let last = |message: &&Message| message.side == Side::Reply && message.kind == Kind::CreateContainer;
+    assert_eq!(record.iter().filter(last).filter(|message| message.error == 0).count(), 3, "one a level");
+
+    proxy.record();
+    round(&client.mutex("/wire/there/a/b/c").unwrap()).await;
+    assert_eq!(asked(&proxy.messages()), FREE_LOCK);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_is_proved_every_heartbeat_while_it_lasts_and_disturbs_nobody() {
+    let ((client, proxy), (next, waiting)) = (proxied_client().await, proxied_client().await);
+    round(&client.mutex("/wire/heartbeat").unwrap()).await;
+    proxy.record();
+    let hold = client.mutex("/wire/heartbeat").unwrap().acquire().await.unwrap();
+    let created = proxy.messages()[0].time;
+    let watched = waiting.on(Trigger::reply(Kind::GetData));
+    let lock = next.mutex("/wire/heartbeat").unwrap();
+    waiting.record();
+    let waiter = tokio::spawn(async move { lock.acquire().await });
+    assert!(watched.wait(SOON));
+    assert_eq!(waiting.counts().asked, [Kind::Create, Kind::GetChildren, Kind::GetData]);
+
+    assert!(proxy.on(Trigger::reply(Kind::Multi).nth(4)).wait(SOON));
+    let record: Vec<_> = proxy.take_record().into_iter().filter(is_asked).collect();
+    let beats: Vec<_> = record.iter().filter(|message| message.kind == Kind::Multi).collect();
+    assert!(beats.iter().all(|beat| beat.operations == [Kind::Check] && beat.path == hold.node()));
+    assert_eq!(record.len(), FREE_LOCK[..2].len() + beats.len(), "nothing else is sent");
+    let times: Vec<_> = std::iter::once(created).chain(beats.iter().map(|beat| beat.time)).collect();
+    for pair in times.windows(2) {
+        let gap = pair[1] - pair[0];
+        // A little more often than T/10, because timers are late; 100 ms more for a busy machine.
+        let expected = SESSION / 12 - Duration::from_millis(5)..=SESSION / 10 + Duration::from_millis(100);
+        assert!(expected.contains(&gap), "{gap:?} is not in {expected:?}");
+    }
+    // The waiter has heard nothing and asked nothing since it began to wait.
+    assert_eq!((waiting.counts().asked.len(), waiting.counts().replies(Kind::Event)), (3, 0));
+
+    hold.release().await.unwrap();
+    let held = soon(waiter).await.unwrap().unwrap();
+    // After the long wait it proves its own node before it holds, and looks at nothing else.
+    assert!(waiting.counts().asked[3..].iter().all(|kind| *kind == Kind::Multi));
+    assert!(waiting.counts().requests(Kind::Multi) > 0);
+    assert_eq!(waiting.counts().replies(Kind::Event), 1);
+    // Until the waiter's second beat, the first client has sent its delete and nothing more.
+    assert!(waiting.on(Trigger::reply(Kind::Multi).nth(2)).wait(SOON));
+    let after = |message: &Message| message.side == Side::Request && message.kind == Kind::Delete;
+    let record = proxy.take_record();
+    let end = record.iter().position(after).expect("it was released");
+    assert!(!record[end..].iter().any(|message| message.kind == Kind::Multi), "it beats on");
+    held.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_beat_proves_all_holds_of_a_session() {
+    let (client, proxy) = proxied_client().await;
+    let mut holds = Vec::new();
+    for name in 0..5 {
+        holds.push(client.mutex(&format!("/wire/many-{name}")).unwrap().acquire().await.unwrap());
+    }
+    proxy.record();
+    assert!(proxy.on(Trigger::reply(Kind::Multi).nth(3)).wait(SOON));
+    let record = proxy.take_record();
+    let beats: Vec<_> =
+        record.iter().filter(|message| is_asked(message) && message.kind == Kind::Multi).collect();
+    assert_eq!(beats.len(), 3, "one for all");
+    for beat in beats {
+        assert_eq!(beat.operations, [Kind::Check; 5]);
+        assert!(holds.iter().all(|hold| beat.path.contains(hold.node())));
+    }
+    for hold in holds {
+        hold.release().await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_try_at_a_held_lock_costs_a_flight_and_a_delete_and_leaves_no_watch() {
+    let (client, (other, proxy)) = (client().await, proxied_client().await);
+    let hold = client.mutex("/wire/try").unwrap().acquire().await.unwrap();
+    let lock = other.mutex("/wire/try").unwrap();
+    let gone = proxy.on(Trigger::reply(Kind::Delete));
+    proxy.record();
+    assert!(soon(lock.try_acquire()).await.unwrap().is_none());
+    assert!(gone.wait(SOON));
+    assert_eq!(asked(&proxy.messages()), FREE_LOCK);
+    assert!(proxy.messages().iter().all(|message| !message.watch));
+    hold.release().await.unwrap();
+}

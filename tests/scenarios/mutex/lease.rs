@@ -1,0 +1,344 @@
+//! The lease's worst case (promise 1): an ensemble whose parts do not hear of each other. A holder on a server that
+//! is cut off from its leader gets answers to pings and reads, while the leader gives the lock to the next.
+//!
+//! Sessions are as short as the servers' ticks allow. Then a session is touched at the leader as seldom as it can
+//! be, and the lease is at its tightest. Several holders, whose heartbeats are apart, are cut off at once, at several
+//! phases of the tick; each must count its lease as over before the next is granted.
+
+use crate::common::{SESSION, SOON, client_of, options, proxied_client, soon};
+use crate::timing::{Noise, Observer};
+use ground::{Action, Direction, Ensemble, Gate, Kind, Proxy, Server, Trigger, connect_string, until};
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use tokio::sync::{Mutex, MutexGuard};
+use tokio::task::JoinHandle;
+use zklock_core::{Client, Hold, HoldState, LossReason};
+
+const TICK: Duration = Duration::from_millis(500);
+/// As short as can be had, two ticks, so that every touch counts.
+const SHORT: Duration = Duration::from_secs(1);
+/// Long enough to outlive an election.
+const LONG: Duration = Duration::from_secs(8);
+const WHOLE: Duration = Duration::from_secs(40);
+const HOLDERS: usize = 6;
+
+/// The ensemble of this file, for one test at a time, whole.
+async fn ensemble() -> MutexGuard<'static, Ensemble> {
+    static ENSEMBLE: OnceLock<Mutex<Ensemble>> = OnceLock::new();
+    let ensemble = ENSEMBLE
+        .get_or_init(|| Mutex::new(Ensemble::builder().servers(3).tick(TICK).quorum_proxies(true).start()));
+    let ensemble = ensemble.lock().await;
+    for server in ensemble.servers() {
+        server.start();
+    }
+    ensemble.wait_until_whole(WHOLE);
+    ensemble
+}
+
+async fn client_with(hosts: &str, session: Duration) -> Client {
+    let options = options(hosts).session_timeout(session).unwrap();
+    let client = soon(Client::connect(options)).await.unwrap();
+    assert_eq!(client.session_timeout(), Some(session));
+    client
+}
+
+/// One that holds, under observation, and one that waits for it elsewhere.
+struct Pair {
+    client: Client,
+    hold: Arc<Hold>,
+    observer: Observer,
+    next: JoinHandle<(Hold, Instant)>,
+}
+
+impl Pair {
+    async fn start(path: &str, hosts: &str, session: Duration, waiter: &Client) -> Self {
+        let client = client_with(hosts, session).await;
+        let hold = Arc::new(soon(client.mutex(path).unwrap().acquire()).await.unwrap());
+        let observer = Observer::of(hold.clone());
+        let lock = waiter.mutex(path).unwrap();
+        let next = tokio::spawn(async move {
+            let hold = lock.acquire().await.unwrap();
+            (hold, Instant::now())
+        });
+        Self { client, hold, observer, next }
+    }
+
+    /// Waits for the next grant, and gives what was left between the end of the lease and that.
+    async fn margin(self, cut: Instant) -> Duration {
+        let (next, granted) = soon(self.next).await.unwrap();
+        let left = self.hold.valid_for();
+        let samples = self.observer.finish();
+        let last_valid = samples.iter().rfind(|sample| !sample.valid_for.is_zero()).expect("it was valid");
+        assert!(last_valid.at > cut, "it was lost before it was cut off: this tests nothing");
+        let after = samples.iter().find(|sample| sample.at > last_valid.at);
+        let lapsed = after.map_or_else(Instant::now, |sample| sample.at);
+        assert!(
+            left.is_zero() && lapsed < granted,
+            "two hold at once: granted {:?} after the cut, lapsed {:?} after it",
+            granted - cut,
+            lapsed - cut
+        );
+        assert!(next.token() > self.hold.token() && !next.valid_for().is_zero());
+        granted - lapsed
+    }
+}
+
+/// Holders whose heartbeats are evenly apart, all connected through `hosts`.
+async fn pairs(path: &str, hosts: &str, waiter: &Client) -> Vec<Pair> {
+    let mut pairs: Vec<Pair> = Vec::new();
+    for number in 0..HOLDERS {
+        pairs.push(Pair::start(&format!("{path}/{number}"), hosts, SHORT, waiter).await);
+        tokio::time::sleep(SHORT / 12 / HOLDERS as u32).await;
+    }
+    // Each has a lease in full, and the next is in the queue.
+    for pair in &pairs {
+        let now = Instant::now();
+        pair.observer.first(now, SOON, |sample| sample.valid_for > SHORT * 3 / 8);
+        let queued = async {
+            while pair.client.mutex(pair.hold.path()).unwrap().contenders().await.unwrap().len() < 2 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        };
+        soon(queued).await;
+    }
+    pairs
+}
+
+/// Cuts holders off again and again, and prints how close it was.
+struct Cutter<'a> {
+    name: &'a str,
+    hosts: String,
+    waiter: Client,
+    start: Instant,
+    noise: Noise,
+    all: Vec<Duration>,
+}
+
+impl<'a> Cutter<'a> {
+    fn new(name: &'a str, hosts: String, waiter: Client) -> Self {
+        Self { name, hosts, waiter, start: Instant::now(), noise: Noise::measured(), all: Vec::new() }
+    }
+
+    /// Cuts them off once, at a phase of the servers' tick, and gives the least margin.
+    async fn run(&mut self, phase: Duration, cut: impl FnOnce()) -> Duration {
+        let path = format!("/lease-{}-{}", self.name.replace(' ', "-"), self.all.len());
+        let pairs = pairs(&path, &self.hosts, &self.waiter).await;
+        let (tick, into) = (TICK.as_micros(), self.start.elapsed().as_micros() % TICK.as_micros());
+        let wait = (phase.as_micros() + tick - into) % tick;
+        tokio::time::sleep(Duration::from_micros(u64::try_from(wait).unwrap())).await;
+        let instant = Instant::now();
+        cut();
+        let mut margins = Vec::new();
+        for pair in pairs {
+            margins.push(pair.margin(instant).await);
+        }
+        println!("{}: phase {phase:?}: lapsed before the next grant by {:?} ms", self.name, millis(&margins));
+        let least = margins.iter().min().copied().unwrap();
+        self.all.extend(margins);
+        least
+    }
+
+    fn finish(self) {
+        let (least, most) = (self.all.iter().min().unwrap(), self.all.iter().max().unwrap());
+        let (name, runs, noise) = (self.name, self.all.len(), self.noise.worst());
+        println!("{name}: margins {least:?} to {most:?} of {runs} runs, noise {noise:?}");
+    }
+}
+
+fn millis(durations: &[Duration]) -> Vec<u128> {
+    durations.iter().map(Duration::as_millis).collect()
+}
+
+/// Leader, the follower to be cut off, the other one.
+fn roles(ensemble: &Ensemble) -> (&Server, &Server, &Server) {
+    let leader = ensemble.leader();
+    let [near, far] = ensemble.followers()[..] else { panic!("two follow") };
+    (leader, far, near)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_lease_ends_before_the_next_grant_when_the_holders_server_is_cut_off_from_its_leader() {
+    let ensemble = ensemble().await;
+    let _talk = ensemble.keep_talking();
+    let (leader, follower, _) = roles(&ensemble);
+    let waiter = client_of(&leader.address().to_string()).await;
+    let link = ensemble.quorum_link(follower, leader);
+    let mut cutter = Cutter::new("server frozen", follower.address().to_string(), waiter.clone());
+    // The margin shrinks with the phase, until the session is touched again: find the worst moment, just before that.
+    let (mut worst, mut step, mut least) = (Duration::ZERO, TICK / 3, Duration::MAX);
+    for round in 0..5 {
+        let phase = if round < 3 { step * round } else { worst + step };
+        let margin = cutter.run(phase, || link.freeze(Direction::Both)).await;
+        if margin < least {
+            (worst, least) = (phase, margin);
+        }
+        if round >= 2 {
+            step /= 2;
+        }
+        link.thaw();
+        ensemble.wait_until_whole(WHOLE);
+    }
+    cutter.finish();
+
+    let mut cutter = Cutter::new("server cut", follower.address().to_string(), waiter);
+    let cut = || {
+        link.refuse(true);
+        link.cut();
+    };
+    cutter.run(worst, cut).await;
+    link.refuse(false);
+    cutter.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_lease_ends_before_the_next_grant_when_the_holder_is_cut_off_from_its_server() {
+    let ensemble = ensemble().await;
+    let _talk = ensemble.keep_talking();
+    let (_, follower, other) = roles(&ensemble);
+    let waiter = client_of(&other.address().to_string()).await;
+    let proxy = Proxy::before(follower);
+    let mut cutter = Cutter::new("client frozen", proxy.connect_string(), waiter);
+    cutter.run(Duration::ZERO, || proxy.freeze(Direction::Both)).await;
+    cutter.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_lease_ends_before_the_next_grant_when_the_leader_is_killed_too_and_others_survive_that() {
+    let ensemble = ensemble().await;
+    let _talk = ensemble.keep_talking();
+    let (leader, follower, other) = roles(&ensemble);
+    let waiter = client_with(&connect_string([other.address(), follower.address()]), LONG).await;
+    let hosts = connect_string([follower.address(), other.address()]);
+    let long = Pair::start("/lease-survivor", &hosts, LONG, &waiter).await;
+    let (token, session) = (long.hold.token(), long.client.session_id());
+    let proxy = Proxy::before(follower);
+    let mut cutter = Cutter::new("leader killed", proxy.connect_string(), waiter);
+    let killed = Instant::now();
+    let cut = || {
+        proxy.freeze(Direction::Both);
+        leader.kill();
+    };
+    cutter.run(Duration::ZERO, cut).await;
+    cutter.finish();
+    survived(long, killed, token.value(), session).await;
+}
+
+/// The hold is at risk no longer, and never was in vain.
+async fn survived(pair: Pair, since: Instant, token: u64, session: Option<i64>) {
+    pair.observer.first(since + LONG / 50, SOON, |sample| {
+        sample.state == HoldState::Held && sample.valid_for > LONG / 4
+    });
+    let proven = soon(pair.hold.confirm()).await.unwrap();
+    assert!(!proven.is_zero());
+    let samples = pair.observer.finish();
+    let least = samples.iter().map(|sample| sample.valid_for).min().unwrap();
+    println!("a long session survived: valid for {least:.0?} at least");
+    assert_eq!((pair.hold.token().value(), pair.client.session_id()), (token, session));
+    assert!(!pair.next.is_finished(), "two hold at once");
+    soon(pair.hold.release()).await.unwrap();
+    let (next, _) = soon(pair.next).await.unwrap();
+    assert!(next.token().value() > token);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_survives_the_death_of_its_server_with_the_same_token() {
+    let ensemble = ensemble().await;
+    let _talk = ensemble.keep_talking();
+    let (leader, follower, other) = roles(&ensemble);
+    let waiter = client_with(&leader.address().to_string(), LONG).await;
+    // Each way is a proxy, so that it is known which one is taken.
+    let ways = [Proxy::before(follower), Proxy::before(other)];
+    let hosts = connect_string(ways.iter().map(Proxy::address));
+    let pair = Pair::start("/lease-moved", &hosts, LONG, &waiter).await;
+    let (token, session) = (pair.hold.token(), pair.client.session_id());
+    let at = ways.iter().position(|way| way.connections() > 0).expect("it is connected");
+    let killed = Instant::now();
+    [follower, other][at].kill();
+    assert!(until(SOON, || ways[1 - at].connections() > 0), "it moves");
+    survived(pair, killed, token.value(), session).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_is_told_in_time_though_its_cut_off_server_goes_on_answering_reads() {
+    let ensemble = ensemble().await;
+    let _talk = ensemble.keep_talking();
+    let (leader, follower, _) = roles(&ensemble);
+    let session = TICK * 4;
+    let client = client_with(&follower.address().to_string(), session).await;
+    let lock = client.mutex("/lease-told").unwrap();
+    let hold = Arc::new(soon(lock.acquire()).await.unwrap());
+    let (noise, observer) = (Noise::measured(), Observer::of(hold.clone()));
+    observer.first(Instant::now(), SOON, |sample| sample.valid_for > session * 3 / 8);
+    let link = ensemble.quorum_link(follower, leader);
+    let cut = Instant::now();
+    link.freeze(Direction::Both);
+    let reads = async {
+        let mut answers = 0;
+        while hold.state() != HoldState::Lost(LossReason::LeaseLapsed) {
+            let answer = tokio::time::timeout(session, lock.contenders()).await;
+            answers += usize::from(matches!(answer, Ok(Ok(queue)) if queue.len() == 1));
+            tokio::time::sleep(session / 200).await;
+        }
+        answers
+    };
+    let answers = soon(reads).await;
+    let (told, reason) = observer.told(SOON);
+    let lapsed = observer.lapsed(cut, SOON);
+    link.thaw();
+    // Until a heartbeat is under way: reads of a session wait for its writes.
+    assert!(answers >= 3, "nothing looks wrong to a reader, but {answers} reads were answered");
+    assert_eq!(reason, LossReason::LeaseLapsed);
+    assert!(lapsed - cut <= session / 2, "{:?}", lapsed - cut);
+    assert!(told - lapsed <= session / 10 + noise.allowance(), "{:?}", told - lapsed);
+    let lost = HoldState::Lost(LossReason::LeaseLapsed);
+    assert_eq!(observer.states(), [HoldState::Held, HoldState::AtRisk, lost]);
+    observer.finish();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lease_is_counted_from_the_sending_of_a_write_and_not_from_its_answer() {
+    let (client, proxy) = proxied_client().await;
+    let hold = soon(client.mutex("/lease-counted").unwrap().acquire()).await.unwrap();
+    for _ in 0..2 {
+        assert!(proxy.on(Trigger::reply(Kind::Multi)).wait(SOON));
+    }
+    // One answer is late, and then none comes any more.
+    let gate = Gate::new();
+    let sent = proxy.on(Trigger::request(Kind::Multi));
+    let late = proxy.on(Trigger::reply(Kind::Multi).then(Action::Pause(gate.clone())));
+    assert!(sent.wait(SOON));
+    let sent = sent.message().unwrap().time;
+    assert!(late.wait(SOON));
+    tokio::time::sleep(SESSION / 8).await;
+    let _none = proxy.on(Trigger::request(Kind::Multi).then(Action::Freeze(Direction::Both)));
+    let before = hold.valid_for();
+    gate.open();
+    let renewed = until(SOON, || hold.valid_for() > before + SESSION / 20);
+    assert!(renewed, "a write answered within the lease renews it");
+    let (valid_for, now) = (hold.valid_for(), Instant::now());
+    assert!(now + valid_for <= sent + SESSION / 2, "{valid_for:?} left {:?} after the sending", now - sent);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_late_answer_alone_does_not_bring_a_lapsed_hold_back() {
+    let (client, proxy) = proxied_client().await;
+    // The node's creation is the only write for long: it proves a quarter, less than the library waits for answers.
+    assert!(proxy.on(Trigger::reply(Kind::Ping)).wait(SOON));
+    let gate = Gate::new();
+    let late = proxy.on(Trigger::reply(Kind::Multi).then(Action::Pause(gate.clone())));
+    let hold = Arc::new(soon(client.mutex("/lease-late").unwrap().acquire()).await.unwrap());
+    let (start, observer) = (Instant::now(), Observer::of(hold.clone()));
+    assert!(late.wait(SOON));
+    let lapsed = observer.lapsed(start, SOON);
+    proxy.freeze(Direction::ToServer);
+    gate.open();
+    assert_eq!(proxy.accepted(), 1, "it is answered on another connection: this tests nothing");
+    let (told, reason) = observer.told(SOON);
+    assert_eq!(reason, LossReason::LeaseLapsed);
+    assert!(told > lapsed);
+    let samples = observer.finish();
+    assert!(
+        samples.iter().all(|sample| sample.at < lapsed || sample.valid_for.is_zero()),
+        "one is not enough"
+    );
+}

@@ -1,0 +1,104 @@
+//! The lock's own node is deleted under those who queue in it: they queue again, and leave nothing twice.
+
+use crate::common::{SOON, client, operator, options, proxied_client, settled, soon};
+use ground::wire::Admin;
+use ground::{Action, Gate, Kind, Proxy, Trigger, shared};
+use std::time::Duration;
+use zklock_core::{Client, Error, ErrorKind, Hold};
+
+async fn is_the_only_one(hold: Hold, admin: &Admin) {
+    let nodes = admin.children(hold.path());
+    assert!(nodes.len() == 1 && hold.node().ends_with(&nodes[0]), "{nodes:?} and {}", hold.node());
+    soon(hold.release()).await.unwrap();
+    assert!(admin.children_or_empty(hold.path()).is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_parent_deleted_while_one_waits_is_made_again() {
+    for again in [false, true] {
+        let (admin, path) = (operator(), format!("/parents-waiting-{again}/a"));
+        let short = options(&shared().connect_string()).session_timeout(Duration::from_secs(1)).unwrap();
+        let (holder, waiter) = (client().await, Client::connect(short).await.unwrap());
+        let hold = soon(holder.mutex(&path).unwrap().acquire()).await.unwrap();
+        let lock = waiter.mutex(&path).unwrap();
+        let call = tokio::spawn(async move { lock.acquire().await });
+        let nodes = admin.wait_for_children(&path, 2, SOON);
+        // Older than a heartbeat, a node is not relied upon without a check.
+        tokio::time::sleep(Duration::from_millis(150)).await;
+        // The waiter's first: else it could pass the check in between, and be granted what is then deleted.
+        let own = nodes.iter().find(|node| !hold.node().ends_with(*node)).unwrap();
+        admin.delete(&format!("{path}/{own}"));
+        admin.delete_tree(&path);
+        if again {
+            let _ = admin.try_create(&path, "", ground::wire::Mode::Persistent);
+        }
+        is_the_only_one(soon(call).await.unwrap().unwrap(), &admin).await;
+        drop(hold);
+        settled(&holder).await;
+        assert!(admin.children_or_empty(&path).is_empty());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_parent_deleted_between_the_creation_and_the_list_is_made_again() {
+    for again in [false, true] {
+        let ((client, proxy), admin) = (proxied_client().await, operator());
+        let path = format!("/parents-listing-{again}");
+        admin.create(&path, "");
+        let gate = Gate::new();
+        let listing = Trigger::request(Kind::GetChildren).path(&path).then(Action::Pause(gate.clone()));
+        let listing = proxy.on(listing);
+        let lock = client.mutex(&path).unwrap();
+        let call = tokio::spawn(async move { lock.acquire().await });
+        assert!(listing.wait(SOON));
+        admin.wait_for_children(&path, 1, SOON);
+        admin.delete_tree(&path);
+        if again {
+            admin.create(&path, "");
+        }
+        gate.open();
+        is_the_only_one(soon(call).await.unwrap().unwrap(), &admin).await;
+        settled(&client).await;
+    }
+}
+
+/// Deletes the lock's node before each of the next `times` creations in it, as a server may reap a container.
+async fn reaps(times: u32, path: &str) -> (Result<Hold, Error>, Proxy) {
+    let ((client, proxy), admin) = (proxied_client().await, operator());
+    let lock = client.mutex(path).unwrap();
+    let mut gate = Gate::new();
+    let creation =
+        |gate: &Gate| proxy.on(Trigger::request(Kind::Create).path(path).then(Action::Pause(gate.clone())));
+    let mut creating = creation(&gate);
+    let call = tokio::spawn(async move { lock.acquire().await });
+    for _ in 0..times {
+        if !tokio::task::block_in_place(|| creating.wait(Duration::from_secs(2))) {
+            break;
+        }
+        let _ = admin.try_delete(path);
+        let passed = std::mem::take(&mut gate);
+        creating = creation(&gate);
+        passed.open();
+    }
+    creating.cancel();
+    gate.open();
+    let result = soon(call).await.unwrap();
+    if result.is_err() {
+        settled(&client).await;
+    }
+    (result, proxy)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_parent_that_is_reaped_a_few_times_does_no_harm() {
+    let (hold, _proxy) = reaps(5, "/parents-reaped").await;
+    is_the_only_one(hold.unwrap(), &operator()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_parent_that_is_always_reaped_is_named_and_not_made_for_ever() {
+    let error = reaps(100, "/parents-always").await.0.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+    assert!(error.to_string().contains("/parents-always vanishes whenever it is created"), "{error}");
+    assert!(operator().children_or_empty("/parents-always").is_empty());
+}

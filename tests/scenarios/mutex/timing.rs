@@ -1,0 +1,171 @@
+//! Holds under observation, and how late the machine is: promises are about zklock, bounds in a test must add what
+//! the machine takes.
+
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use zklock_core::{Hold, HoldState, LossReason, blocking};
+
+/// How late a thread of this process is that wants to run every two milliseconds. Measured until dropped.
+pub(crate) struct Noise {
+    worst: Arc<AtomicU64>,
+    thread: Option<Thread>,
+}
+
+impl Noise {
+    pub(crate) fn measured() -> Self {
+        let worst = Arc::new(AtomicU64::new(0));
+        let seen = worst.clone();
+        let thread = Thread::repeat(Duration::from_millis(2), move |late| {
+            seen.fetch_max(u64::try_from(late.as_micros()).unwrap_or(u64::MAX), Ordering::Relaxed);
+        });
+        Self { worst, thread: Some(thread) }
+    }
+
+    pub(crate) fn worst(&self) -> Duration {
+        Duration::from_micros(self.worst.load(Ordering::Relaxed))
+    }
+
+    /// What to add to a bound: several threads, the proxy's and the server's among them, run one after the other, and
+    /// the server may be slower than we are.
+    pub(crate) fn allowance(&self) -> Duration {
+        Duration::from_millis(100) + self.worst() * 4
+    }
+}
+
+impl Drop for Noise {
+    fn drop(&mut self) {
+        if let Some(thread) = self.thread.take() {
+            thread.end();
+        }
+    }
+}
+
+/// What can be polled.
+pub(crate) trait Observed: Send + Sync + 'static {
+    fn seen(&self) -> (HoldState, Duration);
+}
+
+impl Observed for Hold {
+    fn seen(&self) -> (HoldState, Duration) {
+        (self.state(), self.valid_for())
+    }
+}
+
+impl Observed for blocking::Hold {
+    fn seen(&self) -> (HoldState, Duration) {
+        (self.state(), self.valid_for())
+    }
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Sample {
+    /// Taken after the look, so that nothing seems to have been seen earlier than it was.
+    pub(crate) at: Instant,
+    pub(crate) state: HoldState,
+    pub(crate) valid_for: Duration,
+}
+
+/// A thread that polls a hold every millisecond.
+pub(crate) struct Observer {
+    start: Instant,
+    samples: Arc<Mutex<Vec<Sample>>>,
+    thread: Thread,
+}
+
+impl Observer {
+    pub(crate) fn of(hold: Arc<impl Observed>) -> Self {
+        let (start, samples) = (Instant::now(), Arc::new(Mutex::new(Vec::new())));
+        let kept = samples.clone();
+        let thread = Thread::repeat(Duration::from_millis(1), move |_| {
+            let (state, valid_for) = hold.seen();
+            let sample = Sample { at: Instant::now(), state, valid_for };
+            kept.lock().unwrap_or_else(PoisonError::into_inner).push(sample);
+        });
+        Self { start, samples, thread }
+    }
+
+    /// The first sample after `from` for which `condition` holds. It blocks: not for tasks.
+    #[track_caller]
+    pub(crate) fn first(
+        &self,
+        from: Instant,
+        bound: Duration,
+        condition: impl Fn(&Sample) -> bool,
+    ) -> Sample {
+        let mut found = None;
+        ground::until(bound, || {
+            let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+            found = samples.iter().find(|sample| sample.at > from && condition(sample)).copied();
+            found.is_some()
+        });
+        found.unwrap_or_else(|| panic!("not seen within {bound:?}: {:?}", self.states()))
+    }
+
+    /// When it was first seen that the hold is lost, and why.
+    #[track_caller]
+    pub(crate) fn told(&self, bound: Duration) -> (Instant, LossReason) {
+        let told = self.first(self.start, bound, |sample| matches!(sample.state, HoldState::Lost(_)));
+        match told.state {
+            HoldState::Lost(reason) => (told.at, reason),
+            other => unreachable!("{other:?}"),
+        }
+    }
+
+    /// When it was first seen after `from` that the hold cannot be relied upon.
+    #[track_caller]
+    pub(crate) fn lapsed(&self, from: Instant, bound: Duration) -> Instant {
+        self.first(from, bound, |sample| sample.valid_for.is_zero()).at
+    }
+
+    /// The states in their order, each as often as it was entered.
+    pub(crate) fn states(&self) -> Vec<HoldState> {
+        let samples = self.samples.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut states: Vec<_> = samples.iter().map(|sample| sample.state).collect();
+        states.dedup();
+        states
+    }
+
+    /// Everything seen, after checking what must be so in any case.
+    #[track_caller]
+    pub(crate) fn finish(self) -> Vec<Sample> {
+        self.thread.end();
+        let samples = std::mem::take(&mut *self.samples.lock().unwrap_or_else(PoisonError::into_inner));
+        let lost = samples.iter().position(|sample| matches!(sample.state, HoldState::Lost(_)));
+        if let Some(lost) = lost {
+            let (after, end) = (&samples[lost..], samples[lost].state);
+            assert!(after.iter().all(|sample| sample.state == end), "a loss is final");
+            // A release may come between the two looks of one sample, a restored lease may not after a loss.
+            assert!(after.iter().all(|sample| sample.valid_for.is_zero()), "a lost hold claims to be valid");
+        }
+        samples
+    }
+}
+
+/// A thread that does something again and again, until it is told to end.
+struct Thread {
+    ended: Arc<AtomicBool>,
+    handle: JoinHandle<()>,
+}
+
+impl Thread {
+    /// `work` is told by how much it is called too late.
+    fn repeat(pause: Duration, mut work: impl FnMut(Duration) + Send + 'static) -> Self {
+        let ended = Arc::new(AtomicBool::new(false));
+        let end = ended.clone();
+        let handle = thread::spawn(move || {
+            while !end.load(Ordering::Relaxed) {
+                let start = Instant::now();
+                thread::sleep(pause);
+                work(start.elapsed().saturating_sub(pause));
+            }
+        });
+        Self { ended, handle }
+    }
+
+    fn end(self) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.handle.join().expect("the observer does not panic");
+    }
+}
