@@ -25,7 +25,6 @@ pub(crate) enum Link {
 pub(crate) struct Session {
     id: i64,
     heartbeat: Duration,
-    beat: Duration,
     timeout: Duration,
     link: watch::Sender<Link>,
     /// Taken when the session is over, so that nothing keeps its connection.
@@ -68,7 +67,6 @@ impl Session {
         Arc::new(Self {
             id,
             heartbeat: lease.heartbeat(),
-            beat: lease.beat(),
             timeout,
             link: watch::Sender::new(Link::Connected),
             ensemble: Mutex::new(Some(ensemble)),
@@ -90,9 +88,9 @@ impl Session {
         self.heartbeat
     }
 
-    /// How often to prove the nodes of holds.
+    /// How long after one proof of the holds' nodes to ask for the next.
     pub(crate) fn beat(&self) -> Duration {
-        self.beat
+        locked(&self.lease).beat(platform::now())
     }
 
     pub(crate) fn link(&self) -> watch::Receiver<Link> {

@@ -108,6 +108,8 @@ async fn one_waits(path: &str) -> (Hold, Client, Proxy, Acquiring, Admin, String
 async fn a_watch_event_or_check_that_comes_after_the_lease_grants_no_dead_hold() {
     let path = "/late-event";
     let (first, waiter, proxy, acquired, operator, node) = one_waits(path).await;
+    // By then the opening of the session proves nothing any more.
+    let_pass(SESSION).await;
     let (event, check, again) = (Gate::new(), Gate::new(), Gate::new());
     let pause =
         |trigger: Trigger, gate: &Gate| proxy.on(trigger.path(path).then(Action::Pause(gate.clone())));

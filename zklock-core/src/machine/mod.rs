@@ -46,6 +46,11 @@ impl Moment {
         Self(since_origin)
     }
 
+    /// The moment this long before; the origin at the earliest.
+    pub fn before(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(duration))
+    }
+
     /// How long after `earlier` this moment is; zero if it is not after it.
     pub fn since(self, earlier: Self) -> Duration {
         self.0.saturating_sub(earlier.0)

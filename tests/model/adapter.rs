@@ -1,0 +1,101 @@
+//! The door of one machine: of the one that ships, and of each with a bug.
+
+use super::explorer::fingerprint;
+use super::machine::Moment;
+use super::machine::contender::Contender;
+use super::machine::exchange::{Now, Operation, Outcome, Patience, Verdict, WatchEvent};
+use super::machine::lease::Lease;
+use super::machine::name::Uuid;
+use super::machine::queue::Kind;
+use super::subject::{Answer, Attempt, Machine, Term};
+use std::time::Duration;
+
+/// This machine.
+pub(crate) const MACHINE: Machine = Machine {
+    contender: |patience: Patience| Box::new(OwnContender(Contender::new(Kind::Mutex, patience))),
+    lease: |timeout, sent| Box::new(OwnLease(Lease::new(timeout, sent))),
+    renews: |answer| answer == Answer::QuorumWrite,
+};
+
+/// The types are wrapped because several doors lead to the same lease or contender.
+#[derive(Clone, Hash, Debug)]
+struct OwnContender(Contender);
+
+#[derive(Clone, Hash, Debug)]
+struct OwnLease(Lease);
+
+impl Attempt for OwnContender {
+    fn is_gone(&self) -> bool {
+        self.0.is_gone()
+    }
+
+    fn is_idle(&self) -> bool {
+        self.0.is_idle()
+    }
+
+    fn poll_verdict(&mut self) -> Option<Verdict> {
+        self.0.poll_verdict()
+    }
+
+    fn poll_flight(&mut self) -> Option<Vec<Operation>> {
+        self.0.poll_flight()
+    }
+
+    fn poll_timeout(&self) -> Option<Moment> {
+        self.0.poll_timeout()
+    }
+
+    fn handle_session(&mut self, session: i64, heartbeat: Duration, uuid: u128) {
+        self.0.handle_session(session, heartbeat, Uuid::from_random(uuid));
+    }
+
+    fn handle_session_over(&mut self) {
+        self.0.handle_session_over();
+    }
+
+    fn handle_end(&mut self) {
+        self.0.handle_end();
+    }
+
+    fn handle_timeout(&mut self, now: Moment) {
+        self.0.handle_timeout(now);
+    }
+
+    fn handle_watch(&mut self, event: WatchEvent, now: Now) {
+        self.0.handle_watch(event, now);
+    }
+
+    fn handle_replies(&mut self, outcomes: Vec<Outcome>, sent: Moment, now: Now) {
+        self.0.handle_replies(outcomes, sent, now);
+    }
+
+    fn copy(&self) -> Box<dyn Attempt> {
+        Box::new(self.clone())
+    }
+
+    fn fingerprint(&self) -> u64 {
+        fingerprint(self)
+    }
+}
+
+impl Term for OwnLease {
+    fn heartbeat(&self) -> Duration {
+        self.0.heartbeat()
+    }
+
+    fn until(&self) -> Moment {
+        self.0.until()
+    }
+
+    fn acknowledge(&mut self, sent: Moment, now: Moment) {
+        self.0.acknowledge(sent, now);
+    }
+
+    fn copy(&self) -> Box<dyn Term> {
+        Box::new(self.clone())
+    }
+
+    fn fingerprint(&self) -> u64 {
+        fingerprint(self)
+    }
+}

@@ -1,0 +1,259 @@
+//! Walks through every order of events of a small world, or through many random ones of a large one.
+//!
+//! A checker of our own, because the thing to be checked is Rust code and not a text about it: the
+//! states are the shipped machine's own values. Breadth first, so that the first violation found
+//! has a shortest trace. Of a state that was seen only a fingerprint is kept; a trace is found again
+//! through the parents, and replayed.
+
+use std::collections::HashSet;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+use std::time::{Duration, Instant};
+
+/// A property that does not hold, and how.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Violation {
+    pub(crate) property: &'static str,
+    pub(crate) detail: String,
+}
+
+/// What can happen next.
+#[derive(Debug)]
+pub(crate) struct Actions<A> {
+    /// What happens some time if nothing goes wrong. Where there is none of these, nobody does
+    /// anything any more unless disturbed, and what holds in the end must hold.
+    pub(crate) progress: Vec<A>,
+    /// What may happen or not.
+    pub(crate) faults: Vec<A>,
+}
+
+/// Something whose states are to be explored.
+pub(crate) trait World: Clone + Hash {
+    type Action: Copy + fmt::Debug;
+
+    fn actions(&self) -> Actions<Self::Action>;
+    fn apply(&mut self, action: Self::Action);
+    /// What must hold always.
+    fn check(&self) -> Result<(), Violation>;
+    /// What must hold where no progress is possible.
+    fn check_at_rest(&self) -> Result<(), Violation>;
+}
+
+/// What an exploration came to.
+#[derive(Debug)]
+pub(crate) struct Report {
+    pub(crate) states: usize,
+    pub(crate) transitions: usize,
+    pub(crate) depth: usize,
+    pub(crate) elapsed: Duration,
+    pub(crate) failure: Option<Failure>,
+    /// Whether there were more states than were to be visited.
+    pub(crate) cut: bool,
+}
+
+/// A violation and the way to it.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) violation: Violation,
+    pub(crate) trace: Vec<String>,
+    /// The random walk that found it, if one did.
+    pub(crate) seed: Option<u64>,
+}
+
+fn violation_of<W: World>(world: &W, actions: &Actions<W::Action>) -> Result<(), Violation> {
+    world.check()?;
+    if actions.progress.is_empty() { world.check_at_rest() } else { Ok(()) }
+}
+
+/// Visits every state that can be reached, or the first `limit` of them.
+pub(crate) fn explore<W: World>(start: &W, limit: usize) -> Report {
+    let begun = Instant::now();
+    // For each state: the state before it, and what led from there.
+    let mut origins: Vec<(u32, Option<W::Action>)> = vec![(0, None)];
+    let mut seen: HashSet<u64, Thin> = HashSet::default();
+    seen.insert(fingerprint(start));
+    let mut level = vec![(0_u32, start.clone())];
+    let mut report = Report::new();
+    while !level.is_empty() {
+        let mut next = Vec::new();
+        for (index, world) in std::mem::take(&mut level) {
+            let actions = world.actions();
+            if let Err(violation) = violation_of(&world, &actions) {
+                let trace = replay(start, &origins, index);
+                report.failure = Some(Failure { violation, trace, seed: None });
+                return report.closed(origins.len(), begun);
+            }
+            for action in actions.progress.into_iter().chain(actions.faults) {
+                report.transitions += 1;
+                let mut successor = world.clone();
+                successor.apply(action);
+                if seen.insert(fingerprint(&successor)) {
+                    let number = u32::try_from(origins.len()).expect("the limit is below 2^32");
+                    origins.push((index, Some(action)));
+                    next.push((number, successor));
+                }
+            }
+            if origins.len() >= limit {
+                report.cut = true;
+                return report.closed(origins.len(), begun);
+            }
+        }
+        level = next;
+        report.depth += 1;
+    }
+    report.closed(origins.len(), begun)
+}
+
+/// Takes `walks` random ways, each until nothing can happen any more.
+///
+/// A way that does not end within `longest` steps is a violation too: somebody retries for ever.
+pub(crate) fn walk<W: World>(start: &W, walks: u64, first_seed: u64, longest: usize) -> Report {
+    let begun = Instant::now();
+    let mut report = Report::new();
+    let mut states = 0;
+    for seed in first_seed..first_seed + walks {
+        let (steps, failure) = walk_once(start, seed, longest);
+        report.transitions += steps;
+        report.depth = report.depth.max(steps);
+        states += steps + 1;
+        report.failure = failure;
+        if report.failure.is_some() {
+            break;
+        }
+    }
+    report.closed(states, begun)
+}
+
+fn walk_once<W: World>(start: &W, seed: u64, longest: usize) -> (usize, Option<Failure>) {
+    let mut random = Random::new(seed);
+    // Some walks are calm and some are wild; each keeps to its own share of faults.
+    let wildness = [2, 5, 12, 25][random.below(4)];
+    let mut world = start.clone();
+    let mut taken = Vec::new();
+    let result = loop {
+        let actions = world.actions();
+        if let Err(violation) = violation_of(&world, &actions) {
+            break Some(violation);
+        }
+        let disturb = actions.progress.is_empty() || random.below(100) < wildness;
+        let choices = if disturb && !actions.faults.is_empty() { actions.faults } else { actions.progress };
+        if choices.is_empty() {
+            break None;
+        }
+        if taken.len() >= longest {
+            break Some(Violation { property: "end", detail: format!("no end after {longest} steps") });
+        }
+        let action = choices[random.below(choices.len())];
+        world.apply(action);
+        taken.push(action);
+    };
+    let failure = result.map(|violation| Failure {
+        violation,
+        trace: taken.iter().map(|action| format!("{action:?}")).collect(),
+        seed: Some(seed),
+    });
+    (taken.len(), failure)
+}
+
+fn replay<W: World>(start: &W, origins: &[(u32, Option<W::Action>)], last: u32) -> Vec<String> {
+    let mut actions = Vec::new();
+    let mut index = last;
+    while let (before, Some(action)) = origins[index as usize] {
+        actions.push(action);
+        index = before;
+    }
+    actions.reverse();
+    let mut world = start.clone();
+    for action in &actions {
+        world.apply(*action);
+    }
+    assert!(world.check().is_err() || world.actions().progress.is_empty(), "a trace replays exactly");
+    actions.iter().map(|action| format!("{action:?}")).collect()
+}
+
+impl Report {
+    fn new() -> Self {
+        let elapsed = Duration::ZERO;
+        Self { states: 0, transitions: 0, depth: 0, elapsed, failure: None, cut: false }
+    }
+
+    fn closed(mut self, states: usize, begun: Instant) -> Self {
+        self.states = states;
+        self.elapsed = begun.elapsed();
+        self
+    }
+}
+
+/// Random numbers that are the same on every machine (xorshift64*).
+struct Random(u64);
+
+impl Random {
+    fn new(seed: u64) -> Self {
+        // Spreads small seeds, and is never zero.
+        Self((seed + 1).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1)
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        self.0 ^= self.0 >> 12;
+        self.0 ^= self.0 << 25;
+        self.0 ^= self.0 >> 27;
+        let high = self.0.wrapping_mul(0x2545_F491_4F6C_DD1D) >> 33;
+        usize::try_from(high).map_or(0, |number| number % bound)
+    }
+}
+
+/// Two that are equal have the same; two that are not have it once in 2^64.
+pub(crate) fn fingerprint(world: &impl Hash) -> u64 {
+    let mut hasher = Fold(0x51_7C_C1_B7_27_22_0A_95);
+    world.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// Most of the time goes into fingerprints, and the standard hasher is several times slower.
+#[derive(Clone)]
+struct Fold(u64);
+
+impl Fold {
+    fn mix(&mut self, word: u64) {
+        let product = u128::from(self.0 ^ word) * u128::from(0xA076_1D64_78BD_642F_u64);
+        self.0 = (product as u64) ^ ((product >> 64) as u64) ^ word.rotate_left(32);
+    }
+}
+
+impl Hasher for Fold {
+    fn finish(&self) -> u64 {
+        self.0 ^ (self.0 >> 29)
+    }
+
+    fn write(&mut self, bytes: &[u8]) {
+        for chunk in bytes.chunks(8) {
+            let mut word = [0; 8];
+            word[..chunk.len()].copy_from_slice(chunk);
+            self.mix(u64::from_le_bytes(word));
+        }
+    }
+
+    fn write_u8(&mut self, value: u8) {
+        self.mix(u64::from(value));
+    }
+
+    fn write_u32(&mut self, value: u32) {
+        self.mix(u64::from(value));
+    }
+
+    fn write_u64(&mut self, value: u64) {
+        self.mix(value);
+    }
+}
+
+/// Fingerprints need no second hashing.
+#[derive(Clone, Default)]
+struct Thin;
+
+impl std::hash::BuildHasher for Thin {
+    type Hasher = Fold;
+
+    fn build_hasher(&self) -> Fold {
+        Fold(0)
+    }
+}

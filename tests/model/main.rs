@@ -1,0 +1,123 @@
+//! The model check of the machine as it ships: `cargo test --test model`, `-- --long` for more.
+//!
+//! Scenario tests against real servers meet the orders of events that happen to come up. Here all
+//! orders in small worlds are gone through, with lost replies, lagging followers, expired sessions,
+//! operators and callers that give up, and many in larger ones. So that the silence means something,
+//! the same check is made of machines with a bug planted in them, and each bug has to be found.
+//!
+//! * [`explorer`]: goes through all states of a world, or takes random walks
+//! * [`world`]: the lock's directory, the clients around the contender, and what can happen to them
+//! * [`action`], [`ensemble`], [`client`], [`setup`]: its parts
+//! * [`properties`]: what must hold in it
+//! * [`pulse`]: one session's lease against what the leader knows
+//! * [`suite`]: what is explored
+//! * [`subject`], [`adapter`]: the machine behind a door, so that others can be put in its place
+//! * [`seeds`], [`hunt`]: the bugs, and the program that has them
+
+mod action;
+mod adapter;
+mod client;
+mod ensemble;
+mod explorer;
+mod hunt;
+mod properties;
+mod pulse;
+mod seeds;
+mod setup;
+mod subject;
+mod suite;
+mod world;
+
+use explorer::{Failure, Report};
+use hunt::Catch;
+use std::process::ExitCode;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::{env, thread};
+use suite::Case;
+use zklock_core::machine;
+
+fn main() -> ExitCode {
+    let begun = Instant::now();
+    // Those who list tests expect one line a test, and there is one.
+    if env::args().any(|argument| argument == "--list") {
+        println!("model: test");
+        return ExitCode::SUCCESS;
+    }
+    // Building and hunting takes one core, exploring the other.
+    let hunter = thread::spawn(hunt::hunt);
+    let mut failed = 0;
+    let mut passed = 0;
+    let mut count = |holds: bool| if holds { passed += 1 } else { failed += 1 };
+    println!(
+        "{:<42} {:>9} {:>11} {:>6} {:>8}",
+        "the machine that ships", "states", "transitions", "depth", "seconds"
+    );
+    for (case, seed) in cases() {
+        let report = case.run(&adapter::MACHINE, suite::STATES_AT_MOST, seed);
+        count(show(&case, &report));
+    }
+    println!(
+        "\n{:<42} {:<38} {:<20} {:>5} {:>7} {:>8}",
+        "planted bug", "found in", "property", "steps", "states", "seconds"
+    );
+    match hunter.join() {
+        Ok(Ok(catches)) => catches.iter().for_each(|catch| count(show_catch(catch))),
+        Ok(Err(error)) => {
+            println!("the planted bugs cannot be hunted: {error}");
+            count(false);
+        }
+        Err(_) => count(false),
+    }
+    println!("\n{passed} passed, {failed} failed, {:.1} s", begun.elapsed().as_secs_f64());
+    if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// The cases, with the first seed of their random walks. `ZKLOCK_SEED` sets it, to see a walk again.
+fn cases() -> Vec<(Case, u64)> {
+    let is_long = env::args().any(|argument| argument == "--long") || env::var_os("ZKLOCK_LONG").is_some();
+    let chosen = env::var("ZKLOCK_SEED").ok().and_then(|seed| seed.parse().ok());
+    // Other walks in each long run; the short one is the same every time.
+    let fresh = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_secs() << 20);
+    let seed = chosen.unwrap_or_else(|| if is_long { fresh() } else { 1 });
+    let mut cases = suite::short();
+    if is_long {
+        cases.extend(suite::long());
+    }
+    cases.into_iter().map(|case| (case, seed)).collect()
+}
+
+fn show(case: &Case, report: &Report) -> bool {
+    let seconds = report.elapsed.as_secs_f64();
+    let Report { states, transitions, depth, .. } = report;
+    println!("{:<42} {states:>9} {transitions:>11} {depth:>6} {seconds:>8.2}", case.name);
+    match &report.failure {
+        Some(failure) => show_failure(failure),
+        None if report.cut => println!("    FAILED: more states than {}", suite::STATES_AT_MOST),
+        None => {}
+    }
+    report.failure.is_none() && !report.cut
+}
+
+fn show_failure(failure: &Failure) {
+    let Failure { violation, trace, seed } = failure;
+    println!("    FAILED: {}: {}", violation.property, violation.detail);
+    if let Some(seed) = seed {
+        println!("    in the walk with ZKLOCK_SEED={seed}");
+    }
+    for (number, action) in trace.iter().enumerate() {
+        println!("    {:>4}  {action}", number + 1);
+    }
+}
+
+fn show_catch(catch: &Catch) -> bool {
+    match catch.found.as_deref() {
+        Some([case, property, steps, states, seconds]) => {
+            println!("{:<42} {case:<38} {property:<20} {steps:>5} {states:>7} {seconds:>8}", catch.seed);
+            true
+        }
+        _ => {
+            println!("{:<42} FAILED: not found", catch.seed);
+            false
+        }
+    }
+}
