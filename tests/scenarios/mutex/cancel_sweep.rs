@@ -74,6 +74,14 @@ impl Scene {
         self.proxy.on(trigger.nth(nth).path(path).then(action))
     }
 
+    /// As [`strike`](Self::strike), for what comes after the loss. There is no new connection before that is set.
+    fn after(&self, lost: &Hook, kind: Kind, side: Side, nth: usize, path: &str, action: Action) -> Hook {
+        assert!(lost.wait(SOON));
+        let hook = self.strike(kind, side, nth, path, action);
+        self.proxy.refuse(false);
+        hook
+    }
+
     /// Drops the call while the message is held, lets the message go, and waits until all is paid.
     async fn cancel_at(&self, call: JoinHandle<Result<Hold, Error>>, held: &Hook, gate: &Gate, what: &str) {
         assert!(held.wait(SOON), "{what} never came");
@@ -148,11 +156,10 @@ async fn a_cancel_while_a_lost_node_is_sought_leaves_no_node() {
         let path = format!("/cancel-recovery-{kind:?}-{side:?}-{nth}");
         let hold = scene.hold(&path).await;
         let lost = scene.strike(Kind::Create, Side::Request, 1, &path, Action::DropReplyAndReset);
+        scene.proxy.refuse(true);
         let call = acquire(scene.lock(&path));
-        // Set at once: what comes after the loss cannot be before the reconnect.
-        assert!(lost.wait(SOON));
         let gate = Gate::new();
-        let held = scene.strike(kind, side, nth, &path, Action::Pause(gate.clone()));
+        let held = scene.after(&lost, kind, side, nth, &path, Action::Pause(gate.clone()));
         scene.cancel_at(call, &held, &gate, &path).await;
         let left = scene.admin.children(&path);
         assert!(left.len() == 1 && hold.node().ends_with(&left[0]), "{path}: {left:?}");
@@ -202,10 +209,10 @@ async fn a_reset_while_a_lost_node_is_sought_leaves_exactly_one_node() {
     for (kind, side, nth) in RECOVERY {
         let path = format!("/reset-recovery-{kind:?}-{side:?}-{nth}");
         let lost = scene.strike(Kind::Create, Side::Request, 1, &path, Action::DropReplyAndReset);
+        scene.proxy.refuse(true);
         let hold = scene.hold(&path).await;
         let call = acquire(scene.lock(&path));
-        assert!(lost.wait(SOON));
-        let struck = scene.strike(kind, side, nth, &path, Action::DropAndReset);
+        let struck = scene.after(&lost, kind, side, nth, &path, Action::DropAndReset);
         assert!(struck.wait(SOON), "{path}");
         scene.admin.wait_for_children(&path, 2, SOON);
         soon(hold.release()).await.unwrap();
