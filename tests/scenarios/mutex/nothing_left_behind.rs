@@ -294,8 +294,8 @@ async fn a_predecessor_that_goes_between_the_list_and_the_watch_is_not_waited_fo
             Some(second) => {
                 second.abort();
                 admin.wait_for_children(path, 2, SOON);
-                gate.open();
                 let again = proxy.on(Trigger::reply(Kind::GetData).path(hold.node()));
+                gate.open();
                 assert!(again.wait(SOON), "now it watches the holder");
                 assert!(!call.is_finished());
                 soon(hold.release()).await.unwrap();
