@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
 use zklock_core::{Client, Error, Hold, HoldState, LossReason};
 
-/// Longer than what a lone write proves (T/4), shorter than the client library waits for a sign of life (2/5 T).
+/// Longer than a write proves where only one went before it (T/4), shorter than the client library waits for a sign of life (2/5 T).
 const BEYOND_A_LEASE: Duration = Duration::from_millis(SESSION.as_millis() as u64 / 3);
 /// Longer than any write proves (T/2), shorter than a session.
 const BEYOND_ANY_LEASE: Duration = Duration::from_millis(SESSION.as_millis() as u64 * 9 / 16);
@@ -56,7 +56,8 @@ async fn let_pass(time: Duration) {
 async fn late_answer(path: &str, kind: Kind, delay: Duration, expires: bool) {
     let ((client, proxy), operator) = (proxied_client().await, operator());
     operator.create_all(path, "");
-    // What the opening of the session proved is not to help.
+    // What the opening of the session proved, for a whole timeout, is not to help.
+    let_pass(SESSION).await;
     just_after_a_ping(&proxy);
     let gate = Gate::new();
     let held = proxy.on(Trigger::reply(kind).path(path).then(Action::Pause(gate.clone())));

@@ -284,7 +284,7 @@ async fn a_hold_on_a_healthy_network_stays_held_and_valid_for_a_quarter_of_the_s
             .min()
             .unwrap()
     };
-    // A lone write, such as the one that brought the grant, proves a quarter; the second one half.
+    // Half of it is proven from the opening on; a beat that is late costs what it is late.
     let (first, later) = (lowest(Duration::ZERO), lowest(session / 8));
     println!("valid for {first:?} at least, later {later:?}, noise {:?}", noise.worst());
     assert!(samples.iter().all(|sample| sample.valid_for < session / 2), "more than a write can prove");
