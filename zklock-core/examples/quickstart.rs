@@ -66,7 +66,7 @@ fn work(hosts: &str, number: &str) -> Result<()> {
     thread::sleep(Duration::from_millis(300));
     hold.release()?;
     println!("released");
-    client.close();
+    client.close()?;
     Ok(())
 }
 
@@ -77,7 +77,7 @@ fn supervise(hosts: &str) -> Result<()> {
     let start = Instant::now();
     let say = |text: String| println!("{:6.2} s  {text}", start.elapsed().as_secs_f64());
     // Fails early, and with a better message than five workers would.
-    Client::connect(ClientOptions::new(hosts)?.connect_timeout(Duration::from_secs(5)))?.close();
+    Client::connect(ClientOptions::new(hosts)?.connect_timeout(Duration::from_secs(5)))?.close()?;
     say(format!("{WORKERS} workers want the lock {LOCK} on {hosts}"));
 
     let (reports, inbox) = mpsc::channel();

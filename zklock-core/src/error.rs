@@ -40,6 +40,9 @@ pub enum ErrorKind {
     Uncertain,
     /// A guarded write was refused, because a node was not as it had to be. Nothing was written.
     Conflict,
+    /// This process was forked from one that used the library: use it in a process that was started
+    /// anew, or fork before the first use.
+    Forked,
 }
 
 /// Why a hold was lost.
@@ -59,6 +62,8 @@ pub enum LossReason {
     LeaseLapsed,
     /// The client was closed.
     ClientClosed,
+    /// This process was forked from the holder, which goes on holding.
+    Forked,
 }
 
 impl fmt::Display for LossReason {
@@ -68,6 +73,7 @@ impl fmt::Display for LossReason {
             Self::NodeDeleted => "its node was deleted",
             Self::LeaseLapsed => "its lease lapsed before the ensemble was heard from again",
             Self::ClientClosed => "its client was closed",
+            Self::Forked => "it belongs to the process from which this one was forked",
         })
     }
 }

@@ -122,7 +122,7 @@ impl Hold {
     pub fn state(&self) -> HoldState {
         match self.grant.holding.status() {
             Status::Lost(reason) => HoldState::Lost(reason),
-            _ if self.released.load(Ordering::Acquire) => HoldState::Released,
+            _ if self.is_released() => HoldState::Released,
             Status::Releasing | Status::Stuck | Status::Released => HoldState::Released,
             Status::Held if self.grant.is_at_risk() => HoldState::AtRisk,
             Status::Held => HoldState::Held,
@@ -135,7 +135,7 @@ impl Hold {
     /// that is paused between this call and what it guards may find it changed. Against that help
     /// the [`token`](Self::token) and [`guarded`](Self::guarded) writes.
     pub fn valid_for(&self) -> Duration {
-        if self.released.load(Ordering::Acquire) {
+        if self.is_released() {
             return Duration::ZERO;
         }
         self.grant.session.valid_for(&self.grant.holding)
@@ -148,14 +148,19 @@ impl Hold {
     ///
     /// May be dropped and called again.
     pub async fn lost(&self) -> Option<LossReason> {
-        if self.released.load(Ordering::Acquire) {
-            return None;
-        }
-        let mut status = self.grant.holding.watch();
-        let ended = status.wait_for(|status| *status != Status::Held).await;
-        match ended.map(|status| *status) {
-            Ok(Status::Lost(reason)) => Some(reason),
-            _ => None,
+        self.loss().await
+    }
+
+    /// As [`lost`](Self::lost), and does not keep the hold.
+    pub(crate) fn loss(&self) -> impl Future<Output = Option<LossReason>> + Send + use<> {
+        let status = (!self.is_released()).then(|| self.grant.holding.watch());
+        async move {
+            let mut status = status?;
+            let ended = status.wait_for(|status| *status != Status::Held).await;
+            match ended.map(|status| *status) {
+                Ok(Status::Lost(reason)) => Some(reason),
+                _ => None,
+            }
         }
     }
 
@@ -216,8 +221,12 @@ impl Hold {
     ///
     /// The lock is released from the first poll on. Dropping the future stops only the waiting.
     pub async fn release(&self) -> Result<(), Error> {
+        self.release_as(Owner::current()).await
+    }
+
+    pub(crate) async fn release_as(&self, owner: Owner) -> Result<(), Error> {
         let grant = &self.grant;
-        if grant.bound && Owner::current() != grant.owner {
+        if grant.bound && owner != grant.owner {
             let message =
                 format!("the hold of {} belongs to another thread or task: release it there", grant.path);
             return Err(Error::new(ErrorKind::NotOwner, message));
@@ -259,8 +268,12 @@ impl Hold {
         Ok(())
     }
 
+    pub(crate) fn is_released(&self) -> bool {
+        self.released.load(Ordering::Acquire)
+    }
+
     fn refuse_released(&self) -> Result<(), Error> {
-        if self.released.load(Ordering::Acquire) { Err(self.grant.not_held()) } else { Ok(()) }
+        if self.is_released() { Err(self.grant.not_held()) } else { Ok(()) }
     }
 }
 

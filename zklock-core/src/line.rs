@@ -95,11 +95,15 @@ impl Line {
     }
 
     /// Queues, or takes part in a grant that the owner has.
-    pub(crate) fn join(self: &Arc<Self>, reentrant: bool, patience: Patience) -> Result<Ticket, Error> {
+    pub(crate) fn join(
+        self: &Arc<Self>,
+        owner: Owner,
+        reentrant: bool,
+        patience: Patience,
+    ) -> Result<Ticket, Error> {
         if self.shared.pool.is_closed() {
             return Err(Error::closed());
         }
-        let owner = Owner::current();
         let (answer, receiver) = oneshot::channel();
         let progress = Progress::new(&self.shared.counters);
         let ticket = Ticket { receiver, answered: false, progress: progress.clone() };
@@ -181,7 +185,8 @@ impl Attempt {
         match driver.enter(answer.closed()).await {
             Ok(entry) => {
                 Counters::count(&line.shared.counters.grants);
-                let grant = Grant::new(entry, line.path.clone(), progress, owner, reentrant);
+                let grant =
+                    Grant::new(entry, line.path.clone(), progress, owner, reentrant && owner.returns());
                 self.grant = Some(grant.clone());
                 // Together, or a caller that has just gone away could find itself the holder.
                 let mut state = locked(&line.state);

@@ -7,6 +7,7 @@ use crate::line::{Answer, Line, Ticket};
 use crate::machine::exchange::Patience;
 use crate::machine::name::{Dialect, Name};
 use crate::options::LockOptions;
+use crate::owner::Owner;
 use crate::pool::Stage;
 use std::fmt;
 use std::future::pending;
@@ -81,7 +82,7 @@ impl Lock {
     /// Dropping the future leaves the queue. A node or a grant that is already there is removed in
     /// the background.
     pub async fn acquire(&self) -> Result<Hold, Error> {
-        self.acquire_before(pending(), Duration::MAX).await
+        self.acquire_before(Owner::current(), pending(), Duration::MAX).await
     }
 
     /// As [`acquire`](Self::acquire), for no longer than `timeout`. Zero tries once.
@@ -95,12 +96,7 @@ impl Lock {
     ///
     /// As [`acquire`](Self::acquire).
     pub async fn acquire_timeout(&self, timeout: Duration) -> Result<Hold, Error> {
-        if timeout.is_zero() {
-            let busy =
-                || Error::new(ErrorKind::Timeout, format!("the lock {} is held by another", self.path()));
-            return self.try_acquire().await?.ok_or_else(busy);
-        }
-        self.acquire_before(deadline_in(timeout), timeout).await
+        self.acquire_as(Owner::current(), timeout).await
     }
 
     /// Acquires the lock if it is free; `None` if another holds it or is in the queue.
@@ -116,10 +112,14 @@ impl Lock {
     ///
     /// As [`acquire`](Self::acquire).
     pub async fn try_acquire(&self) -> Result<Option<Hold>, Error> {
+        self.try_acquire_as(Owner::current()).await
+    }
+
+    pub(crate) async fn try_acquire_as(&self, owner: Owner) -> Result<Option<Hold>, Error> {
         let patience = self.line.shared.pool.options().connect_timeout;
         let mut deadline = pin!(deadline_in(patience));
         loop {
-            let mut ticket = self.line.join(self.options.reentrant, Patience::TriesOnce)?;
+            let mut ticket = self.line.join(owner, self.options.reentrant, Patience::TriesOnce)?;
             match answered(&mut ticket, deadline.as_mut()).await {
                 Some(Ok(Some(hold))) if hold.valid_for().is_zero() => hold.refuse_lost_outer()?,
                 Some(answer) => return answer,
@@ -165,15 +165,27 @@ impl Lock {
         })
     }
 
-    /// As [`acquire`](Self::acquire), until `deadline`, which is `timeout` after the beginning.
+    /// As [`acquire_timeout`](Self::acquire_timeout), for this owner.
+    pub(crate) async fn acquire_as(&self, owner: Owner, timeout: Duration) -> Result<Hold, Error> {
+        if timeout.is_zero() {
+            let busy =
+                || Error::new(ErrorKind::Timeout, format!("the lock {} is held by another", self.path()));
+            return self.try_acquire_as(owner).await?.ok_or_else(busy);
+        }
+        self.acquire_before(owner, deadline_in(timeout), timeout).await
+    }
+
+    /// As [`acquire`](Self::acquire) for this owner, until `deadline`, which is `timeout` after the
+    /// beginning.
     pub(crate) async fn acquire_before(
         &self,
+        owner: Owner,
         deadline: impl Future<Output = ()>,
         timeout: Duration,
     ) -> Result<Hold, Error> {
         let mut deadline = pin!(deadline);
         loop {
-            let mut ticket = self.line.join(self.options.reentrant, Patience::Waits)?;
+            let mut ticket = self.line.join(owner, self.options.reentrant, Patience::Waits)?;
             match answered(&mut ticket, deadline.as_mut()).await {
                 // The process slept past the lease between the grant and now: queue again.
                 Some(Ok(Some(hold))) if hold.valid_for().is_zero() => hold.refuse_lost_outer()?,
@@ -223,7 +235,7 @@ async fn answered(ticket: &mut Ticket, deadline: Pin<&mut impl Future<Output = (
 }
 
 /// Computed now. A timeout beyond the end of time is none.
-fn deadline_in(timeout: Duration) -> impl Future<Output = ()> {
+pub(crate) fn deadline_in(timeout: Duration) -> impl Future<Output = ()> + Send {
     let deadline = Instant::now().checked_add(timeout);
     async move {
         match deadline {

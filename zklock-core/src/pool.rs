@@ -277,6 +277,7 @@ impl Keeper {
         closing: &mut watch::Receiver<bool>,
     ) -> LossReason {
         self.slot.stage.send_replace(Stage::Open(session.clone()));
+        tracing::info!(session = format_args!("{:#x}", session.id()), timeout = ?session.timeout(), "session opened");
         let mut heart = std::pin::pin!(heartbeat::run(session.clone()));
         let mut link = session.link();
         let reason = loop {
@@ -285,7 +286,10 @@ impl Keeper {
                 _ = closing.wait_for(|closing| *closing) => break LossReason::ClientClosed,
                 change = changes.next() => match change {
                     Change::Connected => session.set_connected(true),
-                    Change::Disconnected => session.set_connected(false),
+                    Change::Disconnected => {
+                        tracing::info!(session = format_args!("{:#x}", session.id()), "connection lost");
+                        session.set_connected(false);
+                    }
                     Change::Over => break LossReason::SessionExpired,
                 },
                 // A reply may say so before the library does.
@@ -294,6 +298,7 @@ impl Keeper {
             }
         };
         session.end(reason);
+        tracing::info!(session = format_args!("{:#x}", session.id()), %reason, "session over");
         self.slot.stage.send_if_modified(|stage| {
             let closing = reason == LossReason::ClientClosed;
             *stage = if closing { Stage::Closed } else { Stage::Opening(None) };

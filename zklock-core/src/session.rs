@@ -207,7 +207,9 @@ impl Session {
 
     pub(crate) fn lose(&self, holding: &Arc<Holding>, reason: LossReason) {
         self.strike(holding);
-        holding.turn(Status::Held, Status::Lost(reason));
+        if holding.turn(Status::Held, Status::Lost(reason)) {
+            tracing::warn!(node = &*holding.node, %reason, "hold lost");
+        }
     }
 
     /// Takes a hold from under the heartbeat.

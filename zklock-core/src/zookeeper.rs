@@ -9,11 +9,15 @@
 //!   for them any more: the driver sends nothing then, and cleans up by mark what slips through.
 //! * It does not restore persistent watches after a reconnect: only one-shot watches are used.
 //! * `Client::lock` leaks nodes and can deliver a dead grant: it is not used.
+//! * It finds its runtime in a table that the linker may drop from a static library: it is told.
 
 use crate::ensemble::{Check, Child, Ensemble, Landing, Pending, ReadFailure, Write, WriteFailure};
 use crate::machine::exchange::{Node, Operation, Origin, Outcome, Refusal, WatchEvent};
 use crate::options::ClientOptions;
 use crate::platform;
+use spawns_core::{Spawn, Task};
+use std::future::poll_fn;
+use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 use zookeeper_client::{
@@ -73,14 +77,32 @@ pub(crate) struct Opened {
 /// Opens a session. Gives up after one session timeout.
 pub(crate) async fn open(options: &ClientOptions) -> Result<Opened, String> {
     let connector = Client::connector().with_session_timeout(options.session_timeout);
-    let client =
-        connector.connect(&options.hosts.connect_string()).await.map_err(|error| error.to_string())?;
+    let hosts = options.hosts.connect_string();
+    let client = spawning(connector.connect(&hosts)).await.map_err(|error| error.to_string())?;
     Ok(Opened {
         changes: Changes::of(&client),
         session: client.session_id().0,
         timeout: client.session_timeout(),
         ensemble: ZooKeeper { client: Arc::new(client), identity: options.identity.as_bytes().into() },
     })
+}
+
+/// The same future, whose tasks are spawned on the runtime that polls it.
+async fn spawning<F: Future>(future: F) -> F::Output {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        let _scope = spawns_core::enter(&OnTokio);
+        future.as_mut().poll(context)
+    })
+    .await
+}
+
+struct OnTokio;
+
+impl Spawn for OnTokio {
+    fn spawn(&self, task: Task) {
+        tokio::spawn(Box::into_pin(task.future));
+    }
 }
 
 impl ZooKeeper {

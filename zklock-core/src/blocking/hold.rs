@@ -1,0 +1,162 @@
+//! The hold of a thread.
+
+use super::threads::Io;
+use super::wait::wait;
+use super::{Interrupt, fork, is_forked};
+use crate::error::{Error, LossReason};
+use crate::hold::{Guarded, HoldState, Token};
+use crate::owner::Owner;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use tokio::task::AbortHandle;
+
+/// A [`Hold`](crate::Hold) for threads.
+#[derive(Debug)]
+#[must_use = "a lock is held only as long as its hold is kept: dropping it releases the lock"]
+pub struct Hold {
+    inner: Arc<crate::Hold>,
+    io: Io,
+}
+
+impl Hold {
+    pub(super) fn new(inner: crate::Hold, io: Io) -> Self {
+        Self { inner: Arc::new(inner), io }
+    }
+
+    /// As [`Hold::token`](crate::Hold::token).
+    pub fn token(&self) -> Token {
+        self.inner.token()
+    }
+
+    /// As [`Hold::path`](crate::Hold::path).
+    pub fn path(&self) -> &str {
+        self.inner.path()
+    }
+
+    /// As [`Hold::node`](crate::Hold::node).
+    pub fn node(&self) -> &str {
+        self.inner.node()
+    }
+
+    /// As [`Hold::state`](crate::Hold::state).
+    pub fn state(&self) -> HoldState {
+        if is_forked() { HoldState::Lost(LossReason::Forked) } else { self.inner.state() }
+    }
+
+    /// As [`Hold::valid_for`](crate::Hold::valid_for).
+    pub fn valid_for(&self) -> Duration {
+        if is_forked() { Duration::ZERO } else { self.inner.valid_for() }
+    }
+
+    /// Calls `told` when the hold is lost, unless it is released or the [`Watch`] dropped before: on
+    /// the I/O thread, so it must only pass it on (with [`call_later`], for one).
+    ///
+    /// ```no_run
+    /// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
+    /// let _watch = hold.on_lost(|reason| eprintln!("stop: {reason}"))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked).
+    pub fn on_lost(&self, told: impl FnOnce(LossReason) + Send + 'static) -> Result<Watch, Error> {
+        fork::refuse_forked()?;
+        let loss = self.inner.loss();
+        let hold = Arc::downgrade(&self.inner);
+        let task = self.io.spawn(async move {
+            if let Some(reason) = loss.await {
+                // An inner hold may have been released before the outer one was lost.
+                if hold.upgrade().is_some_and(|hold| !hold.is_released()) {
+                    told(reason);
+                }
+            }
+        });
+        Ok(Watch { task })
+    }
+
+    /// Waits until the hold is lost, and says why; `None` if it is released instead.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Timeout`] if it is still held then, and [`ErrorKind::Interrupted`].
+    pub fn wait_lost(
+        &self,
+        timeout: Option<Duration>,
+        interrupt: &Interrupt,
+    ) -> Result<Option<LossReason>, Error> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        wait(&self.io, self.inner.loss(), deadline, Some(interrupt))
+    }
+
+    /// As [`Hold::confirm`](crate::Hold::confirm).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn confirm(&self) -> Result<Duration, Error> {
+        wait(&self.io, self.inner.confirm(), None, None)?
+    }
+
+    /// Does the writes that `fill` adds if the lock is still held, all or none.
+    /// See [`Hold::guarded`](crate::Hold::guarded).
+    ///
+    /// ```no_run
+    /// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
+    /// hold.commit_guarded(|writes| writes.set_data("/report/state", b"done", None))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`Guarded::commit`].
+    pub fn commit_guarded<'a>(&'a self, fill: impl FnOnce(Guarded<'a>) -> Guarded<'a>) -> Result<(), Error> {
+        wait(&self.io, fill(self.inner.guarded()).commit(), None, None)?
+    }
+
+    /// As [`Hold::release`](crate::Hold::release).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn release(&self) -> Result<(), Error> {
+        wait(&self.io, self.inner.release_as(Owner::current()), None, None)?
+    }
+
+    /// This hold, unless it has died since it was granted.
+    pub(super) fn refuse_dead(self) -> Result<Self, Error> {
+        if !self.valid_for().is_zero() {
+            return Ok(self);
+        }
+        let reason = match self.state() {
+            HoldState::Lost(reason) => reason,
+            _ => LossReason::LeaseLapsed,
+        };
+        Err(Error::lost(reason, self.path()))
+    }
+}
+
+impl Drop for Hold {
+    fn drop(&mut self) {
+        if is_forked() {
+            std::mem::forget(self.inner.clone());
+        }
+    }
+}
+
+/// As long as it is kept, somebody waits for the loss of a [`Hold`]. See [`Hold::on_lost`].
+#[derive(Debug)]
+#[must_use = "dropping it ends the watch"]
+pub struct Watch {
+    task: AbortHandle,
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if !is_forked() {
+            self.task.abort();
+        }
+    }
+}

@@ -1,0 +1,107 @@
+//! Ending a wait from another thread.
+
+use super::wait::Signal;
+use crate::locks::locked;
+use std::sync::{Arc, Mutex, Weak};
+
+/// Ends waits from outside, such as on a signal.
+///
+/// ```
+/// use zklock_core::blocking::Interrupt;
+///
+/// let interrupt = Interrupt::new();
+/// let elsewhere = interrupt.clone();
+/// elsewhere.trigger();
+/// assert!(interrupt.is_triggered());
+/// interrupt.reset();
+/// ```
+#[derive(Clone, Debug, Default)]
+pub struct Interrupt {
+    state: Arc<Mutex<InterruptState>>,
+}
+
+#[derive(Debug, Default)]
+struct InterruptState {
+    triggered: bool,
+    /// How often it was triggered: a reset must not hide that from who was waiting.
+    times: u64,
+    waiting: Vec<Weak<Signal>>,
+}
+
+impl Interrupt {
+    /// One that is not triggered.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Ends all waits with this interrupt, those under way and those to come.
+    pub fn trigger(&self) {
+        let mut state = locked(&self.state);
+        state.triggered = true;
+        state.times += 1;
+        for signal in state.waiting.drain(..).filter_map(|signal| signal.upgrade()) {
+            signal.raise();
+        }
+    }
+
+    /// Lets waits to come go on. Those that were under way are ended all the same.
+    pub fn reset(&self) {
+        locked(&self.state).triggered = false;
+    }
+
+    /// Whether it is triggered.
+    pub fn is_triggered(&self) -> bool {
+        locked(&self.state).triggered
+    }
+
+    /// Raises the signal when triggered; says how often it was before.
+    pub(super) fn register(&self, signal: &Arc<Signal>) -> u64 {
+        let mut state = locked(&self.state);
+        state.waiting.retain(|other| other.strong_count() > 0);
+        state.waiting.push(Arc::downgrade(signal));
+        state.times
+    }
+
+    pub(super) fn has_ended(&self, registered: u64) -> bool {
+        let state = locked(&self.state);
+        state.triggered || state.times != registered
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::threads::Io;
+    use super::super::wait::wait;
+    use super::*;
+    use crate::error::{Error, ErrorKind};
+    use std::time::{Duration, Instant};
+
+    fn waited(deadline: Option<Instant>, interrupt: &Interrupt) -> Result<(), Error> {
+        wait(&Io::start().unwrap(), std::future::pending(), deadline, Some(interrupt))
+    }
+
+    #[test]
+    fn an_interrupt_ends_waits_under_way_and_to_come() {
+        let interrupt = Interrupt::new();
+        let elsewhere = interrupt.clone();
+        let waiter = std::thread::spawn(move || waited(None, &elsewhere));
+        let registered = || locked(&interrupt.state).waiting.len() == 1;
+        while !registered() {
+            std::thread::yield_now();
+        }
+        interrupt.trigger();
+        interrupt.reset();
+        assert_eq!(waiter.join().unwrap().unwrap_err().kind(), ErrorKind::Interrupted);
+        interrupt.trigger();
+        assert_eq!(waited(None, &interrupt).unwrap_err().kind(), ErrorKind::Interrupted);
+        interrupt.reset();
+        let soon = Some(Instant::now() + Duration::from_millis(5));
+        assert_eq!(waited(soon, &interrupt).unwrap_err().kind(), ErrorKind::Timeout);
+    }
+
+    #[test]
+    fn the_io_thread_drives_timers_of_other_threads() {
+        let sleep = async { tokio::time::sleep(Duration::from_millis(5)).await };
+        wait(&Io::start().unwrap(), sleep, None, None).unwrap();
+    }
+}

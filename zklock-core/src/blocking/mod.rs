@@ -1,0 +1,251 @@
+//! The same for threads: calls that block, on one I/O thread for the whole process.
+//!
+//! The futures are polled by the thread that waits. So the owner of a lock is that thread, its
+//! deadline is kept by its own clock even if the I/O thread should be late, and an [`Interrupt`]
+//! from any other thread ends the wait at once.
+//!
+//! These calls must not be made within an asynchronous task: they would block its thread.
+//!
+//! After a `fork` the child has a copy of all this that is of no use: its calls end with
+//! [`ErrorKind::Forked`](crate::ErrorKind::Forked), its holds say that they are lost, and what it drops
+//! is the parent's no less. A fork before the first [`Client::connect`] does no harm.
+//!
+//! ```no_run
+//! use std::time::Duration;
+//! use zklock_core::{ClientOptions, blocking::Client};
+//!
+//! # fn main() -> Result<(), zklock_core::Error> {
+//! let client = Client::connect(ClientOptions::new("zk1:2181,zk2:2181")?)?;
+//! let lock = client.mutex("/locks/report")?;
+//! let hold = lock.acquire_timeout(Duration::from_secs(5))?;
+//! println!("held with token {}", hold.token());
+//! hold.release()?;
+//! # Ok(())
+//! # }
+//! ```
+
+mod fork;
+mod hold;
+mod interrupt;
+mod threads;
+mod ticket;
+mod wait;
+
+use crate::error::Error;
+use crate::lock::QueuedContender;
+use crate::options::{ClientOptions, LockOptions};
+use crate::owner::Owner;
+use crate::stats::Stats;
+use std::future::poll_fn;
+use std::task::Poll;
+use std::time::{Duration, Instant};
+use threads::Io;
+use tokio::sync::oneshot;
+use wait::wait;
+
+pub use self::{
+    fork::is_forked,
+    hold::{Hold, Watch},
+    interrupt::Interrupt,
+    threads::call_later,
+    ticket::Ticket,
+};
+
+/// A [`Client`](crate::Client) for threads.
+#[derive(Clone, Debug)]
+pub struct Client {
+    inner: crate::Client,
+    io: Io,
+}
+
+/// A [`Lock`](crate::Lock) for threads.
+#[derive(Clone, Debug)]
+pub struct Lock {
+    inner: crate::Lock,
+    io: Io,
+}
+
+impl Client {
+    /// As [`Client::connect`](crate::Client::connect).
+    ///
+    /// # Errors
+    ///
+    /// As there; [`ErrorKind::Refused`](crate::ErrorKind::Refused) if the system gives us no I/O thread;
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked).
+    pub fn connect(options: ClientOptions) -> Result<Self, Error> {
+        let io = Io::start()?;
+        let (answer, connected) = oneshot::channel();
+        // Threads that it needs (such as the resolver's) are to be children of the I/O thread.
+        io.spawn(async move {
+            let _ = answer.send(crate::Client::connect(options).await);
+        });
+        let connected = wait(&io, connected, None, None)?;
+        // Without an answer the runtime has dropped the task, which it does not do.
+        let inner = connected.map_err(|_| Error::closed())??;
+        Ok(Self { inner, io })
+    }
+
+    /// As [`Client::mutex`](crate::Client::mutex).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn mutex(&self, path: &str) -> Result<Lock, Error> {
+        self.mutex_with(path, LockOptions::new())
+    }
+
+    /// As [`Client::mutex_with`](crate::Client::mutex_with).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn mutex_with(&self, path: &str, options: LockOptions) -> Result<Lock, Error> {
+        fork::refuse_forked()?;
+        Ok(Lock { inner: self.inner.mutex_with(path, options)?, io: self.io.clone() })
+    }
+
+    /// As [`Client::stats`](crate::Client::stats).
+    pub fn stats(&self) -> Stats {
+        if is_forked() { Stats::default() } else { self.inner.stats() }
+    }
+
+    /// As [`Client::session_id`](crate::Client::session_id).
+    pub fn session_id(&self) -> Option<i64> {
+        if is_forked() { None } else { self.inner.session_id() }
+    }
+
+    /// As [`Client::session_timeout`](crate::Client::session_timeout).
+    pub fn session_timeout(&self) -> Option<Duration> {
+        if is_forked() { None } else { self.inner.session_timeout() }
+    }
+
+    /// As [`Client::close`](crate::Client::close).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a callback,
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked).
+    pub fn close(&self) -> Result<(), Error> {
+        wait(&self.io, self.inner.close(), None, None)
+    }
+}
+
+impl Drop for Client {
+    fn drop(&mut self) {
+        if is_forked() {
+            std::mem::forget(self.inner.clone());
+        }
+    }
+}
+
+impl Lock {
+    /// The path of the lock.
+    pub fn path(&self) -> &str {
+        self.inner.path()
+    }
+
+    /// As [`Lock::acquire`](crate::Lock::acquire).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn acquire(&self) -> Result<Hold, Error> {
+        self.acquire_interruptible(None, &Interrupt::new())
+    }
+
+    /// As [`Lock::acquire_timeout`](crate::Lock::acquire_timeout).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn acquire_timeout(&self, timeout: Duration) -> Result<Hold, Error> {
+        self.acquire_interruptible(Some(timeout), &Interrupt::new())
+    }
+
+    /// As [`acquire`](Self::acquire) or [`acquire_timeout`](Self::acquire_timeout), until `interrupt`
+    /// is triggered.
+    ///
+    /// # Errors
+    ///
+    /// As there, and [`ErrorKind::Interrupted`].
+    pub fn acquire_interruptible(
+        &self,
+        timeout: Option<Duration>,
+        interrupt: &Interrupt,
+    ) -> Result<Hold, Error> {
+        let owner = Owner::current();
+        let timeout = timeout.unwrap_or(Duration::MAX);
+        let inner = if timeout.is_zero() {
+            wait(&self.io, self.inner.acquire_as(owner, timeout), None, Some(interrupt))??
+        } else {
+            let deadline = Instant::now().checked_add(timeout);
+            // The clock of this thread, not a timer of the I/O thread.
+            let over = poll_fn(|_| match deadline {
+                Some(deadline) if Instant::now() >= deadline => Poll::Ready(()),
+                _ => Poll::Pending,
+            });
+            wait(&self.io, self.inner.acquire_before(owner, over, timeout), deadline, Some(interrupt))??
+        };
+        Ok(Hold::new(inner, self.io.clone()))
+    }
+
+    /// Begins to wait for the lock, for `timeout` at most, and returns at once. `ready` is called when
+    /// the [ticket](Ticket::fetch) has the result: on the I/O thread, so it must only pass it on.
+    ///
+    /// Such a wait belongs to no thread: one that holds the lock may begin another, and the hold may
+    /// be released from anywhere, also if the lock is reentrant.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use zklock_core::blocking::Lock;
+    ///
+    /// # fn example(lock: &Lock) -> Result<(), zklock_core::Error> {
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// let ticket = lock.start(Some(Duration::from_secs(5)), move || sender.send(()).unwrap())?;
+    /// receiver.recv().unwrap();
+    /// if let Some(result) = ticket.fetch() {
+    ///     let hold = result?;
+    ///     hold.release()?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked); all others come with the result.
+    pub fn start(
+        &self,
+        timeout: Option<Duration>,
+        ready: impl FnOnce() + Send + 'static,
+    ) -> Result<Ticket, Error> {
+        Ticket::start(self.clone(), timeout, ready)
+    }
+
+    /// As [`Lock::try_acquire`](crate::Lock::try_acquire).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn try_acquire(&self) -> Result<Option<Hold>, Error> {
+        let inner = wait(&self.io, self.inner.try_acquire_as(Owner::current()), None, None)??;
+        Ok(inner.map(|inner| Hold::new(inner, self.io.clone())))
+    }
+
+    /// As [`Lock::contenders`](crate::Lock::contenders).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn contenders(&self) -> Result<Vec<QueuedContender>, Error> {
+        wait(&self.io, self.inner.contenders(), None, None)?
+    }
+}
+
+impl Drop for Lock {
+    fn drop(&mut self) {
+        if is_forked() {
+            std::mem::forget(self.inner.clone());
+        }
+    }
+}
