@@ -1,7 +1,6 @@
 //! What a call returns, and the sentence to it.
 
 use crate::call;
-use crate::handle::fixed;
 use std::cell::RefCell;
 use std::ffi::{CStr, CString, c_char};
 use zklock_core::{Error, ErrorKind};
@@ -138,11 +137,10 @@ thread_local! {
 /// @return the name, or "unknown" for a number that is none. It is never NULL, and lives for ever.
 #[unsafe(no_mangle)]
 pub extern "C" fn zklock_status_name(status: i32) -> *const c_char {
-    call::plain("zklock_status_name", c"unknown", || {
+    call::plain("zklock_status_name", c"unknown".as_ptr(), || {
         let known = NAMES.iter().find(|(known, _)| *known as i32 == status);
-        known.map_or(c"unknown", |(_, name)| name)
+        known.map_or(c"unknown", |(_, name)| name).as_ptr()
     })
-    .as_ptr()
 }
 
 /// A sentence about the last call that failed in this thread: what is wrong, and what to do.
@@ -153,12 +151,9 @@ pub extern "C" fn zklock_status_name(status: i32) -> *const c_char {
 ///         the next call of this thread that fails.
 #[unsafe(no_mangle)]
 pub extern "C" fn zklock_last_error() -> *const c_char {
-    call::plain("zklock_last_error", fixed(c""), || {
-        let told = LAST.try_with(|last| match &*last.borrow() {
-            Some(text) => text.as_ptr(),
-            None => fixed(c""),
-        });
-        told.unwrap_or(fixed(c"this thread is at its end, where no sentences are kept"))
+    call::plain("zklock_last_error", c"".as_ptr(), || {
+        let told = LAST.try_with(|last| last.borrow().as_deref().unwrap_or(c"").as_ptr());
+        told.unwrap_or(c"this thread is at its end, where no sentences are kept".as_ptr())
     })
 }
 

@@ -1,0 +1,845 @@
+/*
+ * zklock.h - distributed locks on Apache ZooKeeper
+ *
+ * This file is generated: change the sources in zklock-ffi, not this.
+ *
+ * Quick example
+ * -------------
+ *
+ *     zklock_client *client;
+ *     zklock_lock *lock;
+ *     zklock_hold *hold;
+ *
+ *     if (zklock_client_new("zk1:2181,zk2:2181,zk3:2181", NULL, &client) != ZKLOCK_OK)
+ *         return fail(zklock_last_error());
+ *     if (zklock_mutex_new(client, "/locks/report", 0, &lock) != ZKLOCK_OK)
+ *         return fail(zklock_last_error());
+ *     if (zklock_acquire(lock, 5000, &hold) == ZKLOCK_OK) {
+ *         write_the_report();
+ *         if (zklock_release(hold) == ZKLOCK_LOST)
+ *             fprintf(stderr, "%s\n", zklock_last_error());
+ *         zklock_hold_free(hold);
+ *     }
+ *     zklock_lock_free(lock);
+ *     zklock_client_free(client);
+ *
+ * Link with `pkg-config --cflags --libs zklock`, or in CMake with zklock::zklock. C++ finds the same as
+ * classes in zklock.hpp.
+ *
+ * What a hold promises
+ * --------------------
+ *
+ * While zklock_hold_valid_for gives more than 0, nobody else holds the lock. That is a lease, not a hope: it
+ * is counted from the sending of the last write that a quorum committed, on a clock that runs on through
+ * suspend, and it ends before the servers can give the lock to another. A hold that is lost is told by its
+ * state, its descriptor, its callback, by zklock_hold_wait_lost and by zklock_release: within a tenth of the
+ * session timeout, whatever the cause.
+ *
+ * It cannot promise that the process will not be paused just after it looked. Where that matters, let what
+ * the lock guards refuse a smaller token than it has seen (zklock_hold_token), or write to ZooKeeper itself
+ * with zklock_hold_commit.
+ *
+ * Calls
+ * -----
+ *
+ * A call that can fail returns a zklock_status; ZKLOCK_OK is 0. zklock_last_error has the sentence to it: what
+ * is wrong, and what to do. Results come last, and are written only if the status is ZKLOCK_OK. Timeouts are
+ * milliseconds: 0 tries once, ZKLOCK_FOREVER waits for ever. Strings are UTF-8.
+ *
+ * NULL where something is needed, a handle of the wrong kind, a handle that was freed: each is a status, not a
+ * crash. A handle is a number that looks like a pointer; do not look behind it.
+ *
+ * Ownership and lifetime
+ * ----------------------
+ *
+ * What a _new, zklock_acquire, zklock_acquire_start or zklock_acquire_finish gave you is yours, and ends with
+ * the _free of its type. Freeing NULL does nothing. They may be freed in any order: a hold outlives its lock,
+ * a lock its client. Freeing waits for nothing; a hold that is freed is released in the background. What is to
+ * be certain before the process ends asks for it: zklock_release, zklock_client_close. A string that a call
+ * gave you lives as long as what you asked.
+ *
+ * Threads
+ * -------
+ *
+ * Every function may be called by any thread at any time with any handle, also with one that another thread is
+ * using or freeing. A lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
+ *
+ * The library has a thread for I/O and the client library's reactor, from the first zklock_client_new on, and one
+ * for callbacks from the first callback on. A stack of 64 KiB is enough for a thread that calls. A callback makes no
+ * call that blocks (ZKLOCK_DEADLOCK).
+ *
+ * Signals
+ * -------
+ *
+ * The library installs no handler and changes nobody's mask. Its threads block all signals but those of their
+ * own faults, so signals reach your threads only; SIGPIPE is never raised in them. A handler that runs does not
+ * end a wait: to end one, close the client from another thread, or use a ticket. No function here may be called
+ * in a signal handler.
+ *
+ * Fork
+ * ----
+ *
+ * Before the first zklock_client_new a fork does no harm: a daemon forks first, and connects then. After it the
+ * child has a copy of all this that it cannot use: every call returns ZKLOCK_FORKED, _free does nothing, the
+ * parent's holds stay the parent's. A child that wants locks of its own starts anew with exec.
+ *
+ * The end of the process
+ * ----------------------
+ *
+ * A process may end while it holds or waits: nothing hangs. The servers free its locks when its session has
+ * timed out; zklock_client_close frees them at once. Every function may be called in handlers of atexit and in
+ * destructors of statics. The library stays loaded after dlclose.
+ */
+
+#ifndef ZKLOCK_H
+#define ZKLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** The version of this header. zklock_version() is that of the library that runs. */
+#define ZKLOCK_VERSION "0.1.0"
+#define ZKLOCK_VERSION_MAJOR 0
+#define ZKLOCK_VERSION_MINOR 1
+#define ZKLOCK_VERSION_PATCH 0
+#define ZKLOCK_VERSION_NUMBER (ZKLOCK_VERSION_MAJOR * 1000000 + ZKLOCK_VERSION_MINOR * 1000 + ZKLOCK_VERSION_PATCH)
+
+/** A timeout: wait as long as it takes. */
+#define ZKLOCK_FOREVER (-1)
+
+/** The version of a node in a guarded write: any will do. */
+#define ZKLOCK_ANY_VERSION (-1)
+
+/**
+ * What a call returns. The numbers are never reused.
+ */
+typedef enum {
+    /**
+     * It worked.
+     */
+    ZKLOCK_OK = 0,
+    /**
+     * An argument is wrong (NULL, not UTF-8, a bad path, out of range): correct the call.
+     */
+    ZKLOCK_INVALID_ARGUMENT = 1,
+    /**
+     * Not a handle of this kind, or it was freed before: correct the program.
+     */
+    ZKLOCK_INVALID_HANDLE = 2,
+    /**
+     * No server could be reached: check the hosts and the network, or try again later.
+     */
+    ZKLOCK_UNREACHABLE = 3,
+    /**
+     * The time was over: try again, or do without.
+     */
+    ZKLOCK_TIMEOUT = 4,
+    /**
+     * The wait could never end, since this thread itself holds the lock, or is one of ours (in a
+     * callback): correct the program.
+     */
+    ZKLOCK_DEADLOCK = 5,
+    /**
+     * The hold belongs to another thread: release it there.
+     */
+    ZKLOCK_NOT_OWNER = 6,
+    /**
+     * The hold has been released before, or the ticket's result fetched: correct the program.
+     */
+    ZKLOCK_NOT_HELD = 7,
+    /**
+     * The hold is lost: stop what it guarded; others may hold the lock.
+     */
+    ZKLOCK_LOST = 8,
+    /**
+     * A contender of another library is in the queue that cannot see ours: let both sides use one
+     * naming scheme.
+     */
+    ZKLOCK_FOREIGN_CONTENDER = 9,
+    /**
+     * The servers' access list, their rules or this system's limits forbid it.
+     */
+    ZKLOCK_REFUSED = 10,
+    /**
+     * The client is closed: make a new one.
+     */
+    ZKLOCK_CLOSED = 11,
+    /**
+     * The wait was cancelled.
+     */
+    ZKLOCK_INTERRUPTED = 12,
+    /**
+     * A guarded write whose reply was lost: it may have been done. Read, then decide.
+     */
+    ZKLOCK_UNCERTAIN = 13,
+    /**
+     * A guarded write was refused, because a node was not as it had to be. Nothing was written.
+     */
+    ZKLOCK_CONFLICT = 14,
+    /**
+     * This process was forked from one that uses the library: see "Fork" above.
+     */
+    ZKLOCK_FORKED = 15,
+    /**
+     * The ticket has no result yet: wait for its descriptor.
+     */
+    ZKLOCK_PENDING = 16,
+    /**
+     * A mistake in zklock itself, caught before it could do harm here: please report it.
+     */
+    ZKLOCK_INTERNAL = 17,
+} zklock_status;
+
+/**
+ * How a hold stands.
+ */
+typedef enum {
+    /**
+     * The lock is held, and the servers have confirmed it of late.
+     */
+    ZKLOCK_STATE_HELD = 1,
+    /**
+     * The servers are out of reach or late. The lock is held for as long as zklock_hold_valid_for says;
+     * after that others may hold it.
+     */
+    ZKLOCK_STATE_AT_RISK = 2,
+    /**
+     * The lock is not held any more. This is final.
+     */
+    ZKLOCK_STATE_LOST = 3,
+    /**
+     * It was released.
+     */
+    ZKLOCK_STATE_RELEASED = 4,
+} zklock_state;
+
+/**
+ * Why a hold was lost.
+ */
+typedef enum {
+    /**
+     * It is not lost.
+     */
+    ZKLOCK_REASON_NONE = 0,
+    /**
+     * The servers ended the session.
+     */
+    ZKLOCK_REASON_SESSION_EXPIRED = 1,
+    /**
+     * Somebody deleted the hold's node.
+     */
+    ZKLOCK_REASON_NODE_DELETED = 2,
+    /**
+     * The servers could not be heard from in time, so others may hold the lock by now.
+     */
+    ZKLOCK_REASON_LEASE_LAPSED = 3,
+    /**
+     * The client was closed.
+     */
+    ZKLOCK_REASON_CLIENT_CLOSED = 4,
+    /**
+     * Another, for which this header has no number: the sentence to ZKLOCK_LOST tells it.
+     */
+    ZKLOCK_REASON_OTHER = 5,
+} zklock_reason;
+
+/**
+ * How a lock behaves: flags for its constructor.
+ */
+typedef enum {
+    /**
+     * A thread that holds the lock may acquire it again; each hold is released by that thread. Without
+     * it that is ZKLOCK_DEADLOCK, and a hold may be released by any thread.
+     */
+    ZKLOCK_REENTRANT = 1,
+} zklock_flag;
+
+/**
+ * How much is to be logged: each level includes those before it.
+ */
+typedef enum {
+    /**
+     * Nothing.
+     */
+    ZKLOCK_LOG_OFF = 0,
+    /**
+     * What must not happen.
+     */
+    ZKLOCK_LOG_ERROR = 1,
+    /**
+     * What an operator should know: a hold was lost.
+     */
+    ZKLOCK_LOG_WARN = 2,
+    /**
+     * Sessions that come and go.
+     */
+    ZKLOCK_LOG_INFO = 3,
+    /**
+     * Each try to connect.
+     */
+    ZKLOCK_LOG_DEBUG = 4,
+    /**
+     * Every request.
+     */
+    ZKLOCK_LOG_TRACE = 5,
+} zklock_log_level;
+
+/**
+ * What zklock_client_stat can tell.
+ */
+typedef enum {
+    /**
+     * Sessions opened so far.
+     */
+    ZKLOCK_STAT_SESSIONS = 1,
+    /**
+     * Locks granted so far.
+     */
+    ZKLOCK_STAT_GRANTS = 2,
+    /**
+     * Holds lost so far.
+     */
+    ZKLOCK_STAT_LOSSES = 3,
+    /**
+     * Attempts whose caller has its answer, but whose node may still be there. It is being deleted.
+     */
+    ZKLOCK_STAT_OWED = 4,
+    /**
+     * The number of the session, as servers print it in their logs; 0 while there is none.
+     */
+    ZKLOCK_STAT_SESSION_ID = 5,
+    /**
+     * The session timeout that the servers granted, in milliseconds; 0 while there is no session.
+     */
+    ZKLOCK_STAT_SESSION_TIMEOUT = 6,
+} zklock_stat;
+
+/**
+ * What a guarded write does.
+ */
+typedef enum {
+    /**
+     * Create a persistent node with data.
+     */
+    ZKLOCK_WRITE_CREATE = 1,
+    /**
+     * Set the data of a node.
+     */
+    ZKLOCK_WRITE_SET = 2,
+    /**
+     * Delete a node.
+     */
+    ZKLOCK_WRITE_DELETE = 3,
+} zklock_write_kind;
+
+/**
+ * One logical connection to an ensemble. It outlives sessions: when one expires it opens the next.
+ */
+typedef struct zklock_client zklock_client;
+
+/**
+ * The proof that a lock is held.
+ */
+typedef struct zklock_hold zklock_hold;
+
+/**
+ * A lock at a path. It holds nothing itself: zklock_acquire does.
+ */
+typedef struct zklock_lock zklock_lock;
+
+/**
+ * How a client connects. The defaults are good for most.
+ */
+typedef struct zklock_options zklock_options;
+
+/**
+ * A wait for a lock that goes on by itself, for event loops.
+ */
+typedef struct zklock_ticket zklock_ticket;
+
+/**
+ * Is called when a hold is lost.
+ */
+typedef void (*zklock_loss_callback)(zklock_hold *hold, zklock_reason reason, void *context);
+
+/**
+ * One of the writes of zklock_hold_commit.
+ */
+typedef struct {
+    /**
+     * One of zklock_write_kind.
+     */
+    int32_t kind;
+    /**
+     * The version that the node must have, for ZKLOCK_WRITE_SET and ZKLOCK_WRITE_DELETE; ZKLOCK_ANY_VERSION if
+     * any will do.
+     */
+    int32_t version;
+    /**
+     * The path of the node.
+     */
+    const char *path;
+    /**
+     * The data, for ZKLOCK_WRITE_CREATE and ZKLOCK_WRITE_SET. It may be NULL if it is empty.
+     */
+    const void *data;
+    /**
+     * How many bytes it has.
+     */
+    size_t length;
+} zklock_write;
+
+/**
+ * One in the queue of a lock. What it points to lives as long as the call of the visitor. New members
+ * may be added at the end: do not copy it by its size.
+ */
+typedef struct {
+    /**
+     * The name of its node, a child of the lock's node.
+     */
+    const char *name;
+    /**
+     * What it says of itself. zklock writes "host/pid" or what the client's options say.
+     */
+    const char *identity;
+    /**
+     * The naming scheme of its library: "curator", "kazoo" or "writelock".
+     */
+    const char *dialect;
+    /**
+     * The session that owns it.
+     */
+    uint64_t session;
+    /**
+     * Its fencing token, when it comes to hold the lock.
+     */
+    uint64_t token;
+    /**
+     * Since when it is there: milliseconds since 1970 on the servers' clock.
+     */
+    int64_t since;
+} zklock_contender;
+
+/**
+ * Is shown one contender after the other.
+ */
+typedef void (*zklock_contender_visitor)(const zklock_contender *contender, void *context);
+
+/**
+ * Is given a line for the log. The line is valid during the call.
+ */
+typedef void (*zklock_log_callback)(int32_t level, const char *message, void *context);
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Opens a session. It waits until there is one, for the connect timeout at most.
+ *
+ * @param hosts "host:port,host:port", and perhaps a "/chroot" at the end. The port may be left out: 2181.
+ * @param options NULL for the defaults. They are copied.
+ * @param[out] client the client. Free it with zklock_client_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_INVALID_HANDLE;
+ *         ZKLOCK_UNREACHABLE if no server answers in time, or no host is known; ZKLOCK_REFUSED if the
+ *         chroot does not exist, or the system gives us no threads; ZKLOCK_DEADLOCK in a callback;
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_client_new(const char *hosts, const zklock_options *options, zklock_client **client);
+
+/**
+ * Closes the sessions of the client, which frees every lock that it holds, and waits until the
+ * servers have confirmed it, for a second at most.
+ *
+ * Its holds are lost then, and waits end with ZKLOCK_CLOSED. Closing twice is no mistake. The client
+ * must be freed all the same.
+ *
+ * @param client the client.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_DEADLOCK in a
+ *         callback, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_client_close(zklock_client *client);
+
+/**
+ * Frees the client, and does not wait. Its sessions are closed, in the background, when its locks,
+ * tickets and holds are freed as well. To end them now, call zklock_client_close before.
+ *
+ * @param client may be NULL; a handle that was freed before is ignored.
+ */
+void zklock_client_free(zklock_client *client);
+
+/**
+ * What the client has done so far, and what it still owes. It costs no request.
+ *
+ * @param client the client.
+ * @param stat one of zklock_stat.
+ * @param[out] value the number.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_client_stat(const zklock_client *client, int32_t stat, uint64_t *value);
+
+/**
+ * Releases the lock and waits until the servers have confirmed it. Of a reentrant lock, only the release
+ * of the last hold reaches the servers.
+ *
+ * Whatever is returned, but for ZKLOCK_NOT_OWNER, ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this hold has come to
+ * its end. It must be freed all the same.
+ *
+ * @param hold the hold.
+ * @return ZKLOCK_OK; ZKLOCK_LOST if the hold was found to be lost; ZKLOCK_NOT_HELD if it was released before;
+ *         ZKLOCK_NOT_OWNER if the lock is reentrant and another thread acquired it: nothing changes;
+ *         ZKLOCK_TIMEOUT if the servers have not answered within a session timeout: the release goes on in
+ *         the background; ZKLOCK_REFUSED if the access list does not allow to delete its node;
+ *         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+ *         ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_release(zklock_hold *hold);
+
+/**
+ * Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still held is
+ * released in the background, without waiting, whoever acquired it.
+ *
+ * If a callback of the hold is running it waits for that, unless it is called by the callback.
+ *
+ * @param hold may be NULL; a handle that was freed before is ignored.
+ */
+void zklock_hold_free(zklock_hold *hold);
+
+/**
+ * The fencing token: of two grants of one path, the later has the greater token. Let what the lock guards
+ * refuse a token smaller than one it has seen.
+ *
+ * @param hold the hold.
+ * @param[out] token the token.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_hold_token(const zklock_hold *hold, uint64_t *token);
+
+/**
+ * For how long the lock is certain to be held without the servers being heard from again. Zero means that
+ * others may hold it. It costs no request.
+ *
+ * It is the state of now: a process that is paused just after this call may find it changed. Against that
+ * help the token, and zklock_hold_commit.
+ *
+ * @param hold the hold.
+ * @param[out] milliseconds rounded down.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_hold_valid_for(const zklock_hold *hold, int64_t *milliseconds);
+
+/**
+ * How the hold stands. It costs no request.
+ *
+ * @param hold the hold.
+ * @param[out] state how it stands.
+ * @param[out] reason why it was lost, ZKLOCK_REASON_NONE if it is not. It may be NULL.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_hold_state(const zklock_hold *hold, zklock_state *state, zklock_reason *reason);
+
+/**
+ * The path of the lock.
+ *
+ * @param hold the hold.
+ * @param[out] path valid until the hold is freed.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_hold_path(const zklock_hold *hold, const char **path);
+
+/**
+ * The path of the node that stands for this hold.
+ *
+ * @param hold the hold.
+ * @param[out] node valid until the hold is freed.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_hold_node(const zklock_hold *hold, const char **node);
+
+/**
+ * The descriptor of a hold: readable when the hold is lost, and from then on. Do not read from it, write
+ * to it or close it.
+ *
+ * @param hold the hold.
+ * @param[out] descriptor valid until the hold is freed.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_hold_fd(const zklock_hold *hold, int *descriptor);
+
+/**
+ * Calls back when the hold is lost: once, on a thread of ours, and not if it is released before. A hold
+ * that is lost already is told at once. Each call adds a callback.
+ *
+ * @param hold the hold.
+ * @param callback makes no call that blocks: those return ZKLOCK_DEADLOCK there. It may look at the hold, and
+ *        free it.
+ * @param context handed to it. Both must stay until zklock_hold_free returns.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_hold_on_lost(zklock_hold *hold, zklock_loss_callback callback, void *context);
+
+/**
+ * Waits until the hold is lost.
+ *
+ * @param hold the hold.
+ * @param timeout milliseconds; ZKLOCK_FOREVER (or any negative number) waits as long as it takes.
+ * @param[out] reason why it was lost.
+ * @return ZKLOCK_OK if it is lost; ZKLOCK_TIMEOUT if it is still held then; ZKLOCK_NOT_HELD if it is released;
+ *         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+ *         ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_hold_wait_lost(zklock_hold *hold,
+                                    int64_t timeout,
+                                    zklock_reason *reason);
+
+/**
+ * Asks the servers whether the lock is still held.
+ *
+ * @param hold the hold.
+ * @param[out] milliseconds for how long it is certain to be held. It may be NULL.
+ * @return ZKLOCK_OK if it is held; ZKLOCK_LOST if it is not; ZKLOCK_UNREACHABLE if the servers did not answer
+ *         within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a
+ *         callback; ZKLOCK_INVALID_ARGUMENT if the hold is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+ *         ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_hold_confirm(zklock_hold *hold,
+                                  int64_t *milliseconds);
+
+/**
+ * Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers commit it.
+ *
+ * @param hold the hold.
+ * @param writes what to do, in this order.
+ * @param count how many there are.
+ * @return ZKLOCK_OK; ZKLOCK_LOST if the lock was not held any more: nothing was written; ZKLOCK_CONFLICT if a
+ *         node was not as it had to be: nothing was written; ZKLOCK_UNCERTAIN if the reply was lost: all or
+ *         nothing was written; ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a callback;
+ *         ZKLOCK_INVALID_ARGUMENT also for a bad path, and for more than 512 KiB in all;
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_hold_commit(zklock_hold *hold, const zklock_write *writes, size_t count);
+
+/**
+ * Makes the mutex at a path: one holder at a time, in the order of arrival. It costs no request: the
+ * node is created by the first acquire.
+ *
+ * @param client the client. It may be freed before the lock.
+ * @param path such as "/locks/report".
+ * @param flags 0, or a sum of zklock_flag.
+ * @param[out] lock the lock. Free it with zklock_lock_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path or a flag is none; ZKLOCK_INVALID_HANDLE;
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_mutex_new(zklock_client *client, const char *path, uint32_t flags, zklock_lock **lock);
+
+/**
+ * Frees the lock. Holds of it are not touched, and waits for it go on.
+ *
+ * @param lock may be NULL; a handle that was freed before is ignored.
+ */
+void zklock_lock_free(zklock_lock *lock);
+
+/**
+ * The path of a lock.
+ *
+ * @param lock the lock.
+ * @param[out] path valid until the lock is freed.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_lock_path(const zklock_lock *lock, const char **path);
+
+/**
+ * Waits until the lock is held.
+ *
+ * @param lock the lock.
+ * @param timeout milliseconds: 0 tries once, which may take as long as the connect timeout where no server
+ *        answers; ZKLOCK_FOREVER (or any negative number) waits as long as it takes. Else it returns by
+ *        then, whatever the network does.
+ * @param[out] hold the proof that the lock is held. Give it back with zklock_release, and free it with
+ *        zklock_hold_free.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others held the lock, or no server answered, until then;
+ *         ZKLOCK_DEADLOCK if this thread holds it already and it is not reentrant, or in a callback;
+ *         ZKLOCK_UNREACHABLE if it tried once and no server answered; ZKLOCK_LOST if the lock is reentrant and
+ *         the outer hold is lost; ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_REFUSED if the servers' access list does
+ *         not allow it; ZKLOCK_CLOSED; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+ *         ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_acquire(zklock_lock *lock,
+                             int64_t timeout,
+                             zklock_hold **hold);
+
+/**
+ * Shows who is in the queue of a lock, the holder first, of whatever library.
+ *
+ * @param lock the lock.
+ * @param visitor called by this thread, before zklock_contenders returns. It may make any call.
+ * @param context handed to it.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
+ *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_contenders(const zklock_lock *lock, zklock_contender_visitor visitor, void *context);
+
+/**
+ * Lets the library's log go to a callback, or nowhere. One for the whole process; the latest counts.
+ *
+ * The callback runs on a thread of ours, one line at a time. It must make no call that blocks: those
+ * return ZKLOCK_DEADLOCK there. When this returns, the callback before is not running, and never called
+ * again.
+ *
+ * @param level one of zklock_log_level.
+ * @param callback NULL for none.
+ * @param context handed to it. Both must stay until they are replaced.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if there is no such level, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_set_log(int32_t level, zklock_log_callback callback, void *context);
+
+/**
+ * Makes options with the defaults. Free them with zklock_options_free, which may be done as soon as the
+ * client is made.
+ *
+ * @param[out] options the options.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_options_new(zklock_options **options);
+
+/**
+ * Frees options. Clients made with them are not touched.
+ *
+ * @param options may be NULL; a handle that was freed before is ignored.
+ */
+void zklock_options_free(zklock_options *options);
+
+/**
+ * The session timeout to ask for, 100 ms at least; the servers may grant another. Default: 10 s.
+ *
+ * After a crash, a holder's lock is free again when its session has timed out. A short timeout frees
+ * it sooner, and loses holds on shorter network troubles.
+ *
+ * @param options the options.
+ * @param milliseconds 100 to 2147483647.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_options_set_session_timeout(zklock_options *options, int64_t milliseconds);
+
+/**
+ * How long to try to reach a server before zklock_client_new, or an acquire that tries once, fails.
+ * Default: 10 s.
+ *
+ * @param options the options.
+ * @param milliseconds not negative.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_options_set_connect_timeout(zklock_options *options, int64_t milliseconds);
+
+/**
+ * Put all paths below this node, which must exist. It replaces a chroot among the hosts.
+ *
+ * @param options the options.
+ * @param path such as "/apps/billing".
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_options_set_chroot(zklock_options *options, const char *path);
+
+/**
+ * What others see as the contender's name: the data of its nodes. Default: "host/pid".
+ *
+ * @param options the options.
+ * @param identity 1024 bytes at most.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_options_set_identity(zklock_options *options, const char *identity);
+
+/**
+ * The name of a status, such as "ZKLOCK_TIMEOUT".
+ *
+ * @param status what a call returned.
+ * @return the name, or "unknown" for a number that is none. It is never NULL, and lives for ever.
+ */
+const char *zklock_status_name(int32_t status);
+
+/**
+ * A sentence about the last call that failed in this thread: what is wrong, and what to do.
+ *
+ * For people: it is no part of the stable interface.
+ *
+ * @return the sentence; "" if no call has failed in this thread. It is never NULL, and valid until
+ *         the next call of this thread that fails.
+ */
+const char *zklock_last_error(void);
+
+/**
+ * Begins to wait for the lock, and returns at once. The ticket's descriptor becomes readable when
+ * zklock_acquire_finish has a result.
+ *
+ * Such a wait belongs to no thread: a thread that holds the lock may begin another, and the hold may be
+ * released by any thread, also if the lock is reentrant. The time that passes before a grant is
+ * fetched is time for which the lock is held.
+ *
+ * @param lock the lock.
+ * @param timeout milliseconds: as zklock_acquire.
+ * @param[out] ticket the ticket. Free it with zklock_ticket_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT,
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. All else comes with the result.
+ */
+zklock_status zklock_acquire_start(zklock_lock *lock, int64_t timeout, zklock_ticket **ticket);
+
+/**
+ * The descriptor of a ticket: readable when there is a result, and from then on. Do not read from it,
+ * write to it or close it.
+ *
+ * @param ticket the ticket.
+ * @param[out] descriptor valid until the ticket is freed.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_ticket_fd(const zklock_ticket *ticket, int *descriptor);
+
+/**
+ * The result of a wait that was begun with zklock_acquire_start, once. It does not wait.
+ *
+ * @param ticket the ticket. It must be freed all the same.
+ * @param[out] hold as zklock_acquire.
+ * @return ZKLOCK_OK; ZKLOCK_PENDING as long as the wait goes on; ZKLOCK_INTERRUPTED after
+ *         zklock_acquire_cancel; ZKLOCK_NOT_HELD if the result was fetched before; ZKLOCK_LOST if the lock
+ *         was granted, and lost before this call; and all that zklock_acquire returns.
+ */
+zklock_status zklock_acquire_finish(zklock_ticket *ticket, zklock_hold **hold);
+
+/**
+ * Ends a wait: its descriptor becomes readable, and zklock_acquire_finish gives ZKLOCK_INTERRUPTED, or
+ * the result if there is one already. Nothing is left behind in the queue.
+ *
+ * @param ticket the ticket. It must be freed all the same.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+ *         ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_acquire_cancel(zklock_ticket *ticket);
+
+/**
+ * Frees a ticket and its descriptor, which must be in no event loop any more. A wait that goes on is
+ * ended; a lock that was granted and not fetched is released in the background.
+ *
+ * @param ticket may be NULL; a handle that was freed before is ignored.
+ */
+void zklock_ticket_free(zklock_ticket *ticket);
+
+/**
+ * The version of the library that runs. ZKLOCK_VERSION is that of the header.
+ *
+ * @return such as "1.2.3". It is never NULL, and lives for ever.
+ */
+const char *zklock_version(void);
+
+/**
+ * The version of the library that runs, as a number. ZKLOCK_VERSION_NUMBER is that of the header.
+ *
+ * @return major * 1000000 + minor * 1000 + patch
+ */
+uint32_t zklock_version_number(void);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif /* ZKLOCK_H */

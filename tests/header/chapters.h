@@ -1,0 +1,111 @@
+/*
+ * zklock.h - distributed locks on Apache ZooKeeper
+ *
+ * This file is generated: change the sources in zklock-ffi, not this.
+ *
+ * Quick example
+ * -------------
+ *
+ *     zklock_client *client;
+ *     zklock_lock *lock;
+ *     zklock_hold *hold;
+ *
+ *     if (zklock_client_new("zk1:2181,zk2:2181,zk3:2181", NULL, &client) != ZKLOCK_OK)
+ *         return fail(zklock_last_error());
+ *     if (zklock_mutex_new(client, "/locks/report", 0, &lock) != ZKLOCK_OK)
+ *         return fail(zklock_last_error());
+ *     if (zklock_acquire(lock, 5000, &hold) == ZKLOCK_OK) {
+ *         write_the_report();
+ *         if (zklock_release(hold) == ZKLOCK_LOST)
+ *             fprintf(stderr, "%s\n", zklock_last_error());
+ *         zklock_hold_free(hold);
+ *     }
+ *     zklock_lock_free(lock);
+ *     zklock_client_free(client);
+ *
+ * Link with `pkg-config --cflags --libs zklock`, or in CMake with zklock::zklock. C++ finds the same as
+ * classes in zklock.hpp.
+ *
+ * What a hold promises
+ * --------------------
+ *
+ * While zklock_hold_valid_for gives more than 0, nobody else holds the lock. That is a lease, not a hope: it
+ * is counted from the sending of the last write that a quorum committed, on a clock that runs on through
+ * suspend, and it ends before the servers can give the lock to another. A hold that is lost is told by its
+ * state, its descriptor, its callback, by zklock_hold_wait_lost and by zklock_release: within a tenth of the
+ * session timeout, whatever the cause.
+ *
+ * It cannot promise that the process will not be paused just after it looked. Where that matters, let what
+ * the lock guards refuse a smaller token than it has seen (zklock_hold_token), or write to ZooKeeper itself
+ * with zklock_hold_commit.
+ *
+ * Calls
+ * -----
+ *
+ * A call that can fail returns a zklock_status; ZKLOCK_OK is 0. zklock_last_error has the sentence to it: what
+ * is wrong, and what to do. Results come last, and are written only if the status is ZKLOCK_OK. Timeouts are
+ * milliseconds: 0 tries once, ZKLOCK_FOREVER waits for ever. Strings are UTF-8.
+ *
+ * NULL where something is needed, a handle of the wrong kind, a handle that was freed: each is a status, not a
+ * crash. A handle is a number that looks like a pointer; do not look behind it.
+ *
+ * Ownership and lifetime
+ * ----------------------
+ *
+ * What a _new, zklock_acquire, zklock_acquire_start or zklock_acquire_finish gave you is yours, and ends with
+ * the _free of its type. Freeing NULL does nothing. They may be freed in any order: a hold outlives its lock,
+ * a lock its client. Freeing waits for nothing; a hold that is freed is released in the background. What is to
+ * be certain before the process ends asks for it: zklock_release, zklock_client_close. A string that a call
+ * gave you lives as long as what you asked.
+ *
+ * Threads
+ * -------
+ *
+ * Every function may be called by any thread at any time with any handle, also with one that another thread is
+ * using or freeing. A lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
+ *
+ * The library has a thread for I/O and the client library's reactor, from the first zklock_client_new on, and one
+ * for callbacks from the first callback on. A stack of 64 KiB is enough for a thread that calls. A callback makes no
+ * call that blocks (ZKLOCK_DEADLOCK).
+ *
+ * Signals
+ * -------
+ *
+ * The library installs no handler and changes nobody's mask. Its threads block all signals but those of their
+ * own faults, so signals reach your threads only; SIGPIPE is never raised in them. A handler that runs does not
+ * end a wait: to end one, close the client from another thread, or use a ticket. No function here may be called
+ * in a signal handler.
+ *
+ * Fork
+ * ----
+ *
+ * Before the first zklock_client_new a fork does no harm: a daemon forks first, and connects then. After it the
+ * child has a copy of all this that it cannot use: every call returns ZKLOCK_FORKED, _free does nothing, the
+ * parent's holds stay the parent's. A child that wants locks of its own starts anew with exec.
+ *
+ * The end of the process
+ * ----------------------
+ *
+ * A process may end while it holds or waits: nothing hangs. The servers free its locks when its session has
+ * timed out; zklock_client_close frees them at once. Every function may be called in handlers of atexit and in
+ * destructors of statics. The library stays loaded after dlclose.
+ */
+
+#ifndef ZKLOCK_H
+#define ZKLOCK_H
+
+#include <stddef.h>
+#include <stdint.h>
+
+/** The version of this header. zklock_version() is that of the library that runs. */
+#define ZKLOCK_VERSION "@VERSION@"
+#define ZKLOCK_VERSION_MAJOR @MAJOR@
+#define ZKLOCK_VERSION_MINOR @MINOR@
+#define ZKLOCK_VERSION_PATCH @PATCH@
+#define ZKLOCK_VERSION_NUMBER (ZKLOCK_VERSION_MAJOR * 1000000 + ZKLOCK_VERSION_MINOR * 1000 + ZKLOCK_VERSION_PATCH)
+
+/** A timeout: wait as long as it takes. */
+#define ZKLOCK_FOREVER (-1)
+
+/** The version of a node in a guarded write: any will do. */
+#define ZKLOCK_ANY_VERSION (-1)

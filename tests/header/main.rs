@@ -1,0 +1,63 @@
+//! `include/zklock.h` is what the comments and signatures of `zklock-ffi` say.
+//!
+//! To write it anew: `ZKLOCK_WRITE=1 cargo test -p zklock-tests --test header`.
+
+use cbindgen::{Config, DocumentationLength, DocumentationStyle, Language};
+use std::path::Path;
+
+/// The chapters at the top.
+const CHAPTERS: &str = include_str!("chapters.h");
+
+fn root() -> &'static Path {
+    Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the tests lie in the workspace")
+}
+
+fn generated() -> String {
+    let mut config = Config {
+        language: Language::C,
+        header: Some(CHAPTERS.trim_end().to_owned()),
+        trailer: Some(format!("#endif /* {GUARD} */")),
+        no_includes: true,
+        cpp_compat: true,
+        documentation: true,
+        documentation_style: DocumentationStyle::Doxy,
+        documentation_length: DocumentationLength::Full,
+        usize_is_size_t: true,
+        line_length: 110,
+        tab_width: 4,
+        style: cbindgen::Style::Type,
+        ..Config::default()
+    };
+    // Their numbers are arguments, but as a C enum can hold any number, the arguments are not of their type.
+    config.export.include =
+        ["zklock_flag", "zklock_log_level", "zklock_stat", "zklock_write_kind"].map(String::from).into();
+    config.function.sort_by = Some(cbindgen::SortKey::None);
+    let mut header = Vec::new();
+    cbindgen::Builder::new()
+        .with_config(config)
+        .with_crate(root().join("zklock-ffi"))
+        .generate()
+        .expect("the sources of zklock-ffi can be read")
+        .write(&mut header);
+    let header = String::from_utf8(header).unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    let parts = ["@MAJOR@", "@MINOR@", "@PATCH@"].into_iter().zip(version.split('.'));
+    parts.fold(header.replace("@VERSION@", version), |header, (name, part)| header.replace(name, part))
+}
+
+const GUARD: &str = "ZKLOCK_H";
+
+#[test]
+fn the_header_is_what_the_sources_say() {
+    let (path, generated) = (root().join("include/zklock.h"), generated());
+    if std::env::var_os("ZKLOCK_WRITE").is_some() {
+        std::fs::write(&path, &generated).unwrap();
+    }
+    let committed = std::fs::read_to_string(&path).unwrap_or_default();
+    let differs = committed.lines().zip(generated.lines()).position(|(left, right)| left != right);
+    assert!(
+        committed == generated,
+        "include/zklock.h differs from line {} on: ZKLOCK_WRITE=1 cargo test -p zklock-tests --test header",
+        differs.map_or(committed.lines().count().min(generated.lines().count()), |line| line + 1)
+    );
+}

@@ -1,0 +1,101 @@
+//! A function of the host's that we may call, until the host says otherwise.
+
+use std::cell::Cell;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// Whether it may be called, and whether it is just running.
+pub(crate) struct Turn {
+    stage: Mutex<Stage>,
+    returned: Condvar,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Stage {
+    Waits,
+    Runs,
+    Ended,
+}
+
+thread_local! {
+    /// The one that runs on this thread.
+    static RUNNING: Cell<*const Turn> = const { Cell::new(std::ptr::null()) };
+}
+
+impl Turn {
+    pub(crate) const fn new() -> Self {
+        Self { stage: Mutex::new(Stage::Waits), returned: Condvar::new() }
+    }
+
+    /// Makes the call, unless it has been ended. No lock is held meanwhile.
+    pub(crate) fn run(&self, call: impl FnOnce()) {
+        if !self.turn(Stage::Waits, Stage::Runs) {
+            return;
+        }
+        RUNNING.set(self);
+        call();
+        RUNNING.set(std::ptr::null());
+        self.turn(Stage::Runs, Stage::Waits);
+        self.returned.notify_all();
+    }
+
+    /// No call begins from now on. One that runs is waited for, unless it is the one that asks for this.
+    pub(crate) fn end(&self) {
+        let is_within = std::ptr::eq(RUNNING.get(), self);
+        let mut stage = self.stage();
+        while *stage == Stage::Runs && !is_within {
+            stage = self.returned.wait(stage).unwrap_or_else(PoisonError::into_inner);
+        }
+        *stage = Stage::Ended;
+    }
+
+    fn turn(&self, from: Stage, to: Stage) -> bool {
+        let mut stage = self.stage();
+        let turns = *stage == from;
+        if turns {
+            *stage = to;
+        }
+        turns
+    }
+
+    fn stage(&self) -> MutexGuard<'_, Stage> {
+        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+    use std::sync::mpsc::channel;
+    use std::time::Duration;
+
+    #[test]
+    fn the_end_waits_for_the_call_but_not_for_itself() {
+        let turn = Arc::new(Turn::new());
+        let (begun, begins) = channel();
+        let (finish, finishes) = channel::<()>();
+        let runner = turn.clone();
+        let running = std::thread::spawn(move || {
+            runner.run(|| {
+                begun.send(()).unwrap();
+                finishes.recv().unwrap();
+            });
+        });
+        begins.recv().unwrap();
+        let (ended, ends) = channel();
+        let ender = turn.clone();
+        std::thread::spawn(move || {
+            ender.end();
+            ended.send(()).unwrap();
+        });
+        assert!(ends.recv_timeout(Duration::from_millis(20)).is_err());
+        finish.send(()).unwrap();
+        ends.recv_timeout(Duration::from_secs(10)).unwrap();
+        running.join().unwrap();
+        turn.run(|| panic!("it has been ended"));
+
+        let within = Turn::new();
+        within.run(|| within.end());
+        within.run(|| panic!("it has been ended"));
+    }
+}

@@ -1,0 +1,147 @@
+//! One logical connection to an ensemble.
+
+use crate::call;
+use crate::handle::{Object, Table, out, text};
+use crate::options::{Options, zklock_options};
+use crate::status::{Failure, zklock_status};
+use std::ffi::c_char;
+use zklock_core::blocking;
+
+/// One logical connection to an ensemble. It outlives sessions: when one expires it opens the next.
+#[allow(non_camel_case_types, reason = "the name in C")]
+#[derive(Debug)]
+pub struct zklock_client {
+    _opaque: [u8; 0],
+}
+
+/// What zklock_client_stat can tell.
+#[allow(non_camel_case_types, reason = "the name in C")]
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum zklock_stat {
+    /// Sessions opened so far.
+    ZKLOCK_STAT_SESSIONS = 1,
+    /// Locks granted so far.
+    ZKLOCK_STAT_GRANTS = 2,
+    /// Holds lost so far.
+    ZKLOCK_STAT_LOSSES = 3,
+    /// Attempts whose caller has its answer, but whose node may still be there. It is being deleted.
+    ZKLOCK_STAT_OWED = 4,
+    /// The number of the session, as servers print it in their logs; 0 while there is none.
+    ZKLOCK_STAT_SESSION_ID = 5,
+    /// The session timeout that the servers granted, in milliseconds; 0 while there is no session.
+    ZKLOCK_STAT_SESSION_TIMEOUT = 6,
+}
+
+pub(crate) struct Client(blocking::Client);
+
+impl Client {
+    pub(crate) fn inner(&self) -> &blocking::Client {
+        &self.0
+    }
+}
+
+impl Object for Client {
+    type Opaque = zklock_client;
+    const NAME: &'static str = "zklock_client";
+    const KIND: u64 = 2;
+
+    fn table() -> &'static Table<Self> {
+        static TABLE: Table<Client> = Table::new();
+        &TABLE
+    }
+}
+
+/// Opens a session. It waits until there is one, for the connect timeout at most.
+///
+/// @param hosts "host:port,host:port", and perhaps a "/chroot" at the end. The port may be left out: 2181.
+/// @param options NULL for the defaults. They are copied.
+/// @param[out] client the client. Free it with zklock_client_free.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_INVALID_HANDLE;
+///         ZKLOCK_UNREACHABLE if no server answers in time, or no host is known; ZKLOCK_REFUSED if the
+///         chroot does not exist, or the system gives us no threads; ZKLOCK_DEADLOCK in a callback;
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_client_new(
+    hosts: *const c_char,
+    options: *const zklock_options,
+    client: *mut *mut zklock_client,
+) -> zklock_status {
+    call::status("zklock_client_new", || {
+        let client = out("client", client)?;
+        let hosts = text("hosts", hosts)?;
+        let options = match options.is_null() {
+            true => Options::default().apply(hosts)?,
+            false => Options::table().find(options)?.apply(hosts)?,
+        };
+        client.set(Client::table().put(Client(blocking::Client::connect(options)?)));
+        Ok(())
+    })
+}
+
+/// Closes the sessions of the client, which frees every lock that it holds, and waits until the
+/// servers have confirmed it, for a second at most.
+///
+/// Its holds are lost then, and waits end with ZKLOCK_CLOSED. Closing twice is no mistake. The client
+/// must be freed all the same.
+///
+/// @param client the client.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_DEADLOCK in a
+///         callback, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_client_close(client: *mut zklock_client) -> zklock_status {
+    call::status("zklock_client_close", || Ok(Client::table().find(client)?.0.close()?))
+}
+
+/// Frees the client, and does not wait. Its sessions are closed, in the background, when its locks,
+/// tickets and holds are freed as well. To end them now, call zklock_client_close before.
+///
+/// @param client may be NULL; a handle that was freed before is ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_client_free(client: *mut zklock_client) {
+    call::free("zklock_client_free", || drop(Client::table().take(client)));
+}
+
+/// What the client has done so far, and what it still owes. It costs no request.
+///
+/// @param client the client.
+/// @param stat one of zklock_stat.
+/// @param[out] value the number.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_client_stat(
+    client: *const zklock_client,
+    stat: i32,
+    value: *mut u64,
+) -> zklock_status {
+    use zklock_stat::{
+        ZKLOCK_STAT_GRANTS, ZKLOCK_STAT_LOSSES, ZKLOCK_STAT_OWED, ZKLOCK_STAT_SESSION_ID,
+        ZKLOCK_STAT_SESSION_TIMEOUT, ZKLOCK_STAT_SESSIONS,
+    };
+    call::status("zklock_client_stat", || {
+        let value = out("value", value)?;
+        let client = Client::table().find(client)?;
+        let stats = client.0.stats();
+        let known = [
+            (ZKLOCK_STAT_SESSIONS, stats.sessions),
+            (ZKLOCK_STAT_GRANTS, stats.grants),
+            (ZKLOCK_STAT_LOSSES, stats.losses),
+            (ZKLOCK_STAT_OWED, stats.owed),
+            (ZKLOCK_STAT_SESSION_ID, number(client.0.session_id())),
+            (ZKLOCK_STAT_SESSION_TIMEOUT, milliseconds(client.0.session_timeout())),
+        ];
+        let wanted = known.iter().find(|(known, _)| *known as i32 == stat);
+        let unknown = || Failure::argument(format!("there is no stat with the number {stat}"));
+        value.set(wanted.ok_or_else(unknown)?.1);
+        Ok(())
+    })
+}
+
+fn milliseconds(timeout: Option<std::time::Duration>) -> u64 {
+    timeout.map_or(0, |timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))
+}
+
+/// The same bits: a session's number may look negative.
+fn number(session: Option<i64>) -> u64 {
+    session.map_or(0, |session| u64::from_ne_bytes(session.to_ne_bytes()))
+}

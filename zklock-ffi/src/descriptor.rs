@@ -1,0 +1,30 @@
+//! A descriptor that becomes readable once, for event loops.
+
+use crate::status::Failure;
+use crate::status::zklock_status::ZKLOCK_REFUSED;
+use rustix::event::{EventfdFlags, eventfd};
+use rustix::fd::{AsRawFd, OwnedFd, RawFd};
+use rustix::io::write;
+
+/// Not readable before [`raise`](Self::raise), readable for ever after.
+pub(crate) struct Descriptor(OwnedFd);
+
+impl Descriptor {
+    pub(crate) fn new() -> Result<Self, Failure> {
+        // Not inherited by what the host starts, and never a reason to wait.
+        let descriptor = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        descriptor.map(Self).map_err(|error| {
+            let message = format!("the system gives no descriptor ({error}): raise the limit of open files");
+            Failure::new(ZKLOCK_REFUSED, message)
+        })
+    }
+
+    pub(crate) fn raise(&self) {
+        // It fails only where it is readable already.
+        let _ = write(&self.0, &1u64.to_ne_bytes());
+    }
+
+    pub(crate) fn number(&self) -> RawFd {
+        self.0.as_raw_fd()
+    }
+}

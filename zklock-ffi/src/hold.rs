@@ -1,0 +1,393 @@
+//! The proof that a lock is held.
+
+use crate::call;
+use crate::descriptor::Descriptor;
+use crate::handle::{Context, Object, Table, array, out, text};
+use crate::lock::{c_string, patience};
+use crate::loss::{self, Told, zklock_loss_callback, zklock_reason};
+use crate::status::{Failure, zklock_status};
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Duration;
+use zklock_core::blocking::{self, Interrupt, Watch};
+use zklock_core::{Guarded, HoldState};
+
+/// The proof that a lock is held.
+#[allow(non_camel_case_types, reason = "the name in C")]
+#[derive(Debug)]
+pub struct zklock_hold {
+    _opaque: [u8; 0],
+}
+
+/// How a hold stands.
+#[allow(non_camel_case_types, reason = "the name in C")]
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum zklock_state {
+    /// The lock is held, and the servers have confirmed it of late.
+    ZKLOCK_STATE_HELD = 1,
+    /// The servers are out of reach or late. The lock is held for as long as zklock_hold_valid_for says;
+    /// after that others may hold it.
+    ZKLOCK_STATE_AT_RISK = 2,
+    /// The lock is not held any more. This is final.
+    ZKLOCK_STATE_LOST = 3,
+    /// It was released.
+    ZKLOCK_STATE_RELEASED = 4,
+}
+
+/// What a guarded write does.
+#[allow(non_camel_case_types, reason = "the name in C")]
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum zklock_write_kind {
+    /// Create a persistent node with data.
+    ZKLOCK_WRITE_CREATE = 1,
+    /// Set the data of a node.
+    ZKLOCK_WRITE_SET = 2,
+    /// Delete a node.
+    ZKLOCK_WRITE_DELETE = 3,
+}
+
+/// One of the writes of zklock_hold_commit.
+#[allow(non_camel_case_types, reason = "the name in C")]
+#[repr(C)]
+#[derive(Debug)]
+pub struct zklock_write {
+    /// One of zklock_write_kind.
+    pub kind: i32,
+    /// The version that the node must have, for ZKLOCK_WRITE_SET and ZKLOCK_WRITE_DELETE; ZKLOCK_ANY_VERSION if
+    /// any will do.
+    pub version: i32,
+    /// The path of the node.
+    pub path: *const c_char,
+    /// The data, for ZKLOCK_WRITE_CREATE and ZKLOCK_WRITE_SET. It may be NULL if it is empty.
+    pub data: *const c_void,
+    /// How many bytes it has.
+    pub length: usize,
+}
+
+pub(crate) struct Held {
+    inner: blocking::Hold,
+    path: CString,
+    node: CString,
+    loss: Mutex<Loss>,
+}
+
+/// Who is to be told of the loss.
+#[derive(Default)]
+struct Loss {
+    descriptor: Option<Arc<Descriptor>>,
+    callbacks: Vec<Arc<Told>>,
+    watches: Vec<Watch>,
+}
+
+impl Object for Held {
+    type Opaque = zklock_hold;
+    const NAME: &'static str = "zklock_hold";
+    const KIND: u64 = 5;
+
+    fn table() -> &'static Table<Self> {
+        static TABLE: Table<Held> = Table::new();
+        &TABLE
+    }
+}
+
+impl Held {
+    pub(crate) fn keep(inner: blocking::Hold) -> *mut zklock_hold {
+        let (path, node) = (c_string(inner.path()), c_string(inner.node()));
+        Self::table().put(Self { inner, path, node, loss: Mutex::default() })
+    }
+
+    fn loss(&self) -> std::sync::MutexGuard<'_, Loss> {
+        self.loss.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// From now on no callback of this hold begins, and none is running but the one that asks for this.
+    fn tell_nobody(&self) {
+        let told = std::mem::take(&mut *self.loss());
+        drop(told.watches);
+        // Not with the mutex locked: a callback may look at its hold.
+        for told in told.callbacks {
+            told.end();
+        }
+    }
+}
+
+/// Releases the lock and waits until the servers have confirmed it. Of a reentrant lock, only the release
+/// of the last hold reaches the servers.
+///
+/// Whatever is returned, but for ZKLOCK_NOT_OWNER, ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this hold has come to
+/// its end. It must be freed all the same.
+///
+/// @param hold the hold.
+/// @return ZKLOCK_OK; ZKLOCK_LOST if the hold was found to be lost; ZKLOCK_NOT_HELD if it was released before;
+///         ZKLOCK_NOT_OWNER if the lock is reentrant and another thread acquired it: nothing changes;
+///         ZKLOCK_TIMEOUT if the servers have not answered within a session timeout: the release goes on in
+///         the background; ZKLOCK_REFUSED if the access list does not allow to delete its node;
+///         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+///         ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_release(hold: *mut zklock_hold) -> zklock_status {
+    call::status("zklock_release", || Ok(Held::table().find(hold)?.inner.release()?))
+}
+
+/// Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still held is
+/// released in the background, without waiting, whoever acquired it.
+///
+/// If a callback of the hold is running it waits for that, unless it is called by the callback.
+///
+/// @param hold may be NULL; a handle that was freed before is ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_hold_free(hold: *mut zklock_hold) {
+    call::free("zklock_hold_free", || {
+        if let Some(held) = Held::table().take(hold) {
+            held.tell_nobody();
+        }
+    });
+}
+
+/// The fencing token: of two grants of one path, the later has the greater token. Let what the lock guards
+/// refuse a token smaller than one it has seen.
+///
+/// @param hold the hold.
+/// @param[out] token the token.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_hold_token(hold: *const zklock_hold, token: *mut u64) -> zklock_status {
+    call::status("zklock_hold_token", || {
+        out("token", token)?.set(Held::table().find(hold)?.inner.token().value());
+        Ok(())
+    })
+}
+
+/// For how long the lock is certain to be held without the servers being heard from again. Zero means that
+/// others may hold it. It costs no request.
+///
+/// It is the state of now: a process that is paused just after this call may find it changed. Against that
+/// help the token, and zklock_hold_commit.
+///
+/// @param hold the hold.
+/// @param[out] milliseconds rounded down.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_hold_valid_for(hold: *const zklock_hold, milliseconds: *mut i64) -> zklock_status {
+    call::status("zklock_hold_valid_for", || {
+        out("milliseconds", milliseconds)?.set(whole(Held::table().find(hold)?.inner.valid_for()));
+        Ok(())
+    })
+}
+
+/// How the hold stands. It costs no request.
+///
+/// @param hold the hold.
+/// @param[out] state how it stands.
+/// @param[out] reason why it was lost, ZKLOCK_REASON_NONE if it is not. It may be NULL.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_hold_state(
+    hold: *const zklock_hold,
+    state: *mut zklock_state,
+    reason: *mut zklock_reason,
+) -> zklock_status {
+    call::status("zklock_hold_state", || {
+        let state = out("state", state)?;
+        let (now, why) = match Held::table().find(hold)?.inner.state() {
+            HoldState::Held => (zklock_state::ZKLOCK_STATE_HELD, zklock_reason::ZKLOCK_REASON_NONE),
+            HoldState::AtRisk => (zklock_state::ZKLOCK_STATE_AT_RISK, zklock_reason::ZKLOCK_REASON_NONE),
+            HoldState::Lost(why) => (zklock_state::ZKLOCK_STATE_LOST, loss::reason(why)),
+            _ => (zklock_state::ZKLOCK_STATE_RELEASED, zklock_reason::ZKLOCK_REASON_NONE),
+        };
+        state.set(now);
+        if let Ok(reason) = out("reason", reason) {
+            reason.set(why);
+        }
+        Ok(())
+    })
+}
+
+/// The path of the lock.
+///
+/// @param hold the hold.
+/// @param[out] path valid until the hold is freed.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_hold_path(hold: *const zklock_hold, path: *mut *const c_char) -> zklock_status {
+    call::status("zklock_hold_path", || {
+        out("path", path)?.set(Held::table().find(hold)?.path.as_ptr());
+        Ok(())
+    })
+}
+
+/// The path of the node that stands for this hold.
+///
+/// @param hold the hold.
+/// @param[out] node valid until the hold is freed.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_hold_node(hold: *const zklock_hold, node: *mut *const c_char) -> zklock_status {
+    call::status("zklock_hold_node", || {
+        out("node", node)?.set(Held::table().find(hold)?.node.as_ptr());
+        Ok(())
+    })
+}
+
+/// The descriptor of a hold: readable when the hold is lost, and from then on. Do not read from it, write
+/// to it or close it.
+///
+/// @param hold the hold.
+/// @param[out] descriptor valid until the hold is freed.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *mut c_int) -> zklock_status {
+    call::status("zklock_hold_fd", || {
+        let descriptor = out("descriptor", descriptor)?;
+        let held = Held::table().find(hold)?;
+        let mut loss = held.loss();
+        if loss.descriptor.is_none() {
+            let lost = Arc::new(Descriptor::new()?);
+            let raised = lost.clone();
+            let watch = held.inner.on_lost(move |_| raised.raise())?;
+            loss.watches.push(watch);
+            loss.descriptor = Some(lost);
+        }
+        if let Some(lost) = &loss.descriptor {
+            descriptor.set(lost.number());
+        }
+        Ok(())
+    })
+}
+
+/// Calls back when the hold is lost: once, on a thread of ours, and not if it is released before. A hold
+/// that is lost already is told at once. Each call adds a callback.
+///
+/// @param hold the hold.
+/// @param callback makes no call that blocks: those return ZKLOCK_DEADLOCK there. It may look at the hold, and
+///        free it.
+/// @param context handed to it. Both must stay until zklock_hold_free returns.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_hold_on_lost(
+    hold: *mut zklock_hold,
+    callback: zklock_loss_callback,
+    context: *mut c_void,
+) -> zklock_status {
+    call::status("zklock_hold_on_lost", || {
+        let callback = callback.ok_or_else(|| Failure::argument("the callback is NULL"))?;
+        let held = Held::table().find(hold)?;
+        let told = Told::new(hold, callback, Context(context));
+        let mut loss = held.loss();
+        let watch = held.inner.on_lost(told.clone().teller())?;
+        loss.watches.push(watch);
+        loss.callbacks.push(told);
+        Ok(())
+    })
+}
+
+/// Waits until the hold is lost.
+///
+/// @param hold the hold.
+/// @param timeout milliseconds; ZKLOCK_FOREVER (or any negative number) waits as long as it takes.
+/// @param[out] reason why it was lost.
+/// @return ZKLOCK_OK if it is lost; ZKLOCK_TIMEOUT if it is still held then; ZKLOCK_NOT_HELD if it is released;
+///         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+///         ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_hold_wait_lost(
+    hold: *mut zklock_hold,
+    timeout: i64,
+    reason: *mut zklock_reason,
+) -> zklock_status {
+    call::status("zklock_hold_wait_lost", || {
+        let reason = out("reason", reason)?;
+        let held = Held::table().find(hold)?;
+        match held.inner.wait_lost(patience(timeout), &Interrupt::new())? {
+            Some(why) => reason.set(loss::reason(why)),
+            None => return Err(Failure::new(zklock_status::ZKLOCK_NOT_HELD, "the hold is released")),
+        }
+        Ok(())
+    })
+}
+
+/// Asks the servers whether the lock is still held.
+///
+/// @param hold the hold.
+/// @param[out] milliseconds for how long it is certain to be held. It may be NULL.
+/// @return ZKLOCK_OK if it is held; ZKLOCK_LOST if it is not; ZKLOCK_UNREACHABLE if the servers did not answer
+///         within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a
+///         callback; ZKLOCK_INVALID_ARGUMENT if the hold is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+///         ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_hold_confirm(hold: *mut zklock_hold, milliseconds: *mut i64) -> zklock_status {
+    call::status("zklock_hold_confirm", || {
+        let valid_for = Held::table().find(hold)?.inner.confirm()?;
+        if let Ok(milliseconds) = out("milliseconds", milliseconds) {
+            milliseconds.set(whole(valid_for));
+        }
+        Ok(())
+    })
+}
+
+/// Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers commit it.
+///
+/// @param hold the hold.
+/// @param writes what to do, in this order.
+/// @param count how many there are.
+/// @return ZKLOCK_OK; ZKLOCK_LOST if the lock was not held any more: nothing was written; ZKLOCK_CONFLICT if a
+///         node was not as it had to be: nothing was written; ZKLOCK_UNCERTAIN if the reply was lost: all or
+///         nothing was written; ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a callback;
+///         ZKLOCK_INVALID_ARGUMENT also for a bad path, and for more than 512 KiB in all;
+///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_hold_commit(
+    hold: *mut zklock_hold,
+    writes: *const zklock_write,
+    count: usize,
+) -> zklock_status {
+    call::status("zklock_hold_commit", || {
+        let writes = array("writes", writes, count)?;
+        let held = Held::table().find(hold)?;
+        // Read before any is added, since adding cannot fail.
+        let writes: Vec<_> = writes.iter().map(Write::read).collect::<Result<_, _>>()?;
+        held.inner
+            .commit_guarded(|guarded| writes.iter().fold(guarded, |guarded, write| write.add(guarded)))?;
+        Ok(())
+    })
+}
+
+/// One write as it came from C.
+struct Write<'a> {
+    kind: zklock_write_kind,
+    path: &'a str,
+    data: &'a [u8],
+    version: Option<i32>,
+}
+
+impl<'a> Write<'a> {
+    fn read(from: &'a zklock_write) -> Result<Self, Failure> {
+        use zklock_write_kind::{ZKLOCK_WRITE_CREATE, ZKLOCK_WRITE_DELETE, ZKLOCK_WRITE_SET};
+        let kinds = [ZKLOCK_WRITE_CREATE, ZKLOCK_WRITE_SET, ZKLOCK_WRITE_DELETE];
+        let unknown =
+            || Failure::argument(format!("there is no kind of write with the number {}", from.kind));
+        let kind = kinds.into_iter().find(|kind| *kind as i32 == from.kind).ok_or_else(unknown)?;
+        Ok(Self {
+            kind,
+            path: text("the path of a write", from.path)?,
+            data: array("the data of a write", from.data.cast(), from.length)?,
+            version: (from.version >= 0).then_some(from.version),
+        })
+    }
+
+    fn add<'g>(&self, to: Guarded<'g>) -> Guarded<'g> {
+        match self.kind {
+            zklock_write_kind::ZKLOCK_WRITE_CREATE => to.create(self.path, self.data),
+            zklock_write_kind::ZKLOCK_WRITE_SET => to.set_data(self.path, self.data, self.version),
+            zklock_write_kind::ZKLOCK_WRITE_DELETE => to.delete(self.path, self.version),
+        }
+    }
+}
+
+/// Whole milliseconds: rounded up it would promise too much.
+fn whole(time: Duration) -> i64 {
+    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
+}

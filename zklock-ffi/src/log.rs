@@ -1,0 +1,177 @@
+//! What the library has to say, for the host's log. It prints nothing by itself.
+
+use crate::call;
+use crate::callback::Turn;
+use crate::handle::{Context, LogFunction, call_log};
+use crate::lock::c_string;
+use crate::status::{Failure, zklock_status};
+use std::ffi::{c_char, c_void};
+use std::fmt::{self, Write};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Once, PoisonError, RwLock};
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+use zklock_core::blocking::call_later;
+
+/// How much is to be logged: each level includes those before it.
+#[allow(non_camel_case_types, reason = "the name in C")]
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum zklock_log_level {
+    /// Nothing.
+    ZKLOCK_LOG_OFF = 0,
+    /// What must not happen.
+    ZKLOCK_LOG_ERROR = 1,
+    /// What an operator should know: a hold was lost.
+    ZKLOCK_LOG_WARN = 2,
+    /// Sessions that come and go.
+    ZKLOCK_LOG_INFO = 3,
+    /// Each try to connect.
+    ZKLOCK_LOG_DEBUG = 4,
+    /// Every request.
+    ZKLOCK_LOG_TRACE = 5,
+}
+
+/// Is given a line for the log. The line is valid during the call.
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub type zklock_log_callback =
+    Option<unsafe extern "C" fn(level: i32, message: *const c_char, context: *mut c_void)>;
+
+/// Where the lines go.
+struct Sink {
+    callback: LogFunction,
+    context: Context,
+    level: LevelFilter,
+    turn: Turn,
+}
+
+static SINK: RwLock<Option<Arc<Sink>>> = RwLock::new(None);
+/// Lines that were not taken yet.
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+/// What comes beyond is dropped: a log must not eat the host's memory.
+const WAITING_AT_MOST: usize = 10_000;
+
+/// Lets the library's log go to a callback, or nowhere. One for the whole process; the latest counts.
+///
+/// The callback runs on a thread of ours, one line at a time. It must make no call that blocks: those
+/// return ZKLOCK_DEADLOCK there. When this returns, the callback before is not running, and never called
+/// again.
+///
+/// @param level one of zklock_log_level.
+/// @param callback NULL for none.
+/// @param context handed to it. Both must stay until they are replaced.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if there is no such level, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_set_log(
+    level: i32,
+    callback: zklock_log_callback,
+    context: *mut c_void,
+) -> zklock_status {
+    call::status("zklock_set_log", || {
+        let level = filter(level)?;
+        let context = Context(context);
+        let sink = callback.map(|callback| Arc::new(Sink { callback, context, level, turn: Turn::new() }));
+        let before = {
+            let mut place = SINK.write().unwrap_or_else(PoisonError::into_inner);
+            std::mem::replace(&mut *place, sink.filter(|_| level != LevelFilter::OFF))
+        };
+        if let Some(before) = before {
+            before.turn.end();
+        }
+        static SUBSCRIBED: Once = Once::new();
+        // It cannot fail: nobody else speaks to our copy of this.
+        SUBSCRIBED.call_once(|| drop(tracing::subscriber::set_global_default(ToSink)));
+        tracing::callsite::rebuild_interest_cache();
+        Ok(())
+    })
+}
+
+use zklock_log_level::{
+    ZKLOCK_LOG_DEBUG, ZKLOCK_LOG_ERROR, ZKLOCK_LOG_INFO, ZKLOCK_LOG_OFF, ZKLOCK_LOG_TRACE, ZKLOCK_LOG_WARN,
+};
+
+const LEVELS: [(zklock_log_level, LevelFilter); 6] = [
+    (ZKLOCK_LOG_OFF, LevelFilter::OFF),
+    (ZKLOCK_LOG_ERROR, LevelFilter::ERROR),
+    (ZKLOCK_LOG_WARN, LevelFilter::WARN),
+    (ZKLOCK_LOG_INFO, LevelFilter::INFO),
+    (ZKLOCK_LOG_DEBUG, LevelFilter::DEBUG),
+    (ZKLOCK_LOG_TRACE, LevelFilter::TRACE),
+];
+
+fn filter(level: i32) -> Result<LevelFilter, Failure> {
+    let known = LEVELS.iter().find(|(known, _)| *known as i32 == level);
+    let unknown =
+        || Failure::argument(format!("there is no log level {level}: it is one of zklock_log_level"));
+    known.map(|(_, filter)| *filter).ok_or_else(unknown)
+}
+
+fn number(level: Level) -> i32 {
+    LEVELS.iter().find(|(_, filter)| *filter == level).map_or(0, |(number, _)| *number as i32)
+}
+
+fn sink() -> Option<Arc<Sink>> {
+    SINK.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Passes events on, and has no use for spans.
+struct ToSink;
+
+impl Subscriber for ToSink {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        !metadata.is_span() && sink().is_some_and(|sink| *metadata.level() <= sink.level)
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(sink().map_or(LevelFilter::OFF, |sink| sink.level))
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let Some(sink) = sink() else { return };
+        if WAITING.fetch_add(1, Ordering::Relaxed) >= WAITING_AT_MOST {
+            WAITING.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        let mut line = Line(String::new());
+        event.record(&mut line);
+        let level = number(*event.metadata().level());
+        let told = call_later(move || {
+            WAITING.fetch_sub(1, Ordering::Relaxed);
+            let text = c_string(&line.0);
+            sink.turn.run(|| call_log(sink.callback, level, &text, sink.context));
+        });
+        if told.is_err() {
+            WAITING.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// The message first, then what belongs to it.
+struct Line(String);
+
+impl Visit for Line {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        // Writing to a string does not fail.
+        let _ = match field.name() {
+            "message" => {
+                let rest = std::mem::take(&mut self.0);
+                write!(self.0, "{value:?}{rest}")
+            }
+            name => write!(self.0, " {name}={value:?}"),
+        };
+    }
+}

@@ -1,0 +1,147 @@
+//! How a client connects.
+
+use crate::call;
+use crate::handle::{Object, Table, out, text};
+use crate::status::{Failure, zklock_status};
+use std::ffi::c_char;
+use std::sync::{Mutex, PoisonError};
+use std::time::Duration;
+use zklock_core::{ClientOptions, Error};
+
+/// How a client connects. The defaults are good for most.
+#[allow(non_camel_case_types, reason = "the name in C")]
+#[derive(Debug)]
+pub struct zklock_options {
+    _opaque: [u8; 0],
+}
+
+/// They are done again for every client, since only then the hosts are known.
+type Setting = Box<dyn Fn(ClientOptions) -> Result<ClientOptions, Error> + Send + Sync>;
+
+#[derive(Default)]
+pub(crate) struct Options {
+    settings: Mutex<Vec<Setting>>,
+}
+
+impl Object for Options {
+    type Opaque = zklock_options;
+    const NAME: &'static str = "zklock_options";
+    const KIND: u64 = 1;
+
+    fn table() -> &'static Table<Self> {
+        static TABLE: Table<Options> = Table::new();
+        &TABLE
+    }
+}
+
+impl Options {
+    pub(crate) fn apply(&self, hosts: &str) -> Result<ClientOptions, Failure> {
+        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
+        let options = ClientOptions::new(hosts)?;
+        Ok(settings.iter().try_fold(options, |options, setting| setting(options))?)
+    }
+
+    fn add(
+        &self,
+        setting: impl Fn(ClientOptions) -> Result<ClientOptions, Error> + Send + Sync + 'static,
+    ) -> Result<(), Failure> {
+        // What is wrong is said now.
+        setting(ClientOptions::new("localhost")?)?;
+        self.settings.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(setting));
+        Ok(())
+    }
+}
+
+/// Makes options with the defaults. Free them with zklock_options_free, which may be done as soon as the
+/// client is made.
+///
+/// @param[out] options the options.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_options_new(options: *mut *mut zklock_options) -> zklock_status {
+    call::status("zklock_options_new", || {
+        out("options", options)?.set(Options::table().put(Options::default()));
+        Ok(())
+    })
+}
+
+/// Frees options. Clients made with them are not touched.
+///
+/// @param options may be NULL; a handle that was freed before is ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_options_free(options: *mut zklock_options) {
+    call::free("zklock_options_free", || drop(Options::table().take(options)));
+}
+
+/// The session timeout to ask for, 100 ms at least; the servers may grant another. Default: 10 s.
+///
+/// After a crash, a holder's lock is free again when its session has timed out. A short timeout frees
+/// it sooner, and loses holds on shorter network troubles.
+///
+/// @param options the options.
+/// @param milliseconds 100 to 2147483647.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_options_set_session_timeout(
+    options: *mut zklock_options,
+    milliseconds: i64,
+) -> zklock_status {
+    call::status("zklock_options_set_session_timeout", || {
+        let timeout = positive(milliseconds)?;
+        Options::table().find(options)?.add(move |options| options.session_timeout(timeout))
+    })
+}
+
+/// How long to try to reach a server before zklock_client_new, or an acquire that tries once, fails.
+/// Default: 10 s.
+///
+/// @param options the options.
+/// @param milliseconds not negative.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_options_set_connect_timeout(
+    options: *mut zklock_options,
+    milliseconds: i64,
+) -> zklock_status {
+    call::status("zklock_options_set_connect_timeout", || {
+        let timeout = positive(milliseconds)?;
+        Options::table().find(options)?.add(move |options| Ok(options.connect_timeout(timeout)))
+    })
+}
+
+/// Put all paths below this node, which must exist. It replaces a chroot among the hosts.
+///
+/// @param options the options.
+/// @param path such as "/apps/billing".
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_options_set_chroot(
+    options: *mut zklock_options,
+    path: *const c_char,
+) -> zklock_status {
+    call::status("zklock_options_set_chroot", || {
+        let path = text("path", path)?.to_owned();
+        Options::table().find(options)?.add(move |options| options.chroot(&path))
+    })
+}
+
+/// What others see as the contender's name: the data of its nodes. Default: "host/pid".
+///
+/// @param options the options.
+/// @param identity 1024 bytes at most.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_options_set_identity(
+    options: *mut zklock_options,
+    identity: *const c_char,
+) -> zklock_status {
+    call::status("zklock_options_set_identity", || {
+        let identity = text("identity", identity)?.to_owned();
+        Options::table().find(options)?.add(move |options| options.identity(&identity))
+    })
+}
+
+fn positive(milliseconds: i64) -> Result<Duration, Failure> {
+    let negative = |_| Failure::argument(format!("a timeout of {milliseconds} ms: it must not be negative"));
+    u64::try_from(milliseconds).map(Duration::from_millis).map_err(negative)
+}

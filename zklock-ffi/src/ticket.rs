@@ -1,0 +1,124 @@
+//! Waits for event loops.
+
+use crate::call;
+use crate::descriptor::Descriptor;
+use crate::handle::{Object, Table, out};
+use crate::hold::{Held, zklock_hold};
+use crate::lock::{Lock, patience, zklock_lock};
+use crate::status::zklock_status::ZKLOCK_PENDING;
+use crate::status::{Failure, zklock_status};
+use std::ffi::c_int;
+use std::sync::Arc;
+use zklock_core::blocking;
+
+/// A wait for a lock that goes on by itself, for event loops.
+#[allow(non_camel_case_types, reason = "the name in C")]
+#[derive(Debug)]
+pub struct zklock_ticket {
+    _opaque: [u8; 0],
+}
+
+pub(crate) struct Ticket {
+    inner: blocking::Ticket,
+    ready: Arc<Descriptor>,
+}
+
+impl Object for Ticket {
+    type Opaque = zklock_ticket;
+    const NAME: &'static str = "zklock_ticket";
+    const KIND: u64 = 4;
+
+    fn table() -> &'static Table<Self> {
+        static TABLE: Table<Ticket> = Table::new();
+        &TABLE
+    }
+}
+
+/// Begins to wait for the lock, and returns at once. The ticket's descriptor becomes readable when
+/// zklock_acquire_finish has a result.
+///
+/// Such a wait belongs to no thread: a thread that holds the lock may begin another, and the hold may be
+/// released by any thread, also if the lock is reentrant. The time that passes before a grant is
+/// fetched is time for which the lock is held.
+///
+/// @param lock the lock.
+/// @param timeout milliseconds: as zklock_acquire.
+/// @param[out] ticket the ticket. Free it with zklock_ticket_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT,
+///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. All else comes with the result.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_acquire_start(
+    lock: *mut zklock_lock,
+    timeout: i64,
+    ticket: *mut *mut zklock_ticket,
+) -> zklock_status {
+    call::status("zklock_acquire_start", || {
+        let ticket = out("ticket", ticket)?;
+        let lock = Lock::table().find(lock)?;
+        let ready = Arc::new(Descriptor::new()?);
+        let raised = ready.clone();
+        let inner = lock.inner().start(patience(timeout), move || raised.raise())?;
+        ticket.set(Ticket::table().put(Ticket { inner, ready }));
+        Ok(())
+    })
+}
+
+/// The descriptor of a ticket: readable when there is a result, and from then on. Do not read from it,
+/// write to it or close it.
+///
+/// @param ticket the ticket.
+/// @param[out] descriptor valid until the ticket is freed.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_ticket_fd(ticket: *const zklock_ticket, descriptor: *mut c_int) -> zklock_status {
+    call::status("zklock_ticket_fd", || {
+        out("descriptor", descriptor)?.set(Ticket::table().find(ticket)?.ready.number());
+        Ok(())
+    })
+}
+
+/// The result of a wait that was begun with zklock_acquire_start, once. It does not wait.
+///
+/// @param ticket the ticket. It must be freed all the same.
+/// @param[out] hold as zklock_acquire.
+/// @return ZKLOCK_OK; ZKLOCK_PENDING as long as the wait goes on; ZKLOCK_INTERRUPTED after
+///         zklock_acquire_cancel; ZKLOCK_NOT_HELD if the result was fetched before; ZKLOCK_LOST if the lock
+///         was granted, and lost before this call; and all that zklock_acquire returns.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_acquire_finish(
+    ticket: *mut zklock_ticket,
+    hold: *mut *mut zklock_hold,
+) -> zklock_status {
+    call::status("zklock_acquire_finish", || {
+        let hold = out("hold", hold)?;
+        let pending = || Failure::new(ZKLOCK_PENDING, "the wait goes on: wait for the ticket's descriptor");
+        let result = Ticket::table().find(ticket)?.inner.fetch().ok_or_else(pending)?;
+        hold.set(Held::keep(result?));
+        Ok(())
+    })
+}
+
+/// Ends a wait: its descriptor becomes readable, and zklock_acquire_finish gives ZKLOCK_INTERRUPTED, or
+/// the result if there is one already. Nothing is left behind in the queue.
+///
+/// @param ticket the ticket. It must be freed all the same.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+///         ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_acquire_cancel(ticket: *mut zklock_ticket) -> zklock_status {
+    call::status("zklock_acquire_cancel", || {
+        let ticket = Ticket::table().find(ticket)?;
+        ticket.inner.cancel();
+        ticket.ready.raise();
+        Ok(())
+    })
+}
+
+/// Frees a ticket and its descriptor, which must be in no event loop any more. A wait that goes on is
+/// ended; a lock that was granted and not fetched is released in the background.
+///
+/// @param ticket may be NULL; a handle that was freed before is ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_ticket_free(ticket: *mut zklock_ticket) {
+    call::free("zklock_ticket_free", || drop(Ticket::table().take(ticket)));
+}
