@@ -221,10 +221,18 @@ impl Hold {
     ///
     /// The lock is released from the first poll on. Dropping the future stops only the waiting.
     pub async fn release(&self) -> Result<(), Error> {
-        self.release_as(Owner::current()).await
+        match self.begin_release(Owner::current())? {
+            Some(rest) => rest.await,
+            None => Ok(()),
+        }
     }
 
-    pub(crate) async fn release_as(&self, owner: Owner) -> Result<(), Error> {
+    /// Releases the lock, and gives what is to be waited for; `None` if that is nothing, since other
+    /// holds of the owner go on.
+    pub(crate) fn begin_release(
+        &self,
+        owner: Owner,
+    ) -> Result<Option<impl Future<Output = Result<(), Error>> + Send>, Error> {
         let grant = &self.grant;
         if grant.bound && owner != grant.owner {
             let message =
@@ -236,36 +244,28 @@ impl Hold {
         }
         let was_valid = !grant.session.valid_for(&grant.holding).is_zero();
         if !grant.let_go() {
-            return grant.told();
+            return grant.told().map(|()| None);
         }
-        let mut status = grant.holding.watch();
-        let ended = async {
-            let ended = status.wait_for(|status| !matches!(status, Status::Held | Status::Releasing));
-            // Copied: as long as it is borrowed nobody can write it, and nobody read it again.
-            ended.await.map(|status| *status)
-        };
-        match tokio::time::timeout(grant.session.timeout(), ended).await {
-            // It was held to the end, and the session's end has freed it.
-            Ok(Ok(Status::Lost(LossReason::SessionExpired))) if was_valid => Ok(()),
-            Ok(_) => grant.told(),
-            Err(_) => {
-                let path = &grant.path;
-                let message = format!(
-                    "the ensemble has not confirmed the release of {path} yet: it goes on in the background"
-                );
-                Err(Error::new(ErrorKind::Timeout, message))
+        Ok(Some(async move {
+            let mut status = grant.holding.watch();
+            let ended = async {
+                let ended = status.wait_for(|status| !matches!(status, Status::Held | Status::Releasing));
+                // Copied: as long as it is borrowed nobody can write it, and nobody read it again.
+                ended.await.map(|status| *status)
+            };
+            match tokio::time::timeout(grant.session.timeout(), ended).await {
+                // It was held to the end, and the session's end has freed it.
+                Ok(Ok(Status::Lost(LossReason::SessionExpired))) if was_valid => Ok(()),
+                Ok(_) => grant.told(),
+                Err(_) => {
+                    let path = &grant.path;
+                    let message = format!(
+                        "the ensemble has not confirmed the release of {path} yet: it goes on in the background"
+                    );
+                    Err(Error::new(ErrorKind::Timeout, message))
+                }
             }
-        }
-    }
-
-    /// A grant that is found dead is to be asked for again, unless it is an inner hold of one that
-    /// goes on.
-    pub(crate) fn refuse_lost_outer(self) -> Result<(), Error> {
-        if self.grant.holds.load(Ordering::Acquire) > 1 {
-            self.grant.told()?;
-            return Err(self.grant.unheard());
-        }
-        Ok(())
+        }))
     }
 
     pub(crate) fn is_released(&self) -> bool {
@@ -374,7 +374,7 @@ impl Grant {
         Error::new(ErrorKind::NotHeld, format!("this hold of {} has been released before", self.path))
     }
 
-    fn unheard(&self) -> Error {
+    pub(crate) fn unheard(&self) -> Error {
         let message = format!(
             "the ensemble did not confirm the hold of {}: rely on valid_for() and try again",
             self.path

@@ -94,7 +94,24 @@ impl Line {
         Self { path: path.into(), shared, state: Mutex::default() }
     }
 
-    /// Queues, or takes part in a grant that the owner has.
+    /// Takes part in a grant that the owner has; `None` if it has none.
+    pub(crate) fn again(&self, owner: Owner) -> Result<Option<Hold>, Error> {
+        if self.shared.pool.is_closed() {
+            return Err(Error::closed());
+        }
+        let state = locked(&self.state);
+        let mut own = state.grants.iter().filter(|grant| grant.owner() == owner);
+        // A grant without holds is only waiting for its node to be gone.
+        let Some((grant, hold)) = own.find_map(|grant| Some((grant.clone(), grant.again()?))) else {
+            return Ok(None);
+        };
+        drop(state);
+        // An inner section is not entered where the outer one is lost.
+        grant.told()?;
+        if hold.valid_for().is_zero() { Err(grant.unheard()) } else { Ok(Some(hold)) }
+    }
+
+    /// Queues. One that is to wait must not have a grant already.
     pub(crate) fn join(
         self: &Arc<Self>,
         owner: Owner,
@@ -109,15 +126,7 @@ impl Line {
         let ticket = Ticket { receiver, answered: false, progress: progress.clone() };
         let mut state = locked(&self.state);
         let mut own = state.grants.iter().filter(|grant| grant.owner() == owner);
-        if reentrant {
-            // A grant without holds is only waiting for its node to be gone.
-            if let Some((grant, hold)) = own.find_map(|grant| Some((grant, grant.again()?))) {
-                // An inner section is not entered where the outer one is lost.
-                grant.told()?;
-                let _ = answer.send(Ok(Some(hold)));
-                return Ok(ticket);
-            }
-        } else if patience == Patience::Waits && own.any(|grant| grant.is_held()) {
+        if !reentrant && patience == Patience::Waits && own.any(|grant| grant.is_held()) {
             return Err(self.deadlock());
         }
         let held = state.grants.iter().any(|grant| grant.is_held());

@@ -119,9 +119,13 @@ impl Lock {
         let patience = self.line.shared.pool.options().connect_timeout;
         let mut deadline = pin!(deadline_in(patience));
         loop {
+            if let Some(hold) = self.again(owner)? {
+                return Ok(Some(hold));
+            }
             let mut ticket = self.line.join(owner, self.options.reentrant, Patience::TriesOnce)?;
             match answered(&mut ticket, deadline.as_mut()).await {
-                Some(Ok(Some(hold))) if hold.valid_for().is_zero() => hold.refuse_lost_outer()?,
+                // As below.
+                Some(Ok(Some(hold))) if hold.valid_for().is_zero() => {}
                 Some(answer) => return answer,
                 None => {
                     let message = format!(
@@ -175,6 +179,12 @@ impl Lock {
         self.acquire_before(owner, deadline_in(timeout), timeout).await
     }
 
+    /// One more hold of an owner that has one, which costs no request and no wait; `None` if it has
+    /// none or the lock is not reentrant.
+    pub(crate) fn again(&self, owner: Owner) -> Result<Option<Hold>, Error> {
+        if self.options.reentrant { self.line.again(owner) } else { Ok(None) }
+    }
+
     /// As [`acquire`](Self::acquire) for this owner, until `deadline`, which is `timeout` after the
     /// beginning.
     pub(crate) async fn acquire_before(
@@ -185,10 +195,13 @@ impl Lock {
     ) -> Result<Hold, Error> {
         let mut deadline = pin!(deadline);
         loop {
+            if let Some(hold) = self.again(owner)? {
+                return Ok(hold);
+            }
             let mut ticket = self.line.join(owner, self.options.reentrant, Patience::Waits)?;
             match answered(&mut ticket, deadline.as_mut()).await {
                 // The process slept past the lease between the grant and now: queue again.
-                Some(Ok(Some(hold))) if hold.valid_for().is_zero() => hold.refuse_lost_outer()?,
+                Some(Ok(Some(hold))) if hold.valid_for().is_zero() => {}
                 Some(Ok(Some(hold))) => return Ok(hold),
                 Some(Ok(None)) => {}
                 Some(Err(error)) => return Err(error),

@@ -1,7 +1,7 @@
 //! One logical connection to an ensemble.
 
 use crate::call;
-use crate::handle::{Object, Table, out, text};
+use crate::handle::{Object, Table, mark_process, out, text};
 use crate::options::{Options, zklock_options};
 use crate::status::{Failure, zklock_status};
 use std::ffi::c_char;
@@ -74,6 +74,7 @@ pub extern "C" fn zklock_client_new(
             true => Options::default().apply(hosts)?,
             false => Options::table().find(options)?.apply(hosts)?,
         };
+        mark_process();
         client.set(Client::table().put(Client(blocking::Client::connect(options)?)));
         Ok(())
     })

@@ -11,9 +11,12 @@ use crate::lock::zklock_contender;
 use crate::loss::zklock_reason;
 use crate::status::Failure;
 use crate::status::zklock_status::ZKLOCK_INVALID_HANDLE;
+use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
 use std::ffi::{CStr, c_char, c_void};
 use std::slice;
-use std::sync::{Arc, PoisonError, RwLock};
+use std::sync::atomic::{AtomicPtr, Ordering};
+use std::sync::{Arc, Once, PoisonError, RwLock};
+use zklock_core::blocking::tell_forks_by;
 
 const _: () = assert!(usize::BITS == 64, "a handle is a number of 64 bits");
 
@@ -165,6 +168,39 @@ impl<T> Out<T> {
         // SAFETY: it is not NULL, and the header asks for a place to which a T can be written.
         unsafe { self.0.write(value) }
     }
+}
+
+/// A page that the kernel clears in every fork, however it was made: a look at it costs a hundredth of
+/// a request for the process's number.
+static MARK_OF_PROCESS: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
+
+/// Marks this process, if the kernel can clear the mark (Linux 4.14), and lets the core look at that.
+pub(crate) fn mark_process() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| {
+        let size = rustix::param::page_size();
+        let (protection, private) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
+        // SAFETY: the kernel chooses the place, so it is nobody else's memory.
+        let Ok(page) = (unsafe { mmap_anonymous(std::ptr::null_mut(), size, protection, private) }) else {
+            return;
+        };
+        // SAFETY: the page was mapped just now, it is ours alone, and it is never given back.
+        let can_clear = unsafe {
+            page.cast::<u8>().write(1);
+            madvise(page, size, Advice::LinuxWipeOnFork).is_ok()
+        };
+        if can_clear {
+            MARK_OF_PROCESS.store(page.cast(), Ordering::Release);
+            tell_forks_by(is_cleared);
+        }
+    });
+}
+
+fn is_cleared() -> bool {
+    let page = MARK_OF_PROCESS.load(Ordering::Acquire);
+    // SAFETY: it was stored before anybody was told to look here, and stays mapped and readable. Only the
+    // kernel changes it, when it makes another process.
+    unsafe { page.read_volatile() == 0 }
 }
 
 /// What a callback is given back. It is the caller's, who says that any thread may have it.

@@ -7,7 +7,7 @@ use crate::lock::{c_string, patience};
 use crate::loss::{self, Told, zklock_loss_callback, zklock_reason};
 use crate::status::{Failure, zklock_status};
 use std::ffi::{CString, c_char, c_int, c_void};
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 use zklock_core::blocking::{self, Interrupt, Watch};
 use zklock_core::{Guarded, HoldState};
@@ -68,8 +68,9 @@ pub struct zklock_write {
 
 pub(crate) struct Held {
     inner: blocking::Hold,
-    path: CString,
-    node: CString,
+    /// Made for those who ask.
+    path: OnceLock<CString>,
+    node: OnceLock<CString>,
     loss: Mutex<Loss>,
 }
 
@@ -94,11 +95,11 @@ impl Object for Held {
 
 impl Held {
     pub(crate) fn keep(inner: blocking::Hold) -> *mut zklock_hold {
-        let (path, node) = (c_string(inner.path()), c_string(inner.node()));
+        let (path, node) = (OnceLock::new(), OnceLock::new());
         Self::table().put(Self { inner, path, node, loss: Mutex::default() })
     }
 
-    fn loss(&self) -> std::sync::MutexGuard<'_, Loss> {
+    fn loss(&self) -> MutexGuard<'_, Loss> {
         self.loss.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -213,7 +214,9 @@ pub extern "C" fn zklock_hold_state(
 #[unsafe(no_mangle)]
 pub extern "C" fn zklock_hold_path(hold: *const zklock_hold, path: *mut *const c_char) -> zklock_status {
     call::status("zklock_hold_path", || {
-        out("path", path)?.set(Held::table().find(hold)?.path.as_ptr());
+        let path = out("path", path)?;
+        let held = Held::table().find(hold)?;
+        path.set(held.path.get_or_init(|| c_string(held.inner.path())).as_ptr());
         Ok(())
     })
 }
@@ -226,7 +229,9 @@ pub extern "C" fn zklock_hold_path(hold: *const zklock_hold, path: *mut *const c
 #[unsafe(no_mangle)]
 pub extern "C" fn zklock_hold_node(hold: *const zklock_hold, node: *mut *const c_char) -> zklock_status {
     call::status("zklock_hold_node", || {
-        out("node", node)?.set(Held::table().find(hold)?.node.as_ptr());
+        let node = out("node", node)?;
+        let held = Held::table().find(hold)?;
+        node.set(held.node.get_or_init(|| c_string(held.inner.node())).as_ptr());
         Ok(())
     })
 }

@@ -1,6 +1,6 @@
 //! The hold of a thread.
 
-use super::threads::Io;
+use super::threads::{Io, refuse_to_block};
 use super::wait::wait;
 use super::{Interrupt, fork, is_forked};
 use crate::error::{Error, LossReason};
@@ -122,7 +122,12 @@ impl Hold {
     ///
     /// As there.
     pub fn release(&self) -> Result<(), Error> {
-        wait(&self.io, self.inner.release_as(Owner::current()), None, None)?
+        // Where it must not wait, nothing is to change.
+        refuse_to_block()?;
+        match self.inner.begin_release(Owner::current())? {
+            Some(rest) => wait(&self.io, rest, None, None)?,
+            None => Ok(()),
+        }
     }
 
     /// This hold, unless it has died since it was granted.

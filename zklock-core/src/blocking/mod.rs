@@ -39,12 +39,12 @@ use crate::stats::Stats;
 use std::future::poll_fn;
 use std::task::Poll;
 use std::time::{Duration, Instant};
-use threads::Io;
+use threads::{Io, refuse_to_block};
 use tokio::sync::oneshot;
 use wait::wait;
 
 pub use self::{
-    fork::is_forked,
+    fork::{is_forked, tell_forks_by},
     hold::{Hold, Watch},
     interrupt::Interrupt,
     threads::call_later,
@@ -173,7 +173,11 @@ impl Lock {
         timeout: Option<Duration>,
         interrupt: &Interrupt,
     ) -> Result<Hold, Error> {
+        refuse_to_block()?;
         let owner = Owner::current();
+        if let Some(inner) = self.inner.again(owner)? {
+            return Ok(Hold::new(inner, self.io.clone()));
+        }
         let timeout = timeout.unwrap_or(Duration::MAX);
         let inner = if timeout.is_zero() {
             wait(&self.io, self.inner.acquire_as(owner, timeout), None, Some(interrupt))??
