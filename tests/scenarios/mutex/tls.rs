@@ -142,6 +142,24 @@ async fn a_holder_is_told_of_its_loss_over_tls() {
     assert!(until(SOON, || admin.children_or_empty("/tls-told").is_empty()));
 }
 
+/// A TLS record has 16 KiB at most.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_of_many_records_is_read_whole() {
+    let client = soon(Client::connect(options(&strict().tls_connect_string()).tls(known(strict())))).await;
+    let (client, path) = (client.unwrap(), "/tls-long");
+    let admin = Admin::connect(strict().server(0).address());
+    admin.create(path, "");
+    for number in 0..1000 {
+        admin.create(&format!("{path}/no-contender-{number:0100}"), "");
+    }
+    let lock = client.mutex(path).unwrap();
+    for _ in 0..10 {
+        let hold = soon(lock.acquire()).await.unwrap();
+        assert_eq!(soon(lock.contenders()).await.unwrap().len(), 1);
+        soon(hold.release()).await.unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_side_that_speaks_tls_alone_is_told() {
     // Netty's port without TLS, and the one that servers without any TLS have.
