@@ -464,7 +464,7 @@ fn nothing_outlives_a_killed_test_process() {
         writeln!(orders, "{order}").expect("it listens");
         answers.next().expect("an answer").expect("text")
     };
-    let address = ask("start standalone tick=200");
+    let address = ask("start standalone tick=200 tls");
     let address: SocketAddr =
         address.strip_prefix("ok ").expect("it has started").parse().expect("an address");
     let through: SocketAddr =
@@ -472,6 +472,9 @@ fn nothing_outlives_a_killed_test_process() {
     assert_eq!(ask("create /a some data"), "ok /a");
     let home = ask("home 1").strip_prefix("ok ").map(std::path::PathBuf::from).expect("a folder");
     assert!(home.join("zoo.cfg").exists());
+    let tls = ask("tls");
+    let files = tls.split(' ').skip(2).filter(|file| std::fs::exists(file).is_ok_and(|exists| exists));
+    assert_eq!(files.count(), 6, "{tls}");
     assert_eq!(ask("data /a"), "ok some data");
     assert_eq!(ask("children /"), "ok a zookeeper");
     assert_eq!(ask("wait-children /a 0 100"), "ok");

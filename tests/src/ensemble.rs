@@ -13,6 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
+use crate::certificates::Certificates;
 use crate::install::Install;
 use crate::port::Port;
 use crate::proxy::Proxy;
@@ -27,6 +28,7 @@ pub struct Ensemble {
     tick: Duration,
     /// By (from, to), each a server's number.
     links: BTreeMap<(usize, usize), Proxy>,
+    certificates: Option<Certificates>,
     /// The ports between servers, held while they are in use.
     _ports: Vec<Port>,
 }
@@ -51,6 +53,7 @@ impl Ensemble {
             tick: Duration::from_secs(2),
             max_session_timeout: None,
             quorum_proxies: false,
+            tls: false,
             container_check: Duration::from_secs(3600),
             configuration: String::new(),
             properties: Vec::new(),
@@ -60,6 +63,26 @@ impl Ensemble {
     /// What a client is told: `host:port,host:port`.
     pub fn connect_string(&self) -> String {
         connect_string(self.servers.iter().map(Server::address))
+    }
+
+    /// What a client is told that speaks TLS: the servers' ports for that alone.
+    ///
+    /// # Panics
+    ///
+    /// When the ensemble was built without [`Builder::tls`].
+    #[track_caller]
+    pub fn tls_connect_string(&self) -> String {
+        connect_string(self.servers.iter().map(Server::tls_address))
+    }
+
+    /// The certificates of servers and clients.
+    ///
+    /// # Panics
+    ///
+    /// When the ensemble was built without [`Builder::tls`].
+    #[track_caller]
+    pub fn certificates(&self) -> &Certificates {
+        self.certificates.as_ref().expect("an ensemble built with tls(true)")
     }
 
     /// Server `index`, counted from 0.
@@ -169,6 +192,7 @@ pub struct Builder {
     tick: Duration,
     max_session_timeout: Option<Duration>,
     quorum_proxies: bool,
+    tls: bool,
     container_check: Duration,
     configuration: String,
     properties: Vec<String>,
@@ -196,6 +220,13 @@ impl Builder {
     /// Puts a [`Proxy`] on each connection that a follower makes to its leader; see [`Ensemble::quorum_link`].
     pub fn quorum_proxies(mut self, wanted: bool) -> Self {
         self.quorum_proxies = wanted;
+        self
+    }
+
+    /// Has each server also serve TLS, on a port for that alone, for clients with a certificate of
+    /// [`Ensemble::certificates`]; those without one are let in after `configure("ssl.clientAuth=want")`.
+    pub fn tls(mut self, wanted: bool) -> Self {
+        self.tls = wanted;
         self
     }
 
@@ -261,10 +292,19 @@ impl Builder {
             }
         }
         let mut servers = Vec::new();
+        let mut certificates: Option<Certificates> = None;
         for number in numbers.clone() {
             let port = Port::claim();
             let home = new_folder().map_err(|error| format!("a folder for the server's data: {error}"))?;
-            let mut text = self.configuration(&home, port.address().port());
+            let secure_port = self.tls.then(Port::claim);
+            if self.tls && certificates.is_none() {
+                certificates = Some(Certificates::make(&home)?);
+            }
+            let tls = secure_port.as_ref().zip(certificates.as_ref());
+            let tls =
+                tls.map(|(port, certificates)| certificates.server_configuration(port.address().port()));
+            let mut text =
+                self.configuration(&home, port.address().port(), tls.as_deref().unwrap_or_default());
             for other in numbers.clone().filter(|_| self.servers > 1) {
                 let (data, election) = &quorum[other - 1];
                 let data = links.get(&(number, other)).map_or(data.address(), Proxy::address);
@@ -274,17 +314,17 @@ impl Builder {
                 .and_then(|()| fs::write(home.join("data/myid"), number.to_string()))
                 .and_then(|()| quiet_logging(&home));
             written.map_err(|error| format!("writing to {}: {error}", home.display()))?;
-            let server = Server::new(number, port, home.clone(), &self.command(install, &home));
+            let server = Server::new(number, port, secure_port, home.clone(), &self.command(install, &home));
             servers.push(server.map_err(|error| format!("starting a watchdog shell: {error}"))?);
         }
         for server in &servers {
             server.start();
         }
         let ports = quorum.into_iter().flat_map(|(data, election)| [data, election]).collect();
-        Ok(Ensemble { servers, tick: self.tick, links, _ports: ports })
+        Ok(Ensemble { servers, tick: self.tick, links, certificates, _ports: ports })
     }
 
-    fn configuration(&self, home: &Path, port: u16) -> String {
+    fn configuration(&self, home: &Path, port: u16, tls: &str) -> String {
         let mut text = format!(
             "tickTime={}\ninitLimit={}\nsyncLimit=10\ndataDir={}/data\nclientPortAddress=127.0.0.1\nclientPort={port}\n\
              maxClientCnxns=0\nadmin.enableServer=false\n4lw.commands.whitelist=*\nsnapCount=1000000\n",
@@ -296,7 +336,8 @@ impl Builder {
         if let Some(timeout) = self.max_session_timeout {
             let _ = writeln!(text, "maxSessionTimeout={}", timeout.as_millis());
         }
-        text + &self.configuration
+        // A line that is given twice counts as the last one.
+        text + tls + &self.configuration
     }
 
     fn command(&self, install: &Install, home: &Path) -> Vec<String> {

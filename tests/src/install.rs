@@ -45,8 +45,9 @@ fn find_class_path() -> Result<String, String> {
     }
     let main = Path::new(DEBIAN).join("zookeeper.jar");
     if main.is_file() {
-        // Its manifest names all that it needs; only the logging back end is ours to choose.
-        Ok(format!("{DEBIAN}/zookeeper.jar:{DEBIAN}/slf4j-simple.jar"))
+        // Its manifest names all that it needs, but for what Netty needs for TLS; the logging back end is ours to
+        // choose.
+        Ok(format!("{DEBIAN}/zookeeper.jar:{DEBIAN}/netty-codec.jar:{DEBIAN}/slf4j-simple.jar"))
     } else {
         Err(format!(
             "no {}; install ZooKeeper (on Debian: apt-get install zookeeper default-jre-headless), or unpack a \

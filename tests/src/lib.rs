@@ -8,6 +8,7 @@
 //! ground, and no bug of a runtime under test can make the ground agree with it. `src/bin/ground.rs` offers it to
 //! other languages over stdin and stdout.
 
+mod certificates;
 mod ensemble;
 mod install;
 mod jvm;
@@ -18,6 +19,7 @@ mod talk;
 mod wait;
 pub mod wire;
 
+pub use certificates::Certificates;
 pub use ensemble::{Builder, Ensemble, connect_string};
 pub use proxy::{
     Action, Counts, Direction, Gate, Hook, Kind, Message, Proxy, Rewriter, Side, Trigger, one_flight,

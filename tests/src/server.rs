@@ -21,14 +21,21 @@ const WORD: Duration = Duration::from_secs(2);
 pub struct Server {
     number: usize,
     port: Port,
+    secure_port: Option<Port>,
     home: PathBuf,
     jvm: Mutex<Jvm>,
 }
 
 impl Server {
-    pub(crate) fn new(number: usize, port: Port, home: PathBuf, command: &[String]) -> io::Result<Self> {
+    pub(crate) fn new(
+        number: usize,
+        port: Port,
+        secure_port: Option<Port>,
+        home: PathBuf,
+        command: &[String],
+    ) -> io::Result<Self> {
         let jvm = Mutex::new(Jvm::new(&home, command)?);
-        Ok(Self { number, port, home, jvm })
+        Ok(Self { number, port, secure_port, home, jvm })
     }
 
     /// Its number in the ensemble, from 1: ZooKeeper's `myid`.
@@ -39,6 +46,16 @@ impl Server {
     /// Where clients reach it.
     pub fn address(&self) -> SocketAddr {
         self.port.address()
+    }
+
+    /// Where clients reach it over TLS.
+    ///
+    /// # Panics
+    ///
+    /// When the ensemble was built without [`Builder::tls`](crate::Builder::tls).
+    #[track_caller]
+    pub fn tls_address(&self) -> SocketAddr {
+        self.secure_port.as_ref().expect("an ensemble built with tls(true)").address()
     }
 
     /// The folder with its configuration, data and log.

@@ -46,24 +46,28 @@ impl Client {
     /// * [`ErrorKind::Unreachable`] if no server answers within the connect timeout, or none of the
     ///   hosts is known;
     /// * [`ErrorKind::Refused`] if the chroot does not exist;
-    /// * [`ErrorKind::InvalidInput`] if it is called outside of a tokio runtime.
+    /// * [`ErrorKind::InvalidInput`] if it is called outside of a tokio runtime, or with TLS and a host
+    ///   that no certificate can name.
     pub async fn connect(options: ClientOptions) -> Result<Self, Error> {
         let Ok(runtime) = Handle::try_current() else {
             let message =
                 "a client is connected within a tokio runtime; without one, use zklock_core::blocking";
             return Err(Error::new(ErrorKind::InvalidInput, message));
         };
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &options.tls {
+            tls.check_names(&options.hosts)?;
+        }
         let shared = Arc::new(Shared { pool: Pool::new(options, runtime), counters: Arc::default() });
         let slot = shared.pool.first();
         let options = shared.pool.options();
-        let hosts = &options.hosts;
         tokio::select! {
             biased;
             opened = slot.session() => match opened {
                 Ok(_) => Ok(Self { shared, lines: Arc::default() }),
-                Err(error) => Err(explained(&slot, &hosts.chroot, error)),
+                Err(error) => Err(explained(&slot, &options.hosts.chroot, error)),
             },
-            error = diagnose::hosts(hosts, options.connect_timeout) => Err(error),
+            error = diagnose::hosts(options) => Err(error),
         }
     }
 

@@ -1,6 +1,7 @@
 //! Why no session could be opened: "timeout" alone helps nobody.
 
 use crate::error::{Error, ErrorKind};
+use crate::options::ClientOptions;
 use crate::path::Hosts;
 use std::time::Duration;
 use tokio::net::{TcpStream, lookup_host};
@@ -9,6 +10,9 @@ use tokio::time::{Instant, sleep, sleep_until, timeout_at};
 
 /// How long servers are given to accept a connection.
 const A_MOMENT: Duration = Duration::from_millis(300);
+/// To accept it and to shake hands: up to four round trips, and work to do.
+#[cfg(feature = "tls")]
+const A_HANDSHAKE: Duration = Duration::from_millis(1000);
 
 const A_MONTH: Duration = Duration::from_secs(30 * 86_400);
 
@@ -24,7 +28,8 @@ async fn unknown(hosts: &Hosts) -> Vec<String> {
 }
 
 /// Comes to its end when there is no hope left: at once if no host is known, else after `patience`.
-pub(crate) async fn hosts(hosts: &Hosts, patience: Duration) -> Error {
+pub(crate) async fn hosts(options: &ClientOptions) -> Error {
+    let (hosts, patience) = (&options.hosts, options.connect_timeout);
     // A patience beyond the end of time never ends; a month is as good.
     let deadline = Instant::now() + patience.min(A_MONTH);
     match timeout_at(deadline, unknown(hosts)).await {
@@ -41,11 +46,12 @@ pub(crate) async fn hosts(hosts: &Hosts, patience: Duration) -> Error {
         }
     }
     // The looking takes its time from the end of the wait, not on top of it.
-    sleep(deadline.saturating_duration_since(Instant::now()).saturating_sub(A_MOMENT)).await;
+    sleep(deadline.saturating_duration_since(Instant::now()).saturating_sub(time_to_look(options))).await;
     let mut looks = JoinSet::new();
     for (host, port) in hosts.servers.clone() {
+        let options = options.clone();
         looks.spawn(async move {
-            let finding = look(&host, port, deadline).await;
+            let finding = look(&options, &host, port, deadline).await;
             format!("{host}:{port} {finding}")
         });
     }
@@ -56,13 +62,30 @@ pub(crate) async fn hosts(hosts: &Hosts, patience: Duration) -> Error {
     Error::new(ErrorKind::Unreachable, message)
 }
 
-async fn look(host: &str, port: u16, deadline: Instant) -> String {
+#[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "without TLS all wait equally long"))]
+fn time_to_look(options: &ClientOptions) -> Duration {
+    #[cfg(feature = "tls")]
+    if options.tls.is_some() {
+        return A_HANDSHAKE;
+    }
+    A_MOMENT
+}
+
+async fn look(options: &ClientOptions, host: &str, port: u16, deadline: Instant) -> String {
     match timeout_at(deadline, TcpStream::connect((host, port))).await {
-        Ok(Ok(_)) => {
-            "accepts connections but opens no session: is it ZooKeeper, and has the ensemble a leader?"
-                .to_owned()
-        }
+        Ok(Ok(stream)) => accepted(options, host, stream, deadline).await,
         Ok(Err(error)) => error.to_string(),
         Err(_) => "does not answer".to_owned(),
     }
+}
+
+#[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "without TLS there is no more to try"))]
+async fn accepted(options: &ClientOptions, host: &str, stream: TcpStream, deadline: Instant) -> String {
+    #[cfg(feature = "tls")]
+    if let Some(tls) = &options.tls {
+        return crate::handshake::look(tls, host, stream, deadline).await;
+    }
+    "accepts connections but opens no session: is it ZooKeeper, does the port expect TLS, and has the ensemble a \
+     leader?"
+        .to_owned()
 }

@@ -67,6 +67,8 @@ mod driver;
 mod ensemble;
 #[cfg(feature = "client")]
 mod error;
+#[cfg(feature = "tls")]
+mod handshake;
 #[cfg(feature = "client")]
 mod heartbeat;
 #[cfg(feature = "client")]
@@ -93,9 +95,13 @@ mod pool;
 mod session;
 #[cfg(feature = "client")]
 mod stats;
+#[cfg(feature = "tls")]
+mod tls;
 #[cfg(feature = "client")]
 mod zookeeper;
 
+#[cfg(feature = "tls")]
+pub use self::tls::Tls;
 #[cfg(feature = "client")]
 pub use self::{
     client::Client,

@@ -3,6 +3,8 @@
 use crate::error::{Error, ErrorKind};
 use crate::path::{Hosts, check_path};
 use crate::platform;
+#[cfg(feature = "tls")]
+use crate::tls::Tls;
 use std::time::Duration;
 
 const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
@@ -32,6 +34,8 @@ pub struct ClientOptions {
     pub(crate) session_timeout: Duration,
     pub(crate) connect_timeout: Duration,
     pub(crate) identity: String,
+    #[cfg(feature = "tls")]
+    pub(crate) tls: Option<Tls>,
 }
 
 impl ClientOptions {
@@ -46,6 +50,8 @@ impl ClientOptions {
             session_timeout: SESSION_TIMEOUT,
             connect_timeout: CONNECT_TIMEOUT,
             identity: platform::identity(),
+            #[cfg(feature = "tls")]
+            tls: None,
         })
     }
 
@@ -98,6 +104,24 @@ impl ClientOptions {
         }
         identity.clone_into(&mut self.identity);
         Ok(self)
+    }
+
+    /// Connect with TLS. All the hosts' ports must expect it. Default: no.
+    ///
+    /// ```no_run
+    /// use zklock_core::{ClientOptions, Tls};
+    ///
+    /// # fn example() -> Result<(), Box<dyn std::error::Error>> {
+    /// let tls = Tls::new(&std::fs::read_to_string("ca.pem")?)?;
+    /// let options = ClientOptions::new("zk1:2281,zk2:2281,zk3:2281")?.tls(tls);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[cfg(feature = "tls")]
+    #[must_use]
+    pub fn tls(mut self, tls: Tls) -> Self {
+        self.tls = Some(tls);
+        self
     }
 }
 

@@ -20,6 +20,8 @@ use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
+#[cfg(feature = "tls")]
+use zookeeper_client::TlsOptions;
 use zookeeper_client::{
     Acls, Client, CreateMode, Error, EventType, MultiWriteError, SessionState, Stat, StateWatcher,
 };
@@ -76,15 +78,27 @@ pub(crate) struct Opened {
 
 /// Opens a session. Gives up after one session timeout.
 pub(crate) async fn open(options: &ClientOptions) -> Result<Opened, String> {
-    let connector = Client::connector().with_session_timeout(options.session_timeout);
-    let hosts = options.hosts.connect_string();
-    let client = spawning(connector.connect(&hosts)).await.map_err(|error| error.to_string())?;
+    let client = spawning(connect(options)).await.map_err(|error| error.to_string())?;
     Ok(Opened {
         changes: Changes::of(&client),
         session: client.session_id().0,
         timeout: client.session_timeout(),
         ensemble: ZooKeeper { client: Arc::new(client), identity: options.identity.as_bytes().into() },
     })
+}
+
+async fn connect(options: &ClientOptions) -> Result<Client, Error> {
+    let connector = Client::connector().with_session_timeout(options.session_timeout);
+    let hosts = options.hosts.connect_string();
+    #[cfg(feature = "tls")]
+    if let Some(tls) = &options.tls {
+        let mut settings = TlsOptions::new().with_pem_ca(tls.authorities_pem())?;
+        if let Some((certificate, key)) = tls.identity_pem() {
+            settings = settings.with_pem_identity(certificate, key)?;
+        }
+        return connector.with_tls(settings).secure_connect(&hosts).await;
+    }
+    connector.connect(&hosts).await
 }
 
 /// The same future, whose tasks are spawned on the runtime that polls it.

@@ -1,6 +1,6 @@
 //! What is wrong is named where it comes in, with what to do about it, and leaves nothing on the server.
 
-use crate::common::{SOON, client, on_a_thread, operator, options, proxied_client, settled, soon};
+use crate::common::{SOON, client, on_a_thread, operator, options, proxied_client, says, settled, soon};
 use ground::wire::{Failure, Mode};
 use ground::{Action, Direction, Kind, Trigger, shared, until};
 use std::collections::BTreeSet;
@@ -9,15 +9,6 @@ use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 use zklock_core::{Client, ClientOptions, Error, ErrorKind, blocking};
 use zookeeper_client::{Acl, Acls, AuthId, CreateMode, Permission};
-
-/// The error is of this kind, and says all of this.
-#[track_caller]
-fn says(error: &Error, kind: ErrorKind, parts: &[&str]) {
-    assert_eq!(error.kind(), kind, "{error}");
-    for part in parts {
-        assert!(error.to_string().contains(part), "{part:?} is not in: {error}");
-    }
-}
 
 /// What is on the shared server there and below.
 fn tree(below: &str) -> BTreeSet<String> {

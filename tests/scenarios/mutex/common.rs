@@ -3,7 +3,7 @@
 use ground::wire::{Admin, try_expire};
 use ground::{Proxy, shared};
 use std::time::{Duration, Instant};
-use zklock_core::{Client, ClientOptions};
+use zklock_core::{Client, ClientOptions, Error, ErrorKind};
 
 /// The longest session of the shared server: its lease is long enough for a busy machine, its heartbeat short enough
 /// for a test.
@@ -78,4 +78,13 @@ pub(crate) async fn on_a_thread<T: Send + 'static>(call: impl FnOnce() -> T + Se
     let (sender, result) = tokio::sync::oneshot::channel();
     std::thread::spawn(move || sender.send(call()).ok());
     result.await.expect("the thread has not panicked")
+}
+
+/// The error is of this kind, and says all of this.
+#[track_caller]
+pub(crate) fn says(error: &Error, kind: ErrorKind, parts: &[&str]) {
+    assert_eq!(error.kind(), kind, "{error}");
+    for part in parts {
+        assert!(error.to_string().contains(part), "{part:?} is not in: {error}");
+    }
 }

@@ -18,5 +18,6 @@ mod owners;
 mod parents;
 mod threads;
 mod timing;
+mod tls;
 mod told;
 mod wire;

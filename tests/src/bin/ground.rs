@@ -15,7 +15,10 @@ use ground::wire::{Admin, Failure, Mode, try_expire};
 use ground::{Action, Direction, Ensemble, Gate, Hook, Kind, Message, Proxy, Server, Side, Talk, Trigger};
 
 const HELP: &str = "\
-start standalone|three [tick=MS] [max-session=MS] [container-check=MS] [quorum-proxies]: connect string; \
+start standalone|three [tick=MS] [max-session=MS] [container-check=MS] [quorum-proxies] [tls|tls=need|tls=want|tls=none]: \
+connect string; \
+tls: connect string for TLS, PEM files: authority, client certificate, its key, an authority that the server does not know, \
+a client certificate from there, its key; \
 stop; \
 servers; leader; kill I; pause I; resume I; stop-server I; start-server I; restart I; serving I; home I: its folder; talk on|off; \
 proxy I: its number P and its address (I-J is the quorum proxy of server I before server J); \
@@ -77,6 +80,7 @@ impl Ground {
                 Ok(String::new())
             }
             "servers" => Ok(self.ensemble()?.connect_string()),
+            "tls" => self.tls(),
             "leader" => Ok(self.ensemble()?.leader().number().to_string()),
             "kill" | "pause" | "resume" | "stop-server" | "start-server" | "restart" | "serving" | "home" => {
                 self.server(command, &words)
@@ -122,6 +126,11 @@ impl Ground {
                 Some(("tick", value)) => builder.tick(millis(value)?),
                 Some(("max-session", value)) => builder.max_session_timeout(millis(value)?),
                 Some(("container-check", value)) => builder.container_check(millis(value)?),
+                // Whether a client certificate must be shown.
+                Some(("tls", "need" | "want" | "none")) => {
+                    builder.tls(true).configure(&option.replace("tls", "ssl.clientAuth"))
+                }
+                None if *option == "tls" => builder.tls(true),
                 None if *option == "quorum-proxies" => builder.quorum_proxies(true),
                 _ => return Err(format!("no option: {option}")),
             };
@@ -131,6 +140,21 @@ impl Ground {
         let text = ensemble.connect_string();
         self.ensemble = Some(ensemble);
         Ok(text)
+    }
+
+    fn tls(&self) -> Answer {
+        let ensemble = self.ensemble()?;
+        let files = ensemble.certificates();
+        let files = [
+            files.authority(),
+            files.client(),
+            files.client_key(),
+            files.stranger(),
+            files.intruder(),
+            files.intruder_key(),
+        ];
+        let files = files.iter().map(|file| file.display().to_string());
+        Ok(join(std::iter::once(ensemble.tls_connect_string()).chain(files)))
     }
 
     fn server(&self, command: &str, words: &Words<'_>) -> Answer {

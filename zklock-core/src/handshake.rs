@@ -1,0 +1,128 @@
+//! Why no session could be opened over TLS: the client library keeps to itself why a handshake failed.
+
+use crate::tls::Tls;
+use rustls::pki_types::ServerName;
+use rustls::{AlertDescription, CertificateError, ClientConnection, ProtocolVersion};
+use std::io;
+use tokio::net::TcpStream;
+use tokio::time::{Instant, timeout_at};
+
+/// How far a handshake came, and why no further.
+enum Failure {
+    /// By what TLS itself says.
+    Tls(rustls::Error),
+    Link(io::Error),
+}
+
+impl From<rustls::Error> for Failure {
+    fn from(error: rustls::Error) -> Self {
+        Self::Tls(error)
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        Self::Link(error)
+    }
+}
+
+/// Shakes hands with a server that has accepted the connection, and says what comes of it.
+pub(crate) async fn look(tls: &Tls, host: &str, stream: TcpStream, deadline: Instant) -> String {
+    let connection = match ServerName::try_from(host) {
+        Ok(name) => ClientConnection::new(tls.config(), name.to_owned()),
+        Err(_) => return "cannot be named in a certificate".to_owned(),
+    };
+    let mut connection = match connection {
+        Ok(connection) => connection,
+        Err(error) => return error.to_string(),
+    };
+    match timeout_at(deadline, shake(&mut connection, &stream)).await {
+        Ok(Err(Failure::Tls(error))) => explained(&error, tls.identity_pem().is_some()),
+        Ok(Err(Failure::Link(error))) => {
+            format!("breaks off the TLS handshake ({error}): is this a port without TLS?")
+        }
+        Err(_) if connection.is_handshaking() => {
+            "accepts connections but does not answer the TLS handshake: is this a port without TLS?"
+                .to_owned()
+        }
+        Ok(Ok(())) | Err(_) => {
+            "shakes hands over TLS but opens no session: is it ZooKeeper, and has the ensemble a leader?"
+                .to_owned()
+        }
+    }
+}
+
+/// Comes to its end when the server has accepted us, as far as it tells.
+async fn shake(connection: &mut ClientConnection, stream: &TcpStream) -> Result<(), Failure> {
+    let mut chunk = [0; 4096];
+    loop {
+        let mut out = Vec::new();
+        while connection.wants_write() {
+            connection.write_tls(&mut out)?;
+        }
+        send(stream, &out).await?;
+        // In TLS 1.3 the server judges our certificate when we are done: it is to say something more.
+        let last_word = connection.protocol_version() == Some(ProtocolVersion::TLSv1_3);
+        let was_handshaking = connection.is_handshaking();
+        if !was_handshaking && !last_word {
+            return Ok(());
+        }
+        stream.readable().await?;
+        match stream.try_read(&mut chunk) {
+            Ok(0) => return Err(io::Error::from(io::ErrorKind::UnexpectedEof).into()),
+            Ok(count) => {
+                let mut rest = &chunk[..count];
+                while !rest.is_empty() {
+                    connection.read_tls(&mut rest)?;
+                    connection.process_new_packets()?;
+                }
+                if !was_handshaking {
+                    return Ok(());
+                }
+            }
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+}
+
+async fn send(stream: &TcpStream, mut rest: &[u8]) -> io::Result<()> {
+    while !rest.is_empty() {
+        stream.writable().await?;
+        match stream.try_write(rest) {
+            Ok(count) => rest = &rest[count..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+fn explained(error: &rustls::Error, has_identity: bool) -> String {
+    use rustls::Error::{AlertReceived, InvalidCertificate, InvalidMessage, PeerIncompatible};
+    match error {
+        InvalidCertificate(CertificateError::UnknownIssuer) => {
+            "has a certificate that comes from none of the given authorities: give the one that issued it"
+                .to_owned()
+        }
+        InvalidCertificate(
+            problem @ (CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }),
+        ) => format!("has a certificate for another name ({problem}): use a name that it is for"),
+        InvalidCertificate(problem) => format!("has a certificate that is refused: {problem}"),
+        AlertReceived(
+            alert @ (AlertDescription::ProtocolVersion | AlertDescription::InsufficientSecurity),
+        ) => {
+            format!("refuses the TLS handshake ({alert:?}): does it speak TLS 1.2 or later?")
+        }
+        AlertReceived(alert) => {
+            let question = match has_identity {
+                true => "does it trust the authority of the client certificate?",
+                false => "does it want a client certificate?",
+            };
+            format!("refuses the TLS handshake ({alert:?}): {question}")
+        }
+        InvalidMessage(_) => "answers, but not in TLS: is this a port without TLS?".to_owned(),
+        PeerIncompatible(problem) => format!("agrees with us on no way to speak TLS: {problem:?}"),
+        error => format!("fails the TLS handshake: {error}"),
+    }
+}
