@@ -752,6 +752,23 @@ zklock_status zklock_options_set_chroot(zklock_options *options, const char *pat
 zklock_status zklock_options_set_identity(zklock_options *options, const char *identity);
 
 /**
+ * Speak TLS with the servers. Their certificates must come from the given authorities, and be for the
+ * names that stand among the hosts; neither check can be switched off. The files are read now.
+ *
+ * @param options the options.
+ * @param authorities a PEM file with the certificates of the authorities to trust.
+ * @param certificate a PEM file with the certificate of this client, for servers that ask for one; or NULL.
+ * @param key a PEM file with its private key, without a pass phrase; NULL if there is no certificate.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should be, or one of
+ *         certificate and key is missing; ZKLOCK_REFUSED if this library was built without TLS;
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_options_set_tls(zklock_options *options,
+                                     const char *authorities,
+                                     const char *certificate,
+                                     const char *key);
+
+/**
  * The name of a status, such as "ZKLOCK_TIMEOUT".
  *
  * @param status what a call returned.

@@ -1,7 +1,7 @@
 //! How a client connects.
 
 use crate::call;
-use crate::handle::{Object, Table, out, text};
+use crate::handle::{Object, Table, optional_text, out, text};
 use crate::status::{Failure, zklock_status};
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
@@ -139,6 +139,56 @@ pub extern "C" fn zklock_options_set_identity(
         let identity = text("identity", identity)?.to_owned();
         Options::table().find(options)?.add(move |options| options.identity(&identity))
     })
+}
+
+/// Speak TLS with the servers. Their certificates must come from the given authorities, and be for the
+/// names that stand among the hosts; neither check can be switched off. The files are read now.
+///
+/// @param options the options.
+/// @param authorities a PEM file with the certificates of the authorities to trust.
+/// @param certificate a PEM file with the certificate of this client, for servers that ask for one; or NULL.
+/// @param key a PEM file with its private key, without a pass phrase; NULL if there is no certificate.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should be, or one of
+///         certificate and key is missing; ZKLOCK_REFUSED if this library was built without TLS;
+///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_options_set_tls(
+    options: *mut zklock_options,
+    authorities: *const c_char,
+    certificate: *const c_char,
+    key: *const c_char,
+) -> zklock_status {
+    call::status("zklock_options_set_tls", || {
+        let authorities = text("authorities", authorities)?;
+        let identity = (optional_text("certificate", certificate)?, optional_text("key", key)?);
+        let options = Options::table().find(options)?;
+        match identity {
+            (Some(certificate), Some(key)) => set_tls(&options, authorities, Some((certificate, key))),
+            (None, None) => set_tls(&options, authorities, None),
+            _ => Err(Failure::argument(
+                "a certificate needs its key, and a key its certificate: give both or none",
+            )),
+        }
+    })
+}
+
+#[cfg(feature = "tls")]
+fn set_tls(options: &Options, authorities: &str, identity: Option<(&str, &str)>) -> Result<(), Failure> {
+    let read = |file: &str| {
+        let failed = |error| Failure::argument(format!("the file {file:?} cannot be read: {error}"));
+        std::fs::read_to_string(file).map_err(failed)
+    };
+    let mut tls = zklock_core::Tls::new(&read(authorities)?)?;
+    if let Some((certificate, key)) = identity {
+        tls = tls.identity(&read(certificate)?, &read(key)?)?;
+    }
+    options.add(move |options| Ok(options.tls(tls.clone())))
+}
+
+#[cfg(not(feature = "tls"))]
+fn set_tls(_: &Options, _: &str, _: Option<(&str, &str)>) -> Result<(), Failure> {
+    let message = "this library was built without TLS: build it with the feature tls";
+    Err(Failure::new(zklock_status::ZKLOCK_REFUSED, message))
 }
 
 fn positive(milliseconds: i64) -> Result<Duration, Failure> {

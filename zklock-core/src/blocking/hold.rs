@@ -49,7 +49,7 @@ impl Hold {
     }
 
     /// Calls `told` when the hold is lost, unless it is released or the [`Watch`] dropped before: on
-    /// the I/O thread, so it must only pass it on (with [`call_later`], for one).
+    /// the I/O thread, so it must only pass it on (with [`call_later`](super::call_later), for one).
     ///
     /// ```no_run
     /// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
@@ -80,7 +80,8 @@ impl Hold {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Timeout`] if it is still held then, and [`ErrorKind::Interrupted`].
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if it is still held then, and
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
     pub fn wait_lost(
         &self,
         timeout: Option<Duration>,

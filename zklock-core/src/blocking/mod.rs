@@ -167,7 +167,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// As there, and [`ErrorKind::Interrupted`].
+    /// As there, and [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
     pub fn acquire_interruptible(
         &self,
         timeout: Option<Duration>,
