@@ -17,6 +17,7 @@ mod one_node_a_process;
 mod owners;
 mod parents;
 mod threads;
+mod tickets;
 mod timing;
 mod tls;
 mod told;

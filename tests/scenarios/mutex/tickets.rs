@@ -1,0 +1,106 @@
+//! Waits and losses that a callback tells, for those who cannot sit and wait.
+
+use crate::common::{SOON, operator, options};
+use ground::wire::Admin;
+use ground::{shared, until};
+use std::sync::mpsc::{Receiver, channel};
+use zklock_core::blocking::{Client, Hold, Lock, Ticket, call_later};
+use zklock_core::{ErrorKind, LockOptions, LossReason};
+
+fn client() -> Client {
+    Client::connect(options(&shared().connect_string())).unwrap()
+}
+
+fn start(lock: &Lock) -> (Ticket, Receiver<()>) {
+    let (sender, ready) = channel();
+    (lock.start(Some(SOON), move || sender.send(()).unwrap()).unwrap(), ready)
+}
+
+fn granted(ticket: &Ticket, ready: &Receiver<()>) -> Hold {
+    ready.recv_timeout(SOON).unwrap();
+    ticket.fetch().unwrap().unwrap()
+}
+
+fn assert_left(client: &Client, operator: &Admin, path: &str, left: usize) {
+    operator.wait_for_children(path, left, SOON);
+    assert!(until(SOON, || client.stats().owed == 0));
+    assert_eq!(operator.children(path).len(), left, "a node came later");
+}
+
+#[test]
+fn one_thread_waits_for_many_and_each_has_its_turn() {
+    let client = client();
+    // Even if it is reentrant: the tickets of a thread are not one owner.
+    let lock = client.mutex_with("/tickets/many", LockOptions::new().reentrant(true)).unwrap();
+    let tickets: Vec<_> = (0..20).map(|_| start(&lock)).collect();
+    let mut before = None;
+    for (ticket, ready) in &tickets {
+        let hold = granted(ticket, ready);
+        assert!(before < Some(hold.token()), "{before:?}, then {:?}", hold.token());
+        before = Some(hold.token());
+        let released = std::thread::spawn(move || hold.release());
+        released.join().unwrap().unwrap();
+        assert_eq!(ticket.fetch().unwrap().unwrap_err().kind(), ErrorKind::NotHeld);
+    }
+    assert_left(&client, &operator(), "/tickets/many", 0);
+}
+
+#[test]
+fn a_ticket_that_is_cancelled_or_dropped_leaves_no_node() {
+    let (client, other, operator) = (client(), client(), operator());
+    let path = "/tickets/dropped";
+    let hold = other.mutex(path).unwrap().acquire().unwrap();
+    let lock = client.mutex(path).unwrap();
+    let (cancelled, never) = start(&lock);
+    operator.wait_for_children(path, 2, SOON);
+    assert!(cancelled.fetch().is_none());
+    cancelled.cancel();
+    assert_eq!(cancelled.fetch().unwrap().unwrap_err().kind(), ErrorKind::Interrupted);
+    assert_left(&client, &operator, path, 1);
+    let (dropped, _ready) = start(&lock);
+    operator.wait_for_children(path, 2, SOON);
+    drop(dropped);
+    assert_left(&client, &operator, path, 1);
+    hold.release().unwrap();
+    assert!(never.try_recv().is_err());
+
+    let (unfetched, ready) = start(&lock);
+    ready.recv_timeout(SOON).unwrap();
+    assert_left(&client, &operator, path, 1);
+    drop(unfetched);
+    assert_left(&client, &operator, path, 0);
+    assert_eq!(client.stats().grants, 1);
+}
+
+#[test]
+fn a_grant_that_is_lost_before_it_is_fetched_is_not_delivered() {
+    let (client, operator) = (client(), operator());
+    let (ticket, ready) = start(&client.mutex("/tickets/late").unwrap());
+    ready.recv_timeout(SOON).unwrap();
+    operator.delete_tree("/tickets/late");
+    assert!(until(SOON, || client.stats().losses == 1));
+    let error = ticket.fetch().unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Lost(LossReason::NodeDeleted), "{error}");
+}
+
+#[test]
+fn a_loss_is_told_to_those_who_still_watch() {
+    let (client, operator) = (client(), operator());
+    let lock = client.mutex_with("/tickets/loss", LockOptions::new().reentrant(true)).unwrap();
+    let (outer, inner) = (lock.acquire().unwrap(), lock.acquire().unwrap());
+    let (sender, told) = channel();
+    let watch = |hold: &Hold, name| {
+        let sender = sender.clone();
+        let tell = move |reason| call_later(move || sender.send((name, reason)).unwrap()).unwrap();
+        hold.on_lost(tell).unwrap()
+    };
+    let _watches = [watch(&outer, "outer"), watch(&inner, "released")];
+    drop(watch(&outer, "dropped"));
+    inner.release().unwrap();
+    operator.delete(outer.node());
+    assert_eq!(told.recv_timeout(SOON).unwrap(), ("outer", LossReason::NodeDeleted));
+    // One that comes too late is told at once; and by then the others would have been.
+    let _late = watch(&outer, "late");
+    assert_eq!(told.recv_timeout(SOON).unwrap(), ("late", LossReason::NodeDeleted));
+    assert!(told.try_recv().is_err());
+}
