@@ -12,6 +12,7 @@ use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
+use std::time::Duration;
 use tokio::runtime::{EnterGuard, Handle};
 use tokio::task::AbortHandle;
 
@@ -35,8 +36,10 @@ impl Io {
         if let Some(io) = &*started {
             return Ok(io.clone());
         }
-        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build();
-        let runtime = runtime.map_err(|error| not_started(&error))?;
+        let mut builder = tokio::runtime::Builder::new_current_thread();
+        // The resolver's threads come when they are needed, and go.
+        builder.enable_all().thread_name("zklock-names").thread_keep_alive(Duration::from_millis(100));
+        let runtime = builder.build().map_err(|error| not_started(&error))?;
         let io = Self(runtime.handle().clone());
         start_thread("zklock-io", move || runtime.block_on(std::future::pending::<()>()))?;
         *started = Some(io.clone());
@@ -135,7 +138,6 @@ pub(super) fn not_started(error: &std::io::Error) -> Error {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::time::Duration;
 
     fn on_the_calling_thread<T: Send + 'static>(job: impl FnOnce() -> T + Send + 'static) -> T {
         let (sender, receiver) = channel();
