@@ -31,7 +31,9 @@
  *
  * While zklock_hold_valid_for gives more than 0, nobody else holds the lock. That is a lease, not a hope: it
  * is counted from the sending of the last write that a quorum committed, on a clock that runs on through
- * suspend, and it ends before the servers can give the lock to another. A hold that is lost is told by its
+ * suspend, and it ends before the servers can give the lock to another. It assumes clocks that run equally fast
+ * within 2 %, and servers whose tick is at most half of the session timeout, which they insist on unless
+ * minSessionTimeout was lowered. A hold that is lost is told by its
  * state, its descriptor, its callback, by zklock_hold_wait_lost and by zklock_release: within a tenth of the
  * session timeout, whatever the cause.
  *
@@ -54,7 +56,7 @@
  *
  * What a _new, zklock_acquire, zklock_acquire_start or zklock_acquire_finish gave you is yours, and ends with
  * the _free of its type. Freeing NULL does nothing. They may be freed in any order: a hold outlives its lock,
- * a lock its client. Freeing waits for nothing; a hold that is freed is released in the background. What is to
+ * a lock its client. Freeing waits for no server; a hold that is freed is released in the background. What is to
  * be certain before the process ends asks for it: zklock_release, zklock_client_close. A string that a call
  * gave you lives as long as what you asked.
  *
@@ -64,9 +66,18 @@
  * Every function may be called by any thread at any time with any handle, also with one that another thread is
  * using or freeing. A lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
  *
- * The library has a thread for I/O and the client library's reactor, from the first zklock_client_new on, and one
- * for callbacks from the first callback on. A stack of 64 KiB is enough for a thread that calls. A callback makes no
- * call that blocks (ZKLOCK_DEADLOCK).
+ * The library has two threads from the first zklock_client_new on, a third for callbacks from the first callback
+ * on, and another where hosts are given by name, since the resolver needs one. A stack of 64 KiB is enough for a
+ * thread that calls.
+ *
+ * Callbacks
+ * ---------
+ *
+ * Callbacks for a loss and for the log run on one thread of ours, one after the other, with none of our locks
+ * held. They may make every call that does not wait; one that waits returns ZKLOCK_DEADLOCK there. A callback must
+ * come back: it must not throw, longjmp out or end the thread, and while it lasts the others wait. All signals are
+ * blocked in it, and in what it starts. It may run while the process is ending: before what it uses is destroyed,
+ * free the hold, or set another log.
  *
  * Signals
  * -------
@@ -79,7 +90,8 @@
  * Fork
  * ----
  *
- * Before the first zklock_client_new a fork does no harm: a daemon forks first, and connects then. After it the
+ * Before the first zklock_client_new a fork does no harm, unless another thread is in a call just then: a daemon
+ * forks first, and connects then. After it the
  * child has a copy of all this that it cannot use: every call returns ZKLOCK_FORKED, _free does nothing, the
  * parent's holds stay the parent's. A child that wants locks of its own starts anew with exec.
  *
@@ -442,8 +454,8 @@ extern "C" {
  * @param[out] client the client. Free it with zklock_client_free.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_INVALID_HANDLE;
  *         ZKLOCK_UNREACHABLE if no server answers in time, or no host is known; ZKLOCK_REFUSED if the
- *         chroot does not exist, or the system gives us no threads; ZKLOCK_DEADLOCK in a callback;
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ *         chroot does not exist, or the system gives us no threads or descriptors; ZKLOCK_DEADLOCK in a
+ *         callback; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 zklock_status zklock_client_new(const char *hosts, const zklock_options *options, zklock_client **client);
 
@@ -456,7 +468,8 @@ zklock_status zklock_client_new(const char *hosts, const zklock_options *options
  *
  * @param client the client.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_DEADLOCK in a
- *         callback, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ *         callback, ZKLOCK_REFUSED if the process ends and gets no thread any more, ZKLOCK_FORKED,
+ *         ZKLOCK_INTERNAL.
  */
 zklock_status zklock_client_close(zklock_client *client);
 
@@ -489,17 +502,18 @@ zklock_status zklock_client_stat(const zklock_client *client, int32_t stat, uint
  * @return ZKLOCK_OK; ZKLOCK_LOST if the hold was found to be lost; ZKLOCK_NOT_HELD if it was released before;
  *         ZKLOCK_NOT_OWNER if the lock is reentrant and another thread acquired it: nothing changes;
  *         ZKLOCK_TIMEOUT if the servers have not answered within a session timeout: the release goes on in
- *         the background; ZKLOCK_REFUSED if the access list does not allow to delete its node;
- *         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
- *         ZKLOCK_INTERNAL.
+ *         the background; ZKLOCK_REFUSED if the access list does not allow to delete its node, or the process
+ *         ends and gets no thread any more; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 zklock_status zklock_release(zklock_hold *hold);
 
 /**
  * Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still held is
- * released in the background, without waiting, whoever acquired it.
+ * released in the background, whoever acquired it, and calls that wait with this hold end.
  *
- * If a callback of the hold is running it waits for that, unless it is called by the callback.
+ * It waits for nothing but a callback of this hold that is just running, unless that is what calls it. So
+ * call it with nothing locked that the callback locks.
  *
  * @param hold may be NULL; a handle that was freed before is ignored.
  */
@@ -572,10 +586,10 @@ zklock_status zklock_hold_fd(const zklock_hold *hold, int *descriptor);
  * that is lost already is told at once. Each call adds a callback.
  *
  * @param hold the hold.
- * @param callback makes no call that blocks: those return ZKLOCK_DEADLOCK there. It may look at the hold, and
- *        free it.
+ * @param callback see "Callbacks" above. It may look at the hold, and free it.
  * @param context handed to it. Both must stay until zklock_hold_free returns.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks; ZKLOCK_INVALID_ARGUMENT,
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 zklock_status zklock_hold_on_lost(zklock_hold *hold, zklock_loss_callback callback, void *context);
 
@@ -608,6 +622,7 @@ zklock_status zklock_hold_confirm(zklock_hold *hold,
 
 /**
  * Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers commit it.
+ * It waits for their answer, or until it is certain that none will come: 1.4 session timeouts at most.
  *
  * @param hold the hold.
  * @param writes what to do, in this order.
@@ -659,10 +674,11 @@ zklock_status zklock_lock_path(const zklock_lock *lock, const char **path);
  * @param[out] hold the proof that the lock is held. Give it back with zklock_release, and free it with
  *        zklock_hold_free.
  * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others held the lock, or no server answered, until then;
- *         ZKLOCK_DEADLOCK if this thread holds it already and it is not reentrant, or in a callback;
- *         ZKLOCK_UNREACHABLE if it tried once and no server answered; ZKLOCK_LOST if the lock is reentrant and
- *         the outer hold is lost; ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_REFUSED if the servers' access list does
- *         not allow it; ZKLOCK_CLOSED; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+ *         ZKLOCK_DEADLOCK if it was to wait for a lock that this thread holds already and that is not
+ *         reentrant, or in a callback; ZKLOCK_UNREACHABLE if it tried once and no server answered; if the lock
+ *         is reentrant, ZKLOCK_LOST if the outer hold is lost, and ZKLOCK_UNREACHABLE if its lease has run out;
+ *         ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_REFUSED if the servers' access list does not allow it, or the
+ *         process ends and gets no thread any more; ZKLOCK_CLOSED; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
  *         ZKLOCK_INTERNAL.
  */
 zklock_status zklock_acquire(zklock_lock *lock,
@@ -684,16 +700,17 @@ zklock_status zklock_contenders(const zklock_lock *lock, zklock_contender_visito
 /**
  * Lets the library's log go to a callback, or nowhere. One for the whole process; the latest counts.
  *
- * The callback runs on a thread of ours, one line at a time. It must make no call that blocks: those
- * return ZKLOCK_DEADLOCK there. When this returns, the callback before is not running, and never called
- * again.
+ * Lines come one at a time (see "Callbacks" above). When 10,000 wait to be taken, further ones are dropped. When
+ * this returns, the callback before is not running, and never called again.
  *
  * @param level one of zklock_log_level.
  * @param callback NULL for none.
  * @param context handed to it. Both must stay until they are replaced.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if there is no such level, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
-zklock_status zklock_set_log(int32_t level, zklock_log_callback callback, void *context);
+zklock_status zklock_set_log(int32_t level,
+                             zklock_log_callback callback,
+                             void *context);
 
 /**
  * Makes options with the defaults. Free them with zklock_options_free, which may be done as soon as the

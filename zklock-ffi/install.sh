@@ -84,19 +84,22 @@ shared=$(built so)
 static=$(built a)
 version=$("$cargo" pkgid --locked -p zklock-ffi | sed 's/.*[#@]//')
 number=${version%%[-+]*} # 1.2.3 of 1.2.3-rc.1
+[ -n "$number" ] || fail "cargo does not tell the version"
 major=${number%%.*}
 
 # Names of inner functions are dropped too: whoever has to debug the library builds it.
 "$strip" --strip-unneeded -o "$work/shared" "$shared"
 
 # As cargo makes it the archive has Rust's standard library in full view, and clashes with that of any other Rust
-# archive. So: one object, in which our own names alone are global. Groups are dissolved, for the linker would take the
-# other archive's personality routine to be ours, and our panics could not be caught any more.
+# archive. So: one object, in which our own names alone are global. Groups are dissolved, for the linker would keep one
+# of two that have the same name, and throw away what panics need to be caught. Bitcode that Rust's standard library
+# brings along goes, since binutils with a plugin for it would see nothing else.
 roots=$("$nm" --defined-only --extern-only "$static" 2>/dev/null | sed -n 's/.* T \(zklock_[a-z0-9_]*\)$/-u \1/p')
 [ -n "$roots" ] || fail "$static exports nothing"
 # shellcheck disable=SC2086
 "$ld" -r --force-group-allocation $roots -o "$work/all.o" "$static"
-"$objcopy" --wildcard --keep-global-symbol='zklock_*' --strip-unneeded "$work/all.o" "$work/zklock.o"
+"$objcopy" --wildcard --keep-global-symbol='zklock_*' --strip-unneeded --remove-section=.llvmbc \
+  --remove-section=.llvmcmd "$work/all.o" "$work/zklock.o"
 "$ar" rcsD "$work/static" "$work/zklock.o"
 
 up=$(echo "$libdir" | sed 's|[^/][^/]*|..|g')

@@ -31,7 +31,9 @@
  *
  * While zklock_hold_valid_for gives more than 0, nobody else holds the lock. That is a lease, not a hope: it
  * is counted from the sending of the last write that a quorum committed, on a clock that runs on through
- * suspend, and it ends before the servers can give the lock to another. A hold that is lost is told by its
+ * suspend, and it ends before the servers can give the lock to another. It assumes clocks that run equally fast
+ * within 2 %, and servers whose tick is at most half of the session timeout, which they insist on unless
+ * minSessionTimeout was lowered. A hold that is lost is told by its
  * state, its descriptor, its callback, by zklock_hold_wait_lost and by zklock_release: within a tenth of the
  * session timeout, whatever the cause.
  *
@@ -54,7 +56,7 @@
  *
  * What a _new, zklock_acquire, zklock_acquire_start or zklock_acquire_finish gave you is yours, and ends with
  * the _free of its type. Freeing NULL does nothing. They may be freed in any order: a hold outlives its lock,
- * a lock its client. Freeing waits for nothing; a hold that is freed is released in the background. What is to
+ * a lock its client. Freeing waits for no server; a hold that is freed is released in the background. What is to
  * be certain before the process ends asks for it: zklock_release, zklock_client_close. A string that a call
  * gave you lives as long as what you asked.
  *
@@ -64,9 +66,18 @@
  * Every function may be called by any thread at any time with any handle, also with one that another thread is
  * using or freeing. A lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
  *
- * The library has a thread for I/O and the client library's reactor, from the first zklock_client_new on, and one
- * for callbacks from the first callback on. A stack of 64 KiB is enough for a thread that calls. A callback makes no
- * call that blocks (ZKLOCK_DEADLOCK).
+ * The library has two threads from the first zklock_client_new on, a third for callbacks from the first callback
+ * on, and another where hosts are given by name, since the resolver needs one. A stack of 64 KiB is enough for a
+ * thread that calls.
+ *
+ * Callbacks
+ * ---------
+ *
+ * Callbacks for a loss and for the log run on one thread of ours, one after the other, with none of our locks
+ * held. They may make every call that does not wait; one that waits returns ZKLOCK_DEADLOCK there. A callback must
+ * come back: it must not throw, longjmp out or end the thread, and while it lasts the others wait. All signals are
+ * blocked in it, and in what it starts. It may run while the process is ending: before what it uses is destroyed,
+ * free the hold, or set another log.
  *
  * Signals
  * -------
@@ -79,7 +90,8 @@
  * Fork
  * ----
  *
- * Before the first zklock_client_new a fork does no harm: a daemon forks first, and connects then. After it the
+ * Before the first zklock_client_new a fork does no harm, unless another thread is in a call just then: a daemon
+ * forks first, and connects then. After it the
  * child has a copy of all this that it cannot use: every call returns ZKLOCK_FORKED, _free does nothing, the
  * parent's holds stay the parent's. A child that wants locks of its own starts anew with exec.
  *

@@ -9,8 +9,9 @@ use crate::session::{Holding, Session, Status};
 use crate::stats::Progress;
 use std::fmt;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
+use tokio::sync::watch;
 
 /// A fencing token: of two grants of one path, the later has the greater token.
 ///
@@ -47,6 +48,8 @@ impl fmt::Display for Token {
 
 /// A server hangs up on a request of more than 1 MiB, and may be configured to take less.
 const BYTES_AT_MOST: usize = 512 * 1024;
+/// What a write takes beside its path and data, or more.
+const BYTES_OF_A_WRITE: usize = 64;
 
 /// How a hold stands.
 ///
@@ -81,7 +84,8 @@ pub enum HoldState {
 #[must_use = "a lock is held only as long as its hold is kept: dropping it releases the lock"]
 pub struct Hold {
     grant: Arc<Grant>,
-    released: AtomicBool,
+    /// Of this one; the grant may go on with others of its owner.
+    released: watch::Sender<bool>,
 }
 
 /// One grant, shared by all holds of a reentrant owner.
@@ -100,7 +104,7 @@ pub(crate) struct Grant {
 
 impl Hold {
     pub(crate) fn new(grant: Arc<Grant>) -> Self {
-        Self { grant, released: AtomicBool::new(false) }
+        Self { grant, released: watch::Sender::new(false) }
     }
 
     /// The fencing token of this grant.
@@ -153,14 +157,15 @@ impl Hold {
 
     /// As [`lost`](Self::lost), and does not keep the hold.
     pub(crate) fn loss(&self) -> impl Future<Output = Option<LossReason>> + Send + use<> {
-        let status = (!self.is_released()).then(|| self.grant.holding.watch());
+        let both = (!self.is_released()).then(|| (self.grant.holding.watch(), self.released.subscribe()));
         async move {
-            let mut status = status?;
-            let ended = status.wait_for(|status| *status != Status::Held).await;
-            match ended.map(|status| *status) {
-                Ok(Status::Lost(reason)) => Some(reason),
-                _ => None,
-            }
+            let (mut status, mut released) = both?;
+            let ended = tokio::select! {
+                biased;
+                ended = status.wait_for(|status| *status != Status::Held) => ended.map(|status| *status).ok()?,
+                _ = released.wait_for(|released| *released) => return None,
+            };
+            if let Status::Lost(reason) = ended { Some(reason) } else { None }
         }
     }
 
@@ -201,7 +206,7 @@ impl Hold {
     /// # }
     /// ```
     pub fn guarded(&self) -> Guarded<'_> {
-        Guarded { hold: self, writes: Vec::new() }
+        Guarded { hold: self, writes: Vec::new(), bytes: 0 }
     }
 
     /// Releases the lock and waits until the ensemble has confirmed it.
@@ -239,7 +244,7 @@ impl Hold {
                 format!("the hold of {} belongs to another thread or task: release it there", grant.path);
             return Err(Error::new(ErrorKind::NotOwner, message));
         }
-        if self.released.swap(true, Ordering::AcqRel) {
+        if self.released.send_replace(true) {
             return Err(grant.not_held());
         }
         let was_valid = !grant.session.valid_for(&grant.holding).is_zero();
@@ -268,8 +273,15 @@ impl Hold {
         }))
     }
 
+    /// Releases the lock in the background, whoever the owner is.
+    pub(crate) fn let_go(&self) {
+        if !self.released.send_replace(true) {
+            self.grant.let_go();
+        }
+    }
+
     pub(crate) fn is_released(&self) -> bool {
-        self.released.load(Ordering::Acquire)
+        *self.released.borrow()
     }
 
     fn refuse_released(&self) -> Result<(), Error> {
@@ -290,9 +302,7 @@ impl fmt::Debug for Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        if !*self.released.get_mut() {
-            self.grant.let_go();
-        }
+        self.let_go();
     }
 }
 
@@ -389,24 +399,32 @@ impl Grant {
 pub struct Guarded<'a> {
     hold: &'a Hold,
     writes: Vec<Write>,
+    /// What they take in a request. Beyond what a server takes nothing more is copied.
+    bytes: usize,
 }
 
 impl Guarded<'_> {
     /// Create a persistent node.
-    pub fn create(mut self, path: &str, data: &[u8]) -> Self {
-        self.writes.push(Write::Create { path: path.to_owned(), data: data.to_vec() });
-        self
+    pub fn create(self, path: &str, data: &[u8]) -> Self {
+        self.add(path, data, |path, data| Write::Create { path, data })
     }
 
     /// Set a node's data, if it has this version, or whatever version it has.
-    pub fn set_data(mut self, path: &str, data: &[u8], version: Option<i32>) -> Self {
-        self.writes.push(Write::SetData { path: path.to_owned(), data: data.to_vec(), version });
-        self
+    pub fn set_data(self, path: &str, data: &[u8], version: Option<i32>) -> Self {
+        self.add(path, data, |path, data| Write::SetData { path, data, version })
     }
 
     /// Delete a node, if it has this version, or whatever version it has.
-    pub fn delete(mut self, path: &str, version: Option<i32>) -> Self {
-        self.writes.push(Write::Delete { path: path.to_owned(), version });
+    pub fn delete(self, path: &str, version: Option<i32>) -> Self {
+        self.add(path, &[], |path, _| Write::Delete { path, version })
+    }
+
+    fn add(mut self, path: &str, data: &[u8], write: impl FnOnce(String, Vec<u8>) -> Write) -> Self {
+        let bytes = path.len().saturating_add(data.len()).saturating_add(BYTES_OF_A_WRITE);
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes <= BYTES_AT_MOST {
+            self.writes.push(write(path.to_owned(), data.to_vec()));
+        }
         self
     }
 
@@ -424,23 +442,27 @@ impl Guarded<'_> {
     ///
     /// Dropping the future leaves it open whether the writes are done.
     pub async fn commit(self) -> Result<(), Error> {
-        let mut bytes = 0;
-        for write in &self.writes {
-            let (path, data) = match write {
-                Write::Create { path, data } | Write::SetData { path, data, .. } => (path, data.len()),
-                Write::Delete { path, .. } => (path, 0),
-            };
-            check_path(path)?;
-            bytes += path.len() + data;
-        }
+        let bytes = self.bytes;
         if bytes > BYTES_AT_MOST {
             let message =
                 format!("guarded writes of {bytes} bytes: servers take no more than 512 KiB for certain");
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
-        self.hold.refuse_released()?;
+        for write in &self.writes {
+            let (Write::Create { path, .. } | Write::SetData { path, .. } | Write::Delete { path, .. }) =
+                write;
+            check_path(path)?;
+        }
         let grant = &self.hold.grant;
-        grant.told()?;
+        tokio::select! {
+            biased;
+            // Nothing has been sent: that is certain then.
+            reason = self.hold.loss() => return Err(reason.map_or_else(
+                || grant.not_held(),
+                |reason| Error::lost(reason, &grant.path),
+            )),
+            () = grant.session.connected() => {}
+        }
         match grant.session.commit(grant.holding.node.clone(), self.writes).await {
             Ok(()) => Ok(()),
             Err(WriteFailure::GuardGone) => {

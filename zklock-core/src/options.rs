@@ -31,6 +31,8 @@ const LONGEST_IDENTITY: usize = 1024;
 #[derive(Clone, Debug)]
 pub struct ClientOptions {
     pub(crate) hosts: Hosts,
+    /// Set apart from the hosts.
+    chroot: Option<String>,
     pub(crate) session_timeout: Duration,
     pub(crate) connect_timeout: Duration,
     pub(crate) identity: String,
@@ -47,12 +49,26 @@ impl ClientOptions {
     pub fn new(hosts: &str) -> Result<Self, Error> {
         Ok(Self {
             hosts: Hosts::parse(hosts)?,
+            chroot: None,
             session_timeout: SESSION_TIMEOUT,
             connect_timeout: CONNECT_TIMEOUT,
             identity: platform::identity(),
             #[cfg(feature = "tls")]
             tls: None,
         })
+    }
+
+    /// Other hosts, and the rest as it is: a [chroot](Self::chroot) that was set stays.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if `hosts` cannot be read.
+    pub fn hosts(mut self, hosts: &str) -> Result<Self, Error> {
+        self.hosts = Hosts::parse(hosts)?;
+        if let Some(chroot) = &self.chroot {
+            self.hosts.chroot.clone_from(chroot);
+        }
+        Ok(self)
     }
 
     /// The session timeout to ask for; the servers may grant another. Default: 10 s.
@@ -88,6 +104,7 @@ impl ClientOptions {
     pub fn chroot(mut self, path: &str) -> Result<Self, Error> {
         check_path(path).map_err(|error| error.within("the chroot"))?;
         path.trim_end_matches('/').clone_into(&mut self.hosts.chroot);
+        self.chroot = Some(self.hosts.chroot.clone());
         Ok(self)
     }
 
@@ -171,6 +188,9 @@ mod tests {
         assert_eq!(options().chroot("apps").unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(options().identity(&"x".repeat(1025)).unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(options().chroot("/").unwrap().hosts.chroot, "");
-        assert_eq!(options().chroot("/a").unwrap().hosts.connect_string(), "zk:2181/a");
+        let chrooted = options().chroot("/a").unwrap();
+        assert_eq!(chrooted.hosts.connect_string(), "zk:2181/a");
+        assert_eq!(chrooted.hosts("other/b").unwrap().hosts.connect_string(), "other:2181/a");
+        assert_eq!(options().hosts("other/b").unwrap().hosts.connect_string(), "other:2181/b");
     }
 }

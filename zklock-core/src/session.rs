@@ -250,12 +250,18 @@ impl Session {
         drop(ensemble);
     }
 
+    /// Waits for a connection, or the end of the session.
+    pub(crate) async fn connected(&self) {
+        // It cannot fail: the sender is ours.
+        let _ = self.link().wait_for(|link| *link != Link::Disconnected).await;
+    }
+
     /// Does `call` as soon as there is a connection, and gives `over` if the session ends before its
     /// result is there.
     async fn unless_over<T>(&self, over: T, call: impl FnOnce(&dyn Ensemble) -> Pending<T>) -> T {
-        let mut link = self.link();
         // What is sent without one would wait without limit, and run even if nobody wants it any more.
-        let _ = link.wait_for(|link| *link != Link::Disconnected).await;
+        self.connected().await;
+        let mut link = self.link();
         let Some(ensemble) = locked(&self.ensemble).clone() else { return over };
         let pending = call(&*ensemble);
         // The request keeps the library alive, but not while it waits for the session's end.

@@ -5,7 +5,7 @@ use crate::status::Failure;
 use crate::status::zklock_status::{self, ZKLOCK_FORKED, ZKLOCK_INTERNAL, ZKLOCK_OK};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};
-use std::sync::Once;
+use std::sync::atomic::{AtomicBool, Ordering};
 use zklock_core::blocking::is_forked;
 
 /// Makes a call that says how it went.
@@ -38,9 +38,12 @@ pub(crate) fn free(call: &str, body: impl FnOnce()) {
 }
 
 fn caught<T>(call: &str, body: impl FnOnce() -> T) -> Result<T, String> {
-    static SILENT: Once = Once::new();
-    // The library has a standard library of its own, so this is the host's business nowhere.
-    SILENT.call_once(|| set_hook(Box::new(|panic| tracing::error!("zklock panicked: {panic}"))));
+    static SILENT: AtomicBool = AtomicBool::new(false);
+    // The library has a standard library of its own, so this is the host's business nowhere. (No Once: a
+    // fork that came while another thread was in it would wait for ever.)
+    if !SILENT.swap(true, Ordering::Relaxed) {
+        set_hook(Box::new(|panic| tracing::error!("zklock panicked: {panic}")));
+    }
     let result = catch_unwind(AssertUnwindSafe(|| {
         panic_if_asked(call);
         body()

@@ -9,11 +9,10 @@ pub(crate) struct Turn {
     returned: Condvar,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
-    Waits,
-    Runs,
-    Ended,
+#[derive(Default)]
+struct Stage {
+    runs: bool,
+    ended: bool,
 }
 
 thread_local! {
@@ -23,18 +22,22 @@ thread_local! {
 
 impl Turn {
     pub(crate) const fn new() -> Self {
-        Self { stage: Mutex::new(Stage::Waits), returned: Condvar::new() }
+        Self { stage: Mutex::new(Stage { runs: false, ended: false }), returned: Condvar::new() }
     }
 
     /// Makes the call, unless it has been ended. No lock is held meanwhile.
     pub(crate) fn run(&self, call: impl FnOnce()) {
-        if !self.turn(Stage::Waits, Stage::Runs) {
-            return;
+        {
+            let mut stage = self.stage();
+            if stage.ended {
+                return;
+            }
+            stage.runs = true;
         }
         RUNNING.set(self);
         call();
         RUNNING.set(std::ptr::null());
-        self.turn(Stage::Runs, Stage::Waits);
+        self.stage().runs = false;
         self.returned.notify_all();
     }
 
@@ -42,19 +45,10 @@ impl Turn {
     pub(crate) fn end(&self) {
         let is_within = std::ptr::eq(RUNNING.get(), self);
         let mut stage = self.stage();
-        while *stage == Stage::Runs && !is_within {
+        stage.ended = true;
+        while stage.runs && !is_within {
             stage = self.returned.wait(stage).unwrap_or_else(PoisonError::into_inner);
         }
-        *stage = Stage::Ended;
-    }
-
-    fn turn(&self, from: Stage, to: Stage) -> bool {
-        let mut stage = self.stage();
-        let turns = *stage == from;
-        if turns {
-            *stage = to;
-        }
-        turns
     }
 
     fn stage(&self) -> MutexGuard<'_, Stage> {

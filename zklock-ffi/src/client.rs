@@ -59,8 +59,8 @@ impl Object for Client {
 /// @param[out] client the client. Free it with zklock_client_free.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_INVALID_HANDLE;
 ///         ZKLOCK_UNREACHABLE if no server answers in time, or no host is known; ZKLOCK_REFUSED if the
-///         chroot does not exist, or the system gives us no threads; ZKLOCK_DEADLOCK in a callback;
-///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+///         chroot does not exist, or the system gives us no threads or descriptors; ZKLOCK_DEADLOCK in a
+///         callback; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
 #[unsafe(no_mangle)]
 pub extern "C" fn zklock_client_new(
     hosts: *const c_char,
@@ -70,12 +70,9 @@ pub extern "C" fn zklock_client_new(
     call::status("zklock_client_new", || {
         let client = out("client", client)?;
         let hosts = text("hosts", hosts)?;
-        let options = match options.is_null() {
-            true => Options::default().apply(hosts)?,
-            false => Options::table().find(options)?.apply(hosts)?,
-        };
+        let connected = blocking::Client::connect(Options::of(options, hosts)?)?;
         mark_process();
-        client.set(Client::table().put(Client(blocking::Client::connect(options)?)));
+        client.set(Client::table().put(Client(connected)));
         Ok(())
     })
 }
@@ -88,7 +85,8 @@ pub extern "C" fn zklock_client_new(
 ///
 /// @param client the client.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_DEADLOCK in a
-///         callback, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+///         callback, ZKLOCK_REFUSED if the process ends and gets no thread any more, ZKLOCK_FORKED,
+///         ZKLOCK_INTERNAL.
 #[unsafe(no_mangle)]
 pub extern "C" fn zklock_client_close(client: *mut zklock_client) -> zklock_status {
     call::status("zklock_client_close", || Ok(Client::table().find(client)?.0.close()?))

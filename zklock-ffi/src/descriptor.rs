@@ -5,6 +5,7 @@ use crate::status::zklock_status::ZKLOCK_REFUSED;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};
 use rustix::io::write;
+use std::sync::Arc;
 
 /// Not readable before [`raise`](Self::raise), readable for ever after.
 pub(crate) struct Descriptor(OwnedFd);
@@ -17,6 +18,16 @@ impl Descriptor {
             let message = format!("the system gives no descriptor ({error}): raise the limit of open files");
             Failure::new(ZKLOCK_REFUSED, message)
         })
+    }
+
+    /// Raises it, from whatever thread, if its owner has not closed it before.
+    pub(crate) fn raiser(self: &Arc<Self>) -> impl FnOnce() + Send + use<> {
+        let descriptor = Arc::downgrade(self);
+        move || {
+            if let Some(descriptor) = descriptor.upgrade() {
+                descriptor.raise();
+            }
+        }
     }
 
     pub(crate) fn raise(&self) {

@@ -86,8 +86,11 @@ impl<T: Object> Table<T> {
         let mut slots = self.slots.write().unwrap_or_else(PoisonError::into_inner);
         let slot = slots.slots.get_mut(index).filter(|slot| slot.generation == generation)?;
         let object = slot.object.take()?;
-        slot.generation = (slot.generation + 1) & GENERATIONS;
-        slots.free.push(index);
+        // The last generation's slot is not used again: a handle of the first would fit.
+        if slot.generation < GENERATIONS {
+            slot.generation += 1;
+            slots.free.push(index);
+        }
         Some(object)
     }
 }
@@ -176,6 +179,7 @@ static MARK_OF_PROCESS: AtomicPtr<u8> = AtomicPtr::new(std::ptr::null_mut());
 
 /// Marks this process, if the kernel can clear the mark (Linux 4.14), and lets the core look at that.
 pub(crate) fn mark_process() {
+    // Nobody gets here in a fork, which would wait for ever if the mark was being made when it came.
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
         let size = rustix::param::page_size();

@@ -9,7 +9,7 @@ use crate::status::{Failure, zklock_status};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
-use zklock_core::blocking::{self, Interrupt, Watch};
+use zklock_core::blocking::{self, Watch, call_later};
 use zklock_core::{Guarded, HoldState};
 
 /// The proof that a lock is held.
@@ -80,6 +80,8 @@ struct Loss {
     descriptor: Option<Arc<Descriptor>>,
     callbacks: Vec<Arc<Told>>,
     watches: Vec<Watch>,
+    /// Nobody is to be told any more.
+    ended: bool,
 }
 
 impl Object for Held {
@@ -103,9 +105,19 @@ impl Held {
         self.loss.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
+    /// An error if it is being freed by another thread.
+    fn open_loss(&self) -> Result<MutexGuard<'_, Loss>, Failure> {
+        let loss = self.loss();
+        if loss.ended {
+            Err(Failure::new(zklock_status::ZKLOCK_INVALID_HANDLE, "the zklock_hold has been freed"))
+        } else {
+            Ok(loss)
+        }
+    }
+
     /// From now on no callback of this hold begins, and none is running but the one that asks for this.
     fn tell_nobody(&self) {
-        let told = std::mem::take(&mut *self.loss());
+        let told = std::mem::replace(&mut *self.loss(), Loss { ended: true, ..Loss::default() });
         drop(told.watches);
         // Not with the mutex locked: a callback may look at its hold.
         for told in told.callbacks {
@@ -124,18 +136,19 @@ impl Held {
 /// @return ZKLOCK_OK; ZKLOCK_LOST if the hold was found to be lost; ZKLOCK_NOT_HELD if it was released before;
 ///         ZKLOCK_NOT_OWNER if the lock is reentrant and another thread acquired it: nothing changes;
 ///         ZKLOCK_TIMEOUT if the servers have not answered within a session timeout: the release goes on in
-///         the background; ZKLOCK_REFUSED if the access list does not allow to delete its node;
-///         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
-///         ZKLOCK_INTERNAL.
+///         the background; ZKLOCK_REFUSED if the access list does not allow to delete its node, or the process
+///         ends and gets no thread any more; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
+///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
 #[unsafe(no_mangle)]
 pub extern "C" fn zklock_release(hold: *mut zklock_hold) -> zklock_status {
     call::status("zklock_release", || Ok(Held::table().find(hold)?.inner.release()?))
 }
 
 /// Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still held is
-/// released in the background, without waiting, whoever acquired it.
+/// released in the background, whoever acquired it, and calls that wait with this hold end.
 ///
-/// If a callback of the hold is running it waits for that, unless it is called by the callback.
+/// It waits for nothing but a callback of this hold that is just running, unless that is what calls it. So
+/// call it with nothing locked that the callback locks.
 ///
 /// @param hold may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]
@@ -143,6 +156,7 @@ pub extern "C" fn zklock_hold_free(hold: *mut zklock_hold) {
     call::free("zklock_hold_free", || {
         if let Some(held) = Held::table().take(hold) {
             held.tell_nobody();
+            held.inner.let_go();
         }
     });
 }
@@ -248,11 +262,15 @@ pub extern "C" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *mut c_in
     call::status("zklock_hold_fd", || {
         let descriptor = out("descriptor", descriptor)?;
         let held = Held::table().find(hold)?;
-        let mut loss = held.loss();
+        let mut loss = held.open_loss()?;
         if loss.descriptor.is_none() {
             let lost = Arc::new(Descriptor::new()?);
-            let raised = lost.clone();
-            let watch = held.inner.on_lost(move |_| raised.raise())?;
+            let raise = lost.raiser();
+            let watch = held.inner.on_lost(|_| raise())?;
+            // If it is lost already, it is readable at once, and not when the I/O thread comes to it.
+            if let HoldState::Lost(_) = held.inner.state() {
+                lost.raise();
+            }
             loss.watches.push(watch);
             loss.descriptor = Some(lost);
         }
@@ -267,10 +285,10 @@ pub extern "C" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *mut c_in
 /// that is lost already is told at once. Each call adds a callback.
 ///
 /// @param hold the hold.
-/// @param callback makes no call that blocks: those return ZKLOCK_DEADLOCK there. It may look at the hold, and
-///        free it.
+/// @param callback see "Callbacks" above. It may look at the hold, and free it.
 /// @param context handed to it. Both must stay until zklock_hold_free returns.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks; ZKLOCK_INVALID_ARGUMENT,
+///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
 #[unsafe(no_mangle)]
 pub extern "C" fn zklock_hold_on_lost(
     hold: *mut zklock_hold,
@@ -280,8 +298,10 @@ pub extern "C" fn zklock_hold_on_lost(
     call::status("zklock_hold_on_lost", || {
         let callback = callback.ok_or_else(|| Failure::argument("the callback is NULL"))?;
         let held = Held::table().find(hold)?;
+        // Better now than when it is lost.
+        call_later(|| ())?;
         let told = Told::new(hold, callback, Context(context));
-        let mut loss = held.loss();
+        let mut loss = held.open_loss()?;
         let watch = held.inner.on_lost(told.clone().teller())?;
         loss.watches.push(watch);
         loss.callbacks.push(told);
@@ -306,7 +326,7 @@ pub extern "C" fn zklock_hold_wait_lost(
     call::status("zklock_hold_wait_lost", || {
         let reason = out("reason", reason)?;
         let held = Held::table().find(hold)?;
-        match held.inner.wait_lost(patience(timeout), &Interrupt::new())? {
+        match held.inner.wait_lost(patience(timeout), None)? {
             Some(why) => reason.set(loss::reason(why)),
             None => return Err(Failure::new(zklock_status::ZKLOCK_NOT_HELD, "the hold is released")),
         }
@@ -334,6 +354,7 @@ pub extern "C" fn zklock_hold_confirm(hold: *mut zklock_hold, milliseconds: *mut
 }
 
 /// Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers commit it.
+/// It waits for their answer, or until it is certain that none will come: 1.4 session timeouts at most.
 ///
 /// @param hold the hold.
 /// @param writes what to do, in this order.

@@ -7,7 +7,7 @@ use crate::hold::{Held, zklock_hold};
 use crate::status::{Failure, zklock_status};
 use std::ffi::{CString, c_char, c_void};
 use std::time::{Duration, UNIX_EPOCH};
-use zklock_core::blocking::{self, Interrupt};
+use zklock_core::blocking;
 use zklock_core::{LockOptions, QueuedContender};
 
 /// A lock at a path. It holds nothing itself: zklock_acquire does.
@@ -134,10 +134,11 @@ pub extern "C" fn zklock_lock_path(lock: *const zklock_lock, path: *mut *const c
 /// @param[out] hold the proof that the lock is held. Give it back with zklock_release, and free it with
 ///        zklock_hold_free.
 /// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others held the lock, or no server answered, until then;
-///         ZKLOCK_DEADLOCK if this thread holds it already and it is not reentrant, or in a callback;
-///         ZKLOCK_UNREACHABLE if it tried once and no server answered; ZKLOCK_LOST if the lock is reentrant and
-///         the outer hold is lost; ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_REFUSED if the servers' access list does
-///         not allow it; ZKLOCK_CLOSED; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+///         ZKLOCK_DEADLOCK if it was to wait for a lock that this thread holds already and that is not
+///         reentrant, or in a callback; ZKLOCK_UNREACHABLE if it tried once and no server answered; if the lock
+///         is reentrant, ZKLOCK_LOST if the outer hold is lost, and ZKLOCK_UNREACHABLE if its lease has run out;
+///         ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_REFUSED if the servers' access list does not allow it, or the
+///         process ends and gets no thread any more; ZKLOCK_CLOSED; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
 #[unsafe(no_mangle)]
 pub extern "C" fn zklock_acquire(
@@ -148,7 +149,10 @@ pub extern "C" fn zklock_acquire(
     call::status("zklock_acquire", || {
         let hold = out("hold", hold)?;
         let lock = Lock::table().find(lock)?;
-        let held = lock.inner.acquire_interruptible(patience(timeout), &Interrupt::new())?;
+        let held = match patience(timeout) {
+            Some(timeout) => lock.inner.acquire_timeout(timeout)?,
+            None => lock.inner.acquire()?,
+        };
         hold.set(Held::keep(held));
         Ok(())
     })

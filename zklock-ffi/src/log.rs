@@ -5,10 +5,10 @@ use crate::callback::Turn;
 use crate::handle::{Context, LogFunction, call_log};
 use crate::lock::c_string;
 use crate::status::{Failure, zklock_status};
-use std::ffi::{c_char, c_void};
+use std::collections::VecDeque;
+use std::ffi::{CString, c_char, c_void};
 use std::fmt::{self, Write};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Once, PoisonError, RwLock};
+use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLock};
 use tracing::field::{Field, Visit};
 use tracing::level_filters::LevelFilter;
 use tracing::span::{Attributes, Id, Record};
@@ -47,17 +47,24 @@ struct Sink {
     turn: Turn,
 }
 
+#[derive(Clone)]
+struct Line {
+    sink: Arc<Sink>,
+    level: i32,
+    text: CString,
+}
+
 static SINK: RwLock<Option<Arc<Sink>>> = RwLock::new(None);
-/// Lines that were not taken yet.
-static WAITING: AtomicUsize = AtomicUsize::new(0);
+/// Lines that were not taken yet, the one that is just being taken included. They have a queue of their
+/// own so that a callback for a loss comes after the next of them, not after all.
+static LINES: Mutex<VecDeque<Line>> = Mutex::new(VecDeque::new());
 /// What comes beyond is dropped: a log must not eat the host's memory.
-const WAITING_AT_MOST: usize = 10_000;
+const LINES_AT_MOST: usize = 10_000;
 
 /// Lets the library's log go to a callback, or nowhere. One for the whole process; the latest counts.
 ///
-/// The callback runs on a thread of ours, one line at a time. It must make no call that blocks: those
-/// return ZKLOCK_DEADLOCK there. When this returns, the callback before is not running, and never called
-/// again.
+/// Lines come one at a time (see "Callbacks" above). When 10,000 wait to be taken, further ones are dropped. When
+/// this returns, the callback before is not running, and never called again.
 ///
 /// @param level one of zklock_log_level.
 /// @param callback NULL for none.
@@ -112,6 +119,21 @@ fn number(level: Level) -> i32 {
     LEVELS.iter().find(|(_, filter)| *filter == level).map_or(0, |(number, _)| *number as i32)
 }
 
+/// Hands one line over, and sees to the next.
+fn take_next() {
+    let Some(Line { sink, level, text }) = lines().front().cloned() else { return };
+    sink.turn.run(|| call_log(sink.callback, level, &text, sink.context));
+    let mut lines = lines();
+    lines.pop_front();
+    if !lines.is_empty() && call_later(take_next).is_err() {
+        lines.clear();
+    }
+}
+
+fn lines() -> MutexGuard<'static, VecDeque<Line>> {
+    LINES.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
 fn sink() -> Option<Arc<Sink>> {
     SINK.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
@@ -130,20 +152,17 @@ impl Subscriber for ToSink {
 
     fn event(&self, event: &Event<'_>) {
         let Some(sink) = sink() else { return };
-        if WAITING.fetch_add(1, Ordering::Relaxed) >= WAITING_AT_MOST {
-            WAITING.fetch_sub(1, Ordering::Relaxed);
+        let mut text = Text(String::new());
+        event.record(&mut text);
+        let line = Line { sink, level: number(*event.metadata().level()), text: c_string(&text.0) };
+        let mut lines = lines();
+        if lines.len() == LINES_AT_MOST {
             return;
         }
-        let mut line = Line(String::new());
-        event.record(&mut line);
-        let level = number(*event.metadata().level());
-        let told = call_later(move || {
-            WAITING.fetch_sub(1, Ordering::Relaxed);
-            let text = c_string(&line.0);
-            sink.turn.run(|| call_log(sink.callback, level, &text, sink.context));
-        });
-        if told.is_err() {
-            WAITING.fetch_sub(1, Ordering::Relaxed);
+        lines.push_back(line);
+        // Without a thread for it nobody can be told anything.
+        if lines.len() == 1 && call_later(take_next).is_err() {
+            lines.clear();
         }
     }
 
@@ -161,9 +180,9 @@ impl Subscriber for ToSink {
 }
 
 /// The message first, then what belongs to it.
-struct Line(String);
+struct Text(String);
 
-impl Visit for Line {
+impl Visit for Text {
     fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
         // Writing to a string does not fail.
         let _ = match field.name() {

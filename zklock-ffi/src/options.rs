@@ -15,13 +15,7 @@ pub struct zklock_options {
     _opaque: [u8; 0],
 }
 
-/// They are done again for every client, since only then the hosts are known.
-type Setting = Box<dyn Fn(ClientOptions) -> Result<ClientOptions, Error> + Send + Sync>;
-
-#[derive(Default)]
-pub(crate) struct Options {
-    settings: Mutex<Vec<Setting>>,
-}
+pub(crate) struct Options(Mutex<ClientOptions>);
 
 impl Object for Options {
     type Opaque = zklock_options;
@@ -35,19 +29,28 @@ impl Object for Options {
 }
 
 impl Options {
-    pub(crate) fn apply(&self, hosts: &str) -> Result<ClientOptions, Failure> {
-        let settings = self.settings.lock().unwrap_or_else(PoisonError::into_inner);
-        let options = ClientOptions::new(hosts)?;
-        Ok(settings.iter().try_fold(options, |options, setting| setting(options))?)
+    /// The defaults; the hosts come with the client.
+    fn new() -> Result<Self, Failure> {
+        Ok(Self(Mutex::new(ClientOptions::new("localhost")?)))
     }
 
-    fn add(
-        &self,
-        setting: impl Fn(ClientOptions) -> Result<ClientOptions, Error> + Send + Sync + 'static,
+    /// The options of a client; those that are NULL are the defaults.
+    pub(crate) fn of(options: *const zklock_options, hosts: &str) -> Result<ClientOptions, Failure> {
+        if options.is_null() {
+            return Ok(ClientOptions::new(hosts)?);
+        }
+        let options = Self::table().find(options)?;
+        let options = options.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
+        Ok(options.hosts(hosts)?)
+    }
+
+    fn change(
+        options: *const zklock_options,
+        change: impl FnOnce(ClientOptions) -> Result<ClientOptions, Error>,
     ) -> Result<(), Failure> {
-        // What is wrong is said now.
-        setting(ClientOptions::new("localhost")?)?;
-        self.settings.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(setting));
+        let options = Self::table().find(options)?;
+        let mut options = options.0.lock().unwrap_or_else(PoisonError::into_inner);
+        *options = change(options.clone())?;
         Ok(())
     }
 }
@@ -60,7 +63,7 @@ impl Options {
 #[unsafe(no_mangle)]
 pub extern "C" fn zklock_options_new(options: *mut *mut zklock_options) -> zklock_status {
     call::status("zklock_options_new", || {
-        out("options", options)?.set(Options::table().put(Options::default()));
+        out("options", options)?.set(Options::table().put(Options::new()?));
         Ok(())
     })
 }
@@ -88,7 +91,7 @@ pub extern "C" fn zklock_options_set_session_timeout(
 ) -> zklock_status {
     call::status("zklock_options_set_session_timeout", || {
         let timeout = positive(milliseconds)?;
-        Options::table().find(options)?.add(move |options| options.session_timeout(timeout))
+        Options::change(options, |options| options.session_timeout(timeout))
     })
 }
 
@@ -105,7 +108,7 @@ pub extern "C" fn zklock_options_set_connect_timeout(
 ) -> zklock_status {
     call::status("zklock_options_set_connect_timeout", || {
         let timeout = positive(milliseconds)?;
-        Options::table().find(options)?.add(move |options| Ok(options.connect_timeout(timeout)))
+        Options::change(options, |options| Ok(options.connect_timeout(timeout)))
     })
 }
 
@@ -120,8 +123,8 @@ pub extern "C" fn zklock_options_set_chroot(
     path: *const c_char,
 ) -> zklock_status {
     call::status("zklock_options_set_chroot", || {
-        let path = text("path", path)?.to_owned();
-        Options::table().find(options)?.add(move |options| options.chroot(&path))
+        let path = text("path", path)?;
+        Options::change(options, |options| options.chroot(path))
     })
 }
 
@@ -136,8 +139,8 @@ pub extern "C" fn zklock_options_set_identity(
     identity: *const c_char,
 ) -> zklock_status {
     call::status("zklock_options_set_identity", || {
-        let identity = text("identity", identity)?.to_owned();
-        Options::table().find(options)?.add(move |options| options.identity(&identity))
+        let identity = text("identity", identity)?;
+        Options::change(options, |options| options.identity(identity))
     })
 }
 
@@ -161,19 +164,25 @@ pub extern "C" fn zklock_options_set_tls(
     call::status("zklock_options_set_tls", || {
         let authorities = text("authorities", authorities)?;
         let identity = (optional_text("certificate", certificate)?, optional_text("key", key)?);
-        let options = Options::table().find(options)?;
-        match identity {
-            (Some(certificate), Some(key)) => set_tls(&options, authorities, Some((certificate, key))),
-            (None, None) => set_tls(&options, authorities, None),
-            _ => Err(Failure::argument(
-                "a certificate needs its key, and a key its certificate: give both or none",
-            )),
-        }
+        let identity = match identity {
+            (Some(certificate), Some(key)) => Some((certificate, key)),
+            (None, None) => None,
+            _ => {
+                let message = "a certificate needs its key, and a key its certificate: give both or none";
+                return Err(Failure::argument(message));
+            }
+        };
+        Options::table().find(options)?;
+        set_tls(options, authorities, identity)
     })
 }
 
 #[cfg(feature = "tls")]
-fn set_tls(options: &Options, authorities: &str, identity: Option<(&str, &str)>) -> Result<(), Failure> {
+fn set_tls(
+    options: *const zklock_options,
+    authorities: &str,
+    identity: Option<(&str, &str)>,
+) -> Result<(), Failure> {
     let read = |file: &str| {
         let failed = |error| Failure::argument(format!("the file {file:?} cannot be read: {error}"));
         std::fs::read_to_string(file).map_err(failed)
@@ -182,11 +191,11 @@ fn set_tls(options: &Options, authorities: &str, identity: Option<(&str, &str)>)
     if let Some((certificate, key)) = identity {
         tls = tls.identity(&read(certificate)?, &read(key)?)?;
     }
-    options.add(move |options| Ok(options.tls(tls.clone())))
+    Options::change(options, |options| Ok(options.tls(tls)))
 }
 
 #[cfg(not(feature = "tls"))]
-fn set_tls(_: &Options, _: &str, _: Option<(&str, &str)>) -> Result<(), Failure> {
+fn set_tls(_: *const zklock_options, _: &str, _: Option<(&str, &str)>) -> Result<(), Failure> {
     let message = "this library was built without TLS: build it with the feature tls";
     Err(Failure::new(zklock_status::ZKLOCK_REFUSED, message))
 }

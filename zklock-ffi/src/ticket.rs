@@ -56,8 +56,7 @@ pub extern "C" fn zklock_acquire_start(
         let ticket = out("ticket", ticket)?;
         let lock = Lock::table().find(lock)?;
         let ready = Arc::new(Descriptor::new()?);
-        let raised = ready.clone();
-        let inner = lock.inner().start(patience(timeout), move || raised.raise())?;
+        let inner = lock.inner().start(patience(timeout), ready.raiser())?;
         ticket.set(Ticket::table().put(Ticket { inner, ready }));
         Ok(())
     })

@@ -3,9 +3,9 @@
 use crate::common::{SOON, client, client_of, expire_session, operator, options, proxied_client, soon};
 use crate::exclusive::assert_growing;
 use ground::wire::Admin;
-use ground::{Action, Direction, Ensemble, Kind, Proxy, Trigger, shared};
+use ground::{Action, Direction, Ensemble, Kind, Proxy, Trigger, shared, until};
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, Hold, Lock, LossReason};
+use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock, LossReason};
 
 /// Acquires and releases: the token, and the number that the server gave the node.
 async fn grant(lock: &Lock) -> (u64, u64) {
@@ -205,4 +205,21 @@ async fn a_guarded_write_whose_reply_is_lost_is_uncertain() {
     }
     soon(hold.confirm()).await.expect("the hold outlives a broken connection");
     hold.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn guarded_writes_that_were_never_sent_are_not_uncertain() {
+    let (client, proxy) = proxied_client().await;
+    let hold = soon(client.mutex("/fenced-unsent").unwrap().acquire()).await.unwrap();
+    let many = (0..10_000).fold(hold.guarded(), |writes, _| writes.delete("/a", None));
+    let error = soon(many.commit()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "a server would hang up on so many: {error}");
+    assert!(!hold.valid_for().is_zero());
+
+    proxy.refuse(true);
+    proxy.reset();
+    assert!(until(SOON, || hold.state() == HoldState::AtRisk));
+    let error = soon(hold.guarded().create("/fenced-unsent-write", b"").commit()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Lost(LossReason::LeaseLapsed), "{error}");
+    assert!(operator().stat("/fenced-unsent-write").is_none());
 }

@@ -3,7 +3,9 @@
 use crate::common::{SOON, operator, options};
 use ground::wire::Admin;
 use ground::{shared, until};
-use std::sync::mpsc::{Receiver, channel};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::time::Duration;
 use zklock_core::blocking::{Client, Hold, Lock, Ticket, call_later};
 use zklock_core::{ErrorKind, LockOptions, LossReason};
 
@@ -103,4 +105,35 @@ fn a_loss_is_told_to_those_who_still_watch() {
     let _late = watch(&outer, "late");
     assert_eq!(told.recv_timeout(SOON).unwrap(), ("late", LossReason::NodeDeleted));
     assert!(told.try_recv().is_err());
+}
+
+/// Waits for the loss of a hold on a thread of its own, which has come far enough to wait.
+fn wait_lost(hold: &Arc<Hold>) -> Receiver<Option<LossReason>> {
+    let (sender, told) = channel();
+    let waiting = hold.clone();
+    std::thread::spawn(move || sender.send(waiting.wait_lost(None, None).unwrap()).unwrap());
+    assert_eq!(told.recv_timeout(Duration::from_millis(20)), Err(RecvTimeoutError::Timeout));
+    told
+}
+
+#[test]
+fn a_wait_for_a_loss_ends_when_its_own_hold_is_released() {
+    let client = client();
+    let lock = client.mutex_with("/tickets/inner", LockOptions::new().reentrant(true)).unwrap();
+    let (outer, inner) = (lock.acquire().unwrap(), Arc::new(lock.acquire().unwrap()));
+    let told = wait_lost(&inner);
+    inner.release().unwrap();
+    assert_eq!(told.recv_timeout(SOON).unwrap(), None);
+    outer.confirm().unwrap();
+}
+
+#[test]
+fn a_hold_is_let_go_even_if_somebody_waits_with_it() {
+    let (client, other) = (client(), client());
+    let hold = Arc::new(client.mutex("/tickets/let-go").unwrap().acquire().unwrap());
+    let told = wait_lost(&hold);
+    hold.let_go();
+    assert_eq!(told.recv_timeout(SOON).unwrap(), None);
+    other.mutex("/tickets/let-go").unwrap().acquire_timeout(SOON).unwrap().release().unwrap();
+    assert_eq!(hold.release().unwrap_err().kind(), ErrorKind::NotHeld);
 }

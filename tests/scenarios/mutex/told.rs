@@ -6,7 +6,7 @@ use ground::wire::Admin;
 use ground::{Direction, Kind, Proxy, Trigger, shared, until};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use zklock_core::blocking::{self, Interrupt};
+use zklock_core::blocking;
 use zklock_core::{Client, ErrorKind, Hold, HoldState, LossReason};
 
 /// A tenth of the session timeout.
@@ -103,11 +103,11 @@ fn a_thread_that_waits_is_told_within_a_heartbeat_and_polling_agrees() {
         let path = format!("/told-thread-{blow:?}");
         let hold = Arc::new(client.mutex(&path).unwrap().acquire_timeout(SOON).unwrap());
         let (noise, observer) = (Noise::measured(), Observer::of(hold.clone()));
-        let not_yet = hold.wait_lost(Some(Duration::from_millis(10)), &Interrupt::new());
+        let not_yet = hold.wait_lost(Some(Duration::from_millis(10)), None);
         assert_eq!(not_yet.unwrap_err().kind(), ErrorKind::Timeout);
         let waiter = std::thread::spawn({
             let hold = hold.clone();
-            move || (hold.wait_lost(Some(SOON), &Interrupt::new()), Instant::now())
+            move || (hold.wait_lost(Some(SOON), None), Instant::now())
         });
         just_after_a_heartbeat(&proxy);
 

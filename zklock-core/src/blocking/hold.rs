@@ -64,13 +64,9 @@ impl Hold {
     pub fn on_lost(&self, told: impl FnOnce(LossReason) + Send + 'static) -> Result<Watch, Error> {
         fork::refuse_forked()?;
         let loss = self.inner.loss();
-        let hold = Arc::downgrade(&self.inner);
         let task = self.io.spawn(async move {
             if let Some(reason) = loss.await {
-                // An inner hold may have been released before the outer one was lost.
-                if hold.upgrade().is_some_and(|hold| !hold.is_released()) {
-                    told(reason);
-                }
+                told(reason);
             }
         });
         Ok(Watch { task })
@@ -85,10 +81,10 @@ impl Hold {
     pub fn wait_lost(
         &self,
         timeout: Option<Duration>,
-        interrupt: &Interrupt,
+        interrupt: Option<&Interrupt>,
     ) -> Result<Option<LossReason>, Error> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        wait(&self.io, self.inner.loss(), deadline, Some(interrupt))
+        wait(&self.io, self.inner.loss(), deadline, interrupt)
     }
 
     /// As [`Hold::confirm`](crate::Hold::confirm).
@@ -128,6 +124,14 @@ impl Hold {
         match self.inner.begin_release(Owner::current())? {
             Some(rest) => wait(&self.io, rest, None, None)?,
             None => Ok(()),
+        }
+    }
+
+    /// Releases the lock in the background, whoever its owner is, as dropping the hold does: but also
+    /// while others have a part in it.
+    pub fn let_go(&self) {
+        if !is_forked() {
+            self.inner.let_go();
         }
     }
 

@@ -31,7 +31,7 @@ mod threads;
 mod ticket;
 mod wait;
 
-use crate::error::Error;
+use crate::error::{Error, ErrorKind};
 use crate::lock::QueuedContender;
 use crate::options::{ClientOptions, LockOptions};
 use crate::owner::Owner;
@@ -39,7 +39,7 @@ use crate::stats::Stats;
 use std::future::poll_fn;
 use std::task::Poll;
 use std::time::{Duration, Instant};
-use threads::{Io, refuse_to_block};
+use threads::{Io, check_room, refuse_to_block};
 use tokio::sync::oneshot;
 use wait::wait;
 
@@ -70,18 +70,26 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// As there; [`ErrorKind::Refused`](crate::ErrorKind::Refused) if the system gives us no I/O thread;
+    /// As there; [`ErrorKind::Refused`](crate::ErrorKind::Refused) if the system gives us no threads or
+    /// descriptors;
     /// [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn connect(options: ClientOptions) -> Result<Self, Error> {
         let io = Io::start()?;
+        check_room()?;
         let (answer, connected) = oneshot::channel();
         // Threads that it needs (such as the resolver's) are to be children of the I/O thread.
         io.spawn(async move {
             let _ = answer.send(crate::Client::connect(options).await);
         });
         let connected = wait(&io, connected, None, None)?;
-        // Without an answer the runtime has dropped the task, which it does not do.
-        let inner = connected.map_err(|_| Error::closed())??;
+        // One that is new is not closed: its task has panicked, for want of something.
+        let wanting =
+            || Error::new(ErrorKind::Refused, "the system gives no threads or descriptors: raise the limits");
+        let inner = match connected {
+            Ok(Err(error)) if error.kind() == ErrorKind::Closed => return Err(wanting()),
+            Ok(connected) => connected?,
+            Err(_) => return Err(wanting()),
+        };
         Ok(Self { inner, io })
     }
 
@@ -150,7 +158,7 @@ impl Lock {
     ///
     /// As there.
     pub fn acquire(&self) -> Result<Hold, Error> {
-        self.acquire_interruptible(None, &Interrupt::new())
+        self.acquire_until(None, None)
     }
 
     /// As [`Lock::acquire_timeout`](crate::Lock::acquire_timeout).
@@ -159,7 +167,7 @@ impl Lock {
     ///
     /// As there.
     pub fn acquire_timeout(&self, timeout: Duration) -> Result<Hold, Error> {
-        self.acquire_interruptible(Some(timeout), &Interrupt::new())
+        self.acquire_until(Some(timeout), None)
     }
 
     /// As [`acquire`](Self::acquire) or [`acquire_timeout`](Self::acquire_timeout), until `interrupt`
@@ -173,6 +181,10 @@ impl Lock {
         timeout: Option<Duration>,
         interrupt: &Interrupt,
     ) -> Result<Hold, Error> {
+        self.acquire_until(timeout, Some(interrupt))
+    }
+
+    fn acquire_until(&self, timeout: Option<Duration>, interrupt: Option<&Interrupt>) -> Result<Hold, Error> {
         refuse_to_block()?;
         let owner = Owner::current();
         if let Some(inner) = self.inner.again(owner)? {
@@ -180,7 +192,7 @@ impl Lock {
         }
         let timeout = timeout.unwrap_or(Duration::MAX);
         let inner = if timeout.is_zero() {
-            wait(&self.io, self.inner.acquire_as(owner, timeout), None, Some(interrupt))??
+            wait(&self.io, self.inner.acquire_as(owner, timeout), None, interrupt)??
         } else {
             let deadline = Instant::now().checked_add(timeout);
             // The clock of this thread, not a timer of the I/O thread.
@@ -188,7 +200,7 @@ impl Lock {
                 Some(deadline) if Instant::now() >= deadline => Poll::Ready(()),
                 _ => Poll::Pending,
             });
-            wait(&self.io, self.inner.acquire_before(owner, over, timeout), deadline, Some(interrupt))??
+            wait(&self.io, self.inner.acquire_before(owner, over, timeout), deadline, interrupt)??
         };
         Ok(Hold::new(inner, self.io.clone()))
     }

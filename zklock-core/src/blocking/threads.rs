@@ -9,9 +9,10 @@ use crate::error::{Error, ErrorKind};
 use crate::locks::locked;
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use std::cell::Cell;
+use std::os::unix::net::UnixDatagram;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::Mutex;
 use std::sync::mpsc::{Sender, channel};
+use std::sync::{Mutex, PoisonError, RwLock};
 use std::time::Duration;
 use tokio::runtime::{EnterGuard, Handle};
 use tokio::task::AbortHandle;
@@ -91,6 +92,28 @@ pub fn call_later(job: impl FnOnce() + Send + 'static) -> Result<(), Error> {
         let _ = sender.send(Box::new(job));
     }
     Ok(())
+}
+
+/// The client library and those that it uses panic, or try for ever, where they cannot have a thread
+/// or a descriptor, and do not recover: so the first things to ask for what they will need are we.
+pub(super) fn check_room() -> Result<(), Error> {
+    const THREADS: usize = 4;
+    const DESCRIPTORS: usize = 10;
+    let descriptors: Result<Vec<_>, _> = (0..DESCRIPTORS).map(|_| UnixDatagram::unbound()).collect();
+    descriptors.map_err(|error| {
+        let message = format!("the system gives no descriptors ({error}): raise the limit of open files");
+        Error::new(ErrorKind::Refused, message)
+    })?;
+    // They all live until the last is started.
+    let gate = RwLock::new(());
+    let closed = gate.write().unwrap_or_else(PoisonError::into_inner);
+    std::thread::scope(|scope| {
+        let wait = || drop(gate.read());
+        let start = || std::thread::Builder::new().spawn_scoped(scope, wait).map(drop);
+        let started = without_signals(|| (0..THREADS).try_for_each(|_| start()));
+        drop(closed);
+        started.map_err(|error| not_started(&error))
+    })
 }
 
 /// An error if this thread must not wait, for it would wait for itself.

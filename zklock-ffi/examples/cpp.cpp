@@ -1,0 +1,54 @@
+// The classes of zklock.hpp: cpp [HOSTS [PIECES]]
+
+#include <atomic>
+#include <chrono>
+#include <cstdlib>
+#include <iostream>
+#include <mutex>
+#include <string>
+#include <thread>
+#include <zklock.hpp>
+
+using namespace std::chrono_literals;
+
+namespace {
+
+// As with any mutex of the standard library.
+void under_standard_locks(const zklock::client &client) {
+    zklock::mutex accounts(client, "/locks/cpp/accounts");
+    zklock::mutex orders(client, "/locks/cpp/orders");
+
+    if (std::unique_lock guard(accounts, 5s); guard) std::cout << "works under a unique_lock" << std::endl;
+    // In whatever order others take the two, nobody waits for ever.
+    std::scoped_lock both(accounts, orders);
+    std::cout << "works under both locks" << std::endl;
+}
+
+// For work that takes long: with a token that what is written to can check, and word of a loss.
+void with_a_hold(const zklock::client &client, long pieces) {
+    std::atomic<bool> lost{false}; // before the hold, so that it outlives the callback
+    zklock::hold hold = client.mutex("/locks/cpp/report").acquire_for(5s);
+    hold.on_lost([&](zklock_reason) { lost = true; });
+    std::cout << "works with token " << hold.token() << std::endl;
+    for (; pieces > 0 && !lost; pieces--) std::this_thread::sleep_for(20ms); // a piece of the work
+    // It throws if the lock was lost; without it the destructor releases, and says nothing.
+    hold.release();
+    std::cout << "done" << std::endl;
+}
+
+} // namespace
+
+int main(int count, char **words) {
+    try {
+        zklock::client client(count > 1 ? words[1] : "127.0.0.1:2181");
+        under_standard_locks(client);
+        with_a_hold(client, count > 2 ? std::atol(words[2]) : 5);
+        client.close();
+        return 0;
+    } catch (const zklock::lost_error &error) {
+        std::cerr << "the work is void: " << error.what() << std::endl;
+    } catch (const zklock::error &error) {
+        std::cerr << zklock_status_name(error.status()) << ": " << error.what() << std::endl;
+    }
+    return 1;
+}

@@ -1,0 +1,202 @@
+/*
+ * A daemon of the old kind that works under a lock: daemon [HOSTS [PIDFILE [LOGFILE]]]
+ *
+ * It forks twice, and connects only then: a child of a process that has connected could not use the connection. SIGTERM
+ * and SIGINT end it at any point, also while it waits: the lock is released, and it exits with 0. If it loses the lock
+ * it stops working at once, and waits for it again. The paths are absolute.
+ */
+
+#define _POSIX_C_SOURCE 200809L
+
+#include <errno.h>
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <sys/types.h>
+#include <time.h>
+#include <unistd.h>
+#include <zklock.h>
+
+#define WORK_MS 100 /* between two pieces of work */
+
+/* A signal becomes a byte in this pipe, which poll can wait for together with what comes from the library. */
+static int stop_pipe[2];
+
+static void on_signal(int number) {
+    int saved = errno;
+    /* No call of zklock's is allowed here. */
+    if (write(stop_pipe[1], "", 1) < 0) { /* it is full: then there is one already */
+    }
+    errno = saved;
+    (void)number;
+}
+
+static void say(const char *what, const char *detail) {
+    char at[32];
+    time_t now = time(NULL);
+    struct tm utc;
+    gmtime_r(&now, &utc);
+    strftime(at, sizeof at, "%Y-%m-%dT%H:%M:%SZ", &utc);
+    printf("%s [%ld] %s%s%s\n", at, (long)getpid(), what, *detail ? ": " : "", detail);
+    fflush(stdout);
+}
+
+/* Waits for a signal or the descriptor: 's' if we are to stop, 'd' if it is readable, 't' if the time is over. */
+static char wait_for(int descriptor, int timeout) {
+    struct pollfd wanted[2];
+    int found;
+    wanted[0].fd = stop_pipe[0];
+    wanted[1].fd = descriptor;
+    wanted[0].events = wanted[1].events = POLLIN;
+    do {
+        found = poll(wanted, 2, timeout);
+    } while (found < 0 && errno == EINTR);
+    if (found < 0 || wanted[0].revents) return 's';
+    return found ? 'd' : 't';
+}
+
+/* Waits for the lock for as long as it takes. NULL if we are to stop, or if it cannot be had. */
+static zklock_hold *acquire(zklock_lock *lock, int *failed) {
+    zklock_hold *hold = NULL;
+    zklock_status status;
+    do {
+        zklock_ticket *ticket = NULL;
+        int descriptor;
+        status = zklock_acquire_start(lock, ZKLOCK_FOREVER, &ticket);
+        if (status == ZKLOCK_OK) status = zklock_ticket_fd(ticket, &descriptor);
+        if (status == ZKLOCK_OK && wait_for(descriptor, -1) == 'd') status = zklock_acquire_finish(ticket, &hold);
+        if (status != ZKLOCK_OK) say("no lock", zklock_last_error());
+        /* A wait that goes on ends here, and leaves nothing behind in the queue. */
+        zklock_ticket_free(ticket);
+    } while (status == ZKLOCK_LOST); /* granted, and lost before we looked: anew */
+    *failed = status != ZKLOCK_OK;
+    return hold;
+}
+
+/* Works as long as the lock is held. Gives whether to wait for it again. */
+static int work(zklock_hold *hold, int *failed) {
+    uint64_t token;
+    int descriptor;
+    char woken, text[32];
+    if (zklock_hold_token(hold, &token) != ZKLOCK_OK || zklock_hold_fd(hold, &descriptor) != ZKLOCK_OK) {
+        say("cannot watch the lock", zklock_last_error());
+        *failed = 1;
+        return 0;
+    }
+    snprintf(text, sizeof text, "%llu", (unsigned long long)token);
+    say("holds the lock, token", text);
+    do {
+        /* A piece of work that is short. What it writes to should refuse a token smaller than the last. */
+        say("works, token", text);
+        woken = wait_for(descriptor, WORK_MS);
+    } while (woken == 't');
+    if (zklock_release(hold) == ZKLOCK_OK) {
+        say("released the lock", "");
+    } else {
+        say("stopped the work", zklock_last_error());
+    }
+    return woken == 'd';
+}
+
+static int serve(zklock_client *client) {
+    zklock_lock *lock = NULL;
+    zklock_hold *hold;
+    int failed = 0, again = 1;
+    if (zklock_mutex_new(client, "/locks/daemon", 0, &lock) != ZKLOCK_OK) {
+        say("no lock", zklock_last_error());
+        return 1;
+    }
+    while (again && (hold = acquire(lock, &failed)) != NULL) {
+        again = work(hold, &failed);
+        zklock_hold_free(hold);
+    }
+    zklock_lock_free(lock);
+    return failed;
+}
+
+/* Only one daemon may have this file; it ends the lock of the file by ending itself. -1 if another has it. */
+static int claim_pid_file(const char *path) {
+    struct flock whole;
+    char text[32];
+    int file = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0644);
+    int length = snprintf(text, sizeof text, "%ld\n", (long)getpid());
+    memset(&whole, 0, sizeof whole);
+    whole.l_type = F_WRLCK;
+    whole.l_whence = SEEK_SET;
+    if (file < 0 || fcntl(file, F_SETLK, &whole) || ftruncate(file, 0) || write(file, text, (size_t)length) != length) {
+        say("pid file", strerror(errno));
+        return -1;
+    }
+    return file;
+}
+
+static int handle_signals(void) {
+    struct sigaction action;
+    int at;
+    if (pipe(stop_pipe)) return -1;
+    for (at = 0; at < 2; at++) {
+        fcntl(stop_pipe[at], F_SETFD, FD_CLOEXEC);
+        fcntl(stop_pipe[at], F_SETFL, O_NONBLOCK);
+    }
+    memset(&action, 0, sizeof action);
+    action.sa_handler = on_signal;
+    sigemptyset(&action.sa_mask);
+    return sigaction(SIGTERM, &action, NULL) || sigaction(SIGINT, &action, NULL) ? -1 : 0;
+}
+
+/* Goes into the background. The process that was started waits for a byte in *ready, and fails if it does not come. */
+static int daemonize(const char *log, int *ready) {
+    int pipes[2], file;
+    char byte;
+    pid_t child;
+    if (pipe(pipes) || (child = fork()) < 0) return -1;
+    if (child > 0) {
+        close(pipes[1]);
+        _exit(read(pipes[0], &byte, 1) == 1 ? 0 : 1);
+    }
+    close(pipes[0]);
+    *ready = pipes[1];
+    fcntl(*ready, F_SETFD, FD_CLOEXEC);
+    /* A session of its own has no terminal, and who does not lead it gets none. */
+    if (setsid() < 0 || (child = fork()) < 0) return -1;
+    if (child > 0) _exit(0);
+    umask(022);
+    if ((file = open("/dev/null", O_RDONLY)) < 0 || dup2(file, STDIN_FILENO) < 0) return -1;
+    close(file);
+    if ((file = open(log, O_WRONLY | O_CREAT | O_APPEND, 0644)) < 0) return -1;
+    if (dup2(file, STDOUT_FILENO) < 0 || dup2(file, STDERR_FILENO) < 0 || chdir("/")) return -1;
+    close(file);
+    return 0;
+}
+
+int main(int count, char **words) {
+    const char *hosts = count > 1 ? words[1] : "127.0.0.1:2181";
+    const char *pid_path = count > 2 ? words[2] : "/tmp/zklock-daemon.pid";
+    zklock_client *client = NULL;
+    int ready, pid_file, result;
+
+    if (daemonize(count > 3 ? words[3] : "/dev/null", &ready) || handle_signals()) {
+        perror("daemon");
+        return 1;
+    }
+    if ((pid_file = claim_pid_file(pid_path)) < 0) return 1;
+    if (zklock_client_new(hosts, NULL, &client) != ZKLOCK_OK) {
+        say("no connection", zklock_last_error());
+        unlink(pid_path);
+        return 1;
+    }
+    if (write(ready, "", 1) != 1) say("nobody waits for us to be ready", "");
+    close(ready);
+    result = serve(client);
+    /* Frees whatever is still held, and waits for the servers' word. */
+    zklock_client_close(client);
+    zklock_client_free(client);
+    unlink(pid_path);
+    close(pid_file);
+    say("ends", result ? "after a failure" : "");
+    return result;
+}

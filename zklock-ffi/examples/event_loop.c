@@ -1,0 +1,141 @@
+/*
+ * Many locks in one thread: event_loop [HOSTS]
+ *
+ * One epoll loop waits for a hundred locks at once and watches the holds, and takes twenty turns at one lock that all
+ * want. No call in the loop blocks: waits are tickets, and a hold that is freed is released in the background.
+ */
+
+#include <errno.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <unistd.h>
+#include <zklock.h>
+
+enum { LOCKS = 100, TURNS = 20, TIMEOUT_MS = 30000 };
+
+/* One acquire. It has a ticket as long as it waits, and then a hold. */
+struct job {
+    int has_lock_of_its_own;
+    zklock_ticket *ticket;
+    zklock_hold *hold;
+};
+
+static struct job jobs[LOCKS + TURNS];
+static int loop = -1, held, turns;
+
+static int complain(const char *what) {
+    fprintf(stderr, "%s: %s\n", what, zklock_last_error());
+    return -1;
+}
+
+static int watch(int descriptor, struct job *job) {
+    struct epoll_event event;
+    memset(&event, 0, sizeof event);
+    event.events = EPOLLIN;
+    event.data.ptr = job;
+    if (epoll_ctl(loop, EPOLL_CTL_ADD, descriptor, &event)) {
+        perror("epoll_ctl");
+        return -1;
+    }
+    return 0;
+}
+
+static void forget(int descriptor) { epoll_ctl(loop, EPOLL_CTL_DEL, descriptor, NULL); }
+
+/* Begins to wait. The lock itself is not needed any longer than that. */
+static int begin(zklock_client *client, const char *path, struct job *job) {
+    zklock_lock *lock = NULL;
+    zklock_status status;
+    int descriptor;
+
+    if (zklock_mutex_new(client, path, 0, &lock) != ZKLOCK_OK) return complain(path);
+    status = zklock_acquire_start(lock, TIMEOUT_MS, &job->ticket);
+    zklock_lock_free(lock);
+    if (status != ZKLOCK_OK || zklock_ticket_fd(job->ticket, &descriptor) != ZKLOCK_OK) return complain(path);
+    return watch(descriptor, job);
+}
+
+/* The ticket's descriptor is readable. */
+static int granted(struct job *job) {
+    zklock_status status;
+    int descriptor;
+
+    /* Out of the loop before it is freed, which closes it. */
+    if (zklock_ticket_fd(job->ticket, &descriptor) == ZKLOCK_OK) forget(descriptor);
+    status = zklock_acquire_finish(job->ticket, &job->hold);
+    zklock_ticket_free(job->ticket);
+    job->ticket = NULL;
+    if (status != ZKLOCK_OK) return complain("not acquired");
+
+    if (!job->has_lock_of_its_own) {
+        /* Here would be the work of a turn. Freeing the hold lets the next have its turn. */
+        turns++;
+        zklock_hold_free(job->hold);
+        job->hold = NULL;
+        return 0;
+    }
+    held++;
+    if (zklock_hold_fd(job->hold, &descriptor) != ZKLOCK_OK) return complain("no descriptor");
+    return watch(descriptor, job);
+}
+
+/* The hold's descriptor is readable: what it guards must stop. */
+static int lost(const struct job *job) {
+    const char *path = "?";
+    zklock_hold_path(job->hold, &path);
+    fprintf(stderr, "lost: %s\n", path);
+    return -1;
+}
+
+static int run(void) {
+    struct epoll_event events[32];
+
+    /* It ends: every wait has a timeout. */
+    while (held < LOCKS || turns < TURNS) {
+        int at, count = epoll_wait(loop, events, sizeof events / sizeof *events, -1);
+        if (count < 0 && errno != EINTR) {
+            perror("epoll_wait");
+            return -1;
+        }
+        for (at = 0; at < count; at++) {
+            struct job *job = events[at].data.ptr;
+            if (job->ticket ? granted(job) : lost(job)) return -1;
+        }
+    }
+    printf("%d locks held at once, %d turns of one lock\n", held, turns);
+    return 0;
+}
+
+int main(int count, char **words) {
+    zklock_client *client = NULL;
+    int at, result = 0;
+
+    if ((loop = epoll_create1(EPOLL_CLOEXEC)) < 0) {
+        perror("epoll_create1");
+        return 1;
+    }
+    /* This waits for a session, and so comes before the loop. */
+    if (zklock_client_new(count > 1 ? words[1] : "127.0.0.1:2181", NULL, &client) != ZKLOCK_OK) {
+        complain("no connection");
+        return 1;
+    }
+    for (at = 0; at < LOCKS + TURNS && result == 0; at++) {
+        char path[64] = "/locks/turns";
+        jobs[at].has_lock_of_its_own = at < LOCKS;
+        if (at < LOCKS) snprintf(path, sizeof path, "/locks/own-%d", at);
+        result = begin(client, path, &jobs[at]);
+    }
+    if (result == 0) result = run();
+
+    /* Closing the loop first takes all descriptors out of it. */
+    close(loop);
+    /* This frees all that is still held, and waits until the servers have confirmed it. */
+    zklock_client_close(client);
+    for (at = 0; at < LOCKS + TURNS; at++) {
+        zklock_ticket_free(jobs[at].ticket);
+        zklock_hold_free(jobs[at].hold);
+    }
+    zklock_client_free(client);
+    return result ? 1 : 0;
+}
