@@ -1,0 +1,19 @@
+/* A plugin with the static library inside, which holds a lock. */
+
+#include <zklock.h>
+
+/* A descriptor that is readable once the lock is lost; -1 if there is none. */
+int plugin_holds(const char *hosts);
+
+int plugin_holds(const char *hosts) {
+    zklock_client *client;
+    zklock_lock *lock;
+    zklock_hold *hold;
+    int descriptor;
+    if (zklock_client_new(hosts, NULL, &client) != ZKLOCK_OK ||
+        zklock_mutex_new(client, "/locks/plugin", 0, &lock) != ZKLOCK_OK ||
+        zklock_acquire(lock, 5000, &hold) != ZKLOCK_OK || zklock_hold_fd(hold, &descriptor) != ZKLOCK_OK) {
+        return -1;
+    }
+    return descriptor;
+}
