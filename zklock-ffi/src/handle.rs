@@ -182,7 +182,8 @@ pub(crate) fn mark_process() {
     // Nobody gets here in a fork, which would wait for ever if the mark was being made when it came.
     static ONCE: Once = Once::new();
     ONCE.call_once(|| {
-        let size = rustix::param::page_size();
+        // The kernel makes a whole page of it.
+        let size = 1;
         let (protection, private) = (ProtFlags::READ | ProtFlags::WRITE, MapFlags::PRIVATE);
         // SAFETY: the kernel chooses the place, so it is nobody else's memory.
         let Ok(page) = (unsafe { mmap_anonymous(std::ptr::null_mut(), size, protection, private) }) else {

@@ -1,0 +1,264 @@
+/* How it ends: static destructors at exit, a fork, an exception that leaves a callback. */
+
+#include <atomic>
+#include <csignal>
+#include <cstdlib>
+#include <iterator>
+#include <memory>
+#include <mutex>
+#include <optional>
+#include <stdexcept>
+#include <thread>
+
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include "test.hpp"
+
+namespace {
+
+/* What a child process does: its name, the hosts, a path of its own, and one that its parent holds. */
+struct orders {
+    const char *hosts;
+    std::string own, busy;
+};
+
+/* Destroyed after main, in the opposite order, when nobody holds or waits on their account any more. */
+std::optional<zklock::client> the_client;
+std::optional<zklock::mutex> the_mutex, the_busy_mutex;
+std::optional<zklock::lock> the_lock;
+std::optional<zklock::hold> the_hold;
+std::optional<zklock::ticket> the_ticket;
+
+void say(const std::string &line) {
+    if (write(STDOUT_FILENO, (line + "\n").data(), line.size() + 1) < 0) _exit(9);
+}
+
+/* Works when the thread-locals of the main thread are gone. */
+struct works_at_exit {
+    ~works_at_exit() {
+        if (!the_client) return;
+        try {
+            the_mutex.emplace(*the_client, "/exit");
+            std::scoped_lock both(*the_mutex);
+            try {
+                the_mutex->lock();
+            } catch (const zklock::misuse_error &error) {
+                say(zklock_status_name(error.status()));
+            }
+            say(std::to_string(the_mutex->current()->valid_for() > 0ms));
+        } catch (const zklock::error &error) {
+            say(error.what());
+        }
+        the_mutex.reset();
+    }
+};
+
+void connect(const orders &given) {
+    the_client.emplace(given.hosts, zklock::options().session_timeout(SESSION));
+    the_mutex.emplace(*the_client, given.own);
+    the_busy_mutex.emplace(*the_client, given.busy);
+    the_lock.emplace(the_client->mutex(given.own + "-second"));
+}
+
+/* Exits while it holds, waits and expects to be called back. */
+int exits_in_the_middle(const orders &given) {
+    connect(given);
+    the_mutex->lock();
+    the_hold.emplace(the_lock->acquire());
+    the_hold->on_lost([](zklock_reason) {});
+    the_ticket.emplace(the_lock->start());
+    std::thread([] { the_busy_mutex->lock(); }).detach();
+    say("waits");
+    if (getchar() == EOF) return 8;
+    return 0;
+}
+
+int exits_and_works_in_a_destructor(const orders &given) {
+    static const works_at_exit at_exit;
+    connect(given);
+    the_mutex->lock();
+    return 0;
+}
+
+int throws_in_a_callback(const orders &given) {
+    std::set_terminate([] { _exit(42); });
+    connect(given);
+    the_hold.emplace(the_lock->acquire());
+    the_hold->on_lost([](zklock_reason) { throw std::runtime_error("nobody can catch it"); });
+    say(the_hold->node());
+    return getchar() == EOF ? 8 : 0;
+}
+
+constexpr struct {
+    const char *name;
+    int (*run)(const orders &);
+} children[] = {{"middle", exits_in_the_middle},
+                {"destructor", exits_and_works_in_a_destructor},
+                {"throws", throws_in_a_callback}};
+
+/* A child process of this program, with pipes to it and from it. */
+class child {
+public:
+    child(const char *name, const std::string &own, const std::string &busy) {
+        int to[2], from[2];
+        CHECK(!pipe(to) && !pipe(from));
+        id_ = fork();
+        CHECK(id_ >= 0);
+        if (id_ == 0) {
+            dup2(to[0], STDIN_FILENO);
+            dup2(from[1], STDOUT_FILENO);
+            for (int descriptor = 3; descriptor < 64; descriptor++) close(descriptor);
+            execl("/proc/self/exe", "child", "child", name, servers(), own.c_str(), busy.c_str(), nullptr);
+            _exit(127);
+        }
+        close(to[0]);
+        close(from[1]);
+        to_ = to[1];
+        from_ = from[0];
+    }
+    child(const child &) = delete;
+    child &operator=(const child &) = delete;
+    ~child() {
+        close(to_);
+        close(from_);
+    }
+
+    std::string line() const {
+        std::string all;
+        for (char one = 0;; all += one) {
+            if (!readable(from_, SOON_MS)) failed(__FILE__, __LINE__, "the child says only: %s", all.c_str());
+            if (read(from_, &one, 1) != 1 || one == '\n') return all;
+        }
+    }
+
+    void go_on() const { CHECK(write(to_, "\n", 1) == 1); }
+
+    /* Its exit status, or the negative number of the signal that killed it. */
+    int end() const { return ended(id_); }
+
+    static int ended(pid_t id) {
+        int status = 0;
+        EVENTUALLY(waitpid(id, &status, WNOHANG) == id);
+        return WIFSIGNALED(status) ? -WTERMSIG(status) : WEXITSTATUS(status);
+    }
+
+private:
+    pid_t id_ = 0;
+    int to_ = -1, from_ = -1;
+};
+
+} // namespace
+
+TEST(a_program_may_exit_while_its_statics_hold_and_wait) {
+    const auto client = new_cpp_client();
+    const std::string own = fresh_path(), busy = fresh_path();
+    const auto held = client.mutex(busy).acquire_for(SOON);
+    const child process("middle", own, busy);
+    CHECK(process.line() == "waits");
+    EVENTUALLY(client.mutex(busy).contenders().size() == 2);
+    CHECK(!is_free(client, own) && !is_free(client, own + "-second"));
+    process.go_on();
+    CHECK(process.end() == 0);
+    /* By its session's end at the latest. */
+    EVENTUALLY(is_free(client, own) && is_free(client, own + "-second") && client.mutex(busy).contenders().size() == 1);
+}
+
+TEST(a_static_destructor_may_lock_unlock_and_catch) {
+    const std::string path = fresh_path();
+    const child process("destructor", path, path);
+    CHECK(process.line() == "ZKLOCK_DEADLOCK");
+    CHECK(process.line() == "1");
+    CHECK(process.end() == 0);
+}
+
+TEST(an_exception_that_leaves_a_callback_ends_the_program) {
+    const std::string path = fresh_path();
+    const child process("throws", path, path);
+    delete_node(process.line());
+    CHECK(process.end() == 42);
+}
+
+/* In the child of a fork: whether it was refused. */
+template <class Call>
+static bool forked(Call call) {
+    try {
+        call();
+    } catch (const zklock::error &error) {
+        return error.status() == ZKLOCK_FORKED;
+    }
+    return false;
+}
+
+TEST(a_forked_child_is_refused_everything_and_its_destructors_do_nothing) {
+    struct objects {
+        zklock::client client = new_cpp_client();
+        zklock::mutex mutex{client, fresh_path()};
+        std::unique_lock<zklock::mutex> guard{mutex};
+        zklock::hold hold = client.mutex(fresh_path()).acquire();
+        zklock::ticket ticket = client.mutex(fresh_path()).start();
+    };
+    const auto other = new_cpp_client();
+    auto all = std::make_unique<objects>();
+    all->hold.on_lost([](zklock_reason) { failed(__FILE__, __LINE__, "it was lost"); });
+    const pid_t id = fork();
+    CHECK(id >= 0);
+    if (id == 0) {
+        alarm(10);
+        const bool refused =
+            forked([&] { (void)all->hold.token(); }) && forked([&] { all->hold.release(); }) &&
+            forked([&] { all->mutex.lock(); }) && forked([&] { (void)all->mutex.try_lock(); }) &&
+            forked([&] { (void)all->mutex.current(); }) && forked([&] { (void)all->client.mutex("/x"); }) &&
+            forked([&] { all->client.close(); }) && forked([&] { (void)all->ticket.try_finish(); }) &&
+            forked([&] { zklock::options(); });
+        all.reset();
+        _exit(refused ? 0 : 1);
+    }
+    CHECK(child::ended(id) == 0);
+    CHECK(all->hold.confirm() > 0ms && all->mutex.current()->confirm() > 0ms);
+    CHECK(!is_free(other, all->mutex.path()) && !is_free(other, all->hold.path()));
+}
+
+TEST(a_fork_in_the_middle_of_a_call_of_another_thread_does_not_hang_the_child) {
+    const auto client = new_cpp_client();
+    zklock::mutex mutex(client, fresh_path());
+    std::atomic<bool> over{false};
+    std::unique_lock guard(mutex);
+    const auto hammer = [&] {
+        while (!over) (void)mutex.current();
+    };
+    auto one = in_background(hammer), two = in_background(hammer);
+    for (int round = 0; round < 100; round++) {
+        const pid_t id = fork();
+        CHECK(id >= 0);
+        if (id == 0) {
+            alarm(5);
+            guard.unlock();
+            _exit(forked([&] { (void)mutex.current(); }) ? 0 : 1);
+        }
+        const int status = child::ended(id);
+        if (status != 0) failed(__FILE__, __LINE__, "the child of round %d ended with %d", round, status);
+    }
+    over = true;
+    soon(one);
+    soon(two);
+}
+
+int main(int count, char **words) {
+    static const test tests[] = {
+        LISTED(a_program_may_exit_while_its_statics_hold_and_wait),
+        LISTED(a_static_destructor_may_lock_unlock_and_catch),
+        LISTED(an_exception_that_leaves_a_callback_ends_the_program),
+        LISTED(a_forked_child_is_refused_everything_and_its_destructors_do_nothing),
+        LISTED(a_fork_in_the_middle_of_a_call_of_another_thread_does_not_hang_the_child),
+    };
+    if (count == 6 && words[1] == std::string("child")) {
+        /* Nothing may hang, not even where its parent has died. */
+        alarm(60);
+        for (const auto &known : children) {
+            if (words[2] == std::string(known.name)) return known.run({words[3], words[4], words[5]});
+        }
+        return 7;
+    }
+    return run_tests("standalone max-session=4000", tests, std::size(tests), count, words);
+}

@@ -1,0 +1,317 @@
+/* Clients, locks, holds and tickets in C++: what they say, what they throw, how they live and die. */
+
+#include <atomic>
+#include <memory>
+#include <optional>
+#include <stdexcept>
+#include <vector>
+
+#include "test.hpp"
+
+TEST(every_error_is_of_one_base_and_has_its_status) {
+    auto client = new_cpp_client(), other = new_cpp_client();
+    const std::string path = fresh_path();
+    const auto lock = client.mutex(path);
+    const auto busy = other.mutex(path).acquire_for(SOON);
+    THROWS(lock.acquire_for(20ms), zklock::timeout_error, ZKLOCK_TIMEOUT);
+    THROWS(zklock::client("127.0.0.1:1", zklock::options().connect_timeout(100ms)), zklock::unreachable_error,
+           ZKLOCK_UNREACHABLE);
+    THROWS(zklock::client(""), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(zklock::client(std::string(servers()) + "/not/there"), zklock::error, ZKLOCK_REFUSED);
+    THROWS(zklock::options().session_timeout(-1s), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(zklock::options().connect_timeout(-1ms), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(zklock::options().chroot("no-slash"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(zklock::options().identity(std::string(2000, 'x')), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.mutex("no-slash"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.mutex(path, 64), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    /* Cut off at the NUL it would be another lock. */
+    THROWS(client.mutex(path + std::string("\0/x", 3)), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    auto waiting = in_background([&] { THROWS(lock.acquire(), zklock::closed_error, ZKLOCK_CLOSED); });
+    EVENTUALLY(other.mutex(path).contenders().size() == 2);
+    client.close();
+    soon(waiting);
+    try {
+        (void)lock.try_acquire();
+        failed(__FILE__, __LINE__, "a closed client goes on");
+    } catch (const std::runtime_error &error) {
+        CHECK(std::string(error.what()).find("zklock_acquire") != std::string::npos);
+    }
+}
+
+TEST(options_reach_the_client) {
+    ground("create /cpp-root");
+    const std::string path = fresh_path();
+    zklock::options options;
+    options.session_timeout(5s).connect_timeout(SOON).identity("Zoë").chroot("/cpp-root");
+    const zklock::client client(servers(), options), other = new_cpp_client();
+    CHECK(client.stats().session_timeout == 5s);
+    const auto hold = client.mutex(path).acquire_for(SOON);
+    const auto queue = other.mutex("/cpp-root" + path).contenders();
+    CHECK(queue.size() == 1 && queue[0].identity == "Zoë" && queue[0].dialect == "curator");
+}
+
+TEST(a_hold_says_how_it_stands) {
+    const auto client = new_cpp_client();
+    const auto lock = client.mutex(fresh_path());
+    std::uint64_t token = 0;
+    {
+        auto hold = lock.acquire();
+        token = hold.token();
+        CHECK(hold.path() == lock.path() && hold.node().find(lock.path() + "/_c_") == 0);
+        CHECK(hold.state() == ZKLOCK_STATE_HELD && hold.lost_reason() == ZKLOCK_REASON_NONE);
+        CHECK(hold.valid_for() > 0ms && hold.valid_for() <= SESSION);
+        CHECK(hold.confirm() > 0ms && hold.confirm() <= SESSION);
+        CHECK(!hold.wait_lost_for(0s) && !hold.wait_lost_for(1ms) && !readable(hold.fd(), 0));
+        hold.release();
+        CHECK(hold.state() == ZKLOCK_STATE_RELEASED && hold.valid_for() == 0ms && hold.token() == token);
+        THROWS(hold.release(), zklock::misuse_error, ZKLOCK_NOT_HELD);
+        THROWS(hold.confirm(), zklock::misuse_error, ZKLOCK_NOT_HELD);
+        THROWS(hold.wait_lost_for(1h), zklock::misuse_error, ZKLOCK_NOT_HELD);
+    }
+    CHECK(lock.acquire_for(1s).token() > token);
+}
+
+TEST(trying_gives_nothing_while_others_hold_the_lock) {
+    const auto client = new_cpp_client(), other = new_cpp_client();
+    const auto lock = client.mutex(fresh_path());
+    std::optional<zklock::hold> held = lock.try_acquire();
+    CHECK(held && !other.mutex(lock.path()).try_acquire() && !other.mutex(lock.path()).try_acquire_for(20ms));
+    CHECK(!other.mutex(lock.path()).try_acquire_for(-1h));
+    THROWS(lock.acquire(), zklock::misuse_error, ZKLOCK_DEADLOCK);
+    held.reset();
+    CHECK(other.mutex(lock.path()).try_acquire_for(SOON));
+}
+
+TEST(a_reentrant_lock_belongs_to_its_thread) {
+    const auto client = new_cpp_client();
+    const auto lock = client.mutex(fresh_path(), ZKLOCK_REENTRANT);
+    auto outer = lock.acquire(), inner = lock.acquire();
+    CHECK(outer.token() == inner.token());
+    soon(in_background([&] { THROWS(inner.release(), zklock::misuse_error, ZKLOCK_NOT_OWNER); }));
+    inner.release();
+    CHECK(outer.state() == ZKLOCK_STATE_HELD);
+    outer.release();
+}
+
+TEST(what_was_moved_from_is_empty_and_what_is_assigned_to_lets_go) {
+    auto client = new_cpp_client();
+    const auto other = new_cpp_client();
+    auto lock = client.mutex(fresh_path()), second = client.mutex(fresh_path());
+    const std::string path = lock.path(), second_path = second.path();
+    auto hold = lock.acquire(), second_hold = second.acquire();
+    auto ticket = client.mutex(fresh_path()).start(1h);
+
+    const auto token = second_hold.token();
+    hold = std::move(second_hold);
+    EVENTUALLY(is_free(other, path));
+    CHECK(!is_free(other, second_path) && hold.token() == token);
+
+    const zklock::ticket moved_ticket = std::move(ticket);
+    const zklock::lock moved_lock = std::move(lock);
+    const zklock::client moved_client = std::move(client);
+    CHECK(moved_ticket.fd() >= 0 && moved_lock.path() == path && moved_client.stats().sessions == 1);
+    /* NOLINTBEGIN(bugprone-use-after-move): that is what it is about. */
+    THROWS(second_hold.token(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(second_hold.release(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(second_hold.on_lost([](zklock_reason) {}), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(second_hold.guarded().set("/x", "").commit(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(ticket.try_finish(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(lock.acquire(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(lock.contenders(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.stats(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(zklock::mutex(client, "/x"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    /* NOLINTEND(bugprone-use-after-move) */
+    second_hold = std::move(hold);
+    CHECK(second_hold.token() == token);
+}
+
+TEST(a_handle_of_c_can_be_taken_over_and_lent) {
+    const zklock::client client(new_client());
+    const zklock::lock lock(new_mutex(client.get(), fresh_path(), 0));
+    const zklock::hold hold(acquire(lock.get(), SOON_MS));
+    CHECK(state_of(hold.get()) == ZKLOCK_STATE_HELD);
+}
+
+TEST(a_loss_is_told_in_every_way) {
+    const auto client = new_cpp_client();
+    auto hold = client.mutex(fresh_path()).acquire();
+    std::promise<zklock_reason> first, second, late;
+    hold.on_lost([&](zklock_reason reason) { first.set_value(reason); });
+    hold.on_lost([&](zklock_reason reason) { second.set_value(reason); });
+    THROWS(hold.on_lost(nullptr), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    zklock::hold moved = std::move(hold);
+    auto waiting = in_background([&] { return moved.wait_lost_for(std::chrono::hours::max()); });
+    delete_node(moved.node());
+    CHECK(soon(waiting) == ZKLOCK_REASON_NODE_DELETED && readable(moved.fd(), SOON_MS));
+    CHECK(soon(first.get_future()) == ZKLOCK_REASON_NODE_DELETED);
+    CHECK(soon(second.get_future()) == ZKLOCK_REASON_NODE_DELETED);
+    CHECK(moved.state() == ZKLOCK_STATE_LOST && moved.lost_reason() == ZKLOCK_REASON_NODE_DELETED);
+    CHECK(moved.valid_for() == 0ms && client.stats().grants == 1);
+    EVENTUALLY(client.stats().losses == 1);
+    moved.on_lost([&](zklock_reason reason) { late.set_value(reason); });
+    CHECK(soon(late.get_future()) == ZKLOCK_REASON_NODE_DELETED);
+    THROWS(moved.confirm(), zklock::lost_error, ZKLOCK_LOST);
+    THROWS(moved.release(), zklock::lost_error, ZKLOCK_LOST);
+}
+
+TEST(a_callback_that_destroys_its_hold_lives_to_its_end) {
+    struct last_words {
+        std::atomic<bool> *dead;
+        ~last_words() { *dead = true; }
+    };
+    const auto client = new_cpp_client();
+    std::atomic<bool> dead{false};
+    std::promise<bool> ended;
+    std::optional<zklock::hold> hold = client.mutex(fresh_path()).acquire();
+    const std::string node = hold->node();
+    hold->on_lost([&, kept = std::make_shared<last_words>(last_words{&dead})](zklock_reason) {
+        hold.reset();
+        ended.set_value(!*kept->dead);
+    });
+    dead = false; /* It was moved to its place. */
+    delete_node(node);
+    CHECK(soon(ended.get_future()) && !hold);
+    EVENTUALLY(dead);
+}
+
+TEST(a_hold_that_is_destroyed_waits_for_its_callback_and_keeps_nothing) {
+    const auto client = new_cpp_client();
+    std::promise<void> begun, finish;
+    std::atomic<bool> finished{false};
+    auto kept = std::make_shared<int>(1);
+    const std::weak_ptr<int> alive = kept;
+    std::optional<zklock::hold> hold = client.mutex(fresh_path()).acquire();
+    hold->on_lost([&, kept = std::move(kept)](zklock_reason) {
+        begun.set_value();
+        soon(finish.get_future());
+        finished = true;
+    });
+    delete_node(hold->node());
+    soon(begun.get_future());
+    auto destroyed = in_background([&] {
+        hold.reset();
+        return finished.load();
+    });
+    CHECK(destroyed.wait_for(50ms) == std::future_status::timeout && !alive.expired());
+    finish.set_value();
+    CHECK(soon(destroyed));
+    EVENTUALLY(alive.expired());
+}
+
+TEST(what_is_released_or_destroyed_or_assigned_over_calls_nobody_back) {
+    auto client = new_cpp_client();
+    std::atomic<int> called{0};
+    const auto count = [&](zklock_reason) { called++; };
+    auto released = client.mutex(fresh_path()).acquire(), replaced = client.mutex(fresh_path()).acquire();
+    std::optional<zklock::hold> destroyed = client.mutex(fresh_path()).acquire();
+    released.on_lost(count);
+    replaced.on_lost(count);
+    destroyed->on_lost(count);
+    released.release();
+    destroyed.reset();
+    replaced = client.mutex(fresh_path()).acquire();
+    /* One after the other: when this one is told, the others would have been. */
+    std::promise<zklock_reason> told;
+    replaced.on_lost([&](zklock_reason reason) { told.set_value(reason); });
+    client.close();
+    CHECK(soon(told.get_future()) == ZKLOCK_REASON_CLIENT_CLOSED && called == 0);
+}
+
+TEST(a_callback_must_not_wait) {
+    const auto client = new_cpp_client();
+    const auto lock = client.mutex(fresh_path()), another = client.mutex(fresh_path());
+    auto hold = lock.acquire();
+    std::promise<void> tried;
+    hold.on_lost([&](zklock_reason) {
+        THROWS(another.acquire(), zklock::misuse_error, ZKLOCK_DEADLOCK);
+        THROWS(hold.release(), zklock::misuse_error, ZKLOCK_DEADLOCK);
+        CHECK(hold.state() == ZKLOCK_STATE_LOST);
+        tried.set_value();
+    });
+    delete_node(hold.node());
+    soon(tried.get_future());
+}
+
+static std::string data_of(const std::string &node) { return ground("data %s", node.c_str()); }
+
+TEST(guarded_writes_are_done_all_or_none_and_only_while_the_lock_is_held) {
+    const auto client = new_cpp_client();
+    auto hold = client.mutex(fresh_path()).acquire();
+    const std::string node = fresh_path(), second = node + "-second";
+    ground("create %s", node.c_str());
+    hold.guarded().set(node, "one", 0).create(second).commit();
+    CHECK(data_of(node) == "one");
+    const std::string with_nul("a\0b", 3);
+    hold.guarded().set(second, with_nul).set(node, "two", 1).commit();
+    CHECK(!memcmp(ground("data %s", second.c_str()), with_nul.data(), with_nul.size()));
+    THROWS(hold.guarded().set(second, "").set(node, "three", 1).commit(), zklock::conflict_error, ZKLOCK_CONFLICT);
+    THROWS(hold.guarded().create(second, "").commit(), zklock::conflict_error, ZKLOCK_CONFLICT);
+    THROWS(hold.guarded().remove(second, 7).commit(), zklock::conflict_error, ZKLOCK_CONFLICT);
+    CHECK(data_of(node) == "two");
+    THROWS(hold.guarded().set(node + std::string(1, '\0'), "").commit(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    hold.guarded().remove(second).commit();
+    CHECK(std::string(ground("exists %s", second.c_str())) == "false");
+    auto writes = hold.guarded();
+    writes.set(node, "never");
+    delete_node(hold.node());
+    THROWS(writes.commit(), zklock::lost_error, ZKLOCK_LOST);
+    hold = client.mutex(fresh_path()).acquire();
+    THROWS(writes.commit(), zklock::misuse_error, ZKLOCK_INVALID_HANDLE);
+    CHECK(data_of(node) == "two");
+}
+
+TEST(a_ticket_waits_by_itself) {
+    const auto client = new_cpp_client(), other = new_cpp_client();
+    const auto lock = client.mutex(fresh_path());
+    auto held = other.mutex(lock.path()).acquire();
+    auto ticket = lock.start(), withdrawn = lock.start(1h), short_one = lock.start(30ms);
+    CHECK(!ticket.try_finish() && !readable(ticket.fd(), 0));
+    CHECK(readable(short_one.fd(), SOON_MS));
+    THROWS(short_one.try_finish(), zklock::timeout_error, ZKLOCK_TIMEOUT);
+    withdrawn.cancel();
+    CHECK(readable(withdrawn.fd(), SOON_MS));
+    THROWS(withdrawn.try_finish(), zklock::error, ZKLOCK_INTERRUPTED);
+    held.release();
+    CHECK(readable(ticket.fd(), SOON_MS));
+    std::optional<zklock::hold> hold = ticket.try_finish();
+    CHECK(hold && hold->valid_for() > 0ms && !is_free(other, lock.path()));
+    THROWS(ticket.try_finish(), zklock::misuse_error, ZKLOCK_NOT_HELD);
+    hold.reset();
+    {
+        auto unfetched = lock.start(SOON);
+        CHECK(readable(unfetched.fd(), SOON_MS) && !is_free(other, lock.path()));
+    }
+    EVENTUALLY(is_free(other, lock.path()));
+}
+
+TEST(the_queue_is_shown_in_its_order) {
+    const auto client = new_cpp_client(), other = new_cpp_client();
+    const auto lock = client.mutex(fresh_path());
+    CHECK(lock.contenders().empty());
+    const auto hold = lock.acquire();
+    const auto waiting = other.mutex(lock.path()).start();
+    EVENTUALLY(lock.contenders().size() == 2);
+    const auto queue = lock.contenders();
+    CHECK(hold.node() == lock.path() + "/" + queue[0].name && queue[0].token == hold.token());
+    CHECK(queue[0].session == client.stats().session_id && queue[1].session == other.stats().session_id);
+    CHECK(queue[1].token > queue[0].token && queue[0].identity.find('/') != std::string::npos);
+    const auto age = std::chrono::system_clock::now() - queue[0].since;
+    CHECK(age > -1min && age < 1min);
+}
+
+TEST_MAIN("standalone max-session=5000",
+          LISTED(every_error_is_of_one_base_and_has_its_status),
+          LISTED(options_reach_the_client),
+          LISTED(a_hold_says_how_it_stands),
+          LISTED(trying_gives_nothing_while_others_hold_the_lock),
+          LISTED(a_reentrant_lock_belongs_to_its_thread),
+          LISTED(what_was_moved_from_is_empty_and_what_is_assigned_to_lets_go),
+          LISTED(a_handle_of_c_can_be_taken_over_and_lent),
+          LISTED(a_loss_is_told_in_every_way),
+          LISTED(a_callback_that_destroys_its_hold_lives_to_its_end),
+          LISTED(a_hold_that_is_destroyed_waits_for_its_callback_and_keeps_nothing),
+          LISTED(what_is_released_or_destroyed_or_assigned_over_calls_nobody_back),
+          LISTED(a_callback_must_not_wait),
+          LISTED(guarded_writes_are_done_all_or_none_and_only_while_the_lock_is_held),
+          LISTED(a_ticket_waits_by_itself),
+          LISTED(the_queue_is_shown_in_its_order))

@@ -1,0 +1,17 @@
+/* Two units that include zklock.hpp are linked into one program, and pass its objects to each other. */
+
+#include <mutex>
+
+#include "units.hpp"
+
+TEST(units_share_their_objects_and_exceptions) {
+    const auto client = new_cpp_client();
+    zklock::mutex mutex(client, fresh_path());
+    lock_in_the_other_unit(mutex);
+    std::unique_lock guard(mutex, std::adopt_lock);
+    THROWS(lock_in_the_other_unit(mutex), zklock::misuse_error, ZKLOCK_DEADLOCK);
+    const auto hold = acquire_in_the_other_unit(client, fresh_path());
+    CHECK(hold.state() == ZKLOCK_STATE_HELD && mutex.current()->state() == ZKLOCK_STATE_HELD);
+}
+
+TEST_MAIN("standalone max-session=4000", LISTED(units_share_their_objects_and_exceptions))
