@@ -67,7 +67,6 @@ public:
     error(zklock_status status, const std::string &message) : std::runtime_error(message), status_(status) {}
     /** What the function of zklock.h returned. */
     zklock_status status() const noexcept { return status_; }
-
 private:
     zklock_status status_;
 };
@@ -132,7 +131,6 @@ public:
     explicit owner(Handle *owned) noexcept : handle_(owned) {}
     /** The handle, which stays owned by this object. */
     Handle *get() const noexcept { return handle_.get(); }
-
 protected:
     template <class Value, class Call, class... Given>
     Value ask(Call call, Given... given) const {
@@ -151,7 +149,6 @@ protected:
 
     /** What the library may use until the handle is freed. Its place stays when this object is moved. */
     std::forward_list<std::shared_ptr<void>> &kept() noexcept { return handle_.get_deleter().kept; }
-
 private:
     /** Here, since a unique_ptr lets go of its deleter after its pointer, when it is destroyed and when assigned to. */
     struct freed {
@@ -190,7 +187,6 @@ public:
         }
         detail::check(zklock_hold_commit(hold_, all.data(), all.size()));
     }
-
 private:
     struct one {
         std::int32_t kind, version;
@@ -258,7 +254,6 @@ public:
     writes guarded() const noexcept { return writes(get()); }
     /** Releases it, and waits until the servers have confirmed that; a lost_error if it was lost meanwhile. */
     void release() { detail::check(zklock_release(get())); }
-
 private:
     using function = std::function<void(zklock_reason)>;
     std::pair<zklock_state, zklock_reason> stands() const {
@@ -327,7 +322,6 @@ public:
     }
     /** The path. */
     std::string path() const { return ask<const char *>(zklock_lock_path); }
-
 private:
     // No exception may pass through the library: it is not C++.
     static void see(const zklock_contender *it, void *context) noexcept {
@@ -357,11 +351,18 @@ public:
     options &chroot(const std::string &path) { return set(zklock_options_set_chroot, detail::text(path)); }
     /** What others see as the contender's name. Default: "host/pid". */
     options &identity(const std::string &name) { return set(zklock_options_set_identity, detail::text(name)); }
-
+    /** Speak TLS with servers whose certificates come from these authorities: a PEM file. */
+    options &tls(const std::string &authorities) {
+        return set(zklock_options_set_tls, detail::text(authorities), nullptr, nullptr);
+    }
+    /** The same, with a certificate and its key, each a PEM file, for servers that ask who this is. */
+    options &tls(const std::string &authorities, const std::string &certificate, const std::string &key) {
+        return set(zklock_options_set_tls, detail::text(authorities), detail::text(certificate), detail::text(key));
+    }
 private:
-    template <class Call, class Value>
-    options &set(Call call, Value value) {
-        detail::check(call(get(), value));
+    template <class Call, class... Values>
+    options &set(Call call, Values... values) {
+        detail::check(call(get(), values...));
         return *this;
     }
 };
@@ -387,11 +388,9 @@ public:
     }
     /** It costs no request. */
     zklock::stats stats() const {
-        const auto session_timeout = static_cast<std::int64_t>(stat(ZKLOCK_STAT_SESSION_TIMEOUT));
-        return {stat(ZKLOCK_STAT_SESSIONS), stat(ZKLOCK_STAT_GRANTS),     stat(ZKLOCK_STAT_LOSSES),
-                stat(ZKLOCK_STAT_OWED),     stat(ZKLOCK_STAT_SESSION_ID), std::chrono::milliseconds(session_timeout)};
+        return {stat(ZKLOCK_STAT_SESSIONS), stat(ZKLOCK_STAT_GRANTS), stat(ZKLOCK_STAT_LOSSES), stat(ZKLOCK_STAT_OWED),
+                stat(ZKLOCK_STAT_SESSION_ID), std::chrono::milliseconds(stat(ZKLOCK_STAT_SESSION_TIMEOUT))};
     }
-
 private:
     std::uint64_t stat(std::int32_t which) const { return ask<std::uint64_t>(zklock_client_stat, which); }
 };
@@ -456,7 +455,6 @@ public:
     }
     /** The path of the lock. */
     std::string path() const { return lock_.path(); }
-
 private:
     struct entry {
         std::thread::id thread;
@@ -493,7 +491,6 @@ private:
 using mutex = basic_mutex<0>;
 /** As std::recursive_timed_mutex: its thread may lock it again, and unlocks it as often. See basic_mutex. */
 using recursive_mutex = basic_mutex<ZKLOCK_REENTRANT>;
-
 } // namespace zklock
 
 #endif // ZKLOCK_HPP
