@@ -68,7 +68,7 @@
  *
  * The library has two threads from the first zklock_client_new on, a third for callbacks from the first callback
  * on, and another where hosts are given by name, since the resolver needs one. A stack of 64 KiB is enough for a
- * thread that calls.
+ * thread that calls. A thread that is cancelled (pthread_cancel) during a call is cancelled after it.
  *
  * Callbacks
  * ---------
@@ -99,7 +99,8 @@
  * ----------------------
  *
  * A process may end while it holds or waits: nothing hangs. The servers free its locks when its session has
- * timed out; zklock_client_close frees them at once. Every function may be called in handlers of atexit and in
+ * timed out; zklock_client_close frees them at once. (If main leaves with pthread_exit, our threads keep the
+ * process alive: call exit.) Every function may be called in handlers of atexit and in
  * destructors of statics. The library stays loaded after dlclose.
  */
 

@@ -1,6 +1,7 @@
 //! Around every call from C: a fork is refused before any lock of ours is touched, and no panic
 //! passes the boundary.
 
+use crate::handle::uncancelled;
 use crate::status::Failure;
 use crate::status::zklock_status::{self, ZKLOCK_FORKED, ZKLOCK_INTERNAL, ZKLOCK_OK};
 use std::any::Any;
@@ -44,10 +45,11 @@ fn caught<T>(call: &str, body: impl FnOnce() -> T) -> Result<T, String> {
     if !SILENT.swap(true, Ordering::Relaxed) {
         set_hook(Box::new(|panic| tracing::error!("zklock panicked: {panic}")));
     }
-    let result = catch_unwind(AssertUnwindSafe(|| {
+    let body = || {
         panic_if_asked(call);
         body()
-    }));
+    };
+    let result = uncancelled(|| catch_unwind(AssertUnwindSafe(body)));
     result.map_err(|panic| format!("zklock panicked ({}): please report it", said(&*panic)))
 }
 

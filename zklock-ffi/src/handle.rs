@@ -12,7 +12,7 @@ use crate::loss::zklock_reason;
 use crate::status::Failure;
 use crate::status::zklock_status::ZKLOCK_INVALID_HANDLE;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
-use std::ffi::{CStr, c_char, c_void};
+use std::ffi::{CStr, c_char, c_int, c_void};
 use std::slice;
 use std::sync::atomic::{AtomicPtr, Ordering};
 use std::sync::{Arc, Once, PoisonError, RwLock};
@@ -206,6 +206,22 @@ fn is_cleared() -> bool {
     // SAFETY: it was stored before anybody was told to look here, and stays mapped and readable. Only the
     // kernel changes it, when it makes another process.
     unsafe { page.read_volatile() == 0 }
+}
+
+/// Makes a call in which its thread cannot be cancelled: the system would unwind through code that is not
+/// made for it, and end the process. It is cancelled afterwards.
+pub(crate) fn uncancelled<T>(call: impl FnOnce() -> T) -> T {
+    unsafe extern "C" {
+        fn pthread_setcancelstate(state: c_int, before: *mut c_int) -> c_int;
+    }
+    const PTHREAD_CANCEL_DISABLE: c_int = 1;
+    let mut before = 0;
+    // SAFETY: it changes this thread's state alone, and writes the one before to where it may.
+    unsafe { pthread_setcancelstate(PTHREAD_CANCEL_DISABLE, &mut before) };
+    let result = call();
+    // SAFETY: as above, with a state that it gave. Nothing unwinds to here, so it is always put back.
+    unsafe { pthread_setcancelstate(before, &mut before) };
+    result
 }
 
 /// What a callback is given back. It is the caller's, who says that any thread may have it.

@@ -1,0 +1,206 @@
+/* Every call that has a status, in an order in which all of them do what they can on one set of handles. */
+
+#ifndef ZKLOCK_CALLS_H
+#define ZKLOCK_CALLS_H
+
+#include "test.h"
+
+typedef struct {
+    const char *hosts, *path;
+    zklock_options *options;
+    zklock_client *client;
+    zklock_lock *lock;
+    /* Set by zklock_acquire. */
+    zklock_hold *hold;
+    zklock_ticket *ticket;
+} handles;
+
+typedef struct {
+    const char *name;
+    zklock_status (*run)(handles *on);
+    /* What it returns where nothing is the matter. */
+    zklock_status live;
+    /* ZKLOCK_DEADLOCK in a callback. */
+    int blocks;
+} call;
+
+static inline void ignore_loss(zklock_hold *hold, zklock_reason reason, void *context) {
+    (void)hold, (void)reason, (void)context;
+}
+static inline void ignore_contender(const zklock_contender *contender, void *context) {
+    (void)contender, (void)context;
+}
+
+#define CALL(name) static inline zklock_status call_##name(handles *on)
+
+CALL(options_new) {
+    (void)on;
+    zklock_options *options;
+    zklock_status status = zklock_options_new(&options);
+    if (!status) zklock_options_free(options);
+    return status;
+}
+CALL(options_set_session_timeout) { return zklock_options_set_session_timeout(on->options, SESSION_MS); }
+CALL(options_set_connect_timeout) { return zklock_options_set_connect_timeout(on->options, SOON_MS); }
+CALL(options_set_chroot) { return zklock_options_set_chroot(on->options, "/a"); }
+CALL(options_set_identity) { return zklock_options_set_identity(on->options, "a guest"); }
+CALL(options_set_tls) {
+    zklock_status status = zklock_options_set_tls(on->options, "/no such file", NULL, NULL);
+    /* So says a library that was built without. */
+    return status == ZKLOCK_REFUSED ? ZKLOCK_INVALID_ARGUMENT : status;
+}
+CALL(client_new) {
+    zklock_client *client;
+    zklock_status status = zklock_client_new(on->hosts, NULL, &client);
+    if (!status) zklock_client_free(client);
+    return status;
+}
+CALL(client_stat) {
+    uint64_t value;
+    return zklock_client_stat(on->client, ZKLOCK_STAT_SESSIONS, &value);
+}
+CALL(mutex_new) {
+    zklock_lock *lock;
+    zklock_status status = zklock_mutex_new(on->client, on->path, 0, &lock);
+    if (!status) zklock_lock_free(lock);
+    return status;
+}
+CALL(lock_path) {
+    const char *path;
+    return zklock_lock_path(on->lock, &path);
+}
+CALL(acquire) {
+    zklock_hold *hold;
+    zklock_status status = zklock_acquire(on->lock, SOON_MS, &hold);
+    if (!status) on->hold = hold;
+    return status;
+}
+CALL(contenders) { return zklock_contenders(on->lock, ignore_contender, NULL); }
+CALL(acquire_start) {
+    zklock_ticket *ticket;
+    zklock_ticket_free(on->ticket);
+    on->ticket = NULL;
+    zklock_status status = zklock_acquire_start(on->lock, SOON_MS, &ticket);
+    if (!status) on->ticket = ticket;
+    return status;
+}
+CALL(ticket_fd) {
+    int descriptor;
+    return zklock_ticket_fd(on->ticket, &descriptor);
+}
+CALL(acquire_finish) {
+    zklock_hold *hold;
+    zklock_status status = zklock_acquire_finish(on->ticket, &hold);
+    if (!status) zklock_hold_free(hold);
+    return status;
+}
+CALL(acquire_cancel) { return zklock_acquire_cancel(on->ticket); }
+CALL(hold_token) {
+    uint64_t token;
+    return zklock_hold_token(on->hold, &token);
+}
+CALL(hold_valid_for) {
+    int64_t milliseconds;
+    return zklock_hold_valid_for(on->hold, &milliseconds);
+}
+CALL(hold_state) {
+    zklock_state state;
+    return zklock_hold_state(on->hold, &state, NULL);
+}
+CALL(hold_path) {
+    const char *path;
+    return zklock_hold_path(on->hold, &path);
+}
+CALL(hold_node) {
+    const char *node;
+    return zklock_hold_node(on->hold, &node);
+}
+CALL(hold_fd) {
+    int descriptor;
+    return zklock_hold_fd(on->hold, &descriptor);
+}
+CALL(hold_on_lost) { return zklock_hold_on_lost(on->hold, ignore_loss, NULL); }
+CALL(hold_wait_lost) {
+    zklock_reason reason;
+    return zklock_hold_wait_lost(on->hold, 0, &reason);
+}
+CALL(hold_confirm) { return zklock_hold_confirm(on->hold, NULL); }
+CALL(hold_commit) {
+    char path[128];
+    snprintf(path, sizeof path, "%s/written", on->path);
+    zklock_write writes[] = {{.kind = ZKLOCK_WRITE_CREATE, .path = path},
+                             {.kind = ZKLOCK_WRITE_DELETE, .path = path, .version = ZKLOCK_ANY_VERSION}};
+    return zklock_hold_commit(on->hold, writes, 2);
+}
+CALL(set_log) {
+    (void)on;
+    return zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL);
+}
+CALL(release) { return zklock_release(on->hold); }
+CALL(client_close) { return zklock_client_close(on->client); }
+
+#undef CALL
+#define CALL(name, live, blocks) {"zklock_" #name, call_##name, live, blocks}
+
+static const call calls[] = {
+    CALL(options_new, ZKLOCK_OK, 0),
+    CALL(options_set_session_timeout, ZKLOCK_OK, 0),
+    CALL(options_set_connect_timeout, ZKLOCK_OK, 0),
+    CALL(options_set_chroot, ZKLOCK_OK, 0),
+    CALL(options_set_identity, ZKLOCK_OK, 0),
+    CALL(options_set_tls, ZKLOCK_INVALID_ARGUMENT, 0),
+    CALL(client_new, ZKLOCK_OK, 1),
+    CALL(client_stat, ZKLOCK_OK, 0),
+    CALL(mutex_new, ZKLOCK_OK, 0),
+    CALL(lock_path, ZKLOCK_OK, 0),
+    CALL(acquire, ZKLOCK_OK, 1),
+    CALL(contenders, ZKLOCK_OK, 1),
+    CALL(acquire_start, ZKLOCK_OK, 0),
+    CALL(ticket_fd, ZKLOCK_OK, 0),
+    CALL(acquire_finish, ZKLOCK_PENDING, 0),
+    CALL(acquire_cancel, ZKLOCK_OK, 0),
+    CALL(hold_token, ZKLOCK_OK, 0),
+    CALL(hold_valid_for, ZKLOCK_OK, 0),
+    CALL(hold_state, ZKLOCK_OK, 0),
+    CALL(hold_path, ZKLOCK_OK, 0),
+    CALL(hold_node, ZKLOCK_OK, 0),
+    CALL(hold_fd, ZKLOCK_OK, 0),
+    CALL(hold_on_lost, ZKLOCK_OK, 0),
+    CALL(hold_wait_lost, ZKLOCK_TIMEOUT, 1),
+    CALL(hold_confirm, ZKLOCK_OK, 1),
+    CALL(hold_commit, ZKLOCK_OK, 1),
+    CALL(set_log, ZKLOCK_OK, 0),
+    CALL(release, ZKLOCK_OK, 1),
+    CALL(client_close, ZKLOCK_OK, 1),
+};
+
+#undef CALL
+
+/* Handles for all of them; hold and ticket come with the calls that make them. */
+static inline handles new_handles(const char *hosts, const char *path) {
+    handles made = {.hosts = hosts, .path = path};
+    OK(zklock_options_new(&made.options));
+    made.client = connect_to(hosts);
+    made.lock = new_mutex(made.client, path, 0);
+    return made;
+}
+
+static inline void free_handles(handles *of) {
+    zklock_ticket_free(of->ticket);
+    zklock_hold_free(of->hold);
+    zklock_lock_free(of->lock);
+    zklock_client_free(of->client);
+    zklock_options_free(of->options);
+    *of = (handles){0};
+}
+
+/* Makes all of them, each of which must work. */
+static inline void make_every_call(const char *hosts, const char *path) {
+    handles on = new_handles(hosts, path);
+    for (size_t at = 0; at < sizeof calls / sizeof *calls; at++) {
+        check_status(__FILE__, __LINE__, calls[at].name, calls[at].run(&on), calls[at].live);
+    }
+    free_handles(&on);
+}
+
+#endif

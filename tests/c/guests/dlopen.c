@@ -1,0 +1,179 @@
+/*
+ * Promise 8: a plug-in's manners. What is loaded by dlopen may be closed at any time: the code stays, since our threads
+ * run in it, and what was open goes on.
+ */
+
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <dlfcn.h>
+#include <sys/mman.h>
+#include <sys/sendfile.h>
+
+/* The functions, as dlsym gives them. */
+#define FUNCTIONS(each)                                                                                            \
+    each(zklock_client_new) each(zklock_client_close) each(zklock_client_free) each(zklock_mutex_new)               \
+    each(zklock_lock_free) each(zklock_acquire) each(zklock_release) each(zklock_hold_free) each(zklock_hold_state) \
+    each(zklock_hold_fd) each(zklock_hold_on_lost) each(zklock_hold_node) each(zklock_last_error)                   \
+    each(zklock_status_name) each(zklock_version) each(zklock_hold_confirm) each(zklock_set_log)
+
+typedef struct {
+    void *handle;
+#define MEMBER(name) __typeof__(&name) name;
+    FUNCTIONS(MEMBER)
+} library;
+
+/* This program is linked with the library, so its file is loaded already. A copy of it is another to the loader. */
+static char copied[64];
+
+static void copy_library(void) {
+    Dl_info here;
+    if (*copied) return;
+    CHECK(dladdr((void *)(uintptr_t)zklock_version, &here));
+    int from = open(here.dli_fname, O_RDONLY | O_CLOEXEC), to = memfd_create("copy", MFD_CLOEXEC);
+    CHECK(from >= 0 && to >= 0);
+    while (sendfile(to, from, NULL, 1 << 20) > 0) {
+    }
+    close(from);
+    snprintf(copied, sizeof copied, "/proc/self/fd/%d", to);
+}
+
+static library open_library(void) {
+    library opened;
+    copy_library();
+    opened.handle = dlopen(copied, RTLD_NOW | RTLD_LOCAL);
+    if (!opened.handle) failed(__FILE__, __LINE__, "%s", dlerror());
+    void *found;
+#define FIND(name)                                                        \
+    found = dlsym(opened.handle, #name);                                  \
+    CHECK(found && found != (void *)(uintptr_t)name);                     \
+    memcpy(&opened.name, &found, sizeof found);
+    FUNCTIONS(FIND)
+    return opened;
+}
+
+static int is_loaded(void) {
+    void *handle = dlopen(copied, RTLD_NOW | RTLD_NOLOAD);
+    if (handle) dlclose(handle);
+    return handle != NULL;
+}
+
+static void ignore_line(int32_t level, const char *line, void *context) { (void)level, (void)line, (void)context; }
+
+static void tell(zklock_hold *hold, zklock_reason reason, void *context) {
+    (void)hold;
+    __atomic_store_n((int *)context, (int)reason, __ATOMIC_RELEASE);
+}
+
+TEST(a_library_that_is_not_used_starts_nothing) {
+    size_t before = our_tasks();
+    for (int round = 0; round < 20; round++) {
+        library opened = open_library();
+        CHECK(!strcmp(opened.zklock_version(), ZKLOCK_VERSION));
+        CHECK(!dlclose(opened.handle));
+        /* By itself, not just while a thread of ours keeps it. */
+        CHECK(is_loaded());
+    }
+    CHECK(our_tasks() == before);
+}
+
+TEST(a_library_that_is_closed_while_it_holds_goes_on) {
+    const char *path = fresh_path();
+    library first = open_library();
+    zklock_client *client;
+    zklock_lock *lock;
+    zklock_hold *hold, *again;
+    zklock_state state;
+    const char *node;
+    int descriptor, reason = 0;
+    OK(first.zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, NULL));
+    OK(first.zklock_client_new(servers(), NULL, &client));
+    OK(first.zklock_mutex_new(client, path, 0, &lock));
+    OK(first.zklock_acquire(lock, SOON_MS, &hold));
+    OK(first.zklock_hold_fd(hold, &descriptor));
+    OK(first.zklock_hold_node(hold, &node));
+    OK(first.zklock_hold_on_lost(hold, tell, &reason));
+    CHECK(!dlclose(first.handle));
+    CHECK(is_loaded());
+    /* Its threads go on: the session outlives its timeout, and the loss is told. */
+    CHECK(!readable(descriptor, SESSION_MS * 5 / 4));
+    CHECK(contenders_at(path) == 1);
+
+    library second = open_library();
+    CHECK(second.zklock_acquire == first.zklock_acquire);
+    OK(second.zklock_hold_state(hold, &state, NULL));
+    CHECK(state == ZKLOCK_STATE_HELD);
+    OK(second.zklock_hold_confirm(hold, NULL));
+    CHECK(second.zklock_acquire(lock, 100, &again) == ZKLOCK_DEADLOCK);
+    CHECK(strstr(second.zklock_last_error(), "zklock_acquire"));
+    CHECK(!dlclose(second.handle));
+    ground("delete %s", node);
+    CHECK(readable(descriptor, SOON_MS));
+    EVENTUALLY(__atomic_load_n(&reason, __ATOMIC_ACQUIRE) == ZKLOCK_REASON_NODE_DELETED);
+
+    library third = open_library();
+    IS(third.zklock_release(hold), ZKLOCK_LOST);
+    third.zklock_hold_free(hold);
+    OK(third.zklock_acquire(lock, SOON_MS, &hold));
+    OK(third.zklock_release(hold));
+    third.zklock_hold_free(hold);
+    third.zklock_lock_free(lock);
+    OK(third.zklock_client_close(client));
+    third.zklock_client_free(client);
+    OK(third.zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
+    CHECK(!dlclose(third.handle));
+    /* One I/O thread, one reactor, one for callbacks: a library that is opened thrice has them once. */
+    EVENTUALLY(our_tasks() == 3);
+}
+
+/* A host that knows of the library by dlopen in a thread that ends. */
+static void *visit(void *given) {
+    library opened = open_library();
+    zklock_client *client;
+    zklock_lock *lock;
+    zklock_hold *hold;
+    OK(opened.zklock_client_new(servers(), NULL, &client));
+    OK(opened.zklock_mutex_new(client, given, 0, &lock));
+    OK(opened.zklock_acquire(lock, SOON_MS, &hold));
+    IS(opened.zklock_acquire(lock, SOON_MS, NULL), ZKLOCK_INVALID_ARGUMENT);
+    OK(opened.zklock_release(hold));
+    opened.zklock_hold_free(hold);
+    opened.zklock_lock_free(lock);
+    opened.zklock_client_free(client);
+    CHECK(!dlclose(opened.handle));
+    return NULL;
+}
+
+TEST(threads_may_end_after_dlclose) {
+    pthread_t threads[8];
+    const char *path = fresh_path();
+    for (int round = 0; round < 10; round++) {
+        for (size_t at = 0; at < COUNT(threads); at++) threads[at] = host_thread(visit, (void *)path);
+        for (size_t at = 0; at < COUNT(threads); at++) thread_end(threads[at]);
+    }
+}
+
+/* The end of a program whose plug-in is closed, with a hold and a wait. */
+static int closed_mode(char **words) {
+    library opened = open_library();
+    zklock_client *client;
+    zklock_lock *lock;
+    zklock_hold *hold;
+    OK(opened.zklock_client_new(words[0], NULL, &client));
+    OK(opened.zklock_mutex_new(client, words[1], 0, &lock));
+    OK(opened.zklock_acquire(lock, SOON_MS, &hold));
+    CHECK(!dlclose(opened.handle));
+    return 5;
+}
+
+TEST(a_program_ends_with_the_library_closed_and_a_hold_open) {
+    run_program("closed", servers(), fresh_path(), EXITED(5));
+}
+
+static const mode modes[] = {{"closed", closed_mode}};
+
+TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
+                   LISTED(a_library_that_is_not_used_starts_nothing),
+                   LISTED(a_library_that_is_closed_while_it_holds_goes_on),
+                   LISTED(threads_may_end_after_dlclose),
+                   LISTED(a_program_ends_with_the_library_closed_and_a_hold_open))

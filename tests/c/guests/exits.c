@@ -1,0 +1,373 @@
+/*
+ * Promise 8: a process ends when and how it likes, whatever the library is in the middle of: without a hang, a crash
+ * or a word, and with the exit code that was wanted. Each way to end is a program of its own.
+ */
+
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include "calls.h"
+
+#include <sys/resource.h>
+
+/* What the programs have. */
+static zklock_client *client, *other;
+static zklock_lock *lock;
+static zklock_hold *hold;
+static const char *hosts, *path;
+
+/* For what has nothing more to do, in a function of any type. */
+static int pauses(void) {
+    for (;;) pause();
+    return 0;
+}
+
+static void begin(char **words) {
+    hosts = words[0], path = words[1];
+    client = connect_to(hosts);
+    lock = new_mutex(client, path, 0);
+    hold = acquire(lock, SOON_MS);
+}
+
+static void *waits(void *given) {
+    (void)given;
+    zklock_lock *wanted = new_mutex(other, path, 0);
+    zklock_hold *never;
+    zklock_acquire(wanted, ZKLOCK_FOREVER, &never);
+    /* Not before the end of the process; and what comes back then is nobody's business. */
+    pauses();
+    return NULL;
+}
+
+static void count_contender(const zklock_contender *contender, void *context) {
+    (void)contender;
+    ++*(int *)context;
+}
+
+static int queue(void) {
+    int count = 0;
+    OK(zklock_contenders(lock, count_contender, &count));
+    return count;
+}
+
+static int holding_mode(char **words) {
+    begin(words);
+    return 3;
+}
+
+static int waiting_mode(char **words) {
+    begin(words);
+    other = connect_to(hosts);
+    host_thread(waits, NULL);
+    EVENTUALLY(queue() == 2);
+    return 3;
+}
+
+static int pending_mode(char **words) {
+    zklock_ticket *tickets[20];
+    begin(words);
+    other = connect_to(hosts);
+    zklock_lock *wanted = new_mutex(other, path, 0);
+    for (size_t at = 0; at < COUNT(tickets); at++) OK(zklock_acquire_start(wanted, ZKLOCK_FOREVER, &tickets[at]));
+    return 3;
+}
+
+static int is_running;
+
+static void never_returns(zklock_hold *lost, zklock_reason reason, void *context) {
+    (void)lost, (void)reason, (void)context;
+    __atomic_store_n(&is_running, 1, __ATOMIC_RELEASE);
+    pauses();
+}
+
+static int called_mode(char **words) {
+    begin(words);
+    OK(zklock_hold_on_lost(hold, never_returns, NULL));
+    OK(zklock_client_close(client));
+    EVENTUALLY(__atomic_load_n(&is_running, __ATOMIC_ACQUIRE));
+    return 3;
+}
+
+static void logs_for_ever(int32_t level, const char *line, void *context) {
+    (void)level, (void)line, (void)context;
+    __atomic_store_n(&is_running, 1, __ATOMIC_RELEASE);
+    pauses();
+}
+
+static int logging_mode(char **words) {
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, logs_for_ever, NULL));
+    begin(words);
+    EVENTUALLY(__atomic_load_n(&is_running, __ATOMIC_ACQUIRE));
+    return 3;
+}
+
+/* All that a handler may want: what was there before, and all anew. */
+static void clean_up(void) {
+    zklock_hold *again;
+    IS(zklock_acquire(lock, 100, &again), ZKLOCK_DEADLOCK);
+    CHECK(strstr(zklock_last_error(), "zklock_acquire"));
+    OK(zklock_release(hold));
+    zklock_hold_free(hold);
+    hold = acquire(lock, SOON_MS);
+    OK(zklock_client_close(client));
+    IS(zklock_release(hold), ZKLOCK_LOST);
+    free_all(hold, lock, client);
+    make_every_call(hosts, path);
+    printf("cleaned up\n");
+    fflush(stdout);
+}
+
+static int handlers_mode(char **words) {
+    CHECK(!atexit(clean_up));
+    begin(words);
+    return 3;
+}
+
+static void clean_up_late(void) {
+    clean_up();
+    /* For the handler that was registered before. */
+    begin((char *[]){(char *)hosts, (char *)path});
+}
+
+static int late_handlers_mode(char **words) {
+    CHECK(!atexit(clean_up));
+    begin(words);
+    CHECK(!atexit(clean_up_late));
+    return 3;
+}
+
+static int quick_mode(char **words) {
+    CHECK(!at_quick_exit(clean_up));
+    begin(words);
+    quick_exit(3);
+}
+
+/* The lock is the waiting thread's from the release on. */
+static void hand_over(void) {
+    zklock_hold *again;
+    OK(zklock_release(hold));
+    IS(zklock_acquire(lock, 100, &again), ZKLOCK_TIMEOUT);
+    OK(zklock_client_close(client));
+    free_all(hold, lock, client);
+    make_every_call(hosts, fresh_path());
+    printf("handed over\n");
+    fflush(stdout);
+}
+
+static void *exits(void *given) {
+    begin(given);
+    __atomic_store_n(&is_running, 1, __ATOMIC_RELEASE);
+    EVENTUALLY(queue() == 2);
+    exit(3);
+    return NULL;
+}
+
+static int from_thread_mode(char **words) {
+    other = connect_to(words[0]);
+    CHECK(!atexit(hand_over));
+    host_thread(exits, words);
+    EVENTUALLY(__atomic_load_n(&is_running, __ATOMIC_ACQUIRE));
+    waits(NULL);
+    return 1;
+}
+
+static int first_has_ended(void) {
+    char line[256];
+    FILE *status = fopen("/proc/self/stat", "re");
+    CHECK(status && fgets(line, sizeof line, status));
+    fclose(status);
+    return strstr(line, ") Z ") != NULL;
+}
+
+static void *goes_on(void *nothing) {
+    EVENTUALLY(first_has_ended());
+    OK(zklock_release(hold));
+    zklock_hold_free(hold);
+    make_every_call(hosts, path);
+    exit(3);
+    return nothing;
+}
+
+static int main_ends_mode(char **words) {
+    begin(words);
+    host_thread(goes_on, NULL);
+    pthread_exit(NULL);
+}
+
+static int abort_mode(char **words) {
+    struct rlimit none = {0, 0};
+    setrlimit(RLIMIT_CORE, &none);
+    begin(words);
+    abort();
+}
+
+static int killed_mode(char **words) {
+    begin(words);
+    kill(getpid(), SIGTERM);
+    return pauses();
+}
+
+static void refused_in_handler(void) {
+    /* Of all threads it is ours that runs the handlers: what blocks is refused, and nothing hangs. */
+    zklock_hold *none;
+    IS(zklock_acquire(lock, 100, &none), ZKLOCK_DEADLOCK);
+    IS(zklock_release(hold), ZKLOCK_DEADLOCK);
+    IS(zklock_client_close(client), ZKLOCK_DEADLOCK);
+    IS(zklock_client_new(hosts, NULL, &client), ZKLOCK_DEADLOCK);
+    free_all(hold, lock, client);
+    printf("refused\n");
+    fflush(stdout);
+}
+
+static void exits_itself(zklock_hold *lost, zklock_reason reason, void *context) {
+    (void)lost, (void)reason, (void)context;
+    exit(3);
+}
+
+static int from_callback_mode(char **words) {
+    begin(words);
+    CHECK(!atexit(refused_in_handler));
+    OK(zklock_hold_on_lost(hold, exits_itself, NULL));
+    OK(zklock_client_close(client));
+    return pauses();
+}
+
+static void close_late(void) {
+    int64_t begun = now_ms();
+    zklock_release(hold);
+    OK(zklock_client_close(client));
+    free_all(hold, lock, client);
+    /* The release a session timeout, the close a second, at most. */
+    CHECK(now_ms() - begun < SESSION_MS + 1000 + 1000);
+    printf("gave up\n");
+    fflush(stdout);
+}
+
+static int unreachable_mode(char **words) {
+    begin(words);
+    CHECK(!atexit(close_late));
+    go_ahead("held");
+    return 3;
+}
+
+static void *connects(void *given) {
+    zklock_client *never;
+    zklock_client_new(given, NULL, &never);
+    pauses();
+    return NULL;
+}
+
+static int connecting_mode(char **words) {
+    begin(words);
+    host_thread(connects, "127.0.0.1:1,no-such-host.invalid:1");
+    host_thread(connects, (void *)hosts);
+    /* Somewhere on the way. */
+    sleep_ms(getpid() % 5);
+    return 3;
+}
+
+static void *is_busy(void *given) {
+    (void)given;
+    for (;;) {
+        zklock_hold *mine;
+        zklock_ticket *ticket;
+        if (zklock_acquire_start(lock, 100, &ticket) == ZKLOCK_OK) zklock_ticket_free(ticket);
+        if (zklock_acquire(lock, 100, &mine)) continue;
+        zklock_release(mine);
+        zklock_hold_free(mine);
+    }
+    return NULL;
+}
+
+static void ignore_line(int32_t level, const char *line, void *context) { (void)level, (void)line, (void)context; }
+
+static int busy_mode(char **words) {
+    begin(words);
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, NULL));
+    for (int at = 0; at < 8; at++) host_thread(is_busy, NULL);
+    OK(zklock_release(hold));
+    zklock_hold_free(hold);
+    uint64_t grants = stat_of(client, ZKLOCK_STAT_GRANTS);
+    EVENTUALLY(stat_of(client, ZKLOCK_STAT_GRANTS) > grants + 20);
+    return 3;
+}
+
+/* ---- The tests. ---- */
+
+static void ends(const char *mode, int wanted) {
+    int64_t begun = now_ms();
+    CHECK(!*run_program(mode, servers(), fresh_path(), wanted));
+    CHECK(now_ms() - begun < ENDS_MS);
+}
+
+static void ends_and_says(const char *mode, const char *word) {
+    const char *said = run_program(mode, servers(), fresh_path(), EXITED(3));
+    if (strcmp(said, word)) failed(__FILE__, __LINE__, "%s: %s", mode, said);
+}
+
+TEST(while_holding) {
+    const char *at = fresh_path();
+    run_program("holding", servers(), at, EXITED(3));
+    /* The session is not closed: the servers have to find out. */
+    CHECK(contenders_at(at) == 1);
+    wait_for_contenders(at, 0);
+}
+TEST(while_a_thread_waits) { ends("waiting", EXITED(3)); }
+TEST(while_tickets_are_pending) { ends("pending", EXITED(3)); }
+TEST(while_a_loss_callback_runs) { ends("called", EXITED(3)); }
+TEST(while_a_log_callback_runs) { ends("logging", EXITED(3)); }
+TEST(while_others_connect) {
+    for (int round = 0; round < 10; round++) ends("connecting", EXITED(3));
+}
+TEST(while_all_threads_are_busy) {
+    for (int round = 0; round < 20; round++) ends("busy", EXITED(3));
+}
+TEST(with_calls_in_a_handler_of_atexit) { ends_and_says("handlers", "cleaned up\n"); }
+TEST(with_calls_in_handlers_from_before_and_after_the_first_use) {
+    ends_and_says("late handlers", "cleaned up\ncleaned up\n");
+}
+TEST(with_calls_in_a_handler_of_quick_exit) { ends_and_says("quick", "cleaned up\n"); }
+TEST(in_another_thread_than_the_one_that_waits) { ends_and_says("from thread", "handed over\n"); }
+TEST(in_a_callback) { ends_and_says("from callback", "refused\n"); }
+TEST(after_the_end_of_the_main_thread) { ends("main ends", EXITED(3)); }
+TEST(by_abort) { ends("abort", KILLED(SIGABRT)); }
+TEST(by_a_signal) { ends("killed", KILLED(SIGTERM)); }
+
+TEST(while_the_servers_are_out_of_reach) {
+    char through[128];
+    int proxy = new_proxy(through, sizeof through);
+    program started = start_program("unreachable", through, fresh_path());
+    hear(&started, "held");
+    ground("freeze %d both", proxy);
+    let(&started);
+    hear(&started, "gave up");
+    expect_end(&started, ENDS_MS, EXITED(3));
+    ground("thaw %d", proxy);
+}
+
+static const mode modes[] = {
+    {"holding", holding_mode},       {"waiting", waiting_mode},         {"pending", pending_mode},
+    {"called", called_mode},         {"logging", logging_mode},         {"connecting", connecting_mode},
+    {"busy", busy_mode},             {"handlers", handlers_mode},       {"late handlers", late_handlers_mode},
+    {"quick", quick_mode},           {"from thread", from_thread_mode}, {"from callback", from_callback_mode},
+    {"main ends", main_ends_mode},   {"abort", abort_mode},             {"killed", killed_mode},
+    {"unreachable", unreachable_mode},
+};
+
+TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
+                   LISTED(while_holding),
+                   LISTED(while_a_thread_waits),
+                   LISTED(while_tickets_are_pending),
+                   LISTED(while_a_loss_callback_runs),
+                   LISTED(while_a_log_callback_runs),
+                   LISTED(while_others_connect),
+                   LISTED(while_all_threads_are_busy),
+                   LISTED(with_calls_in_a_handler_of_atexit),
+                   LISTED(with_calls_in_handlers_from_before_and_after_the_first_use),
+                   LISTED(with_calls_in_a_handler_of_quick_exit),
+                   LISTED(in_another_thread_than_the_one_that_waits),
+                   LISTED(in_a_callback),
+                   LISTED(after_the_end_of_the_main_thread),
+                   LISTED(by_abort),
+                   LISTED(by_a_signal),
+                   LISTED(while_the_servers_are_out_of_reach))

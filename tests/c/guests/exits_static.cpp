@@ -1,0 +1,158 @@
+// Promise 8: destructors that C++ runs at the end, of statics, of what is local to a thread, and of objects that are
+// static within a function, may make every call: no hang, no crash, the exit code that was wanted.
+
+#include <cstdlib>
+#include <cstring>
+#include <string>
+#include <thread>
+
+#include <signal.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+extern "C" {
+#include "test.h"
+}
+
+namespace {
+
+constexpr int64_t ends_ms = 10000;
+
+const char *hosts, *path;
+
+void say(const char *word) {
+    std::string line = std::string(word) + "\n";
+    CHECK(write(STDOUT_FILENO, line.data(), line.size()) == static_cast<ssize_t>(line.size()));
+}
+
+// A lock that is held until its destructor, which does all there is to do.
+class guarded {
+public:
+    explicit guarded(const char *name) : name_(name) {}
+
+    void hold() {
+        client_ = connect_to(hosts);
+        lock_ = new_mutex(client_, (std::string(path) + "/" + name_).c_str(), 0);
+        hold_ = acquire(lock_, SOON_MS);
+        owner_ = std::this_thread::get_id();
+        OK(zklock_hold_on_lost(hold_, told, this));
+    }
+
+    ~guarded() {
+        if (!client_) return;
+        zklock_hold *again;
+        CHECK(state_of(hold_) == ZKLOCK_STATE_HELD);
+        OK(zklock_hold_confirm(hold_, nullptr));
+        IS(zklock_acquire(lock_, 100, &again), owner_ == std::this_thread::get_id() ? ZKLOCK_DEADLOCK : ZKLOCK_TIMEOUT);
+        OK(zklock_release(hold_));
+        zklock_hold_free(hold_);
+        hold_ = acquire(lock_, SOON_MS);
+        OK(zklock_client_close(client_));
+        IS(zklock_release(hold_), ZKLOCK_LOST);
+        // A client that is made as late as this.
+        free_all(hold_, lock_, client_);
+        hold();
+        free_all(hold_, lock_, client_);
+        CHECK(*zklock_last_error());
+        say(name_);
+    }
+
+private:
+    static void told(zklock_hold *, zklock_reason, void *) {}
+
+    const char *name_;
+    std::thread::id owner_;
+    zklock_client *client_ = nullptr;
+    zklock_lock *lock_ = nullptr;
+    zklock_hold *hold_ = nullptr;
+};
+
+guarded of_the_program("static");
+thread_local guarded of_the_thread("thread_local");
+
+guarded &of_the_function() {
+    static guarded held("function");
+    return held;
+}
+
+int run(const std::string &mode) {
+    if (mode == "static") of_the_program.hold();
+    if (mode == "function") of_the_function().hold();
+    if (mode == "main thread") of_the_thread.hold();
+    if (mode == "thread") std::thread([] { of_the_thread.hold(); }).join();
+    if (mode == "exit in a thread") {
+        of_the_program.hold();
+        std::thread([] {
+            of_the_thread.hold();
+            std::exit(3);
+        }).join();
+    }
+    if (mode == "all") {
+        of_the_program.hold();
+        of_the_function().hold();
+        std::thread([] { of_the_thread.hold(); }).join();
+        of_the_thread.hold();
+    }
+    return 3;
+}
+
+// The end of this program in another mode: what it said.
+std::string said_by(const char *mode) {
+    const char *at = fresh_path();
+    int out[2], err[2], status;
+    CHECK(!pipe(out) && !pipe(err));
+    int64_t begun = now_ms();
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (!child) {
+        dup2(out[1], STDOUT_FILENO);
+        dup2(err[1], STDERR_FILENO);
+        execl("/proc/self/exe", "guest", "child", mode, servers(), at, nullptr);
+        _exit(127);
+    }
+    close(out[1]);
+    close(err[1]);
+    while (!waitpid(child, &status, WNOHANG)) {
+        if (now_ms() - begun > ends_ms) {
+            kill(child, SIGKILL);
+            waitpid(child, &status, 0);
+            failed(__FILE__, __LINE__, "%s hangs", mode);
+        }
+        sleep_ms(1);
+    }
+    char text[4096], complaint[4096];
+    ssize_t length = read(out[0], text, sizeof text), complained = read(err[0], complaint, sizeof complaint - 1);
+    close(out[0]);
+    close(err[0]);
+    CHECK(length >= 0 && complained >= 0);
+    complaint[complained] = 0;
+    if (complained || !WIFEXITED(status) || WEXITSTATUS(status) != 3) {
+        failed(__FILE__, __LINE__, "%s ended with %#x: %s", mode, static_cast<unsigned>(status), complaint);
+    }
+    return std::string(text, static_cast<size_t>(length));
+}
+
+} // namespace
+
+TEST(a_static) { CHECK(said_by("static") == "static\n"); }
+TEST(a_static_of_a_function) { CHECK(said_by("function") == "function\n"); }
+TEST(one_of_the_main_thread) { CHECK(said_by("main thread") == "thread_local\n"); }
+TEST(one_of_a_thread_that_ends) { CHECK(said_by("thread") == "thread_local\n"); }
+// A thread that calls exit takes its own objects with it, then the statics.
+TEST(those_of_a_thread_that_exits) { CHECK(said_by("exit in a thread") == "thread_local\nstatic\n"); }
+TEST(all_of_them) { CHECK(said_by("all") == "thread_local\nthread_local\nfunction\nstatic\n"); }
+
+int main(int count, char **words) {
+    static const test tests[] = {LISTED(a_static),
+                                 LISTED(a_static_of_a_function),
+                                 LISTED(one_of_the_main_thread),
+                                 LISTED(one_of_a_thread_that_ends),
+                                 LISTED(those_of_a_thread_that_exits),
+                                 LISTED(all_of_them)};
+    if (count == 5 && !std::strcmp(words[1], "child")) {
+        hosts = words[3], path = words[4];
+        alarm(60);
+        return run(words[2]);
+    }
+    return run_tests("standalone max-session=4000", tests, sizeof tests / sizeof *tests, count, words);
+}

@@ -1,0 +1,369 @@
+/*
+ * Promise 8: no harm comes from a fork. Before the first use it is as if nothing had been; after it the child is told
+ * so by every call, ends as it likes, and what the parent has stays the parent's.
+ */
+
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include "calls.h"
+
+#include <spawn.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+
+/* What a call may take that is refused at once. */
+#define AT_ONCE_MS 50
+#define FORKS 300
+
+extern char **environ;
+
+/* Waits for the end of a child; its wait status. */
+static int reaped(pid_t child, int64_t bound) {
+    int64_t until = now_ms() + bound;
+    int status;
+    while (!waitpid(child, &status, WNOHANG)) {
+        if (now_ms() > until) {
+            kill(child, SIGKILL);
+            waitpid(child, &status, 0);
+            failed(__FILE__, __LINE__, "the child hangs");
+        }
+        sleep_ms(1);
+    }
+    return status;
+}
+
+/* In a child: every call is refused at once, three times; in one of them at least the machine was not late. */
+static void check_refused(handles *on) {
+    for (size_t at = 0; at < COUNT(calls); at++) {
+        int64_t least = INT64_MAX;
+        for (int time = 0; time < 3; time++) {
+            int64_t begun = now_ms();
+            check_status(__FILE__, __LINE__, calls[at].name, calls[at].run(on), ZKLOCK_FORKED);
+            int64_t took = now_ms() - begun;
+            least = took < least ? took : least;
+        }
+        if (least >= AT_ONCE_MS) failed(__FILE__, __LINE__, "%s took %lld ms", calls[at].name, (long long)least);
+        CHECK(strstr(zklock_last_error(), "fork") && strstr(zklock_last_error(), calls[at].name));
+    }
+    CHECK(!strcmp(zklock_status_name(ZKLOCK_FORKED), "ZKLOCK_FORKED"));
+    CHECK(!strcmp(zklock_version(), ZKLOCK_VERSION) && zklock_version_number() == ZKLOCK_VERSION_NUMBER);
+}
+
+static void check_free(handles *on) {
+    int64_t begun = now_ms();
+    free_handles(on);
+    CHECK(now_ms() - begun < SOON_MS / 2);
+}
+
+/* Handles of all kinds, with a hold that is watched and a ticket that waits for it. */
+static handles all_handles(const char *hosts, const char *path) {
+    handles on = new_handles(hosts, path);
+    int descriptor;
+    on.hold = acquire(on.lock, SOON_MS);
+    OK(zklock_acquire_start(on.lock, ZKLOCK_FOREVER, &on.ticket));
+    OK(zklock_hold_fd(on.hold, &descriptor));
+    OK(zklock_hold_on_lost(on.hold, ignore_loss, NULL));
+    return on;
+}
+
+static void end_handles(handles *on) {
+    zklock_ticket_free(on->ticket);
+    on->ticket = NULL;
+    OK(zklock_release(on->hold));
+    free_handles(on);
+}
+
+/* The ways into a child that there are. */
+static pid_t plain_fork(void) { return fork(); }
+/* Handlers of pthread_atfork do not see these. */
+static pid_t bare_fork(void) { return _Fork(); }
+static pid_t bare_clone(void) { return (pid_t)syscall(SYS_clone, SIGCHLD, NULL, NULL, NULL, NULL); }
+
+TEST(a_child_is_refused_by_every_call) {
+    pid_t (*const ways[])(void) = {plain_fork, bare_fork, bare_clone};
+    handles on = all_handles(servers(), fresh_path());
+    for (size_t way = 0; way < COUNT(ways); way++) {
+        pid_t child = ways[way]();
+        CHECK(child >= 0);
+        if (!child) {
+            check_refused(&on);
+            /* And so is a child of the child. */
+            pid_t grandchild = ways[way]();
+            if (!grandchild) {
+                check_refused(&on);
+                check_free(&on);
+                _exit(0);
+            }
+            CHECK(reaped(grandchild, ENDS_MS) == 0);
+            check_free(&on);
+            check_refused(&on);
+            _exit(0);
+        }
+        CHECK(reaped(child, 2 * ENDS_MS) == 0);
+        CHECK(state_of(on.hold) == ZKLOCK_STATE_HELD);
+    }
+    end_handles(&on);
+}
+
+TEST(what_the_parent_has_is_untouched) {
+    char hosts[128], path[64];
+    int proxy = new_proxy(hosts, sizeof hosts), number;
+    const char *node;
+    snprintf(path, sizeof path, "%s", fresh_path());
+    int watches = new_hook("see-reply", proxy, "getdata", 1, "");
+    handles on = all_handles(hosts, path);
+    OK(zklock_hold_node(on.hold, &node));
+    uint64_t session = stat_of(on.client, ZKLOCK_STAT_SESSION_ID);
+    await_hook(watches);
+    just_after_a_heartbeat(proxy);
+    CHECK(contenders_at(path) == 2);
+    ground("record %d", proxy);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (!child) {
+        check_refused(&on);
+        check_free(&on);
+        for (int descriptor = 3; descriptor < 256; descriptor++) close(descriptor);
+        /* It has closed and freed all, and lives on for longer than the session would without its parent. */
+        sleep_ms(SESSION_MS * 3 / 2);
+        exit(0);
+    }
+    int64_t until = now_ms() + SESSION_MS * 5 / 4;
+    while (now_ms() < until) {
+        CHECK(state_of(on.hold) == ZKLOCK_STATE_HELD);
+        sleep_ms(20);
+    }
+    CHECK(!waitpid(child, NULL, WNOHANG));
+    CHECK(reaped(child, ENDS_MS) == 0);
+    CHECK(!strcmp(ground("exists %s", node), "true"));
+    CHECK(state_of(on.hold) == ZKLOCK_STATE_HELD);
+    CHECK(valid_for(on.hold) > 0);
+    CHECK(stat_of(on.client, ZKLOCK_STAT_SESSION_ID) == session);
+    CHECK(stat_of(on.client, ZKLOCK_STAT_SESSIONS) == 1);
+    CHECK(sscanf(ground("connections %d", proxy), "%d", &number) == 1 && number == 1);
+    CHECK(contenders_at(path) == 2);
+    /* Heartbeats and pings are the parent's. */
+    char seen[16384];
+    int heartbeats = 0;
+    snprintf(seen, sizeof seen, "%s", ground("messages %d", proxy));
+    for (char *rest = seen, *message; (message = strsep(&rest, " "));) {
+        char *kind = strchr(message, ':');
+        CHECK(kind);
+        heartbeats += !strncmp(message, "request:multi:", 14);
+        if (!strncmp(kind, ":multi:", 7) || !strncmp(kind, ":ping:", 6)) continue;
+        failed(__FILE__, __LINE__, "what is %s?", message);
+    }
+    CHECK(heartbeats >= 5);
+    printf("  %d heartbeats, and nothing but pings beside them\n", heartbeats);
+    end_handles(&on);
+}
+
+/* In the storm: threads in the middle of everything. */
+static int storm_ends;
+
+static int goes_on(void) { return !__atomic_load_n(&storm_ends, __ATOMIC_RELAXED); }
+
+static void *acquires(void *given) {
+    while (goes_on()) {
+        zklock_hold *hold = acquire(given, ZKLOCK_FOREVER);
+        OK(zklock_release(hold));
+        zklock_hold_free(hold);
+    }
+    return NULL;
+}
+
+static void *fails(void *given) {
+    while (goes_on()) {
+        IS(zklock_lock_path(given, NULL), ZKLOCK_INVALID_ARGUMENT);
+        CHECK(*zklock_last_error());
+    }
+    return NULL;
+}
+
+static void ignore_line(int32_t level, const char *line, void *context) { (void)level, (void)line, (void)context; }
+
+static void *sets_logs(void *given) {
+    for (int at = 0; goes_on(); at++) {
+        OK(zklock_set_log(at % 2 ? ZKLOCK_LOG_TRACE : ZKLOCK_LOG_INFO, at % 3 ? ignore_line : NULL, given));
+    }
+    return NULL;
+}
+
+static void *makes(void *given) {
+    while (goes_on()) {
+        zklock_options *options;
+        zklock_ticket *ticket;
+        OK(zklock_options_new(&options));
+        OK(zklock_acquire_start(given, 1000, &ticket));
+        zklock_ticket_free(ticket);
+        zklock_options_free(options);
+    }
+    return NULL;
+}
+
+static void *connects(void *given) {
+    (void)given;
+    while (goes_on()) zklock_client_free(new_client());
+    return NULL;
+}
+
+TEST(a_fork_in_the_middle_of_everything_does_not_hang_the_child) {
+    void *(*const busy[])(void *) = {acquires, acquires, fails, fails, sets_logs, makes, connects};
+    pthread_t threads[COUNT(busy)];
+    handles on = all_handles(servers(), fresh_path());
+    zklock_lock *lock = new_mutex(on.client, fresh_path(), 0);
+    for (size_t at = 0; at < COUNT(busy); at++) threads[at] = host_thread(busy[at], lock);
+    for (int number = 0; number < FORKS; number++) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (!child) {
+            for (size_t at = 0; at < COUNT(calls); at++) {
+                check_status(__FILE__, __LINE__, calls[at].name, calls[at].run(&on), ZKLOCK_FORKED);
+            }
+            free_handles(&on);
+            _exit(0);
+        }
+        CHECK(reaped(child, ENDS_MS) == 0);
+    }
+    storm_ends = 1;
+    for (size_t at = 0; at < COUNT(busy); at++) thread_end(threads[at]);
+    OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
+    CHECK(state_of(on.hold) == ZKLOCK_STATE_HELD);
+    zklock_lock_free(lock);
+    end_handles(&on);
+}
+
+TEST(other_programs_may_be_started) {
+    char *const words[] = {"true", NULL};
+    handles on = all_handles(servers(), fresh_path());
+    for (int round = 0; round < 20; round++) {
+        pid_t child;
+        CHECK(system("exit 7") == EXITED(7));
+        CHECK(!posix_spawnp(&child, "true", NULL, NULL, words, environ));
+        CHECK(reaped(child, ENDS_MS) == 0);
+        child = vfork();
+        CHECK(child >= 0);
+        if (!child) {
+            execlp("true", "true", (char *)NULL);
+            _exit(1);
+        }
+        CHECK(reaped(child, ENDS_MS) == 0);
+        CHECK(state_of(on.hold) == ZKLOCK_STATE_HELD);
+        OK(zklock_hold_confirm(on.hold, NULL));
+    }
+    end_handles(&on);
+}
+
+/* ---- Programs of their own. ---- */
+
+/* A fork before the first use: options made before serve on both sides. */
+static int before_mode(char **words) {
+    zklock_options *options;
+    zklock_client *client;
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, NULL));
+    OK(zklock_options_new(&options));
+    OK(zklock_options_set_session_timeout(options, SESSION_MS));
+    for (int generation = 0; generation < 3; generation++) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        int status = child ? reaped(child, ENDS_MS) : 0;
+        if (child && !status) break;
+        CHECK(!status);
+    }
+    /* All four of them, the last first. */
+    OK(zklock_client_new(words[0], options, &client));
+    zklock_lock *lock = new_mutex(client, words[1], 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    OK(zklock_release(hold));
+    zklock_hold_free(hold);
+    zklock_lock_free(lock);
+    OK(zklock_client_close(client));
+    zklock_client_free(client);
+    zklock_options_free(options);
+    printf("locked\n");
+    return 0;
+}
+
+static handles at_exit;
+
+static void check_at_exit(void) { check_refused(&at_exit); }
+static void free_at_exit(void) { check_free(&at_exit); }
+
+static void *exits(void *nothing) {
+    (void)nothing;
+    exit(44);
+}
+
+/* The child ends in some way, with handlers that call us; and its parent goes on. */
+static int ends_mode(char **words) {
+    static const char *const ways[] = {"return", "exit", "_exit", "quick_exit", "thread"};
+    at_exit = all_handles(words[0], words[1]);
+    CHECK(!atexit(free_at_exit) && !atexit(check_at_exit) && !at_quick_exit(check_at_exit));
+    for (size_t way = 0; way < COUNT(ways); way++) {
+        pid_t child = fork();
+        CHECK(child >= 0);
+        if (!child) {
+            if (way == 0) return 40;
+            if (way == 1) exit(41);
+            if (way == 2) _exit(42);
+            if (way == 3) quick_exit(43);
+            host_thread(exits, NULL);
+            for (;;) pause();
+        }
+        CHECK(reaped(child, ENDS_MS) == EXITED(40 + (int)way));
+        CHECK(state_of(at_exit.hold) == ZKLOCK_STATE_HELD);
+        OK(zklock_hold_confirm(at_exit.hold, NULL));
+    }
+    end_handles(&at_exit);
+    _exit(0);
+}
+
+/* As old daemons do it: twice a fork, a session of its own, no files but what it needs; then it connects. */
+static int daemon_mode(char **words) {
+    if (fork()) _exit(0);
+    CHECK(setsid() > 0);
+    if (fork()) _exit(0);
+    CHECK(!chdir("/"));
+    umask(0);
+    for (int descriptor = 3; descriptor < 256; descriptor++) close(descriptor);
+    zklock_client *client = connect_to(words[0]);
+    zklock_lock *lock = new_mutex(client, words[1], 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    go_ahead("held");
+    OK(zklock_release(hold));
+    free_all(hold, lock, client);
+    printf("released\n");
+    return 0;
+}
+
+TEST(a_fork_before_the_first_use_does_no_harm) {
+    const char *said = run_program("before", servers(), fresh_path(), EXITED(0));
+    int count = 0;
+    while ((said = strstr(said, "locked"))) count++, said++;
+    CHECK(count == 4);
+}
+
+TEST(a_child_ends_as_it_likes) { run_program("ends", servers(), fresh_path(), EXITED(0)); }
+
+TEST(a_daemon_forks_twice_and_connects_then) {
+    const char *path = fresh_path();
+    program started = start_program("daemon", servers(), path);
+    hear(&started, "held");
+    CHECK(contenders_at(path) == 1);
+    let(&started);
+    hear(&started, "released");
+    CHECK(contenders_at(path) == 0);
+    expect_end(&started, ENDS_MS, EXITED(0));
+}
+
+static const mode modes[] = {{"before", before_mode}, {"ends", ends_mode}, {"daemon", daemon_mode}};
+
+TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
+                   LISTED(a_fork_before_the_first_use_does_no_harm),
+                   LISTED(a_daemon_forks_twice_and_connects_then),
+                   LISTED(a_child_is_refused_by_every_call),
+                   LISTED(what_the_parent_has_is_untouched),
+                   LISTED(a_child_ends_as_it_likes),
+                   LISTED(a_fork_in_the_middle_of_everything_does_not_hang_the_child),
+                   LISTED(other_programs_may_be_started))

@@ -1,0 +1,227 @@
+/* Promise 8: nothing is written to the host's terminal, and nothing of ours grows: no descriptors, no threads. */
+
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include "calls.h"
+
+#define ROUNDS 200
+
+static void ignore_loss_once(zklock_hold *hold, zklock_reason reason, void *context) {
+    (void)hold, (void)reason;
+    __atomic_store_n((int *)context, 1, __ATOMIC_RELEASE);
+}
+
+static int is_there(const char *name) {
+    task found[64];
+    size_t count = tasks(found, COUNT(found));
+    for (size_t at = 0; at < count; at++) {
+        if (!strcmp(found[at].name, name)) return 1;
+    }
+    return 0;
+}
+
+/* It must come first: threads once started stay. */
+TEST(two_threads_and_one_for_callbacks) {
+    int is_told = 0;
+    CHECK(our_tasks() == 0);
+    zklock_options *options;
+    OK(zklock_options_new(&options));
+    zklock_options_free(options);
+    OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
+    CHECK(our_tasks() == 0);
+    handles on = new_handles(servers(), fresh_path());
+    on.hold = acquire(on.lock, SOON_MS);
+    OK(zklock_acquire_start(on.lock, 100, &on.ticket));
+    OK(zklock_hold_confirm(on.hold, NULL));
+    CHECK(is_there("zklock-io") && is_there("async-io"));
+    CHECK(our_tasks() == 2);
+    OK(zklock_hold_on_lost(on.hold, ignore_loss_once, &is_told));
+    OK(zklock_client_close(on.client));
+    EVENTUALLY(__atomic_load_n(&is_told, __ATOMIC_ACQUIRE));
+    CHECK(is_there("zklock-calls"));
+    CHECK(our_tasks() == 3);
+    free_handles(&on);
+}
+
+/* One of all that needs descriptors or threads, ended in one of the ways there are. */
+static void use(int round) {
+    const char *path = fresh_path();
+    zklock_client *client = new_client();
+    zklock_lock *lock = new_mutex(client, path, 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    zklock_ticket *tickets[4];
+    int descriptor, is_told = 0;
+    CHECK(!zklock_hold_fd(hold, &descriptor) && !zklock_hold_fd(hold, &descriptor));
+    OK(zklock_hold_on_lost(hold, ignore_loss_once, &is_told));
+    for (size_t at = 0; at < COUNT(tickets); at++) {
+        OK(zklock_acquire_start(lock, at ? ZKLOCK_FOREVER : 1, &tickets[at]));
+    }
+    OK(zklock_acquire_cancel(tickets[1]));
+    if (round % 2) OK(zklock_release(hold));
+    if (round % 4 == 1) {
+        /* A grant that nobody fetches; but not that of the first. */
+        zklock_ticket_free(tickets[0]);
+        OK(zklock_ticket_fd(tickets[2], &descriptor));
+        CHECK(readable(descriptor, SOON_MS));
+    }
+    if (round % 3) OK(zklock_client_close(client));
+    zklock_hold_free(hold);
+    if (round % 5) zklock_client_free(client);
+    for (size_t at = 0; at < COUNT(tickets); at++) zklock_ticket_free(tickets[at]);
+    zklock_lock_free(lock);
+    if (!(round % 5)) zklock_client_free(client);
+}
+
+/* As many as there are when nothing is closed in the background any more: the same for a while. */
+static size_t settled_descriptors(void) {
+    size_t now = descriptors();
+    for (int same = 0; same < 100; same++) {
+        sleep_ms(10);
+        size_t then = now;
+        now = descriptors();
+        if (now != then) same = 0;
+    }
+    return now;
+}
+
+TEST(descriptors_and_threads_come_back) {
+    for (int round = 0; round < 60; round++) use(round);
+    EVENTUALLY(our_tasks() == 3);
+    size_t before = settled_descriptors();
+    for (int round = 0; round < ROUNDS; round++) {
+        use(round);
+        CHECK(our_tasks() == 3);
+    }
+    EVENTUALLY(descriptors() == before);
+    printf("  %zu descriptors before and after %d rounds\n", before, ROUNDS);
+}
+
+TEST(connections_that_fail_leave_nothing) {
+    size_t before = settled_descriptors();
+    zklock_options *options;
+    zklock_client *client;
+    OK(zklock_options_new(&options));
+    OK(zklock_options_set_connect_timeout(options, 50));
+    for (int round = 0; round < 50; round++) {
+        IS(zklock_client_new("127.0.0.1:1", options, &client), ZKLOCK_UNREACHABLE);
+        IS(zklock_client_new("127.0.0.1:99999", options, &client), ZKLOCK_INVALID_ARGUMENT);
+    }
+    zklock_options_free(options);
+    EVENTUALLY(descriptors() == before);
+    CHECK(our_tasks() == 3);
+}
+
+/* What this program was started with is not ours. */
+static int was_open[256];
+
+__attribute__((constructor)) static void note_what_is_open(void) {
+    for (int descriptor = 0; descriptor < 256; descriptor++) was_open[descriptor] = fcntl(descriptor, F_GETFD) >= 0;
+}
+
+/* A program that the host starts gets none of ours. */
+TEST(descriptors_are_not_inherited) {
+    handles on = new_handles(servers(), fresh_path());
+    int descriptor;
+    on.hold = acquire(on.lock, SOON_MS);
+    OK(zklock_acquire_start(on.lock, ZKLOCK_FOREVER, &on.ticket));
+    OK(zklock_hold_fd(on.hold, &descriptor));
+    for (descriptor = 3; descriptor < 256; descriptor++) {
+        int flags = fcntl(descriptor, F_GETFD);
+        if (!was_open[descriptor] && flags >= 0 && !(flags & FD_CLOEXEC)) {
+            char link[64], what[256] = "";
+            snprintf(link, sizeof link, "/proc/self/fd/%d", descriptor);
+            if (readlink(link, what, sizeof what - 1) < 0) continue;
+            failed(__FILE__, __LINE__, "%d, %s, is inherited", descriptor, what);
+        }
+    }
+    free_handles(&on);
+}
+
+/* ---- Nothing is said. ---- */
+
+static void loses_sessions(void) {
+    char hosts[128];
+    int proxy = new_proxy(hosts, sizeof hosts);
+    zklock_client *client = connect_to(hosts);
+    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    int descriptor;
+    OK(zklock_hold_fd(hold, &descriptor));
+    ground("reset %d", proxy);
+    EVENTUALLY(zklock_hold_confirm(hold, NULL) == ZKLOCK_OK);
+    expire_session(proxy);
+    CHECK(readable(descriptor, SOON_MS));
+    IS(zklock_release(hold), ZKLOCK_LOST);
+    zklock_hold_free(hold);
+    hold = acquire(lock, SOON_MS);
+    ground("freeze %d both", proxy);
+    OK(zklock_hold_fd(hold, &descriptor));
+    CHECK(readable(descriptor, SESSION_MS + SOON_MS));
+    zklock_hold_free(hold);
+    IS(zklock_acquire(lock, 50, &hold), ZKLOCK_TIMEOUT);
+    ground("thaw %d", proxy);
+    free_all(NULL, lock, client);
+}
+
+static void misuse(void) {
+    zklock_client *client;
+    zklock_lock *lock;
+    IS(zklock_client_new("", NULL, &client), ZKLOCK_INVALID_ARGUMENT);
+    IS(zklock_client_new("\xff", NULL, &client), ZKLOCK_INVALID_ARGUMENT);
+    IS(zklock_client_new(NULL, NULL, NULL), ZKLOCK_INVALID_ARGUMENT);
+    IS(zklock_mutex_new((zklock_client *)&lock, "/a", 0, &lock), ZKLOCK_INVALID_HANDLE);
+    client = new_client();
+    IS(zklock_mutex_new(client, "no path", 0, &lock), ZKLOCK_INVALID_ARGUMENT);
+    zklock_client_free(client);
+    IS(zklock_client_close(client), ZKLOCK_INVALID_HANDLE);
+    zklock_client_free(client);
+}
+
+TEST(all_that_might_say_something) {
+    make_every_call(servers(), fresh_path());
+    misuse();
+    loses_sessions();
+    for (int round = 0; round < 10; round++) use(round);
+}
+
+static int talkative_mode(char **words) {
+    static const test all[] = {LISTED(all_that_might_say_something)};
+    (void)words;
+    /* What wakes the logs and the traces of others. */
+    setenv("RUST_LOG", "trace", 1), setenv("RUST_BACKTRACE", "full", 1);
+    return run_tests("standalone max-session=4000", all, 1, 1, NULL);
+}
+
+TEST(nothing_is_written_for_the_terminal) {
+    program started = start_program("talkative", NULL, NULL);
+    expect_end(&started, 6 * SOON_MS, EXITED(0));
+    /* The test itself says one line. */
+    if (strncmp(started.said, "ok all", 6) || strchr(started.said, '\n')[1]) {
+        failed(__FILE__, __LINE__, "it said: %s", started.said);
+    }
+}
+
+/* And where there is no terminal at all, its descriptors are not ours to write to. */
+static int closed_mode(char **words) {
+    int mine = fcntl(STDOUT_FILENO, F_DUPFD_CLOEXEC, 100);
+    close(STDIN_FILENO), close(STDOUT_FILENO), close(STDERR_FILENO);
+    make_every_call(words[0], words[1]);
+    make_every_call(words[0], words[1]);
+    CHECK(write(mine, "done\n", 5) == 5);
+    return 0;
+}
+
+TEST(a_host_without_a_terminal) {
+    CHECK(!strcmp(run_program("closed", servers(), fresh_path(), EXITED(0)), "done\n"));
+}
+
+static const mode modes[] = {{"closed", closed_mode}, {"talkative", talkative_mode}};
+
+TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
+                   LISTED(two_threads_and_one_for_callbacks),
+                   LISTED(descriptors_and_threads_come_back),
+                   LISTED(connections_that_fail_leave_nothing),
+                   LISTED(descriptors_are_not_inherited),
+                   LISTED(nothing_is_written_for_the_terminal),
+                   LISTED(a_host_without_a_terminal))

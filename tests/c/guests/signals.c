@@ -1,0 +1,329 @@
+/* Promise 8: signals reach threads of the host, and nothing of its handlers, its masks or its waits is changed. */
+
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include "calls.h"
+
+#include <sys/time.h>
+
+#define ROUNDS 200
+
+static int watched[5]; /* SIGRTMIN is no constant */
+
+static void choose_signals(void) {
+    const int chosen[] = {SIGTERM, SIGALRM, SIGCHLD, SIGPROF, SIGRTMIN + 3};
+    memcpy(watched, chosen, sizeof chosen);
+}
+
+/* Who took signals. */
+static int hosts_threads[8], hosts_threads_count;
+static int taken_by_host, taken_by_others;
+
+static void take(int signal) {
+    (void)signal;
+    for (int at = 0; at < hosts_threads_count; at++) {
+        if (hosts_threads[at] == gettid()) {
+            __atomic_add_fetch(&taken_by_host, 1, __ATOMIC_RELAXED);
+            return;
+        }
+    }
+    __atomic_add_fetch(&taken_by_others, 1, __ATOMIC_RELAXED);
+}
+
+static struct sigaction kept[COUNT(watched)];
+
+static void take_signals(int flags) {
+    struct sigaction action = {.sa_handler = take, .sa_flags = flags};
+    choose_signals();
+    taken_by_host = taken_by_others = 0;
+    for (size_t at = 0; at < COUNT(watched); at++) CHECK(!sigaction(watched[at], &action, &kept[at]));
+}
+
+static void take_no_signals(void) {
+    for (size_t at = 0; at < COUNT(watched); at++) CHECK(!sigaction(watched[at], &kept[at], NULL));
+}
+
+static sigset_t watched_signals(void) {
+    sigset_t set;
+    sigemptyset(&set);
+    for (size_t at = 0; at < COUNT(watched); at++) sigaddset(&set, watched[at]);
+    return set;
+}
+
+static void count_line(int32_t level, const char *line, void *context) {
+    (void)level, (void)line;
+    __atomic_add_fetch((int *)context, 1, __ATOMIC_RELAXED);
+}
+
+typedef struct {
+    pthread_t threads[3];
+    zklock_client *client;
+    int stop, number, lines, blocks;
+} crowd;
+
+static void *be_busy(void *given) {
+    crowd *of = given;
+    sigset_t set = watched_signals();
+    if (of->blocks) CHECK(!pthread_sigmask(SIG_BLOCK, &set, NULL));
+    hosts_threads[__atomic_fetch_add(&hosts_threads_count, 1, __ATOMIC_RELAXED)] = gettid();
+    __atomic_add_fetch(&of->number, 1, __ATOMIC_RELEASE);
+    zklock_lock *lock = new_mutex(of->client, "/c/busy", 0);
+    while (!__atomic_load_n(&of->stop, __ATOMIC_RELAXED)) {
+        zklock_hold *hold = acquire(lock, ZKLOCK_FOREVER);
+        OK(zklock_release(hold));
+        zklock_hold_free(hold);
+    }
+    zklock_lock_free(lock);
+    return NULL;
+}
+
+/* Every thread that we can have is there, and none idle. */
+static void start_crowd(crowd *of, int blocks) {
+    hosts_threads[0] = gettid(), hosts_threads_count = 1;
+    *of = (crowd){.blocks = blocks};
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &of->lines));
+    of->client = new_client();
+    for (size_t at = 0; at < COUNT(of->threads); at++) of->threads[at] = host_thread(be_busy, of);
+    EVENTUALLY(__atomic_load_n(&of->number, __ATOMIC_ACQUIRE) == COUNT(of->threads));
+    EVENTUALLY(__atomic_load_n(&of->lines, __ATOMIC_RELAXED) > 100);
+    the_task("zklock-io"), the_task("async-io"), the_task("zklock-calls");
+}
+
+static void end_crowd(crowd *of) {
+    of->stop = 1;
+    for (size_t at = 0; at < COUNT(of->threads); at++) thread_end(of->threads[at]);
+    zklock_client_free(of->client);
+    OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
+}
+
+TEST(signals_reach_threads_of_the_host_only) {
+    take_signals(SA_RESTART);
+    crowd busy;
+    start_crowd(&busy, 0);
+    /* The system prefers the first thread: without it the others are looked at in turn, ours among them. */
+    for (int first = 0; first < 2; first++) {
+        sigset_t set = watched_signals(), before;
+        if (first) CHECK(!pthread_sigmask(SIG_BLOCK, &set, &before));
+        for (int round = 0; round < ROUNDS; round++) {
+            for (size_t at = 0; at < COUNT(watched); at++) {
+                int seen = __atomic_load_n(&taken_by_host, __ATOMIC_RELAXED);
+                CHECK(!kill(getpid(), watched[at]));
+                EVENTUALLY(__atomic_load_n(&taken_by_host, __ATOMIC_RELAXED) > seen || taken_by_others);
+            }
+        }
+        if (first) CHECK(!pthread_sigmask(SIG_SETMASK, &before, NULL));
+    }
+    CHECK(taken_by_others == 0);
+    CHECK(taken_by_host == 2 * ROUNDS * (int)COUNT(watched));
+    end_crowd(&busy);
+    take_no_signals();
+}
+
+TEST(signals_that_the_host_blocks_stay_pending) {
+    take_signals(SA_RESTART);
+    crowd busy;
+    start_crowd(&busy, 1);
+    /* Not before: our threads are to owe it to themselves. */
+    sigset_t set = watched_signals(), before;
+    CHECK(!pthread_sigmask(SIG_BLOCK, &set, &before));
+    for (int round = 0; round < ROUNDS; round++) {
+        for (size_t at = 0; at < COUNT(watched); at++) {
+            struct timespec soon = {SOON_MS / 1000, 0};
+            sigset_t one;
+            sigemptyset(&one);
+            sigaddset(&one, watched[at]);
+            CHECK(!kill(getpid(), watched[at]));
+            CHECK(sigtimedwait(&one, NULL, &soon) == watched[at]);
+        }
+    }
+    end_crowd(&busy);
+    CHECK(!pthread_sigmask(SIG_SETMASK, &before, NULL));
+    CHECK(taken_by_host == 0 && taken_by_others == 0);
+    take_no_signals();
+}
+
+/* A handler of the host's for crashes sees ours as well. (The C library blocks all in a thread that starts another.) */
+static int faults_pass(const char *name) {
+    return !(the_task(name).blocked & (bit(SIGSEGV) | bit(SIGBUS) | bit(SIGFPE)));
+}
+
+/* How many of our threads there are now; each blocks what it must. */
+static size_t check_masks(char *names, size_t size) {
+    task found[64];
+    size_t count = tasks(found, COUNT(found)), ours = 0;
+    for (size_t at = 0; at < count; at++) {
+        if (found[at].id == getpid() || !strncmp(found[at].name, "host", 4)) continue;
+        ours++;
+        for (int signal = 1; signal < NSIG; signal++) {
+            switch (signal) {
+            case SIGKILL: case SIGSTOP: /* cannot be blocked */
+            case 32: case 33: /* the C library's own */
+            case SIGSEGV: case SIGBUS: case SIGFPE: case SIGILL: case SIGTRAP: case SIGSYS:
+                continue;
+            }
+            if (!(found[at].blocked & bit(signal))) failed(__FILE__, __LINE__, "%s takes %d", found[at].name, signal);
+        }
+        if (!strstr(names, found[at].name)) {
+            strncat(names, found[at].name, size - strlen(names) - 2);
+            strcat(names, " ");
+        }
+    }
+    return ours;
+}
+
+static void *connect_by(void *given) {
+    pthread_setname_np(pthread_self(), "host");
+    zklock_options *options;
+    zklock_client *client;
+    OK(zklock_options_new(&options));
+    OK(zklock_options_set_connect_timeout(options, 2000));
+    zklock_status status = zklock_client_new(given, options, &client);
+    if (!status) zklock_client_free(client);
+    zklock_options_free(options);
+    return status ? (void *)1 : NULL;
+}
+
+TEST(our_threads_take_nothing_but_faults) {
+    char names[256] = "", by_name[64];
+    crowd busy;
+    start_crowd(&busy, 0);
+    CHECK(check_masks(names, sizeof names) >= 3);
+    snprintf(by_name, sizeof by_name, "localhost%s", strrchr(servers(), ':'));
+    const char *const hosts[] = {by_name, "no-such-host.invalid:2181", "no-such-host.invalid,localhost:1"};
+    for (size_t at = 0; at < COUNT(hosts); at++) {
+        pthread_t connecting = host_thread(connect_by, (void *)hosts[at]);
+        size_t most = 0;
+        void *failed_to = NULL;
+        int ended = 0;
+        do {
+            /* Once more after its end: the threads that look up names stay for a while. */
+            ended = pthread_tryjoin_np(connecting, &failed_to) == 0;
+            size_t now = check_masks(names, sizeof names);
+            most = now > most ? now : most;
+        } while (!ended);
+        CHECK(!failed_to == !at);
+        /* The names are looked up on a thread more. */
+        CHECK(most > 3);
+    }
+    EVENTUALLY(faults_pass("zklock-io") && faults_pass("async-io") && faults_pass("zklock-calls"));
+    printf("  %s\n", names);
+    end_crowd(&busy);
+}
+
+static void read_handlers(struct sigaction *into) {
+    for (int signal = 1; signal < NSIG; signal++) {
+        memset(&into[signal], 0, sizeof *into);
+        sigaction(signal, NULL, &into[signal]);
+    }
+}
+
+static int same_handler(const struct sigaction *one, const struct sigaction *other, int signal) {
+    int same = one->sa_handler == other->sa_handler && one->sa_flags == other->sa_flags;
+    for (int masked = 1; masked < NSIG; masked++) {
+        same &= sigismember(&one->sa_mask, masked) == sigismember(&other->sa_mask, masked);
+    }
+    return same || signal == 32 || signal == 33;
+}
+
+static void check_unchanged(const char *call, const sigset_t *mask, const struct sigaction *handlers) {
+    static struct sigaction now[NSIG];
+    sigset_t masked;
+    pthread_sigmask(SIG_SETMASK, NULL, &masked);
+    read_handlers(now);
+    for (int signal = 1; signal < NSIG; signal++) {
+        if (sigismember(mask, signal) != sigismember(&masked, signal)) {
+            failed(__FILE__, __LINE__, "%s changes the mask of %d", call, signal);
+        }
+        if (!same_handler(&handlers[signal], &now[signal], signal)) {
+            failed(__FILE__, __LINE__, "%s changes the handler of %d", call, signal);
+        }
+    }
+}
+
+/* It must come first: the calls that start our threads are those of interest. */
+TEST(no_call_changes_masks_or_handlers) {
+    static struct sigaction handlers[NSIG];
+    sigset_t masks[3], mask, old;
+    int lines = 0;
+    CHECK(our_tasks() == 0);
+    take_signals(0);
+    sigemptyset(&masks[0]);
+    masks[1] = watched_signals();
+    sigfillset(&masks[2]);
+    read_handlers(handlers);
+    for (size_t number = 0; number < COUNT(masks); number++) {
+        CHECK(!pthread_sigmask(SIG_SETMASK, &masks[number], &old));
+        CHECK(!pthread_sigmask(SIG_SETMASK, NULL, &mask));
+        OK(zklock_set_log(ZKLOCK_LOG_TRACE, count_line, &lines));
+        handles on = new_handles(servers(), fresh_path());
+        check_unchanged("zklock_client_new", &mask, handlers);
+        for (size_t at = 0; at < COUNT(calls); at++) {
+            check_status(__FILE__, __LINE__, calls[at].name, calls[at].run(&on), calls[at].live);
+            check_unchanged(calls[at].name, &mask, handlers);
+        }
+        free_handles(&on);
+        check_unchanged("zklock_client_free", &mask, handlers);
+        CHECK(!pthread_sigmask(SIG_SETMASK, &old, NULL));
+    }
+    CHECK(our_tasks() == 3);
+    take_no_signals();
+}
+
+static void *wait_for_ever(void *given) {
+    hosts_threads[0] = gettid(), hosts_threads_count = 1;
+    return acquire(given, ZKLOCK_FOREVER);
+}
+
+TEST(a_signal_does_not_end_a_wait) {
+    /* Not restarted: system calls of the thread end with EINTR. */
+    take_signals(0);
+    zklock_client *client = new_client();
+    const char *path = fresh_path();
+    zklock_lock *lock = new_mutex(client, path, 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    pthread_t waiting = host_thread(wait_for_ever, lock);
+    ground("wait-children %s 2 %d", path, SOON_MS);
+    for (int round = 0; round < 500; round++) {
+        int seen = __atomic_load_n(&taken_by_host, __ATOMIC_RELAXED);
+        CHECK(!pthread_kill(waiting, watched[round % (int)COUNT(watched)]));
+        EVENTUALLY(__atomic_load_n(&taken_by_host, __ATOMIC_RELAXED) > seen);
+    }
+    CHECK(pthread_tryjoin_np(waiting, NULL) == EBUSY);
+    OK(zklock_release(hold));
+    zklock_hold_free(hold);
+    hold = thread_end(waiting);
+
+    /* Nor does it stretch one. */
+    const struct itimerval often = {{0, 1000}, {0, 1000}}, never = {{0, 0}, {0, 0}};
+    zklock_lock *other = new_mutex(client, fresh_path(), 0);
+    zklock_ticket *ticket;
+    zklock_hold *none;
+    OK(zklock_acquire_start(other, SOON_MS, &ticket));
+    int descriptor;
+    OK(zklock_ticket_fd(ticket, &descriptor));
+    CHECK(readable(descriptor, SOON_MS));
+    hosts_threads[0] = gettid(), taken_by_host = 0;
+    CHECK(!setitimer(ITIMER_REAL, &often, NULL));
+    int64_t begun = now_ms();
+    IS(zklock_acquire(other, 500, &none), ZKLOCK_TIMEOUT);
+    int64_t took = now_ms() - begun;
+    make_every_call(servers(), fresh_path());
+    CHECK(!setitimer(ITIMER_REAL, &never, NULL));
+    CHECK(took >= 500 && took < 500 + SOON_MS / 10);
+    CHECK(taken_by_host > 50 && taken_by_others == 0);
+    printf("  500 ms took %lld ms with %d signals\n", (long long)took, taken_by_host);
+    zklock_ticket_free(ticket);
+    zklock_lock_free(other);
+    zklock_hold_free(hold);
+    zklock_lock_free(lock);
+    zklock_client_free(client);
+    take_no_signals();
+}
+
+TEST_MAIN("standalone max-session=4000",
+          LISTED(no_call_changes_masks_or_handlers),
+          LISTED(signals_reach_threads_of_the_host_only),
+          LISTED(signals_that_the_host_blocks_stay_pending),
+          LISTED(our_threads_take_nothing_but_faults),
+          LISTED(a_signal_does_not_end_a_wait))

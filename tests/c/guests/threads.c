@@ -1,0 +1,250 @@
+/* Promise 8: threads of the host come, go, are many, are small, and are cancelled. */
+
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include "calls.h"
+
+#include <link.h>
+
+#define SMALL_STACK (64 << 10)
+#define CROWD 200
+
+static zklock_lock *lock;
+
+static void *holds(void *given) {
+    (void)given;
+    return acquire(lock, SOON_MS);
+}
+
+static void *releases(void *given) { return (void *)(intptr_t)zklock_release(given); }
+
+TEST(a_hold_stays_when_its_thread_ends) {
+    zklock_client *client = new_client();
+    lock = new_mutex(client, fresh_path(), 0);
+    zklock_hold *hold = thread_end(host_thread(holds, NULL)), *again;
+    CHECK(state_of(hold) == ZKLOCK_STATE_HELD);
+    IS(zklock_acquire(lock, 50, &again), ZKLOCK_TIMEOUT);
+    OK(zklock_release(hold));
+    free_all(hold, lock, NULL);
+
+    /* No later thread is the owner, though it may have the identity of the one that is gone. */
+    lock = new_mutex(client, fresh_path(), ZKLOCK_REENTRANT);
+    hold = thread_end(host_thread(holds, NULL));
+    IS(zklock_release(hold), ZKLOCK_NOT_OWNER);
+    CHECK(state_of(hold) == ZKLOCK_STATE_HELD);
+    for (int round = 0; round < 10; round++) {
+        pthread_t later = host_thread(releases, hold);
+        CHECK(thread_end(later) == (void *)ZKLOCK_NOT_OWNER);
+    }
+    IS(zklock_acquire(lock, 50, &again), ZKLOCK_TIMEOUT);
+    zklock_hold_free(hold);
+    hold = acquire(lock, SOON_MS);
+    OK(zklock_release(hold));
+    free_all(hold, lock, client);
+}
+
+static void ignore_line(int32_t level, const char *line, void *context) {
+    (void)level, (void)line;
+    __atomic_add_fetch((int *)context, 1, __ATOMIC_RELAXED);
+}
+
+static void *makes_calls(void *given) {
+    make_every_call(given, fresh_path());
+    return NULL;
+}
+
+/* The variables that this program has in each thread take room of its stack, which is none of the library's doing. */
+static int add_variables(struct dl_phdr_info *object, size_t size, void *total) {
+    (void)size;
+    for (int at = 0; !*object->dlpi_name && at < object->dlpi_phnum; at++) {
+        if (object->dlpi_phdr[at].p_type == PT_TLS) *(size_t *)total += object->dlpi_phdr[at].p_memsz;
+    }
+    return 0;
+}
+
+static pthread_t small_thread(void *(*run)(void *), void *given) {
+    pthread_attr_t attributes;
+    pthread_t thread;
+    size_t size = SMALL_STACK;
+    dl_iterate_phdr(add_variables, &size);
+    pthread_attr_init(&attributes);
+    CHECK(!pthread_attr_setstacksize(&attributes, (size + 4095) / 4096 * 4096));
+    int error = pthread_create(&thread, &attributes, run, given);
+    if (error) failed(__FILE__, __LINE__, "no thread: %s", strerror(error));
+    pthread_attr_destroy(&attributes);
+    pthread_setname_np(thread, "host small");
+    return thread;
+}
+
+/* The first use of the library, in a thread of 64 KiB, and every other call, while all is logged. */
+static int small_mode(char **words) {
+    int lines = 0;
+    char by_name[64];
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, &lines));
+    thread_end(small_thread(makes_calls, words[0]));
+    CHECK(lines > 0);
+    for (int round = 0; round < 20; round++) {
+        OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, &lines));
+        pthread_t several[4];
+        snprintf(by_name, sizeof by_name, "localhost%s", strrchr(words[0], ':'));
+        for (size_t at = 0; at < COUNT(several); at++) {
+            several[at] = small_thread(makes_calls, at % 2 ? words[0] : by_name);
+        }
+        for (size_t at = 0; at < COUNT(several); at++) thread_end(several[at]);
+    }
+    return 0;
+}
+
+TEST(a_stack_of_64_KiB_is_enough) { run_program("small", servers(), NULL, EXITED(0)); }
+
+/* So deep in the stack of a thread of 64 KiB a call has reached. */
+static size_t depth;
+
+static void *measured(void *given) {
+    pthread_attr_t attributes;
+    void *lowest;
+    size_t size;
+    CHECK(!pthread_getattr_np(pthread_self(), &attributes));
+    CHECK(!pthread_attr_getstack(&attributes, &lowest, &size));
+    unsigned char *from = lowest, *here = (unsigned char *)__builtin_frame_address(0) - 4096;
+    from += 8192; /* the guard */
+    memset(from, 0xa5, (size_t)(here - from));
+    make_every_call(given, fresh_path());
+    while (*from == 0xa5) from++;
+    depth = (size_t)(here + 4096 - from);
+    return NULL;
+}
+
+TEST(how_much_stack_is_used) {
+    int lines = 0;
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, &lines));
+    thread_end(host_thread(measured, (void *)servers()));
+    printf("  %zu bytes\n", depth);
+    CHECK(depth < SMALL_STACK * 3 / 4);
+    OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
+}
+
+static int inside, granted_count;
+
+static void *takes_turn(void *given) {
+    (void)given;
+    zklock_hold *hold = acquire(lock, 6 * SOON_MS);
+    CHECK(__atomic_add_fetch(&inside, 1, __ATOMIC_SEQ_CST) == 1);
+    granted_count++;
+    __atomic_sub_fetch(&inside, 1, __ATOMIC_SEQ_CST);
+    OK(zklock_release(hold));
+    zklock_hold_free(hold);
+    return NULL;
+}
+
+TEST(two_hundred_threads) {
+    pthread_t threads[CROWD];
+    zklock_client *client = new_client();
+    lock = new_mutex(client, fresh_path(), 0);
+    size_t before = our_tasks();
+    for (int at = 0; at < CROWD; at++) threads[at] = small_thread(takes_turn, NULL);
+    CHECK(our_tasks() <= before);
+    for (int at = 0; at < CROWD; at++) thread_end(threads[at]);
+    CHECK(granted_count == CROWD);
+    free_all(NULL, lock, client);
+}
+
+/* ---- Cancellation: what a thread is in the middle of when it is told to end. ---- */
+
+static int is_in;
+
+static void *waits(void *given) {
+    zklock_hold *hold;
+    int type;
+    pthread_setcancelstate(given ? PTHREAD_CANCEL_DISABLE : PTHREAD_CANCEL_ENABLE, &type);
+    zklock_status status = zklock_acquire(lock, 1500, &hold);
+    if (status == ZKLOCK_OK) {
+        OK(zklock_release(hold));
+        zklock_hold_free(hold);
+    }
+    pthread_setcancelstate(PTHREAD_CANCEL_ENABLE, &type);
+    /* Now it takes effect, at the latest. */
+    pthread_testcancel();
+    return (void *)1;
+}
+
+static void count_contender(const zklock_contender *contender, void *context) {
+    (void)contender;
+    ++*(int *)context;
+}
+
+static int queue_of(zklock_lock *of) {
+    int count = 0;
+    OK(zklock_contenders(of, count_contender, &count));
+    return count;
+}
+
+/* A thread that is cancelled waits to the end all the same: a call must not be torn, which would end the process. */
+static int cancel_mode(char **words) {
+    zklock_client *client = connect_to(words[0]), *other = connect_to(words[0]);
+    zklock_lock *held = new_mutex(other, words[1], 0);
+    lock = new_mutex(client, words[1], 0);
+    for (int disabled = 0; disabled < 2; disabled++) {
+        zklock_hold *hold = acquire(held, SOON_MS);
+        pthread_t waiting = host_thread(waits, disabled ? &is_in : NULL);
+        EVENTUALLY(queue_of(held) == 2);
+        int64_t begun = now_ms();
+        CHECK(!pthread_cancel(waiting));
+        CHECK(thread_end(waiting) == PTHREAD_CANCELED);
+        printf("%s: %s\n", disabled ? "disabled" : "enabled", now_ms() - begun > 1000 ? "after the wait" : "at once");
+        OK(zklock_release(hold));
+        zklock_hold_free(hold);
+    }
+    free_all(NULL, held, other);
+    free_all(NULL, lock, client);
+    return 0;
+}
+
+static void *locks_for_ever(void *given) {
+    for (;;) {
+        zklock_hold *hold;
+        __atomic_store_n(&is_in, 1, __ATOMIC_RELEASE);
+        if (zklock_acquire(given, 1000, &hold)) continue;
+        zklock_release(hold);
+        zklock_hold_free(hold);
+        pthread_testcancel();
+    }
+    return NULL;
+}
+
+static int cancel_anywhere_mode(char **words) {
+    zklock_client *client = connect_to(words[0]);
+    for (int round = 0; round < 300; round++) {
+        lock = new_mutex(client, words[1], 0);
+        is_in = 0;
+        pthread_t busy = host_thread(locks_for_ever, lock);
+        EVENTUALLY(__atomic_load_n(&is_in, __ATOMIC_ACQUIRE));
+        usleep((unsigned)(round * 37 % 1500));
+        CHECK(!pthread_cancel(busy));
+        CHECK(thread_end(busy) == PTHREAD_CANCELED);
+        /* It left nothing behind. */
+        zklock_hold *hold = acquire(lock, SOON_MS);
+        OK(zklock_release(hold));
+        free_all(hold, lock, NULL);
+    }
+    free_all(NULL, NULL, client);
+    return 0;
+}
+
+TEST(a_thread_that_is_cancelled_in_a_wait_ends_after_it) {
+    const char *said = run_program("cancel", servers(), fresh_path(), EXITED(0));
+    if (strcmp(said, "enabled: after the wait\ndisabled: after the wait\n")) failed(__FILE__, __LINE__, "%s", said);
+}
+
+TEST(a_thread_may_be_cancelled_anywhere) { run_program("cancel anywhere", servers(), fresh_path(), EXITED(0)); }
+
+static const mode modes[] = {{"small", small_mode}, {"cancel", cancel_mode}, {"cancel anywhere", cancel_anywhere_mode}};
+
+TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
+                   LISTED(a_hold_stays_when_its_thread_ends),
+                   LISTED(a_stack_of_64_KiB_is_enough),
+                   LISTED(how_much_stack_is_used),
+                   LISTED(two_hundred_threads),
+                   LISTED(a_thread_that_is_cancelled_in_a_wait_ends_after_it),
+                   LISTED(a_thread_may_be_cancelled_anywhere))
