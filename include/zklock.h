@@ -288,11 +288,11 @@ typedef enum {
      */
     ZKLOCK_LOG_INFO = 3,
     /**
-     * Each try to connect.
+     * Requests, and tries to connect.
      */
     ZKLOCK_LOG_DEBUG = 4,
     /**
-     * Every request.
+     * All there is.
      */
     ZKLOCK_LOG_TRACE = 5,
 } zklock_log_level;

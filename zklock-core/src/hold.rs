@@ -327,6 +327,12 @@ impl Grant {
         self.holding.status() == Status::Held
     }
 
+    /// Whether nobody has a hold of it, and nothing of it is left at the servers.
+    pub(crate) fn is_over(&self) -> bool {
+        self.holds.load(Ordering::Acquire) == 0
+            && matches!(self.holding.status(), Status::Lost(_) | Status::Released)
+    }
+
     pub(crate) fn is_lost(&self) -> bool {
         matches!(self.holding.status(), Status::Lost(_))
     }

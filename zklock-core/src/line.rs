@@ -101,7 +101,7 @@ impl Line {
         }
         let state = locked(&self.state);
         let mut own = state.grants.iter().filter(|grant| grant.owner() == owner);
-        // A grant without holds is only waiting for its node to be gone.
+        // A grant without holds is only waiting for its node to be gone; or it was lost, and is over.
         let Some((grant, hold)) = own.find_map(|grant| Some((grant.clone(), grant.again()?))) else {
             return Ok(None);
         };
@@ -236,8 +236,10 @@ impl Drop for Attempt {
         }
         self.progress.settle();
         if let Some(grant) = self.grant.take() {
-            state.grants.retain(|other| !Arc::ptr_eq(other, &grant));
             grant.abandon();
+            // One that was lost is there as long as its owner has holds of it: until they are released, no
+            // inner section is entered.
+            state.grants.retain(|other| !other.is_over());
         }
         if self.seen_through {
             drop(state);

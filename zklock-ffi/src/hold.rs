@@ -381,6 +381,9 @@ pub extern "C" fn zklock_hold_commit(
     })
 }
 
+/// `ZKLOCK_ANY_VERSION`.
+const ANY_VERSION: i32 = -1;
+
 /// One write as it came from C.
 struct Write<'a> {
     kind: zklock_write_kind,
@@ -396,11 +399,16 @@ impl<'a> Write<'a> {
         let unknown =
             || Failure::argument(format!("there is no kind of write with the number {}", from.kind));
         let kind = kinds.into_iter().find(|kind| *kind as i32 == from.kind).ok_or_else(unknown)?;
+        let version = match from.version {
+            ANY_VERSION => None,
+            version if version >= 0 => Some(version),
+            version => return Err(Failure::argument(format!("no node has the version {version}"))),
+        };
         Ok(Self {
             kind,
             path: text("the path of a write", from.path)?,
             data: array("the data of a write", from.data.cast(), from.length)?,
-            version: (from.version >= 0).then_some(from.version),
+            version,
         })
     }
 

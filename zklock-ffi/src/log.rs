@@ -28,9 +28,9 @@ pub enum zklock_log_level {
     ZKLOCK_LOG_WARN = 2,
     /// Sessions that come and go.
     ZKLOCK_LOG_INFO = 3,
-    /// Each try to connect.
+    /// Requests, and tries to connect.
     ZKLOCK_LOG_DEBUG = 4,
-    /// Every request.
+    /// All there is.
     ZKLOCK_LOG_TRACE = 5,
 }
 

@@ -6,6 +6,8 @@
 #include <poll.h>
 #include <pthread.h>
 #include <stdarg.h>
+#include <signal.h>
+#include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -55,22 +57,59 @@ static void start_ground(void) {
     close(from[0]);
 }
 
+static pthread_mutex_t ground_mutex = PTHREAD_MUTEX_INITIALIZER;
+static __thread char answer[65536];
+
+/* What it says to the command, which somebody else sends if it is NULL; NULL if it is gone. */
+static const char *told(const char *command) {
+    int gone;
+    pthread_mutex_lock(&ground_mutex);
+    gone = (command && (fprintf(to_ground, "%s\n", command) < 0 || fflush(to_ground))) ||
+           !fgets(answer, sizeof answer, from_ground);
+    pthread_mutex_unlock(&ground_mutex);
+    if (gone) return NULL;
+    answer[strcspn(answer, "\n")] = 0;
+    return answer;
+}
+
+static const char *expect_ok(const char *command, const char *got) {
+    if (!got) failed(__FILE__, __LINE__, "the ground is gone: %s", command);
+    if (strncmp(got, "ok", 2)) failed(__FILE__, __LINE__, "%s: %s", command, got);
+    return got + strspn(got + 2, " ") + 2;
+}
+
 const char *ground(const char *format, ...) {
-    static pthread_mutex_t mutex = PTHREAD_MUTEX_INITIALIZER;
-    static __thread char answer[65536];
     char command[1024];
     va_list arguments;
     va_start(arguments, format);
     vsnprintf(command, sizeof command, format, arguments);
     va_end(arguments);
-    pthread_mutex_lock(&mutex);
-    if (fprintf(to_ground, "%s\n", command) < 0 || fflush(to_ground) || !fgets(answer, sizeof answer, from_ground)) {
-        failed(__FILE__, __LINE__, "the ground is gone: %s", command);
+    return expect_ok(command, told(command));
+}
+
+void while_stopped(int64_t milliseconds, const char *format, ...) {
+    char command[1024];
+    va_list arguments;
+    int size, status;
+    pid_t child, parent = getpid();
+    va_start(arguments, format);
+    size = vsnprintf(command, sizeof command - 1, format, arguments);
+    va_end(arguments);
+    command[size++] = '\n';
+    child = fork();
+    if (child < 0) failed(__FILE__, __LINE__, "fork: %s", strerror(errno));
+    if (!child) {
+        /* Only what may be called after a fork with threads. */
+        kill(parent, SIGSTOP);
+        sleep_ms(50);
+        if (write(fileno(to_ground), command, (size_t)size) != size) _exit(1);
+        sleep_ms(milliseconds);
+        kill(parent, SIGCONT);
+        _exit(0);
     }
-    pthread_mutex_unlock(&mutex);
-    answer[strcspn(answer, "\n")] = 0;
-    if (strncmp(answer, "ok", 2)) failed(__FILE__, __LINE__, "%s: %s", command, answer);
-    return answer + strspn(answer + 2, " ") + 2;
+    command[size - 1] = 0;
+    expect_ok(command, told(NULL));
+    if (waitpid(child, &status, 0) != child || status) failed(__FILE__, __LINE__, "the stop has failed");
 }
 
 const char *servers(void) { return connect_string; }
@@ -121,15 +160,18 @@ int readable(int descriptor, int64_t milliseconds) {
     }
 }
 
-zklock_client *connect_to(const char *hosts) {
+zklock_client *client_with(const char *hosts, int64_t session, int64_t connect) {
     zklock_options *options;
     zklock_client *client;
     OK(zklock_options_new(&options));
-    OK(zklock_options_set_session_timeout(options, SESSION_MS));
+    if (session) OK(zklock_options_set_session_timeout(options, session));
+    if (connect) OK(zklock_options_set_connect_timeout(options, connect));
     OK(zklock_client_new(hosts, options, &client));
     zklock_options_free(options);
     return client;
 }
+
+zklock_client *connect_to(const char *hosts) { return client_with(hosts, SESSION_MS, 0); }
 
 zklock_client *new_client(void) { return connect_to(servers()); }
 
@@ -182,4 +224,192 @@ int new_proxy(char *hosts, size_t size) {
     if (sscanf(ground("proxy 1"), "%d %127s", &number, address) != 2) failed(__FILE__, __LINE__, "no proxy");
     snprintf(hosts, size, "%s", address);
     return number;
+}
+
+void check_sentence(const char *file, int line, const char *sentence, const char *part) {
+    if (!strstr(sentence, part)) failed(file, line, "\"%s\" is not in: %s", part, sentence);
+}
+
+zklock_client *proxied_client(int *proxy) {
+    char hosts[128];
+    *proxy = new_proxy(hosts, sizeof hosts);
+    return connect_to(hosts);
+}
+
+int64_t expire_session(int proxy) {
+    char command[32];
+    const char *said;
+    int64_t begun = now_ms();
+    ground("refuse %d on", proxy);
+    snprintf(command, sizeof command, "expire %d", proxy);
+    /* The server may be busy with the end of the client's own connection. */
+    EVENTUALLY((said = told(command)) != NULL && !strncmp(said, "ok", 2));
+    ground("refuse %d off", proxy);
+    return begun;
+}
+
+int new_hook(const char *what, int proxy, const char *kind, int nth, const char *path) {
+    return atoi(ground("%s %d %s %d %s", what, proxy, kind, nth, path));
+}
+
+int hook_fired(int hook) { return !strcmp(ground("fired %d", hook), "true"); }
+
+void await_hook(int hook) {
+    /* In short looks, so that other threads can speak to the ground. */
+    int64_t until = now_ms() + SOON_MS;
+    while (strcmp(ground("wait %d 20", hook), "true")) {
+        if (now_ms() > until) failed(__FILE__, __LINE__, "hook %d has not fired", hook);
+    }
+}
+
+void just_after_a_heartbeat(int proxy) { await_hook(new_hook("see-reply", proxy, "multi", 1, "")); }
+
+int contenders_at(const char *path) {
+    char command[256];
+    const char *said, *count;
+    snprintf(command, sizeof command, "stat %s", path);
+    said = told(command);
+    count = said ? strstr(said, "children=") : NULL;
+    if (!count && !(said && strstr(said, "no node"))) failed(__FILE__, __LINE__, "%s: %s", command, said);
+    return count ? atoi(count + strlen("children=")) : 0;
+}
+
+void wait_for_contenders(const char *path, int count) {
+    int64_t until = now_ms() + SOON_MS;
+    int found;
+    while ((found = contenders_at(path)) != count) {
+        if (now_ms() > until) failed(__FILE__, __LINE__, "%d contenders at %s, not %d", found, path, count);
+        sleep_ms(2);
+    }
+}
+
+void settled(const zklock_client *client) { EVENTUALLY(stat_of(client, ZKLOCK_STAT_OWED) == 0); }
+
+unsigned long sequence_of(const zklock_hold *hold) {
+    const char *node;
+    OK(zklock_hold_node(hold, &node));
+    return strtoul(node + strlen(node) - 10, NULL, 10);
+}
+
+struct thread {
+    pthread_t id;
+};
+
+thread *start_thread(void *(*run)(void *argument), void *argument) {
+    thread *new = calloc(1, sizeof *new);
+    int error = pthread_create(&new->id, NULL, run, argument);
+    if (error) failed(__FILE__, __LINE__, "no thread: %s", strerror(error));
+    return new;
+}
+
+void *join_thread(thread *thread) {
+    void *result;
+    struct timespec until;
+    int error;
+    clock_gettime(CLOCK_REALTIME, &until);
+    until.tv_sec += SOON_MS / 1000;
+    error = pthread_timedjoin_np(thread->id, &result, &until);
+    if (error) failed(__FILE__, __LINE__, "a thread has not ended: %s", strerror(error));
+    free(thread);
+    return result;
+}
+
+struct attempt {
+    zklock_lock *lock;
+    int64_t timeout, valid_for, took;
+    zklock_status status;
+    zklock_hold *hold;
+    char sentence[512];
+    int over;
+    thread *thread;
+};
+
+static void *attempts(void *argument) {
+    attempt *attempt = argument;
+    int64_t begun = now_ms();
+    attempt->status = zklock_acquire(attempt->lock, attempt->timeout, &attempt->hold);
+    attempt->took = now_ms() - begun;
+    /* Before anything else can come between. */
+    if (attempt->status == ZKLOCK_OK) attempt->valid_for = valid_for(attempt->hold);
+    snprintf(attempt->sentence, sizeof attempt->sentence, "%s", zklock_last_error());
+    __atomic_store_n(&attempt->over, 1, __ATOMIC_RELEASE);
+    return NULL;
+}
+
+attempt *start_acquire(zklock_lock *lock, int64_t timeout) {
+    attempt *new = calloc(1, sizeof *new);
+    new->lock = lock;
+    new->timeout = timeout;
+    new->thread = start_thread(attempts, new);
+    return new;
+}
+
+int is_over(attempt *attempt) { return __atomic_load_n(&attempt->over, __ATOMIC_ACQUIRE); }
+
+int64_t took_ms(const attempt *attempt) { return attempt->took; }
+
+zklock_hold *granted(attempt *attempt) {
+    zklock_hold *hold;
+    join_thread(attempt->thread);
+    if (attempt->status) failed(__FILE__, __LINE__, "not granted: %s", attempt->sentence);
+    if (attempt->valid_for <= 0) failed(__FILE__, __LINE__, "a dead hold was delivered");
+    hold = attempt->hold;
+    free(attempt);
+    return hold;
+}
+
+zklock_status refused(attempt *attempt, char *sentence, size_t size) {
+    zklock_status status;
+    join_thread(attempt->thread);
+    status = attempt->status;
+    if (status == ZKLOCK_OK || attempt->hold) failed(__FILE__, __LINE__, "granted, or a hold with %d", (int)status);
+    if (sentence) snprintf(sentence, size, "%s", attempt->sentence);
+    free(attempt);
+    return status;
+}
+
+zklock_status outcome(attempt *attempt, zklock_hold **hold) {
+    zklock_status status;
+    join_thread(attempt->thread);
+    status = attempt->status;
+    *hold = attempt->hold;
+    free(attempt);
+    return status;
+}
+
+static int64_t worst_us;
+
+static void *measures(void *nothing) {
+    for (;;) {
+        struct timespec before, after;
+        int64_t late;
+        clock_gettime(CLOCK_MONOTONIC, &before);
+        sleep_ms(2);
+        clock_gettime(CLOCK_MONOTONIC, &after);
+        late = (after.tv_sec - before.tv_sec) * 1000000 + (after.tv_nsec - before.tv_nsec) / 1000 - 2000;
+        if (late > __atomic_load_n(&worst_us, __ATOMIC_RELAXED)) __atomic_store_n(&worst_us, late, __ATOMIC_RELAXED);
+    }
+    return nothing;
+}
+
+void on_time(void) {
+    static thread *measuring;
+    if (!measuring) measuring = start_thread(measures, NULL);
+    __atomic_store_n(&worst_us, 0, __ATOMIC_RELAXED);
+}
+
+int64_t late_ms(void) { return __atomic_load_n(&worst_us, __ATOMIC_RELAXED) / 1000 + 1; }
+
+int64_t grace_ms(void) {
+    /* Where threads have to wait for their turn, several have to, one after the other. */
+    int64_t late = late_ms();
+    return GRACE_MS + (late > 10 ? 6 * late : late);
+}
+
+int64_t allowance_ms(void) { return 100 + 4 * late_ms(); }
+
+void free_all(zklock_hold *hold, zklock_lock *lock, zklock_client *client) {
+    zklock_hold_free(hold);
+    zklock_lock_free(lock);
+    zklock_client_free(client);
 }

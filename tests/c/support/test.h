@@ -36,6 +36,10 @@ typedef struct {
         return run_tests(start, tests, sizeof tests / sizeof *tests, count, words); \
     }
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 int run_tests(const char *start, const test *tests, size_t count, int words_count, char **words);
 
 /* Ends the program with a message if it does not hold. */
@@ -90,7 +94,77 @@ uint64_t stat_of(const zklock_client *client, zklock_stat stat);
 /* A path that no other test has. */
 const char *fresh_path(void);
 
+/* A client with these timeouts, in milliseconds; 0 is the default. */
+zklock_client *client_with(const char *hosts, int64_t session, int64_t connect);
+
+/* Checks that the last error of this thread tells of this. */
+#define SAYS(part) check_sentence(__FILE__, __LINE__, zklock_last_error(), (part))
+void check_sentence(const char *file, int line, const char *sentence, const char *part);
+
 /* A proxy before server 1: its number, and a connect string through it. */
 int new_proxy(char *hosts, size_t size);
+
+/* A client that goes through a proxy of its own. */
+zklock_client *proxied_client(int *proxy);
+
+/* Ends the latest session that came through the proxy, at the server. Its client is kept out meanwhile. The time just
+ * before. */
+int64_t expire_session(int proxy);
+
+/* A hook at the proxy: what, kind of message, which of those to come (1 is the next), part of its path ("" for any). */
+int new_hook(const char *what, int proxy, const char *kind, int nth, const char *path);
+int hook_fired(int hook);
+/* Waits until it has fired. */
+void await_hook(int hook);
+
+/* The next heartbeat of the client behind the proxy has just been answered. */
+void just_after_a_heartbeat(int proxy);
+
+/* How many contenders there are at a path, and waits until there are so many. */
+int contenders_at(const char *path);
+void wait_for_contenders(const char *path, int count);
+
+/* Waits until the client owes no clean-up any more. */
+void settled(const zklock_client *client);
+
+/* The number at the end of the node's name. */
+unsigned long sequence_of(const zklock_hold *hold);
+
+/* A thread that the end of a test waits for. */
+typedef struct thread thread;
+thread *start_thread(void *(*run)(void *argument), void *argument);
+/* Waits for its end, for SOON_MS at most, and gives its result. */
+void *join_thread(thread *thread);
+
+/* An acquire by a thread of its own. */
+typedef struct attempt attempt;
+attempt *start_acquire(zklock_lock *lock, int64_t timeout);
+int is_over(attempt *attempt);
+/* Waits for the grant. The hold was alive when it was given. */
+zklock_hold *granted(attempt *attempt);
+/* Waits for the end of what is not granted. What the sentence was, if wanted. */
+zklock_status refused(attempt *attempt, char *sentence, size_t size);
+/* How long it took by its own clock; for one that is over. */
+int64_t took_ms(const attempt *attempt);
+/* Waits for the end of what may be granted or not. The hold is NULL if it is not. */
+zklock_status outcome(attempt *attempt, zklock_hold **hold);
+
+/* How late the machine is: measured from the first call on. `late_ms` is the worst since the last `on_time`. */
+void on_time(void);
+int64_t late_ms(void);
+/* What promise 4 allows, and what the machine takes. */
+int64_t grace_ms(void);
+/* What to add to a bound on something that goes through several threads and the servers. */
+int64_t allowance_ms(void);
+
+/* Has this process stopped, the ground do something meanwhile, and the process go on after a time. */
+void while_stopped(int64_t milliseconds, const char *format, ...) __attribute__((format(printf, 2, 3)));
+
+/* Frees what is not NULL. */
+void free_all(zklock_hold *hold, zklock_lock *lock, zklock_client *client);
+
+#ifdef __cplusplus
+}
+#endif
 
 #endif

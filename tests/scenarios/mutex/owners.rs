@@ -1,7 +1,7 @@
 //! A lock belongs to the task or thread that acquired it: what that may do again, and what others may not do.
 
-use crate::common::{GRACE, SESSION, SOON, client, operator, proxied_client, soon};
-use ground::{Kind, Proxy};
+use crate::common::{GRACE, SESSION, SOON, client, operator, proxied_client, settled, soon};
+use ground::{Kind, Proxy, until};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zklock_core::{Client, ErrorKind, HoldState, Lock, LockOptions, LossReason};
@@ -160,20 +160,14 @@ async fn an_inner_section_is_not_entered_when_the_outer_hold_is_lost() {
     assert_eq!(soon(lock.acquire_timeout(SESSION)).await.unwrap_err().kind(), lost);
     assert_eq!(soon(lock.try_acquire()).await.unwrap_err().kind(), lost);
     assert_eq!(inner.state(), HoldState::Lost(LossReason::NodeDeleted), "both are lost");
+    // Also when all that there was of it at the servers has been cleared away.
+    settled(&client).await;
+    assert!(until(SOON, || client.stats().losses == 1));
+    assert_eq!(soon(lock.acquire()).await.unwrap_err().kind(), lost);
     assert_eq!(inner.release().await.unwrap_err().kind(), lost);
+    assert_eq!(soon(lock.acquire()).await.unwrap_err().kind(), lost);
     assert_eq!(outer.release().await.unwrap_err().kind(), lost);
-    operator.wait_for_children("/owners/lost", 0, SOON);
-    let next = soon(async {
-        loop {
-            // The lost one is cleared away in the background.
-            match lock.acquire().await {
-                Ok(hold) => break hold,
-                Err(error) => assert_eq!(error.kind(), lost),
-            }
-            tokio::task::yield_now().await;
-        }
-    })
-    .await;
+    let next = soon(lock.acquire()).await.unwrap();
     assert!(next.token() > outer.token());
     next.release().await.unwrap();
 }

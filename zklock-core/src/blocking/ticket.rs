@@ -5,23 +5,27 @@ use crate::error::{Error, ErrorKind};
 use crate::lock::deadline_in;
 use crate::locks::locked;
 use crate::owner::Owner;
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
 use std::time::Duration;
 use tokio::task::AbortHandle;
 
 /// A wait for a lock that goes on by itself. See [`Lock::start`].
 ///
 /// Dropping it leaves the queue, and releases the lock if it was granted and not fetched.
-#[derive(Debug)]
 #[must_use = "dropping it ends the wait"]
 pub struct Ticket {
     stage: Arc<Mutex<Stage>>,
     task: AbortHandle,
 }
 
-#[derive(Debug)]
 enum Stage {
-    Waits,
+    /// It is kept here and not in the task, so that a cancel drops it at once: what it owes is counted
+    /// from then on.
+    Waits(Pin<Box<dyn Future<Output = Result<Hold, Error>> + Send>>),
     Ready(Result<Hold, Error>),
     Fetched,
 }
@@ -33,25 +37,23 @@ impl Ticket {
         ready: impl FnOnce() + Send + 'static,
     ) -> Result<Self, Error> {
         fork::refuse_forked()?;
-        let stage = Arc::new(Mutex::new(Stage::Waits));
-        let here = stage.clone();
         let timeout = timeout.unwrap_or(Duration::MAX);
         let (owner, deadline) = (Owner::ticket(), deadline_in(timeout));
         let io = lock.io.clone();
-        let task = io.spawn(async move {
+        let wait = async move {
             let granted = if timeout.is_zero() {
                 lock.inner.acquire_as(owner, timeout).await
             } else {
                 lock.inner.acquire_before(owner, deadline, timeout).await
             };
-            let result = granted.map(|inner| Hold::new(inner, lock.io.clone()));
-            {
-                let mut stage = locked(&here);
-                // It may have been cancelled meanwhile; then the hold is dropped, after the lock.
-                let Stage::Waits = *stage else { return };
-                *stage = Stage::Ready(result);
+            granted.map(|inner| Hold::new(inner, lock.io.clone()))
+        };
+        let stage = Arc::new(Mutex::new(Stage::Waits(Box::pin(wait))));
+        let waits = stage.clone();
+        let task = io.spawn(async move {
+            if poll_fn(|context| poll(&waits, context)).await {
+                ready();
             }
-            ready();
         });
         Ok(Self { stage, task })
     }
@@ -70,8 +72,8 @@ impl Ticket {
         }
         let mut stage = locked(&self.stage);
         match std::mem::replace(&mut *stage, Stage::Fetched) {
-            Stage::Waits => {
-                *stage = Stage::Waits;
+            Stage::Waits(wait) => {
+                *stage = Stage::Waits(wait);
                 None
             }
             Stage::Ready(Ok(hold)) => Some(hold.refuse_dead()),
@@ -89,14 +91,24 @@ impl Ticket {
         if fork::is_forked() {
             return;
         }
+        let cancelled = Error::new(ErrorKind::Interrupted, "the wait was cancelled");
         let mut stage = locked(&self.stage);
-        if let Stage::Waits = *stage {
-            let message = "the wait was cancelled";
-            *stage = Stage::Ready(Err(Error::new(ErrorKind::Interrupted, message)));
+        if let Stage::Waits(_) = *stage {
+            *stage = Stage::Ready(Err(cancelled));
         }
         drop(stage);
         self.task.abort();
     }
+}
+
+/// Whether there is a result now; `false` if nobody waits any more.
+fn poll(stage: &Mutex<Stage>, context: &mut Context<'_>) -> Poll<bool> {
+    let mut stage = locked(stage);
+    let Stage::Waits(wait) = &mut *stage else { return Poll::Ready(false) };
+    wait.as_mut().poll(context).map(|result| {
+        *stage = Stage::Ready(result);
+        true
+    })
 }
 
 impl Drop for Ticket {
@@ -109,5 +121,16 @@ impl Drop for Ticket {
         let unfetched = std::mem::replace(&mut *locked(&self.stage), Stage::Fetched);
         self.task.abort();
         drop(unfetched);
+    }
+}
+
+impl fmt::Debug for Ticket {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let stage = match &*locked(&self.stage) {
+            Stage::Waits(_) => "waits",
+            Stage::Ready(_) => "ready",
+            Stage::Fetched => "fetched",
+        };
+        f.debug_struct("Ticket").field("stage", &stage).finish_non_exhaustive()
     }
 }

@@ -1,0 +1,95 @@
+"""Writes the matrix down in C: a caller for each function, the arguments, the cells. matrix.h has the types."""
+
+ORDER = ("kind", "version", "path", "data", "length")
+
+
+def emit(matrix, values):
+    """The text of the C file."""
+    parts = ["/* Written by generate.py from zklock.h. */", '#include "matrix.h"', "#include <limits.h>"]
+    parts += enums(matrix.header)
+    parts += [stub(name, parameters) for name, parameters in matrix.header.callbacks.items()]
+    parts += [caller(matrix, function) for function in matrix.header.functions]
+    entries = [entry(matrix, function, values) for function in matrix.header.functions]
+    parts.append(table("function", "functions", entries))
+    parts.append(table("char *", "texts", [f'"{text}"' for text in matrix.texts]))
+    parts.append("static const char half_a_mebibyte[512 * 1024 + 1];")
+    parts += [array(at, writes) for at, writes in enumerate(matrix.arrays)]
+    parts.append(table("zklock_write *", "arrays", [f"writes_{at}" for at in range(len(matrix.arrays))]))
+    parts.append(table("cell", "cells", [cell(matrix, *given) for given in matrix.cells]))
+    return "\n".join(parts) + "\n"
+
+
+def enums(header):
+    """The numbers of the statuses with their names as the header has them."""
+    known = [f'{{{name}, "{name}"}}' for name in header.enums["zklock_status"]]
+    return [table("named", "statuses", known)]
+
+
+def table(of, name, entries):
+    """An array and how many it has."""
+    is_pointer = of.endswith("*")
+    declared = f"const {of}const {name}[]" if is_pointer else f"const {of} {name}[]"
+    lines = ",\n    ".join(entries)
+    return f"{declared} = {{\n    {lines},\n}};\nconst size_t {name}_count = sizeof {name} / sizeof *{name};\n"
+
+
+def stub(name, parameters):
+    """A callback that does nothing."""
+    listed = ", ".join(f"{found.type} {found.name}" for found in parameters)
+    ignored = " ".join(f"(void){found.name};" for found in parameters)
+    return f"static void on_{name}({listed}) {{ {ignored} }}"
+
+
+def caller(matrix, function):
+    """Calls the function with values from a table."""
+    given = []
+    for at, parameter in enumerate(function.parameters):
+        what, detail = matrix.kind(parameter)
+        if what == "callback":
+            given.append(f"values[{at}].pointer ? on_{detail} : NULL")
+        elif what in ("handle", "text", "array", "context", "out"):
+            given.append(f"values[{at}].pointer")
+        else:
+            given.append(f"({parameter.type})values[{at}].number")
+    call = f"{function.name}({', '.join(given)})"
+    body = {
+        "void": f"{call}; return (answer){{NOTHING, NULL}};",
+        "const char *": f"return (answer){{NOTHING, {call}}};",
+        "uint32_t": f"return (answer){{{call}, NULL}};",
+        "zklock_status": f"return (answer){{{call}, NULL}};",
+    }[function.returns]
+    return f"static answer call_{function.name}(const value *values) {{ (void)values; {body} }}"
+
+
+def entry(matrix, function, values):
+    """What the program has to know of a function."""
+    outs = []
+    for at, parameter in enumerate(function.parameters):
+        what, kind = matrix.kind(parameter)
+        if what == "out":
+            type_of = parameter.type.removesuffix("*").strip()
+            outs.append(f"{{{at}, sizeof({type_of}), {kind}}}")
+    panics, text = "ZKLOCK_INTERNAL", "NULL"
+    if function.returns == "void":
+        panics = "NOTHING"
+    elif function.returns == "const char *":
+        panics, text = "NOTHING", values[function.name][1]
+    elif function.returns != "zklock_status":
+        panics = values[function.name][1]
+    says = int(function.returns == "zklock_status")
+    listed = ", ".join(outs) or "{0, 0, KINDS}"
+    return f'{{"{function.name}", call_{function.name}, {says}, {{{listed}}}, {len(outs)}, {panics}, {text}}}'
+
+
+def array(at, writes):
+    """The writes, and one that is none behind them."""
+    rows = ", ".join("{" + ", ".join(str(write[member]) for member in ORDER) + "}" for write in writes)
+    return f"static const zklock_write writes_{at}[] = {{{rows}, {{0, 0, NULL, NULL, 0}}}};"
+
+
+def cell(matrix, function, what, place, arguments, wanted, text):
+    """One cell."""
+    at = matrix.header.functions.index(function)
+    given = ", ".join(f"{{{source}, {number}}}" for source, number in arguments) or "{NULL_POINTER, 0}"
+    quoted = what.replace("\\", "\\\\").replace('"', '\\"')
+    return f'{{&functions[{at}], "{quoted}", {place}, {{{given}}}, {len(arguments)}, {wanted}, {text}}}'

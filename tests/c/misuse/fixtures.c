@@ -1,0 +1,263 @@
+/* Handles of every kind in every state in which a program can misuse them. */
+
+#include "matrix.h"
+
+#define MADE_AT_MOST 64
+/* A session timeout that no debugger outlasts: nothing is to be lost here but by misuse. */
+#define PATIENT_MS 60000
+
+static struct {
+    kind kind;
+    void *handle;
+} made[MADE_AT_MOST];
+static size_t made_count;
+
+/* What lives throughout. The first client owns the bystanders, the second holds the lock that is busy. */
+static zklock_options *options;
+static zklock_client *client, *other_client;
+static zklock_lock *lock, *busy_lock;
+static zklock_ticket *ticket;
+static zklock_hold *hold, *busy_hold, *lost_hold;
+static char busy_path[64];
+static uint64_t token_before;
+static int descriptor_before;
+static unsigned char *on_stack, *heap, on_static[WILD_BYTES];
+
+void free_handle(kind kind, void *handle) {
+    switch (kind) {
+    case OPTIONS: zklock_options_free(handle); break;
+    case CLIENT: zklock_client_free(handle); break;
+    case LOCK: zklock_lock_free(handle); break;
+    case TICKET: zklock_ticket_free(handle); break;
+    case HOLD: zklock_hold_free(handle); break;
+    case KINDS: break;
+    }
+}
+
+static void *keep(kind kind, void *handle) {
+    CHECK(made_count < MADE_AT_MOST);
+    made[made_count].kind = kind;
+    made[made_count++].handle = handle;
+    return handle;
+}
+
+void free_made(void) {
+    while (made_count) {
+        made_count--;
+        free_handle(made[made_count].kind, made[made_count].handle);
+    }
+}
+
+static zklock_options *make_options(void) {
+    zklock_options *result;
+    OK(zklock_options_new(&result));
+    OK(zklock_options_set_session_timeout(result, PATIENT_MS));
+    return keep(OPTIONS, result);
+}
+
+static zklock_lock *make_lock(zklock_client *of, const char *path, uint32_t flags) {
+    return keep(LOCK, new_mutex(of, path, flags));
+}
+
+static zklock_hold *make_hold(zklock_client *of, uint32_t flags) {
+    return keep(HOLD, acquire(make_lock(of, fresh_path(), flags), SOON_MS));
+}
+
+static zklock_ticket *make_ticket(zklock_client *of, const char *path) {
+    zklock_ticket *result;
+    OK(zklock_acquire_start(make_lock(of, path, 0), ZKLOCK_FOREVER, &result));
+    return keep(TICKET, result);
+}
+
+static void *make(kind kind, zklock_client *of) {
+    switch (kind) {
+    case OPTIONS: return make_options();
+    case CLIENT: return of;
+    case LOCK: return make_lock(of, fresh_path(), 0);
+    case TICKET: return make_ticket(of, busy_path);
+    case HOLD: return make_hold(of, 0);
+    case KINDS: break;
+    }
+    abort();
+}
+
+static zklock_client *make_client(void) { return keep(CLIENT, client_with(servers(), PATIENT_MS, 0)); }
+
+void make_bystanders(unsigned char *stack) {
+    on_stack = stack;
+    client = make_client();
+    other_client = make_client();
+    snprintf(busy_path, sizeof busy_path, "%s", fresh_path());
+    options = make_options();
+    lock = make_lock(client, busy_path, 0);
+    busy_lock = make_lock(other_client, busy_path, 0);
+    busy_hold = keep(HOLD, acquire(busy_lock, SOON_MS));
+    ticket = make_ticket(client, busy_path);
+    hold = make_hold(client, 0);
+    zklock_client *closing = make_client();
+    lost_hold = make_hold(closing, 0);
+    OK(zklock_client_close(closing));
+    token_before = token_of(hold);
+    OK(zklock_ticket_fd(ticket, &descriptor_before));
+    /* From here on, what is made is made for one cell. */
+    made_count = 0;
+    heap = malloc(WILD_BYTES);
+    CHECK(heap);
+    memset(on_stack, 0x5A, WILD_BYTES);
+    memset(heap, 0x5A, WILD_BYTES);
+    memset(on_static, 0x5A, sizeof on_static);
+}
+
+static int is_alive(const zklock_hold *of) {
+    zklock_state state = state_of(of);
+    /* On a busy machine a heartbeat may be late. */
+    return state == ZKLOCK_STATE_HELD || state == ZKLOCK_STATE_AT_RISK;
+}
+
+const char *harm_of_bystanders(void) {
+    const char *path;
+    uint64_t token, value;
+    int descriptor;
+    if (zklock_options_set_connect_timeout(options, 10000)) return "the options";
+    if (zklock_client_stat(client, ZKLOCK_STAT_LOSSES, &value) || value) return "the client";
+    if (zklock_lock_path(lock, &path) || strcmp(path, busy_path)) return "the lock";
+    if (zklock_hold_token(hold, &token) || token != token_before || !is_alive(hold)) return "the hold";
+    if (zklock_ticket_fd(ticket, &descriptor) || descriptor != descriptor_before) return "the ticket";
+    if (readable(descriptor, 0)) return "the ticket's wait";
+    return is_alive(busy_hold) ? NULL : "the hold of another client";
+}
+
+void free_bystanders(void) {
+    free_made();
+    zklock_ticket_free(ticket);
+    zklock_hold_free(lost_hold);
+    OK(zklock_release(hold));
+    zklock_hold_free(hold);
+    OK(zklock_release(busy_hold));
+    zklock_hold_free(busy_hold);
+    zklock_lock_free(lock);
+    zklock_lock_free(busy_lock);
+    zklock_options_free(options);
+    OK(zklock_client_close(client));
+    zklock_client_free(client);
+    OK(zklock_client_close(other_client));
+    zklock_client_free(other_client);
+    free(heap);
+}
+
+zklock_lock *bystander_lock(void) { return lock; }
+
+zklock_hold *closed_hold(void) { return lost_hold; }
+
+static void *bystander(kind kind) {
+    void *all[] = {options, client, lock, ticket, hold};
+    return all[kind];
+}
+
+static void *wild(int64_t number) {
+    const uintptr_t all[] = {
+        (uintptr_t)on_stack, (uintptr_t)heap, (uintptr_t)on_static, (uintptr_t)wild, 1, 8, 4096, UINTPTR_MAX,
+        (uintptr_t)1 << 63,
+    };
+    return (void *)all[number];
+}
+
+int wild_places_are_untouched(void) {
+    for (size_t at = 0; at < WILD_BYTES; at++) {
+        if (on_stack[at] != 0x5A || heap[at] != 0x5A || on_static[at] != 0x5A) return 0;
+    }
+    return 1;
+}
+
+static void await_result(zklock_ticket *of) {
+    int descriptor;
+    OK(zklock_ticket_fd(of, &descriptor));
+    CHECK(readable(descriptor, SOON_MS));
+}
+
+/* A ticket with the result of a lock that was free. */
+static zklock_ticket *granted_ticket(void) {
+    zklock_ticket *result = make_ticket(client, fresh_path());
+    await_result(result);
+    return result;
+}
+
+/* How handles are made up is in handle.rs. */
+static void *flipped(kind kind, int bit) { return (void *)((uintptr_t)bystander(kind) ^ (uintptr_t)1 << bit); }
+
+static void *in_state(source state, kind kind) {
+    zklock_hold *fetched;
+    void *result;
+    switch (state) {
+    case LIVE: return make(kind, client);
+    case FRESH: return make_client();
+    case REENTRANT: return make_hold(client, ZKLOCK_REENTRANT);
+    case BUSY: return make_lock(client, busy_path, 0);
+    case GRANTED: return granted_ticket();
+    case FETCHED:
+        result = granted_ticket();
+        OK(zklock_acquire_finish(result, &fetched));
+        keep(HOLD, fetched);
+        return result;
+    case CANCELLED:
+        result = make_ticket(client, busy_path);
+        OK(zklock_acquire_cancel(result));
+        return result;
+    case RELEASED:
+        result = make_hold(client, 0);
+        OK(zklock_release(result));
+        return result;
+    case CLOSED: {
+        zklock_client *closing = make_client();
+        result = make(kind, closing);
+        OK(zklock_client_close(closing));
+        /* The wait ends just after. */
+        if (kind == TICKET) await_result(result);
+        return result;
+    }
+    case FREED:
+    case REPLACED:
+        result = make(kind, kind == CLIENT ? make_client() : client);
+        free_handle(kind, result);
+        if (state == REPLACED) make(kind, kind == CLIENT ? make_client() : client);
+        return result;
+    case OTHER_INDEX: return flipped(kind, 24);
+    case OTHER_AGE: return flipped(kind, 40);
+    case UNMARKED: return flipped(kind, 63);
+    case TWICE_MARKED: return flipped(kind, 62);
+    default: abort();
+    }
+}
+
+static char *file(const char *variable) {
+    char *name = getenv(variable);
+    if (!name) failed(__FILE__, __LINE__, "%s names a file: tests/c/misuse/run makes it", variable);
+    return name;
+}
+
+value value_of(argument argument, int is_forked) {
+    static char path[64];
+    value value = {NULL, argument.number};
+    switch (argument.from) {
+    case NULL_POINTER:
+    case NUMBER:
+    case OUTPUT: break;
+    case WILD: value.pointer = wild(argument.number); break;
+    case TEXT: value.pointer = (void *)(uintptr_t)texts[argument.number]; break;
+    case HOSTS: value.pointer = (void *)(uintptr_t)servers(); break;
+    case PATH:
+        snprintf(path, sizeof path, "%s", fresh_path());
+        value.pointer = path;
+        break;
+    case PEM: value.pointer = file("ZKLOCK_PEM"); break;
+    case PEM_KEY: value.pointer = file("ZKLOCK_PEM_KEY"); break;
+    case WRITES: value.pointer = (void *)(uintptr_t)arrays[argument.number]; break;
+    case NOT_ALIGNED: value.pointer = (char *)(uintptr_t)arrays[0] + 1; break;
+    case CALLBACK:
+    case CONTEXT: value.pointer = on_static; break;
+    case BYSTANDER: value.pointer = bystander((kind)argument.number); break;
+    default:
+        value.pointer = is_forked ? bystander((kind)argument.number) : in_state(argument.from, (kind)argument.number);
+    }
+    return value;
+}

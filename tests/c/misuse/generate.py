@@ -1,0 +1,423 @@
+"""Writes the misuse matrix: every function of include/zklock.h with every argument that is wrong.
+
+    python3 generate.py include/zklock.h matrix.c [--without-tls]
+
+What must come of a cell follows from the type of the argument and from what the header says of the function; the
+status must be one that the function's @return lists. What has no rule is refused, so that a new function or a new
+type is thought of here.
+"""
+
+import re
+import sys
+
+from header import NotUnderstood, read
+
+LEAST, MOST = "INT64_MIN", "INT64_MAX"
+PLACES = ["HERE", "OTHER_THREAD", "LOSS_CALLBACK", "LOG_CALLBACK", "VISITOR"]
+
+# What a function gives that returns no status: the value on a good day, and the one if it panics.
+VALUES = {
+    "zklock_status_name": ('"ZKLOCK_OK"', '"unknown"'),
+    "zklock_last_error": ("NULL", '""'),
+    "zklock_version": ("ZKLOCK_VERSION", "ZKLOCK_VERSION"),
+    "zklock_version_number": ("ZKLOCK_VERSION_NUMBER", "0"),
+}
+
+# The handles that are good where not any living one will do.
+GOOD = {
+    ("zklock_client_close", "client"): "FRESH",
+    ("zklock_client_free", "client"): "FRESH",
+    ("zklock_acquire_finish", "ticket"): "GRANTED",
+    ("zklock_hold_wait_lost", "hold"): "CLOSED",
+}
+
+# What a handle can have behind it, beyond a closed client, with the status where a function lists it; else it is
+# ZKLOCK_OK.
+PASTS = {
+    "zklock_hold": [("RELEASED", "ZKLOCK_NOT_HELD")],
+    "zklock_ticket": [
+        ("LIVE", "ZKLOCK_PENDING"),
+        ("FETCHED", "ZKLOCK_NOT_HELD"),
+        ("CANCELLED", "ZKLOCK_INTERRUPTED"),
+    ],
+}
+
+# Numbers that are nearly a living handle.
+NEARLY = {
+    "OTHER_INDEX": "never made, like one that was",
+    "OTHER_AGE": "of another age",
+    "UNMARKED": "with the bits of one, but like an address of ours",
+    "TWICE_MARKED": "with the bits of one, but like an address of the kernel's",
+}
+
+# Waits: how long, for what, with what result.
+FOR_EVER = [LEAST, "INT64_MIN + 1", "INT32_MIN", "-99", "-1"]
+LONG = ["INT32_MAX", "UINT32_MAX", "INT64_MAX / 1000", "INT64_MAX - 1", MOST]
+WAITS = {
+    "zklock_acquire": [
+        ("lock", "LIVE", FOR_EVER + LONG + ["0"], "ZKLOCK_OK"),
+        ("lock", "BUSY", ["0", "1"], "ZKLOCK_TIMEOUT"),
+    ],
+    "zklock_acquire_start": [("lock", state, FOR_EVER + LONG + ["0"], "ZKLOCK_OK") for state in ("LIVE", "BUSY")],
+    "zklock_hold_wait_lost": [
+        ("hold", "CLOSED", FOR_EVER + LONG + ["0"], "ZKLOCK_OK"),
+        ("hold", "LIVE", ["0", "1"], "ZKLOCK_TIMEOUT"),
+    ],
+}
+
+NOT_UTF8 = [
+    (r"\377", "a byte that is none"),
+    (r"/a\303", "a character that breaks off"),
+    (r"/a\200b", "the middle of a character"),
+    (r"/\300\257", "a character longer than it must be"),
+    (r"/\355\240\200", "half a surrogate pair"),
+    (r"/\364\220\200\200", "beyond the last character"),
+]
+NOT_PEM = ["", "/", "/dev/null", "/there/is/none"]
+TEXTS = {
+    "hosts": ("HOSTS", ["", ",", "localhost:", "localhost:99999", "localhost:port", "localhost:2181/a//b"]),
+    "path": ("PATH", ["", "locks", "//", "/a//b", "/a/", "/a/./b", "/a/../b", r"/a\001b"]),
+    "identity": ("TEXT", ["x" * 1025]),
+    "authorities": ("PEM", NOT_PEM),
+    "certificate": ("PEM", NOT_PEM),
+    "key": ("PEM_KEY", NOT_PEM),
+}
+# Texts that are left out together.
+TOGETHER = {"certificate": "key"}
+# What a library that was built without TLS refuses.
+TLS = {"zklock_options_set_tls"}
+without_tls = "--without-tls" in sys.argv
+
+WILD = [
+    "a stack address", "a heap address", "a static address", "the address of a function", "1", "8", "4096",
+    "all bits", "the highest bit",
+]
+
+
+class Matrix:
+    """The cells, and the C data that they need."""
+
+    def __init__(self, header):
+        self.header = header
+        self.cells = []
+        self.texts = []
+        self.arrays = []
+
+    def kind(self, parameter):
+        """What the type of a parameter asks for, as (what, detail). Every type needs a rule here."""
+        match = re.fullmatch(r"(const )?(\w+) ?(\**)", parameter.type)
+        is_const, base, stars = bool(match[1]), match[2], len(match[3])
+        if parameter.is_out:
+            known = base in ("int", "int64_t", "uint64_t") or base in self.header.enums
+            if stars == 1 and known and not is_const or stars == 2 and base == "char" and is_const:
+                return "out", "KINDS"
+            if stars == 2 and base in self.header.opaque and not is_const:
+                return "out", kind_of(base)
+        elif stars == 1:
+            if base in self.header.opaque:
+                return "handle", base
+            if base == "char" and is_const:
+                return "text", parameter.name
+            if base in self.header.structs and is_const:
+                return "array", base
+            if base == "void" and parameter.name == "context":
+                return "context", None
+        elif stars == 0:
+            if base in self.header.callbacks:
+                return "callback", base
+            if named := re.search(r"(?:one of|sum of) (zklock_\w+)", parameter.doc):
+                if base in ("int32_t", "uint32_t"):
+                    return ("flags" if base == "uint32_t" else "enum"), named[1]
+            if base == "int32_t" and parameter.name == "status":
+                return "enum", "zklock_status"
+            if base == "int64_t" and parameter.name in ("timeout", "milliseconds"):
+                return parameter.name, None
+            if base == "size_t" and parameter.name == "count":
+                return "count", None
+        raise NotUnderstood(f"no rule for {parameter.type} {parameter.name}")
+
+    def good(self, function, parameter):
+        """An argument with which the call works."""
+        what, detail = self.kind(parameter)
+        if what == "handle":
+            return GOOD.get((function.name, parameter.name), "LIVE"), kind_of(detail)
+        if what == "text":
+            source = TEXTS.get(detail)
+            if not source:
+                raise NotUnderstood(f"{function.name}: no rule for the text {detail}")
+            return (source[0], 0) if source[0] != "TEXT" else self.text("somebody")
+        if what == "milliseconds":
+            return "NUMBER", span(parameter)[0]
+        if what == "array":
+            return self.array(good_writes())
+        if what == "count":
+            return "NUMBER", 2
+        if what == "enum":
+            return "NUMBER", next(iter(self.header.enums[detail].values()))
+        simple = {
+            "out": ("OUTPUT", 0), "callback": ("CALLBACK", 0), "context": ("CONTEXT", 0), "timeout": ("NUMBER", 1000),
+            "flags": ("NUMBER", 0),
+        }
+        return simple[what]
+
+    def text(self, text):
+        """A string of C, as it stands in the source."""
+        if text not in self.texts:
+            self.texts.append(text)
+        return "TEXT", self.texts.index(text)
+
+    def array(self, writes):
+        """An array of writes; what follows it is zero."""
+        if writes not in self.arrays:
+            self.arrays.append(writes)
+        return "WRITES", self.arrays.index(writes)
+
+    def add(self, function, what, place, arguments, wanted, text="NULL"):
+        """One cell. The documentation must know what comes of it."""
+        if function.returns == "zklock_status" and wanted not in function.listed:
+            raise NotUnderstood(f"{function.name}, {what}: {wanted} is not among what it returns by its comment")
+        self.cells.append((function, what, place, arguments, wanted, text))
+
+    def function(self, function):
+        """All cells of a function."""
+        check(function, [self.kind(parameter)[0] for parameter in function.parameters])
+        good = [self.good(function, parameter) for parameter in function.parameters]
+        for place in PLACES:
+            self.in_place(function, place, good)
+        for at, parameter in enumerate(function.parameters):
+            for what, argument, wanted, *text in self.variants(function, parameter):
+                arguments = list(good)
+                wanted, others = wanted if isinstance(wanted, tuple) else (wanted, {})
+                if wanted not in ("ZKLOCK_OK", "NOTHING"):
+                    # What fails changes nothing, so it needs nothing of its own.
+                    arguments = [("BYSTANDER", given[1]) if given[0] in STATES else given for given in good]
+                for name, other in others.items():
+                    arguments[[found.name for found in function.parameters].index(name)] = other
+                arguments[at] = argument
+                self.add(function, f"{parameter.name}: {what}", "HERE", arguments, wanted, *text)
+
+    def in_place(self, function, place, good):
+        """The call with good arguments, in one of the places where it can be made."""
+        wanted, text = outcome(function)
+        if place == "OTHER_THREAD":
+            good = [("REENTRANT", "HOLD") if given == ("LIVE", "HOLD") else given for given in good]
+            if "ZKLOCK_NOT_OWNER" in function.own:
+                wanted = "ZKLOCK_NOT_OWNER"
+        elif place in ("LOSS_CALLBACK", "LOG_CALLBACK") and "ZKLOCK_DEADLOCK" in function.own:
+            if not re.search(r"ZKLOCK_DEADLOCK[^;.]* in a callback", function.said):
+                raise NotUnderstood(f"{function.name}: ZKLOCK_DEADLOCK, but not in a callback?")
+            wanted = "ZKLOCK_DEADLOCK"
+        self.add(function, "good arguments", place, good, wanted, text)
+
+    def variants(self, function, parameter):
+        """What can be wrong with one argument, or odd: (what, argument, wanted)."""
+        what, detail = self.kind(parameter)
+        yield from getattr(self, "of_" + what)(function, parameter, detail)
+
+    def of_handle(self, function, parameter, base):
+        kind = kind_of(base)
+        wanted = "NOTHING" if function.returns == "void" else "ZKLOCK_INVALID_HANDLE"
+        yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
+        yield "freed", ("FREED", kind), wanted
+        yield "freed, its place taken by another", ("REPLACED", kind), wanted
+        for state, said in NEARLY.items():
+            yield said, (state, kind), wanted
+        for other in sorted(self.header.opaque - {base}):
+            yield f"a {other}", ("BYSTANDER", kind_of(other)), wanted
+        for number, name in enumerate(WILD):
+            yield name, ("WILD", number), wanted
+        if base != "zklock_options":
+            yield "of a closed client", ("CLOSED", kind), closed(function)
+        for past, status in PASTS.get(base, []):
+            if GOOD.get((function.name, parameter.name)) != "CLOSED" or past != "LIVE":
+                yield past.lower(), (past, kind), status if status in function.own else outcome(function)[0]
+
+    def of_out(self, function, parameter, _):
+        yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
+
+    def of_callback(self, function, parameter, _):
+        yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
+
+    def of_context(self, function, _parameter, _):
+        yield "NULL", ("NULL_POINTER", 0), outcome(function)[0]
+        for number, name in enumerate(WILD):
+            # It is only handed on.
+            yield name, ("WILD", number), outcome(function)[0]
+
+    def of_text(self, function, parameter, name):
+        yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
+        for text, wrong in NOT_UTF8:
+            yield wrong, self.text(text), "ZKLOCK_INVALID_ARGUMENT"
+        if function.name in TLS and without_tls:
+            return
+        for text in TEXTS[name][1]:
+            yield f"'{text[:12]}'", self.text(text), "ZKLOCK_INVALID_ARGUMENT"
+        if name in TOGETHER:
+            other = TOGETHER[name]
+            yield f"NULL, as is {other}", ("NULL_POINTER", 0), ("ZKLOCK_OK", {other: ("NULL_POINTER", 0)})
+
+    def of_enum(self, function, _parameter, name):
+        known = self.header.enums[name]
+        if function.returns == "zklock_status":
+            yield from ((str(number), ("NUMBER", number), "ZKLOCK_OK") for number in known.values())
+            yield from ((number, ("NUMBER", number), "ZKLOCK_INVALID_ARGUMENT") for number in none_of(known))
+        else:
+            yield from ((str(number), ("NUMBER", number), "NOTHING", f'"{name}"') for name, number in known.items())
+            yield from ((number, ("NUMBER", number), "NOTHING", '"unknown"') for number in none_of(known))
+
+    def of_flags(self, _function, _parameter, name):
+        total = sum(self.header.enums[name].values())
+        yield "all flags", ("NUMBER", total), "ZKLOCK_OK"
+        for bit in range(32):
+            if not total >> bit & 1:
+                yield f"bit {bit}", ("NUMBER", total | 1 << bit), "ZKLOCK_INVALID_ARGUMENT"
+        yield "all bits", ("NUMBER", "UINT32_MAX"), "ZKLOCK_INVALID_ARGUMENT"
+
+    def of_milliseconds(self, _function, parameter, _):
+        least, most = span(parameter)
+        good = [least, most]
+        bad = [LEAST, "-1", str(int(least) - 1)] + ([] if most == MOST else [str(int(most) + 1), MOST])
+        yield from ((number, ("NUMBER", number), "ZKLOCK_OK") for number in good)
+        yield from ((number, ("NUMBER", number), "ZKLOCK_INVALID_ARGUMENT") for number in dict.fromkeys(bad))
+
+    def of_timeout(self, function, _parameter, _):
+        if function.name not in WAITS:
+            raise NotUnderstood(f"{function.name}: no rule for its timeout")
+        for name, state, timeouts, wanted in WAITS[function.name]:
+            other = {name: (state, kind_of(f"zklock_{name}"))}
+            for timeout in timeouts:
+                yield f"{timeout}, {name} {state.lower()}", ("NUMBER", timeout), (wanted, other)
+
+    def of_count(self, _function, _parameter, _):
+        yield "0", ("NUMBER", 0), "ZKLOCK_OK"
+        for number in ("INT32_MAX", "UINT32_MAX", "SIZE_MAX / sizeof(zklock_write)", "SIZE_MAX / 2", "SIZE_MAX"):
+            # After the good ones there is a bad one: no more is read.
+            yield number, ("NUMBER", f"(int64_t)({number})"), "ZKLOCK_INVALID_ARGUMENT"
+
+    def of_array(self, function, parameter, struct):
+        yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
+        yield "not aligned", ("NOT_ALIGNED", 0), "ZKLOCK_INVALID_ARGUMENT"
+        for what, change, wanted in member_variants(self.header, struct):
+            writes = good_writes()
+            writes[0] = {**writes[0], **change}
+            yield what, self.array(writes), wanted
+
+
+STATES = {"FRESH", "LIVE", "CLOSED", "GRANTED", "BUSY"}
+
+
+def kind_of(name):
+    """zklock_hold: HOLD."""
+    return name.removeprefix("zklock_").upper()
+
+
+def none_of(known):
+    """Numbers that an enum has not."""
+    numbers = known.values()
+    return ["INT32_MIN", "-1", str(max(numbers) + 1), "99", "INT32_MAX"] + (["0"] if 0 not in numbers else [])
+
+
+def span(parameter):
+    """The numbers that are good, by the documentation."""
+    if match := re.search(r"(\d+) to (\d+)", parameter.doc):
+        return match[1], match[2]
+    if "not negative" in parameter.doc:
+        return "0", MOST
+    raise NotUnderstood(f"which numbers of {parameter.name} are good: {parameter.doc}")
+
+
+def null(function, parameter):
+    """What comes of NULL."""
+    may = re.search(r"may be NULL|NULL for ", parameter.doc)
+    if function.returns == "void" and not may:
+        raise NotUnderstood(f"{function.name} does not say that NULL does nothing")
+    return outcome(function)[0] if may else "ZKLOCK_INVALID_ARGUMENT"
+
+
+def outcome(function):
+    """What a good call gives: (status, text)."""
+    if function.returns == "zklock_status":
+        return "ZKLOCK_REFUSED" if function.name in TLS and without_tls else "ZKLOCK_OK", "NULL"
+    if function.returns == "void":
+        return "NOTHING", "NULL"
+    if function.name not in VALUES:
+        raise NotUnderstood(f"{function.name} returns {function.returns}: what is it to be?")
+    value = VALUES[function.name][0]
+    return ("NOTHING", value) if function.returns == "const char *" else (value, "NULL")
+
+
+def closed(function):
+    """What a call gives whose client is closed."""
+    if function.returns == "void":
+        return "NOTHING"
+    return next((status for status in ("ZKLOCK_CLOSED", "ZKLOCK_LOST") if status in function.listed), "ZKLOCK_OK")
+
+
+def check(function, kinds):
+    """What the documentation of every function must say, whatever it does."""
+    if function.returns != "zklock_status":
+        if function.returns == "void" and (not function.name.endswith("_free") or kinds != ["handle"]):
+            raise NotUnderstood(f"{function.name} returns nothing, but is no _free")
+        return outcome(function)
+    must = {"ZKLOCK_OK", "ZKLOCK_FORKED", "ZKLOCK_INTERNAL", "ZKLOCK_INVALID_ARGUMENT"}
+    if "handle" in kinds:
+        must.add("ZKLOCK_INVALID_HANDLE")
+    if not must <= function.listed:
+        raise NotUnderstood(f"{function.name} does not list {must - function.listed}")
+    return None
+
+
+def good_writes():
+    """Two writes that leave nothing behind."""
+    return [
+        {"kind": 1, "version": -1, "path": '"/misuse"', "data": '"data"', "length": 4},
+        {"kind": 3, "version": -1, "path": '"/misuse"', "data": "NULL", "length": 0},
+    ]
+
+
+def member_variants(header, struct):
+    """What can be wrong with a member of the first write."""
+    for member in header.structs[struct]:
+        named = re.search(r"(?:One|one) of (zklock_\w+)", member.doc)
+        bad = "ZKLOCK_INVALID_ARGUMENT"
+        if named and member.type == "int32_t":
+            yield from ((f"kind {n}", {member.name: n}, bad) for n in none_of(header.enums[named[1]]))
+        elif (member.type, member.name) == ("int32_t", "version"):
+            # There is no such node to have a version.
+            for number in ("INT32_MIN", "-1", "0", "99", "INT32_MAX"):
+                yield f"version {number} of no node", {"kind": 2, "version": number}, "ZKLOCK_CONFLICT"
+        elif (member.type, member.name) == ("const char *", "path"):
+            yield "path NULL", {"path": "NULL"}, bad
+            for text in [text for text, _ in NOT_UTF8] + TEXTS["path"][1]:
+                yield f"path '{text}'", {"path": f'"{text}"'}, bad
+        elif (member.type, member.name) == ("const void *", "data"):
+            yield "data NULL, and empty", {"data": "NULL", "length": 0}, "ZKLOCK_OK"
+            yield "data NULL, but some", {"data": "NULL", "length": 1}, bad
+        elif (member.type, member.name) == ("size_t", "length"):
+            yield "length 0", {"length": 0}, "ZKLOCK_OK"
+            yield "length 512 KiB + 1", {"data": "half_a_mebibyte", "length": "512 * 1024 + 1"}, bad
+            # By their length alone they are too long, so nobody may look at them.
+            for length in ("UINT32_MAX", "SIZE_MAX / 4", "SIZE_MAX / 2", "SIZE_MAX / 2 + 1", "SIZE_MAX"):
+                yield f"length {length}", {"length": length}, bad
+        else:
+            raise NotUnderstood(f"no rule for the member {member.type} {member.name} of {struct}")
+
+
+def main(source, target):
+    """Writes the matrix, or says what is not understood."""
+    header = read(source)
+    matrix = Matrix(header)
+    for function in header.functions:
+        matrix.function(function)
+    from emit import emit
+
+    with open(target, "w", encoding="utf-8") as file:
+        file.write(emit(matrix, VALUES))
+    print(f"{len(header.functions)} functions, {len(matrix.cells)} cells")
+
+
+if __name__ == "__main__":
+    try:
+        main(*sys.argv[1:3])
+    except NotUnderstood as reason:
+        sys.exit(f"generate.py: {reason}")

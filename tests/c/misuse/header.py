@@ -1,0 +1,188 @@
+"""Reads include/zklock.h, in the form in which cbindgen writes it.
+
+What it does not understand it refuses: a function that is left out would be one that nobody tests.
+"""
+
+import re
+from dataclasses import dataclass
+
+
+class NotUnderstood(Exception):
+    """The header has something for which there is no rule."""
+
+
+@dataclass
+class Parameter:
+    """One parameter of a function, or one member of a struct."""
+
+    type: str
+    name: str
+    doc: str
+    is_out: bool = False
+
+
+@dataclass
+class Function:
+    """One function with what its documentation says."""
+
+    name: str
+    returns: str
+    parameters: list
+    said: str
+    """What stands after @return."""
+    own: set
+    """The statuses in it."""
+    listed: set
+    """With those of the functions to which it refers."""
+
+
+@dataclass
+class Header:
+    """All that the rules need of the header."""
+
+    functions: list
+    enums: dict
+    structs: dict
+    opaque: set
+    callbacks: dict
+
+
+COMMENT = r"/\*\*(?P<doc>(?:[^*]|\*(?!/))*)\*/\s*"
+
+
+def read(path):
+    """The header at a path."""
+    with open(path, encoding="utf-8") as file:
+        text = file.read()
+    before, rest = split(text, 'extern "C" {\n#endif')
+    functions, after = split(rest, "#ifdef __cplusplus\n}")
+    if "zklock_" in re.sub(r"/[/*].*", "", after).replace("ZKLOCK_H", ""):
+        raise NotUnderstood('something is declared after extern "C"')
+    header = Header([], {}, {}, set(), {})
+    read_types(before, header)
+    read_functions(functions, header)
+    return header
+
+
+def split(text, mark):
+    """What stands before and after a mark that must be there once."""
+    parts = text.split(mark)
+    if len(parts) != 2:
+        raise NotUnderstood(f"{mark!r} stands there {len(parts) - 1} times")
+    return parts
+
+
+def read_types(text, header):
+    """Every typedef before the functions."""
+    text = re.sub(r"\A/\*.*?\*/", "", text, flags=re.S)
+    forms = {
+        "enum": r"typedef enum \{(?P<body>[^}]*)\} (?P<name>\w+);",
+        "struct": r"typedef struct \{(?P<body>[^}]*)\} (?P<name>\w+);",
+        "opaque": r"typedef struct (?P<name>\w+) (?P=name);",
+        "callback": r"typedef void \(\*(?P<name>\w+)\)\((?P<body>[^()]*)\);",
+    }
+    found = 0
+    for form, pattern in forms.items():
+        for match in re.finditer(COMMENT + pattern, text):
+            found += 1
+            name = match["name"]
+            if form == "enum":
+                header.enums[name] = enum(name, match["body"])
+            elif form == "struct":
+                header.structs[name] = members(name, match["body"])
+            elif form == "opaque":
+                header.opaque.add(name)
+            else:
+                header.callbacks[name] = [parameter(part) for part in match["body"].split(",")]
+    typedefs = len(re.findall(r"^\s*typedef\b", text, flags=re.M))
+    if found != typedefs:
+        raise NotUnderstood(f"{typedefs} typedefs, of which {found} could be read")
+
+
+def enum(name, body):
+    """The names of an enum with their numbers."""
+    body = re.sub(r"/\*.*?\*/", "", body, flags=re.S)
+    parts = [part.strip() for part in body.split(",") if part.strip()]
+    entries = [re.fullmatch(r"(ZKLOCK_\w+) = (-?\d+)", part) for part in parts]
+    if not all(entries):
+        raise NotUnderstood(f"an entry of {name}: {parts}")
+    return {entry[1]: int(entry[2]) for entry in entries}
+
+
+def members(name, body):
+    """The members of a struct."""
+    found = list(re.finditer(COMMENT + r"(?P<declaration>[^;/]*);", body))
+    if len(found) != body.count(";") - sum(match["doc"].count(";") for match in found):
+        raise NotUnderstood(f"a member of {name}")
+    result = [parameter(match["declaration"]) for match in found]
+    for member, match in zip(result, found):
+        member.doc = plain(match["doc"])
+    return result
+
+
+def read_functions(text, header):
+    """Every prototype, and nothing else."""
+    text = re.sub(r"\A // __cplusplus", "", text)
+    at = 0
+    pattern = re.compile(r"\s*" + COMMENT + r"(?P<returns>[^;()]*?)(?P<name>zklock_\w+)\((?P<list>[^()]*)\);")
+    while match := pattern.match(text, at):
+        header.functions.append(function(match, header))
+        at = match.end()
+    if text[at:].strip():
+        raise NotUnderstood(f"not a prototype with its comment: {text[at:].strip()[:200]!r}")
+    resolve(header)
+
+
+def function(match, header):
+    """One prototype, checked against its comment."""
+    name, doc = match["name"], match["doc"]
+    described, said = describe(doc)
+    listed = " ".join(match["list"].split())
+    parameters = [] if listed == "void" else [parameter(part) for part in listed.split(",")]
+    if [found.name for found in parameters] != [described_name for described_name, _, _ in described]:
+        raise NotUnderstood(f"{name}: the parameters and their @param differ")
+    for found, (_, is_out, text) in zip(parameters, described):
+        found.is_out, found.doc = is_out, text
+    outs = [found.is_out for found in parameters]
+    if outs != sorted(outs):
+        raise NotUnderstood(f"{name}: results come last")
+    statuses = set(re.findall(r"\bZKLOCK_\w+", said)) & set(header.enums["zklock_status"])
+    return Function(name, " ".join(match["returns"].split()), parameters, said, statuses, set(statuses))
+
+
+def describe(doc):
+    """Each @param of a comment as (name, whether it is [out], text), and what is said after @return."""
+    parts = re.split(r"^ \* @", doc, flags=re.M)
+    described, said = [], ""
+    for part in parts[1:]:
+        text = plain(part)
+        if entry := re.fullmatch(r"param(\[out\])? (\w+) (.*)", text):
+            described.append((entry[2], bool(entry[1]), entry[3]))
+        elif text.startswith("return "):
+            said = text.removeprefix("return ")
+        else:
+            raise NotUnderstood(f"@{text}")
+    return described, said
+
+
+def plain(comment):
+    """The text of a comment in one line."""
+    return " ".join(re.sub(r"^ *\*", "", comment, flags=re.M).split())
+
+
+def parameter(declaration):
+    """A type and a name."""
+    match = re.fullmatch(r"((?:const )?\w+ \**)(\w+)", " ".join(declaration.split()))
+    if not match:
+        raise NotUnderstood(f"a declaration: {declaration!r}")
+    return Parameter(match[1].strip(), match[2], "")
+
+
+def resolve(header):
+    """Adds the statuses of the functions to which a list refers."""
+    by_name = {found.name: found for found in header.functions}
+    for found in header.functions:
+        for other in re.findall(r"all that (\w+) returns", found.said):
+            if other not in by_name:
+                raise NotUnderstood(f"{found.name} refers to {other}, which is not there")
+            found.listed |= by_name[other].own

@@ -1,0 +1,129 @@
+/*
+ * The misuse matrix: what generate.py writes, and what the programs do with it.
+ */
+
+#ifndef MATRIX_H
+#define MATRIX_H
+
+#include "test.h"
+
+/* What a function gives that returns no status. */
+#define NOTHING (-1)
+
+typedef enum { OPTIONS, CLIENT, LOCK, TICKET, HOLD, KINDS } kind;
+
+/* Where an argument comes from. */
+typedef enum {
+    NULL_POINTER,
+    NUMBER,
+    WILD, /* a pointer that is no handle */
+    TEXT, /* one of `texts` */
+    HOSTS,
+    PATH,
+    PEM, /* the file with a certificate, and that with its key */
+    PEM_KEY,
+    WRITES, /* one of `arrays` */
+    NOT_ALIGNED,
+    CALLBACK,
+    CONTEXT,
+    OUTPUT,
+    /* Handles. */
+    BYSTANDER, /* a living one, in no way concerned */
+    LIVE,      /* made for this cell */
+    FRESH,     /* a client of its own */
+    REENTRANT, /* of a reentrant lock */
+    BUSY,      /* of a lock that another client holds */
+    GRANTED,   /* with a result that nobody has fetched */
+    FETCHED,
+    CANCELLED,
+    RELEASED,
+    CLOSED, /* of a client that is closed */
+    FREED,
+    REPLACED,    /* freed, and its place is taken */
+    OTHER_INDEX, /* made up, nearly like a living one */
+    OTHER_AGE,
+    UNMARKED,
+    TWICE_MARKED,
+} source;
+
+/* Where the call is made. */
+typedef enum { HERE, OTHER_THREAD, LOSS_CALLBACK, LOG_CALLBACK, VISITOR, PLACES } place;
+
+#define ARGUMENTS_AT_MOST 4
+
+typedef struct {
+    source from;
+    int64_t number; /* a kind, an index, or the number itself */
+} argument;
+
+typedef struct {
+    void *pointer;
+    int64_t number;
+} value;
+
+typedef struct {
+    int64_t status;
+    const char *text;
+} answer;
+
+typedef struct {
+    size_t at; /* which argument it is */
+    size_t size;
+    kind kind;
+} output;
+
+typedef struct {
+    const char *name;
+    answer (*call)(const value *values);
+    int says_status;
+    output outputs[ARGUMENTS_AT_MOST];
+    size_t outputs_count;
+    /* What it gives if it panics. */
+    int64_t panics;
+    const char *panics_text;
+} function;
+
+typedef struct {
+    const function *function;
+    const char *what;
+    place where;
+    argument arguments[ARGUMENTS_AT_MOST];
+    size_t arguments_count;
+    int64_t wanted;
+    const char *text; /* NULL if any will do */
+} cell;
+
+typedef struct {
+    int64_t number;
+    const char *name;
+} named;
+
+extern const function functions[];
+extern const size_t functions_count;
+extern const cell cells[];
+extern const size_t cells_count;
+extern const char *const texts[];
+extern const zklock_write *const arrays[];
+extern const named statuses[];
+extern const size_t statuses_count;
+
+/* How much of memory wild pointers point to. */
+#define WILD_BYTES 256
+
+/* What the cells need of the servers. The place is on a stack, and stays until they are freed. */
+void make_bystanders(unsigned char *stack);
+/* Which of them is not as it was, NULL if all are. */
+const char *harm_of_bystanders(void);
+void free_bystanders(void);
+zklock_lock *bystander_lock(void);
+zklock_hold *closed_hold(void);
+
+/* The value of an argument. In a forked child nothing can be made: there it is a bystander's. */
+value value_of(argument argument, int is_forked);
+/* Frees what was made for the values since the last call. */
+void free_made(void);
+void free_handle(kind kind, void *handle);
+/* Whether what wild pointers point to is as it was. */
+int wild_places_are_untouched(void);
+
+#endif

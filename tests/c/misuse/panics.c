@@ -1,0 +1,102 @@
+/*
+ * With a library built with the feature panic-probe: every function panics inside, tells its caller, and prints
+ * nothing. That it did panic is seen in the log, so that no function can be taken for one that merely refused.
+ */
+
+#define _GNU_SOURCE
+#include "matrix.h"
+
+#include <stdatomic.h>
+#include <unistd.h>
+
+#define CANARY 0xA5
+
+static FILE *printed;
+static int out, err;
+static atomic_int panicked[256];
+static atomic_size_t panics;
+
+static void on_log(int32_t level, const char *message, void *context) {
+    CHECK(level == ZKLOCK_LOG_ERROR && !context);
+    for (size_t at = 0; at < functions_count; at++) {
+        char mark[128];
+        snprintf(mark, sizeof mark, "%s, on purpose", functions[at].name);
+        if (strstr(message, "zklock panicked") && strstr(message, mark)) {
+            panicked[at] = 1;
+            panics++;
+        }
+    }
+}
+
+/* What the library prints would go here, and not what we do. */
+static void begin_panics(void) {
+    fflush(stdout);
+    CHECK(dup2(fileno(printed), STDOUT_FILENO) >= 0 && dup2(fileno(printed), STDERR_FILENO) >= 0);
+    CHECK(!setenv("ZKLOCK_PANIC", "1", 1));
+}
+
+static void end_panics(void) {
+    CHECK(!unsetenv("ZKLOCK_PANIC"));
+    fflush(stdout);
+    CHECK(dup2(out, STDOUT_FILENO) >= 0 && dup2(err, STDERR_FILENO) >= 0);
+}
+
+static void must_panic(const function *function) {
+    unsigned char blocks[ARGUMENTS_AT_MOST][64] __attribute__((aligned(16)));
+    value values[ARGUMENTS_AT_MOST] = {{NULL, 0}};
+    memset(blocks, CANARY, sizeof blocks);
+    for (size_t at = 0; at < function->outputs_count; at++) {
+        values[function->outputs[at].at].pointer = blocks[function->outputs[at].at];
+    }
+    begin_panics();
+    answer answer = function->call(values);
+    end_panics();
+    if (answer.status != function->panics) {
+        failed(__FILE__, __LINE__, "%s gives %lld, not %lld", function->name, (long long)answer.status,
+               (long long)function->panics);
+    }
+    if (function->panics_text && strcmp(answer.text, function->panics_text)) {
+        failed(__FILE__, __LINE__, "%s gives '%s', not '%s'", function->name, answer.text, function->panics_text);
+    }
+    const char *said = zklock_last_error();
+    if (function->says_status && (!strstr(said, function->name) || !strstr(said, "panicked"))) {
+        failed(__FILE__, __LINE__, "%s says '%s'", function->name, said);
+    }
+    for (size_t at = 0; at < sizeof blocks; at++) {
+        if (((unsigned char *)blocks)[at] != CANARY) failed(__FILE__, __LINE__, "%s touches a result", function->name);
+    }
+}
+
+/* What a free that panicked did not free is still there. */
+static void a_free_that_panics_frees_nothing(void) {
+    zklock_options *options;
+    OK(zklock_options_new(&options));
+    begin_panics();
+    zklock_options_free(options);
+    end_panics();
+    OK(zklock_options_set_connect_timeout(options, 1));
+    zklock_options_free(options);
+    IS(zklock_options_set_connect_timeout(options, 1), ZKLOCK_INVALID_HANDLE);
+}
+
+int main(void) {
+    size_t count = 0;
+    printed = tmpfile();
+    out = dup(STDOUT_FILENO);
+    err = dup(STDERR_FILENO);
+    CHECK(printed && out >= 0 && err >= 0);
+    alarm(60);
+    OK(zklock_set_log(ZKLOCK_LOG_ERROR, on_log, NULL));
+    for (size_t at = 0; at < functions_count; at++) must_panic(&functions[at]);
+    a_free_that_panics_frees_nothing();
+    EVENTUALLY(panics > functions_count);
+    OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
+    if (lseek(fileno(printed), 0, SEEK_END)) failed(__FILE__, __LINE__, "something was printed");
+    fclose(printed);
+    for (size_t at = 0; at < functions_count; at++) {
+        if (!panicked[at]) failed(__FILE__, __LINE__, "%s did not panic", functions[at].name);
+        count++;
+    }
+    printf("panics: %zu of %zu functions\n", count, functions_count);
+    return 0;
+}

@@ -1,0 +1,383 @@
+/* Promise 4: an acquire with a deadline returns by then, whatever the network does, and says what the trouble is. */
+
+#include "test.h"
+
+#include <arpa/inet.h>
+#include <sys/socket.h>
+
+#define A_WHILE_MS 200
+
+static const char *const DIRECTIONS[] = {"to-server", "to-client", "both"};
+
+/* A plain sleep beside what is to be over in time: by as much as it is late, the machine is late and not the lock. */
+typedef struct {
+    int64_t timeout;
+    thread *sleeping;
+} bound;
+
+static void *sleeps(void *argument) {
+    int64_t timeout = ((bound *)argument)->timeout, begun = now_ms();
+    sleep_ms(timeout);
+    return (void *)(intptr_t)(now_ms() - begun - timeout);
+}
+
+static void begin(bound *bound, int64_t timeout) {
+    on_time();
+    bound->timeout = timeout;
+    bound->sleeping = start_thread(sleeps, bound);
+}
+
+/* Ends the program if it took longer than it may, where several threads and the servers have a part in it. */
+#define IN_TIME(bound, took) in_time(__LINE__, (bound), (took))
+
+static void in_time(int line, bound *bound, int64_t took) {
+    int64_t late = (intptr_t)join_thread(bound->sleeping);
+    if (took > bound->timeout + GRACE_MS + late + allowance_ms()) {
+        failed(__FILE__, line, "%lld ms instead of %lld (the machine is %lld and %lld ms late)", (long long)took,
+               (long long)bound->timeout, (long long)late, (long long)late_ms());
+    }
+}
+
+/* To the grace itself: what comes late by chance, on a busy machine, does not so time and again. */
+enum { TRIES = 4 };
+
+static int soon_enough(int64_t took, int64_t timeout, int try) {
+    if (took > timeout + grace_ms() && try == TRIES - 1) {
+        failed(__FILE__, __LINE__, "%lld ms instead of %lld, again and again (the machine is %lld ms late)",
+               (long long)took, (long long)timeout, (long long)late_ms());
+    }
+    return took <= timeout + grace_ms();
+}
+
+/* Times out in time, and not too early: by a call and by a ticket. The sentence stays. */
+static void times_out(zklock_lock *lock, int64_t timeout) {
+    zklock_hold *hold = NULL;
+    const char *path;
+    int64_t begun, took;
+    OK(zklock_lock_path(lock, &path));
+    for (int try = 0; try < TRIES; try++) {
+        zklock_ticket *ticket;
+        int descriptor;
+        on_time();
+        begun = now_ms();
+        OK(zklock_acquire_start(lock, timeout, &ticket));
+        OK(zklock_ticket_fd(ticket, &descriptor));
+        CHECK(readable(descriptor, timeout + SOON_MS));
+        took = now_ms() - begun;
+        CHECK(took >= timeout - 1);
+        IS(zklock_acquire_finish(ticket, &hold), ZKLOCK_TIMEOUT);
+        SAYS(path);
+        zklock_ticket_free(ticket);
+        if (soon_enough(took, timeout, try)) break;
+    }
+    for (int try = 0; try < TRIES; try++) {
+        on_time();
+        begun = now_ms();
+        IS(zklock_acquire(lock, timeout, &hold), ZKLOCK_TIMEOUT);
+        took = now_ms() - begun;
+        CHECK(took >= timeout - 1);
+        SAYS(path);
+        if (soon_enough(took, timeout, try)) break;
+    }
+    CHECK(!hold);
+}
+
+/* The lock works (again), and its client owes nothing. */
+static void works(zklock_client *client, zklock_lock *lock) {
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    OK(zklock_release(hold));
+    zklock_hold_free(hold);
+    settled(client);
+}
+
+static void unreachable_in_time(const char *hosts, int64_t timeout) {
+    zklock_options *options;
+    zklock_client *client = NULL;
+    OK(zklock_options_new(&options));
+    OK(zklock_options_set_connect_timeout(options, timeout));
+    for (int try = 0; try < TRIES; try++) {
+        int64_t begun, took;
+        on_time();
+        begun = now_ms();
+        IS(zklock_client_new(hosts, options, &client), ZKLOCK_UNREACHABLE);
+        took = now_ms() - begun;
+        if (soon_enough(took, timeout, try)) break;
+    }
+    CHECK(!client);
+    zklock_options_free(options);
+}
+
+/* Waits until the client knows that it is disconnected. */
+static void notices(zklock_lock *lock) {
+    int64_t until = now_ms() + SOON_MS;
+    zklock_hold *hold;
+    do {
+        CHECK(now_ms() < until);
+        IS(zklock_acquire(lock, 20, &hold), ZKLOCK_TIMEOUT);
+    } while (!strstr(zklock_last_error(), "no server answers"));
+}
+
+TEST(a_frozen_network_delays_nobody_whichever_way) {
+    for (int way = 0; way < 3; way++) {
+        const char *path = fresh_path();
+        char hosts[128];
+        int proxy = new_proxy(hosts, sizeof hosts);
+        zklock_client *client = connect_to(hosts);
+        zklock_lock *lock = new_mutex(client, path, 0);
+        ground("freeze %d %s", proxy, DIRECTIONS[way]);
+        times_out(lock, A_WHILE_MS);
+        unreachable_in_time(hosts, A_WHILE_MS);
+        ground("thaw %d", proxy);
+        works(client, lock);
+        wait_for_contenders(path, 0);
+        free_all(NULL, lock, client);
+    }
+}
+
+TEST(a_wait_in_the_queue_ends_in_time_when_the_network_freezes_under_it) {
+    const char *path = fresh_path();
+    int proxy;
+    zklock_client *holder = new_client(), *waiter = proxied_client(&proxy);
+    zklock_lock *lock = new_mutex(holder, path, 0), *waiters = new_mutex(waiter, path, 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    bound bound;
+    attempt *attempt;
+    begin(&bound, 2 * A_WHILE_MS);
+    attempt = start_acquire(waiters, 2 * A_WHILE_MS);
+    wait_for_contenders(path, 2);
+    ground("freeze %d both", proxy);
+    EVENTUALLY(is_over(attempt));
+    IN_TIME(&bound, took_ms(attempt));
+    CHECK(refused(attempt, NULL, 0) == ZKLOCK_TIMEOUT);
+    ground("thaw %d", proxy);
+    wait_for_contenders(path, 1);
+    OK(zklock_release(hold));
+    free_all(NULL, waiters, waiter);
+    free_all(hold, lock, holder);
+}
+
+TEST(a_half_open_or_refused_connection_delays_nobody) {
+    char hosts[128];
+    int proxy = new_proxy(hosts, sizeof hosts);
+    zklock_client *client = connect_to(hosts);
+    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
+    ground("half-open %d", proxy);
+    times_out(lock, A_WHILE_MS);
+    works(client, lock);
+
+    /* In the middle of a reconnect, which comes to nothing as long as the proxy refuses. */
+    ground("refuse %d on", proxy);
+    ground("reset %d", proxy);
+    notices(lock);
+    times_out(lock, A_WHILE_MS);
+    SAYS("no server answers: check hosts and network");
+    unreachable_in_time(hosts, A_WHILE_MS);
+    SAYS(hosts);
+    ground("refuse %d off", proxy);
+    works(client, lock);
+    free_all(NULL, lock, client);
+}
+
+TEST(the_error_says_who_is_in_the_way) {
+    const char *path = fresh_path();
+    zklock_client *holder = new_client(), *waiter = new_client();
+    zklock_lock *lock = new_mutex(holder, path, 0), *waiters = new_mutex(waiter, path, 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    times_out(waiters, 3 * A_WHILE_MS);
+    SAYS("zklock_acquire: ");
+    SAYS("not acquired within 600ms: others are before us in the queue");
+    settled(waiter);
+    OK(zklock_release(hold));
+    free_all(NULL, waiters, waiter);
+    free_all(hold, lock, holder);
+}
+
+TEST(the_error_does_not_blame_the_queue_for_a_silent_server) {
+    int proxy;
+    zklock_client *client = proxied_client(&proxy);
+    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
+    zklock_hold *none;
+    ground("freeze %d to-client", proxy);
+    IS(zklock_acquire(lock, A_WHILE_MS, &none), ZKLOCK_TIMEOUT);
+    /* Nobody is. */
+    CHECK(!strstr(zklock_last_error(), "others are before us"));
+    ground("thaw %d", proxy);
+    works(client, lock);
+    free_all(NULL, lock, client);
+}
+
+TEST(a_timeout_of_zero_tries_once) {
+    const char *path = fresh_path();
+    char hosts[128];
+    int proxy = new_proxy(hosts, sizeof hosts);
+    zklock_client *client = client_with(hosts, SESSION_MS, 1000), *other = new_client();
+    zklock_lock *lock = new_mutex(client, path, 0), *others = new_mutex(other, path, 0);
+    zklock_hold *hold = acquire(lock, 0), *none;
+    bound bound;
+    int64_t begun;
+    IS(zklock_acquire(others, 0, &none), ZKLOCK_TIMEOUT);
+    SAYS("is held by another");
+    /* A try does not wait, so it cannot hang. */
+    IS(zklock_acquire(lock, 0, &none), ZKLOCK_TIMEOUT);
+    wait_for_contenders(path, 1);
+    OK(zklock_release(hold));
+
+    /* It waits for an answer, but for no longer than the connect timeout. */
+    ground("freeze %d both", proxy);
+    begin(&bound, 1000);
+    begun = now_ms();
+    IS(zklock_acquire(lock, 0, &none), ZKLOCK_UNREACHABLE);
+    IN_TIME(&bound, now_ms() - begun);
+    ground("thaw %d", proxy);
+    works(client, lock);
+    wait_for_contenders(path, 0);
+    zklock_hold_free(hold);
+    free_all(NULL, others, other);
+    free_all(NULL, lock, client);
+}
+
+TEST(a_timeout_of_a_millisecond_is_kept) {
+    const char *path = fresh_path();
+    zklock_client *holder = new_client(), *waiter = new_client();
+    zklock_lock *lock = new_mutex(holder, path, 0), *waiters = new_mutex(waiter, path, 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    for (int round = 0; round < 20; round++) times_out(waiters, 1);
+    wait_for_contenders(path, 1);
+    OK(zklock_release(hold));
+    works(waiter, waiters);
+    free_all(NULL, waiters, waiter);
+    free_all(hold, lock, holder);
+}
+
+TEST(a_timeout_beyond_the_end_of_time_waits_for_ever) {
+    const int64_t timeouts[] = {ZKLOCK_FOREVER, -7, INT64_MIN, INT64_MAX, INT64_MAX / 1000};
+    const char *path = fresh_path();
+    zklock_client *holder = new_client(), *waiter = new_client();
+    zklock_lock *lock = new_mutex(holder, path, 0), *waiters = new_mutex(waiter, path, 0);
+    for (size_t at = 0; at < sizeof timeouts / sizeof *timeouts; at++) {
+        zklock_hold *hold = acquire(lock, SOON_MS), *next;
+        attempt *attempt = start_acquire(waiters, timeouts[at]);
+        zklock_ticket *ticket;
+        zklock_reason reason;
+        int descriptor;
+        wait_for_contenders(path, 2);
+        OK(zklock_acquire_start(waiters, timeouts[at], &ticket));
+        OK(zklock_ticket_fd(ticket, &descriptor));
+        CHECK(!readable(descriptor, 30) && !is_over(attempt));
+        OK(zklock_release(hold));
+        IS(zklock_hold_wait_lost(hold, timeouts[at], &reason), ZKLOCK_NOT_HELD);
+        zklock_hold_free(hold);
+        next = granted(attempt);
+        OK(zklock_release(next));
+        zklock_hold_free(next);
+        CHECK(readable(descriptor, SOON_MS));
+        OK(zklock_acquire_finish(ticket, &next));
+        OK(zklock_release(next));
+        zklock_hold_free(next);
+        zklock_ticket_free(ticket);
+    }
+    free_all(NULL, waiters, waiter);
+    free_all(NULL, lock, holder);
+}
+
+TEST(a_new_session_and_a_new_place_in_the_queue_do_not_extend_the_deadline) {
+    const char *path = fresh_path();
+    char before[512];
+    int proxy;
+    zklock_client *holder = new_client(), *waiter = proxied_client(&proxy);
+    zklock_lock *lock = new_mutex(holder, path, 0), *waiters = new_mutex(waiter, path, 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    bound bound;
+    attempt *attempt;
+    begin(&bound, 6 * A_WHILE_MS);
+    attempt = start_acquire(waiters, 6 * A_WHILE_MS);
+    wait_for_contenders(path, 2);
+    snprintf(before, sizeof before, "%s", ground("children %s", path));
+    expire_session(proxy);
+    /* It queues again, in a session of its own. */
+    EVENTUALLY(contenders_at(path) == 2 && strcmp(before, ground("children %s", path)));
+    CHECK(!is_over(attempt));
+    EVENTUALLY(is_over(attempt));
+    IN_TIME(&bound, took_ms(attempt));
+    CHECK(refused(attempt, NULL, 0) == ZKLOCK_TIMEOUT);
+    CHECK(stat_of(waiter, ZKLOCK_STAT_SESSIONS) == 2);
+    settled(waiter);
+    wait_for_contenders(path, 1);
+    OK(zklock_release(hold));
+    free_all(NULL, waiters, waiter);
+    free_all(hold, lock, holder);
+}
+
+TEST(a_release_is_bounded_by_the_session_timeout_and_goes_on_in_the_background) {
+    const char *path = fresh_path();
+    char hosts[128];
+    int proxy = new_proxy(hosts, sizeof hosts);
+    zklock_client *client = client_with(hosts, 1000, 0);
+    zklock_lock *lock = new_mutex(client, path, 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    int64_t session = (int64_t)stat_of(client, ZKLOCK_STAT_SESSION_TIMEOUT);
+    bound bound;
+    int64_t begun;
+    ground("freeze %d to-server", proxy);
+    begin(&bound, session);
+    begun = now_ms();
+    IS(zklock_release(hold), ZKLOCK_TIMEOUT);
+    IN_TIME(&bound, now_ms() - begun);
+    SAYS("goes on in the background");
+    IS(zklock_release(hold), ZKLOCK_NOT_HELD);
+    CHECK(stat_of(client, ZKLOCK_STAT_OWED) == 1);
+    ground("thaw %d", proxy);
+    settled(client);
+    wait_for_contenders(path, 0);
+    free_all(hold, lock, client);
+}
+
+TEST(a_close_takes_a_second_at_most) {
+    const char *path = fresh_path();
+    for (int way = 0; way < 2; way++) {
+        int proxy;
+        zklock_client *client = proxied_client(&proxy);
+        zklock_lock *lock = new_mutex(client, path, 0);
+        zklock_hold *hold = acquire(lock, SOON_MS);
+        bound bound;
+    int64_t begun;
+        ground("freeze %d %s", proxy, DIRECTIONS[way]);
+        begin(&bound, 1000);
+        begun = now_ms();
+        OK(zklock_client_close(client));
+        IN_TIME(&bound, now_ms() - begun);
+        CHECK(valid_for(hold) == 0);
+        ground("thaw %d", proxy);
+        free_all(hold, lock, client);
+        /* Closed after all, or timed out: the next round can have it. */
+        wait_for_contenders(path, 0);
+    }
+}
+
+TEST(a_connect_is_bounded_where_something_else_listens_or_nobody_does) {
+    /* It accepts into its backlog, and says nothing. */
+    int mute = socket(AF_INET, SOCK_STREAM, 0);
+    struct sockaddr_in address = {.sin_family = AF_INET, .sin_addr.s_addr = htonl(INADDR_LOOPBACK)};
+    socklen_t size = sizeof address;
+    char hosts[64];
+    CHECK(!bind(mute, (struct sockaddr *)&address, sizeof address) && !listen(mute, 16));
+    CHECK(!getsockname(mute, (struct sockaddr *)&address, &size));
+    snprintf(hosts, sizeof hosts, "127.0.0.1:%d", ntohs(address.sin_port));
+    unreachable_in_time(hosts, 2 * A_WHILE_MS);
+    SAYS("accepts connections but opens no session");
+    unreachable_in_time(hosts, 0);
+    /* A network that swallows: addresses set aside for documentation, which nobody answers. */
+    unreachable_in_time("192.0.2.1:2181,192.0.2.2:2181,192.0.2.3:2181,192.0.2.4:2181", A_WHILE_MS);
+    SAYS("192.0.2.4");
+}
+
+TEST_MAIN("standalone tick=200 max-session=4000", LISTED(a_frozen_network_delays_nobody_whichever_way),
+          LISTED(a_wait_in_the_queue_ends_in_time_when_the_network_freezes_under_it),
+          LISTED(a_half_open_or_refused_connection_delays_nobody), LISTED(the_error_says_who_is_in_the_way),
+          LISTED(the_error_does_not_blame_the_queue_for_a_silent_server),
+          LISTED(a_timeout_of_zero_tries_once), LISTED(a_timeout_of_a_millisecond_is_kept),
+          LISTED(a_timeout_beyond_the_end_of_time_waits_for_ever),
+          LISTED(a_new_session_and_a_new_place_in_the_queue_do_not_extend_the_deadline),
+          LISTED(a_release_is_bounded_by_the_session_timeout_and_goes_on_in_the_background),
+          LISTED(a_close_takes_a_second_at_most),
+          LISTED(a_connect_is_bounded_where_something_else_listens_or_nobody_does))

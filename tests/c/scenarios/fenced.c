@@ -1,0 +1,286 @@
+/* Promise 2: tokens of one path grow with every grant, and a write guarded by a hold is refused once that is lost. */
+
+#include "test.h"
+
+/* Acquires and releases: the token, and the number that the server gave the node. */
+static uint64_t grant(zklock_lock *lock, unsigned long *sequence) {
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    uint64_t token = token_of(hold);
+    if (sequence) *sequence = sequence_of(hold);
+    OK(zklock_release(hold));
+    zklock_hold_free(hold);
+    return token;
+}
+
+TEST(tokens_grow_when_the_parent_is_deleted_and_the_numbers_begin_again) {
+    const char *path = fresh_path();
+    zklock_client *client = new_client();
+    zklock_lock *lock = new_mutex(client, path, 0);
+    zklock_hold *stale;
+    zklock_reason reason;
+    uint64_t last = 0, token;
+    for (int parent = 0; parent < 3; parent++) {
+        for (unsigned long round = 0; round < 3; round++) {
+            unsigned long sequence;
+            token = grant(lock, &sequence);
+            CHECK(sequence == round);
+            CHECK(token > last);
+            last = token;
+        }
+        ground("delete-tree %s", path);
+    }
+    /* Also from under a holder. */
+    stale = acquire(lock, SOON_MS);
+    CHECK(token_of(stale) > last);
+    ground("delete-tree %s", path);
+    OK(zklock_hold_wait_lost(stale, SOON_MS, &reason));
+    CHECK(reason == ZKLOCK_REASON_NODE_DELETED);
+    CHECK(grant(lock, NULL) > token_of(stale));
+    free_all(stale, lock, client);
+}
+
+typedef struct {
+    unsigned long long token, session;
+    int count;
+    char name[128], identity[128], dialect[16];
+} seen;
+
+static void sees(const zklock_contender *contender, void *context) {
+    seen *seen = context;
+    seen->count++;
+    if (seen->count > 1) return;
+    seen->token = contender->token;
+    seen->session = contender->session;
+    snprintf(seen->name, sizeof seen->name, "%s", contender->name);
+    snprintf(seen->identity, sizeof seen->identity, "%s", contender->identity);
+    snprintf(seen->dialect, sizeof seen->dialect, "%s", contender->dialect);
+    CHECK(contender->since > INT64_C(1600000000000));
+}
+
+TEST(tokens_grow_over_new_sessions_and_the_server_calls_them_the_same) {
+    const char *path = fresh_path(), *node, *stat;
+    uint64_t last = 0;
+    for (int round = 0; round < 2; round++) {
+        int proxy;
+        zklock_client *client = proxied_client(&proxy);
+        zklock_lock *lock = new_mutex(client, path, 0);
+        zklock_hold *hold = acquire(lock, SOON_MS);
+        unsigned long long czxid, owner;
+        seen seen = {.count = 0};
+        zklock_reason reason;
+        OK(zklock_hold_node(hold, &node));
+        stat = ground("stat %s", node);
+        CHECK(sscanf(stat, "czxid=%llx", &czxid) == 1 &&
+              sscanf(strstr(stat, "owner="), "owner=%llx", &owner) == 1);
+        CHECK(token_of(hold) == czxid && stat_of(client, ZKLOCK_STAT_SESSION_ID) == owner);
+        OK(zklock_contenders(lock, sees, &seen));
+        CHECK(seen.count == 1 && seen.token == czxid && seen.session == owner);
+        CHECK(!strcmp(seen.name, node + strlen(path) + 1) && !strcmp(seen.dialect, "curator"));
+        CHECK(!strcmp(seen.identity, ground("data %s", node)) && seen.identity[0]);
+        CHECK(czxid > last);
+
+        expire_session(proxy);
+        OK(zklock_hold_wait_lost(hold, SOON_MS, &reason));
+        CHECK(reason == ZKLOCK_REASON_SESSION_EXPIRED);
+        last = grant(lock, NULL);
+        CHECK(last > czxid && stat_of(client, ZKLOCK_STAT_SESSIONS) == 2);
+        OK(zklock_client_close(client));
+        free_all(hold, lock, client);
+    }
+}
+
+static zklock_write creates(const char *path, const char *data) {
+    return (zklock_write){.kind = ZKLOCK_WRITE_CREATE, .path = path, .data = data, .length = strlen(data)};
+}
+
+static zklock_write sets(const char *path, const char *data, int32_t version) {
+    return (zklock_write){
+        .kind = ZKLOCK_WRITE_SET, .version = version, .path = path, .data = data, .length = strlen(data)};
+}
+
+static zklock_write deletes(const char *path, int32_t version) {
+    return (zklock_write){.kind = ZKLOCK_WRITE_DELETE, .version = version, .path = path};
+}
+
+/* A hold, and the paths of what it guards. */
+typedef struct {
+    zklock_client *client;
+    zklock_lock *lock;
+    zklock_hold *hold;
+    int proxy;
+    char path[64], state[80], child[96];
+} guard;
+
+static void hold(guard *guard, int64_t session) {
+    char hosts[128];
+    guard->proxy = new_proxy(hosts, sizeof hosts);
+    guard->client = client_with(hosts, session, 0);
+    snprintf(guard->path, sizeof guard->path, "%s", fresh_path());
+    snprintf(guard->state, sizeof guard->state, "%s-state", guard->path);
+    snprintf(guard->child, sizeof guard->child, "%s/child", guard->state);
+    guard->lock = new_mutex(guard->client, guard->path, 0);
+    guard->hold = acquire(guard->lock, SOON_MS);
+}
+
+static void let_go(guard *guard) { free_all(guard->hold, guard->lock, guard->client); }
+
+static int is(const char *path, const char *data) { return !strcmp(ground("data %s", path), data); }
+
+static int version_of(const char *path) {
+    const char *version = strstr(ground("stat %s", path), " version=");
+    return atoi(version + strlen(" version="));
+}
+
+TEST(a_guarded_write_is_done_while_the_lock_is_held) {
+    guard guard;
+    hold(&guard, SESSION_MS);
+    zklock_write first = creates(guard.state, "0");
+    zklock_write second[] = {sets(guard.state, "1", 0), creates(guard.child, "c")};
+    zklock_write third[] = {deletes(guard.child, ZKLOCK_ANY_VERSION), sets(guard.state, "2", ZKLOCK_ANY_VERSION)};
+    OK(zklock_hold_commit(guard.hold, &first, 1));
+    OK(zklock_hold_commit(guard.hold, second, 2));
+    CHECK(is(guard.state, "1") && is(guard.child, "c"));
+    OK(zklock_hold_commit(guard.hold, third, 2));
+    CHECK(is(guard.state, "2") && contenders_at(guard.state) == 0);
+    /* Bytes are bytes: a NUL among them, and none at all. */
+    zklock_write bytes = {
+        .kind = ZKLOCK_WRITE_SET, .version = 2, .path = guard.state, .data = "a\0b", .length = 3};
+    OK(zklock_hold_commit(guard.hold, &bytes, 1));
+    CHECK(!memcmp(ground("data %s", guard.state), "a\0b", 3));
+    zklock_write empty = {.kind = ZKLOCK_WRITE_SET, .version = 3, .path = guard.state, .data = NULL};
+    OK(zklock_hold_commit(guard.hold, &empty, 1));
+    CHECK(is(guard.state, ""));
+    OK(zklock_release(guard.hold));
+    IS(zklock_hold_commit(guard.hold, third + 1, 1), ZKLOCK_NOT_HELD);
+    CHECK(is(guard.state, ""));
+    let_go(&guard);
+}
+
+TEST(a_guarded_write_is_done_whole_or_not_at_all) {
+    guard guard;
+    char other[96];
+    hold(&guard, SESSION_MS);
+    snprintf(other, sizeof other, "%s-other", guard.state);
+    ground("create %s before", guard.state);
+    zklock_write conflicts[][2] = {
+        {creates(other, ""), sets(guard.state, "after", 7)},
+        {sets(guard.state, "after", ZKLOCK_ANY_VERSION), creates(guard.state, "")},
+        {creates(other, ""), deletes(guard.state, 7)},
+        {sets(guard.state, "after", 0), deletes(other, ZKLOCK_ANY_VERSION)},
+    };
+    for (int at = 0; at < 4; at++) {
+        IS(zklock_hold_commit(guard.hold, conflicts[at], 2), ZKLOCK_CONFLICT);
+        SAYS("number 2");
+        SAYS("nothing was written");
+        CHECK(!strcmp(ground("exists %s", other), "false"));
+        CHECK(is(guard.state, "before") && version_of(guard.state) == 0);
+    }
+    /* A conflict is no loss. */
+    OK(zklock_release(guard.hold));
+    let_go(&guard);
+}
+
+TEST(a_guarded_write_is_refused_when_an_operator_has_deleted_the_node) {
+    guard guard;
+    const char *node;
+    hold(&guard, SESSION_MS);
+    zklock_write stale = sets(guard.state, "stale", ZKLOCK_ANY_VERSION);
+    ground("create %s before", guard.state);
+    OK(zklock_hold_node(guard.hold, &node));
+    ground("delete %s", node);
+    for (int again = 0; again < 2; again++) {
+        IS(zklock_hold_commit(guard.hold, &stale, 1), ZKLOCK_LOST);
+        SAYS(guard.path);
+        CHECK(version_of(guard.state) == 0 && valid_for(guard.hold) == 0);
+    }
+    CHECK(state_of(guard.hold) == ZKLOCK_STATE_LOST);
+    let_go(&guard);
+}
+
+TEST(a_guarded_write_is_refused_when_the_session_has_expired) {
+    guard guard;
+    zklock_reason reason;
+    zklock_status early;
+    hold(&guard, SESSION_MS);
+    zklock_write stale = sets(guard.state, "stale", ZKLOCK_ANY_VERSION);
+    ground("create %s before", guard.state);
+    expire_session(guard.proxy);
+    /* At first nobody may have told the holder: then it has no answer, which is no yes. */
+    early = zklock_hold_commit(guard.hold, &stale, 1);
+    CHECK(early == ZKLOCK_LOST || early == ZKLOCK_UNCERTAIN);
+    OK(zklock_hold_wait_lost(guard.hold, SOON_MS, &reason));
+    CHECK(reason == ZKLOCK_REASON_SESSION_EXPIRED);
+    IS(zklock_hold_commit(guard.hold, &stale, 1), ZKLOCK_LOST);
+    CHECK(version_of(guard.state) == 0);
+    let_go(&guard);
+}
+
+typedef struct {
+    guard *guard;
+    zklock_status status;
+} late;
+
+static void *writes_late(void *argument) {
+    late *late = argument;
+    zklock_write stale = sets(late->guard->state, "stale", ZKLOCK_ANY_VERSION);
+    late->status = zklock_hold_commit(late->guard->hold, &stale, 1);
+    return NULL;
+}
+
+TEST(a_guarded_write_that_was_late_is_refused_after_the_next_has_the_lock) {
+    guard guard;
+    late late = {.guard = &guard};
+    zklock_client *client = new_client();
+    zklock_lock *lock;
+    zklock_hold *next;
+    zklock_reason reason;
+    thread *writing;
+    hold(&guard, 1000);
+    zklock_write good = sets(guard.state, "next", 0), stale = sets(guard.state, "stale", ZKLOCK_ANY_VERSION);
+    lock = new_mutex(client, guard.path, 0);
+    ground("create %s before", guard.state);
+    ground("freeze %d both", guard.proxy);
+    /* On its way when the lock passes on. */
+    writing = start_thread(writes_late, &late);
+    next = acquire(lock, SOON_MS);
+    CHECK(valid_for(guard.hold) == 0 && token_of(next) > token_of(guard.hold));
+    ground("thaw %d", guard.proxy);
+    join_thread(writing);
+    CHECK(late.status == ZKLOCK_LOST || late.status == ZKLOCK_UNCERTAIN);
+    OK(zklock_hold_wait_lost(guard.hold, SOON_MS, &reason));
+    IS(zklock_hold_commit(guard.hold, &stale, 1), ZKLOCK_LOST);
+    CHECK(version_of(guard.state) == 0);
+    OK(zklock_hold_commit(next, &good, 1));
+    CHECK(is(guard.state, "next"));
+    free_all(next, lock, client);
+    let_go(&guard);
+}
+
+TEST(a_guarded_write_whose_reply_is_lost_is_uncertain) {
+    static const char *const lose[] = {"drop-reply", "drop-request"};
+    guard guard;
+    hold(&guard, SESSION_MS);
+    zklock_write write = sets(guard.state, "x", ZKLOCK_ANY_VERSION);
+    ground("create %s", guard.state);
+    for (int side = 0; side < 2; side++) {
+        int before = version_of(guard.state), lost = new_hook(lose[side], guard.proxy, "multi", 1, guard.state);
+        IS(zklock_hold_commit(guard.hold, &write, 1), ZKLOCK_UNCERTAIN);
+        SAYS("read whether they were done, then decide");
+        await_hook(lost);
+        CHECK((version_of(guard.state) > before) == (side == 0));
+    }
+    /* The hold outlives a broken connection. */
+    OK(zklock_hold_confirm(guard.hold, NULL));
+    OK(zklock_release(guard.hold));
+    let_go(&guard);
+}
+
+TEST_MAIN("standalone tick=200 max-session=4000",
+          LISTED(tokens_grow_when_the_parent_is_deleted_and_the_numbers_begin_again),
+          LISTED(tokens_grow_over_new_sessions_and_the_server_calls_them_the_same),
+          LISTED(a_guarded_write_is_done_while_the_lock_is_held),
+          LISTED(a_guarded_write_is_done_whole_or_not_at_all),
+          LISTED(a_guarded_write_is_refused_when_an_operator_has_deleted_the_node),
+          LISTED(a_guarded_write_is_refused_when_the_session_has_expired),
+          LISTED(a_guarded_write_that_was_late_is_refused_after_the_next_has_the_lock),
+          LISTED(a_guarded_write_whose_reply_is_lost_is_uncertain))
