@@ -385,7 +385,8 @@ def member_variants(header, struct):
         elif (member.type, member.name) == ("int32_t", "version"):
             # There is no such node to have a version.
             for number in ("INT32_MIN", "-1", "0", "99", "INT32_MAX"):
-                yield f"version {number} of no node", {"kind": 2, "version": number}, "ZKLOCK_CONFLICT"
+                status = "ZKLOCK_INVALID_ARGUMENT" if number == "INT32_MIN" else "ZKLOCK_CONFLICT"
+                yield f"version {number} of no node", {"kind": 2, "version": number}, status
         elif (member.type, member.name) == ("const char *", "path"):
             yield "path NULL", {"path": "NULL"}, bad
             for text in [text for text, _ in NOT_UTF8] + TEXTS["path"][1]:
