@@ -3,6 +3,7 @@
 #include "test.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/epoll.h>
 #include <sys/resource.h>
 #include <time.h>
@@ -159,8 +160,7 @@ TEST(a_cancel_at_the_moment_of_the_grant_is_one_or_the_other) {
         zklock_ticket *ticket = start(lock, SOON_MS, &descriptor);
         zklock_hold *hold = NULL;
         zklock_status status;
-        for (int64_t until = now_us() + delay; now_us() < until;) {
-        }
+        for (int64_t until = now_us() + delay; now_us() < until;) sched_yield();
         OK(zklock_acquire_cancel(ticket));
         CHECK(readable(descriptor, 0));
         status = zklock_acquire_finish(ticket, &hold);
