@@ -7,7 +7,7 @@
 //! These calls must not be made within an asynchronous task: they would block its thread.
 //!
 //! After a `fork` the child has a copy of all this that is of no use: its calls end with
-//! [`ErrorKind::Forked`](crate::ErrorKind::Forked), its holds say that they are lost, and what it drops
+//! [`ErrorKind::Forked`], its holds say that they are lost, and what it drops
 //! is the parent's no less. A fork before the first [`Client::connect`] does no harm.
 //!
 //! ```no_run
@@ -70,9 +70,9 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// As there; [`ErrorKind::Refused`](crate::ErrorKind::Refused) if the system gives us no threads or
-    /// descriptors;
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked).
+    /// As there; [`ErrorKind::Refused`] if the system gives no threads or
+    /// descriptors; [`ErrorKind::Deadlock`] in a callback;
+    /// [`ErrorKind::Forked`].
     pub fn connect(options: ClientOptions) -> Result<Self, Error> {
         let io = Io::start()?;
         check_room()?;
@@ -131,8 +131,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a callback,
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked).
+    /// [`ErrorKind::Deadlock`] in a callback,
+    /// [`ErrorKind::Forked`].
     pub fn close(&self) -> Result<(), Error> {
         wait(&self.io, self.inner.close(), None, None)
     }
@@ -175,7 +175,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// As there, and [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
+    /// As there, and [`ErrorKind::Interrupted`].
     pub fn acquire_interruptible(
         &self,
         timeout: Option<Duration>,
@@ -229,7 +229,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked); all others come with the result.
+    /// [`ErrorKind::Forked`]; all others come with the result.
     pub fn start(
         &self,
         timeout: Option<Duration>,
