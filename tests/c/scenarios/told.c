@@ -388,9 +388,12 @@ TEST(a_callback_may_free_its_hold_and_must_not_block) {
     visit.lock = new_mutex(visit.client, fresh_path(), 0);
     zklock_hold *hold = acquire(visit.lock, SOON_MS);
     const char *node;
+    /* A copy: as soon as it is deleted the callback may free the hold, and its strings. */
+    char copy[160];
     OK(zklock_hold_node(hold, &node));
+    snprintf(copy, sizeof copy, "%s", node);
     OK(zklock_hold_on_lost(hold, looks_and_frees, &visit));
-    ground("delete %s", node);
+    ground("delete %s", copy);
     EVENTUALLY(__atomic_load_n(&visit.ended, __ATOMIC_ACQUIRE));
     zklock_hold_free(hold);
     settled(visit.client);
