@@ -62,7 +62,7 @@ fn work(hosts: &str, number: &str) -> Result<()> {
 
     let hold = lock.acquire_timeout(PATIENCE)?;
     println!("holds {}", hold.token());
-    // The work. A real one would look at hold.valid_for(), or wait for hold.wait_lost(), as it goes.
+    // The work. A real one would look at hold.valid_for(), or wait for hold.loss().wait(), as it goes.
     thread::sleep(Duration::from_millis(300));
     hold.release()?;
     println!("released");

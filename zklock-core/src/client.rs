@@ -97,8 +97,12 @@ impl Client {
     ///
     /// Holds are lost then, waits end with [`ErrorKind::Closed`]. Closing twice is no mistake.
     pub async fn close(&self) {
-        self.shared.pool.close();
+        self.begin_close();
         self.shared.pool.closed().await;
+    }
+
+    pub(crate) fn begin_close(&self) {
+        self.shared.pool.close();
     }
 
     pub(crate) fn line(&self, path: &str) -> Result<Arc<Line>, Error> {

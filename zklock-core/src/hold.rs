@@ -88,6 +88,23 @@ pub struct Hold {
     released: watch::Sender<bool>,
 }
 
+/// How the loss of a hold is heard of.
+#[derive(Clone)]
+pub(crate) struct Loss(Option<(watch::Receiver<Status>, watch::Receiver<bool>)>);
+
+impl Loss {
+    /// Waits for it; `None` if the hold is released instead.
+    pub(crate) async fn come(self) -> Option<LossReason> {
+        let (mut status, mut released) = self.0?;
+        let ended = tokio::select! {
+            biased;
+            ended = status.wait_for(|status| *status != Status::Held) => ended.map(|status| *status).ok()?,
+            _ = released.wait_for(|released| *released) => return None,
+        };
+        if let Status::Lost(reason) = ended { Some(reason) } else { None }
+    }
+}
+
 /// One grant, shared by all holds of a reentrant owner.
 pub(crate) struct Grant {
     session: Arc<Session>,
@@ -152,21 +169,12 @@ impl Hold {
     ///
     /// May be dropped and called again.
     pub async fn lost(&self) -> Option<LossReason> {
-        self.loss().await
+        self.loss().come().await
     }
 
     /// As [`lost`](Self::lost), and does not keep the hold.
-    pub(crate) fn loss(&self) -> impl Future<Output = Option<LossReason>> + Send + use<> {
-        let both = (!self.is_released()).then(|| (self.grant.holding.watch(), self.released.subscribe()));
-        async move {
-            let (mut status, mut released) = both?;
-            let ended = tokio::select! {
-                biased;
-                ended = status.wait_for(|status| *status != Status::Held) => ended.map(|status| *status).ok()?,
-                _ = released.wait_for(|released| *released) => return None,
-            };
-            if let Status::Lost(reason) = ended { Some(reason) } else { None }
-        }
+    pub(crate) fn loss(&self) -> Loss {
+        Loss((!self.is_released()).then(|| (self.grant.holding.watch(), self.released.subscribe())))
     }
 
     /// Asks the quorum whether the lock is still held, and says for how long it is certain to be.
@@ -237,8 +245,8 @@ impl Hold {
     pub(crate) fn begin_release(
         &self,
         owner: Owner,
-    ) -> Result<Option<impl Future<Output = Result<(), Error>> + Send>, Error> {
-        let grant = &self.grant;
+    ) -> Result<Option<impl Future<Output = Result<(), Error>> + Send + use<>>, Error> {
+        let grant = self.grant.clone();
         if grant.bound && owner != grant.owner {
             let message =
                 format!("the hold of {} belongs to another thread or task: release it there", grant.path);
@@ -463,7 +471,7 @@ impl Guarded<'_> {
         tokio::select! {
             biased;
             // Nothing has been sent: that is certain then.
-            reason = self.hold.loss() => return Err(reason.map_or_else(
+            reason = self.hold.loss().come() => return Err(reason.map_or_else(
                 || grant.not_held(),
                 |reason| Error::lost(reason, &grant.path),
             )),

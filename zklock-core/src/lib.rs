@@ -110,6 +110,8 @@ pub use self::{
     lock::{Lock, QueuedContender},
     machine::name::Dialect,
     options::{ClientOptions, LockOptions},
+    owner::Owner,
+    path::check_lock_path,
     stats::Stats,
 };
 

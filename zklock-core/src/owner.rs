@@ -3,11 +3,22 @@
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// The tokio task, or outside of one the thread; or a wait that belongs to neither.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Owner {
+/// Who acquires: the unit to which a lock belongs.
+///
+/// ```
+/// use zklock_core::Owner;
+///
+/// assert_eq!(Owner::current(), Owner::current());
+/// assert_ne!(Owner::unique(), Owner::unique());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Owner(Kind);
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Kind {
     Task(tokio::task::Id),
     Thread(u64),
+    Named(u64),
     /// A wait that an event loop began: its thread is that of many others.
     Ticket(u64),
 }
@@ -15,7 +26,8 @@ pub(crate) enum Owner {
 static NEXT: AtomicU64 = AtomicU64::new(1);
 
 impl Owner {
-    pub(crate) fn current() -> Self {
+    /// The tokio task that calls, or outside of one the thread.
+    pub fn current() -> Self {
         thread_local! {
             /// The number of this thread, which no later thread has. It has no destructor, so it is
             /// there to the very end: a program may release a lock while it exits, when
@@ -23,25 +35,33 @@ impl Owner {
             static THREAD: Cell<u64> = const { Cell::new(0) };
         }
         if let Some(id) = tokio::task::try_id() {
-            return Self::Task(id);
+            return Self(Kind::Task(id));
         }
-        Self::Thread(THREAD.with(|thread| {
+        Self(Kind::Thread(THREAD.with(|thread| {
             if thread.get() == 0 {
-                thread.set(NEXT.fetch_add(1, Ordering::Relaxed));
+                thread.set(next());
             }
             thread.get()
-        }))
+        })))
     }
 
-    /// One that is nobody else.
+    /// One that is nobody else, for whatever else acquires: the task of another event loop, for one.
+    pub fn unique() -> Self {
+        Self(Kind::Named(next()))
+    }
+
     pub(crate) fn ticket() -> Self {
-        Self::Ticket(NEXT.fetch_add(1, Ordering::Relaxed))
+        Self(Kind::Ticket(next()))
     }
 
     /// Whether it can come back and release what it acquired.
     pub(crate) fn returns(self) -> bool {
-        !matches!(self, Self::Ticket(_))
+        !matches!(self.0, Kind::Ticket(_))
     }
+}
+
+fn next() -> u64 {
+    NEXT.fetch_add(1, Ordering::Relaxed)
 }
 
 #[cfg(test)]
@@ -53,7 +73,7 @@ mod tests {
         let here = Owner::current();
         assert_eq!(here, Owner::current());
         assert_ne!(here, std::thread::spawn(Owner::current).join().unwrap());
-        assert_ne!(here, Owner::ticket());
-        assert!(here.returns() && !Owner::ticket().returns());
+        assert_ne!(here, Owner::unique());
+        assert!(here.returns() && Owner::unique().returns() && !Owner::ticket().returns());
     }
 }

@@ -6,8 +6,17 @@ use crate::error::{Error, ErrorKind};
 /// Longer paths are refused: a session can only watch so many bytes of paths.
 const LONGEST: usize = 2048;
 
-/// Checks the path of a lock, which is to have contenders as its children.
-pub(crate) fn check_lock_path(path: &str) -> Result<(), Error> {
+/// Whether a lock may be at this path, whose node is to have contenders as its children.
+///
+/// ```
+/// assert!(zklock_core::check_lock_path("/locks/report").is_ok());
+/// assert!(zklock_core::check_lock_path("locks/report").is_err());
+/// ```
+///
+/// # Errors
+///
+/// [`ErrorKind::InvalidInput`] says why not.
+pub fn check_lock_path(path: &str) -> Result<(), Error> {
     check_path(path)?;
     if path == "/" {
         return Err(invalid(path, "is the root: name a node below it, such as /locks/report"));

@@ -326,7 +326,7 @@ pub extern "C" fn zklock_hold_wait_lost(
     call::status("zklock_hold_wait_lost", || {
         let reason = out("reason", reason)?;
         let held = Held::table().find(hold)?;
-        match held.inner.wait_lost(patience(timeout), None)? {
+        match held.inner.loss().wait(patience(timeout), None)? {
             Some(why) => reason.set(loss::reason(why)),
             None => return Err(Failure::new(zklock_status::ZKLOCK_NOT_HELD, "the hold is released")),
         }

@@ -7,13 +7,10 @@ use crate::lock::c_string;
 use crate::status::{Failure, zklock_status};
 use std::collections::VecDeque;
 use std::ffi::{CString, c_char, c_void};
-use std::fmt::{self, Write};
 use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLock};
-use tracing::field::{Field, Visit};
+use tracing::Level;
 use tracing::level_filters::LevelFilter;
-use tracing::span::{Attributes, Id, Record};
-use tracing::{Event, Level, Metadata, Subscriber};
-use zklock_core::blocking::call_later;
+use zklock_core::blocking::{TakeLine, call_later, log_to};
 
 /// How much is to be logged: each level includes those before it.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -89,7 +86,7 @@ pub extern "C" fn zklock_set_log(
         }
         static SUBSCRIBED: Once = Once::new();
         // It cannot fail: nobody else speaks to our copy of this.
-        SUBSCRIBED.call_once(|| drop(tracing::subscriber::set_global_default(ToSink)));
+        SUBSCRIBED.call_once(|| drop(log_to(ToSink)));
         tracing::callsite::rebuild_interest_cache();
         Ok(())
     })
@@ -138,23 +135,17 @@ fn sink() -> Option<Arc<Sink>> {
     SINK.read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Passes events on, and has no use for spans.
+/// Queues what the callback is to be given.
 struct ToSink;
 
-impl Subscriber for ToSink {
-    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
-        !metadata.is_span() && sink().is_some_and(|sink| *metadata.level() <= sink.level)
+impl TakeLine for ToSink {
+    fn level(&self) -> LevelFilter {
+        sink().map_or(LevelFilter::OFF, |sink| sink.level)
     }
 
-    fn max_level_hint(&self) -> Option<LevelFilter> {
-        Some(sink().map_or(LevelFilter::OFF, |sink| sink.level))
-    }
-
-    fn event(&self, event: &Event<'_>) {
+    fn take(&self, level: Level, line: String) {
         let Some(sink) = sink() else { return };
-        let mut text = Text(String::new());
-        event.record(&mut text);
-        let line = Line { sink, level: number(*event.metadata().level()), text: c_string(&text.0) };
+        let line = Line { sink, level: number(level), text: c_string(&line) };
         let mut lines = lines();
         if lines.len() == LINES_AT_MOST {
             return;
@@ -164,33 +155,5 @@ impl Subscriber for ToSink {
         if lines.len() == 1 && call_later(take_next).is_err() {
             lines.clear();
         }
-    }
-
-    fn new_span(&self, _: &Attributes<'_>) -> Id {
-        Id::from_u64(1)
-    }
-
-    fn record(&self, _: &Id, _: &Record<'_>) {}
-
-    fn record_follows_from(&self, _: &Id, _: &Id) {}
-
-    fn enter(&self, _: &Id) {}
-
-    fn exit(&self, _: &Id) {}
-}
-
-/// The message first, then what belongs to it.
-struct Text(String);
-
-impl Visit for Text {
-    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
-        // Writing to a string does not fail.
-        let _ = match field.name() {
-            "message" => {
-                let rest = std::mem::take(&mut self.0);
-                write!(self.0, "{value:?}{rest}")
-            }
-            name => write!(self.0, " {name}={value:?}"),
-        };
     }
 }

@@ -115,15 +115,15 @@ fn a_thread_that_waits_for_the_loss_is_told() {
     let (client, operator) = (client(), operator());
     let lock = client.mutex("/threads/lost").unwrap();
     let hold = lock.acquire().unwrap();
-    let held = hold.wait_lost(Some(Duration::from_millis(20)), None).unwrap_err();
+    let held = hold.loss().wait(Some(Duration::from_millis(20)), None).unwrap_err();
     assert_eq!(held.kind(), ErrorKind::Timeout);
     let interrupt = Interrupt::new();
     interrupt.trigger();
-    assert_eq!(hold.wait_lost(None, Some(&interrupt)).unwrap_err().kind(), ErrorKind::Interrupted);
+    assert_eq!(hold.loss().wait(None, Some(&interrupt)).unwrap_err().kind(), ErrorKind::Interrupted);
 
     operator.delete(hold.node());
     let deleted = Instant::now();
-    assert_eq!(hold.wait_lost(Some(SOON), None).unwrap(), Some(LossReason::NodeDeleted));
+    assert_eq!(hold.loss().wait(Some(SOON), None).unwrap(), Some(LossReason::NodeDeleted));
     let took = deleted.elapsed();
     assert!(took < SESSION / 10 + GRACE, "a heartbeat should tell, not {took:?}");
     assert_eq!(hold.state(), HoldState::Lost(LossReason::NodeDeleted));
@@ -131,7 +131,7 @@ fn a_thread_that_waits_for_the_loss_is_told() {
 
     let hold = lock.acquire().unwrap();
     thread::scope(|scope| {
-        let waiter = scope.spawn(|| hold.wait_lost(Some(SOON), None));
+        let waiter = scope.spawn(|| hold.loss().wait(Some(SOON), None));
         hold.release().unwrap();
         assert_eq!(waiter.join().unwrap().unwrap(), None, "released, not lost");
     });

@@ -111,7 +111,7 @@ fn a_loss_is_told_to_those_who_still_watch() {
 fn wait_lost(hold: &Arc<Hold>) -> Receiver<Option<LossReason>> {
     let (sender, told) = channel();
     let waiting = hold.clone();
-    std::thread::spawn(move || sender.send(waiting.wait_lost(None, None).unwrap()).unwrap());
+    std::thread::spawn(move || sender.send(waiting.loss().wait(None, None).unwrap()).unwrap());
     assert_eq!(told.recv_timeout(Duration::from_millis(20)), Err(RecvTimeoutError::Timeout));
     told
 }

@@ -103,11 +103,11 @@ fn a_thread_that_waits_is_told_within_a_heartbeat_and_polling_agrees() {
         let path = format!("/told-thread-{blow:?}");
         let hold = Arc::new(client.mutex(&path).unwrap().acquire_timeout(SOON).unwrap());
         let (noise, observer) = (Noise::measured(), Observer::of(hold.clone()));
-        let not_yet = hold.wait_lost(Some(Duration::from_millis(10)), None);
+        let not_yet = hold.loss().wait(Some(Duration::from_millis(10)), None);
         assert_eq!(not_yet.unwrap_err().kind(), ErrorKind::Timeout);
         let waiter = std::thread::spawn({
             let hold = hold.clone();
-            move || (hold.wait_lost(Some(SOON), None), Instant::now())
+            move || (hold.loss().wait(Some(SOON), None), Instant::now())
         });
         just_after_a_heartbeat(&proxy);
 

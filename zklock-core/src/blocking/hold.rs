@@ -2,10 +2,11 @@
 
 use super::threads::{Io, refuse_to_block};
 use super::wait::wait;
-use super::{Interrupt, fork, is_forked};
+use super::{Call, Interrupt, fork, is_forked};
 use crate::error::{Error, LossReason};
 use crate::hold::{Guarded, HoldState, Token};
 use crate::owner::Owner;
+use std::fmt;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use tokio::task::AbortHandle;
@@ -65,26 +66,16 @@ impl Hold {
         fork::refuse_forked()?;
         let loss = self.inner.loss();
         let task = self.io.spawn(async move {
-            if let Some(reason) = loss.await {
+            if let Some(reason) = loss.come().await {
                 told(reason);
             }
         });
         Ok(Watch { task })
     }
 
-    /// Waits until the hold is lost, and says why; `None` if it is released instead.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if it is still held then, and
-    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
-    pub fn wait_lost(
-        &self,
-        timeout: Option<Duration>,
-        interrupt: Option<&Interrupt>,
-    ) -> Result<Option<LossReason>, Error> {
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        wait(&self.io, self.inner.loss(), deadline, interrupt)
+    /// The loss of this hold, to be waited for.
+    pub fn loss(&self) -> Loss {
+        Loss { inner: self.inner.loss(), io: self.io.clone() }
     }
 
     /// As [`Hold::confirm`](crate::Hold::confirm).
@@ -94,6 +85,17 @@ impl Hold {
     /// As there.
     pub fn confirm(&self) -> Result<Duration, Error> {
         wait(&self.io, self.inner.confirm(), None, None)?
+    }
+
+    /// As [`confirm`](Self::confirm), and returns at once. `ready` is called when there is a result: on the
+    /// I/O thread, so it must only pass it on.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked); all others come with the result.
+    pub fn start_confirm(&self, ready: impl FnOnce() + Send + 'static) -> Result<Call<Duration>, Error> {
+        let inner = self.inner.clone();
+        Call::start(&self.io, async move { inner.confirm().await }, ready)
     }
 
     /// Does the writes that `fill` adds if the lock is still held, all or none.
@@ -113,6 +115,22 @@ impl Hold {
         wait(&self.io, fill(self.inner.guarded()).commit(), None, None)?
     }
 
+    /// As [`commit_guarded`](Self::commit_guarded), and returns at once. `ready` is called when there is a
+    /// result: on the I/O thread, so it must only pass it on. Dropping the call leaves it open whether the
+    /// writes are done.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked); all others come with the result.
+    pub fn start_commit_guarded(
+        &self,
+        fill: impl FnOnce(Guarded<'_>) -> Guarded<'_> + Send + 'static,
+        ready: impl FnOnce() + Send + 'static,
+    ) -> Result<Call<()>, Error> {
+        let inner = self.inner.clone();
+        Call::start(&self.io, async move { fill(inner.guarded()).commit().await }, ready)
+    }
+
     /// As [`Hold::release`](crate::Hold::release).
     ///
     /// # Errors
@@ -125,6 +143,24 @@ impl Hold {
             Some(rest) => wait(&self.io, rest, None, None)?,
             None => Ok(()),
         }
+    }
+
+    /// As [`release`](Self::release) by this owner, and returns at once; `None` if there is nothing to
+    /// wait for, since other holds of the owner go on. `ready` is called when there is a result: on the
+    /// I/O thread, so it must only pass it on. Dropping the call ends the waiting, not the release.
+    ///
+    /// # Errors
+    ///
+    /// As [`release`](Self::release).
+    pub fn start_release(
+        &self,
+        owner: Owner,
+        ready: impl FnOnce() + Send + 'static,
+    ) -> Result<Option<Call<()>>, Error> {
+        fork::refuse_forked()?;
+        let inner = self.inner.clone();
+        let Some(rest) = inner.begin_release(owner)? else { return Ok(None) };
+        Call::start(&self.io, rest, ready).map(Some)
     }
 
     /// Releases the lock in the background, whoever its owner is, as dropping the hold does: but also
@@ -153,6 +189,64 @@ impl Drop for Hold {
         if is_forked() {
             std::mem::forget(self.inner.clone());
         }
+    }
+}
+
+/// The loss of a [`Hold`], to be waited for. It does not keep the hold.
+///
+/// ```no_run
+/// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
+/// let loss = hold.loss();
+/// let watchman = std::thread::spawn(move || loss.wait(None, None));
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Loss {
+    inner: crate::hold::Loss,
+    io: Io,
+}
+
+impl Loss {
+    /// Waits until the hold is lost, and says why; `None` if it is released instead.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if it is still held then,
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted),
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked).
+    pub fn wait(
+        &self,
+        timeout: Option<Duration>,
+        interrupt: Option<&Interrupt>,
+    ) -> Result<Option<LossReason>, Error> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        wait(&self.io, self.inner.clone().come(), deadline, interrupt)
+    }
+
+    /// As [`wait`](Self::wait), and returns at once. `ready` is called when there is a result: on the I/O
+    /// thread, so it must only pass it on.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked).
+    pub fn start(&self, ready: impl FnOnce() + Send + 'static) -> Result<Call<Option<LossReason>>, Error> {
+        let come = self.inner.clone().come();
+        Call::start(&self.io, async move { Ok(come.await) }, ready)
+    }
+}
+
+impl Drop for Loss {
+    fn drop(&mut self) {
+        if is_forked() {
+            std::mem::forget(self.inner.clone());
+        }
+    }
+}
+
+impl fmt::Debug for Loss {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Loss").finish_non_exhaustive()
     }
 }
 

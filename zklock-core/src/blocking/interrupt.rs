@@ -1,6 +1,6 @@
 //! Ending a wait from another thread.
 
-use super::wait::Signal;
+use super::park::Signal;
 use crate::locks::locked;
 use std::sync::{Arc, Mutex, Weak};
 

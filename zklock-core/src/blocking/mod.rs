@@ -24,9 +24,13 @@
 //! # }
 //! ```
 
+mod call;
+mod connector;
 mod fork;
 mod hold;
 mod interrupt;
+mod log;
+mod park;
 mod threads;
 mod ticket;
 mod wait;
@@ -44,9 +48,13 @@ use tokio::sync::oneshot;
 use wait::wait;
 
 pub use self::{
+    call::Call,
+    connector::Connector,
     fork::{is_forked, tell_forks_by},
-    hold::{Hold, Watch},
+    hold::{Hold, Loss, Watch},
     interrupt::Interrupt,
+    log::{TakeLine, log_to},
+    park::{Park, Parked, park_by},
     threads::call_later,
     ticket::Ticket,
 };
@@ -76,21 +84,28 @@ impl Client {
     pub fn connect(options: ClientOptions) -> Result<Self, Error> {
         let io = Io::start()?;
         check_room()?;
+        let opening = Self::open(io.clone(), options);
+        wait(&io, opening, None, None)?
+    }
+
+    fn open(io: Io, options: ClientOptions) -> impl Future<Output = Result<Self, Error>> + Send {
         let (answer, connected) = oneshot::channel();
         // Threads that it needs (such as the resolver's) are to be children of the I/O thread.
         io.spawn(async move {
             let _ = answer.send(crate::Client::connect(options).await);
         });
-        let connected = wait(&io, connected, None, None)?;
-        // One that is new is not closed: its task has panicked, for want of something.
-        let wanting =
-            || Error::new(ErrorKind::Refused, "the system gives no threads or descriptors: raise the limits");
-        let inner = match connected {
-            Ok(Err(error)) if error.kind() == ErrorKind::Closed => return Err(wanting()),
-            Ok(connected) => connected?,
-            Err(_) => return Err(wanting()),
-        };
-        Ok(Self { inner, io })
+        async move {
+            match connected.await {
+                Ok(Ok(inner)) => Ok(Self { inner, io }),
+                // One that is new is not closed: its task has panicked, for want of something.
+                Ok(Err(error)) if error.kind() != ErrorKind::Closed => Err(error),
+                _ => Err(Self::wanting()),
+            }
+        }
+    }
+
+    fn wanting() -> Error {
+        Error::new(ErrorKind::Refused, "the system gives no threads or descriptors: raise the limits")
     }
 
     /// As [`Client::mutex`](crate::Client::mutex).
@@ -135,6 +150,23 @@ impl Client {
     /// [`ErrorKind::Forked`].
     pub fn close(&self) -> Result<(), Error> {
         wait(&self.io, self.inner.close(), None, None)
+    }
+
+    /// As [`close`](Self::close), and returns at once. `ready` is called when it is done: on the I/O
+    /// thread, so it must only pass it on. Dropping the call ends the waiting, not the closing.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Forked`].
+    pub fn start_close(&self, ready: impl FnOnce() + Send + 'static) -> Result<Call<()>, Error> {
+        fork::refuse_forked()?;
+        self.inner.begin_close();
+        let inner = self.inner.clone();
+        let closed = async move {
+            inner.close().await;
+            Ok(())
+        };
+        Call::start(&self.io, closed, ready)
     }
 }
 
@@ -235,7 +267,33 @@ impl Lock {
         timeout: Option<Duration>,
         ready: impl FnOnce() + Send + 'static,
     ) -> Result<Ticket, Error> {
-        Ticket::start(self.clone(), timeout, ready)
+        Ticket::start(self, Owner::ticket(), timeout, ready)
+    }
+
+    /// As [`start`](Self::start), for an owner that may come again: for [reentrant](LockOptions::reentrant)
+    /// locks, and to be told of a [`Deadlock`](ErrorKind::Deadlock).
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn start_as(
+        &self,
+        owner: Owner,
+        timeout: Option<Duration>,
+        ready: impl FnOnce() + Send + 'static,
+    ) -> Result<Ticket, Error> {
+        Ticket::start(self, owner, timeout, ready)
+    }
+
+    /// One more hold of an owner that has one, if the lock is reentrant: without a request or a wait.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Lost`] if the outer hold is lost, [`ErrorKind::Unreachable`] if its lease has lapsed;
+    /// [`ErrorKind::Closed`], [`ErrorKind::Forked`].
+    pub fn again(&self, owner: Owner) -> Result<Option<Hold>, Error> {
+        fork::refuse_forked()?;
+        Ok(self.inner.again(owner)?.map(|inner| Hold::new(inner, self.io.clone())))
     }
 
     /// As [`Lock::try_acquire`](crate::Lock::try_acquire).
@@ -255,6 +313,20 @@ impl Lock {
     /// As there.
     pub fn contenders(&self) -> Result<Vec<QueuedContender>, Error> {
         wait(&self.io, self.inner.contenders(), None, None)?
+    }
+
+    /// As [`contenders`](Self::contenders), and returns at once. `ready` is called when there is a
+    /// result: on the I/O thread, so it must only pass it on.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Forked`]; all others come with the result.
+    pub fn start_contenders(
+        &self,
+        ready: impl FnOnce() + Send + 'static,
+    ) -> Result<Call<Vec<QueuedContender>>, Error> {
+        let inner = self.inner.clone();
+        Call::start(&self.io, async move { inner.contenders().await }, ready)
     }
 }
 

@@ -1,57 +1,13 @@
 //! Waiting for a future on a thread that has no runtime.
 
 use super::interrupt::Interrupt;
+use super::park::{Parked, Signal};
 use super::threads::{self, Io};
 use crate::error::{Error, ErrorKind};
-use crate::locks::locked;
 use std::pin::pin;
-use std::sync::{Arc, Condvar, Mutex, PoisonError};
-use std::task::{Context, Poll, Wake, Waker};
+use std::task::{Context, Poll, Waker};
 use std::time::Instant;
 use tokio::runtime::Handle;
-
-/// Wakes one thread that waits.
-#[derive(Debug, Default)]
-pub(super) struct Signal {
-    raised: Mutex<bool>,
-    condition: Condvar,
-}
-
-impl Signal {
-    pub(super) fn raise(&self) {
-        *locked(&self.raised) = true;
-        self.condition.notify_one();
-    }
-
-    /// Waits for the next raise; `false` if the deadline came first.
-    fn wait(&self, deadline: Option<Instant>) -> bool {
-        let mut raised = locked(&self.raised);
-        while !*raised {
-            raised = match deadline {
-                None => self.condition.wait(raised).unwrap_or_else(PoisonError::into_inner),
-                Some(deadline) => {
-                    let left = deadline.saturating_duration_since(Instant::now());
-                    if left.is_zero() {
-                        return false;
-                    }
-                    self.condition.wait_timeout(raised, left).unwrap_or_else(PoisonError::into_inner).0
-                }
-            };
-        }
-        *raised = false;
-        true
-    }
-}
-
-impl Wake for Signal {
-    fn wake(self: Arc<Self>) {
-        self.raise();
-    }
-
-    fn wake_by_ref(self: &Arc<Self>) {
-        self.raise();
-    }
-}
 
 /// Polls the future on this thread until it is ready, the deadline has come or the interrupt. At the
 /// deadline it is polled once more.
@@ -85,15 +41,16 @@ fn poll<T>(
 ) -> Result<T, Error> {
     // Its timers are those of the I/O thread.
     let _runtime = io.enter();
-    let signal = Arc::new(Signal::default());
+    let signal = Signal::of_this_thread();
     let interrupt = interrupt.map(|interrupt| (interrupt, interrupt.register(&signal)));
     let waker = Waker::from(signal.clone());
     let mut context = Context::from_waker(&waker);
     let mut future = pin!(future);
     let mut in_time = true;
+    let interrupted = || Error::new(ErrorKind::Interrupted, "the wait was interrupted");
     loop {
         if interrupt.is_some_and(|(interrupt, registered)| interrupt.has_ended(registered)) {
-            return Err(Error::new(ErrorKind::Interrupted, "the wait was interrupted"));
+            return Err(interrupted());
         }
         if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
             return Ok(result);
@@ -101,6 +58,10 @@ fn poll<T>(
         if !in_time {
             return Err(Error::new(ErrorKind::Timeout, "the time is over"));
         }
-        in_time = signal.wait(deadline);
+        in_time = match signal.wait(deadline) {
+            Parked::Woken => true,
+            Parked::Late => false,
+            Parked::Interrupted => return Err(interrupted()),
+        };
     }
 }

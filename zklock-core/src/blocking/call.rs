@@ -1,0 +1,121 @@
+//! A call that nobody sits through: for event loops.
+
+use super::fork;
+use super::threads::Io;
+use crate::error::{Error, ErrorKind};
+use crate::locks::locked;
+use std::fmt;
+use std::future::poll_fn;
+use std::pin::Pin;
+use std::sync::{Arc, Mutex};
+use std::task::{Context, Poll};
+use tokio::task::AbortHandle;
+
+/// A call that goes on by itself, such as [`Hold::start_release`](super::Hold::start_release).
+///
+/// Dropping it ends the waiting for its result.
+#[must_use = "dropping it ends the call"]
+pub struct Call<T> {
+    stage: Arc<Mutex<Stage<T>>>,
+    task: AbortHandle,
+}
+
+enum Stage<T> {
+    /// It is kept here and not in the task, so that a cancel drops it at once: what it owes is counted
+    /// from then on.
+    Waits(Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>),
+    Ready(Result<T, Error>),
+    Fetched,
+}
+
+impl<T: Send + 'static> Call<T> {
+    pub(super) fn start(
+        io: &Io,
+        call: impl Future<Output = Result<T, Error>> + Send + 'static,
+        ready: impl FnOnce() + Send + 'static,
+    ) -> Result<Self, Error> {
+        fork::refuse_forked()?;
+        let stage = Arc::new(Mutex::new(Stage::Waits(Box::pin(call))));
+        let waits = stage.clone();
+        let task = io.spawn(async move {
+            if poll_fn(|context| poll(&waits, context)).await {
+                ready();
+            }
+        });
+        Ok(Self { stage, task })
+    }
+}
+
+impl<T> Call<T> {
+    /// The result, once: `None` as long as the call goes on.
+    ///
+    /// # Errors
+    ///
+    /// * Those of the call;
+    /// * [`ErrorKind::Interrupted`] after [`cancel`](Self::cancel);
+    /// * [`ErrorKind::NotHeld`] if it was fetched before; [`ErrorKind::Forked`].
+    pub fn fetch(&self) -> Option<Result<T, Error>> {
+        if let Err(forked) = fork::refuse_forked() {
+            return Some(Err(forked));
+        }
+        let mut stage = locked(&self.stage);
+        match std::mem::replace(&mut *stage, Stage::Fetched) {
+            Stage::Waits(call) => {
+                *stage = Stage::Waits(call);
+                None
+            }
+            Stage::Ready(result) => Some(result),
+            Stage::Fetched => {
+                Some(Err(Error::new(ErrorKind::NotHeld, "the result of this has been fetched before")))
+            }
+        }
+    }
+
+    /// Ends the waiting: from now on [`fetch`](Self::fetch) gives [`ErrorKind::Interrupted`], unless there
+    /// was a result already. What was to be called when it is ready is not called then.
+    pub fn cancel(&self) {
+        if fork::is_forked() {
+            return;
+        }
+        let cancelled = Error::new(ErrorKind::Interrupted, "the wait was cancelled");
+        let mut stage = locked(&self.stage);
+        if let Stage::Waits(_) = *stage {
+            *stage = Stage::Ready(Err(cancelled));
+        }
+        drop(stage);
+        self.task.abort();
+    }
+}
+
+/// Whether there is a result now; `false` if nobody waits any more.
+fn poll<T>(stage: &Mutex<Stage<T>>, context: &mut Context<'_>) -> Poll<bool> {
+    let mut stage = locked(stage);
+    let Stage::Waits(call) = &mut *stage else { return Poll::Ready(false) };
+    call.as_mut().poll(context).map(|result| {
+        *stage = Stage::Ready(result);
+        true
+    })
+}
+
+impl<T> Drop for Call<T> {
+    fn drop(&mut self) {
+        if fork::is_forked() {
+            // The call is the parent's.
+            std::mem::forget(self.stage.clone());
+            return;
+        }
+        let unfetched = std::mem::replace(&mut *locked(&self.stage), Stage::Fetched);
+        self.task.abort();
+        drop(unfetched);
+    }
+}
+
+impl<T> fmt::Debug for Call<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match &*locked(&self.stage) {
+            Stage::Waits(_) => "Call(waits)",
+            Stage::Ready(_) => "Call(ready)",
+            Stage::Fetched => "Call(fetched)",
+        })
+    }
+}

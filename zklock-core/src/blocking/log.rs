@@ -1,0 +1,95 @@
+//! What the library has to say, as lines of text for a host that has a log of its own.
+
+use crate::error::{Error, ErrorKind};
+use std::fmt::{self, Write};
+use tracing::field::{Field, Visit};
+use tracing::level_filters::LevelFilter;
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Level, Metadata, Subscriber};
+
+/// Takes log lines. See [`log_to`].
+pub trait TakeLine: Send + Sync + 'static {
+    /// How much is wanted now. When it changes, call
+    /// [`rebuild_interest_cache`](tracing::callsite::rebuild_interest_cache).
+    fn level(&self) -> LevelFilter;
+
+    /// Takes a line: on any thread, so it must only pass it on.
+    fn take(&self, level: Level, line: String);
+}
+
+/// Lets what the library has to say go to `taker`, once and for all: for a face that is a library of its
+/// own, and so has [`tracing`] to itself. In a Rust program any `tracing` subscriber does.
+///
+/// ```
+/// use tracing::{Level, level_filters::LevelFilter};
+/// use zklock_core::blocking::{TakeLine, log_to};
+///
+/// struct Print;
+///
+/// impl TakeLine for Print {
+///     fn level(&self) -> LevelFilter {
+///         LevelFilter::WARN
+///     }
+///     fn take(&self, level: Level, line: String) {
+///         println!("{level} {line}");
+///     }
+/// }
+/// # fn main() -> Result<(), zklock_core::Error> {
+/// log_to(Print)
+/// # }
+/// ```
+///
+/// # Errors
+///
+/// [`ErrorKind::Refused`] if there is a `tracing` subscriber already.
+pub fn log_to(taker: impl TakeLine) -> Result<(), Error> {
+    tracing::subscriber::set_global_default(Lines(taker))
+        .map_err(|_| Error::new(ErrorKind::Refused, "there is a tracing subscriber already: use that"))
+}
+
+/// Passes events on, and has no use for spans.
+struct Lines<T>(T);
+
+impl<T: TakeLine> Subscriber for Lines<T> {
+    fn enabled(&self, metadata: &Metadata<'_>) -> bool {
+        !metadata.is_span() && *metadata.level() <= self.0.level()
+    }
+
+    fn max_level_hint(&self) -> Option<LevelFilter> {
+        Some(self.0.level())
+    }
+
+    fn event(&self, event: &Event<'_>) {
+        let mut text = Text(String::new());
+        event.record(&mut text);
+        self.0.take(*event.metadata().level(), text.0);
+    }
+
+    fn new_span(&self, _: &Attributes<'_>) -> Id {
+        Id::from_u64(1)
+    }
+
+    fn record(&self, _: &Id, _: &Record<'_>) {}
+
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+
+    fn enter(&self, _: &Id) {}
+
+    fn exit(&self, _: &Id) {}
+}
+
+/// The message first, then what belongs to it.
+struct Text(String);
+
+impl Visit for Text {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        // Writing to a string does not fail.
+        let _ = match field.name() {
+            "message" => {
+                let rest = std::mem::take(&mut self.0);
+                write!(self.0, "{value:?}{rest}")
+            }
+            name => write!(self.0, " {name}={value:?}"),
+        };
+    }
+}

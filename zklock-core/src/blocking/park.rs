@@ -1,0 +1,103 @@
+//! How a thread sleeps while it waits.
+
+use crate::locks::locked;
+use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use std::task::Wake;
+use std::time::Instant;
+
+/// How a thread sleeps while it waits: for a face whose threads have more to look after then, such as
+/// the signals of their host. See [`park_by`].
+pub trait Park: Send + Sync + std::fmt::Debug {
+    /// Sleeps until [`unpark`](Self::unpark), which may have come before, or the deadline. It may wake
+    /// without a reason.
+    fn park(&self, deadline: Option<Instant>) -> Parked;
+
+    /// Ends the sleep, or the next one. Any thread may call it.
+    fn unpark(&self);
+}
+
+/// Why a sleep ended. See [`Park::park`].
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Parked {
+    /// There may be news.
+    Woken,
+    /// The deadline has come.
+    Late,
+    /// The wait is to end with [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
+    Interrupted,
+}
+
+type Choose = fn() -> Option<Arc<dyn Park>>;
+
+static CHOICE: OnceLock<Choose> = OnceLock::new();
+
+/// Lets `choose` say how the calling thread is to sleep, whenever one waits; `None` is the usual way.
+///
+/// ```
+/// zklock_core::blocking::park_by(|| None);
+/// ```
+pub fn park_by(choose: fn() -> Option<Arc<dyn Park>>) {
+    // The first stays.
+    let _ = CHOICE.set(choose);
+}
+
+/// Wakes one thread that waits.
+#[derive(Debug)]
+pub(super) struct Signal(Arc<dyn Park>);
+
+impl Signal {
+    pub(super) fn of_this_thread() -> Arc<Self> {
+        let chosen = CHOICE.get().and_then(|choose| choose());
+        Arc::new(Self(chosen.unwrap_or_else(|| Arc::new(Bell::default()))))
+    }
+
+    pub(super) fn raise(&self) {
+        self.0.unpark();
+    }
+
+    pub(super) fn wait(&self, deadline: Option<Instant>) -> Parked {
+        self.0.park(deadline)
+    }
+}
+
+impl Wake for Signal {
+    fn wake(self: Arc<Self>) {
+        self.raise();
+    }
+
+    fn wake_by_ref(self: &Arc<Self>) {
+        self.raise();
+    }
+}
+
+/// The usual way.
+#[derive(Debug, Default)]
+struct Bell {
+    rung: Mutex<bool>,
+    condition: Condvar,
+}
+
+impl Park for Bell {
+    fn park(&self, deadline: Option<Instant>) -> Parked {
+        let mut rung = locked(&self.rung);
+        while !*rung {
+            rung = match deadline {
+                None => self.condition.wait(rung).unwrap_or_else(PoisonError::into_inner),
+                Some(deadline) => {
+                    let left = deadline.saturating_duration_since(Instant::now());
+                    if left.is_zero() {
+                        return Parked::Late;
+                    }
+                    self.condition.wait_timeout(rung, left).unwrap_or_else(PoisonError::into_inner).0
+                }
+            };
+        }
+        *rung = false;
+        Parked::Woken
+    }
+
+    fn unpark(&self) {
+        *locked(&self.rung) = true;
+        self.condition.notify_one();
+    }
+}
