@@ -1,0 +1,87 @@
+"""What most tests need: a server, a path of their own, a client that leaves nothing behind."""
+
+from __future__ import annotations
+
+import itertools
+import pathlib
+import subprocess
+import sys
+import typing
+
+import pytest
+from ground import Ground
+
+import zklock
+
+# A lease long enough for a busy machine, a heartbeat short enough to wait for.
+SESSION = 4.0
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def shared_ground() -> typing.Iterator[Ground]:
+    """One standalone server, for all tests that leave it as it is."""
+    ground = Ground()
+    ground("start standalone tick=500")
+    yield ground
+    ground.close()
+
+
+@pytest.fixture
+def ground(shared_ground: Ground) -> Ground:
+    return shared_ground
+
+
+@pytest.fixture
+def hosts(ground: Ground) -> str:
+    return ground("servers")
+
+
+@pytest.fixture
+def path(request: pytest.FixtureRequest, ground: Ground) -> typing.Iterator[str]:
+    """The path of a lock that no other test uses. When the test is over, nobody is in its queue."""
+    name = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)[:60]
+    path = f"/locks/{name}-{next(_numbers)}"
+    yield path
+    ground.expect_children(path, 0)
+
+
+@pytest.fixture
+def zk(path: str, hosts: str) -> typing.Iterator[zklock.Client]:
+    """A client, whose nodes are gone before the path is looked at."""
+    with zklock.Client(hosts, session_timeout=SESSION) as client:
+        yield client
+
+
+@pytest.fixture
+def other(path: str, hosts: str) -> typing.Iterator[zklock.Client]:
+    """Another one, with a session of its own."""
+    with zklock.Client(hosts, session_timeout=SESSION) as client:
+        yield client
+
+
+class Script(typing.NamedTuple):
+    """What a program has said."""
+
+    status: int
+    out: str
+    err: str
+
+
+@pytest.fixture
+def run(tmp_path: pathlib.Path) -> typing.Callable[..., Script]:
+    """Runs a program in an interpreter of its own, with its arguments; warnings are errors there, too."""
+
+    def run(text: str, *arguments: str, timeout: float = 30, options: tuple[str, ...] = ("-W", "error")) -> Script:
+        program = tmp_path / "program.py"
+        program.write_text(text)
+        done = subprocess.run(
+            [sys.executable, "-X", "faulthandler", *options, str(program), *arguments],
+            capture_output=True,
+            text=True,
+            timeout=timeout,
+        )
+        return Script(done.returncode, done.stdout, done.stderr)
+
+    return run

@@ -1,0 +1,69 @@
+"""Real servers, and faults on the way to them: the program ``ground``, spoken to from Python.
+
+See tests/src/bin/ground.rs for its commands, or ``Ground()("help")``.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import subprocess
+import threading
+import typing
+
+PROGRAM = os.environ.get("ZKLOCK_GROUND") or str(pathlib.Path(__file__).parents[2] / "target/debug/ground")
+
+
+class Ground:
+    """One ground. It ends with this process, whatever ends that."""
+
+    def __init__(self) -> None:
+        self._process = subprocess.Popen([PROGRAM], stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        self._one_at_a_time = threading.Lock()
+
+    def __call__(self, command: str) -> str:
+        """Has a command obeyed, and gives its answer."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with self._one_at_a_time:
+            self._process.stdin.write(command + "\n")
+            self._process.stdin.flush()
+            answer = self._process.stdout.readline().rstrip("\n")
+        word, _, rest = answer.partition(" ")
+        if word != "ok":
+            raise AssertionError(f"ground, told to {command}: {rest or 'it has ended'}")
+        return rest
+
+    def children(self, path: str) -> list[str]:
+        """The children of a node; none if there is no such node."""
+        return self(f"children {path}").split() if self(f"exists {path}") == "true" else []
+
+    def expect_children(self, path: str, count: int, within: float = 10.0) -> list[str]:
+        """Waits until a node has so many children; a node that is not there has none."""
+        if count == 0 and self(f"exists {path}") == "false":
+            return []
+        return self(f"wait-children {path} {count} {int(within * 1000)}").split()
+
+    def proxy(self, server: str = "0") -> Proxy:
+        """A proxy before that server."""
+        number, address = self(f"proxy {server}").split()
+        return Proxy(self, number, address)
+
+    def close(self) -> None:
+        """Ends it."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        with contextlib.suppress(BrokenPipeError):
+            self._process.stdin.close()
+        self._process.stdout.close()
+        self._process.wait(timeout=30)
+
+
+class Proxy(typing.NamedTuple):
+    """Stands before a server, and fails when it is told to: ``proxy("freeze", "both")``."""
+
+    ground: Ground
+    number: str
+    hosts: str
+
+    def __call__(self, command: str, *words: str) -> str:
+        return self.ground(" ".join([command, self.number, *words]))

@@ -1,0 +1,82 @@
+"""Distributed locks on Apache ZooKeeper that tell you when you no longer hold them.
+
+>>> import zklock
+>>> with zklock.Client(hosts) as zk:
+...     with zk.mutex("/locks/report", timeout=5) as hold:
+...         hold.valid_for() > 0
+True
+
+A ``Client`` is one connection to an ensemble. It gives a ``Lock``, which can be acquired; the proof that it is held is a
+``Hold``. All of it may be shared by threads. Entered with ``async with``, the same objects serve asyncio, and ``aio`` gives
+the asynchronous face of one.
+"""
+
+import logging
+
+from ._errors import (
+    Closed,
+    Conflict,
+    Deadlock,
+    Error,
+    ForeignContender,
+    ForkedError,
+    InvalidInput,
+    LockLost,
+    NotHeld,
+    NotOwner,
+    Refused,
+    Timeout,
+    Uncertain,
+    Unreachable,
+)
+from ._values import Contender, HoldState, LossReason, Stats
+from ._zklock import (
+    AsyncClient,
+    AsyncGuarded,
+    AsyncHold,
+    AsyncLock,
+    BaseHold,
+    Client,
+    Guarded,
+    Hold,
+    Lock,
+    Loss,
+    Tls,
+    __version__,
+)
+
+__all__ = [
+    "AsyncClient",
+    "AsyncGuarded",
+    "AsyncHold",
+    "AsyncLock",
+    "BaseHold",
+    "Client",
+    "Closed",
+    "Conflict",
+    "Contender",
+    "Deadlock",
+    "Error",
+    "ForeignContender",
+    "ForkedError",
+    "Guarded",
+    "Hold",
+    "HoldState",
+    "InvalidInput",
+    "Lock",
+    "LockLost",
+    "Loss",
+    "LossReason",
+    "NotHeld",
+    "NotOwner",
+    "Refused",
+    "Stats",
+    "Timeout",
+    "Tls",
+    "Uncertain",
+    "Unreachable",
+    "__version__",
+]
+
+# Where nobody has set up logging, nothing is printed.
+logging.getLogger("zklock").addHandler(logging.NullHandler())

@@ -1,0 +1,104 @@
+"""The exceptions. All have one base, ``Error``; each says by its class what the caller can do about it."""
+
+from __future__ import annotations
+
+import typing
+
+if typing.TYPE_CHECKING:
+    from ._values import LossReason
+
+
+class Error(Exception):
+    """The base of all exceptions of zklock."""
+
+    __module__ = "zklock"
+
+
+class InvalidInput(Error, ValueError):
+    """An argument is wrong: correct the call."""
+
+    __module__ = "zklock"
+
+
+class Unreachable(Error, ConnectionError):
+    """No server could be reached: check the hosts and the network, or try again later."""
+
+    __module__ = "zklock"
+
+
+class Timeout(Error, TimeoutError):
+    """The time was over before the lock was free: try again, or do without."""
+
+    __module__ = "zklock"
+
+
+class Deadlock(Error, RuntimeError):
+    """The wait could never end, because this thread or task itself holds the lock: correct the program."""
+
+    __module__ = "zklock"
+
+
+class NotOwner(Error, RuntimeError):
+    """The hold belongs to another thread or task: release it there."""
+
+    __module__ = "zklock"
+
+
+class NotHeld(Error, RuntimeError):
+    """The lock is not held, or the hold has been released before: correct the program."""
+
+    __module__ = "zklock"
+
+
+class LockLost(Error):
+    """The hold is lost: stop what it guarded; others may hold the lock. ``reason`` says why."""
+
+    __module__ = "zklock"
+
+    reason: LossReason
+
+    def __init__(self, message: str, reason: LossReason) -> None:
+        super().__init__(message, reason)
+        self.reason = reason
+
+    def __str__(self) -> str:
+        return str(self.args[0])
+
+
+class ForeignContender(Error):
+    """A contender that cannot see ours is in the queue: let both sides use one naming scheme."""
+
+    __module__ = "zklock"
+
+
+class Refused(Error):
+    """The servers' rules or the system forbid it: correct the rights, the setup or the limits."""
+
+    __module__ = "zklock"
+
+
+class Closed(Error):
+    """The client is closed: make a new one."""
+
+    __module__ = "zklock"
+
+
+class Uncertain(Error):
+    """The reply to guarded writes was lost: they may have been done. Read, then decide."""
+
+    __module__ = "zklock"
+
+
+class Conflict(Error):
+    """A guarded write was refused, because a node was not as it had to be. Nothing was written."""
+
+    __module__ = "zklock"
+
+
+class ForkedError(Error, RuntimeError):
+    """This process was forked from one that had connected: its locks stay with its parent.
+
+    Connect after the fork, or start the process anew: ``multiprocessing`` with ``spawn`` does.
+    """
+
+    __module__ = "zklock"

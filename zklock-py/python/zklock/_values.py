@@ -1,0 +1,59 @@
+"""What the native module hands out that needs no native code."""
+
+from __future__ import annotations
+
+import enum
+import typing
+
+
+class HoldState(enum.Enum):
+    """How a hold stands."""
+
+    HELD = "held"
+    """The lock is held, and the ensemble has confirmed it of late."""
+    AT_RISK = "at risk"
+    """The ensemble is out of reach or late. The lock is held for as long as ``valid_for()`` says."""
+    LOST = "lost"
+    """The lock is not held any more. This is final."""
+    RELEASED = "released"
+    """It was released."""
+
+
+class LossReason(enum.Enum):
+    """Why a hold was lost."""
+
+    SESSION_EXPIRED = "its session expired"
+    NODE_DELETED = "its node was deleted"
+    LEASE_LAPSED = "its lease lapsed before the ensemble was heard from again"
+    CLIENT_CLOSED = "its client was closed"
+    FORKED = "it belongs to the process from which this one was forked"
+
+
+class Stats(typing.NamedTuple):
+    """What a client has done so far, and what it still owes. See ``Client.stats``."""
+
+    sessions: int
+    """Sessions opened."""
+    grants: int
+    """Locks granted."""
+    losses: int
+    """Holds lost."""
+    owed: int
+    """Attempts whose caller has its answer, but whose node may still be there. It is being deleted."""
+
+
+class Contender(typing.NamedTuple):
+    """One in the queue of a lock. See ``Lock.contenders``."""
+
+    name: str
+    """The name of its node, a child of the lock's node."""
+    identity: str
+    """What it says of itself: zklock writes ``host/pid``, or what the client was told."""
+    session: int
+    """The session that owns it."""
+    token: int
+    """Its fencing token, when it comes to hold the lock."""
+    since: float
+    """Since when it is there: seconds since the epoch, on the servers' clock."""
+    dialect: str
+    """The naming scheme of its library: curator, kazoo or writelock."""

@@ -1,0 +1,390 @@
+//! Calls of the core as coroutines of asyncio.
+//!
+//! A coroutine of ours fetches its result in the very step in which its task goes on. So there is no
+//! moment at which a grant is on its way and belongs to nobody: a task that is cancelled before that step
+//! finds the call still there, and drops it, which withdraws the attempt or releases the lock.
+
+use crate::error::raised;
+use crate::exit::{is_over, later};
+use crate::place::locked;
+use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyStopIteration};
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyWeakrefReference;
+use pyo3::{PyTraverseError, PyVisit, wrap_pyfunction};
+use std::ffi::CString;
+use std::sync::{Arc, Mutex};
+use zklock_core::Error;
+use zklock_core::blocking::{Call, call_later, is_forked};
+
+/// What a coroutine waits for. Dropping it ends the waiting.
+pub(crate) trait Pending: Send {
+    /// The result if it is there. If not, `bell` will ring.
+    fn fetch(&mut self, py: Python<'_>, bell: &Arc<Bell>) -> Option<PyResult<Py<PyAny>>>;
+}
+
+/// A call that was begun.
+pub(crate) enum Begun {
+    Done(Py<PyAny>),
+    Pending(Box<dyn Pending>),
+}
+
+type Begin = Box<dyn FnOnce(Python<'_>, &Arc<Bell>) -> PyResult<Begun> + Send>;
+
+/// An awaitable of zklock. It may be awaited once, or made a task of.
+#[pyclass(frozen, module = "zklock")]
+pub(crate) struct Coroutine {
+    what: &'static str,
+    bell: Arc<Bell>,
+    stage: Mutex<Stage>,
+}
+
+enum Stage {
+    New(Begin),
+    /// Begun, be it that nobody has waited for it yet.
+    Waits {
+        pending: Box<dyn Pending>,
+        future: Option<Py<PyAny>>,
+    },
+    Done(Py<PyAny>),
+    Over,
+}
+
+impl Coroutine {
+    /// One that begins when it is awaited.
+    pub(crate) fn new(
+        what: &'static str,
+        begin: impl FnOnce(Python<'_>, &Arc<Bell>) -> PyResult<Begun> + Send + 'static,
+    ) -> Self {
+        Self { what, bell: Arc::default(), stage: Mutex::new(Stage::New(Box::new(begin))) }
+    }
+
+    /// One that has begun already, and need not be awaited.
+    pub(crate) fn begun(
+        what: &'static str,
+        begin: impl FnOnce(&Arc<Bell>) -> PyResult<Begun>,
+    ) -> PyResult<Self> {
+        let bell = Arc::default();
+        let stage = match begin(&bell)? {
+            Begun::Done(value) => Stage::Done(value),
+            Begun::Pending(pending) => Stage::Waits { pending, future: None },
+        };
+        Ok(Self { what, bell, stage: Mutex::new(stage) })
+    }
+
+    /// One that has its result already.
+    pub(crate) fn done(what: &'static str, value: Py<PyAny>) -> Self {
+        Self { what, bell: Arc::default(), stage: Mutex::new(Stage::Done(value)) }
+    }
+
+    fn step(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        // Nothing of Python runs while the mutex is held.
+        let stage = std::mem::replace(&mut *locked(&self.stage), Stage::Over);
+        let mut pending = match stage {
+            Stage::New(begin) => match begin(py, &self.bell)? {
+                Begun::Done(value) => return Err(returned(value)),
+                Begun::Pending(pending) => pending,
+            },
+            Stage::Waits { pending, future } => {
+                if let Some(future) = future {
+                    // It is done, or this raises what says why not.
+                    match future.bind(py).call_method0(intern!(py, "__next__")) {
+                        Err(error) if error.is_instance_of::<PyStopIteration>(py) => {}
+                        Err(error) => return Err(error),
+                        Ok(again) => {
+                            *locked(&self.stage) = Stage::Waits { pending, future: Some(future) };
+                            return Ok(again.unbind());
+                        }
+                    }
+                }
+                pending
+            }
+            Stage::Done(value) => return Err(returned(value)),
+            Stage::Over => {
+                let message = format!("{} has been awaited already", self.what);
+                return Err(PyRuntimeError::new_err(message));
+            }
+        };
+        loop {
+            self.bell.listen_again();
+            if let Some(result) = pending.fetch(py, &self.bell) {
+                return result.and_then(|value| Err(returned(value)));
+            }
+            let event_loop = running_loop(py)?;
+            let future = event_loop.call_method0(intern!(py, "create_future"))?;
+            if self.bell.wake(&event_loop, &future)? {
+                let future = future.call_method0(intern!(py, "__await__"))?;
+                let waits_for = future.call_method0(intern!(py, "__next__"))?.unbind();
+                *locked(&self.stage) = Stage::Waits { pending, future: Some(future.unbind()) };
+                return Ok(waits_for);
+            }
+        }
+    }
+}
+
+#[pymethods]
+impl Coroutine {
+    fn __await__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        self.step(py)
+    }
+
+    fn send(&self, py: Python<'_>, value: Py<PyAny>) -> PyResult<Py<PyAny>> {
+        drop(value);
+        self.step(py)
+    }
+
+    #[pyo3(signature = (kind, value=None, traceback=None))]
+    fn throw(
+        &self,
+        kind: Bound<'_, PyAny>,
+        value: Option<Bound<'_, PyAny>>,
+        traceback: Option<Py<PyAny>>,
+    ) -> PyResult<Py<PyAny>> {
+        drop(traceback);
+        self.close();
+        let exception = match value {
+            Some(value) if value.is_instance_of::<pyo3::exceptions::PyBaseException>() => value,
+            Some(value) => kind.call1((value,))?,
+            None if kind.is_instance_of::<pyo3::exceptions::PyBaseException>() => kind,
+            None => kind.call0()?,
+        };
+        Err(PyErr::from_value(exception))
+    }
+
+    fn close(&self) {
+        let stage = std::mem::replace(&mut *locked(&self.stage), Stage::Over);
+        // Not while the mutex is held: it may run whatever Python has to do then.
+        drop(stage);
+    }
+
+    #[getter]
+    fn __name__(&self) -> &'static str {
+        self.what
+    }
+
+    #[getter]
+    fn __qualname__(&self) -> &'static str {
+        self.what
+    }
+
+    fn __repr__(&self) -> String {
+        let stage = match &*locked(&self.stage) {
+            Stage::New(_) => "not awaited yet",
+            Stage::Waits { .. } => "waiting",
+            Stage::Done(_) => "done",
+            Stage::Over => "over",
+        };
+        format!("<{} {stage}>", self.what)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        match self.stage.try_lock().as_deref() {
+            Ok(Stage::Waits { future: Some(future), .. }) => visit.call(future),
+            Ok(Stage::Done(value)) => visit.call(value),
+            _ => Ok(()),
+        }
+    }
+
+    fn __clear__(&self) {
+        self.close();
+    }
+}
+
+impl Drop for Coroutine {
+    fn drop(&mut self) {
+        let is_new = matches!(&*locked(&self.stage), Stage::New(_));
+        if is_new && !is_over() && !is_forked() {
+            let text = format!("{} was never awaited", self.what);
+            warn::<PyRuntimeWarning>(&text);
+        }
+    }
+}
+
+/// Warns where nothing can be raised: while an object is taken down.
+pub(crate) fn warn<W: pyo3::type_object::PyTypeInfo>(text: &str) {
+    Python::try_attach(|py| {
+        // Another exception may be on its way.
+        let other = PyErr::take(py);
+        let text = CString::new(text.replace('\0', "")).unwrap_or_default();
+        if let Err(error) = PyErr::warn(py, &py.get_type::<W>(), &text, 1) {
+            error.write_unraisable(py, None);
+        }
+        if let Some(other) = other {
+            other.restore(py);
+        }
+    });
+}
+
+fn returned(value: Py<PyAny>) -> PyErr {
+    PyStopIteration::new_err((value,))
+}
+
+fn running_loop(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    static GET: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let get =
+        GET.get_or_try_init(py, || py.import("asyncio")?.getattr("get_running_loop").map(Bound::unbind))?;
+    get.bind(py).call0().map_err(|error| {
+        let message = "zklock's coroutines run in an asyncio event loop; under trio or without a loop, make the \
+                       blocking call in a thread";
+        let explained = PyRuntimeError::new_err(message);
+        explained.set_cause(py, Some(error));
+        explained
+    })
+}
+
+/// Lets the task that waits for the future go on. It may have been cancelled meanwhile.
+#[pyfunction]
+#[pyo3(name = "_awaken")]
+fn awaken(future: &Bound<'_, PyAny>) -> PyResult<()> {
+    let py = future.py();
+    if !future.call_method0(intern!(py, "done"))?.is_truthy()? {
+        future.call_method1(intern!(py, "set_result"), (py.None(),))?;
+    }
+    Ok(())
+}
+
+/// Wakes a task from the I/O thread.
+#[derive(Default)]
+pub(crate) struct Bell(Mutex<Ear>);
+
+#[derive(Default)]
+enum Ear {
+    #[default]
+    Nobody,
+    Rung,
+    /// The future is not ours to keep: its task may be forgotten, and then is to go.
+    Task {
+        event_loop: Py<PyAny>,
+        future: Py<PyWeakrefReference>,
+    },
+}
+
+impl Bell {
+    /// What is to be called when a call is ready.
+    pub(crate) fn ringer(self: &Arc<Self>) -> impl FnOnce() + Send + 'static {
+        let bell = self.clone();
+        move || bell.ring()
+    }
+
+    fn ring(&self) {
+        let ear = std::mem::replace(&mut *locked(&self.0), Ear::Rung);
+        if let Ear::Task { event_loop, future } = ear {
+            // The thread has been started by `wake`.
+            let _ = later(move |py| {
+                if let Some(future) = future.bind(py).upgrade() {
+                    // It fails where the loop is closed, and nobody waits any more.
+                    let _ = wrap_pyfunction!(awaken, py).and_then(|awaken| {
+                        event_loop.call_method1(py, intern!(py, "call_soon_threadsafe"), (awaken, future))
+                    });
+                }
+            });
+        }
+    }
+
+    fn listen_again(&self) {
+        let before = std::mem::take(&mut *locked(&self.0));
+        drop(before);
+    }
+
+    /// Has the future set when it rings; `false` if it has rung.
+    fn wake(&self, event_loop: &Bound<'_, PyAny>, future: &Bound<'_, PyAny>) -> PyResult<bool> {
+        let py = future.py();
+        call_later(|| ()).map_err(|error| raised(py, &error))?;
+        let task = Ear::Task {
+            event_loop: event_loop.clone().unbind(),
+            future: PyWeakrefReference::new(future)?.unbind(),
+        };
+        let mut ear = locked(&self.0);
+        if let Ear::Rung = *ear {
+            return Ok(false);
+        }
+        *ear = task;
+        Ok(true)
+    }
+}
+
+/// A call of the core whose result only has to be turned into an object.
+struct Simple<C, F> {
+    call: C,
+    convert: Option<F>,
+}
+
+impl Begun {
+    /// Waits for what `fetch` gives once.
+    pub(crate) fn pending<T, C, F>(fetch: C, convert: F) -> Self
+    where
+        C: FnMut() -> Option<Result<T, Error>> + Send + 'static,
+        F: FnOnce(Python<'_>, Result<T, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
+    {
+        Self::Pending(Box::new(Simple { call: fetch, convert: Some(convert) }))
+    }
+
+    /// Waits for a call.
+    pub(crate) fn call<T: Send + 'static>(
+        call: Call<T>,
+        convert: impl FnOnce(Python<'_>, Result<T, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
+    ) -> Self {
+        Self::pending(move || call.fetch(), convert)
+    }
+}
+
+impl<T, C, F> Pending for Simple<C, F>
+where
+    C: FnMut() -> Option<Result<T, Error>> + Send + 'static,
+    F: FnOnce(Python<'_>, Result<T, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
+{
+    fn fetch(&mut self, py: Python<'_>, _: &Arc<Bell>) -> Option<PyResult<Py<PyAny>>> {
+        let result = (self.call)()?;
+        self.convert.take().map(|convert| convert(py, result))
+    }
+}
+
+/// Something that can only begin when a call is done.
+struct Then<T, F> {
+    call: Call<T>,
+    next: Option<F>,
+    begun: Option<Box<dyn Pending>>,
+}
+
+impl Begun {
+    /// Waits for a call, and then for what `next` begins.
+    pub(crate) fn then<T, F>(call: Call<T>, next: F) -> Self
+    where
+        T: Send + 'static,
+        F: FnOnce(Python<'_>, Result<T, Error>, &Arc<Bell>) -> PyResult<Self> + Send + 'static,
+    {
+        Self::Pending(Box::new(Then { call, next: Some(next), begun: None }))
+    }
+}
+
+impl<T, F> Pending for Then<T, F>
+where
+    T: Send + 'static,
+    F: FnOnce(Python<'_>, Result<T, Error>, &Arc<Bell>) -> PyResult<Begun> + Send + 'static,
+{
+    fn fetch(&mut self, py: Python<'_>, bell: &Arc<Bell>) -> Option<PyResult<Py<PyAny>>> {
+        if self.begun.is_none() {
+            let result = self.call.fetch()?;
+            match self.next.take().map(|next| next(py, result, bell))? {
+                Ok(Begun::Done(value)) => return Some(Ok(value)),
+                Ok(Begun::Pending(begun)) => self.begun = Some(begun),
+                Err(error) => return Some(Err(error)),
+            }
+        }
+        self.begun.as_mut()?.fetch(py, bell)
+    }
+}
+
+/// The conversion where nothing comes but an error.
+pub(crate) fn nothing(py: Python<'_>, result: Result<(), Error>) -> PyResult<Py<PyAny>> {
+    result.map(|()| py.None()).map_err(|error| raised(py, &error))
+}

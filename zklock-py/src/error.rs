@@ -1,0 +1,68 @@
+//! Errors of the core as exceptions, which are classes written in Python.
+
+use crate::value;
+use crate::wait;
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{PyString, PyType};
+use zklock_core::{Error, ErrorKind};
+
+/// The exception for an error; the one that ended the wait, if a signal did.
+pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
+    let name = match error.kind() {
+        ErrorKind::Interrupted => match wait::signalled() {
+            Some(exception) => return exception,
+            None => intern!(py, "Error"),
+        },
+        ErrorKind::InvalidInput => intern!(py, "InvalidInput"),
+        ErrorKind::Unreachable => intern!(py, "Unreachable"),
+        ErrorKind::Timeout => intern!(py, "Timeout"),
+        ErrorKind::Deadlock => intern!(py, "Deadlock"),
+        ErrorKind::NotOwner => intern!(py, "NotOwner"),
+        ErrorKind::NotHeld => intern!(py, "NotHeld"),
+        ErrorKind::Lost(reason) => {
+            return value::reason(py, reason)
+                .and_then(|reason| made(py, intern!(py, "LockLost"), (error.to_string(), reason)))
+                .unwrap_or_else(|failure| failure);
+        }
+        ErrorKind::ForeignContender => intern!(py, "ForeignContender"),
+        ErrorKind::Refused => intern!(py, "Refused"),
+        ErrorKind::Closed => intern!(py, "Closed"),
+        ErrorKind::Uncertain => intern!(py, "Uncertain"),
+        ErrorKind::Conflict => intern!(py, "Conflict"),
+        ErrorKind::Forked => intern!(py, "ForkedError"),
+        _ => intern!(py, "Error"),
+    };
+    made(py, name, (error.to_string(),)).unwrap_or_else(|failure| failure)
+}
+
+/// What the core cannot know to be wrong.
+pub(crate) fn invalid(py: Python<'_>, message: String) -> PyErr {
+    made(py, intern!(py, "InvalidInput"), (message,)).unwrap_or_else(|failure| failure)
+}
+
+/// There is nothing to release.
+pub(crate) fn not_held(py: Python<'_>, message: String) -> PyErr {
+    made(py, intern!(py, "NotHeld"), (message,)).unwrap_or_else(|failure| failure)
+}
+
+pub(crate) fn not_owner(py: Python<'_>, message: String) -> PyErr {
+    made(py, intern!(py, "NotOwner"), (message,)).unwrap_or_else(|failure| failure)
+}
+
+/// Why an object cannot be pickled, or copied.
+pub(crate) fn unpicklable(class: &str, instead: &str) -> PyErr {
+    let message = format!("a {class} cannot be pickled or copied: it belongs to this process; {instead}");
+    pyo3::exceptions::PyTypeError::new_err(message)
+}
+
+fn made<A>(py: Python<'_>, name: &Bound<'_, PyString>, arguments: A) -> PyResult<PyErr>
+where
+    A: pyo3::PyErrArguments + Send + Sync + 'static,
+{
+    static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let module = MODULE.get_or_try_init(py, || py.import("zklock._errors").map(Bound::unbind))?;
+    let class = module.bind(py).getattr(name)?.cast_into::<PyType>()?;
+    Ok(PyErr::from_type(class, arguments))
+}

@@ -1,0 +1,141 @@
+//! Writes that are done only if the lock is held.
+
+use crate::coroutine::{Begun, Coroutine, nothing};
+use crate::error::{raised, unpicklable};
+use crate::place::{Held, locked};
+use crate::wait::detached;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use pyo3::types::{PyByteArray, PyBytes};
+use std::sync::{Arc, Mutex};
+
+#[derive(Clone)]
+enum Write {
+    Create { path: String, data: Vec<u8> },
+    SetData { path: String, data: Vec<u8>, version: Option<i32> },
+    Delete { path: String, version: Option<i32> },
+}
+
+/// What ``Guarded`` and ``AsyncGuarded`` have in common.
+#[pyclass(frozen, subclass, module = "zklock")]
+pub(crate) struct BaseGuarded {
+    held: Arc<Held>,
+    writes: Mutex<Vec<Write>>,
+}
+
+/// Writes to ZooKeeper that are done together, and only if the lock is held. See ``Hold.guarded``.
+#[pyclass(frozen, extends = BaseGuarded, module = "zklock")]
+pub(crate) struct Guarded;
+
+/// As ``Guarded``, for asyncio. See ``AsyncHold.guarded``.
+#[pyclass(frozen, extends = BaseGuarded, module = "zklock")]
+pub(crate) struct AsyncGuarded;
+
+impl BaseGuarded {
+    fn new(held: Arc<Held>) -> PyClassInitializer<Self> {
+        PyClassInitializer::from(Self { held, writes: Mutex::default() })
+    }
+}
+
+#[pymethods]
+impl BaseGuarded {
+    /// Create a persistent node.
+    #[pyo3(signature = (path, data=None), text_signature = "($self, path, data=b'')")]
+    fn create<'py>(
+        slf: Bound<'py, Self>,
+        path: String,
+        data: Option<&Bound<'py, PyAny>>,
+    ) -> PyResult<Bound<'py, Self>> {
+        let data = data.map(bytes).transpose()?.unwrap_or_default();
+        locked(&slf.get().writes).push(Write::Create { path, data });
+        Ok(slf)
+    }
+
+    /// Set a node's data, if it has this version, or whatever version it has.
+    #[pyo3(signature = (path, data, version=None))]
+    fn set_data<'py>(
+        slf: Bound<'py, Self>,
+        path: String,
+        data: &Bound<'py, PyAny>,
+        version: Option<i32>,
+    ) -> PyResult<Bound<'py, Self>> {
+        let data = bytes(data)?;
+        locked(&slf.get().writes).push(Write::SetData { path, data, version });
+        Ok(slf)
+    }
+
+    /// Delete a node, if it has this version, or whatever version it has.
+    #[pyo3(signature = (path, version=None))]
+    fn delete<'py>(slf: Bound<'py, Self>, path: String, version: Option<i32>) -> Bound<'py, Self> {
+        locked(&slf.get().writes).push(Write::Delete { path, version });
+        slf
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        let (class, base) = (slf.get_type(), slf.get());
+        let (path, count) = (base.held.hold.path(), locked(&base.writes).len());
+        Ok(format!("<zklock.{} by the hold of {path:?}, {count} writes>", class.name()?))
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("guarded write", "commit it where the lock is held"))
+    }
+}
+
+impl Guarded {
+    pub(crate) fn of(py: Python<'_>, held: Arc<Held>) -> PyResult<Py<Self>> {
+        Py::new(py, BaseGuarded::new(held).add_subclass(Self))
+    }
+}
+
+#[pymethods]
+impl Guarded {
+    /// Does the writes, all or none.
+    ///
+    /// Raises ``LockLost`` if the lock was not held any more and ``Conflict`` if a node was not as it had
+    /// to be: nothing was written then; ``Uncertain`` if the reply was lost: all or nothing was written;
+    /// ``InvalidInput`` for a bad path, or for more than 512 KiB in all; ``NotHeld`` after a release.
+    fn commit(slf: &Bound<'_, Self>) -> PyResult<()> {
+        let base = slf.as_super().get();
+        let writes = locked(&base.writes).clone();
+        detached(slf.py(), || base.held.hold.commit_guarded(|guarded| fill(guarded, &writes)))
+    }
+}
+
+impl AsyncGuarded {
+    pub(crate) fn of(py: Python<'_>, held: Arc<Held>) -> PyResult<Py<Self>> {
+        Py::new(py, BaseGuarded::new(held).add_subclass(Self))
+    }
+}
+
+#[pymethods]
+impl AsyncGuarded {
+    /// Does the writes, all or none. As ``Guarded.commit``; where it is cancelled, they may be done.
+    fn commit(slf: &Bound<'_, Self>) -> Coroutine {
+        let base = slf.as_super().get();
+        let (held, writes) = (base.held.clone(), locked(&base.writes).clone());
+        Coroutine::new("AsyncGuarded.commit", move |py, bell| {
+            let begun = held.hold.start_commit_guarded(move |guarded| fill(guarded, &writes), bell.ringer());
+            Ok(Begun::call(begun.map_err(|error| raised(py, &error))?, nothing))
+        })
+    }
+}
+
+fn bytes(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
+    if let Ok(bytes) = data.cast::<PyBytes>() {
+        return Ok(bytes.as_bytes().to_vec());
+    }
+    if let Ok(bytes) = data.cast::<PyByteArray>() {
+        return Ok(bytes.to_vec());
+    }
+    let message = format!("data is bytes, not {}: encode it first", data.get_type().name()?);
+    Err(PyTypeError::new_err(message))
+}
+
+fn fill<'a>(guarded: zklock_core::Guarded<'a>, writes: &[Write]) -> zklock_core::Guarded<'a> {
+    writes.iter().fold(guarded, |guarded, write| match write {
+        Write::Create { path, data } => guarded.create(path, data),
+        Write::SetData { path, data, version } => guarded.set_data(path, data, *version),
+        Write::Delete { path, version } => guarded.delete(path, *version),
+    })
+}

@@ -1,0 +1,91 @@
+//! What the library has to say, for Python's `logging`, under the name `zklock`.
+
+use crate::exit::{is_over, later};
+use pyo3::intern;
+use pyo3::prelude::*;
+use std::sync::Once;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use tracing::Level;
+use tracing::level_filters::LevelFilter;
+use zklock_core::blocking::{TakeLine, log_to};
+
+/// Lines that have not been taken yet; what comes beyond is dropped.
+const LINES_AT_MOST: usize = 10_000;
+
+static WAITING: AtomicUsize = AtomicUsize::new(0);
+static WANTED: AtomicUsize = AtomicUsize::new(0);
+
+/// The levels of `logging`, and ours, from the rarest on.
+const LEVELS: [(u8, Level, LevelFilter); 5] = [
+    (40, Level::ERROR, LevelFilter::ERROR),
+    (30, Level::WARN, LevelFilter::WARN),
+    (20, Level::INFO, LevelFilter::INFO),
+    (10, Level::DEBUG, LevelFilter::DEBUG),
+    (5, Level::TRACE, LevelFilter::TRACE),
+];
+
+/// Asks the logger what it wants, when a client is made and when it connects: to ask for each line would take the
+/// interpreter for each.
+pub(crate) fn prepare(py: Python<'_>) -> PyResult<()> {
+    static SUBSCRIBED: Once = Once::new();
+    let logger = logger(py)?;
+    let mut wanted = 0;
+    for (number, ..) in LEVELS {
+        if !logger.call_method1(intern!(py, "isEnabledFor"), (number,))?.is_truthy()? {
+            break;
+        }
+        wanted += 1;
+    }
+    // It cannot fail: nobody else speaks to our copy of `tracing`.
+    SUBSCRIBED.call_once(|| drop(log_to(ToLogging)));
+    if WANTED.swap(wanted, Ordering::Relaxed) != wanted {
+        tracing::callsite::rebuild_interest_cache();
+    }
+    Ok(())
+}
+
+/// Says that something went otherwise than it should, where nothing can be raised.
+pub(crate) fn warn(py: Python<'_>, message: &str) {
+    say(py, Level::WARN, message);
+}
+
+/// Says why an answer is what it is.
+pub(crate) fn inform(py: Python<'_>, message: &str) {
+    say(py, Level::INFO, message);
+}
+
+fn say(py: Python<'_>, level: Level, message: &str) {
+    let number = LEVELS.iter().find(|(_, known, _)| *known == level).map_or(20, |(number, ..)| *number);
+    let said = logger(py).and_then(|logger| logger.call_method1(intern!(py, "log"), (number, "%s", message)));
+    if let Err(failure) = said {
+        failure.write_unraisable(py, None);
+    }
+}
+
+fn logger(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+    py.import(intern!(py, "logging"))?.call_method1(intern!(py, "getLogger"), (intern!(py, "zklock"),))
+}
+
+struct ToLogging;
+
+impl TakeLine for ToLogging {
+    fn level(&self) -> LevelFilter {
+        let wanted = WANTED.load(Ordering::Relaxed);
+        wanted.checked_sub(1).map_or(LevelFilter::OFF, |last| LEVELS[last].2)
+    }
+
+    fn take(&self, level: Level, line: String) {
+        if is_over() || WAITING.fetch_add(1, Ordering::Relaxed) >= LINES_AT_MOST {
+            WAITING.fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        let handed_over = later(move |py| {
+            WAITING.fetch_sub(1, Ordering::Relaxed);
+            say(py, level, &line);
+        });
+        if handed_over.is_err() {
+            // Without a thread for it nobody can be told anything.
+            WAITING.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}

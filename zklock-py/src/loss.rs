@@ -1,0 +1,87 @@
+//! The event that a hold is lost.
+
+use crate::coroutine::{Begun, Coroutine};
+use crate::error::{raised, unpicklable};
+use crate::place::Held;
+use crate::value;
+use crate::wait::detached;
+use pyo3::prelude::*;
+use std::sync::{Arc, Weak};
+use zklock_core::{ErrorKind, HoldState, LossReason};
+
+/// The event that a hold is lost: to be asked, waited for, or awaited.
+///
+/// >>> with zk.mutex("/locks/doc") as hold:
+/// ...     hold.lost.is_set(), hold.lost.wait(timeout=0.01)
+/// (False, False)
+///
+/// It does not keep the hold.
+#[pyclass(frozen, weakref, module = "zklock")]
+pub(crate) struct Loss {
+    held: Weak<Held>,
+    loss: zklock_core::blocking::Loss,
+}
+
+impl Loss {
+    pub(crate) fn of(held: &Arc<Held>) -> Self {
+        Self { held: Arc::downgrade(held), loss: held.hold.loss() }
+    }
+
+    fn now(&self) -> Option<LossReason> {
+        match self.held.upgrade()?.hold.state() {
+            HoldState::Lost(reason) => Some(reason),
+            _ => None,
+        }
+    }
+}
+
+#[pymethods]
+impl Loss {
+    /// Whether the hold is lost.
+    fn is_set(&self) -> bool {
+        self.now().is_some()
+    }
+
+    /// Why the hold was lost; ``None`` if it is not.
+    #[getter]
+    fn reason(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        self.now().map(|reason| value::reason(py, reason)).transpose()
+    }
+
+    /// Waits until the hold is lost: ``True`` then, ``False`` if the time is over or it was released.
+    #[pyo3(signature = (timeout=None), text_signature = "($self, timeout=None)")]
+    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        // As that of threading.Event: what is less than nothing is nothing.
+        let timeout = value::patience(py, timeout.map(|seconds| seconds.max(0.0)))?;
+        let loss = self.loss.clone();
+        let lost = detached(py, || match loss.wait(timeout, None) {
+            Err(error) if error.kind() == ErrorKind::Timeout => Ok(None),
+            lost => lost,
+        })?;
+        Ok(lost.is_some())
+    }
+
+    /// Awaits it: the reason of the loss, or ``None`` if the hold was released.
+    fn __await__(&self) -> Coroutine {
+        let loss = self.loss.clone();
+        Coroutine::new("Loss.__await__", move |py, bell| {
+            let call = loss.start(bell.ringer()).map_err(|error| raised(py, &error))?;
+            Ok(Begun::call(call, |py, lost| match lost {
+                Ok(Some(reason)) => value::reason(py, reason),
+                Ok(None) => Ok(py.None()),
+                Err(error) => Err(raised(py, &error)),
+            }))
+        })
+    }
+
+    fn __repr__(&self) -> String {
+        match self.now() {
+            Some(reason) => format!("<zklock.Loss set: {reason}>"),
+            None => "<zklock.Loss not set>".to_owned(),
+        }
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("Loss", "look at it where the lock is held"))
+    }
+}

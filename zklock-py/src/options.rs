@@ -1,0 +1,105 @@
+//! How to connect.
+
+use crate::error::{invalid, raised, unpicklable};
+use crate::value::patience;
+use pyo3::prelude::*;
+use std::path::{Path, PathBuf};
+use zklock_core::ClientOptions;
+
+/// How to connect with TLS: PEM files of the authorities of the servers' certificates and, if the servers want
+/// one, of a client certificate and its key.
+///
+/// ``zklock.Client("zk1:2281", tls=zklock.Tls("ca.pem", "client.pem", "client.key"))``
+///
+/// The files are read at once, and what is wrong with one is said. The servers' certificates must be for the names
+/// that stand among the hosts. None of these checks can be switched off.
+#[pyclass(frozen, module = "zklock")]
+pub(crate) struct Tls {
+    #[cfg(feature = "tls")]
+    inner: zklock_core::Tls,
+    authorities: PathBuf,
+    certificate: Option<PathBuf>,
+}
+
+#[pymethods]
+impl Tls {
+    #[new]
+    #[pyo3(signature = (authorities, certificate=None, key=None))]
+    fn new(
+        py: Python<'_>,
+        authorities: PathBuf,
+        certificate: Option<PathBuf>,
+        key: Option<PathBuf>,
+    ) -> PyResult<Self> {
+        #[cfg(feature = "tls")]
+        {
+            let tls = zklock_core::Tls::new(&text(py, &authorities)?);
+            let tls = tls.map_err(|error| raised(py, &error))?;
+            let inner = match (&certificate, key) {
+                (Some(certificate), Some(key)) => tls
+                    .identity(&text(py, certificate)?, &text(py, &key)?)
+                    .map_err(|error| raised(py, &error))?,
+                (None, None) => tls,
+                _ => {
+                    let message = "a certificate needs its key, and a key its certificate: give both or none";
+                    return Err(invalid(py, message.to_owned()));
+                }
+            };
+            Ok(Self { inner, authorities, certificate })
+        }
+        #[cfg(not(feature = "tls"))]
+        {
+            let _ = (authorities, certificate, key);
+            Err(invalid(py, "this build of zklock has no TLS".to_owned()))
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        let identity = match &self.certificate {
+            Some(certificate) => format!(", certificate {}", certificate.display()),
+            None => String::new(),
+        };
+        format!("<zklock.Tls trusting {}{identity}>", self.authorities.display())
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("Tls", "send the paths of its files"))
+    }
+}
+
+/// The options of a client, from its arguments.
+pub(crate) fn options(
+    py: Python<'_>,
+    hosts: &str,
+    session_timeout: f64,
+    connect_timeout: f64,
+    chroot: Option<&str>,
+    identity: Option<&str>,
+    tls: Option<&Tls>,
+) -> PyResult<ClientOptions> {
+    let fail = |error| raised(py, &error);
+    let longest = std::time::Duration::MAX;
+    let session_timeout = patience(py, Some(session_timeout))?.unwrap_or(longest);
+    let connect_timeout = patience(py, Some(connect_timeout))?.unwrap_or(longest);
+    let mut options = ClientOptions::new(hosts).map_err(fail)?;
+    options = options.session_timeout(session_timeout).map_err(fail)?.connect_timeout(connect_timeout);
+    if let Some(chroot) = chroot {
+        options = options.chroot(chroot).map_err(fail)?;
+    }
+    if let Some(identity) = identity {
+        options = options.identity(identity).map_err(fail)?;
+    }
+    #[cfg(feature = "tls")]
+    if let Some(tls) = tls {
+        options = options.tls(tls.inner.clone());
+    }
+    #[cfg(not(feature = "tls"))]
+    let _ = tls;
+    Ok(options)
+}
+
+#[cfg(feature = "tls")]
+fn text(py: Python<'_>, path: &Path) -> PyResult<String> {
+    std::fs::read_to_string(path)
+        .map_err(|error| invalid(py, format!("the file {} cannot be read: {error}", path.display())))
+}

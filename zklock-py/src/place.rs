@@ -1,0 +1,188 @@
+//! What a client holds, where, and by whom.
+//!
+//! `acquire()` gives no object to keep, as `threading.Lock` gives none; so what it acquired is kept here,
+//! with the client and not with the lock object, which may be a passing one: `zk.mutex(path).acquire()`
+//! holds the lock until somebody releases it.
+//!
+//! Nothing of Python runs while a mutex is held: whatever Python does may collect garbage, and so run
+//! anything, which may come back here.
+
+use crate::error::{not_held, not_owner};
+use pyo3::prelude::*;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use zklock_core::blocking::{Connector, Hold, Watch};
+use zklock_core::{Error, ErrorKind, HoldState, Owner};
+
+/// What all faces of a client share.
+pub(crate) struct Shared {
+    pub(crate) connector: Connector,
+    pub(crate) hosts: String,
+    places: Mutex<HashMap<String, Arc<Place>>>,
+}
+
+/// What is held at one path.
+pub(crate) struct Place {
+    pub(crate) path: String,
+    kept: Mutex<Kept>,
+}
+
+#[derive(Default)]
+struct Kept {
+    /// By `acquire` and `with`: the latest last.
+    ours: Vec<Entry>,
+    /// Those that somebody else keeps as values.
+    values: Vec<Weak<Held>>,
+}
+
+#[derive(Clone)]
+struct Entry {
+    held: Arc<Held>,
+    /// Whether the end of a `with` block will ask for it.
+    is_block: bool,
+}
+
+/// A hold, and what Python has to know of it.
+pub(crate) struct Held {
+    pub(crate) hold: Hold,
+    pub(crate) owner: Owner,
+    /// The thread in which it was granted: that of the loop, if the owner is a task.
+    thread: Owner,
+    pub(crate) is_reentrant: bool,
+    /// Whether it was released, be it that it was lost before.
+    is_released: AtomicBool,
+    pub(crate) watches: Mutex<Vec<Watch>>,
+}
+
+impl Shared {
+    pub(crate) fn new(connector: Connector, hosts: String) -> Arc<Self> {
+        Arc::new(Self { connector, hosts, places: Mutex::default() })
+    }
+
+    pub(crate) fn place(&self, path: &str) -> Arc<Place> {
+        let mut places = locked(&self.places);
+        if let Some(place) = places.get(path) {
+            return place.clone();
+        }
+        if places.len() == places.capacity() {
+            places.retain(|_, place| Arc::strong_count(place) > 1 || !place.is_empty());
+        }
+        let place = Arc::new(Place { path: path.to_owned(), kept: Mutex::default() });
+        places.insert(path.to_owned(), place.clone());
+        place
+    }
+
+    /// Whether something is held by another than this thread.
+    pub(crate) fn is_held_by_others(&self) -> bool {
+        let here = Owner::current();
+        self.held().iter().any(|held| held.thread != here)
+    }
+
+    /// All that is held.
+    pub(crate) fn held(&self) -> Vec<Arc<Held>> {
+        locked(&self.places).values().flat_map(|place| place.held()).collect()
+    }
+}
+
+impl Place {
+    /// Keeps what `acquire` or a `with` block got.
+    pub(crate) fn keep(&self, held: &Arc<Held>, is_block: bool) {
+        let mut kept = locked(&self.kept);
+        // Released by their holds; nobody else will ask for them.
+        kept.ours.retain(|entry| entry.is_block || !entry.held.is_released());
+        kept.ours.push(Entry { held: held.clone(), is_block });
+    }
+
+    /// Knows of what somebody else keeps.
+    pub(crate) fn know(&self, held: &Arc<Held>) {
+        let mut kept = locked(&self.kept);
+        kept.values.retain(|value| value.strong_count() > 0);
+        kept.values.push(Arc::downgrade(held));
+    }
+
+    /// What the end of the owner's `with` block is to release.
+    pub(crate) fn leave(&self, py: Python<'_>, owner: Owner) -> PyResult<Arc<Held>> {
+        let last = {
+            let mut kept = locked(&self.kept);
+            let last = kept.ours.iter().rposition(|entry| entry.held.owner == owner);
+            last.map(|last| kept.ours.remove(last).held)
+        };
+        last.ok_or_else(|| self.released_before(py))
+    }
+
+    /// What `release()` is to release: the latest of this owner, or if anybody may release it, of anybody.
+    pub(crate) fn release(&self, py: Python<'_>, owner: Owner) -> PyResult<Arc<Held>> {
+        let held = |entry: &Entry| !entry.held.is_released();
+        let (last, is_held) = {
+            let mut kept = locked(&self.kept);
+            let own = kept.ours.iter().rposition(|entry| held(entry) && entry.held.owner == owner);
+            let free = |entry: &Entry| held(entry) && !entry.held.is_reentrant;
+            // Rather one that is held than one that was lost.
+            let live = |entry: &Entry| free(entry) && entry.held.is_live();
+            let last =
+                own.or_else(|| kept.ours.iter().rposition(live)).or_else(|| kept.ours.iter().rposition(free));
+            (last.map(|last| kept.ours.remove(last).held), kept.ours.iter().any(held))
+        };
+        last.ok_or_else(|| {
+            if !is_held {
+                return self.released_before(py);
+            }
+            let path = &self.path;
+            not_owner(py, format!("the lock {path} is held by another thread or task: release it there"))
+        })
+    }
+
+    /// The innermost hold of the owner.
+    pub(crate) fn current(&self, owner: Owner) -> Option<Arc<Held>> {
+        let kept = locked(&self.kept);
+        let own = kept.ours.iter().rfind(|entry| entry.held.owner == owner && !entry.held.is_released());
+        own.map(|entry| entry.held.clone())
+    }
+
+    /// What is held here.
+    pub(crate) fn held(&self) -> Vec<Arc<Held>> {
+        let kept = locked(&self.kept);
+        let ours = kept.ours.iter().map(|entry| entry.held.clone());
+        let all = ours.chain(kept.values.iter().filter_map(Weak::upgrade));
+        all.filter(|held| held.is_live()).collect()
+    }
+
+    fn is_empty(&self) -> bool {
+        let kept = locked(&self.kept);
+        kept.ours.is_empty() && kept.values.iter().all(|value| value.strong_count() == 0)
+    }
+
+    fn released_before(&self, py: Python<'_>) -> PyErr {
+        not_held(py, format!("the lock {} is not held: there is nothing to release", self.path))
+    }
+}
+
+impl Held {
+    pub(crate) fn new(hold: Hold, owner: Owner, is_reentrant: bool) -> Arc<Self> {
+        let (thread, is_released) = (Owner::current(), AtomicBool::new(false));
+        Arc::new(Self { hold, owner, thread, is_reentrant, is_released, watches: Mutex::default() })
+    }
+
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(self.hold.state(), HoldState::Held | HoldState::AtRisk)
+    }
+
+    pub(crate) fn is_released(&self) -> bool {
+        self.is_released.load(Ordering::Acquire)
+    }
+
+    /// What came of its release. Only one who is not the owner leaves it as it was.
+    pub(crate) fn released<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
+        if !matches!(&result, Err(error) if error.kind() == ErrorKind::NotOwner) {
+            self.is_released.store(true, Ordering::Release);
+            let watches = std::mem::take(&mut *locked(&self.watches));
+            drop(watches);
+        }
+        result
+    }
+}
+
+pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
