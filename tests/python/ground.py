@@ -44,7 +44,7 @@ class Ground:
             return []
         return self(f"wait-children {path} {count} {int(within * 1000)}").split()
 
-    def proxy(self, server: str = "0") -> Proxy:
+    def proxy(self, server: str = "1") -> Proxy:
         """A proxy before that server."""
         number, address = self(f"proxy {server}").split()
         return Proxy(self, number, address)

@@ -3,8 +3,8 @@
 use crate::driver::Entry;
 use crate::ensemble::{Check, Write, WriteFailure};
 use crate::error::{Error, ErrorKind, LossReason};
+use crate::guarded::Guarded;
 use crate::owner::Owner;
-use crate::path::check_path;
 use crate::session::{Holding, Session, Status};
 use crate::stats::Progress;
 use std::fmt;
@@ -46,11 +46,6 @@ impl fmt::Display for Token {
     }
 }
 
-/// A server hangs up on a request of more than 1 MiB, and may be configured to take less.
-const BYTES_AT_MOST: usize = 512 * 1024;
-/// What a write takes beside its path and data, or more.
-const BYTES_OF_A_WRITE: usize = 64;
-
 /// How a hold stands.
 ///
 /// ```no_run
@@ -85,23 +80,47 @@ pub enum HoldState {
 pub struct Hold {
     grant: Arc<Grant>,
     /// Of this one; the grant may go on with others of its owner.
-    released: watch::Sender<bool>,
+    released: watch::Sender<Released>,
+}
+
+/// Whether a hold was released.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Released {
+    No,
+    /// With the grant, or when that was lost.
+    Yes,
+    /// While other holds of the owner went on: what comes of the grant is not its concern any more.
+    Before,
 }
 
 /// How the loss of a hold is heard of.
 #[derive(Clone)]
-pub(crate) struct Loss(Option<(watch::Receiver<Status>, watch::Receiver<bool>)>);
+pub(crate) struct Loss {
+    status: watch::Receiver<Status>,
+    released: watch::Receiver<Released>,
+}
 
 impl Loss {
     /// Waits for it; `None` if the hold is released instead.
     pub(crate) async fn come(self) -> Option<LossReason> {
-        let (mut status, mut released) = self.0?;
+        let Self { mut status, mut released } = self;
+        if *released.borrow() == Released::Before {
+            return None;
+        }
         let ended = tokio::select! {
             biased;
             ended = status.wait_for(|status| *status != Status::Held) => ended.map(|status| *status).ok()?,
-            _ = released.wait_for(|released| *released) => return None,
+            _ = released.wait_for(|released| *released != Released::No) => return None,
         };
         if let Status::Lost(reason) = ended { Some(reason) } else { None }
+    }
+
+    /// Why the hold was lost, if it is.
+    pub(crate) fn now(&self) -> Option<LossReason> {
+        if *self.released.borrow() == Released::Before {
+            return None;
+        }
+        if let Status::Lost(reason) = *self.status.borrow() { Some(reason) } else { None }
     }
 }
 
@@ -121,7 +140,7 @@ pub(crate) struct Grant {
 
 impl Hold {
     pub(crate) fn new(grant: Arc<Grant>) -> Self {
-        Self { grant, released: watch::Sender::new(false) }
+        Self { grant, released: watch::Sender::new(Released::No) }
     }
 
     /// The fencing token of this grant.
@@ -142,6 +161,7 @@ impl Hold {
     /// How the hold stands.
     pub fn state(&self) -> HoldState {
         match self.grant.holding.status() {
+            _ if *self.released.borrow() == Released::Before => HoldState::Released,
             Status::Lost(reason) => HoldState::Lost(reason),
             _ if self.is_released() => HoldState::Released,
             Status::Releasing | Status::Stuck | Status::Released => HoldState::Released,
@@ -174,7 +194,7 @@ impl Hold {
 
     /// As [`lost`](Self::lost), and does not keep the hold.
     pub(crate) fn loss(&self) -> Loss {
-        Loss((!self.is_released()).then(|| (self.grant.holding.watch(), self.released.subscribe())))
+        Loss { status: self.grant.holding.watch(), released: self.released.subscribe() }
     }
 
     /// Asks the quorum whether the lock is still held, and says for how long it is certain to be.
@@ -214,7 +234,40 @@ impl Hold {
     /// # }
     /// ```
     pub fn guarded(&self) -> Guarded<'_> {
-        Guarded { hold: self, writes: Vec::new(), bytes: 0 }
+        Guarded::by(self)
+    }
+
+    /// Does the writes of a [`Guarded`].
+    pub(crate) async fn commit(&self, writes: Vec<Write>) -> Result<(), Error> {
+        let grant = &self.grant;
+        tokio::select! {
+            biased;
+            // Nothing has been sent: that is certain then.
+            reason = self.loss().come() => return Err(reason.map_or_else(
+                || grant.not_held(),
+                |reason| Error::lost(reason, &grant.path),
+            )),
+            () = grant.session.connected() => {}
+        }
+        match grant.session.commit(grant.holding.node.clone(), writes).await {
+            Ok(()) => Ok(()),
+            Err(WriteFailure::GuardGone) => {
+                grant.session.lose(&grant.holding, LossReason::NodeDeleted);
+                Err(Error::lost(LossReason::NodeDeleted, &grant.path))
+            }
+            Err(WriteFailure::Refused { index, problem }) => {
+                let message = format!(
+                    "the guarded write number {} was refused, nothing was written: {problem}",
+                    index + 1
+                );
+                Err(Error::new(ErrorKind::Conflict, message))
+            }
+            Err(WriteFailure::Unknown | WriteFailure::SessionOver) => {
+                let message =
+                    "the reply to the guarded writes was lost: read whether they were done, then decide";
+                Err(Error::new(ErrorKind::Uncertain, message))
+            }
+        }
     }
 
     /// Releases the lock and waits until the ensemble has confirmed it.
@@ -252,11 +305,8 @@ impl Hold {
                 format!("the hold of {} belongs to another thread or task: release it there", grant.path);
             return Err(Error::new(ErrorKind::NotOwner, message));
         }
-        if self.released.send_replace(true) {
-            return Err(grant.not_held());
-        }
         let was_valid = !grant.session.valid_for(&grant.holding).is_zero();
-        if !grant.let_go() {
+        if !self.leave().ok_or_else(|| grant.not_held())? {
             return grant.told().map(|()| None);
         }
         Ok(Some(async move {
@@ -283,13 +333,27 @@ impl Hold {
 
     /// Releases the lock in the background, whoever the owner is.
     pub(crate) fn let_go(&self) {
-        if !self.released.send_replace(true) {
-            self.grant.let_go();
+        self.leave();
+    }
+
+    /// Releases this hold: `true` if the lock is being released with it, `None` if that was done before.
+    fn leave(&self) -> Option<bool> {
+        let first = self.released.send_if_modified(|released| {
+            let first = *released == Released::No;
+            if first {
+                *released = Released::Yes;
+            }
+            first
+        });
+        let left = first.then(|| self.grant.let_go())?;
+        if left == Left::Others {
+            self.released.send_replace(Released::Before);
         }
+        Some(left == Left::Released)
     }
 
     pub(crate) fn is_released(&self) -> bool {
-        *self.released.borrow()
+        *self.released.borrow() != Released::No
     }
 
     fn refuse_released(&self) -> Result<(), Error> {
@@ -312,6 +376,17 @@ impl Drop for Hold {
     fn drop(&mut self) {
         self.let_go();
     }
+}
+
+/// What is left of a grant when one of its holds is released.
+#[derive(PartialEq, Eq)]
+enum Left {
+    /// Other holds of the owner.
+    Others,
+    /// Nothing: it is being released.
+    Released,
+    /// Nothing: it was lost.
+    Lost,
 }
 
 impl Grant {
@@ -379,14 +454,15 @@ impl Grant {
         }
     }
 
-    /// One hold less; `true` if it was the last and the lock is being released.
-    fn let_go(&self) -> bool {
+    /// One hold less.
+    fn let_go(&self) -> Left {
+        let is_lost = self.is_lost();
         if self.holds.fetch_sub(1, Ordering::AcqRel) > 1 {
-            return false;
+            return if is_lost { Left::Lost } else { Left::Others };
         }
         self.progress.owe();
         self.session.strike(&self.holding);
-        self.holding.turn(Status::Held, Status::Releasing)
+        if self.holding.turn(Status::Held, Status::Releasing) { Left::Released } else { Left::Lost }
     }
 
     fn is_at_risk(&self) -> bool {
@@ -404,97 +480,5 @@ impl Grant {
             self.path
         );
         Error::new(ErrorKind::Unreachable, message)
-    }
-}
-
-/// Writes that are done together, and only if the lock is held. See [`Hold::guarded`].
-#[derive(Debug)]
-#[must_use = "nothing is written before commit()"]
-pub struct Guarded<'a> {
-    hold: &'a Hold,
-    writes: Vec<Write>,
-    /// What they take in a request. Beyond what a server takes nothing more is copied.
-    bytes: usize,
-}
-
-impl Guarded<'_> {
-    /// Create a persistent node.
-    pub fn create(self, path: &str, data: &[u8]) -> Self {
-        self.add(path, data, |path, data| Write::Create { path, data })
-    }
-
-    /// Set a node's data, if it has this version, or whatever version it has.
-    pub fn set_data(self, path: &str, data: &[u8], version: Option<i32>) -> Self {
-        self.add(path, data, |path, data| Write::SetData { path, data, version })
-    }
-
-    /// Delete a node, if it has this version, or whatever version it has.
-    pub fn delete(self, path: &str, version: Option<i32>) -> Self {
-        self.add(path, &[], |path, _| Write::Delete { path, version })
-    }
-
-    fn add(mut self, path: &str, data: &[u8], write: impl FnOnce(String, Vec<u8>) -> Write) -> Self {
-        let bytes = path.len().saturating_add(data.len()).saturating_add(BYTES_OF_A_WRITE);
-        self.bytes = self.bytes.saturating_add(bytes);
-        if self.bytes <= BYTES_AT_MOST {
-            self.writes.push(write(path.to_owned(), data.to_vec()));
-        }
-        self
-    }
-
-    /// Does the writes, all or none.
-    ///
-    /// # Errors
-    ///
-    /// * [`ErrorKind::Lost`] if the lock was not held any more: nothing was written;
-    /// * [`ErrorKind::Conflict`] if a node was not as it had to be: nothing was written;
-    /// * [`ErrorKind::Uncertain`] if the reply was lost: all or nothing was written;
-    /// * [`ErrorKind::InvalidInput`] for a bad path, or for more than 512 KiB in all;
-    /// * [`ErrorKind::NotHeld`] after a release.
-    ///
-    /// # Cancel safety
-    ///
-    /// Dropping the future leaves it open whether the writes are done.
-    pub async fn commit(self) -> Result<(), Error> {
-        let bytes = self.bytes;
-        if bytes > BYTES_AT_MOST {
-            let message =
-                format!("guarded writes of {bytes} bytes: servers take no more than 512 KiB for certain");
-            return Err(Error::new(ErrorKind::InvalidInput, message));
-        }
-        for write in &self.writes {
-            let (Write::Create { path, .. } | Write::SetData { path, .. } | Write::Delete { path, .. }) =
-                write;
-            check_path(path)?;
-        }
-        let grant = &self.hold.grant;
-        tokio::select! {
-            biased;
-            // Nothing has been sent: that is certain then.
-            reason = self.hold.loss().come() => return Err(reason.map_or_else(
-                || grant.not_held(),
-                |reason| Error::lost(reason, &grant.path),
-            )),
-            () = grant.session.connected() => {}
-        }
-        match grant.session.commit(grant.holding.node.clone(), self.writes).await {
-            Ok(()) => Ok(()),
-            Err(WriteFailure::GuardGone) => {
-                grant.session.lose(&grant.holding, LossReason::NodeDeleted);
-                Err(Error::lost(LossReason::NodeDeleted, &grant.path))
-            }
-            Err(WriteFailure::Refused { index, problem }) => {
-                let message = format!(
-                    "the guarded write number {} was refused, nothing was written: {problem}",
-                    index + 1
-                );
-                Err(Error::new(ErrorKind::Conflict, message))
-            }
-            Err(WriteFailure::Unknown | WriteFailure::SessionOver) => {
-                let message =
-                    "the reply to the guarded writes was lost: read whether they were done, then decide";
-                Err(Error::new(ErrorKind::Uncertain, message))
-            }
-        }
     }
 }

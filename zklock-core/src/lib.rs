@@ -40,7 +40,7 @@
 //!
 //! ```text
 //!  blocking                                    threads
-//!  mutex   client   lock   hold                the public face
+//!  mutex   client   lock   hold   guarded      the public face
 //!  line                                        one process's queue in front of a lock
 //!  driver                                      runs an attempt, owns its node
 //!  pool    heartbeat                           sessions that follow one another, kept alive
@@ -67,6 +67,8 @@ mod driver;
 mod ensemble;
 #[cfg(feature = "client")]
 mod error;
+#[cfg(feature = "client")]
+mod guarded;
 #[cfg(feature = "tls")]
 mod handshake;
 #[cfg(feature = "client")]
@@ -106,7 +108,8 @@ pub use self::tls::Tls;
 pub use self::{
     client::Client,
     error::{Error, ErrorKind, LossReason},
-    hold::{Guarded, Hold, HoldState, Token},
+    guarded::Guarded,
+    hold::{Hold, HoldState, Token},
     lock::{Lock, QueuedContender},
     machine::name::Dialect,
     options::{ClientOptions, LockOptions},

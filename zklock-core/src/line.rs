@@ -47,6 +47,21 @@ struct State {
     grants: Vec<Arc<Grant>>,
 }
 
+impl State {
+    /// Those of the same owner who queued before it had the grant (as two calls of one task may) would wait for
+    /// themselves.
+    fn take_part(&mut self, grant: &Arc<Grant>) {
+        for waiter in std::mem::take(&mut self.waiting) {
+            let is_same = waiter.reentrant && waiter.owner == grant.owner() && waiter.progress.is_wanted();
+            match is_same.then(|| grant.again()).flatten() {
+                // If it has gone away meanwhile, this hold is dropped here.
+                Some(hold) => drop(waiter.answer.send(Ok(Some(hold)))),
+                None => self.waiting.push_back(waiter),
+            }
+        }
+    }
+}
+
 /// The answer to one who waits: a hold, or nothing if the lock is busy and it was not to wait.
 pub(crate) type Answer = Result<Option<Hold>, Error>;
 
@@ -200,6 +215,9 @@ impl Attempt {
                 // Together, or a caller that has just gone away could find itself the holder.
                 let mut state = locked(&line.state);
                 state.grants.push(grant.clone());
+                if reentrant {
+                    state.take_part(&grant);
+                }
                 // If the caller is gone, the hold is dropped here, which releases it.
                 let _ = answer.send(Ok(Some(Hold::new(grant))));
             }

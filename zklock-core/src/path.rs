@@ -42,7 +42,7 @@ pub(crate) fn check_path(path: &str) -> Result<(), Error> {
     } else if path.split('/').any(|name| name == "." || name == "..") {
         "contains . or .. as a name: ZooKeeper has no relative paths"
     } else if path.chars().any(is_forbidden) {
-        "contains a character that ZooKeeper forbids (NUL, a control character, a private one): leave it out"
+        "contains a character that ZooKeeper forbids (NUL, a control character, a private one, one beyond U+FFEF): leave it out"
     } else {
         return Ok(());
     };
@@ -51,7 +51,8 @@ pub(crate) fn check_path(path: &str) -> Result<(), Error> {
 
 /// The server's own rule for the characters of a path.
 fn is_forbidden(character: char) -> bool {
-    matches!(u32::from(character), 0..=0x1F | 0x7F..=0x9F | 0xD800..=0xF8FF | 0xFFF0..=0xFFFF)
+    // Beyond 16 bits it counts two surrogates.
+    matches!(u32::from(character), 0..=0x1F | 0x7F..=0x9F | 0xD800..=0xF8FF | 0xFFF0..)
 }
 
 fn invalid(path: &str, problem: &str) -> Error {

@@ -174,17 +174,17 @@ fn key(pem: &str) -> Result<PrivateKeyDer<'static>, Error> {
 
 fn missing(what: &str, pem: &str, label: &str) -> Error {
     let problem = if pem.trim().is_empty() {
-        "is empty: give the text of a PEM file".to_owned()
+        "is empty: the content of a PEM file is wanted".to_owned()
     } else if pem.contains("-----BEGIN ") {
         format!("has no part that begins with -----BEGIN {label}-----: is it the right file?")
     } else {
-        "is not PEM: give the text of the file, not its name".to_owned()
+        "is not PEM: the content of a PEM file is wanted".to_owned()
     };
     invalid(what, &problem)
 }
 
 fn damaged(what: &str) -> Error {
-    invalid(what, "is damaged PEM: give the text of a PEM file as it is")
+    invalid(what, "is damaged PEM: the content of a PEM file is wanted as it is")
 }
 
 fn invalid(what: &str, problem: &str) -> Error {

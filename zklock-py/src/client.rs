@@ -12,6 +12,7 @@ use crate::value;
 use crate::wait::detached;
 use pyo3::prelude::*;
 use std::sync::Arc;
+use zklock_core::ErrorKind;
 use zklock_core::blocking::{Connector, is_forked};
 
 /// One logical connection to an ensemble, at ``hosts``: ``host:port,host:port``, and perhaps a ``/chroot``.
@@ -22,7 +23,8 @@ use zklock_core::blocking::{Connector, is_forked};
 ///
 /// It connects when it is first needed, or entered, or by ``connect()``; so a program may make one at the top of a
 /// module, and fork before it is used. It outlives sessions: when one expires it opens the next. Share one client
-/// among all threads and tasks of the process.
+/// among all threads and tasks of a process; each process needs one of its own. What is wrong with an argument is
+/// said at once, with ``InvalidInput``; that no server answers, when it connects, with ``Unreachable``.
 ///
 /// Times are in seconds. ``session_timeout`` is for how long a lock stays taken when its holder has crashed, and
 /// about how long the network may fail without a hold being lost; the servers may grant another. ``connect_timeout``
@@ -30,7 +32,7 @@ use zklock_core::blocking::{Connector, is_forked};
 /// this contender's name, by default ``host/pid``. ``tls`` is a ``Tls``.
 ///
 /// At the end of the program clients are closed, which frees their locks; but not where a daemon thread may still
-/// be using one: that is free when the session has timed out.
+/// be using one: then those of its client are free when the session has timed out.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Client {
     shared: Arc<Shared>,
@@ -127,8 +129,10 @@ impl Client {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
         let _ = (exception, traceback);
-        match self.close(kind.py()) {
-            Err(error) if kind.is_none() => Err(error),
+        let py = kind.py();
+        match py.detach(|| self.shared.connector.close()) {
+            // What the handler of a signal raises is never swallowed.
+            Err(error) if kind.is_none() || error.kind() == ErrorKind::Interrupted => Err(raised(py, &error)),
             _ => Ok(false),
         }
     }
@@ -169,8 +173,7 @@ pub(crate) fn mutex(
 }
 
 pub(crate) fn stats(py: Python<'_>, shared: &Shared) -> PyResult<Py<PyAny>> {
-    let client = shared.connector.connected();
-    value::stats(py, client.map(|client| client.stats()).unwrap_or_default())
+    value::stats(py, shared.connector.stats())
 }
 
 pub(crate) fn describe(shared: &Shared, class: &str) -> String {

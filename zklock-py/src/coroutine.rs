@@ -14,7 +14,7 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyWeakrefReference;
 use pyo3::{PyTraverseError, PyVisit, wrap_pyfunction};
 use std::ffi::CString;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, OnceLock};
 use zklock_core::Error;
 use zklock_core::blocking::{Call, call_later, is_forked};
 
@@ -82,10 +82,14 @@ impl Coroutine {
         // Nothing of Python runs while the mutex is held.
         let stage = std::mem::replace(&mut *locked(&self.stage), Stage::Over);
         let mut pending = match stage {
-            Stage::New(begin) => match begin(py, &self.bell)? {
-                Begun::Done(value) => return Err(returned(value)),
-                Begun::Pending(pending) => pending,
-            },
+            Stage::New(begin) => {
+                // Without a loop it is not to work by chance, where nothing has to be waited for.
+                running_loop(py)?;
+                match begin(py, &self.bell)? {
+                    Begun::Done(value) => return Err(returned(value)),
+                    Begun::Pending(pending) => pending,
+                }
+            }
             Stage::Waits { pending, future } => {
                 if let Some(future) = future {
                     // It is done, or this raises what says why not.
@@ -298,7 +302,7 @@ impl Bell {
     /// Has the future set when it rings; `false` if it has rung.
     fn wake(&self, event_loop: &Bound<'_, PyAny>, future: &Bound<'_, PyAny>) -> PyResult<bool> {
         let py = future.py();
-        call_later(|| ()).map_err(|error| raised(py, &error))?;
+        start_thread().map_err(|error| raised(py, &error))?;
         let task = Ear::Task {
             event_loop: event_loop.clone().unbind(),
             future: PyWeakrefReference::new(future)?.unbind(),
@@ -310,6 +314,16 @@ impl Bell {
         *ear = task;
         Ok(true)
     }
+}
+
+/// Before anybody counts on it.
+fn start_thread() -> Result<(), Error> {
+    static STARTED: OnceLock<()> = OnceLock::new();
+    if STARTED.get().is_none() {
+        call_later(|| ())?;
+        STARTED.get_or_init(|| ());
+    }
+    Ok(())
 }
 
 /// A call of the core whose result only has to be turned into an object.

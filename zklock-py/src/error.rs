@@ -1,5 +1,6 @@
 //! Errors of the core as exceptions, which are classes written in Python.
 
+use crate::exit::{is_over, stay_if_over};
 use crate::value;
 use crate::wait;
 use pyo3::intern;
@@ -10,6 +11,9 @@ use zklock_core::{Error, ErrorKind};
 
 /// The exception for an error; the one that ended the wait, if a signal did.
 pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
+    if is_over() {
+        py.detach(stay_if_over);
+    }
     let name = match error.kind() {
         ErrorKind::Interrupted => match wait::signalled() {
             Some(exception) => return exception,
@@ -61,8 +65,12 @@ fn made<A>(py: Python<'_>, name: &Bound<'_, PyString>, arguments: A) -> PyResult
 where
     A: pyo3::PyErrArguments + Send + Sync + 'static,
 {
-    static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-    let module = MODULE.get_or_try_init(py, || py.import("zklock._errors").map(Bound::unbind))?;
-    let class = module.bind(py).getattr(name)?.cast_into::<PyType>()?;
+    let class = prepare(py)?.getattr(name)?.cast_into::<PyType>()?;
     Ok(PyErr::from_type(class, arguments))
+}
+
+/// The module of the classes.
+pub(crate) fn prepare(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
+    static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    Ok(MODULE.get_or_try_init(py, || py.import("zklock._errors").map(Bound::unbind))?.bind(py))
 }

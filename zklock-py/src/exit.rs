@@ -5,7 +5,9 @@
 //! session is left alone. And from then on nothing of ours enters the interpreter.
 
 use crate::place::{Shared, locked};
+use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use pyo3::wrap_pyfunction;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
@@ -16,6 +18,8 @@ use zklock_core::blocking::{call_later, is_forked};
 
 /// How long the interpreter waits for us at its end.
 const PATIENCE: Duration = Duration::from_secs(1);
+/// How long a daemon thread stays where it is then. By that time the process is gone, or somebody waits for the thread.
+const STAY: Duration = Duration::from_secs(2);
 
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 /// Whether the thread for callbacks is in the interpreter.
@@ -26,6 +30,16 @@ static CLIENTS: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
 pub(crate) fn prepare(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let at_exit = wrap_pyfunction!(at_exit, module)?;
     module.py().import("atexit")?.call_method1("register", (at_exit,)).map(drop)
+}
+
+/// The statics here, and the classes that they keep, are of one interpreter.
+pub(crate) fn refuse_subinterpreter(py: Python<'_>) -> PyResult<()> {
+    static SYSTEM: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
+    let here = py.import("sys")?;
+    if SYSTEM.get_or_init(py, || here.clone().unbind()).bind(py).is(&here) {
+        return Ok(());
+    }
+    Err(PyImportError::new_err("zklock cannot be used in a subinterpreter: use processes or threads"))
 }
 
 /// To be closed at the end.
@@ -54,8 +68,8 @@ pub(crate) fn later(job: impl FnOnce(Python<'_>) + Send + 'static) -> Result<(),
 /// A daemon thread whose wait ends at the interpreter's end stays where it is, as it would in any other
 /// wait: what it might do now would only frighten.
 pub(crate) fn stay_if_over() {
-    while is_over() && rustix::thread::gettid() != rustix::process::getpid() {
-        std::thread::park();
+    if is_over() && rustix::thread::gettid() != rustix::process::getpid() {
+        std::thread::sleep(STAY);
     }
 }
 

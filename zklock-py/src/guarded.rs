@@ -1,13 +1,16 @@
 //! Writes that are done only if the lock is held.
 
-use crate::coroutine::{Begun, Coroutine, nothing};
-use crate::error::{raised, unpicklable};
+use crate::coroutine::{Begun, Coroutine, nothing, warn};
+use crate::error::{invalid, raised, unpicklable};
+use crate::exit::is_over;
 use crate::place::{Held, locked};
 use crate::wait::detached;
-use pyo3::exceptions::PyTypeError;
+use pyo3::exceptions::{PyRuntimeWarning, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
+use zklock_core::blocking::is_forked;
 
 #[derive(Clone)]
 enum Write {
@@ -21,6 +24,7 @@ enum Write {
 pub(crate) struct BaseGuarded {
     held: Arc<Held>,
     writes: Mutex<Vec<Write>>,
+    is_committed: AtomicBool,
 }
 
 /// Writes to ZooKeeper that are done together, and only if the lock is held. See ``Hold.guarded``.
@@ -33,13 +37,34 @@ pub(crate) struct AsyncGuarded;
 
 impl BaseGuarded {
     fn new(held: Arc<Held>) -> PyClassInitializer<Self> {
-        PyClassInitializer::from(Self { held, writes: Mutex::default() })
+        PyClassInitializer::from(Self {
+            held,
+            writes: Mutex::default(),
+            is_committed: AtomicBool::new(false),
+        })
+    }
+}
+
+impl BaseGuarded {
+    fn commit(&self) -> Vec<Write> {
+        self.is_committed.store(true, Ordering::Relaxed);
+        locked(&self.writes).clone()
+    }
+}
+
+impl Drop for BaseGuarded {
+    fn drop(&mut self) {
+        let forgotten = !self.is_committed.load(Ordering::Relaxed) && !locked(&self.writes).is_empty();
+        if forgotten && !is_over() && !is_forked() {
+            let path = self.held.hold.path();
+            warn::<PyRuntimeWarning>(&format!("writes guarded by the hold of {path} were never committed"));
+        }
     }
 }
 
 #[pymethods]
 impl BaseGuarded {
-    /// Create a persistent node.
+    /// Create a persistent node. Its parent must be there.
     #[pyo3(signature = (path, data=None), text_signature = "($self, path, data=b'')")]
     fn create<'py>(
         slf: Bound<'py, Self>,
@@ -59,16 +84,17 @@ impl BaseGuarded {
         data: &Bound<'py, PyAny>,
         version: Option<i32>,
     ) -> PyResult<Bound<'py, Self>> {
-        let data = bytes(data)?;
+        let (data, version) = (bytes(data)?, checked(slf.py(), version)?);
         locked(&slf.get().writes).push(Write::SetData { path, data, version });
         Ok(slf)
     }
 
     /// Delete a node, if it has this version, or whatever version it has.
     #[pyo3(signature = (path, version=None))]
-    fn delete<'py>(slf: Bound<'py, Self>, path: String, version: Option<i32>) -> Bound<'py, Self> {
+    fn delete<'py>(slf: Bound<'py, Self>, path: String, version: Option<i32>) -> PyResult<Bound<'py, Self>> {
+        let version = checked(slf.py(), version)?;
         locked(&slf.get().writes).push(Write::Delete { path, version });
-        slf
+        Ok(slf)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
@@ -97,7 +123,7 @@ impl Guarded {
     /// ``InvalidInput`` for a bad path, or for more than 512 KiB in all; ``NotHeld`` after a release.
     fn commit(slf: &Bound<'_, Self>) -> PyResult<()> {
         let base = slf.as_super().get();
-        let writes = locked(&base.writes).clone();
+        let writes = base.commit();
         detached(slf.py(), || base.held.hold.commit_guarded(|guarded| fill(guarded, &writes)))
     }
 }
@@ -113,7 +139,7 @@ impl AsyncGuarded {
     /// Does the writes, all or none. As ``Guarded.commit``; where it is cancelled, they may be done.
     fn commit(slf: &Bound<'_, Self>) -> Coroutine {
         let base = slf.as_super().get();
-        let (held, writes) = (base.held.clone(), locked(&base.writes).clone());
+        let (held, writes) = (base.held.clone(), base.commit());
         Coroutine::new("AsyncGuarded.commit", move |py, bell| {
             let begun = held.hold.start_commit_guarded(move |guarded| fill(guarded, &writes), bell.ringer());
             Ok(Begun::call(begun.map_err(|error| raised(py, &error))?, nothing))
@@ -130,6 +156,18 @@ fn bytes(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     }
     let message = format!("data is bytes, not {}: encode it first", data.get_type().name()?);
     Err(PyTypeError::new_err(message))
+}
+
+/// ZooKeeper would take any negative version for none.
+fn checked(py: Python<'_>, version: Option<i32>) -> PyResult<Option<i32>> {
+    match version {
+        Some(version) if version < 0 => {
+            let message =
+                format!("version={version}: versions are not negative; leave it out if any version will do");
+            Err(invalid(py, message))
+        }
+        version => Ok(version),
+    }
 }
 
 fn fill<'a>(guarded: zklock_core::Guarded<'a>, writes: &[Write]) -> zklock_core::Guarded<'a> {

@@ -1,17 +1,19 @@
 //! The proof that a lock is held.
 
 use crate::coroutine::warn;
+use crate::dispatch::call_later;
 use crate::error::{raised, unpicklable};
-use crate::exit::{is_over, later};
+use crate::exit::{is_over, stay_if_over};
 use crate::guarded::Guarded;
 use crate::log;
 use crate::loss::Loss;
-use crate::place::{Held, locked};
+use crate::place::{Callback, Held, locked};
 use crate::value;
 use crate::wait::detached;
 use pyo3::exceptions::PyResourceWarning;
 use pyo3::prelude::*;
-use std::sync::Arc;
+use pyo3::{PyTraverseError, PyVisit};
+use std::sync::{Arc, Mutex, Weak};
 use zklock_core::blocking::is_forked;
 use zklock_core::{Error, ErrorKind, HoldState};
 
@@ -21,6 +23,8 @@ pub(crate) struct BaseHold {
     pub(crate) held: Arc<Held>,
     /// Whether nobody else keeps the hold, so that it ends with this object.
     is_value: bool,
+    /// For the garbage collector to see: a callback may well be a method of who has the hold.
+    callbacks: Mutex<Vec<WeakCallback>>,
 }
 
 /// The proof that a lock is held. A ``with`` block gives one, and so does ``Lock.hold``.
@@ -37,9 +41,11 @@ pub(crate) struct BaseHold {
 #[pyclass(frozen, extends = BaseHold, module = "zklock")]
 pub(crate) struct Hold;
 
+type WeakCallback = Weak<Mutex<Option<Py<PyAny>>>>;
+
 impl BaseHold {
     pub(crate) fn new(held: Arc<Held>, is_value: bool) -> Self {
-        Self { held, is_value }
+        Self { held, is_value, callbacks: Mutex::default() }
     }
 
     pub(crate) fn describe(&self, class: &str) -> String {
@@ -100,25 +106,45 @@ impl BaseHold {
 
     /// Calls ``callback(reason)`` when the hold is lost, unless it is released before.
     ///
-    /// It is called on a thread of its own, which it must not block: calls of zklock that wait are refused
-    /// there with ``Deadlock``. In asyncio, let it call ``loop.call_soon_threadsafe``.
+    /// It is called on a thread for such calls, where others wait until it has come back. In asyncio, let it call
+    /// ``loop.call_soon_threadsafe``.
     fn on_lost(&self, py: Python<'_>, callback: Py<PyAny>) -> PyResult<()> {
         if !callback.bind(py).is_callable() {
             let message = "on_lost takes a function, which is called with the reason of the loss";
             return Err(pyo3::exceptions::PyTypeError::new_err(message));
         }
+        let callback: Callback = Arc::new(Mutex::new(Some(callback)));
+        let kept = callback.clone();
         let told = move |reason| {
             // Without a thread for it nobody can be told; the state says it all the same.
-            let _ = later(move |py| {
-                let called = value::reason(py, reason).and_then(|reason| callback.call1(py, (reason,)));
-                if let Err(error) = called {
-                    error.write_unraisable(py, Some(callback.bind(py)));
-                }
+            let _ = call_later(move |py| {
+                let reason = (value::reason(py, reason)?,).into_pyobject(py)?.unbind();
+                let callback = locked(&callback).take();
+                Ok(callback.map(|callback| (callback, reason)))
             });
         };
         let watch = self.held.hold.on_lost(told).map_err(|error| raised(py, &error))?;
-        locked(&self.held.watches).push(watch);
+        locked(&self.callbacks).push(Arc::downgrade(&kept));
+        locked(&self.held.watches).push((watch, kept));
         Ok(())
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Ok(callbacks) = self.callbacks.try_lock() else { return Ok(()) };
+        for callback in callbacks.iter().filter_map(Weak::upgrade) {
+            if let Ok(Some(callback)) = callback.try_lock().as_deref() {
+                visit.call(callback)?;
+            }
+        }
+        Ok(())
+    }
+
+    fn __clear__(&self) {
+        let callbacks = std::mem::take(&mut *locked(&self.callbacks));
+        for callback in callbacks.iter().filter_map(Weak::upgrade) {
+            let callback = locked(&callback).take();
+            drop(callback);
+        }
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
@@ -199,7 +225,9 @@ impl Hold {
 
 /// Releases, and raises what came of it.
 pub(crate) fn release(py: Python<'_>, held: &Held) -> PyResult<()> {
-    detached(py, || held.released(held.hold.release()))
+    let released = detached(py, || held.hold.release());
+    held.forget_callbacks(py);
+    released
 }
 
 /// Releases at the end of a `with` block.
@@ -207,11 +235,8 @@ pub(crate) fn leave(py: Python<'_>, held: &Held, has_failed: bool) -> PyResult<b
     if held.is_released() {
         return Ok(false);
     }
-    let released = py.detach(|| {
-        let released = held.released(held.hold.release());
-        crate::exit::stay_if_over();
-        released
-    });
+    let released = py.detach(|| held.hold.release().inspect(|()| stay_if_over()));
+    held.forget_callbacks(py);
     left(py, released, has_failed).map(|()| false)
 }
 
@@ -220,12 +245,13 @@ pub(crate) fn leave(py: Python<'_>, held: &Held, has_failed: bool) -> PyResult<b
 pub(crate) fn left(py: Python<'_>, released: Result<(), Error>, has_failed: bool) -> PyResult<()> {
     let Err(error) = released else { return Ok(()) };
     match error.kind() {
-        ErrorKind::Interrupted => Err(raised(py, &error)),
-        ErrorKind::Timeout => {
-            log::warn(py, &error.to_string());
-            Ok(())
-        }
-        _ if has_failed => {
+        ErrorKind::Interrupted => return Err(raised(py, &error)),
+        // Another thread was faster.
+        ErrorKind::NotHeld => return Ok(()),
+        _ => {}
+    }
+    match error.kind() {
+        kind if has_failed || kind == ErrorKind::Timeout => {
             log::warn(py, &error.to_string());
             Ok(())
         }

@@ -5,7 +5,7 @@
 //!  aio/                                         the same for asyncio
 //!  place                                        what is held at a path, and by whom
 //!  coroutine   task                             calls as coroutines; tasks as owners
-//!  wait   exit   log   error   value            what a guest of the interpreter has to mind
+//!  wait   exit   dispatch   log   error   value   what a guest of the interpreter has to mind
 //! ```
 //!
 //! It is native to the last step, because a context manager that is written in Python leaks: a signal may
@@ -15,6 +15,7 @@
 mod aio;
 mod client;
 mod coroutine;
+mod dispatch;
 mod error;
 mod exit;
 mod guarded;
@@ -36,7 +37,7 @@ mod _zklock {
     use crate::{
         aio::{client::AsyncClient, hold::AsyncHold, lock::AsyncLock},
         client::Client,
-        guarded::{AsyncGuarded, Guarded},
+        guarded::{AsyncGuarded, BaseGuarded, Guarded},
         hold::{BaseHold, Hold},
         lock::Lock,
         loss::Loss,
@@ -46,6 +47,10 @@ mod _zklock {
     #[pymodule_init]
     fn prepare(module: &Bound<'_, PyModule>) -> PyResult<()> {
         module.add("__version__", env!("CARGO_PKG_VERSION"))?;
+        crate::exit::refuse_subinterpreter(module.py())?;
+        // Now, so that to raise an error runs nothing of Python later.
+        crate::error::prepare(module.py())?;
+        crate::value::prepare(module.py())?;
         crate::wait::prepare();
         crate::exit::prepare(module)
     }

@@ -1,5 +1,6 @@
 //! A thing that can be acquired.
 
+use crate::aio::is_generator_exit;
 use crate::aio::lock::AsyncLock;
 use crate::coroutine::Coroutine;
 use crate::error::{raised, unpicklable};
@@ -10,6 +11,7 @@ use crate::value;
 use crate::wait::detached;
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
+use pyo3::types::PyFloat;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 use zklock_core::{Error, ErrorKind, LockOptions, Owner, blocking};
@@ -40,7 +42,7 @@ impl Core {
 
     /// The lock of the core, if the client has connected.
     pub(crate) fn connected(&self) -> Option<&blocking::Lock> {
-        self.lock.get()
+        self.lock.get().or_else(|| self.connect_to(&self.shared.connector.connected()?).ok())
     }
 
     pub(crate) fn connect_to(&self, client: &blocking::Client) -> Result<&blocking::Lock, Error> {
@@ -53,68 +55,74 @@ impl Core {
         if !self.is_reentrant {
             return Ok(None);
         }
-        let Some(lock) = self.lock.get() else { return Ok(None) };
+        let Some(lock) = self.connected() else { return Ok(None) };
         Ok(lock.again(owner)?.map(|hold| Held::new(hold, owner, true)))
     }
 
-    /// Waits until the lock is held.
+    /// Waits until the lock is held; an error of its own is that the time was over.
     fn wait(&self, py: Python<'_>, timeout: Option<Duration>) -> PyResult<Result<Arc<Held>, Error>> {
         let owner = Owner::current();
         if let Some(held) = self.again(owner).map_err(|error| raised(py, &error))? {
             return Ok(Ok(held));
         }
-        if self.lock.get().is_none() {
+        if self.connected().is_none() {
             log::prepare(py)?;
         }
-        let granted = detached(py, || match self.wait_detached(timeout) {
-            Err(error) if error.kind() == ErrorKind::Timeout => Ok(Err(error)),
-            granted => granted.map(Ok),
-        })?;
-        Ok(granted.map(|hold| Held::new(hold, owner, self.is_reentrant)))
+        let begun = Instant::now();
+        loop {
+            let granted = detached(py, || match self.wait_detached(timeout, begun) {
+                Err(error) if error.kind() == ErrorKind::Timeout => Ok(Err(error)),
+                granted => granted.map(Ok),
+            })?;
+            match granted {
+                // It took so long to come back into the interpreter that the hold has died meanwhile: queue again.
+                Ok(hold) if hold.valid_for().is_zero() => drop(hold),
+                granted => return Ok(granted.map(|hold| Held::new(hold, owner, self.is_reentrant))),
+            }
+        }
     }
 
-    fn wait_detached(&self, timeout: Option<Duration>) -> Result<blocking::Hold, Error> {
-        let begun = Instant::now();
-        let tries_once = timeout.is_some_and(|timeout| timeout.is_zero());
-        let lock = match self.lock.get() {
-            Some(lock) => lock,
-            None => self.connect_to(&self.shared.connector.connect(timeout.filter(|_| !tries_once))?)?,
+    /// One deadline, counted from `begun`.
+    fn wait_detached(&self, timeout: Option<Duration>, begun: Instant) -> Result<blocking::Hold, Error> {
+        let Some(timeout) = timeout else {
+            return self.connect(None)?.acquire();
         };
-        match timeout {
-            None => lock.acquire(),
-            Some(timeout) if tries_once => lock.acquire_timeout(timeout),
-            // One deadline, of which connecting may have taken a part.
-            Some(timeout) => {
-                lock.acquire_timeout(timeout.saturating_sub(begun.elapsed()).max(Duration::from_nanos(1)))
-            }
+        if timeout.is_zero() {
+            return self.connect(None)?.acquire_timeout(timeout);
+        }
+        let lock = self.connect(Some(timeout))?;
+        lock.acquire_timeout(left(timeout, begun))
+    }
+
+    fn connect(&self, timeout: Option<Duration>) -> Result<&blocking::Lock, Error> {
+        match self.connected() {
+            Some(lock) => Ok(lock),
+            None => self.connect_to(&self.shared.connector.connect(timeout)?),
         }
     }
 
     /// How long `acquire` is to wait, by the arguments of `threading.Lock.acquire` and with its objections.
-    pub(crate) fn patience(
-        &self,
-        blocking: Option<&Bound<'_, PyAny>>,
-        timeout: Option<Seconds>,
-    ) -> PyResult<Option<Duration>> {
-        let blocks = blocking.map_or(Ok(true), PyAnyMethods::is_truthy)?;
-        match timeout.map(|Seconds(seconds)| seconds) {
-            Some(seconds) if seconds.is_nan() => {
+    pub(crate) fn patience(&self, blocking: &Blocking, timeout: &Seconds) -> PyResult<Patience> {
+        let Blocking(blocks) = *blocking;
+        let timeout = match *timeout {
+            Seconds::Given(seconds) if seconds.is_nan() => {
                 Err(PyValueError::new_err("Invalid value NaN (not a number)"))
             }
-            Some(seconds) if !blocks && seconds != -1.0 => {
+            Seconds::Given(seconds) if seconds.abs() > TIMEOUT_MAX => {
+                Err(PyOverflowError::new_err("timeout value is too large"))
+            }
+            Seconds::Given(seconds) if !blocks && seconds != -1.0 => {
                 Err(PyValueError::new_err("can't specify a timeout for a non-blocking call"))
             }
             _ if !blocks => Ok(Some(Duration::ZERO)),
-            None => Ok(self.timeout),
-            Some(-1.0) => Ok(None),
-            Some(seconds) if seconds < 0.0 => {
+            Seconds::Usual => return Ok(Patience { timeout: self.timeout, raises: true }),
+            Seconds::Given(-1.0) => Ok(None),
+            Seconds::Given(seconds) if seconds < 0.0 => {
                 Err(PyValueError::new_err("timeout value must be a non-negative number"))
             }
-            Some(seconds) if seconds > TIMEOUT_MAX => {
-                Err(PyOverflowError::new_err("timeout value is too large"))
-            }
-            Some(seconds) => Ok(Some(Duration::from_secs_f64(seconds))),
-        }
+            Seconds::Given(seconds) => Ok(Some(Duration::from_secs_f64(seconds))),
+        };
+        Ok(Patience { timeout: timeout?, raises: false })
     }
 
     pub(crate) fn describe(&self, class: &str) -> String {
@@ -138,10 +146,13 @@ impl Core {
 /// ...     hold.token > 0
 /// True
 ///
+/// The block raises ``Timeout`` if the lock was not to be had in time, and at its end ``LockLost`` if it was lost
+/// meanwhile, unless it raises something itself.
+///
 /// ``acquire``, ``release`` and ``locked`` are those of ``threading.Lock``; or of ``threading.RLock``, if the
-/// lock is reentrant. What differs: where the wait could never end, since this thread itself holds the lock,
-/// ``acquire`` raises ``Deadlock`` at once. What ``acquire`` got is held until it is released, or the client is
-/// closed, also if the lock object is gone.
+/// lock is reentrant. What differs: where this thread itself holds the lock, and it is not reentrant, ``acquire`` raises
+/// ``Deadlock`` at once, whatever the timeout, unless it is not to block. What ``acquire`` got is held until it is
+/// released, or the client is closed, also if the lock object is gone.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Lock {
     pub(crate) core: Arc<Core>,
@@ -170,21 +181,21 @@ impl Lock {
     /// False
     /// >>> lock.release()
     ///
-    /// Without a timeout it waits as long as the lock was made to; -1 is for ever. With ``blocking=False`` it
-    /// waits for the ensemble's answer, and for nothing else.
-    #[pyo3(signature = (blocking=None, timeout=None), text_signature = "($self, blocking=True, timeout=-1)")]
-    fn acquire(
-        &self,
-        py: Python<'_>,
-        blocking: Option<&Bound<'_, PyAny>>,
-        timeout: Option<Seconds>,
-    ) -> PyResult<bool> {
-        let timeout = self.core.patience(blocking, timeout)?;
+    /// Without a timeout it waits as long as the lock was made to, and raises ``Timeout`` then; -1 is for ever. With
+    /// ``blocking=False`` it waits for the ensemble's answer, and for nothing else. Why it was ``False`` is logged.
+    ///
+    /// Raises ``Deadlock`` if this thread holds the lock already; ``Unreachable`` if the ensemble does not answer, and
+    /// no timeout ends the wait before; ``ForeignContender``, ``LockLost``, ``Refused`` and ``Closed`` as they say.
+    #[pyo3(signature = (blocking=Blocking(true), timeout=Seconds::Usual), text_signature = "($self, blocking=True, timeout=...)")]
+    #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
+    fn acquire(&self, py: Python<'_>, blocking: Blocking, timeout: Seconds) -> PyResult<bool> {
+        let Patience { timeout, raises } = self.core.patience(&blocking, &timeout)?;
         match self.core.wait(py, timeout)? {
             Ok(held) => {
                 self.core.place.keep(&held, false);
                 Ok(true)
             }
+            Err(error) if raises => Err(raised(py, &error)),
             Err(error) => {
                 log::inform(py, &error.to_string());
                 Ok(false)
@@ -212,7 +223,7 @@ impl Lock {
     ///
     /// Raises ``NotHeld``, which is a ``RuntimeError``, if there is nothing to release; else as ``Hold.release``.
     fn release(&self, py: Python<'_>) -> PyResult<()> {
-        let held = self.core.place.release(py, Owner::current())?;
+        let held = self.core.place.release(py, Owner::current(), self.core.is_reentrant)?;
         release(py, &held)
     }
 
@@ -236,13 +247,7 @@ impl Lock {
     /// ...     [contender.token == hold.token for contender in lock.contenders()]
     /// [True]
     fn contenders(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        let queue = detached(py, || {
-            let lock = match self.core.connected() {
-                Some(lock) => lock,
-                None => self.core.connect_to(&self.core.shared.connector.connect(None)?)?,
-            };
-            lock.contenders()
-        })?;
+        let queue = detached(py, || self.core.connect(None)?.contenders())?;
         value::contenders(py, queue)
     }
 
@@ -262,10 +267,14 @@ impl Lock {
     ) -> PyResult<bool> {
         let _ = (exception, traceback);
         let (py, has_failed) = (kind.py(), !kind.is_none());
-        match self.core.place.leave(py, Owner::current()) {
-            Ok(held) => leave(py, &held, has_failed),
-            Err(_) if has_failed => Ok(false),
-            Err(error) => Err(error),
+        match self.core.place.leave(Owner::current()) {
+            Some(held) => {
+                let left = leave(py, &held, has_failed);
+                self.core.place.keep_on(&held, is_generator_exit(kind)?);
+                left
+            }
+            None if has_failed => Ok(false),
+            None => Err(self.core.place.released_before(py)),
         }
     }
 
@@ -292,15 +301,52 @@ impl Lock {
     }
 }
 
-/// The timeout of `acquire`: a number, where that of all else may be `None`.
-pub(crate) struct Seconds(f64);
+/// How long `acquire` is to wait.
+pub(crate) struct Patience {
+    pub(crate) timeout: Option<Duration>,
+    /// Whether it raises that the time is over. A call that names no time need not look at what it returns: then it is
+    /// not to go on without the lock.
+    pub(crate) raises: bool,
+}
+
+/// Whether `acquire` is to wait: whatever is true or false.
+pub(crate) struct Blocking(pub(crate) bool);
+
+impl<'py> FromPyObject<'_, 'py> for Blocking {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        value.is_truthy().map(Self)
+    }
+}
+
+/// The timeout of `acquire`, which may be left out: a float or an integer, and nothing that is only like one.
+pub(crate) enum Seconds {
+    Usual,
+    Given(f64),
+}
 
 impl<'py> FromPyObject<'_, 'py> for Seconds {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        value.extract().map(Self)
+        let number = if value.is_instance_of::<PyFloat>() {
+            value.extract()
+        } else {
+            // Seconds beyond 2⁵³ are too large anyhow.
+            value.extract::<i64>().map(|seconds| seconds as f64)
+        };
+        number.map(Self::Given)
     }
+}
+
+/// What is left of a time that began then.
+pub(crate) fn left(timeout: Duration, begun: Instant) -> Duration {
+    let spent = begun.elapsed();
+    // An odd number is not worth it where nothing but the call itself came before.
+    let left = if spent < Duration::from_millis(1) { timeout } else { timeout.saturating_sub(spent) };
+    // Zero would be to try once.
+    left.max(Duration::from_nanos(1))
 }
 
 /// A timeout that may be left out, which is not the same as `None`.

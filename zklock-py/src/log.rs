@@ -1,8 +1,10 @@
 //! What the library has to say, for Python's `logging`, under the name `zklock`.
 
-use crate::exit::{is_over, later};
+use crate::dispatch::{Call, call, call_later};
+use crate::exit::is_over;
 use pyo3::intern;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tracing::Level;
@@ -54,16 +56,25 @@ pub(crate) fn inform(py: Python<'_>, message: &str) {
     say(py, Level::INFO, message);
 }
 
+/// Whether it is wanted is for the logger to say, on the thread for such calls.
 fn say(py: Python<'_>, level: Level, message: &str) {
-    let number = LEVELS.iter().find(|(_, known, _)| *known == level).map_or(20, |(number, ..)| *number);
-    let said = logger(py).and_then(|logger| logger.call_method1(intern!(py, "log"), (number, "%s", message)));
-    if let Err(failure) = said {
+    if let Err(failure) = line(py, level, message).and_then(|line| call(py, line)) {
         failure.write_unraisable(py, None);
     }
 }
 
-fn logger(py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
-    py.import(intern!(py, "logging"))?.call_method1(intern!(py, "getLogger"), (intern!(py, "zklock"),))
+fn line(py: Python<'_>, level: Level, message: &str) -> PyResult<Call> {
+    let number = LEVELS.iter().find(|(_, known, _)| *known == level).map_or(20, |(number, ..)| *number);
+    Ok((
+        logger(py)?.getattr(intern!(py, "log"))?.unbind(),
+        (number, "%s", message).into_pyobject(py)?.unbind(),
+    ))
+}
+
+fn logger(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
+    static LOGGER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let load = || py.import("logging")?.call_method1("getLogger", ("zklock",)).map(Bound::unbind);
+    Ok(LOGGER.get_or_try_init(py, load)?.bind(py))
 }
 
 struct ToLogging;
@@ -75,15 +86,18 @@ impl TakeLine for ToLogging {
     }
 
     fn take(&self, level: Level, line: String) {
-        if is_over() || WAITING.fetch_add(1, Ordering::Relaxed) >= LINES_AT_MOST {
+        if self.level() < level || is_over() {
+            return;
+        }
+        if WAITING.fetch_add(1, Ordering::Relaxed) >= LINES_AT_MOST {
             WAITING.fetch_sub(1, Ordering::Relaxed);
             return;
         }
-        let handed_over = later(move |py| {
+        let handed_over = call_later(move |py| {
             WAITING.fetch_sub(1, Ordering::Relaxed);
-            say(py, level, &line);
+            self::line(py, level, &line).map(Some)
         });
-        if handed_over.is_err() {
+        if !handed_over {
             // Without a thread for it nobody can be told anything.
             WAITING.fetch_sub(1, Ordering::Relaxed);
         }

@@ -6,8 +6,7 @@ use crate::place::Held;
 use crate::value;
 use crate::wait::detached;
 use pyo3::prelude::*;
-use std::sync::{Arc, Weak};
-use zklock_core::{ErrorKind, HoldState, LossReason};
+use zklock_core::ErrorKind;
 
 /// The event that a hold is lost: to be asked, waited for, or awaited.
 ///
@@ -18,34 +17,26 @@ use zklock_core::{ErrorKind, HoldState, LossReason};
 /// It does not keep the hold.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Loss {
-    held: Weak<Held>,
     loss: zklock_core::blocking::Loss,
 }
 
 impl Loss {
-    pub(crate) fn of(held: &Arc<Held>) -> Self {
-        Self { held: Arc::downgrade(held), loss: held.hold.loss() }
-    }
-
-    fn now(&self) -> Option<LossReason> {
-        match self.held.upgrade()?.hold.state() {
-            HoldState::Lost(reason) => Some(reason),
-            _ => None,
-        }
+    pub(crate) fn of(held: &Held) -> Self {
+        Self { loss: held.hold.loss() }
     }
 }
 
 #[pymethods]
 impl Loss {
-    /// Whether the hold is lost.
+    /// Whether the hold is lost. One that was released is not.
     fn is_set(&self) -> bool {
-        self.now().is_some()
+        self.loss.reason().is_some()
     }
 
     /// Why the hold was lost; ``None`` if it is not.
     #[getter]
     fn reason(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        self.now().map(|reason| value::reason(py, reason)).transpose()
+        self.loss.reason().map(|reason| value::reason(py, reason)).transpose()
     }
 
     /// Waits until the hold is lost: ``True`` then, ``False`` if the time is over or it was released.
@@ -75,7 +66,7 @@ impl Loss {
     }
 
     fn __repr__(&self) -> String {
-        match self.now() {
+        match self.loss.reason() {
             Some(reason) => format!("<zklock.Loss set: {reason}>"),
             None => "<zklock.Loss not set>".to_owned(),
         }

@@ -1,7 +1,7 @@
 //! How to connect.
 
 use crate::error::{invalid, raised, unpicklable};
-use crate::value::patience;
+use crate::value::seconds;
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use zklock_core::ClientOptions;
@@ -33,12 +33,15 @@ impl Tls {
     ) -> PyResult<Self> {
         #[cfg(feature = "tls")]
         {
+            let about = |files: String, error| invalid(py, format!("{files}: {error}"));
             let tls = zklock_core::Tls::new(&text(py, &authorities)?);
-            let tls = tls.map_err(|error| raised(py, &error))?;
+            let tls = tls.map_err(|error| about(authorities.display().to_string(), error))?;
             let inner = match (&certificate, key) {
-                (Some(certificate), Some(key)) => tls
-                    .identity(&text(py, certificate)?, &text(py, &key)?)
-                    .map_err(|error| raised(py, &error))?,
+                (Some(certificate), Some(key)) => {
+                    tls.identity(&text(py, certificate)?, &text(py, &key)?).map_err(|error| {
+                        about(format!("{} with {}", certificate.display(), key.display()), error)
+                    })?
+                }
                 (None, None) => tls,
                 _ => {
                     let message = "a certificate needs its key, and a key its certificate: give both or none";
@@ -78,9 +81,8 @@ pub(crate) fn options(
     tls: Option<&Tls>,
 ) -> PyResult<ClientOptions> {
     let fail = |error| raised(py, &error);
-    let longest = std::time::Duration::MAX;
-    let session_timeout = patience(py, Some(session_timeout))?.unwrap_or(longest);
-    let connect_timeout = patience(py, Some(connect_timeout))?.unwrap_or(longest);
+    let session_timeout = seconds(py, "session_timeout", session_timeout)?;
+    let connect_timeout = seconds(py, "connect_timeout", connect_timeout)?;
     let mut options = ClientOptions::new(hosts).map_err(fail)?;
     options = options.session_timeout(session_timeout).map_err(fail)?.connect_timeout(connect_timeout);
     if let Some(chroot) = chroot {

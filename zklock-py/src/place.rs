@@ -10,10 +10,9 @@
 use crate::error::{not_held, not_owner};
 use pyo3::prelude::*;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
 use zklock_core::blocking::{Connector, Hold, Watch};
-use zklock_core::{Error, ErrorKind, HoldState, Owner};
+use zklock_core::{HoldState, Owner};
 
 /// What all faces of a client share.
 pub(crate) struct Shared {
@@ -43,16 +42,17 @@ struct Entry {
     is_block: bool,
 }
 
+/// What is called when a hold is lost. It is taken out then, or when nobody is to be told any more.
+pub(crate) type Callback = Arc<Mutex<Option<Py<PyAny>>>>;
+
 /// A hold, and what Python has to know of it.
 pub(crate) struct Held {
     pub(crate) hold: Hold,
     pub(crate) owner: Owner,
-    /// The thread in which it was granted: that of the loop, if the owner is a task.
-    thread: Owner,
+    /// The thread in which it was granted, as long as that is there: that of the loop, if the owner is a task.
+    thread: Weak<()>,
     pub(crate) is_reentrant: bool,
-    /// Whether it was released, be it that it was lost before.
-    is_released: AtomicBool,
-    pub(crate) watches: Mutex<Vec<Watch>>,
+    pub(crate) watches: Mutex<Vec<(Watch, Callback)>>,
 }
 
 impl Shared {
@@ -73,10 +73,12 @@ impl Shared {
         place
     }
 
-    /// Whether something is held by another than this thread.
+    /// Whether something is held by another thread than this, and that one is still there.
     pub(crate) fn is_held_by_others(&self) -> bool {
-        let here = Owner::current();
-        self.held().iter().any(|held| held.thread != here)
+        let here = this_thread();
+        let by_another =
+            |held: &Arc<Held>| held.thread.upgrade().is_some_and(|thread| !Arc::ptr_eq(&thread, &here));
+        self.held().iter().any(by_another)
     }
 
     /// All that is held.
@@ -88,10 +90,25 @@ impl Shared {
 impl Place {
     /// Keeps what `acquire` or a `with` block got.
     pub(crate) fn keep(&self, held: &Arc<Held>, is_block: bool) {
+        let owner = held.owner;
         let mut kept = locked(&self.kept);
-        // Released by their holds; nobody else will ask for them.
-        kept.ours.retain(|entry| entry.is_block || !entry.held.is_released());
+        // Nobody will ask for them: they were released by their holds, or lost.
+        let is_over = |held: &Held| held.is_released() || (held.owner == owner && !held.is_live());
+        kept.ours.retain(|entry| entry.is_block || !is_over(&entry.held));
         kept.ours.push(Entry { held: held.clone(), is_block });
+    }
+
+    /// After the end of a block: one that only its owner may release, and another has tried, stays as it was. But
+    /// where a generator is closed by another, nobody will come again.
+    pub(crate) fn keep_on(&self, held: &Arc<Held>, is_closed: bool) {
+        if held.is_released() {
+            return;
+        }
+        if is_closed {
+            held.hold.let_go();
+        } else {
+            self.keep(held, true);
+        }
     }
 
     /// Knows of what somebody else keeps.
@@ -101,23 +118,27 @@ impl Place {
         kept.values.push(Arc::downgrade(held));
     }
 
-    /// What the end of the owner's `with` block is to release.
-    pub(crate) fn leave(&self, py: Python<'_>, owner: Owner) -> PyResult<Arc<Held>> {
-        let last = {
-            let mut kept = locked(&self.kept);
-            let last = kept.ours.iter().rposition(|entry| entry.held.owner == owner);
-            last.map(|last| kept.ours.remove(last).held)
-        };
-        last.ok_or_else(|| self.released_before(py))
+    /// What the end of a `with` block is to release: the owner's latest block, or what it acquired in the place of
+    /// that; else the latest block of anybody, since a generator may be ended by another thread or task.
+    pub(crate) fn leave(&self, owner: Owner) -> Option<Arc<Held>> {
+        let mut kept = locked(&self.kept);
+        let own = |entry: &Entry| entry.held.owner == owner;
+        let last = kept
+            .ours
+            .iter()
+            .rposition(|entry| own(entry) && entry.is_block)
+            .or_else(|| kept.ours.iter().rposition(own))
+            .or_else(|| kept.ours.iter().rposition(|entry| entry.is_block));
+        last.map(|last| kept.ours.remove(last).held)
     }
 
-    /// What `release()` is to release: the latest of this owner, or if anybody may release it, of anybody.
-    pub(crate) fn release(&self, py: Python<'_>, owner: Owner) -> PyResult<Arc<Held>> {
+    /// What `release()` is to release: the latest of this owner, or where anybody may release it, of anybody.
+    pub(crate) fn release(&self, py: Python<'_>, owner: Owner, is_reentrant: bool) -> PyResult<Arc<Held>> {
         let held = |entry: &Entry| !entry.held.is_released();
         let (last, is_held) = {
             let mut kept = locked(&self.kept);
             let own = kept.ours.iter().rposition(|entry| held(entry) && entry.held.owner == owner);
-            let free = |entry: &Entry| held(entry) && !entry.held.is_reentrant;
+            let free = |entry: &Entry| held(entry) && !entry.held.is_reentrant && !is_reentrant;
             // Rather one that is held than one that was lost.
             let live = |entry: &Entry| free(entry) && entry.held.is_live();
             let last =
@@ -153,34 +174,46 @@ impl Place {
         kept.ours.is_empty() && kept.values.iter().all(|value| value.strong_count() == 0)
     }
 
-    fn released_before(&self, py: Python<'_>) -> PyErr {
+    pub(crate) fn released_before(&self, py: Python<'_>) -> PyErr {
         not_held(py, format!("the lock {} is not held: there is nothing to release", self.path))
     }
 }
 
 impl Held {
     pub(crate) fn new(hold: Hold, owner: Owner, is_reentrant: bool) -> Arc<Self> {
-        let (thread, is_released) = (Owner::current(), AtomicBool::new(false));
-        Arc::new(Self { hold, owner, thread, is_reentrant, is_released, watches: Mutex::default() })
+        let thread = Arc::downgrade(&this_thread());
+        Arc::new(Self { hold, owner, thread, is_reentrant, watches: Mutex::default() })
     }
 
     pub(crate) fn is_live(&self) -> bool {
         matches!(self.hold.state(), HoldState::Held | HoldState::AtRisk)
     }
 
+    /// Whether it was released, be it that it was lost before.
     pub(crate) fn is_released(&self) -> bool {
-        self.is_released.load(Ordering::Acquire)
+        self.hold.is_released()
     }
 
-    /// What came of its release. Only one who is not the owner leaves it as it was.
-    pub(crate) fn released<T>(&self, result: Result<T, Error>) -> Result<T, Error> {
-        if !matches!(&result, Err(error) if error.kind() == ErrorKind::NotOwner) {
-            self.is_released.store(true, Ordering::Release);
+    /// After its release nobody is told of anything any more.
+    pub(crate) fn forget_callbacks(&self, _: Python<'_>) {
+        if self.is_released() {
             let watches = std::mem::take(&mut *locked(&self.watches));
-            drop(watches);
+            for (watch, callback) in watches {
+                drop(watch);
+                let callback = locked(&callback).take();
+                drop(callback);
+            }
         }
-        result
     }
+}
+
+/// Stands for this thread as long as it is there.
+fn this_thread() -> Arc<()> {
+    thread_local! {
+        static THREAD: Arc<()> = Arc::new(());
+    }
+    // At the very end of a thread nobody is there any more.
+    THREAD.try_with(Arc::clone).unwrap_or_default()
 }
 
 pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,41 +1,92 @@
 //! Plain values, which are classes written in Python; and numbers of seconds.
 
 use crate::error;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyBool;
+use pyo3::types::{PyBool, PyTuple};
 use std::time::{Duration, UNIX_EPOCH};
 use zklock_core::{Dialect, HoldState, LossReason, QueuedContender, Stats};
 
+/// The classes and their members, fetched once: to look a member up runs code that is written in Python.
+struct Classes {
+    held: Py<PyAny>,
+    at_risk: Py<PyAny>,
+    lost: Py<PyAny>,
+    released: Py<PyAny>,
+    session_expired: Py<PyAny>,
+    node_deleted: Py<PyAny>,
+    lease_lapsed: Py<PyAny>,
+    client_closed: Py<PyAny>,
+    forked: Py<PyAny>,
+    stats: Py<PyAny>,
+    contender: Py<PyAny>,
+    /// `tuple.__new__`, since that of a named tuple is written in Python.
+    make: Py<PyAny>,
+}
+
+impl Classes {
+    fn load(py: Python<'_>) -> PyResult<Self> {
+        let module = py.import("zklock._values")?;
+        let member = |class: &str, name: &str| module.getattr(class)?.getattr(name).map(Bound::unbind);
+        Ok(Self {
+            held: member("HoldState", "HELD")?,
+            at_risk: member("HoldState", "AT_RISK")?,
+            lost: member("HoldState", "LOST")?,
+            released: member("HoldState", "RELEASED")?,
+            session_expired: member("LossReason", "SESSION_EXPIRED")?,
+            node_deleted: member("LossReason", "NODE_DELETED")?,
+            lease_lapsed: member("LossReason", "LEASE_LAPSED")?,
+            client_closed: member("LossReason", "CLIENT_CLOSED")?,
+            forked: member("LossReason", "FORKED")?,
+            stats: module.getattr("Stats")?.unbind(),
+            contender: module.getattr("Contender")?.unbind(),
+            make: py.get_type::<PyTuple>().getattr("__new__")?.unbind(),
+        })
+    }
+
+    fn of(py: Python<'_>) -> PyResult<&Self> {
+        static CLASSES: PyOnceLock<Classes> = PyOnceLock::new();
+        CLASSES.get_or_try_init(py, || Self::load(py))
+    }
+}
+
+pub(crate) fn prepare(py: Python<'_>) -> PyResult<()> {
+    Classes::of(py).map(drop)
+}
+
 pub(crate) fn state(py: Python<'_>, state: HoldState) -> PyResult<Py<PyAny>> {
-    let name = match state {
-        HoldState::Held => intern!(py, "HELD"),
-        HoldState::AtRisk => intern!(py, "AT_RISK"),
-        HoldState::Released => intern!(py, "RELEASED"),
-        _ => intern!(py, "LOST"),
+    let classes = Classes::of(py)?;
+    let member = match state {
+        HoldState::Held => &classes.held,
+        HoldState::AtRisk => &classes.at_risk,
+        HoldState::Released => &classes.released,
+        // What is not known is not held.
+        _ => &classes.lost,
     };
-    Ok(class(py, "HoldState")?.getattr(name)?.unbind())
+    Ok(member.clone_ref(py))
 }
 
 pub(crate) fn reason(py: Python<'_>, reason: LossReason) -> PyResult<Py<PyAny>> {
-    let name = match reason {
-        LossReason::SessionExpired => intern!(py, "SESSION_EXPIRED"),
-        LossReason::NodeDeleted => intern!(py, "NODE_DELETED"),
-        LossReason::ClientClosed => intern!(py, "CLIENT_CLOSED"),
-        LossReason::Forked => intern!(py, "FORKED"),
-        _ => intern!(py, "LEASE_LAPSED"),
+    let classes = Classes::of(py)?;
+    let member = match reason {
+        LossReason::SessionExpired => &classes.session_expired,
+        LossReason::NodeDeleted => &classes.node_deleted,
+        LossReason::ClientClosed => &classes.client_closed,
+        LossReason::Forked => &classes.forked,
+        // There is no other.
+        _ => &classes.lease_lapsed,
     };
-    Ok(class(py, "LossReason")?.getattr(name)?.unbind())
+    Ok(member.clone_ref(py))
 }
 
 pub(crate) fn stats(py: Python<'_>, stats: Stats) -> PyResult<Py<PyAny>> {
+    let classes = Classes::of(py)?;
     let Stats { sessions, grants, losses, owed, .. } = stats;
-    Ok(class(py, "Stats")?.call1((sessions, grants, losses, owed))?.unbind())
+    classes.make.call1(py, (&classes.stats, (sessions, grants, losses, owed)))
 }
 
 pub(crate) fn contenders(py: Python<'_>, queue: Vec<QueuedContender>) -> PyResult<Py<PyAny>> {
-    let class = class(py, "Contender")?;
+    let classes = Classes::of(py)?;
     let queue = queue.into_iter().map(|contender| {
         let since = contender.since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
         let dialect = match contender.dialect {
@@ -45,19 +96,14 @@ pub(crate) fn contenders(py: Python<'_>, queue: Vec<QueuedContender>) -> PyResul
             _ => "other",
         };
         let QueuedContender { name, identity, session, token, .. } = contender;
-        class.call1((name, identity, session, token.value(), since, dialect))
+        let values = (name, identity, session, token.value(), since, dialect);
+        classes.make.call1(py, (&classes.contender, values))
     });
     Ok(queue.collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?.unbind())
 }
 
 pub(crate) fn boolean(py: Python<'_>, value: bool) -> Py<PyAny> {
     PyBool::new(py, value).to_owned().into_any().unbind()
-}
-
-fn class<'py>(py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
-    static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
-    let module = MODULE.get_or_try_init(py, || py.import("zklock._values").map(Bound::unbind))?;
-    module.bind(py).getattr(name)
 }
 
 /// How long to wait: `None` is for ever.
@@ -72,4 +118,15 @@ pub(crate) fn patience(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<
         // Beyond the end of time is for ever.
         seconds => Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())),
     }
+}
+
+/// A time that must be a number of seconds.
+pub(crate) fn seconds(py: Python<'_>, name: &str, seconds: f64) -> PyResult<Duration> {
+    /// Thirty years: what is longer would be shown with far more digits.
+    const LONGEST: f64 = 1e9;
+    if seconds.is_nan() || seconds < 0.0 {
+        let message = format!("{name} of {seconds} s: it is a number of seconds that is not negative");
+        return Err(error::invalid(py, message));
+    }
+    Ok(Duration::from_secs_f64(seconds.min(LONGEST)))
 }

@@ -37,11 +37,7 @@ pub(crate) fn detached<T: Send>(
     py: Python<'_>,
     call: impl FnOnce() -> Result<T, Error> + Send,
 ) -> PyResult<T> {
-    let result = py.detach(|| {
-        let result = call();
-        exit::stay_if_over();
-        result
-    });
+    let result = py.detach(|| call().inspect(|_| exit::stay_if_over()));
     result.map_err(|error| raised(py, &error))
 }
 
@@ -62,7 +58,9 @@ impl Doorbell {
     /// `None` where the system gives no descriptor: then a wait hears of no signal, but is one.
     fn of_this_thread() -> Option<Arc<Self>> {
         DOORBELL.with_borrow_mut(|doorbell| {
-            if doorbell.is_none() {
+            // A signal's handler may wait while the thread waits: it must not hear what is meant for that.
+            let is_free = doorbell.as_ref().is_some_and(|doorbell| Arc::strong_count(doorbell) == 1);
+            if !is_free {
                 let descriptor = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok()?;
                 *doorbell = Some(Arc::new(Self(descriptor)));
             }

@@ -1,16 +1,17 @@
 //! Connecting when it is first needed.
 
-use super::threads::{Io, check_room};
+use super::threads::{Io, check_room, refuse_to_block};
 use super::wait::wait;
 use super::{Call, Client, fork};
 use crate::error::{Error, ErrorKind};
 use crate::lock::deadline_in;
 use crate::locks::locked;
 use crate::options::ClientOptions;
+use crate::stats::Stats;
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
-use tokio::sync::watch;
+use tokio::sync::oneshot;
 
 /// A client that connects when it is first needed.
 ///
@@ -34,13 +35,15 @@ pub struct Connector {
     stage: Arc<Mutex<Stage>>,
 }
 
-type Outcome = Option<Result<Client, Error>>;
+type Outcome = Result<Client, Error>;
 
 enum Stage {
     Apart,
-    Connecting(watch::Receiver<Outcome>),
+    /// With those who wait, in the order of their arrival: so they go on in that order.
+    Connecting(Vec<oneshot::Sender<Outcome>>),
     Connected(Client),
-    Closed,
+    /// With what was connected.
+    Closed(Option<Client>),
 }
 
 impl Connector {
@@ -60,10 +63,21 @@ impl Connector {
         }
     }
 
+    /// What was done and is owed, also after it was closed.
+    pub fn stats(&self) -> Stats {
+        if fork::is_forked() {
+            return Stats::default();
+        }
+        match &*locked(&self.stage) {
+            Stage::Connected(client) | Stage::Closed(Some(client)) => client.stats(),
+            _ => Stats::default(),
+        }
+    }
+
     /// Whether it was closed.
     pub fn is_closed(&self) -> bool {
         // Who has forked need not ask, and must not wait for the mutex.
-        !fork::is_forked() && matches!(*locked(&self.stage), Stage::Closed)
+        !fork::is_forked() && matches!(*locked(&self.stage), Stage::Closed(_))
     }
 
     /// The client. Connects, if that has not been done yet, for `timeout` at most.
@@ -115,6 +129,8 @@ impl Connector {
     ///
     /// As there.
     pub fn close(&self) -> Result<(), Error> {
+        // Where it must not wait, nothing is to change.
+        refuse_to_block()?;
         self.shut()?.map_or(Ok(()), |client| client.close())
     }
 
@@ -130,11 +146,17 @@ impl Connector {
 
     fn shut(&self) -> Result<Option<Client>, Error> {
         fork::refuse_forked()?;
-        match std::mem::replace(&mut *locked(&self.stage), Stage::Closed) {
-            Stage::Connected(client) => Ok(Some(client)),
-            // Who connects will find it closed.
-            _ => Ok(None),
-        }
+        let mut stage = locked(&self.stage);
+        let (client, waiting) = match std::mem::replace(&mut *stage, Stage::Apart) {
+            Stage::Connected(client) => (Some(client), Vec::new()),
+            Stage::Closed(client) => (client, Vec::new()),
+            Stage::Connecting(waiting) => (None, waiting),
+            Stage::Apart => (None, Vec::new()),
+        };
+        *stage = Stage::Closed(client.clone());
+        drop(stage);
+        tell(waiting, &Err(Error::closed()));
+        Ok(client)
     }
 
     /// What comes of connecting, which is begun if it has not been.
@@ -142,21 +164,20 @@ impl Connector {
         &self,
         io: &Io,
     ) -> Result<impl Future<Output = Result<Client, Error>> + Send + 'static, Error> {
+        let (sender, receiver) = oneshot::channel();
         let mut stage = locked(&self.stage);
-        let receiver = match &*stage {
-            Stage::Closed => return Err(Error::closed()),
-            Stage::Connected(client) => watch::Sender::new(Some(Ok(client.clone()))).subscribe(),
-            Stage::Connecting(receiver) => receiver.clone(),
+        match &mut *stage {
+            Stage::Closed(_) => return Err(Error::closed()),
+            Stage::Connected(client) => tell(vec![sender], &Ok(client.clone())),
+            Stage::Connecting(waiting) => waiting.push(sender),
             Stage::Apart => {
                 check_room()?;
-                let (sender, receiver) = watch::channel(None);
-                *stage = Stage::Connecting(receiver.clone());
-                let opening = Opening { stage: self.stage.clone(), sender };
+                *stage = Stage::Connecting(vec![sender]);
+                let opening = Opening { stage: self.stage.clone(), has_ended: false };
                 io.spawn(opening.run(io.clone(), self.options.clone()));
-                receiver
             }
-        };
-        Ok(told(receiver))
+        }
+        Ok(async move { receiver.await.unwrap_or_else(|_| Err(Client::wanting())) })
     }
 
     fn late(&self, timeout: Duration) -> Error {
@@ -167,38 +188,45 @@ impl Connector {
     }
 }
 
-async fn told(mut receiver: watch::Receiver<Outcome>) -> Result<Client, Error> {
-    let outcome = receiver.wait_for(Option::is_some).await;
-    outcome.ok().and_then(|outcome| outcome.clone()).unwrap_or_else(|| Err(Client::wanting()))
+fn tell(waiting: Vec<oneshot::Sender<Outcome>>, outcome: &Outcome) {
+    for sender in waiting {
+        // Who does not wait any more need not be told.
+        let _ = sender.send(outcome.clone());
+    }
 }
 
 /// Connects, and tells those who wait.
 struct Opening {
     stage: Arc<Mutex<Stage>>,
-    sender: watch::Sender<Outcome>,
+    has_ended: bool,
 }
 
 impl Opening {
-    async fn run(self, io: Io, options: ClientOptions) {
-        let mut outcome = Client::open(io, options).await;
+    async fn run(mut self, io: Io, options: ClientOptions) {
+        let outcome = Client::open(io, options).await;
+        self.end(&outcome);
+    }
+
+    /// If it was closed meanwhile, they have been told, and the client goes.
+    fn end(&mut self, outcome: &Outcome) {
+        // The next may have begun already.
+        if std::mem::replace(&mut self.has_ended, true) {
+            return;
+        }
         let mut stage = locked(&self.stage);
-        if let Stage::Closed = *stage {
-            outcome = Err(Error::closed());
+        if let Stage::Connecting(waiting) = &mut *stage {
+            let waiting = std::mem::take(waiting);
+            *stage = outcome.as_ref().map_or(Stage::Apart, |client| Stage::Connected(client.clone()));
+            drop(stage);
+            tell(waiting, outcome);
         }
-        if let Ok(client) = &outcome {
-            *stage = Stage::Connected(client.clone());
-        }
-        drop(stage);
-        self.sender.send_replace(Some(outcome));
     }
 }
 
 impl Drop for Opening {
     fn drop(&mut self) {
-        let mut stage = locked(&self.stage);
-        if let Stage::Connecting(_) = *stage {
-            *stage = Stage::Apart;
-        }
+        // Where this changes anything it has panicked, for want of something.
+        self.end(&Err(Client::wanting()));
     }
 }
 

@@ -4,7 +4,8 @@ use super::threads::{Io, refuse_to_block};
 use super::wait::wait;
 use super::{Call, Interrupt, fork, is_forked};
 use crate::error::{Error, LossReason};
-use crate::hold::{Guarded, HoldState, Token};
+use crate::guarded::Guarded;
+use crate::hold::{HoldState, Token};
 use crate::owner::Owner;
 use std::fmt;
 use std::sync::Arc;
@@ -47,6 +48,11 @@ impl Hold {
     /// As [`Hold::valid_for`](crate::Hold::valid_for).
     pub fn valid_for(&self) -> Duration {
         if is_forked() { Duration::ZERO } else { self.inner.valid_for() }
+    }
+
+    /// Whether this hold was released, be it that it was lost before.
+    pub fn is_released(&self) -> bool {
+        self.inner.is_released()
     }
 
     /// Calls `told` when the hold is lost, unless it is released or the [`Watch`] dropped before: on
@@ -208,6 +214,11 @@ pub struct Loss {
 }
 
 impl Loss {
+    /// Why the hold was lost, if it is.
+    pub fn reason(&self) -> Option<LossReason> {
+        if is_forked() { Some(LossReason::Forked) } else { self.inner.now() }
+    }
+
     /// Waits until the hold is lost, and says why; `None` if it is released instead.
     ///
     /// # Errors

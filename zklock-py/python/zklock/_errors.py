@@ -55,11 +55,12 @@ class LockLost(Error):
 
     __module__ = "zklock"
 
-    reason: LossReason
+    # Made without running code of ours, and so at any time: its arguments are the message and the reason.
 
-    def __init__(self, message: str, reason: LossReason) -> None:
-        super().__init__(message, reason)
-        self.reason = reason
+    @property
+    def reason(self) -> LossReason:
+        """Why the hold was lost."""
+        return typing.cast("LossReason", self.args[1])
 
     def __str__(self) -> str:
         return str(self.args[0])

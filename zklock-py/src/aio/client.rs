@@ -95,12 +95,16 @@ impl AsyncClient {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<Coroutine> {
         let _ = (exception, traceback);
+        let py = kind.py();
         if super::is_generator_exit(kind)? {
             // Its coroutine is being closed, and must not wait any more.
-            drop(self.close(kind.py())?);
-            return Ok(Coroutine::done("AsyncClient.__aexit__", kind.py().None()));
+            drop(self.close(py));
+            return Ok(Coroutine::done("AsyncClient.__aexit__", py.None()));
         }
-        self.close(kind.py())
+        match self.close(py) {
+            Err(_) if !kind.is_none() => Ok(Coroutine::done("AsyncClient.__aexit__", py.None())),
+            closing => closing,
+        }
     }
 
     fn __repr__(&self) -> String {

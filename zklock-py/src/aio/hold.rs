@@ -73,8 +73,9 @@ impl AsyncHold {
 
 /// Begins the release.
 pub(crate) fn release(py: Python<'_>, held: &Held, owner: Owner) -> PyResult<Coroutine> {
-    Coroutine::begun("release", |bell| {
-        let begun = held.released(held.hold.start_release(owner, bell.ringer()));
+    Coroutine::begun("AsyncLock.release", |bell| {
+        let begun = held.hold.start_release(owner, bell.ringer());
+        held.forget_callbacks(py);
         let call = begun.map_err(|error| raised(py, &error))?;
         Ok(call.map_or_else(|| Begun::Done(py.None()), |call| Begun::call(call, crate::coroutine::nothing)))
     })
@@ -87,16 +88,18 @@ pub(crate) fn leave(kind: &Bound<'_, PyAny>, held: &Arc<Held>) -> PyResult<Corou
     let has_failed = !kind.is_none();
     let done = move |py: Python<'_>, released| left(py, released, has_failed).map(|()| boolean(py, false));
     if held.is_released() {
-        return Ok(Coroutine::done("__aexit__", done(py, Ok(()))?));
+        return Ok(Coroutine::done("AsyncLock.__aexit__", boolean(py, false)));
     }
     if super::is_generator_exit(kind)? {
         // Its coroutine is being closed, and must not wait any more.
         held.hold.let_go();
-        let _ = held.released(Ok(()));
-        return Ok(Coroutine::done("__aexit__", done(py, Ok(()))?));
+        held.forget_callbacks(py);
+        return Ok(Coroutine::done("AsyncLock.__aexit__", boolean(py, false)));
     }
-    Coroutine::begun("__aexit__", |bell| {
-        match held.released(held.hold.start_release(owner(py)?, bell.ringer())) {
+    Coroutine::begun("AsyncLock.__aexit__", |bell| {
+        let begun = held.hold.start_release(owner(py)?, bell.ringer());
+        held.forget_callbacks(py);
+        match begun {
             Ok(None) => Ok(Begun::Done(done(py, Ok(()))?)),
             Err(error) => Ok(Begun::Done(done(py, Err(error))?)),
             Ok(Some(call)) => Ok(Begun::call(call, done)),

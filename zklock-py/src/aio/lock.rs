@@ -1,13 +1,13 @@
 //! A lock in asyncio.
 
 use super::hold::{AsyncHold, leave, release};
-use super::owner;
+use super::{is_generator_exit, owner};
 use crate::coroutine::{Begun, Bell, Coroutine};
-use crate::error::{raised, unpicklable};
-use crate::lock::{Core, Given, Seconds};
+use crate::error::{invalid, raised, unpicklable};
+use crate::lock::{Blocking, Core, Given, Patience, Seconds, left};
 use crate::log;
 use crate::place::Held;
-use crate::value;
+use crate::{task, value};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -25,8 +25,8 @@ use zklock_core::{Error, ErrorKind, Owner};
 /// False
 ///
 /// The lock belongs to the task that calls ``acquire``, ``hold`` or ``async with``, be it that another awaits it, as
-/// ``asyncio.wait_for`` may. Where that task holds it already, ``Deadlock`` is raised, or if it is reentrant, it
-/// is counted. A wait that is cancelled leaves the queue; if the lock was granted meanwhile, it is released.
+/// ``asyncio.wait_for`` and ``create_task`` do. Where that task holds it already, ``Deadlock`` is raised, or if it is reentrant, it
+/// is counted. Keep a reference to a task that waits: the loop has only a weak one. A wait that is cancelled leaves the queue; if the lock was granted meanwhile, it is released.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct AsyncLock {
     pub(crate) core: Arc<Core>,
@@ -35,7 +35,10 @@ pub(crate) struct AsyncLock {
 /// Which answer is wanted.
 #[derive(Clone, Copy)]
 enum Wanted {
+    /// `True`, or `False` if the time was over.
     Bool,
+    /// `True` or an exception.
+    True,
     Value,
     Block,
 }
@@ -49,7 +52,13 @@ impl AsyncLock {
         wanted: Wanted,
     ) -> PyResult<Coroutine> {
         // The task that calls is the owner, whoever awaits.
-        let deliver = Deliver { core: self.core.clone(), owner: owner(py)?, wanted };
+        let task = task::current(py)?;
+        if task.is_none() && self.core.is_reentrant {
+            let message = "a reentrant lock belongs to the task that acquires it: call this within one";
+            return Err(invalid(py, message.to_owned()));
+        }
+        let owner = task.unwrap_or_else(Owner::unique);
+        let deliver = Deliver { core: self.core.clone(), owner, wanted };
         Ok(Coroutine::new(what, move |py, bell| {
             if let Some(held) = deliver.core.again(deliver.owner).map_err(|error| raised(py, &error))? {
                 return deliver.held(py, held).map(Begun::Done);
@@ -60,9 +69,7 @@ impl AsyncLock {
             let core = deliver.core.clone();
             with_lock(&core, py, patience, bell, move |py, lock, bell| {
                 // One deadline, of which connecting may have taken a part.
-                let left =
-                    |timeout: Duration| timeout.saturating_sub(begun.elapsed()).max(Duration::from_nanos(1));
-                let timeout = if patience.is_none() { timeout } else { timeout.map(left) };
+                let timeout = patience.map(|timeout| left(timeout, begun)).or(timeout);
                 match lock.and_then(|lock| lock.start_as(deliver.owner, timeout, bell.ringer())) {
                     Ok(ticket) => {
                         let granted = move |py: Python<'_>, granted| deliver.granted(py, granted);
@@ -115,7 +122,7 @@ impl Deliver {
     fn held(&self, py: Python<'_>, held: Arc<Held>) -> PyResult<Py<PyAny>> {
         let place = &self.core.place;
         match self.wanted {
-            Wanted::Bool => {
+            Wanted::Bool | Wanted::True => {
                 place.keep(&held, false);
                 Ok(value::boolean(py, true))
             }
@@ -141,15 +148,11 @@ impl AsyncLock {
     }
 
     /// Acquires the lock, and says whether it did. As ``Lock.acquire``.
-    #[pyo3(signature = (blocking=None, timeout=None), text_signature = "($self, blocking=True, timeout=-1)")]
-    fn acquire(
-        &self,
-        py: Python<'_>,
-        blocking: Option<&Bound<'_, PyAny>>,
-        timeout: Option<Seconds>,
-    ) -> PyResult<Coroutine> {
-        let timeout = self.core.patience(blocking, timeout)?;
-        self.wait(py, "AsyncLock.acquire", timeout, Wanted::Bool)
+    #[pyo3(signature = (blocking=Blocking(true), timeout=Seconds::Usual), text_signature = "($self, blocking=True, timeout=...)")]
+    #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
+    fn acquire(&self, py: Python<'_>, blocking: Blocking, timeout: Seconds) -> PyResult<Coroutine> {
+        let Patience { timeout, raises } = self.core.patience(&blocking, &timeout)?;
+        self.wait(py, "AsyncLock.acquire", timeout, if raises { Wanted::True } else { Wanted::Bool })
     }
 
     /// Acquires the lock and gives the hold as a value, which is to be released. As ``Lock.hold``.
@@ -163,7 +166,7 @@ impl AsyncLock {
     /// it begins at once, and to await it is to wait until the ensemble has confirmed it.
     fn release(&self, py: Python<'_>) -> PyResult<Coroutine> {
         let owner = owner(py)?;
-        let held = self.core.place.release(py, owner)?;
+        let held = self.core.place.release(py, owner, self.core.is_reentrant)?;
         release(py, &held, owner)
     }
 
@@ -205,10 +208,14 @@ impl AsyncLock {
     ) -> PyResult<Coroutine> {
         let _ = (exception, traceback);
         let py = kind.py();
-        match self.core.place.leave(py, owner(py)?) {
-            Ok(held) => leave(kind, &held),
-            Err(error) if kind.is_none() => Err(error),
-            Err(_) => Ok(Coroutine::done("AsyncLock.__aexit__", value::boolean(py, false))),
+        match self.core.place.leave(owner(py)?) {
+            Some(held) => {
+                let left = leave(kind, &held);
+                self.core.place.keep_on(&held, is_generator_exit(kind)?);
+                left
+            }
+            None if kind.is_none() => Err(self.core.place.released_before(py)),
+            None => Ok(Coroutine::done("AsyncLock.__aexit__", value::boolean(py, false))),
         }
     }
 

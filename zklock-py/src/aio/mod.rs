@@ -19,7 +19,7 @@ fn owner(py: Python<'_>) -> PyResult<Owner> {
 }
 
 /// Whether a block ends because its coroutine is being closed.
-fn is_generator_exit(kind: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub(crate) fn is_generator_exit(kind: &Bound<'_, PyAny>) -> PyResult<bool> {
     match kind.cast::<PyType>() {
         Ok(kind) => kind.is_subclass_of::<PyGeneratorExit>(),
         Err(_) => Ok(false),

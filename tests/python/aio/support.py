@@ -1,0 +1,116 @@
+"""What the tests in asyncio have in common."""
+
+from __future__ import annotations
+
+import asyncio
+import contextvars
+import threading
+import time
+import typing
+
+from ground import Ground, Proxy
+
+import zklock
+
+if typing.TYPE_CHECKING:
+    from typing_extensions import TypeVarTuple, Unpack
+
+    Arguments = TypeVarTuple("Arguments")
+
+T = typing.TypeVar("T")
+
+# Long enough for a busy machine.
+SOON = 10.0
+
+
+class Loop(asyncio.SelectorEventLoop):
+    """A loop that tells when it was called from another thread."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self._called = threading.Event()
+
+    def listen(self) -> threading.Event:
+        """The event that it is called from now on."""
+        self._called = threading.Event()
+        return self._called
+
+    def call_soon_threadsafe(
+        self,
+        callback: typing.Callable[[Unpack[Arguments]], object],
+        *args: Unpack[Arguments],
+        context: contextvars.Context | None = None,
+    ) -> asyncio.Handle:
+        # One that came before must not be taken for a later one, however long its thread stays here.
+        called = self._called
+        handle = super().call_soon_threadsafe(callback, *args, context=context)
+        called.set()
+        return handle
+
+
+def run_in(loop: asyncio.AbstractEventLoop, coroutine: typing.Coroutine[typing.Any, typing.Any, T]) -> T:
+    """As ``asyncio.run``, in this loop."""
+    try:
+        return loop.run_until_complete(coroutine)
+    finally:
+        left = asyncio.all_tasks(loop)
+        for task in left:
+            task.cancel()
+        if left:
+            loop.run_until_complete(asyncio.wait(left))
+        loop.run_until_complete(loop.shutdown_asyncgens())
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+
+
+async def soon(awaitable: typing.Awaitable[T]) -> T:
+    """Awaits it, but not for ever."""
+    return await asyncio.wait_for(awaitable, SOON)
+
+
+async def steps(count: int) -> None:
+    """Lets the loop make so many rounds."""
+    for _ in range(count):
+        await asyncio.sleep(0)
+
+
+async def true(condition: typing.Callable[[], bool], within: float = SOON) -> bool:
+    """Waits until it is true, or not for ever."""
+    end = time.monotonic() + within
+    while not condition():
+        if time.monotonic() > end:
+            return False
+        await asyncio.sleep(0.005)
+    return True
+
+
+async def queue(ground: Ground, path: str, length: int) -> list[str]:
+    """Waits until so many are in the queue, while the loop goes on."""
+    return await asyncio.to_thread(ground.expect_children, path, length)
+
+
+async def fired(ground: Ground, hook: str) -> bool:
+    """Waits until a hook has fired, while the loop goes on."""
+    return await asyncio.to_thread(ground, f"wait {hook} {int(SOON * 1000)}") == "true"
+
+
+async def settled(zk: zklock.Client | zklock.AsyncClient) -> None:
+    """Waits until nothing is owed."""
+    assert await true(lambda: zk.stats().owed == 0), zk
+
+
+async def free(zk: zklock.Client, other: zklock.Client, path: str, ground: Ground) -> None:
+    """Nothing was left behind at that path, and another client can have the lock at once."""
+    await settled(zk)
+    assert ground.children(path) == []
+    assert not zk.mutex(path).locked()
+    lock = other.mutex(path)
+    assert lock.acquire(blocking=False)
+    lock.release()
+
+
+def expire(proxy: Proxy) -> None:
+    """Ends the session behind a proxy. Its client would only take it back, if it could."""
+    proxy("refuse", "on")
+    proxy("expire")
+    proxy("refuse", "off")

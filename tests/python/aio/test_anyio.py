@@ -1,0 +1,148 @@
+"""anyio on asyncio: cancel scopes, deadlines, task groups; and threads for the blocking face."""
+
+from __future__ import annotations
+
+import time
+import typing
+
+import anyio
+import anyio.to_thread
+import pytest
+from aio.support import free, queue, settled
+from ground import Ground
+
+import zklock
+
+
+def test_a_scope_that_moves_on_leaves_no_node(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
+) -> None:
+    async def main() -> None:
+        lock = zk.aio.mutex(path)
+        with other.mutex(path):
+            for way in (lock.acquire, lock.hold, lock.__aenter__):
+                with anyio.move_on_after(0.05) as scope:
+                    await way()
+                assert scope.cancelled_caught
+            with pytest.raises(TimeoutError), anyio.fail_after(0.05):
+                async with lock:
+                    raise AssertionError("it is held")
+            await settled(zk)
+            assert len(ground.children(path)) == 1
+        await free(zk, other, path, ground)
+
+    anyio.run(main)
+
+
+def test_a_scope_that_ends_in_the_block_releases(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
+) -> None:
+    async def main() -> None:
+        with anyio.move_on_after(0.1) as scope:
+            async with zk.aio.mutex(path):
+                await anyio.sleep_forever()
+        # Its cancel comes again at every wait, that of the release, too: which goes on.
+        assert scope.cancelled_caught
+        await queue(ground, path, 0)
+        await free(zk, other, path, ground)
+        with anyio.CancelScope() as outer:
+            async with zk.aio.mutex(path):
+                outer.cancel()
+                with anyio.CancelScope(shield=True):
+                    assert (await zk.aio.mutex(path).contenders())[0].session == zk.session_id
+        await queue(ground, path, 0)
+        await free(zk, other, path, ground)
+
+    anyio.run(main)
+
+
+def test_a_scope_cancelled_at_any_moment_of_an_acquire_leaves_no_node(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
+) -> None:
+    async def main() -> None:
+        lock = zk.aio.mutex(path)
+        begun = time.perf_counter()
+        for _ in range(10):
+            async with lock:
+                pass
+        span = (time.perf_counter() - begun) / 10
+        entered = moved_on = 0
+        for number in range(200):
+            with anyio.move_on_after(span * (number * 37 % 100) / 100) as scope:
+                async with lock:
+                    entered += 1
+            moved_on += scope.cancelled_caught
+        assert entered and moved_on, f"no race: {entered} entered, {moved_on} moved on"
+        await free(zk, other, path, ground)
+
+    anyio.run(main)
+
+
+def test_the_tasks_of_a_group_take_turns_and_a_failure_ends_their_waits(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
+) -> None:
+    async def main() -> None:
+        lock, order = zk.aio.mutex(path), []
+
+        async def work(number: int) -> None:
+            async with lock:
+                order.append(number)
+                await anyio.sleep(0)
+
+        async with anyio.create_task_group() as group:
+            for number in range(10):
+                group.start_soon(work, number)
+        assert sorted(order) == list(range(10))
+        hold = other.mutex(path).hold()
+
+        async def fail() -> None:
+            await queue(ground, path, 2)
+            raise LookupError
+
+        # An exception group, which old Pythons have from a package.
+        with pytest.raises(Exception) as caught:
+            async with anyio.create_task_group() as group:
+                for number in range(5):
+                    group.start_soon(work, number)
+                group.start_soon(fail)
+        [error] = typing.cast(typing.Any, caught.value).exceptions
+        assert isinstance(error, LookupError) and len(order) == 10
+        await settled(zk)
+        assert len(ground.children(path)) == 1
+        hold.release()
+        await free(zk, other, path, ground)
+
+    anyio.run(main)
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_the_blocking_face_works_in_threads(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, backend: str
+) -> None:
+    if backend == "trio":
+        pytest.importorskip("trio")
+
+    async def main() -> None:
+        lock, tokens = zk.mutex(path, timeout=20), []
+
+        def work() -> None:
+            with lock as hold:
+                tokens.append(hold.token)
+
+        async with anyio.create_task_group() as group:
+            for _ in range(10):
+                group.start_soon(anyio.to_thread.run_sync, work)
+        assert len(tokens) == 10 and tokens == sorted(tokens)
+        # A hold as a value goes from thread to thread.
+        hold = await anyio.to_thread.run_sync(lock.hold)
+        assert hold.valid_for() > 0
+        await anyio.to_thread.run_sync(hold.release)
+        # A thread that nobody waits for any more ends by its own deadline.
+        with other.mutex(path):
+            with anyio.move_on_after(0.1):
+                await anyio.to_thread.run_sync(lambda: zk.mutex(path).acquire(timeout=0.3), abandon_on_cancel=True)
+            while zk.stats().owed or len(ground.children(path)) > 1:
+                await anyio.sleep(0.01)
+        assert ground.children(path) == [] and not lock.locked()
+
+    anyio.run(main, backend=backend)

@@ -1,0 +1,199 @@
+"""Promise 4: an acquire with a deadline returns in time, whatever the network does, and the loop goes on meanwhile."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import time
+import typing
+
+import pytest
+from aio.support import SOON, queue, settled
+from ground import Ground, Proxy
+
+import zklock
+
+TIMEOUT, GRACE = 0.3, 0.05
+
+
+async def in_time(call: typing.Callable[[], typing.Awaitable[object]]) -> None:
+    """The call is late by design; it ends at its deadline. A machine that is busy may delay it, but not each time."""
+    lateness = []
+    for _ in range(10):
+        begun = time.monotonic()
+        await call()
+        lateness.append(time.monotonic() - begun - TIMEOUT)
+        assert lateness[-1] > -0.001, "too early"
+        if lateness[-1] < GRACE:
+            return
+    raise AssertionError(f"late: {lateness}")
+
+
+async def times_out(lock: zklock.AsyncLock) -> None:
+    """However it is asked for."""
+
+    async def acquire() -> None:
+        assert await lock.acquire(timeout=TIMEOUT) is False
+
+    async def hold() -> None:
+        with pytest.raises(zklock.Timeout):
+            await lock.hold(timeout=TIMEOUT)
+
+    async def block() -> None:
+        with pytest.raises(TimeoutError):
+            async with lock:
+                raise AssertionError("it is held")
+
+    async def wait_for() -> None:
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(lock.acquire(timeout=-1), TIMEOUT)
+
+    for call in (acquire, hold, block, wait_for):
+        await in_time(call)
+        assert not lock.locked()
+
+
+def test_a_lock_that_is_held_delays_nobody(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
+) -> None:
+    async def main() -> None:
+        with other.mutex(path):
+            await times_out(zk.aio.mutex(path, timeout=TIMEOUT))
+            await settled(zk)
+            assert len(ground.children(path)) == 1
+
+    asyncio.run(main())
+
+
+FAULTS: dict[str, typing.Callable[[Proxy], object]] = {
+    "frozen to the server": lambda proxy: proxy("freeze", "to-server"),
+    "frozen to the client": lambda proxy: proxy("freeze", "to-client"),
+    "half open": lambda proxy: proxy("half-open"),
+    "refused": lambda proxy: (proxy("refuse", "on"), proxy("reset")),
+}
+
+
+@pytest.mark.parametrize("fault", FAULTS)
+def test_a_sick_network_delays_nobody(path: str, ground: Ground, fault: str) -> None:
+    proxy = ground.proxy("1")
+
+    async def main() -> None:
+        async with zklock.Client(proxy.hosts, session_timeout=4) as zk:
+            lock = zk.mutex(path, timeout=TIMEOUT)
+            await lock.acquire()
+            await lock.release()
+            FAULTS[fault](proxy)
+            await times_out(lock)
+            proxy("thaw")
+            proxy("refuse", "off")
+            assert await lock.acquire(timeout=SOON)
+            await lock.release()
+            await settled(zk)
+            assert ground.children(path) == []
+
+    asyncio.run(main())
+
+
+def test_a_wait_in_the_queue_ends_in_time_when_the_network_freezes_under_it(
+    other: zklock.Client, path: str, ground: Ground
+) -> None:
+    proxy = ground.proxy("1")
+
+    async def main() -> None:
+        async with zklock.Client(proxy.hosts, session_timeout=4) as zk:
+            with other.mutex(path):
+                begun = time.monotonic()
+                task = asyncio.create_task(zk.mutex(path).acquire(timeout=1))
+                await queue(ground, path, 2)
+                proxy("freeze", "both")
+                assert await task is False
+                assert 0.99 < time.monotonic() - begun < 2
+                assert zk.stats().owed == 1
+                proxy("thaw")
+                await settled(zk)
+                assert len(ground.children(path)) == 1
+
+    asyncio.run(main())
+
+
+def test_a_client_that_cannot_connect_delays_nobody(path: str) -> None:
+    # It listens, and never answers.
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        hosts = f"127.0.0.1:{silent.getsockname()[1]}"
+
+        async def main() -> None:
+            client = zklock.Client(hosts, connect_timeout=SOON)
+            await times_out(client.aio.mutex(path, timeout=TIMEOUT))
+
+            async def connect() -> None:
+                with pytest.raises(zklock.Timeout):
+                    await client.aio.connect(timeout=TIMEOUT)
+
+            async def enter() -> None:
+                with pytest.raises(zklock.Unreachable):
+                    async with zklock.Client(hosts, connect_timeout=TIMEOUT):
+                        raise AssertionError("it is connected")
+
+            await in_time(connect)
+            await in_time(enter)
+            await client.aio.close()
+
+        asyncio.run(main())
+
+
+def test_a_timeout_of_zero_tries_once(zk: zklock.Client, other: zklock.Client, path: str, ground: Ground) -> None:
+    async def main() -> None:
+        lock = zk.aio.mutex(path)
+        with other.mutex(path):
+            for _ in range(3):
+                assert await lock.acquire(blocking=False) is False
+                assert await lock.acquire(timeout=0) is False
+                with pytest.raises(zklock.Timeout):
+                    await lock.hold(timeout=0)
+            await queue(ground, path, 1)
+        assert await lock.acquire(blocking=False) is True
+        await lock.release()
+        async with zk.aio.mutex(path, timeout=0):
+            pass
+
+    asyncio.run(main())
+
+
+def test_the_arguments_of_acquire_are_those_of_threading(zk: zklock.Client, path: str) -> None:
+    lock = zk.aio.mutex(path)
+    calls: list[tuple[type[Exception], str, typing.Callable[[], object]]] = [
+        (ValueError, "can't specify a timeout for a non-blocking call", lambda: lock.acquire(False, 1)),
+        (ValueError, "timeout value must be a non-negative number", lambda: lock.acquire(timeout=-2)),
+        (OverflowError, "timeout value is too large", lambda: lock.acquire(timeout=1e300)),
+        (zklock.InvalidInput, "a timeout of -1 s", lambda: lock.hold(timeout=-1)),
+    ]
+    # They are looked at when it is called, and nothing is left that would have to be awaited.
+    for kind, text, call in calls:
+        with pytest.raises(kind, match=text):
+            call()
+
+
+def test_the_loop_goes_on_while_tasks_wait(other: zklock.Client, path: str, ground: Ground) -> None:
+    proxy = ground.proxy("1")
+
+    async def main() -> None:
+        async with zklock.Client(proxy.hosts, session_timeout=4) as zk:
+            with other.mutex(path):
+                tasks = [asyncio.create_task(zk.mutex(path).acquire(timeout=0.5)) for _ in range(20)]
+                await queue(ground, path, 2)
+                proxy("freeze", "both")
+                rounds, begun = 0, time.monotonic()
+                while not all(task.done() for task in tasks):
+                    rounds += 1
+                    await asyncio.sleep(0.001)
+                lasted = time.monotonic() - begun
+                assert rounds > lasted / 0.02, f"{rounds} rounds in {lasted} s"
+                assert [task.result() for task in tasks] == [False] * 20
+                # Nor does a wait turn it in vain.
+                clock = time.process_time()
+                assert await zk.mutex(path).acquire(timeout=0.5) is False
+                assert time.process_time() - clock < 0.25
+                proxy("thaw")
+                await settled(zk)
+
+    asyncio.run(main())

@@ -1,0 +1,274 @@
+"""What the calls give is a coroutine, for all that asyncio and its users do with one."""
+
+from __future__ import annotations
+
+import asyncio
+import collections.abc
+import gc
+import inspect
+import sys
+import typing
+import warnings
+
+import pytest
+from aio.support import SOON, queue, settled, soon, steps
+from ground import Ground
+
+import zklock
+
+
+def unraisable(caught: list[warnings.WarningMessage]) -> list[tuple[type[Warning], str]]:
+    return [(warning.category, str(warning.message)) for warning in caught]
+
+
+def test_it_is_a_coroutine_for_asyncio_and_an_awaitable_for_all(zk: zklock.Client, path: str) -> None:
+    async def main() -> None:
+        lock = zk.aio.mutex(path)
+        for call in (lock.acquire(), lock.hold(), lock.contenders(), zk.aio.connect(), lock.__aenter__()):
+            assert asyncio.iscoroutine(call) and inspect.isawaitable(call)
+            assert isinstance(call, collections.abc.Coroutine)
+            assert "not awaited yet" in repr(call)
+            call.close()
+            assert "over" in repr(call)
+        assert repr(lock.acquire().close) and not lock.locked()
+
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        asyncio.run(main())
+        gc.collect()
+    # What was closed need not be awaited. The last was only looked at.
+    assert unraisable(caught) == [(RuntimeWarning, "AsyncLock.acquire was never awaited")]
+
+
+def test_a_coroutine_that_is_never_awaited_warns_and_does_nothing(
+    zk: zklock.Client, path: str, ground: Ground
+) -> None:
+    lock = zk.aio.mutex(path)
+    calls: dict[str, typing.Callable[[], object]] = {
+        "AsyncLock.acquire": lock.acquire,
+        "AsyncLock.hold": lock.hold,
+        "AsyncLock.contenders": lock.contenders,
+        "AsyncClient.connect": zk.aio.connect,
+    }
+    for name, call in calls.items():
+        with pytest.warns(RuntimeWarning, match=f"^{name} was never awaited$"):
+            call()
+            gc.collect()
+    assert zk.stats().grants == 0 and ground.children(path) == []
+
+
+def test_awaiting_twice_is_an_error(zk: zklock.Client, path: str, ground: Ground) -> None:
+    async def main() -> None:
+        lock = zk.aio.mutex(path)
+        call = lock.acquire()
+        assert await call
+        for _ in range(2):
+            with pytest.raises(RuntimeError, match="AsyncLock.acquire has been awaited already"):
+                await call
+        await lock.release()
+        cancelled = lock.acquire()
+        task = asyncio.create_task(cancelled)
+        await steps(1)
+        if not task.cancel():
+            # Granted in its first step: this thread must have slept in it.
+            await lock.release()
+        await asyncio.wait({task})
+        with pytest.raises(RuntimeError, match="awaited already"):
+            await cancelled
+        await queue(ground, path, 0)
+
+    asyncio.run(main())
+
+
+def test_awaiting_in_two_tasks_is_an_error_for_one(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
+) -> None:
+    async def main() -> None:
+        lock = zk.aio.mutex(path)
+        with other.mutex(path):
+            call = lock.acquire()
+            tasks = [asyncio.create_task(call) for _ in range(2)]
+            await queue(ground, path, 2)
+        done, _ = await asyncio.wait(tasks, timeout=SOON)
+        assert len(done) == 2
+        results = [task.exception() or task.result() for task in tasks]
+        assert sorted(map(type, results), key=repr) == [RuntimeError, bool], results
+        assert zk.stats().grants == 1
+        await lock.release()
+        assert ground.children(path) == []
+
+    asyncio.run(main())
+
+
+def test_it_can_be_made_a_task_gathered_shielded_and_waited_for(
+    zk: zklock.Client, path: str, ground: Ground
+) -> None:
+    async def main() -> None:
+        locks = [zk.aio.mutex(f"{path}/{number}") for number in range(6)]
+        assert await asyncio.gather(*(lock.acquire() for lock in locks[:3])) == [True] * 3
+        task = asyncio.create_task(locks[3].acquire(), name="three")
+        assert "AsyncLock.acquire" in repr(task)
+        assert await asyncio.shield(task)
+        assert await asyncio.ensure_future(locks[4].acquire())
+        for call in asyncio.as_completed([locks[5].acquire()], timeout=SOON):
+            assert await call
+        assert all(lock.locked() for lock in locks)
+        # What has begun at once can be gathered, too.
+        assert await asyncio.gather(*(lock.release() for lock in locks)) == [None] * 6
+        holds = await asyncio.gather(*(lock.hold() for lock in locks))
+        await asyncio.gather(*(hold.confirm() for hold in holds))
+        done, pending = await asyncio.wait({asyncio.ensure_future(hold.release()) for hold in holds})
+        assert len(done) == 6 and not pending
+        for number in range(6):
+            assert ground.children(f"{path}/{number}") == []
+        ground(f"delete-tree {path}")
+
+    asyncio.run(main())
+
+
+def test_a_shield_keeps_the_wait_of_a_task_that_is_cancelled(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
+) -> None:
+    async def main() -> None:
+        lock = zk.aio.mutex(path)
+        with other.mutex(path):
+            inner = asyncio.create_task(lock.acquire())
+            with pytest.raises(asyncio.TimeoutError):
+                await asyncio.wait_for(asyncio.shield(inner), 0.05)
+            await queue(ground, path, 2)
+        assert await soon(inner)
+        await lock.release()
+
+    asyncio.run(main())
+
+
+def test_a_gathering_that_is_cancelled_leaves_no_node(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
+) -> None:
+    async def main() -> None:
+        async def work(number: int) -> None:
+            async with zk.aio.mutex(f"{path}/{number}"):
+                await asyncio.Event().wait()
+
+        with other.mutex(f"{path}/2"):
+            gathering = asyncio.gather(*map(work, range(3)))
+            await queue(ground, f"{path}/0", 1)
+            await queue(ground, f"{path}/2", 2)
+            gathering.cancel()
+            with pytest.raises(asyncio.CancelledError):
+                await gathering
+            await settled(zk)
+            assert len(ground.children(f"{path}/2")) == 1
+        for number in range(3):
+            await queue(ground, f"{path}/{number}", 0)
+        ground(f"delete-tree {path}")
+
+    asyncio.run(main())
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="asyncio.timeout came with 3.11")
+def test_a_timeout_of_asyncio_ends_the_wait_and_not_the_hold(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
+) -> None:
+    async def main() -> None:
+        lock = zk.aio.mutex(path)
+        with other.mutex(path):
+            with pytest.raises(TimeoutError):
+                async with asyncio.timeout(0.1):
+                    async with lock:
+                        raise AssertionError("it is held")
+            await settled(zk)
+            assert len(ground.children(path)) == 1
+        with pytest.raises(TimeoutError):
+            async with asyncio.timeout(0.2), lock as hold:
+                await asyncio.Event().wait()
+        assert hold.state is zklock.HoldState.RELEASED
+        await queue(ground, path, 0)
+        async with asyncio.timeout(SOON), lock:
+            pass
+
+    asyncio.run(main())
+
+
+@pytest.mark.skipif(sys.version_info < (3, 11), reason="asyncio.TaskGroup came with 3.11")
+def test_the_tasks_of_a_group_that_fails_leave_no_node(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
+) -> None:
+    async def main() -> None:
+        lock, hold = zk.aio.mutex(path), other.mutex(path).hold()
+
+        async def work() -> None:
+            async with lock:
+                raise AssertionError("it is held")
+
+        async def fail() -> None:
+            await queue(ground, path, 2)
+            raise LookupError
+
+        with pytest.raises(BaseExceptionGroup) as caught:
+            async with asyncio.TaskGroup() as group:
+                for _ in range(5):
+                    group.create_task(work())
+                group.create_task(fail())
+        assert [type(error) for error in caught.value.exceptions] == [LookupError]
+        await settled(zk)
+        assert len(ground.children(path)) == 1
+        hold.release()
+
+    asyncio.run(main())
+
+
+@pytest.mark.skipif(sys.version_info < (3, 12), reason="eager tasks came with 3.12")
+def test_eager_tasks_own_their_locks(zk: zklock.Client, path: str, ground: Ground) -> None:
+    async def main() -> None:
+        eager: typing.Any = vars(asyncio)["eager_task_factory"]
+        asyncio.get_running_loop().set_task_factory(eager)
+        lock, order = zk.aio.mutex(path, reentrant=True), []
+
+        async def work(number: int) -> None:
+            async with lock as outer, lock as inner:
+                assert outer.token == inner.token
+                order.append(number)
+                await asyncio.sleep(0)
+
+        await asyncio.gather(*(asyncio.create_task(work(number)) for number in range(10)))
+        assert sorted(order) == list(range(10))
+        # In its first step, which is within this call, it may even be granted.
+        task = asyncio.create_task(lock.acquire())
+        if not task.cancel():
+            await lock.release()
+        await asyncio.wait({task})
+        await queue(ground, path, 0)
+
+    asyncio.run(main())
+
+
+def test_without_a_loop_it_says_so(zk: zklock.Client, path: str, ground: Ground) -> None:
+    call = zk.aio.mutex(path).acquire()
+    with pytest.raises(RuntimeError, match="run in an asyncio event loop"):
+        call.send(None)
+    # What it had begun is withdrawn.
+    ground.expect_children(path, 0)
+
+
+def test_many_coroutines_leave_no_memory(zk: zklock.Client, path: str) -> None:
+    async def main() -> None:
+        lock = zk.aio.mutex(path)
+
+        async def work(count: int) -> None:
+            for _ in range(count):
+                async with lock as hold:
+                    loss = asyncio.ensure_future(hold.lost)
+                    await steps(1)
+                    loss.cancel()
+                with pytest.raises(zklock.NotHeld):
+                    await lock.release()
+
+        await work(20)
+        gc.collect()
+        before = len(gc.get_objects())
+        await work(100)
+        gc.collect()
+        assert len(gc.get_objects()) - before < 100
+
+    asyncio.run(main())

@@ -1,0 +1,283 @@
+"""Loops: many of them, those that end too early, and those that look closely."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import logging
+import threading
+import time
+import typing
+import weakref
+
+import pytest
+from aio.support import SOON, Loop, free, queue, settled, soon, steps, true
+from conftest import Script
+from ground import Ground
+
+import zklock
+
+
+def quiet() -> asyncio.AbstractEventLoop:
+    """A loop that does not complain of the tasks that are destroyed."""
+    loop = asyncio.new_event_loop()
+    loop.set_exception_handler(lambda loop, context: None)
+    return loop
+
+
+def gone(condition: typing.Callable[[], bool]) -> bool:
+    """Waits for it where there is no loop, while the garbage is taken away."""
+    end = time.monotonic() + 3
+    while not condition() and time.monotonic() < end:
+        gc.collect()
+        time.sleep(0.01)
+    return condition()
+
+
+def test_many_loops_in_many_threads_share_one_client(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
+) -> None:
+    inside: list[int] = []
+    most, tokens, errors = [0], [], []
+
+    async def work() -> None:
+        for _ in range(10):
+            async with zk.aio.mutex(path, timeout=50) as hold:
+                inside.append(hold.token)
+                most[0] = max(most[0], len(inside))
+                tokens.append(hold.token)
+                await asyncio.sleep(0)
+                inside.remove(hold.token)
+
+    async def main() -> None:
+        await asyncio.gather(*(work() for _ in range(4)))
+
+    def run() -> None:
+        try:
+            # One loop after the other, too.
+            for _ in range(2):
+                asyncio.run(main())
+        except BaseException as error:
+            errors.append(error)
+
+    threads = [threading.Thread(target=run) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    assert errors == [] and most == [1]
+    assert len(tokens) == 640 and tokens == sorted(set(tokens))
+    asyncio.run(free(zk, other, path, ground))
+
+
+def test_a_lock_is_acquired_in_one_loop_and_released_in_another(
+    zk: zklock.Client, path: str, ground: Ground
+) -> None:
+    async def acquire() -> None:
+        assert await zk.aio.mutex(path).acquire()
+
+    async def release() -> None:
+        await zk.aio.mutex(path).release()
+
+    asyncio.run(acquire())
+    assert zk.mutex(path).locked() and len(ground.children(path)) == 1
+    asyncio.run(release())
+    assert ground.children(path) == []
+
+
+def test_a_hold_goes_from_one_loop_to_another(zk: zklock.Client, path: str, ground: Ground) -> None:
+    async def acquire() -> zklock.AsyncHold:
+        return await zk.aio.mutex(path).hold()
+
+    async def use(hold: zklock.AsyncHold) -> None:
+        assert await hold.confirm() > 0
+        await hold.release()
+
+    asyncio.run(use(asyncio.run(acquire())))
+    assert ground.children(path) == []
+
+
+def test_a_loop_closed_while_a_task_waits_leaves_no_node(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
+) -> None:
+    loop, lock = quiet(), zk.aio.mutex(path)
+
+    async def wait() -> None:
+        async with lock:
+            raise AssertionError("it is held")
+
+    with other.mutex(path):
+        task = loop.create_task(wait())
+        loop.run_until_complete(queue(ground, path, 2))
+        loop.run_until_complete(loop.shutdown_default_executor())
+        loop.close()
+        del task
+        gc.collect()
+        ground.expect_children(path, 1)
+    asyncio.run(free(zk, other, path, ground))
+
+
+def test_a_grant_that_comes_after_its_loop_was_closed_is_let_go(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
+) -> None:
+    loop = quiet()
+    hold = other.mutex(path).hold()
+    task = loop.create_task(zk.aio.mutex(path).acquire())
+    loop.run_until_complete(queue(ground, path, 2))
+    loop.run_until_complete(loop.shutdown_default_executor())
+    loop.close()
+    hold.release()
+    assert gone(lambda: zk.stats().grants == 1)
+    # Nobody can receive it any more; but as long as the task is there, it might.
+    assert not zk.mutex(path).locked()
+    del task
+    gc.collect()
+    ground.expect_children(path, 0)
+    asyncio.run(free(zk, other, path, ground))
+
+
+@pytest.mark.parametrize("by_value", [False, True])
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_loop_closed_while_a_task_holds_frees_the_lock(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, by_value: bool, reentrant: bool
+) -> None:
+    loop, lock = quiet(), zk.aio.mutex(path, reentrant=reentrant)
+
+    async def work() -> None:
+        async with await lock.hold() if by_value else lock:
+            await asyncio.Event().wait()
+
+    task = loop.create_task(work())
+    assert loop.run_until_complete(true(lock.locked))
+    loop.close()
+    del task
+    # The block ends with the task, which is garbage.
+    assert gone(lambda: not lock.locked())
+    ground.expect_children(path, 0)
+    asyncio.run(free(zk, other, path, ground))
+
+
+def test_a_task_that_is_forgotten_while_it_waits_leaves_no_node(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        with other.mutex(path), caplog.at_level(logging.CRITICAL, "asyncio"):
+            task = asyncio.create_task(zk.aio.mutex(path).acquire())
+            await queue(ground, path, 2)
+            # The wait does not keep it: nobody else does.
+            gone_by = weakref.ref(task)
+            del task
+            gc.collect()
+            assert gone_by() is None
+            await queue(ground, path, 1)
+        await free(zk, other, path, ground)
+
+    asyncio.run(main())
+
+
+def test_a_loop_is_not_kept_by_what_was_waited_for_in_it(zk: zklock.Client, path: str) -> None:
+    async def main() -> None:
+        async with zk.aio.mutex(path) as hold:
+            lost = asyncio.ensure_future(hold.lost)
+            await steps(2)
+            lost.cancel()
+
+    loop = Loop()
+    loop.run_until_complete(main())
+    loop.close()
+    kept = weakref.ref(loop)
+    del loop
+    assert gone(lambda: kept() is None)
+
+
+def test_a_client_closed_in_a_thread_ends_the_waits_in_a_loop(
+    hosts: str, other: zklock.Client, path: str, ground: Ground
+) -> None:
+    zk = zklock.Client(hosts)
+
+    async def main() -> None:
+        with other.mutex(path):
+            tasks = [asyncio.create_task(zk.aio.mutex(path).acquire()) for _ in range(10)]
+            await queue(ground, path, 2)
+            await asyncio.to_thread(zk.close)
+            results = await soon(asyncio.gather(*tasks, return_exceptions=True))
+            assert [type(result) for result in results] == [zklock.Closed] * 10
+            await queue(ground, path, 1)
+
+    asyncio.run(main())
+
+
+async def everything(zk: zklock.Client, path: str, ground: Ground) -> None:
+    """One of each, for loops of other kinds."""
+    lock = zk.aio.mutex(path, timeout=SOON)
+
+    async def wait() -> bool:
+        return await lock.acquire()
+
+    async with lock as hold:
+        assert await asyncio.create_task(hold.confirm()) > 0
+        await hold.guarded().create(f"{path}-state").delete(f"{path}-state").commit()
+        waiters = [asyncio.create_task(wait()) for _ in range(3)]
+        lost = asyncio.ensure_future(hold.lost)
+        with pytest.raises(zklock.Deadlock):
+            await lock.acquire()
+        await true(lambda: len(ground.children(path)) == 2)
+        waiters[1].cancel()
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(asyncio.shield(waiters[2]), 0.05)
+    assert await soon(lost) is None
+    assert await soon(waiters[0])
+    lock.release()
+    assert await soon(waiters[2])
+    await lock.release()
+    with pytest.raises(zklock.LockLost):
+        async with lock as hold:
+            ground(f"delete {hold.node}")
+            assert await hold.lost is zklock.LossReason.NODE_DELETED
+    with pytest.raises(zklock.NotHeld):
+        await lock.release()
+    await settled(zk)
+    assert ground.children(path) == []
+
+
+def test_debug_mode_has_nothing_to_say(
+    zk: zklock.Client, path: str, ground: Ground, caplog: pytest.LogCaptureFixture
+) -> None:
+    async def main() -> None:
+        # Every step is told, with the representation of its task.
+        asyncio.get_running_loop().slow_callback_duration = 0
+        await everything(zk, path, ground)
+
+    with caplog.at_level(logging.WARNING, "asyncio"):
+        asyncio.run(main(), debug=True)
+    said = {record.getMessage() for record in caplog.records if record.name == "asyncio"}
+    assert any("AsyncHold.confirm" in message for message in said), "no step of ours was told"
+    assert all(message.startswith("Executing ") for message in said), said
+
+
+DEBUG = """
+import asyncio, sys, zklock
+
+async def wait(lock):
+    async with lock:
+        pass
+
+async def main():
+    assert asyncio.get_running_loop().get_debug()
+    async with zklock.Client(sys.argv[1]) as zk:
+        async with zk.mutex(sys.argv[2], timeout=5):
+            task = asyncio.create_task(wait(zk.mutex(sys.argv[2])))
+            await asyncio.sleep(0.05)
+            task.cancel()
+        await asyncio.wait({task})
+        print(task.cancelled())
+
+asyncio.run(main())
+"""
+
+
+def test_debug_mode_by_the_interpreters_option(
+    hosts: str, path: str, run: typing.Callable[..., Script]
+) -> None:
+    done = run(DEBUG, hosts, path, options=("-X", "dev", "-W", "error"))
+    assert (done.status, done.out, done.err) == (0, "True\n", "")

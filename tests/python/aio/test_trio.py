@@ -1,0 +1,69 @@
+"""Under trio, which is not served: it says so, by a typed error, and leaves nothing behind."""
+
+from __future__ import annotations
+
+import typing
+
+import anyio
+import pytest
+from ground import Ground
+
+import zklock
+
+trio: typing.Any = pytest.importorskip("trio")
+
+
+def test_trio_is_told_that_it_is_not_served(zk: zklock.Client, path: str, ground: Ground) -> None:
+    lock, hold = zk.aio.mutex(path), zk.mutex(f"{path}/held").hold()
+
+    async def main() -> None:
+        async def enter() -> None:
+            async with lock:
+                raise AssertionError("it is held")
+
+        async def loss() -> None:
+            await hold.lost
+
+        async def client() -> None:
+            async with zklock.Client("127.0.0.1:1"):
+                raise AssertionError("it is connected")
+
+        calls: list[typing.Callable[[], typing.Awaitable[object]]] = [
+            lock.acquire,
+            lock.hold,
+            lock.contenders,
+            enter,
+            loss,
+            client,
+        ]
+        for call in calls:
+            with pytest.raises(RuntimeError, match="under trio .* make the blocking call in a thread"):
+                await call()
+        assert not lock.locked()
+
+    try:
+        trio.run(main)
+        anyio.run(main, backend="trio")
+    finally:
+        hold.release()
+    # What they had begun is withdrawn.
+    ground.expect_children(f"{path}/held", 0)
+    ground(f"delete-tree {path}")
+    with zk.mutex(path):
+        assert len(ground.children(path)) == 1
+
+
+def test_trio_is_told_even_where_there_is_nothing_to_wait_for(zk: zklock.Client, path: str) -> None:
+    """What works by chance today fails in production."""
+    served = []
+
+    async def main() -> None:
+        for number in range(1000):
+            try:
+                await zk.aio.connect()
+                served.append(number)
+            except RuntimeError:
+                pass
+
+    trio.run(main)
+    assert served == []

@@ -1,0 +1,110 @@
+"""Compares the docstrings in the stub with those of the native module, whose source they are.
+
+python stub.py            says where they differ, and fails then
+python stub.py --write    writes those of the native module into the stub
+"""
+
+from __future__ import annotations
+
+import ast
+import difflib
+import pathlib
+import sys
+import typing
+
+from zklock import _zklock
+
+STUB = pathlib.Path(__file__).parents[3] / "zklock-py/python/zklock/_zklock.pyi"
+FUNCTIONS = (ast.FunctionDef, ast.AsyncFunctionDef)
+
+
+def native_classes() -> dict[str, type]:
+    """Those that are public, and what they are made of, by their names in the stub."""
+    public = [value for value in vars(_zklock).values() if isinstance(value, type)]
+    every = {base.__name__: base for cls in public for base in cls.__mro__ if base is not object}
+    return {name if cls in public else f"_{name}": cls for name, cls in every.items()}
+
+
+def is_special(name: str) -> bool:
+    """Python itself says of such methods what they do."""
+    return name.startswith("__") and name.endswith("__")
+
+
+class Edit(typing.NamedTuple):
+    """Lines of the stub, counted from 1, and what is to stand there. To insert is to replace none."""
+
+    first: int
+    last: int
+    lines: list[str]
+
+
+def edits(source: str) -> typing.Iterator[Edit]:
+    """From the first to the last."""
+    lines = source.splitlines()
+    classes = native_classes()
+    for node in ast.parse(source).body:
+        if isinstance(node, ast.ClassDef):
+            native = classes.pop(node.name)
+            yield edit(lines, node, native.__doc__)
+            for item in node.body:
+                if isinstance(item, FUNCTIONS) and not is_special(item.name):
+                    yield edit(lines, item, vars(native)[item.name].__doc__)
+    if classes:
+        raise SystemExit(f"not in the stub: {', '.join(classes)}")
+
+
+def edit(lines: list[str], node: ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef, doc: str | None) -> Edit:
+    """Gives a class or a function this docstring."""
+    first = node.body[0]
+    indent = " " * (node.col_offset + 4)
+    written = written_as(doc, indent) if doc else []
+    has_doc = isinstance(first, ast.Expr) and isinstance(first.value, ast.Constant) and first.value.value is not ...
+    assert first.end_lineno is not None
+    if has_doc:
+        is_empty = not written and len(node.body) == 1
+        return Edit(first.lineno, first.end_lineno, [f"{indent}..."] if is_empty else written)
+    if isinstance(node, ast.ClassDef):
+        begin = first.decorator_list[0].lineno if isinstance(first, FUNCTIONS) and first.decorator_list else None
+        begin = begin or first.lineno
+        return Edit(begin, begin - 1, written)
+    # `def …: ...`, where the dots make way.
+    line = lines[first.lineno - 1]
+    if not written:
+        return Edit(first.lineno, first.lineno, [line])
+    head = line[: first.col_offset].rstrip()
+    return Edit(first.lineno, first.end_lineno, ([head] if head else []) + written)
+
+
+def written_as(doc: str, indent: str) -> list[str]:
+    """A docstring as it stands in a file."""
+    if "\\" in doc or '"""' in doc:
+        raise SystemExit(f"cannot be written as a docstring: {doc}")
+    lines = doc.splitlines()
+    if len(lines) == 1 and not doc.endswith('"'):
+        return [f'{indent}"""{doc}"""']
+    text = [f'{indent}"""{lines[0]}', *(indent + line if line else "" for line in lines[1:])]
+    return [*text, f'{indent}"""']
+
+
+def filled(source: str) -> str:
+    """The stub with the docstrings of the native module."""
+    lines = source.splitlines()
+    for first, last, new in reversed(list(edits(source))):
+        lines[first - 1 : last] = new
+    return "\n".join(lines) + "\n"
+
+
+def main() -> int:
+    source = STUB.read_text()
+    wanted = filled(source)
+    if sys.argv[1:] == ["--write"]:
+        STUB.write_text(wanted)
+    elif wanted != source:
+        difference = difflib.unified_diff(source.splitlines(), wanted.splitlines(), "the stub", "the module", lineterm="")
+        print(*difference, sep="\n")
+        return 1
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,239 @@
+"""Where the names are those of ``asyncio.Lock``, so is what they do: the same calls, side by side.
+
+What differs is said, and tested, at the end.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import typing
+
+import pytest
+from face.side_by_side import Outcome, expect_alike, outcome, outcome_of
+
+import zklock
+
+# It is theirs or ours, and a checker could not tell which.
+AnyLock = typing.Any
+Script = typing.Callable[[AnyLock], typing.Coroutine[typing.Any, typing.Any, typing.List[Outcome]]]
+
+
+async def release(lock: AnyLock) -> None:
+    """Ours may be awaited, to see the ensemble confirm it."""
+    released = lock.release()
+    if released is not None:
+        await released
+
+
+async def elsewhere(awaitable: typing.Awaitable[object]) -> Outcome:
+    """In another task."""
+    return await asyncio.ensure_future(outcome_of(awaitable))
+
+
+async def begin(lock: AnyLock) -> asyncio.Task[bool]:
+    """A task that waits for the lock, in the queue already."""
+    task: asyncio.Task[bool] = asyncio.ensure_future(acquire(lock))
+    for _ in range(3):
+        await asyncio.sleep(0)
+    return task
+
+
+async def acquire(lock: AnyLock, **named: object) -> bool:
+    """Called where it is awaited: whose task calls ours is its owner."""
+    return bool(await lock.acquire(**named))
+
+
+async def acquires_and_releases(lock: AnyLock) -> list[Outcome]:
+    seen = []
+    for _ in range(3):
+        seen += [outcome(lock.locked), await outcome_of(lock.acquire()), outcome(lock.locked)]
+        seen += [await outcome_of(release(lock))]
+    return [*seen, outcome(lock.locked)]
+
+
+async def releases_what_is_not_held(lock: AnyLock) -> list[Outcome]:
+    seen = [await outcome_of(release(lock)), await outcome_of(lock.acquire())]
+    return [*seen, *[await outcome_of(release(lock)) for _ in range(2)]]
+
+
+async def objects_at_once(lock: AnyLock) -> list[Outcome]:
+    """Before anything is awaited."""
+    return [outcome(lock.release), outcome(lock.locked, 1), outcome(lock.release, 1)]
+
+
+async def is_free_as_soon_as_released(lock: AnyLock) -> list[Outcome]:
+    seen = [await outcome_of(lock.acquire())]
+    lock.release()
+    return [*seen, outcome(lock.locked), await outcome_of(lock.acquire()), await outcome_of(release(lock))]
+
+
+async def is_released_by_another_task(lock: AnyLock) -> list[Outcome]:
+    seen = [await elsewhere(lock.acquire()), outcome(lock.locked), await outcome_of(release(lock))]
+    return [*seen, outcome(lock.locked), await elsewhere(acquire(lock)), await elsewhere(release(lock))]
+
+
+async def is_held_in_a_block(lock: AnyLock) -> list[Outcome]:
+    async with lock:
+        seen = [outcome(lock.locked), await elsewhere(asyncio.wait_for(acquire(lock), 0.05))]
+    return [*seen, outcome(lock.locked)]
+
+
+async def lets_exceptions_through(lock: AnyLock) -> list[Outcome]:
+    async def fail() -> None:
+        async with lock:
+            raise KeyError(5)
+
+    return [await outcome_of(fail()), outcome(lock.locked)]
+
+
+async def lets_cancellation_through(lock: AnyLock) -> list[Outcome]:
+    async def sleep() -> None:
+        async with lock:
+            inside.set()
+            await asyncio.sleep(60)
+
+    inside = asyncio.Event()
+    task = asyncio.ensure_future(sleep())
+    await inside.wait()
+    task.cancel()
+    await asyncio.wait({task})
+    return [Outcome(task.cancelled()), outcome(lock.locked)]
+
+
+async def is_no_blocking_context_manager(lock: AnyLock) -> list[Outcome]:
+    def enter() -> None:
+        with lock:
+            pass
+
+    return [outcome(enter), outcome(lock.locked)]
+
+
+async def gives_up_after_a_timeout(lock: AnyLock) -> list[Outcome]:
+    seen = [await elsewhere(acquire(lock))]
+    for _ in range(2):
+        seen.append(await outcome_of(asyncio.wait_for(lock.acquire(), 0.02)))
+    seen += [outcome(lock.locked), await outcome_of(release(lock)), outcome(lock.locked)]
+    return [*seen, await outcome_of(asyncio.wait_for(lock.acquire(), 10)), await outcome_of(release(lock))]
+
+
+async def is_granted_in_order(lock: AnyLock) -> list[Outcome]:
+    seen = [await outcome_of(lock.acquire())]
+    waiting = [await begin(lock) for _ in range(5)]
+    order: list[asyncio.Task[bool]] = []
+    await release(lock)
+    for _ in range(5):
+        done, _pending = await asyncio.wait(set(waiting) - set(order), return_when=asyncio.FIRST_COMPLETED, timeout=10)
+        order += list(done)
+        seen += [Outcome(len(done)), outcome(lock.locked), await outcome_of(release(lock))]
+    return [*seen, Outcome([waiting.index(task) for task in order]), outcome(lock.locked)]
+
+
+async def passes_over_the_cancelled(lock: AnyLock) -> list[Outcome]:
+    await lock.acquire()
+    first, second, third = [await begin(lock) for _ in range(3)]
+    first.cancel()
+    second.cancel()
+    await asyncio.wait({first, second}, timeout=10)
+    seen = [Outcome(first.cancelled() and second.cancelled()), Outcome(third.done()), outcome(lock.locked)]
+    seen += [await outcome_of(release(lock)), await outcome_of(asyncio.wait_for(third, 10)), outcome(lock.locked)]
+    return [*seen, await outcome_of(release(lock)), outcome(lock.locked)]
+
+
+async def is_free_when_the_last_is_cancelled(lock: AnyLock) -> list[Outcome]:
+    await lock.acquire()
+    waiting = await begin(lock)
+    # The grant is on its way, and comes too late.
+    lock.release()
+    waiting.cancel()
+    await asyncio.wait({waiting}, timeout=10)
+    seen = [Outcome(waiting.cancelled()), await outcome_of(asyncio.wait_for(lock.acquire(), 10))]
+    return [*seen, await outcome_of(release(lock)), outcome(lock.locked)]
+
+
+async def excludes(lock: AnyLock) -> list[Outcome]:
+    inside = 0
+    most = 0
+
+    async def work() -> None:
+        nonlocal inside, most
+        for _ in range(5):
+            async with lock:
+                inside += 1
+                most = max(most, inside)
+                await asyncio.sleep(0)
+                inside -= 1
+
+    await asyncio.gather(*(work() for _ in range(10)))
+    return [Outcome(most), outcome(lock.locked)]
+
+
+SCRIPTS: list[Script] = [
+    acquires_and_releases,
+    releases_what_is_not_held,
+    objects_at_once,
+    is_free_as_soon_as_released,
+    is_released_by_another_task,
+    is_held_in_a_block,
+    lets_exceptions_through,
+    lets_cancellation_through,
+    is_no_blocking_context_manager,
+    gives_up_after_a_timeout,
+    is_granted_in_order,
+    passes_over_the_cancelled,
+    is_free_when_the_last_is_cancelled,
+    excludes,
+]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
+def test_conversation(script: Script, zk: zklock.Client, path: str) -> None:
+    async def theirs() -> list[Outcome]:
+        return await script(asyncio.Lock())
+
+    async def ours() -> list[Outcome]:
+        return await script(zk.aio.mutex(path))
+
+    expected = asyncio.run(theirs())
+    expect_alike(asyncio.run(ours()), expected)
+
+
+# What differs.
+
+
+def test_waiting_for_oneself_is_a_deadlock(zk: zklock.Client, path: str) -> None:
+    """Where that of ``asyncio`` hangs."""
+
+    async def wait() -> None:
+        lock = zk.aio.mutex(path)
+        await lock.acquire()
+        assert (await outcome_of(lock.acquire())).raised is zklock.Deadlock
+        assert lock.locked()
+        await lock.release()
+
+    asyncio.run(wait())
+
+
+def test_block_gives_the_hold(zk: zklock.Client, path: str) -> None:
+    """Where that of ``asyncio`` gives None."""
+
+    async def enter() -> None:
+        async with zk.aio.mutex(path) as hold:
+            assert isinstance(hold, zklock.AsyncHold)
+
+    asyncio.run(enter())
+
+
+def test_acquire_takes_the_arguments_of_threading(zk: zklock.Client, path: str) -> None:
+    """Where that of ``asyncio`` takes none. What is wrong with them is said before anything is awaited."""
+
+    async def check() -> None:
+        lock = zk.aio.mutex(path)
+        async with lock:
+            assert await elsewhere(acquire(lock, blocking=False)) == Outcome(False)
+            assert await elsewhere(acquire(lock, timeout=0.02)) == Outcome(False)
+        assert outcome(lock.acquire, False, 1).raised is ValueError
+        assert outcome(lock.acquire, True, -2).raised is ValueError
+        assert outcome(lock.acquire, True, 1e100).raised is OverflowError
+        assert outcome(lock.acquire, True, "1").raised is TypeError
+
+    asyncio.run(check())

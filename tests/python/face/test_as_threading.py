@@ -1,0 +1,410 @@
+"""Where the names are those of ``threading``, so is what they do: the same calls, side by side.
+
+What differs is said, and tested, at the end.
+"""
+
+from __future__ import annotations
+
+import concurrent.futures
+import contextlib
+import decimal
+import fractions
+import math
+import sys
+import threading
+import time
+import typing
+import weakref
+
+import pytest
+from face.side_by_side import Outcome, expect_alike, outcome
+
+import zklock
+
+# It is one of theirs or one of ours, and a checker could not tell which.
+AnyLock = typing.Any
+Script = typing.Callable[[AnyLock, "Elsewhere"], typing.List[Outcome]]
+
+KINDS = ("Lock", "RLock")
+MAX = threading.TIMEOUT_MAX
+
+
+class Elsewhere:
+    """Another thread, always the same."""
+
+    def __init__(self) -> None:
+        self._thread = concurrent.futures.ThreadPoolExecutor(max_workers=1)
+
+    def start(
+        self, call: typing.Callable[..., object], *arguments: object, **named: object
+    ) -> concurrent.futures.Future[Outcome]:
+        return self._thread.submit(outcome, call, *arguments, **named)
+
+    def __call__(self, call: typing.Callable[..., object], *arguments: object, **named: object) -> Outcome:
+        try:
+            return self.start(call, *arguments, **named).result(timeout=5)
+        except concurrent.futures.TimeoutError:
+            return Outcome("waits for ever")
+
+    def end(self) -> None:
+        self._thread.shutdown()
+
+
+@pytest.fixture
+def elsewhere() -> typing.Iterator[Elsewhere]:
+    elsewhere = Elsewhere()
+    yield elsewhere
+    elsewhere.end()
+
+
+@pytest.fixture(params=KINDS)
+def kind(request: pytest.FixtureRequest) -> str:
+    return str(request.param)
+
+
+@pytest.fixture
+def theirs(kind: str) -> AnyLock:
+    return threading.Lock() if kind == "Lock" else threading.RLock()
+
+
+@pytest.fixture
+def ours(kind: str, zk: zklock.Client, path: str) -> zklock.Lock:
+    return zk.mutex(path, reentrant=kind == "RLock")
+
+
+class Call(typing.NamedTuple):
+    """The arguments of an ``acquire``."""
+
+    arguments: tuple[object, ...] = ()
+    named: dict[str, object] = {}
+    # Whether it would wait for ever, or nearly so, for a lock that is held.
+    waits: bool = False
+    since: tuple[int, int] = (3, 9)
+
+    def __call__(self, lock: AnyLock) -> Outcome:
+        return outcome(lock.acquire, *self.arguments, **self.named)
+
+    def may_wait(self) -> bool:
+        lock = threading.Lock()
+        lock.acquire()
+        blocks = self.arguments[0] if self.arguments else self.named.get("blocking", True)
+        return bool(blocks) and self(lock).raised is None
+
+    def __str__(self) -> str:
+        words = [repr(value)[:20] for value in self.arguments]
+        return f"acquire({', '.join([*words, *(f'{name}={value!r:.20}' for name, value in self.named.items())])})"
+
+
+CALLS = [
+    Call(waits=True),
+    Call((True,), waits=True),
+    Call((1,), waits=True),
+    Call((), {"blocking": True}, waits=True),
+    Call((False,)),
+    Call((0,)),
+    Call((), {"blocking": False}),
+    # What is true or false without being a number has been taken since 3.13.
+    Call(("",), since=(3, 13)),
+    Call((None,), since=(3, 13)),
+    Call(("yes",), waits=True, since=(3, 13)),
+    # How long to wait.
+    Call((True, -1), waits=True),
+    Call((True, -1.0), waits=True),
+    Call((), {"timeout": -1}, waits=True),
+    Call((True, 0)),
+    Call((True, -0.0)),
+    Call((True, 0.02)),
+    Call((), {"timeout": 0.02}),
+    Call((), {"timeout": 0, "blocking": True}),
+    Call((True, 1e-300)),
+    Call((True, True), waits=True),
+    Call((), {"timeout": MAX}, waits=True),
+    Call((), {"timeout": MAX + 0.5}, waits=True),
+    # Not how long to wait.
+    Call((), {"timeout": MAX + 1}),
+    Call((), {"timeout": 1e100}),
+    Call((), {"timeout": 10**400}),
+    Call((), {"timeout": -(10**400)}),
+    Call((), {"timeout": math.inf}),
+    Call((), {"timeout": -math.inf}),
+    Call((), {"timeout": math.nan}),
+    Call((), {"timeout": -100}),
+    Call((), {"timeout": -2}),
+    Call((), {"timeout": -0.5}),
+    Call((), {"timeout": -1e-12}),
+    Call((), {"timeout": None}),
+    Call((True, None)),
+    Call((), {"timeout": "1"}),
+    Call((), {"timeout": 1j}),
+    Call((), {"timeout": [1]}),
+    Call((), {"timeout": fractions.Fraction(1)}),
+    Call((), {"timeout": decimal.Decimal(1)}, since=(3, 10)),
+    # How long not to wait.
+    Call((False, -1)),
+    Call((False, -1.0)),
+    Call((), {"timeout": -1, "blocking": False}),
+    Call((False, 0)),
+    Call((False, 1)),
+    Call((False, -2)),
+    Call((False, math.nan)),
+    Call((False, math.inf)),
+    Call((False, None)),
+    # Not arguments of this function.
+    Call((True, 1, 1)),
+    Call((), {"block": True}),
+    Call((True,), {"blocking": True}),
+    Call((True, 1), {"timeout": 1}),
+]
+CALLS = [call for call in CALLS if sys.version_info >= call.since]
+
+
+# Those that give up in time, or at once.
+BOUNDED = [call for call in CALLS if not call.waits]
+# Those that give up at once.
+IMMEDIATE = [call for call in BOUNDED if not call.may_wait()]
+
+
+@pytest.mark.parametrize("call", CALLS, ids=str)
+def test_acquire_of_a_free_lock(call: Call, theirs: AnyLock, ours: zklock.Lock, elsewhere: Elsewhere) -> None:
+    def script(lock: AnyLock) -> list[Outcome]:
+        acquired = call(lock)
+        seen = [acquired, elsewhere(lock.acquire, False)]
+        # Whoever has it now, it is free again.
+        (elsewhere if seen[1].value else outcome)(lock.release)
+        return [*seen, outcome(lock.release)]
+
+    compare(script, theirs, ours)
+
+
+@pytest.mark.parametrize("call", BOUNDED, ids=str)
+def test_acquire_of_a_lock_held_elsewhere(
+    call: Call, theirs: AnyLock, ours: zklock.Lock, elsewhere: Elsewhere
+) -> None:
+    def script(lock: AnyLock) -> list[Outcome]:
+        seen = [outcome(lock.acquire), elsewhere(lock.acquire, *call.arguments, **call.named), outcome(lock.release)]
+        return [*seen, *(elsewhere(step) for step in (lock.acquire, lock.release, lock.release))]
+
+    compare(script, theirs, ours)
+
+
+# One that is not reentrant would wait for this thread itself: see below.
+@pytest.mark.parametrize(
+    ("kind", "call"), [("RLock", call) for call in CALLS] + [("Lock", call) for call in IMMEDIATE], ids=str
+)
+def test_acquire_of_a_lock_held_here(call: Call, theirs: AnyLock, ours: zklock.Lock) -> None:
+    def script(lock: AnyLock) -> list[Outcome]:
+        seen = [outcome(lock.acquire), call(lock)]
+        return seen + [outcome(lock.release) for _ in range(3)]
+
+    compare(script, theirs, ours)
+
+
+def compare(script: typing.Callable[[AnyLock], list[Outcome]], theirs: AnyLock, ours: zklock.Lock) -> None:
+    expected = script(theirs)
+    expect_alike(script(ours), expected)
+
+
+# Conversations. Each gives what came of its calls.
+
+
+def acquires_and_releases(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
+    return [outcome(step) for step in [lock.acquire, lock.release] * 3]
+
+
+def releases_what_is_not_held(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
+    steps = [lock.release, lock.acquire, lock.release, lock.release, lock.acquire, lock.release]
+    return [outcome(step) for step in steps]
+
+
+def counts(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
+    """As often as it was acquired it is to be released, until others get it."""
+    seen = [outcome(lock.acquire, False) for _ in range(3)]
+    held = sum(one.value is True for one in seen)
+    for _ in range(held):
+        seen += [elsewhere(lock.acquire, False), elsewhere(lock.release), outcome(lock.acquire, False)]
+        seen += [outcome(lock.release) for _ in range(2)]
+    return [*seen, elsewhere(lock.acquire, False), elsewhere(lock.release), outcome(lock.release)]
+
+
+def is_released_by_another_thread(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
+    seen = [outcome(lock.acquire), elsewhere(lock.release), elsewhere(lock.acquire, False)]
+    return [*seen, outcome(lock.release), elsewhere(lock.release), outcome(lock.release)]
+
+
+def is_released_by_a_thread_that_waits(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
+    seen = [elsewhere(lock.acquire), outcome(lock.acquire, True, 0.02), outcome(lock.release)]
+    return [*seen, elsewhere(lock.release), elsewhere(lock.release)]
+
+
+def is_granted_when_released(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
+    seen = [outcome(lock.acquire)]
+    waiting = elsewhere.start(lock.acquire)
+    with contextlib.suppress(concurrent.futures.TimeoutError):
+        seen.append(waiting.result(timeout=0.1))
+    seen += [outcome(lock.release), waiting.result(timeout=30), outcome(lock.acquire, False)]
+    return [*seen, elsewhere(lock.release), outcome(lock.acquire, False), outcome(lock.release)]
+
+
+def is_free_after_a_timeout(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
+    seen = [elsewhere(lock.acquire), outcome(lock.acquire, True, 0.02), outcome(lock.acquire, True, 0.02)]
+    return [*seen, elsewhere(lock.release), outcome(lock.acquire, False), outcome(lock.release)]
+
+
+def is_held_in_a_block(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
+    with lock:
+        seen = [elsewhere(lock.acquire, False), outcome(lock.acquire, False)]
+        if seen[-1].value:
+            lock.release()
+    return [*seen, elsewhere(lock.acquire, False), elsewhere(lock.release), outcome(lock.release)]
+
+
+def lets_exceptions_through(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
+    def fail() -> None:
+        with lock:
+            raise KeyError(5)
+
+    return [outcome(fail), elsewhere(lock.acquire, False), elsewhere(lock.release)]
+
+
+def is_released_in_its_block(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
+    def release() -> None:
+        with lock:
+            lock.release()
+
+    return [outcome(release), elsewhere(lock.acquire, False), elsewhere(lock.release)]
+
+
+def leave(lock: AnyLock) -> bool:
+    """Whether the end of a block keeps an exception back; by None or by False it does not."""
+    return bool(lock.__exit__(None, None, None))
+
+
+def leaves_what_was_not_entered(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
+    seen = [outcome(leave, lock), outcome(lock.acquire)]
+    return [*seen, outcome(leave, lock), outcome(lock.release)]
+
+
+def mixes_blocks_and_calls(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
+    lock.__enter__()
+    seen = [outcome(lock.release), outcome(lock.acquire), outcome(leave, lock)]
+    return [*seen, elsewhere(lock.acquire, False), elsewhere(lock.release)]
+
+
+def takes_no_arguments(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
+    seen = [outcome(lock.release, 1), outcome(lock.acquire), outcome(lock.release, True)]
+    return [*seen, outcome(lock.release)]
+
+
+def excludes(lock: AnyLock, elsewhere: Elsewhere) -> list[Outcome]:
+    inside = 0
+    most = 0
+
+    def work() -> None:
+        nonlocal inside, most
+        for _ in range(10):
+            with lock:
+                inside += 1
+                most = max(most, inside)
+                inside -= 1
+
+    threads = [threading.Thread(target=work) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    return [Outcome(most), outcome(lock.acquire, False), outcome(lock.release)]
+
+
+SCRIPTS: list[Script] = [
+    acquires_and_releases,
+    releases_what_is_not_held,
+    counts,
+    is_released_by_another_thread,
+    is_released_by_a_thread_that_waits,
+    is_granted_when_released,
+    is_free_after_a_timeout,
+    is_held_in_a_block,
+    lets_exceptions_through,
+    is_released_in_its_block,
+    leaves_what_was_not_entered,
+    mixes_blocks_and_calls,
+    takes_no_arguments,
+    excludes,
+]
+
+
+@pytest.mark.parametrize("script", SCRIPTS, ids=lambda script: script.__name__)
+def test_conversation(script: Script, theirs: AnyLock, ours: zklock.Lock, elsewhere: Elsewhere) -> None:
+    compare(lambda lock: script(lock, elsewhere), theirs, ours)
+
+
+def test_locked(theirs: AnyLock, ours: zklock.Lock, elsewhere: Elsewhere) -> None:
+    if not hasattr(theirs, "locked"):
+        # That of RLock has come with 3.14.
+        theirs = threading.Lock()
+
+    def script(lock: AnyLock) -> list[Outcome]:
+        seen = [outcome(lock.locked), outcome(lock.acquire), outcome(lock.locked), elsewhere(lock.locked)]
+        seen += [outcome(lock.release), outcome(lock.locked), outcome(lock.locked, 1)]
+        with lock:
+            seen.append(outcome(lock.locked))
+        return [*seen, outcome(lock.locked)]
+
+    compare(script, theirs, ours)
+
+
+def test_lock_object_may_go(theirs: AnyLock, ours: zklock.Lock, zk: zklock.Client, path: str, kind: str) -> None:
+    assert weakref.ref(theirs)() is theirs
+    assert weakref.ref(ours)() is ours
+    passing = zk.mutex(path, reentrant=kind == "RLock")
+    reference = weakref.ref(passing)
+    del passing
+    assert reference() is None
+
+
+def test_condition_of_a_lock(zk: zklock.Client, path: str, elsewhere: Elsewhere) -> None:
+    condition = threading.Condition(typing.cast(threading.Lock, zk.mutex(path)))
+    assert outcome(condition.notify).raised is RuntimeError
+    items: list[int] = []
+
+    def consume() -> int:
+        with condition:
+            assert condition.wait_for(lambda: items, timeout=30)
+            return items.pop()
+
+    consumed = elsewhere.start(consume)
+    with condition:
+        items.append(5)
+        condition.notify()
+    assert consumed.result(timeout=30) == Outcome(5)
+
+
+# What differs.
+
+
+@pytest.mark.parametrize("arguments", [(), (True,), (True, -1), (True, 0.5), (True, MAX)])
+def test_waiting_for_oneself_is_a_deadlock(zk: zklock.Client, path: str, arguments: tuple[float, ...]) -> None:
+    """Where that of ``threading`` hangs; or if there is a timeout, wastes it."""
+    lock = zk.mutex(path)
+    lock.acquire()
+    begun = time.monotonic()
+    assert outcome(lock.acquire, *arguments).raised is zklock.Deadlock
+    assert time.monotonic() - begun < 0.4
+    assert lock.locked()
+    lock.release()
+
+
+def test_block_gives_the_hold(zk: zklock.Client, path: str) -> None:
+    """Where that of ``threading`` gives True."""
+    with zk.mutex(path) as hold:
+        assert isinstance(hold, zklock.Hold) and hold
+
+
+def test_a_lock_may_have_a_timeout_of_its_own(zk: zklock.Client, path: str, elsewhere: Elsewhere) -> None:
+    """Which is meant where none is given."""
+    lock = zk.mutex(path, timeout=0.05)
+    elsewhere(lock.acquire)
+    assert lock.acquire() is False
+    with pytest.raises(zklock.Timeout), lock:
+        pass
+    elsewhere(lock.release)

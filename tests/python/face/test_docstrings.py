@@ -1,0 +1,64 @@
+"""Everything public is documented, and the examples in the documentation are run."""
+
+from __future__ import annotations
+
+import asyncio
+import doctest
+import inspect
+import types
+import typing
+
+import pytest
+
+import zklock
+
+NATIVE = (types.MethodDescriptorType, types.GetSetDescriptorType)
+OWN = (types.FunctionType, property, classmethod, staticmethod)
+
+
+def documented() -> typing.Iterator[tuple[str, object]]:
+    """The module, its classes, and what they define themselves, each with its name."""
+    yield "zklock", zklock
+    for name in zklock.__all__:
+        value = getattr(zklock, name)
+        if not inspect.isclass(value):
+            continue
+        yield name, value
+        # What a private base gives, too.
+        for cls in value.__mro__:
+            if not cls.__module__.startswith("zklock"):
+                break
+            for member, defined in vars(cls).items():
+                if not member.startswith("_") and isinstance(defined, (*NATIVE, *OWN)):
+                    yield f"{name}.{member}", defined
+
+
+DOCUMENTED = dict(documented())
+EXAMPLES = {name: doc for name, value in DOCUMENTED.items() if ">>>" in (doc := inspect.getdoc(value) or "")}
+
+
+def test_everything_public_is_seen() -> None:
+    assert len(DOCUMENTED) > len(zklock.__all__)
+    assert {"zklock", "Lock", "Lock.acquire", "Hold.token", "Guarded.create", "LockLost"} <= set(DOCUMENTED)
+    main = {"zklock", "Client", "Lock", "Hold", "Loss", "AsyncClient", "AsyncLock", "AsyncHold"}
+    assert main <= set(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", DOCUMENTED)
+def test_is_documented(name: str) -> None:
+    doc = inspect.getdoc(DOCUMENTED[name])
+    assert doc and doc[0].isupper(), doc
+    # The first paragraph is a sentence, or a sentence that ends where the example begins.
+    assert doc.split("\n\n")[0][-1] in ".:", doc
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_example(name: str, ground: typing.Any, hosts: str) -> None:
+    with zklock.Client(hosts, session_timeout=4) as zk:
+        names = {"zklock": zklock, "asyncio": asyncio, "hosts": hosts, "zk": zk}
+        test = doctest.DocTestParser().get_doctest(EXAMPLES[name], names, name, None, None)
+        said: list[str] = []
+        results = doctest.DocTestRunner().run(test, out=said.append)
+        assert results.attempted > 0
+        assert results.failed == 0, "".join(said)
+    ground.expect_children("/locks/doc", 0)

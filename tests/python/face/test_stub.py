@@ -1,0 +1,68 @@
+"""The stub says what the native module is, and the types in it are what the programs that use it expect."""
+
+from __future__ import annotations
+
+import json
+import os
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+import zklock
+
+HERE = pathlib.Path(__file__).parent
+TESTS = HERE.parent
+ROOT = TESTS.parents[1]
+SOURCE = ROOT / "zklock-py/python"
+EXAMPLES = ROOT / "zklock-py/examples"
+
+newest = pytest.mark.skipif(sys.version_info < (3, 10), reason="the type checkers need a newer interpreter")
+# They are slow, and more so on a busy machine.
+slow = pytest.mark.timeout(300)
+
+
+def expect_success(*arguments: str, cwd: pathlib.Path) -> str:
+    """Runs a module, which is to find nothing wrong, and gives what it says all the same."""
+    environment = {**os.environ, "MYPYPATH": os.pathsep.join([str(SOURCE), str(TESTS)])}
+    done = subprocess.run(
+        [sys.executable, "-m", *arguments], cwd=cwd, env=environment, capture_output=True, text=True, timeout=280
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_docstrings_are_those_of_the_module() -> None:
+    program = HERE / "stub.py"
+    done = subprocess.run([sys.executable, str(program)], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+
+def test_package_is_typed() -> None:
+    installed = pathlib.Path(zklock.__file__).parent
+    assert (installed / "py.typed").exists()
+    assert (installed / "_zklock.pyi").read_text() == (SOURCE / "zklock/_zklock.pyi").read_text()
+
+
+@newest
+@slow
+def test_stub_agrees_with_the_module(tmp_path: pathlib.Path) -> None:
+    expect_success("mypy.stubtest", "zklock", cwd=tmp_path)
+
+
+@newest
+@slow
+def test_mypy(tmp_path: pathlib.Path) -> None:
+    strict = ("mypy", "--strict", "--explicit-package-bases", f"--cache-dir={tmp_path}")
+    expect_success(*strict, str(SOURCE / "zklock"), str(EXAMPLES), str(TESTS), cwd=tmp_path)
+
+
+@newest
+@slow
+def test_pyright() -> None:
+    arguments = ("--project", str(HERE), "--pythonpath", sys.executable, "--outputjson")
+    report = json.loads(expect_success("pyright", *arguments, cwd=HERE))
+    # It says nothing of files that it does not find.
+    checked = [file for folder in (EXAMPLES, TESTS) for file in folder.rglob("*.py")]
+    assert report["summary"]["filesAnalyzed"] >= len(checked) > 10

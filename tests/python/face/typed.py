@@ -1,0 +1,191 @@
+"""What type checkers are to make of programs that use zklock. This file is not run, but checked: see test_stub.py.
+
+What is wrong on purpose is marked so; where a checker finds nothing wrong there, it objects to the mark.
+"""
+
+# pyright: strict, reportUnnecessaryTypeIgnoreComment=true
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import threading
+import typing
+
+import zklock
+
+if typing.TYPE_CHECKING:
+    from typing_extensions import assert_type
+
+
+def client() -> None:
+    zk = zklock.Client("127.0.0.1:2181", session_timeout=5, tls=zklock.Tls("ca.pem"), identity="here")
+    assert_type(zk, zklock.Client)
+    assert_type(zk.aio, zklock.AsyncClient)
+    assert_type(zk.mutex("/locks/a", timeout=None, reentrant=True), zklock.Lock)
+    assert_type(zk.stats(), zklock.Stats)
+    assert_type(zk.stats().owed, int)
+    assert_type(zk.session_id, typing.Optional[int])
+    assert_type(zk.session_timeout, typing.Optional[float])
+    with zk as entered:
+        assert_type(entered, zklock.Client)
+    zk.session_id = 1  # type: ignore[misc]
+    zk.mutex("/locks/a", 5)  # type: ignore[call-arg]
+    zk.mutex(b"/locks/a")  # type: ignore[arg-type]
+    zklock.Client(["zk1:2181"])  # type: ignore[arg-type]
+    zklock.Client("zk1:2181", 10)  # type: ignore[call-arg]
+    zklock.Client("zk1:2181", tls=True)  # type: ignore[arg-type]
+    zklock.Tls("ca.pem", "client.pem")  # type: ignore[call-overload]
+    zklock.Lock("/locks/a")  # type: ignore[call-arg]
+
+
+def lock(lock: zklock.Lock) -> None:
+    assert_type(lock.acquire(), bool)
+    assert_type(lock.acquire(False), bool)
+    assert_type(lock.acquire(timeout=1.5), bool)
+    assert_type(lock.acquire(blocking=True, timeout=-1), bool)
+    assert_type(lock.locked(), bool)
+    assert_type(lock.hold(), zklock.Hold)
+    assert_type(lock.hold(None), zklock.Hold)
+    assert_type(lock.current, typing.Optional[zklock.Hold])
+    assert_type(lock.contenders(), typing.List[zklock.Contender])
+    assert_type(lock.contenders()[0].since, float)
+    assert_type(lock.aio, zklock.AsyncLock)
+    with lock as hold:
+        assert_type(hold, zklock.Hold)
+    lock.acquire(timeout=None)  # type: ignore[arg-type]
+    lock.hold(timeout="5")  # type: ignore[arg-type]
+
+
+def hold(hold: zklock.Hold) -> None:
+    assert_type(hold.token, int)
+    assert_type(hold.path, str)
+    assert_type(hold.node, str)
+    assert_type(hold.state, zklock.HoldState)
+    assert_type(hold.lost, zklock.Loss)
+    assert_type(hold.lost.is_set(), bool)
+    assert_type(hold.lost.wait(1), bool)
+    assert_type(hold.lost.reason, typing.Optional[zklock.LossReason])
+    assert_type(hold.valid_for(), float)
+    assert_type(hold.confirm(), float)
+    hold.on_lost(print)
+    hold.on_lost(lambda reason: reason.value)
+    hold.on_lost(lambda: None)  # type: ignore[misc,arg-type]
+    with hold as same:
+        assert_type(same, zklock.Hold)
+    writes = hold.guarded().create("/a").create("/b", b"1").set_data("/a", bytearray(), 3).delete("/a", version=4)
+    assert_type(writes, zklock.Guarded)
+    writes.commit()
+    hold.guarded().set_data("/a", "text")  # type: ignore[arg-type]
+    hold.token = 5  # type: ignore[misc]
+
+
+async def in_asyncio(hosts: str) -> None:
+    async with zklock.Client(hosts) as zk:
+        assert_type(zk, zklock.AsyncClient)
+        alock = zk.mutex("/locks/a")
+        assert_type(alock, zklock.AsyncLock)
+        assert_type(await alock.acquire(), bool)
+        assert_type(await asyncio.wait_for(alock.acquire(timeout=3), 5), bool)
+        assert_type(await alock.hold(), zklock.AsyncHold)
+        assert_type(await alock.contenders(), typing.List[zklock.Contender])
+        assert_type(alock.locked(), bool)
+        assert_type(alock.current, typing.Optional[zklock.AsyncHold])
+        async with alock as hold:
+            assert_type(hold, zklock.AsyncHold)
+            assert_type(hold.token, int)
+            assert_type(await hold.lost, typing.Optional[zklock.LossReason])
+            assert_type(await hold.confirm(), float)
+            writes = hold.guarded().create("/a")
+            assert_type(writes, zklock.AsyncGuarded)
+            await writes.commit()
+        async with await alock.hold(timeout=5) as hold:
+            assert_type(hold, zklock.AsyncHold)
+    assert_type(asyncio.create_task(alock.acquire()), "asyncio.Task[bool]")
+    assert_type(asyncio.ensure_future(hold.lost), "asyncio.Task[typing.Optional[zklock.LossReason]]")
+    asyncio.ensure_future(alock.release())
+    # These begin at once.
+    alock.release()
+    hold.release()
+    zk.close()
+    await alock.release()
+    # These do nothing unless they are awaited.
+    alock.acquire()  # type: ignore[unused-coroutine]
+    hold.confirm()  # type: ignore[unused-coroutine]
+    if alock.acquire():  # pyright: ignore[reportUnnecessaryComparison]
+        pass
+    with alock:  # type: ignore[attr-defined]
+        pass
+
+
+async def both_faces(lock: zklock.Lock, zk: zklock.Client) -> None:
+    async with lock as hold:
+        assert_type(hold, zklock.AsyncHold)
+    async with zk as entered:
+        assert_type(entered, zklock.AsyncClient)
+
+
+def after_a_block(lock: zklock.Lock) -> int:
+    """Blocks swallow no exception, so that this function always returns."""
+    with zklock.Client("zk1:2181"), lock, lock.hold():
+        return 1
+
+
+async def after_an_async_block(lock: zklock.AsyncLock) -> int:
+    async with zklock.Client("zk1:2181"), lock, await lock.hold():
+        return 1
+
+
+def either(hold: zklock.BaseHold) -> int:
+    """A function for holds of both faces."""
+    return hold.token
+
+
+def exceptions() -> None:
+    try:
+        pass
+    except zklock.LockLost as loss:
+        assert_type(loss.reason, zklock.LossReason)
+    except zklock.Timeout as late:
+        timeout: TimeoutError = late
+        assert isinstance(timeout, zklock.Error)
+
+
+class LockLike(typing.Protocol):
+    """What a function may want that takes a ``threading.Lock`` or one of ours."""
+
+    def acquire(self, blocking: bool = ..., timeout: float = ...) -> bool: ...
+    def release(self) -> None: ...
+    def locked(self) -> bool: ...
+
+
+class AsyncLockLike(typing.Protocol):
+    """What a function may want that takes an ``asyncio.Lock`` or one of ours."""
+
+    async def acquire(self) -> bool: ...
+    def release(self) -> object: ...
+    def locked(self) -> bool: ...
+
+
+async def interchangeable_in_asyncio(ours: zklock.AsyncLock, theirs: asyncio.Lock, hosts: str) -> None:
+    locks: list[AsyncLockLike] = [ours, theirs]
+    blocks: list[contextlib.AbstractAsyncContextManager[object]] = [ours, theirs]
+    assert len(locks) == len(blocks)
+    async with contextlib.AsyncExitStack() as stack:
+        zk = await stack.enter_async_context(zklock.Client(hosts))
+        assert_type(zk, zklock.AsyncClient)
+        assert_type(await stack.enter_async_context(zk.mutex("/locks/a")), zklock.AsyncHold)
+        stack.push_async_exit(await ours.hold())
+
+
+def interchangeable(ours: zklock.Lock, theirs: threading.Lock) -> None:
+    locks: list[LockLike] = [ours, theirs]
+    blocks: list[contextlib.AbstractContextManager[object]] = [ours, theirs]
+    assert len(locks) == len(blocks)
+
+
+def final() -> None:
+    class MyLock(zklock.Lock):  # type: ignore[misc]
+        pass
+
+    print(MyLock)

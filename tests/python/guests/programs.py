@@ -1,0 +1,133 @@
+"""Programs in interpreters of their own, spoken to while they run."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import queue
+import subprocess
+import sys
+import threading
+import time
+import typing
+
+# Since 3.12 a fork of a process with threads warns. Here it is what is tested.
+FORKS: typing.Final = ("-W", "error", "-W", "ignore:This process:DeprecationWarning")
+STRICT: typing.Final = ("-W", "error")
+
+
+class Ended(typing.NamedTuple):
+    """How a program has ended, and what it said that nobody has read."""
+
+    status: int
+    out: str
+    err: str
+    seconds: float
+    """From when the end was waited for."""
+
+
+class Program:
+    """A program that runs. It is killed with the test, if it has not ended by then."""
+
+    def __init__(self, folder: pathlib.Path, text: str, arguments: tuple[str, ...], options: tuple[str, ...]) -> None:
+        file = folder / "program.py"
+        file.write_text(text)
+        self._errors = folder / "errors"
+        with self._errors.open("w") as errors:
+            self.process = subprocess.Popen(
+                [sys.executable, "-X", "faulthandler", *options, str(file), *arguments],
+                stdin=subprocess.PIPE,
+                stdout=subprocess.PIPE,
+                stderr=errors,
+                text=True,
+            )
+        self._lines: queue.Queue[str] = queue.Queue()
+        self._reader = threading.Thread(target=self._read, daemon=True)
+        self._reader.start()
+
+    def _read(self) -> None:
+        assert self.process.stdout is not None
+        for line in self.process.stdout:
+            self._lines.put(line.rstrip("\n"))
+
+    def errors(self) -> str:
+        """What it has written to stderr so far."""
+        return self._errors.read_text()
+
+    def line(self, within: float = 20.0) -> str:
+        """The next line that it says."""
+        try:
+            return self._lines.get(timeout=within)
+        except queue.Empty:
+            raise AssertionError(f"nothing was said within {within} s; errors: {self.errors()}") from None
+
+    def expect(self, line: str, within: float = 20.0) -> None:
+        assert self.line(within) == line, self.errors()
+
+    def tell(self, line: str = "go on") -> None:
+        assert self.process.stdin is not None
+        self.process.stdin.write(line + "\n")
+        self.process.stdin.flush()
+
+    def signal(self, number: int) -> float:
+        """Sends it a signal; when, on the clock that all processes share."""
+        now = time.monotonic()
+        self.process.send_signal(number)
+        return now
+
+    def await_sleep(self, within: float = 10.0) -> None:
+        """Waits until its main thread sleeps: five looks in a row see it so."""
+        stat = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/stat")
+        looks, until = 0, time.monotonic() + within
+        while looks < 5:
+            assert time.monotonic() < until, "its main thread does not sleep"
+            looks = looks + 1 if stat.read_text().rpartition(")")[2].split()[0] == "S" else 0
+            time.sleep(0.01)
+
+    def finish(self, within: float = 30.0) -> Ended:
+        """Waits for its end."""
+        begun = time.monotonic()
+        status = self.process.wait(timeout=within)
+        seconds = time.monotonic() - begun
+        self._reader.join(timeout=10)
+        out = []
+        while not self._lines.empty():
+            out.append(self._lines.get())
+        return Ended(status, "\n".join(out), self.errors(), seconds)
+
+    def kill(self) -> None:
+        if self.process.poll() is None:
+            self.process.kill()
+            self.process.wait(timeout=10)
+        self._reader.join(timeout=10)
+        for pipe in (self.process.stdin, self.process.stdout):
+            assert pipe is not None
+            try:
+                pipe.close()
+            except OSError:
+                pass  # what was to be said to it is not heard any more
+
+
+class Start(typing.Protocol):
+    """Starts programs. See the fixture ``start``."""
+
+    def __call__(self, text: str, *arguments: str, options: tuple[str, ...] = STRICT) -> Program: ...
+
+
+def until(is_so: typing.Callable[[], bool], within: float = 10.0) -> None:
+    """Waits until something is so that nobody tells us of."""
+    end = time.monotonic() + within
+    while not is_so():
+        assert time.monotonic() < end, f"not within {within} s"
+        time.sleep(0.005)
+
+
+def threads() -> dict[int, str]:
+    """The native threads of this process, and their names."""
+    found = {}
+    for number in os.listdir("/proc/self/task"):
+        try:
+            found[int(number)] = pathlib.Path(f"/proc/self/task/{number}/comm").read_text().strip()
+        except OSError:
+            pass  # it has ended meanwhile
+    return found

@@ -1,0 +1,277 @@
+"""What is forgotten: the collector releases it, says so once, and nothing grows."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import os
+import sys
+import tracemalloc
+import typing
+import warnings
+import weakref
+
+import pytest
+from ground import Ground
+from guests.programs import until
+
+import zklock
+
+
+def warned(act: typing.Callable[[], object]) -> list[str]:
+    """The warnings that come of it; all are of one kind."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        act()
+        gc.collect()
+    assert {warning.category for warning in caught} <= {ResourceWarning}
+    return [str(warning.message) for warning in caught]
+
+
+def test_a_forgotten_hold_is_released_with_a_warning(
+    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
+) -> None:
+    holds = [zk.mutex(path).hold()]
+    token = holds[0].token
+    said = warned(holds.clear)
+    assert len(said) == 1
+    assert path in said[0] and str(token) in said[0]
+    with other.mutex(path, timeout=2):
+        pass
+    assert not zk.mutex(path).locked()
+
+
+def test_a_hold_in_a_cycle_is_released_with_a_warning(zk: zklock.Client, ground: Ground, path: str) -> None:
+    class Keeper:
+        def __init__(self) -> None:
+            self.hold = zk.mutex(path).hold()
+            self.me = self
+
+    def forget() -> None:
+        Keeper()
+
+    assert len(warned(forget)) == 1
+    ground.expect_children(path, 0)
+
+
+def test_a_hold_that_its_own_callback_knows_is_released_with_a_warning(
+    zk: zklock.Client, ground: Ground, path: str
+) -> None:
+    class Keeper:
+        def __init__(self) -> None:
+            self.hold = zk.mutex(path).hold()
+            self.hold.on_lost(self.stop)
+
+        def stop(self, reason: zklock.LossReason) -> None:
+            self.reason = reason
+
+    def forget() -> None:
+        Keeper()
+
+    assert len(warned(forget)) == 1
+    ground.expect_children(path, 0)
+
+
+def test_a_forgotten_hold_of_asyncio_is_released_with_a_warning(zk: zklock.Client, ground: Ground, path: str) -> None:
+    async def forget() -> None:
+        await zk.aio.mutex(path).hold()
+
+    assert len(warned(lambda: asyncio.run(forget()))) == 1
+    ground.expect_children(path, 0)
+
+
+def test_where_warnings_are_errors_it_is_released_all_the_same(
+    zk: zklock.Client, ground: Ground, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raised: list[typing.Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", raised.append)
+    holds = [zk.mutex(path).hold()]
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        holds.clear()
+    assert [type(one.exc_value) for one in raised] == [ResourceWarning]
+    raised.clear()
+    ground.expect_children(path, 0)
+
+
+def test_an_exception_on_its_way_is_not_disturbed(zk: zklock.Client, ground: Ground, path: str) -> None:
+    def fail() -> None:
+        hold = zk.mutex(path).hold()
+        raise KeyError(hold.path)
+
+    def catch() -> None:
+        with pytest.raises(KeyError):
+            fail()
+
+    assert len(warned(catch)) == 1
+    ground.expect_children(path, 0)
+
+
+def test_nobody_is_warned_of_what_is_over(zk: zklock.Client, ground: Ground, path: str) -> None:
+    lock = zk.mutex(path)
+
+    def forget() -> None:
+        lock.hold().release()
+        with lock.hold():
+            pass
+        with lock as hold:
+            del hold
+        lost = lock.hold()
+        ground(f"delete {lost.node}")
+        assert lost.lost.wait(timeout=10)
+        del lost
+        # These do not keep it, and so do not release it.
+        assert lock.acquire()
+        current = lock.current
+        assert current is not None
+        loss, guarded = current.lost, current.guarded()
+        del current, loss, guarded
+        gc.collect()
+        assert lock.locked()
+        lock.release()
+
+    assert warned(forget) == []
+
+
+def test_what_came_of_a_hold_does_not_keep_it(zk: zklock.Client, ground: Ground, path: str) -> None:
+    holds = [zk.mutex(path).hold()]
+    loss = holds[0].lost
+    assert len(warned(holds.clear)) == 1
+    ground.expect_children(path, 0)
+    assert not loss.wait(timeout=10)
+    assert not loss.is_set()
+
+
+def test_what_acquire_got_outlives_the_lock_object(zk: zklock.Client, ground: Ground, path: str) -> None:
+    def acquire() -> None:
+        assert zk.mutex(path).acquire()
+
+    assert warned(acquire) == []
+    assert len(ground.children(path)) == 1
+    zk.mutex(path).release()
+
+
+def test_a_forgotten_client_gives_back_all_that_it_holds(ground: Ground, path: str) -> None:
+    proxy = ground.proxy("1")
+
+    def forget() -> None:
+        client = zklock.Client(proxy.hosts, session_timeout=4)
+        assert client.mutex(path).acquire()
+        assert client.mutex(f"{path}-again", reentrant=True).acquire()
+
+    assert warned(forget) == []
+    # Its session is closed, and nobody waits until it times out.
+    ground.expect_children(path, 0, within=2)
+    ground.expect_children(f"{path}-again", 0, within=2)
+    until(lambda: proxy("connections") == "0")
+
+
+def test_a_client_that_is_forgotten_while_it_connects(ground: Ground, path: str) -> None:
+    proxy = ground.proxy("1")
+    proxy("freeze", "both")
+
+    def forget() -> None:
+        with pytest.raises(zklock.Timeout):
+            zklock.Client(proxy.hosts, session_timeout=4).connect(timeout=0.1)
+
+    assert warned(forget) == []
+    proxy("thaw")
+    until(lambda: proxy("connections") == "0")
+
+
+def test_a_hold_keeps_its_client(ground: Ground, hosts: str, path: str) -> None:
+    client = zklock.Client(hosts, session_timeout=1)
+    hold = client.mutex(path).hold()
+    del client
+    gc.collect()
+    # Beyond its session, if nobody kept that.
+    assert not hold.lost.wait(timeout=1.5)
+    assert hold.confirm() > 0
+    hold.release()
+
+
+@pytest.mark.parametrize("end", ["release", "loss"])
+def test_a_callback_is_forgotten_with_the_hold(zk: zklock.Client, ground: Ground, path: str, end: str) -> None:
+    class Callback:
+        def __call__(self, reason: zklock.LossReason) -> None:
+            pass
+
+    callback = Callback()
+    known = weakref.ref(callback)
+    hold = zk.mutex(path).hold()
+    hold.on_lost(callback)
+    del callback
+    gc.collect()
+    assert known() is not None
+    if end == "release":
+        hold.release()
+    else:
+        ground(f"delete {hold.node}")
+        assert hold.lost.wait(timeout=10)
+    until(lambda: known() is None)
+
+
+def resident() -> int:
+    """The memory of this process, in bytes."""
+    with open("/proc/self/statm") as file:
+        return int(file.read().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def test_ten_thousand_rounds_leave_nothing(zk: zklock.Client, path: str) -> None:
+    lock, again = zk.mutex(path), zk.mutex(f"{path}-again", reentrant=True)
+
+    def work(rounds: int) -> None:
+        for _ in range(rounds):
+            with lock as hold:
+                hold.valid_for()
+        with again:
+            for _ in range(rounds):
+                with again:
+                    assert again.acquire()
+                    again.release()
+
+    shared = [None, True, False, zklock.Hold, zklock.Lock, lock, again, zk]
+
+    def count() -> list[int]:
+        return [sys.getrefcount(one) for one in shared]
+
+    # What is kept for the next time is there then.
+    work(1000)
+    gc.collect()
+    references, memory = count(), resident()
+    tracemalloc.start()
+    try:
+        work(10)
+        begun = tracemalloc.take_snapshot()
+        work(10_000)
+        gc.collect()
+        ended = tracemalloc.take_snapshot()
+    finally:
+        tracemalloc.stop()
+    grown = sum(max(0, difference.count_diff) for difference in ended.compare_to(begun, "filename"))
+    assert grown < 500
+    assert all(after - before < 100 for before, after in zip(references, count())), (references, count())
+    # A hundred bytes for each round would be a megabyte.
+    assert resident() - memory < 4 << 20
+
+
+def test_values_and_waits_leave_nothing(zk: zklock.Client, other: zklock.Client, path: str) -> None:
+    lock = zk.mutex(path)
+
+    def work(rounds: int) -> None:
+        for _ in range(rounds):
+            with lock.hold() as hold:
+                hold.on_lost(print)
+                repr(hold), hold.lost.is_set(), hold.guarded().create("/never", b"x" * 1000)
+                lock.contenders()
+                zk.stats()
+                assert not other.mutex(path).acquire(blocking=False)
+
+    work(100)
+    gc.collect()
+    objects = len(gc.get_objects())
+    memory = resident()
+    work(1000)
+    gc.collect()
+    assert len(gc.get_objects()) - objects < 200
+    assert resident() - memory < 4 << 20

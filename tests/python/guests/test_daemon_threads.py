@@ -1,0 +1,228 @@
+"""The end of the interpreter while daemon threads do whatever can be done."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import pytest
+from ground import Ground
+from guests.endings import BEGIN, SLOWLY, WELL, ends
+from guests.programs import Start
+
+import zklock
+
+SESSION = 4.0
+
+
+def test_while_a_daemon_thread_waits(start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str) -> None:
+    text = """
+def wait():
+    try:
+        zk.mutex(path).acquire()
+    finally:
+        print("it went on")
+
+threading.Thread(target=wait, daemon=True).start()
+sys.stdin.readline()
+"""
+    with zk.mutex(path):
+        program = start(BEGIN + text, hosts, path)
+        ground.expect_children(path, 2)
+        program.tell()
+        ended = program.finish()
+        assert len(ground.children(path)) == 1
+    assert ended[:3] == WELL
+    assert ended.seconds < 1.5
+
+
+def test_while_a_daemon_thread_holds(start: Start, other: zklock.Client, ground: Ground, hosts: str, path: str) -> None:
+    # It may be inside what the lock guards until the process is gone.
+    text = """
+def hold():
+    with zk.mutex(path) as hold:
+        print(hold.token, flush=True)
+        while True:
+            time.sleep(0.01)
+
+threading.Thread(target=hold, daemon=True).start()
+sys.stdin.readline()
+"""
+    program = start(BEGIN + text, hosts, path)
+    program.line()
+    granted: list[float] = []
+
+    def wait() -> None:
+        with other.mutex(path, timeout=30):
+            granted.append(time.monotonic())
+
+    waiter = threading.Thread(target=wait)
+    waiter.start()
+    ground.expect_children(path, 2)
+    program.tell()
+    ended = program.finish()
+    over = time.monotonic()
+    waiter.join()
+    assert ended[:3] == WELL
+    assert ended.seconds < 1.5
+    # The session was last heard of a third of it before the end, or later.
+    assert granted[0] - over > SESSION / 2
+
+
+@pytest.mark.parametrize("what", ["zk.connect()", "zk.mutex(path).acquire()", "zk.mutex(path).acquire(timeout=30)"])
+def test_while_a_daemon_thread_connects(start: Start, ground: Ground, path: str, what: str) -> None:
+    proxy = ground.proxy("1")
+    proxy("freeze", "both")
+    text = f"""
+threading.Thread(target=lambda: {what}, daemon=True).start()
+time.sleep(0.1)
+"""
+    ended = ends(start, text, proxy.hosts, path)
+    proxy("cut")
+    assert ended[:3] == WELL
+
+
+LOOP = """
+running = threading.Event()
+
+async def work():
+    lock = zk.aio.mutex(path)
+    {work}
+
+threading.Thread(target=lambda: asyncio.run(work()), daemon=True).start()
+running.wait()
+sys.stdin.readline()
+"""
+
+
+def test_while_a_loop_in_a_daemon_thread_waits(
+    start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str
+) -> None:
+    with zk.mutex(path):
+        program = start(BEGIN + LOOP.format(work="running.set(); await lock.acquire()"), hosts, path)
+        ground.expect_children(path, 2)
+        program.tell()
+        assert program.finish()[:3] == WELL
+        assert len(ground.children(path)) == 1
+
+
+GOES_ON = {
+    "Lock.contenders": "lock.contenders()",
+    "Lock.acquire": "lock.acquire(timeout=5) and lock.release()",
+    "Lock.acquire, reentrant": "again.acquire(timeout=5) and again.release()",
+    "Lock.hold": "lock.hold().release()",
+    "Client.connect": "zk.connect()",
+    "AsyncLock.contenders": "await lock.aio.contenders()",
+    "AsyncLock.acquire": "await lock.aio.acquire(timeout=5) and await lock.aio.release()",
+    "AsyncClient.connect": "await zk.aio.connect()",
+}
+
+
+@pytest.mark.parametrize("call", GOES_ON)
+def test_while_a_daemon_thread_goes_on_as_clients_close(start: Start, ground: Ground, path: str, call: str) -> None:
+    # As in any other wait, it stays where it is; what it might be told now would only frighten.
+    proxy = ground.proxy("1")
+    text = f"""
+lock, again, ready = zk.mutex(path), zk.mutex(path, reentrant=True), threading.Event()
+
+{"async " if "await" in GOES_ON[call] else ""}def work():
+    while True:
+        {GOES_ON[call]}
+        ready.set()
+        time.sleep(0.02)
+
+if asyncio.iscoroutinefunction(work):
+    threading.Thread(target=lambda: asyncio.run(work()), daemon=True).start()
+else:
+    threading.Thread(target=work, daemon=True).start()
+ready.wait()
+"""
+    # So long does the closing take.
+    proxy("delay", "100")
+    assert ends(start, text, proxy.hosts, path)[:3] == WELL
+
+
+CROWD = """
+from itertools import count
+
+clients = [zk, zklock.Client(hosts, session_timeout=4)]
+running = threading.Semaphore(0)
+
+def work(number):
+    lock = clients[number % 2].mutex(f"{path}-{number % 3}", reentrant=number % 4 == 0)
+    for turn in count():
+        if turn == 3:
+            running.release()
+        if number % 2:
+            with lock as hold:
+                hold.on_lost(lambda reason: None)
+                hold.confirm()
+        elif lock.acquire(timeout=0.002 if turn % 2 else 30):
+            lock.release()
+
+for number in range(8):
+    threading.Thread(target=work, args=(number,), daemon=True).start()
+for _ in range(8):
+    running.acquire()
+"""
+
+RUNS = 30
+AT_ONCE = 3
+
+
+def test_while_a_crowd_of_daemon_threads_is_busy(start: Start, ground: Ground, hosts: str, path: str) -> None:
+    # Each with paths of its own: what is held at the end is held until the session has timed out.
+    text = BEGIN + CROWD + SLOWLY.format(seconds=0.1)
+    for run in range(0, RUNS, AT_ONCE):
+        programs = [start(text, hosts, f"{path}-{run + number}") for number in range(AT_ONCE)]
+        for program in programs:
+            ended = program.finish()
+            assert ended[:3] == WELL
+            assert ended.seconds < 3
+    for run in range(RUNS):
+        for number in range(3):
+            ground.expect_children(f"{path}-{run}-{number}", 0, within=15)
+
+
+CALLS = {
+    "stats": "zk.stats()",
+    "repr": "repr(zk), repr(lock), lock.locked(), lock.current",
+    "contenders": "lock.contenders()",
+    "clients": "zklock.Client(hosts)",
+    "mistakes": "try_to(lambda: lock.release()), try_to(lambda: zk.mutex('no path'))",
+    "too late": "lock.acquire(timeout=0.001)",
+    "losses": "try_to(lost.confirm)",
+}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_while_daemon_threads_call(
+    start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str, call: str
+) -> None:
+    text = f"""
+def try_to(act):
+    try:
+        act()
+    except zklock.Error:
+        pass
+
+def work():
+    lock = zk.mutex(path)
+    while True:
+        {CALLS[call]}
+
+zk.connect()
+lost = zk.mutex(path + "-" + str(os.getpid())).hold()
+print(lost.node, flush=True)
+sys.stdin.readline()
+for number in range(3):
+    threading.Thread(target=work, daemon=True).start()
+time.sleep(0.1)
+"""
+    with zk.mutex(path):
+        programs = [start(BEGIN + text + SLOWLY.format(seconds=0.3), hosts, path) for _ in range(AT_ONCE)]
+        for program in programs:
+            ground("delete " + program.line())
+            program.tell()
+        for program in programs:
+            assert program.finish()[:3] == WELL

@@ -1,0 +1,259 @@
+"""The end of the interpreter, whatever goes on: no hang, no crash, no output, and what can be freed is free."""
+
+from __future__ import annotations
+
+import signal
+
+import pytest
+from ground import Ground
+from guests.endings import BEGIN, SLOWLY, WELL, ends
+from guests.programs import Start
+
+import zklock
+
+def test_while_the_main_thread_holds(start: Start, ground: Ground, hosts: str, path: str) -> None:
+    assert ends(start, "assert zk.mutex(path).acquire()", hosts, path)[:3] == WELL
+    # Not soon, but now: the end waits until the ensemble has confirmed it.
+    assert ground.children(path) == []
+
+
+def test_while_the_main_thread_keeps_a_hold(start: Start, ground: Ground, hosts: str, path: str) -> None:
+    # Forgotten at the end is not forgotten before: nobody is warned.
+    assert ends(start, "hold = zk.mutex(path).hold()", hosts, path)[:3] == WELL
+    assert ground.children(path) == []
+
+
+def test_within_a_block(start: Start, ground: Ground, hosts: str, path: str) -> None:
+    ended = ends(start, "with zk.mutex(path): sys.exit(3)", hosts, path)
+    assert ended[:3] == (3, "", "")
+    assert ground.children(path) == []
+
+
+def test_by_sys_exit_while_holding(start: Start, ground: Ground, hosts: str, path: str) -> None:
+    assert ends(start, "zk.mutex(path).acquire(); sys.exit(3)", hosts, path)[:3] == (3, "", "")
+    assert ground.children(path) == []
+
+
+def test_by_an_exception_that_nobody_handles(start: Start, ground: Ground, hosts: str, path: str) -> None:
+    ended = ends(start, "zk.mutex(path).acquire()\nraise KeyError('ours')", hosts, path)
+    assert (ended.status, ended.out) == (1, "")
+    assert ended.err.startswith("Traceback") and ended.err.endswith("KeyError: 'ours'\n")
+    assert ended.err.count("Traceback") == 1
+    assert ground.children(path) == []
+
+
+def test_by_ctrl_c_in_a_wait(start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str) -> None:
+    with zk.mutex(path):
+        program = start(BEGIN + "zk.mutex(path).acquire()", hosts, path)
+        ground.expect_children(path, 2)
+        program.await_sleep()
+        program.signal(signal.SIGINT)
+        ended = program.finish()
+        assert len(ground.children(path)) == 1
+    assert ended.status == -signal.SIGINT
+    assert ended.err.endswith("\nKeyboardInterrupt\n")
+
+
+@pytest.mark.parametrize("how", ["os._exit(0)", "signal.raise_signal(signal.SIGTERM)"])
+def test_without_a_word(start: Start, ground: Ground, hosts: str, path: str, how: str) -> None:
+    ended = ends(start, f"zk.mutex(path).acquire(); {how}", hosts, path)
+    assert ended.status == (0 if "_exit" in how else -signal.SIGTERM)
+    assert (ended.out, ended.err) == ("", "")
+    # Nobody has said good-bye: the servers free it when the session has timed out.
+    assert len(ground.children(path)) == 1
+
+
+def test_by_sigterm_in_a_wait(start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str) -> None:
+    with zk.mutex(path):
+        program = start(BEGIN + "zk.mutex(path).acquire()", hosts, path)
+        ground.expect_children(path, 2)
+        program.await_sleep()
+        program.signal(signal.SIGTERM)
+        assert program.finish(within=5)[:3] == (-signal.SIGTERM, "", "")
+
+
+def test_another_client_is_closed_all_the_same(start: Start, ground: Ground, hosts: str, path: str) -> None:
+    text = """
+inside = threading.Event()
+
+def hold():
+    with zk.mutex(path + "-of-the-thread"):
+        inside.set()
+        time.sleep(60)
+
+threading.Thread(target=hold, daemon=True).start()
+inside.wait()
+zklock.Client(hosts, session_timeout=4).mutex(path).acquire()
+"""
+    assert ends(start, text, hosts, path)[:3] == WELL
+    assert ground.children(path) == []
+
+
+def test_what_atexit_does_before_and_after(start: Start, ground: Ground, hosts: str, path: str) -> None:
+    text = """
+import atexit, sys
+hosts, path = sys.argv[1:]
+
+def after():
+    try:
+        zk.mutex(path).acquire()
+    except zklock.Closed:
+        print("closed")
+
+atexit.register(after)
+import zklock
+
+zk = zklock.Client(hosts, session_timeout=4)
+lock = zk.mutex(path)
+
+def before():
+    print("held" if lock.locked() else "not held")
+    lock.release()
+    with lock as hold:
+        print("held again" if hold.valid_for() else "dead")
+
+atexit.register(before)
+lock.acquire()
+"""
+    assert start(text, hosts, path).finish()[:3] == (0, "held\nheld again\nclosed", "")
+    assert ground.children(path) == []
+
+
+CALLBACK = """
+hold = zk.mutex(path).hold()
+begun = threading.Event()
+
+def told(reason):
+    begun.set()
+    {body}
+
+hold.on_lost(told)
+print(hold.node, flush=True)
+begun.wait()
+"""
+
+
+@pytest.mark.parametrize(
+    ("body", "slowly"),
+    [
+        ("time.sleep(0.3)", 0),
+        # It outlives our patience, and comes back into an interpreter that is at its end.
+        ("time.sleep(1.2)", 0.6),
+        ("time.sleep(60)", 0),
+        ("while True: time.sleep(0.001)", 0.3),
+        ("while True: pass", 0.3),
+    ],
+    ids=["shortly", "longer", "for ever", "for ever in short steps", "for ever without a pause"],
+)
+def test_while_on_lost_runs(start: Start, ground: Ground, hosts: str, path: str, body: str, slowly: float) -> None:
+    program = start(BEGIN + CALLBACK.format(body=body) + SLOWLY.format(seconds=slowly), hosts, path)
+    ground("delete " + program.line())
+    ended = program.finish()
+    assert ended[:3] == WELL
+    assert ended.seconds < 2.0 + slowly
+
+
+def test_while_a_handler_of_logging_runs(start: Start, hosts: str, path: str) -> None:
+    text = """
+begun = threading.Event()
+
+class Handler(logging.Handler):
+    def emit(self, record):
+        begun.set()
+        time.sleep(1.2)
+
+logging.getLogger("zklock").setLevel(logging.INFO)
+logging.getLogger("zklock").addHandler(Handler())
+zk = zklock.Client(hosts, session_timeout=4)
+zk.connect()
+begun.wait()
+"""
+    ended = ends(start, text + SLOWLY.format(seconds=0.6), hosts, path)
+    assert ended[:3] == WELL
+    assert ended.seconds < 3
+
+
+def test_while_the_servers_are_out_of_reach(start: Start, ground: Ground, path: str) -> None:
+    proxy = ground.proxy("1")
+    text = """
+zk.mutex(path).acquire()
+print("held", flush=True)
+sys.stdin.readline()
+"""
+    program = start(BEGIN + text, proxy.hosts, path)
+    program.expect("held")
+    proxy("freeze", "both")
+    program.tell()
+    ended = program.finish()
+    proxy("cut")
+    assert ended[:3] == WELL
+    assert ended.seconds < 2.0
+
+
+def test_with_many_clients_while_the_servers_are_out_of_reach(start: Start, ground: Ground, path: str) -> None:
+    # The patience is for all of them, not for each.
+    proxy = ground.proxy("1")
+    text = """
+clients = [zklock.Client(hosts, session_timeout=4) for _ in range(5)]
+for number, client in enumerate(clients):
+    client.mutex(f"{path}-{number}").acquire()
+print("held", flush=True)
+sys.stdin.readline()
+"""
+    program = start(BEGIN + text, proxy.hosts, path)
+    program.expect("held")
+    proxy("freeze", "both")
+    program.tell()
+    ended = program.finish()
+    proxy("cut")
+    assert ended[:3] == WELL
+    assert ended.seconds < 2.0
+
+
+def test_of_a_program_that_never_connected(start: Start, hosts: str, path: str) -> None:
+    assert ends(start, "lock = zk.mutex(path)", hosts, path)[:3] == WELL
+
+
+ASYNCIO = """
+async def wait():
+    async with zk.aio.mutex(path):
+        pass
+
+async def main():
+    lock = zk.aio.mutex(path)
+    {main}
+
+asyncio.run(main())
+"""
+
+
+@pytest.mark.parametrize(
+    "main",
+    [
+        "assert await lock.acquire()",
+        "global hold; hold = await lock.hold(); hold.on_lost(print)",
+        "await lock.acquire(); task = asyncio.ensure_future(wait()); await asyncio.sleep(0.05)",
+    ],
+    ids=["acquired", "a hold", "a task that waits"],
+)
+def test_of_a_loop_while_it_holds(start: Start, ground: Ground, hosts: str, path: str, main: str) -> None:
+    assert ends(start, ASYNCIO.format(main=main), hosts, path)[:3] == WELL
+    assert ground.children(path) == []
+
+
+def test_with_a_loop_that_is_never_closed(start: Start, ground: Ground, hosts: str, path: str) -> None:
+    text = """
+async def main():
+    await zk.aio.mutex(path).acquire()
+    asyncio.get_running_loop().stop()
+    await asyncio.get_running_loop().create_future()
+
+loop = asyncio.new_event_loop()
+loop.set_exception_handler(lambda loop, context: None)
+loop.create_task(main())
+loop.run_forever()
+"""
+    # Whatever Python has to say of a loop that is not closed is not our concern.
+    ended = start(BEGIN + text, hosts, path, options=("-W", "ignore")).finish()
+    assert ended[:3] == WELL
+    assert ground.children(path) == []

@@ -1,0 +1,231 @@
+"""What the library has to say goes to ``logging``, under the name ``zklock``; and nowhere else."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import queue
+import re
+import sys
+import time
+import typing
+
+import pytest
+from ground import Ground
+from guests.programs import Start
+
+import zklock
+
+
+class Lines(logging.Handler):
+    """Keeps what comes, and lets one wait for it."""
+
+    def __init__(self) -> None:
+        super().__init__(logging.NOTSET)
+        self.records: list[logging.LogRecord] = []
+        self._queue: queue.Queue[logging.LogRecord] = queue.Queue()
+
+    def emit(self, record: logging.LogRecord) -> None:
+        self.records.append(record)
+        self._queue.put(record)
+
+    def wait_for(self, pattern: str) -> logging.LogRecord:
+        while True:
+            record = self._queue.get(timeout=10)
+            if re.search(pattern, record.getMessage()):
+                return record
+
+
+@pytest.fixture
+def lines() -> typing.Iterator[Lines]:
+    """All that is said; clients that are made then shall say everything."""
+    logger, lines = logging.getLogger("zklock"), Lines()
+    level = logger.level
+    logger.setLevel(logging.DEBUG)
+    logger.addHandler(lines)
+    yield lines
+    logger.removeHandler(lines)
+    logger.setLevel(level)
+
+
+def test_lines_arrive(lines: Lines, ground: Ground, path: str) -> None:
+    proxy = ground.proxy("1")
+    with zklock.Client(proxy.hosts, session_timeout=4) as zk:
+        opened = lines.wait_for("session opened")
+        assert zk.session_id is not None
+        assert (opened.name, opened.levelno) == ("zklock", logging.INFO)
+        assert f"{zk.session_id:#x}" in opened.getMessage()
+        hold = zk.mutex(path).hold()
+        ground(f"delete {hold.node}")
+        lost = lines.wait_for("hold lost")
+        assert (lost.name, lost.levelno) == ("zklock", logging.WARNING)
+        assert hold.node in lost.getMessage() and "its node was deleted" in lost.getMessage()
+        proxy("cut")
+        assert lines.wait_for("connection lost").levelno == logging.INFO
+        proxy("expire")
+        assert lines.wait_for("session over").levelno == logging.INFO
+        lines.wait_for("session opened")
+
+
+def test_a_percent_sign_is_no_format(lines: Lines, zk: zklock.Client, ground: Ground, path: str) -> None:
+    hold = zk.mutex(f"{path}-100%s").hold()
+    ground(f"delete {hold.node}")
+    assert "100%s" in lines.wait_for("hold lost").getMessage()
+
+
+@pytest.mark.parametrize("level", [logging.INFO, logging.WARNING, logging.CRITICAL])
+def test_the_level_is_honoured(lines: Lines, ground: Ground, hosts: str, path: str, level: int) -> None:
+    logging.getLogger("zklock").setLevel(level)
+    with zklock.Client(hosts, session_timeout=4) as zk:
+        session = f"{zk.session_id:#x}"
+        hold = zk.mutex(path).hold()
+        ground(f"delete {hold.node}")
+        assert hold.lost.wait(timeout=10)
+        del hold
+    # Lines come in their order: what is said of another comes after all that is said of this one.
+    logging.getLogger("zklock").setLevel(logging.DEBUG)
+    with zklock.Client(hosts, session_timeout=4) as another:
+        lines.wait_for(f"session opened.*{another.session_id:#x}")
+    said = [(record.levelno, record.getMessage()) for record in lines.records]
+    said = [(number, message) for number, message in said if session in message or path in message]
+    assert all(number >= level for number, message in said)
+    assert any("hold lost" in message for _, message in said) == (level <= logging.WARNING)
+    assert any("session opened" in message for _, message in said) == (level <= logging.INFO)
+
+
+@pytest.mark.parametrize("options", [(), ("-W", "error", "-X", "dev")], ids=["as usual", "in development mode"])
+def test_nothing_is_printed_without_a_configuration(
+    start: Start, ground: Ground, path: str, options: tuple[str, ...]
+) -> None:
+    proxy = ground.proxy("1")
+    text = """
+import sys, threading
+hosts, path = sys.argv[1:]
+import zklock
+
+with zklock.Client(hosts, session_timeout=4) as zk:
+    hold = zk.mutex(path).hold()
+    told = threading.Event()
+    hold.on_lost(lambda reason: told.set())
+    print(hold.node, flush=True)
+    assert told.wait(10)
+    sys.stdin.readline()
+    with zk.mutex(path, timeout=20):
+        assert not zk.mutex(path).acquire(blocking=False)
+    try:
+        with zk.mutex(path) as hold:
+            print(hold.node, flush=True)
+            hold.lost.wait()
+            raise KeyError
+    except KeyError:
+        pass
+    left = zk.mutex(path).hold()
+assert left.state is zklock.HoldState.LOST
+"""
+    program = start(text, proxy.hosts, path, options=options)
+    ground(f"delete {program.line()}")
+    # Not while it connects anew.
+    proxy("refuse", "on")
+    proxy("cut")
+    proxy("expire")
+    proxy("refuse", "off")
+    program.tell()
+    ground(f"delete {program.line()}")
+    assert program.finish()[:3] == (0, "", "")
+
+
+def test_false_is_explained(lines: Lines, zk: zklock.Client, other: zklock.Client, path: str) -> None:
+    lock = other.mutex(path)
+
+    async def acquire() -> bool:
+        return await lock.aio.acquire(timeout=0.05)
+
+    with zk.mutex(path):
+        other.connect()
+        lines.records.clear()
+        assert not lock.acquire(timeout=0.05)
+        assert not lock.acquire(blocking=False)
+        assert not asyncio.run(acquire())
+    # Not those of the requests that were made for it.
+    reasons = [record for record in lines.records if f"the lock {path} " in record.getMessage()]
+    assert {(record.name, record.levelno) for record in reasons} == {("zklock", logging.INFO)}
+    late, refused, late_there = [record.getMessage() for record in reasons]
+    assert "not acquired within" in late and "before us in the queue" in late
+    assert "held by another" in refused
+    assert "not acquired within" in late_there
+
+
+def test_a_handler_that_raises_does_no_harm(
+    lines: Lines, ground: Ground, hosts: str, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    class Raises(logging.Handler):
+        def handle(self, record: logging.LogRecord) -> bool:
+            raise KeyError("a mistake of the handler")
+
+    raised: list[typing.Any] = []
+    monkeypatch.setattr(sys, "unraisablehook", raised.append)
+    handler = Raises()
+    logging.getLogger("zklock").addHandler(handler)
+    try:
+        with zklock.Client(hosts, session_timeout=4) as zk:
+            lines.wait_for("session opened")
+            with zk.mutex(path) as hold:
+                with zklock.Client(hosts, session_timeout=4) as another:
+                    assert another.mutex(path).acquire(timeout=0.01) is False
+                ground(f"delete {hold.node}")
+                lines.wait_for("hold lost")
+                with pytest.raises(zklock.LockLost):
+                    hold.release()
+            with zk.mutex(path) as hold:
+                assert hold.valid_for() > 0
+    finally:
+        logging.getLogger("zklock").removeHandler(handler)
+    assert {type(one.exc_value) for one in raised} == {KeyError}
+    raised.clear()
+
+
+def test_a_slow_handler_does_no_harm(lines: Lines, ground: Ground, hosts: str, path: str) -> None:
+    class Slow(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if "hold lost" in record.getMessage():
+                time.sleep(1)
+
+    handler = Slow()
+    with zklock.Client(hosts, session_timeout=4) as zk:
+        with zk.mutex(path):
+            pass
+        logging.getLogger("zklock").addHandler(handler)
+        try:
+            lost = zk.mutex(path).hold()
+            ground(f"delete {lost.node}")
+            assert lost.lost.wait(timeout=10)
+            # The line is said now, on a thread that nobody waits for.
+            begun = time.monotonic()
+            for _ in range(20):
+                with zk.mutex(path) as hold:
+                    assert hold.confirm() > 0
+            assert time.monotonic() - begun < 0.9
+            lines.wait_for("hold lost")
+        finally:
+            logging.getLogger("zklock").removeHandler(handler)
+
+
+def test_a_handler_may_use_the_library_but_not_wait(lines: Lines, zk: zklock.Client, ground: Ground, path: str) -> None:
+    raised: queue.Queue[BaseException] = queue.Queue()
+
+    class Uses(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            repr(zk), zk.stats(), zk.mutex(path).locked()
+            try:
+                zk.mutex(path).acquire()
+            except zklock.Deadlock as error:
+                raised.put(error)
+
+    handler = Uses()
+    logging.getLogger("zklock").addHandler(handler)
+    try:
+        lost = zk.mutex(path).hold()
+        ground(f"delete {lost.node}")
+        assert "block" in str(raised.get(timeout=10))
+    finally:
+        logging.getLogger("zklock").removeHandler(handler)

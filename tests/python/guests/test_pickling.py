@@ -1,0 +1,133 @@
+"""What belongs to this process cannot be pickled or copied, and says what to do; exceptions and values can."""
+
+from __future__ import annotations
+
+import asyncio
+import copy
+import pathlib
+import pickle
+import typing
+
+import pytest
+
+import zklock
+
+# Of an authority that nobody has the key of any more.
+CERTIFICATE = """\
+-----BEGIN CERTIFICATE-----
+MIIBejCCAR+gAwIBAgIUTP3E6UZILHNAqecWnKrDqgwmWiUwCgYIKoZIzj0EAwIw
+ETEPMA0GA1UEAwwGemtsb2NrMCAXDTI2MTEyMTExMzU0MloYDzIxMjYxMDI4MTEz
+NTQyWjARMQ8wDQYDVQQDDAZ6a2xvY2swWTATBgcqhkjOPQIBBggqhkjOPQMBBwNC
+AAQO7ScxvfwJHbYcPVp/mKCX/8U2NWmj51KQYfizF05hdOw5YNiTTnNj8ZKglHNg
+/UvWVqHCsPdoYFHhM67BvO1Ko1MwUTAdBgNVHQ4EFgQUyUUzIi49BC7ndtPUY8oc
+KmnTALkwHwYDVR0jBBgwFoAUyUUzIi49BC7ndtPUY8ocKmnTALkwDwYDVR0TAQH/
+BAUwAwEB/zAKBggqhkjOPQQDAgNJADBGAiEAywFq4Vi1EaIbSHLaTPpDQNaDlzqz
+unMDWzPbr33AK00CIQDrRfj/Se14lz2xC75VY50Lb2VIr/y4aosOXMEqVD3m9g==
+-----END CERTIFICATE-----
+"""
+
+
+def copies(thing: object) -> list[typing.Callable[[], object]]:
+    protocols = range(pickle.HIGHEST_PROTOCOL + 1)
+    dumps = [lambda protocol=protocol: pickle.dumps(thing, protocol) for protocol in protocols]
+    return [*dumps, lambda: copy.copy(thing), lambda: copy.deepcopy(thing), lambda: copy.deepcopy([thing])]
+
+
+def refuses(thing: object, *words: str) -> None:
+    for make in copies(thing):
+        with pytest.raises(TypeError) as raised:
+            make()
+        for word in ("cannot be pickled or copied", "belongs to this process", *words):
+            assert word in str(raised.value)
+
+
+@pytest.mark.parametrize("is_connected", [False, True])
+def test_clients_and_locks(zk: zklock.Client, hosts: str, path: str, is_connected: bool) -> None:
+    client = zk if is_connected else zklock.Client(hosts)
+    refuses(client, "make one in each process", "zklock.Client(hosts)")
+    refuses(client.aio, "make one in each process", "zklock.Client(hosts)")
+    refuses(client.mutex(path), "send its path")
+    refuses(client.mutex(path, reentrant=True).aio, "send its path")
+
+
+def test_holds_and_what_comes_of_them(zk: zklock.Client, path: str) -> None:
+    with zk.mutex(path) as hold:
+        refuses(hold, "send its token")
+        refuses(hold.lost, "look at it where the lock is held")
+        refuses(hold.guarded(), "commit it where the lock is held")
+        refuses(zk.mutex(path).current, "send its token")
+    refuses(hold, "send its token")
+
+
+def test_holds_of_asyncio(zk: zklock.Client, path: str) -> None:
+    async def look() -> None:
+        async with zk.aio.mutex(path) as hold:
+            refuses(hold, "send its token")
+            refuses(hold.guarded(), "commit it where the lock is held")
+            begun = zk.aio.mutex(f"{path}-never").acquire()
+            for make in copies(begun):
+                with pytest.raises(TypeError):
+                    make()
+            begun.close()
+
+    asyncio.run(look())
+
+
+def test_tls(tmp_path: pathlib.Path) -> None:
+    file = tmp_path / "ca.pem"
+    file.write_text(CERTIFICATE)
+    tls = zklock.Tls(file)
+    assert repr(tls) == f"<zklock.Tls trusting {file}>"
+    refuses(tls, "send the paths of its files")
+
+
+def test_no_object_is_left_out(zk: zklock.Client) -> None:
+    # A new class has to say what it thinks of it.
+    own = [thing for thing in vars(zklock).values() if isinstance(thing, type) and not issubclass(thing, Exception)]
+    values = {zklock.Contender, zklock.HoldState, zklock.LossReason, zklock.Stats}
+    for one in set(own) - values:
+        assert one.__reduce__ is not object.__reduce__, one
+
+
+EXCEPTIONS = [
+    thing for thing in vars(zklock).values() if isinstance(thing, type) and issubclass(thing, zklock.Error)
+]
+
+
+@pytest.mark.parametrize("kind", EXCEPTIONS, ids=lambda kind: kind.__name__)
+def test_exceptions(kind: type[zklock.Error]) -> None:
+    arguments: tuple[object, ...] = ("what is wrong",)
+    if kind is zklock.LockLost:
+        arguments = ("what is wrong", zklock.LossReason.NODE_DELETED)
+    given = typing.cast("typing.Callable[..., zklock.Error]", kind)(*arguments)
+    for make in copies(given):
+        made = make()
+        for one in (pickle.loads(made) if isinstance(made, bytes) else made,):
+            one = one[0] if isinstance(one, list) else one
+            assert type(one) is kind
+            assert str(one) == "what is wrong"
+            assert one.args == given.args
+            assert vars(one) == vars(given)
+
+
+def test_there_are_exceptions() -> None:
+    assert len(EXCEPTIONS) == 14
+    assert all(kind.__module__ == "zklock" and kind.__doc__ for kind in EXCEPTIONS)
+
+
+def test_one_that_was_raised(zk: zklock.Client, other: zklock.Client, path: str) -> None:
+    with zk.mutex(path), pytest.raises(zklock.Timeout) as raised:
+        other.mutex(path).hold(timeout=0.01)
+    again = pickle.loads(pickle.dumps(raised.value))
+    assert isinstance(again, TimeoutError) and str(again) == str(raised.value)
+
+
+def test_values(zk: zklock.Client, path: str) -> None:
+    lock = zk.mutex(path)
+    with lock as hold:
+        things = [hold.state, zklock.LossReason.FORKED, zk.stats(), lock.contenders()[0], zklock.HoldState.LOST]
+    for thing in things:
+        assert pickle.loads(pickle.dumps(thing)) == thing
+        assert type(copy.deepcopy(thing)) is type(thing)
+    for thing in (zklock.HoldState.LOST, zklock.LossReason.FORKED):
+        assert pickle.loads(pickle.dumps(thing)) is thing

@@ -1,0 +1,393 @@
+"""Other processes: what is forked is told so, what is pickled is refused, and what belongs to one stays its own."""
+
+from __future__ import annotations
+
+import concurrent.futures
+
+import pytest
+from ground import Ground
+from guests.programs import FORKS, Start
+
+import zklock
+
+# Every call in a child of a process that has connected, with objects of all kinds from there.
+FORKED = """
+import asyncio, copy, gc, logging, os, signal, sys, threading, time, weakref
+import zklock
+
+hosts, path = sys.argv[1:]
+zk = zklock.Client(hosts, session_timeout=2)
+lock, again = zk.mutex(path), zk.mutex(path + "-again", reentrant=True)
+untouched = zk.mutex(path + "-untouched")
+
+
+def refused(name, call):
+    begun = time.monotonic()
+    try:
+        answer = call()
+    except zklock.ForkedError as error:
+        assert "fork" in str(error), error
+    else:
+        raise AssertionError(f"{name}: {answer}")
+    assert time.monotonic() - begun < 1, name
+
+
+def awaited(make):
+    async def run():
+        return await make()
+
+    return lambda: asyncio.run(run())
+
+
+def check(hold, guarded, loss, of_asyncio):
+    calls = {
+        "connect": zk.connect,
+        "enter": zk.__enter__,
+        "close": zk.close,
+        "acquire": lock.acquire,
+        "acquire untouched": untouched.acquire,
+        "acquire again": again.acquire,
+        "try": lambda: lock.acquire(blocking=False),
+        "acquire in time": lambda: lock.acquire(timeout=1),
+        "with": lock.__enter__,
+        "hold": lock.hold,
+        "contenders": lock.contenders,
+        "release": hold.release,
+        "release of the lock": again.release,
+        "confirm": hold.confirm,
+        "commit": guarded.commit,
+        "wait": loss.wait,
+        "on_lost": lambda: hold.on_lost(print),
+        "another client": zklock.Client(hosts).connect,
+        "with of another": zklock.Client(hosts).mutex(path).__enter__,
+        "aio connect": awaited(lambda: zk.aio.connect()),
+        "aio acquire": awaited(lambda: zk.aio.mutex(path).acquire()),
+        "aio hold": awaited(lambda: untouched.aio.hold()),
+        "aio contenders": awaited(lambda: lock.aio.contenders()),
+        "aio close": awaited(lambda: zk.aio.close()),
+        "aio release": awaited(lambda: of_asyncio.release()),
+        "aio confirm": awaited(lambda: of_asyncio.confirm()),
+        "aio commit": awaited(lambda: of_asyncio.guarded().commit()),
+    }
+
+    async def wait_for(loss):
+        return await loss
+
+    calls["await loss"] = lambda: asyncio.run(wait_for(loss))
+    for name, call in calls.items():
+        refused(name, call)
+    # What costs no request is answered.
+    assert hold.state is zklock.HoldState.LOST and hold.valid_for() == 0
+    assert loss.is_set() and loss.reason is zklock.LossReason.FORKED
+    assert not lock.locked() and not again.locked()
+    assert zk.session_id is None and zk.session_timeout is None and zk.stats().grants == 0
+    assert "fork" in repr(zk) and "fork" in repr(zk.aio) and "fork" in repr(hold) and "fork" in repr(loss)
+    assert "not held" in repr(again)
+
+
+def ends(pid):
+    until = time.monotonic() + 20
+    while True:
+        ended, status = os.waitpid(pid, os.WNOHANG)
+        if ended:
+            return status
+        if time.monotonic() > until:
+            os.kill(pid, signal.SIGABRT)
+            os.waitpid(pid, 0)
+            raise AssertionError("the child hangs")
+        time.sleep(0.005)
+"""
+
+PARENT = """
+logging.getLogger("zklock").addHandler(logging.NullHandler())
+hold = lock.hold()
+assert again.acquire()
+
+
+async def hold_there():
+    return await zk.aio.mutex(path + "-aio").hold()
+
+
+of_asyncio = asyncio.run(hold_there())
+told = []
+hold.on_lost(told.append)
+guarded, loss = hold.guarded().set_data("/", b""), hold.lost
+session, token = zk.session_id, hold.token
+pid = os.fork()
+if not pid:
+    check(hold, guarded, loss, of_asyncio)
+    del hold, guarded, loss, of_asyncio, zk, lock, again, untouched
+    gc.collect()
+    os.closerange(3, 256)
+    # It lives on for longer than its parent's session would without it.
+    time.sleep(2.5)
+    {end}
+until = time.monotonic() + 2.4
+while time.monotonic() < until:
+    assert hold.valid_for() > 0 and not hold.lost.is_set()
+    time.sleep(0.02)
+status = ends(pid)
+assert status == {status}, status
+assert (zk.session_id, zk.stats().sessions, told) == (session, 1, [])
+assert hold.confirm() > 0 and again.locked()
+assert [contender.token for contender in lock.contenders()] == [token]
+hold.release()
+again.release()
+with lock:
+    pass
+
+
+async def release_there():
+    await of_asyncio.release()
+
+
+asyncio.run(release_there())
+print("well")
+"""
+
+
+@pytest.mark.parametrize(
+    ("end", "status"),
+    [("sys.exit(0)", 0), ("os._exit(0)", 0), ("raise SystemExit(3)", 3 << 8), ("os.kill(os.getpid(), 9)", 9)],
+    ids=["exit", "_exit", "exit with a status", "killed"],
+)
+def test_a_child_is_refused_by_every_call_and_its_parent_is_untouched(
+    start: Start, hosts: str, path: str, end: str, status: int
+) -> None:
+    program = start(FORKED + PARENT.format(end=end, status=status), hosts, path, options=FORKS)
+    assert program.finish()[:3] == (0, "well", "")
+
+
+def test_a_fork_in_the_middle_of_everything_does_not_hang(start: Start, hosts: str, path: str) -> None:
+    text = """
+logging.getLogger("zklock").setLevel(logging.DEBUG)
+logging.getLogger("zklock").addHandler(logging.NullHandler())
+is_over = threading.Event()
+
+
+def work(number):
+    mine = zk.mutex(f"{path}-{number % 2}")
+    while not is_over.is_set():
+        with mine as hold:
+            hold.on_lost(lambda reason: None)
+            hold.confirm()
+
+
+threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+for thread in threads:
+    thread.start()
+zk.connect()
+for number in range(40):
+    time.sleep(0.001 * (number % 7))
+    pid = os.fork()
+    if not pid:
+        for name, call in (("acquire", lock.acquire), ("connect", zk.connect), ("other", zklock.Client(hosts).connect)):
+            refused(name, call)
+        repr(zk), repr(lock), lock.locked(), zk.stats()
+        gc.collect()
+        # Not by sys.exit: threading would wait for threads that are not here (in old versions of Python).
+        os._exit(0)
+    assert ends(pid) == 0
+is_over.set()
+for thread in threads:
+    thread.join()
+assert zk.stats()[2:] == (0, 0), zk.stats()
+print("well")
+"""
+    assert start(FORKED + text, hosts, path, options=FORKS).finish(within=50)[:3] == (0, "well", "")
+
+
+def test_a_thread_may_fork_while_another_waits_for_the_lock(
+    start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str
+) -> None:
+    text = """
+granted = []
+
+
+def wait():
+    with lock as hold:
+        granted.append(hold.token)
+
+
+thread = threading.Thread(target=wait)
+thread.start()
+sys.stdin.readline()
+pid = os.fork()
+if not pid:
+    refused("acquire", lock.acquire)
+    sys.exit(0)
+assert ends(pid) == 0
+print("forked", flush=True)
+thread.join()
+assert granted
+print("well")
+"""
+    with zk.mutex(path):
+        program = start(FORKED + text, hosts, path, options=FORKS)
+        queue = ground.expect_children(path, 2)
+        program.tell()
+        program.expect("forked")
+        assert sorted(ground.children(path)) == sorted(queue)
+    assert program.finish()[:3] == (0, "well", "")
+
+
+def test_a_client_that_has_not_connected_works_on_both_sides(start: Start, hosts: str, path: str) -> None:
+    text = """
+pid = os.fork()
+with lock as hold:
+    assert hold.confirm() > 0
+    assert len(lock.contenders()) >= 1
+with again, again:
+    pass
+zk.close()
+if pid:
+    assert ends(pid) == 0
+    print("well")
+"""
+    assert start(FORKED + text, hosts, path, options=FORKS).finish()[:3] == (0, "well", "")
+
+
+def test_a_block_that_forks_ends_in_the_child_without_a_word(
+    start: Start, ground: Ground, hosts: str, path: str
+) -> None:
+    # The child runs out of the block by its own exception, which nothing masks.
+    text = """
+try:
+    with lock as hold:
+        pid = os.fork()
+        if not pid:
+            raise KeyError("of the child")
+        assert ends(pid) == 0
+        assert hold.confirm() > 0
+except KeyError:
+    sys.exit(0)
+print("well")
+"""
+    quiet = "logging.getLogger('zklock').addHandler(logging.NullHandler())\n"
+    assert start(FORKED + quiet + text, hosts, path, options=FORKS).finish()[:3] == (0, "well", "")
+
+
+WORKER = """
+import concurrent.futures, copy, multiprocessing, pickle, sys, threading
+import zklock
+
+hosts, path, method = sys.argv[1:]
+# At the top of a module, and before any process is made.
+zk = zklock.Client(hosts, session_timeout=4)
+
+
+def add(file):
+    for _ in range(5):
+        with zk.mutex(path, timeout=30) as hold:
+            with open(file) as now:
+                number = int(now.read())
+            with open(file, "w") as now:
+                now.write(str(number + 1))
+    return hold.token
+
+
+def lose():
+    raise zklock.LockLost("lost over there", zklock.LossReason.NODE_DELETED)
+
+
+def is_refused():
+    try:
+        zk.mutex(path).acquire()
+    except zklock.ForkedError as error:
+        return str(error)
+
+
+def deliver(queue):
+    queue.put(is_refused())
+
+
+def raised(call):
+    try:
+        call()
+    except Exception as error:
+        return error
+"""
+
+
+@pytest.mark.parametrize("method", ["fork", "spawn", "forkserver"])
+def test_a_pool_of_processes_uses_a_client_at_the_top_of_a_module(
+    start: Start, hosts: str, path: str, method: str
+) -> None:
+    text = """
+if __name__ == "__main__":
+    context = multiprocessing.get_context(method)
+    file = __file__ + ".number"
+    with open(file, "w") as now:
+        now.write("0")
+    with concurrent.futures.ProcessPoolExecutor(3, mp_context=context) as pool:
+        tokens = list(pool.map(add, [file] * 6))
+        error = raised(pool.submit(lose).result)
+        # What has no place there is refused here, and the pool lives on.
+        refused = raised(pool.submit(print, zk).result)
+        assert pool.submit(len, "ab").result() == 2
+    assert len(set(tokens)) == 6
+    with open(file) as now:
+        assert now.read() == "30"
+    assert type(error) is zklock.LockLost and error.reason is zklock.LossReason.NODE_DELETED, error
+    assert str(error) == "lost over there"
+    assert type(refused) is TypeError and "zklock.Client(hosts)" in str(refused), refused
+    with zk.mutex(path):
+        print("well")
+"""
+    program = start(WORKER + text, hosts, path, method, options=FORKS)
+    assert program.finish(within=50)[:3] == (0, "well", "")
+
+
+def test_multiprocessing_after_the_parent_has_connected(start: Start, hosts: str, path: str) -> None:
+    text = """
+if __name__ == "__main__":
+    lock = zk.mutex(path)
+    with lock as hold:
+        context = multiprocessing.get_context("fork")
+        queue = context.SimpleQueue()
+        process = context.Process(target=deliver, args=(queue,))
+        process.start()
+        assert "fork" in queue.get()
+        process.join(10)
+        assert process.exitcode == 0
+        with concurrent.futures.ProcessPoolExecutor(1, mp_context=context) as pool:
+            assert "fork" in pool.submit(is_refused).result()
+        assert hold.confirm() > 0
+    # One that is started anew is not concerned.
+    file = __file__ + ".number"
+    with open(file, "w") as now:
+        now.write("0")
+    with concurrent.futures.ProcessPoolExecutor(1, mp_context=multiprocessing.get_context(method)) as pool:
+        assert pool.submit(add, file).result() > hold.token
+    print("well")
+"""
+    program = start(WORKER + text, hosts, path, "spawn", options=FORKS)
+    assert program.finish(within=50)[:3] == (0, "well", "")
+
+
+def test_other_programs_may_be_started_while_holding(start: Start, hosts: str, path: str) -> None:
+    text = """
+import subprocess
+
+with zk.mutex(path) as hold:
+    # Where nothing is closed for it: what is ours is not inherited.
+    listed = subprocess.run(["ls", "-l", "/proc/self/fd"], capture_output=True, text=True, close_fds=False)
+    assert "socket" not in listed.stdout and "eventfd" not in listed.stdout, listed.stdout
+    assert hold.confirm() > 0
+print("well")
+"""
+    assert start(WORKER + text, hosts, path, "none").finish()[:3] == (0, "well", "")
+
+
+def test_a_pool_of_threads(zk: zklock.Client, path: str) -> None:
+    lock, inside = zk.mutex(path), [0]
+
+    def work(number: int) -> int:
+        with lock:
+            inside[0] += 1
+            assert inside[0] == 1
+            inside[0] -= 1
+        return number
+
+    with concurrent.futures.ThreadPoolExecutor(8) as pool:
+        assert sorted(pool.map(work, range(100))) == list(range(100))

@@ -1,0 +1,134 @@
+"""What objects say of themselves: what one wants to know when one looks for a mistake."""
+
+from __future__ import annotations
+
+import asyncio
+import re
+
+import pytest
+from ground import Ground
+from guests.programs import until
+
+import zklock
+
+SECONDS = r"\d\.\d{3} s"
+
+
+def says(thing: object, pattern: str) -> None:
+    assert re.fullmatch(pattern, repr(thing)), repr(thing)
+
+
+def test_of_a_client(ground: Ground, path: str) -> None:
+    proxy = ground.proxy("1")
+    name = f'"{re.escape(proxy.hosts)}"'
+    client = zklock.Client(proxy.hosts, session_timeout=4)
+    says(client, f"<zklock.Client {name} not connected yet>")
+    says(client.aio, f"<zklock.AsyncClient {name} not connected yet>")
+    client.connect()
+    session = client.session_id
+    assert session is not None
+    says(client, f"<zklock.Client {name} session {session:#x} of 4s, 0 held, 0 owed, 0 granted, 0 lost>")
+    with client.mutex(path) as hold:
+        says(client, f"<zklock.Client {name} session .*, 1 held, 0 owed, 1 granted, 0 lost>")
+        ground(f"delete {hold.node}")
+        assert hold.lost.wait(timeout=10)
+        until(lambda: client.stats()[2:] == (1, 0))
+        says(client.aio, f"<zklock.AsyncClient {name} session .*, 0 held, 0 owed, 1 granted, 1 lost>")
+        with pytest.raises(zklock.LockLost):
+            hold.release()
+    proxy("refuse", "on")
+    proxy("expire")
+    until(lambda: "without a session" in repr(client), within=15)
+    client.close()
+    says(client, f"<zklock.Client {name} closed>")
+
+
+def test_of_a_lock(zk: zklock.Client, other: zklock.Client, path: str) -> None:
+    lock, again = zk.mutex(path), zk.mutex(f"{path}-again", reentrant=True)
+    says(lock, f'<zklock.Lock "{path}" not held here>')
+    says(again.aio, f'<zklock.AsyncLock reentrant "{path}-again" not held here>')
+    with lock as hold, again:
+        says(lock, f'<zklock.Lock "{path}" held with token {hold.token} for {SECONDS} at least>')
+        says(lock.aio, f'<zklock.AsyncLock "{path}" held with token {hold.token} for {SECONDS} at least>')
+        says(again, f'<zklock.Lock reentrant "{path}-again" held with token .*>')
+        says(other.mutex(path), f'<zklock.Lock "{path}" not held here>')
+    says(lock, f'<zklock.Lock "{path}" not held here>')
+
+
+def test_of_a_hold_and_its_loss(zk: zklock.Client, ground: Ground, path: str) -> None:
+    hold = zk.mutex(path).hold()
+    rest = f"token {hold.token}, node {re.escape(hold.node.rpartition('/')[2])}>"
+    says(hold, f'<zklock.Hold of "{path}" held for {SECONDS} at least, {rest}')
+    says(hold.lost, "<zklock.Loss not set>")
+    hold.release()
+    says(hold, f'<zklock.Hold of "{path}" released, {rest}')
+    says(hold.lost, "<zklock.Loss not set>")
+    hold = zk.mutex(path).hold()
+    ground(f"delete {hold.node}")
+    assert hold.lost.wait(timeout=10)
+    says(hold, f'<zklock.Hold of "{path}" lost: its node was deleted, token .*>')
+    says(hold.lost, "<zklock.Loss set: its node was deleted>")
+
+
+def test_of_a_hold_at_risk(ground: Ground, path: str) -> None:
+    proxy = ground.proxy("1")
+    with zklock.Client(proxy.hosts, session_timeout=10) as client:
+        hold = client.mutex(path).hold()
+        proxy("refuse", "on")
+        proxy("cut")
+        until(lambda: hold.state is zklock.HoldState.AT_RISK)
+        says(hold, f'<zklock.Hold of "{path}" at risk, held for {SECONDS}, token .*>')
+        proxy("refuse", "off")
+        until(lambda: hold.state is zklock.HoldState.HELD)
+        hold.release()
+
+
+def test_of_guarded_writes(zk: zklock.Client, path: str) -> None:
+    with zk.mutex(path) as hold:
+        says(hold.guarded(), f'<zklock.Guarded by the hold of "{path}", 0 writes>')
+        guarded = hold.guarded().create("/of-repr").delete("/of-repr")
+        says(guarded, f'<zklock.Guarded by the hold of "{path}", 2 writes>')
+
+
+def test_in_asyncio(zk: zklock.Client, path: str) -> None:
+    async def look() -> None:
+        lock = zk.aio.mutex(path)
+        coroutine = lock.acquire()
+        says(coroutine, "<AsyncLock.acquire not awaited yet>")
+        assert await coroutine
+        says(coroutine, "<AsyncLock.acquire over>")
+        await lock.release()
+        hold = await lock.hold()
+        says(hold, f'<zklock.AsyncHold of "{path}" held for {SECONDS} at least, token .*>')
+        says(hold.guarded(), f'<zklock.AsyncGuarded by the hold of "{path}", 0 writes>')
+        waiting = zk.aio.mutex(path).acquire()
+
+        async def wait() -> None:
+            await waiting
+
+        task = asyncio.ensure_future(wait())
+        task.cancel()
+        await asyncio.gather(task, return_exceptions=True)
+        waiting.close()
+        await hold.release()
+        says(hold, f'<zklock.AsyncHold of "{path}" released, token .*>')
+
+    asyncio.run(look())
+
+
+def test_of_values(zk: zklock.Client, path: str) -> None:
+    lock = zk.mutex(path)
+    with lock as hold:
+        says(hold.state, "<HoldState.HELD: 'held'>")
+        (contender,) = lock.contenders()
+        says(contender, rf"Contender\(name='_c_.*', identity='.*/\d+', session=\d+, token={hold.token}, .*'curator'\)")
+        says(zk.stats(), r"Stats\(sessions=1, grants=1, losses=0, owed=0\)")
+    says(zklock.LossReason.NODE_DELETED, "<LossReason.NODE_DELETED: 'its node was deleted'>")
+
+
+def test_of_exceptions() -> None:
+    reason = zklock.LossReason.SESSION_EXPIRED
+    lost = zklock.LockLost("the hold of /a is lost", reason)
+    assert str(lost) == "the hold of /a is lost"
+    says(lost, r"LockLost\('the hold of /a is lost', <LossReason.SESSION_EXPIRED: .*>\)")
+    says(zklock.Timeout("too late"), r"Timeout\('too late'\)")

@@ -1,0 +1,202 @@
+"""Many threads share one client and one lock; and what the library has of its own."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+
+from ground import Ground
+from guests.programs import Start, until
+
+import zklock
+
+
+def run_all(threads: list[threading.Thread]) -> None:
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+
+
+def test_many_threads_share_one_lock(zk: zklock.Client, ground: Ground, path: str) -> None:
+    lock = zk.mutex(path, timeout=30)
+    inside, most, done, tokens = 0, 0, 0, []
+
+    def work() -> None:
+        nonlocal inside, most, done
+        for turn in range(10):
+            if turn % 2:
+                with lock as hold:
+                    inside += 1
+                    most = max(most, inside)
+                    tokens.append(hold.token)
+                    inside -= 1
+            else:
+                assert lock.acquire(timeout=30)
+                inside += 1
+                most = max(most, inside)
+                current = lock.current
+                assert current is not None
+                tokens.append(current.token)
+                inside -= 1
+                lock.release()
+            done += 1
+
+    nodes = []
+    threads = [threading.Thread(target=work) for _ in range(32)]
+    for thread in threads:
+        thread.start()
+    while any(thread.is_alive() for thread in threads):
+        nodes.append(len(ground.children(path)))
+    for thread in threads:
+        thread.join()
+    assert (most, done) == (1, 320)
+    assert tokens == sorted(set(tokens)) and len(tokens) == 320
+    # The holder's, and that of the next of this process.
+    assert max(nodes) == 2
+    assert zk.stats()[:3] == (1, 320, 0)
+
+
+def test_threads_that_have_to_wait_cost_two_nodes(zk: zklock.Client, ground: Ground, path: str) -> None:
+    lock = zk.mutex(path)
+    results: list[bool] = []
+    threads = [threading.Thread(target=lambda: results.append(lock.acquire(timeout=1))) for _ in range(20)]
+    with lock:
+        begun = time.monotonic()
+        run_all(threads)
+        # All at the same time: none keeps the others from waiting.
+        assert 1.0 <= time.monotonic() - begun < 2.0
+    assert results == [False] * 20
+
+    others = [threading.Thread(target=lambda: lock.hold(timeout=30).release()) for _ in range(20)]
+    with lock:
+        for thread in others:
+            thread.start()
+        ground.expect_children(path, 2)
+        until(lambda: all(thread.is_alive() for thread in others))
+        time.sleep(0.1)
+        assert len(ground.children(path)) == 2
+    for thread in others:
+        thread.join()
+
+
+def test_many_threads_connect_once(hosts: str, path: str) -> None:
+    client = zklock.Client(hosts, session_timeout=4)
+    sessions = []
+
+    def use(number: int) -> None:
+        with client.mutex(f"{path}-{number}"):
+            sessions.append(client.session_id)
+
+    run_all([threading.Thread(target=use, args=(number,)) for number in range(16)])
+    assert len(sessions) == 16 and len(set(sessions)) == 1
+    assert client.stats().sessions == 1
+    client.close()
+
+
+def test_what_a_thread_held_when_it_ended_is_still_held(zk: zklock.Client, other: zklock.Client, path: str) -> None:
+    lock = zk.mutex(path)
+    run_all([threading.Thread(target=lock.acquire)])
+    assert lock.locked() and lock.current is None
+    assert not other.mutex(path).acquire(blocking=False)
+    # As a threading.Lock, it may be released by any thread.
+    lock.release()
+    with other.mutex(path, timeout=2):
+        pass
+
+
+def test_two_threads_and_one_for_callbacks(start: Start, hosts: str, path: str) -> None:
+    text = """
+import os, sys, threading, time
+
+def threads():
+    found = {}
+    for number in os.listdir("/proc/self/task"):
+        try:
+            with open(f"/proc/self/task/{number}/comm") as file:
+                found[int(number)] = file.read().strip()
+        except OSError:
+            pass
+    found.pop(os.getpid())
+    return sorted(found.values())
+
+def expect(*names):
+    # What resolves names comes and goes.
+    until = time.monotonic() + 5
+    while threads() != sorted(names):
+        assert time.monotonic() < until, threads()
+        time.sleep(0.01)
+
+hosts, path = sys.argv[1:]
+import logging
+import zklock
+
+# Lines of the log are not what is looked at here.
+logging.getLogger("zklock").addHandler(logging.NullHandler())
+expect()
+zk = zklock.Client(hosts, session_timeout=4)
+lock = zk.mutex(path)
+repr(zk), repr(lock), zk.stats(), zk.session_id
+expect()
+others = [zklock.Client(hosts, session_timeout=4) for _ in range(5)]
+for client in [zk, *others]:
+    client.connect()
+expect("zklock-io", "async-io")
+with lock as hold:
+    for _ in range(20):
+        assert not others[0].mutex(path).acquire(timeout=0.001)
+    hold.on_lost(print)
+    expect("zklock-io", "async-io")
+    hold.release()
+hold = lock.hold()
+told = threading.Event()
+hold.on_lost(lambda reason: told.set())
+zk.close()
+assert told.wait(5)
+expect("zklock-io", "async-io", "zklock-calls")
+for client in others:
+    client.close()
+expect("zklock-io", "async-io", "zklock-calls")
+"""
+    assert start(text, hosts, path).finish()[:3] == (0, "", "")
+
+
+def test_descriptors_and_threads_come_back(hosts: str, path: str) -> None:
+    def use() -> None:
+        with zklock.Client(hosts, session_timeout=4) as client:
+            with client.mutex(path) as hold:
+                hold.on_lost(lambda reason: None)
+                with zklock.Client(hosts, session_timeout=4) as another:
+                    assert not another.mutex(path).acquire(timeout=0.01)
+
+    def count() -> tuple[int, int]:
+        return len(os.listdir("/proc/self/fd")), len(os.listdir("/proc/self/task"))
+
+    for _ in range(3):
+        use()
+    descriptors, threads = count()
+    for _ in range(20):
+        use()
+    until(lambda: count()[0] <= descriptors and count()[1] <= threads)
+
+
+def test_a_small_stack_is_enough(zk: zklock.Client, path: str) -> None:
+    before = threading.stack_size(128 << 10)
+    try:
+        failed: list[BaseException] = []
+
+        def use() -> None:
+            try:
+                lock = zk.mutex(path, reentrant=True)
+                with lock as hold, lock:
+                    hold.confirm()
+                    lock.contenders()
+                    repr(zk)
+            except BaseException as error:
+                failed.append(error)
+
+        run_all([threading.Thread(target=use) for _ in range(8)])
+        assert failed == []
+    finally:
+        threading.stack_size(before)

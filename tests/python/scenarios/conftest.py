@@ -1,0 +1,43 @@
+"""What the scenarios need beside the fixtures of all: more clients, and some behind proxies."""
+
+from __future__ import annotations
+
+import contextlib
+import typing
+
+import pytest
+from conftest import SESSION
+from ground import Ground
+from scenes import Connect, ConnectFar, Far
+
+import zklock
+
+
+@pytest.fixture
+def connect(path: str, hosts: str) -> typing.Iterator[Connect]:
+    servers = hosts
+    with contextlib.ExitStack() as clients:
+
+        def connect(
+            hosts: str = servers, *, session_timeout: float = SESSION, connect_timeout: float = 10.0
+        ) -> zklock.Client:
+            client = zklock.Client(hosts, session_timeout=session_timeout, connect_timeout=connect_timeout)
+            return clients.enter_context(client)
+
+        yield connect
+
+
+@pytest.fixture
+def connect_far(connect: Connect, ground: Ground) -> ConnectFar:
+    def connect_far(*, session_timeout: float = SESSION, connect_timeout: float = 10.0) -> Far:
+        proxy = ground.proxy("1")
+        zk = connect(proxy.hosts, session_timeout=session_timeout, connect_timeout=connect_timeout)
+        return Far(zk, proxy)
+
+    return connect_far
+
+
+@pytest.fixture
+def far(connect_far: ConnectFar) -> Far:
+    """One such client."""
+    return connect_far()

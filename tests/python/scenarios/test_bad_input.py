@@ -1,0 +1,349 @@
+"""What is wrong is named where it comes in, with what to do about it, and leaves nothing on the server.
+
+For guarded writes see test_guarded.py, for the files of TLS test_tls.py, for a closed client test_close.py.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import pathlib
+import threading
+import typing
+
+import pytest
+from conftest import SESSION
+from ground import Ground
+from scenes import SOON, Attempt, Far, Listener, heard, raises
+
+import zklock
+
+Call = typing.Callable[[], object]
+
+# No path, and what is said of it.
+BAD_PATHS = {
+    "": "is empty: a path begins with /",
+    "bad/relative": "is relative: a path begins with /",
+    "/bad//double": "contains //: leave one out",
+    "/bad/": "ends with /: leave that out",
+    "/bad\x7fdelete": "ZooKeeper forbids",
+    "/bad\0nul": "ZooKeeper forbids",
+    "/bad\nline": "ZooKeeper forbids",
+    "/bad\ue000private": "ZooKeeper forbids",
+    "/bad\uffffnone": "ZooKeeper forbids",
+    "/bad/../up": "no relative paths",
+    "/bad/.": "no relative paths",
+    "/bad" + "x" * 2045: "longer than 2048 bytes: shorten it",
+    "/bad" + "ä" * 1023: "longer than 2048 bytes: shorten it",
+}
+BAD_LOCK_PATHS = {
+    **BAD_PATHS,
+    "/": "is the root: name a node below it",
+    "/zookeeper": "belongs to ZooKeeper itself",
+    "/zookeeper/config": "belongs to ZooKeeper itself",
+}
+# Not text at all, as far as a path or a name is concerned.
+NO_TEXTS: list[typing.Any] = [b"/bytes", bytearray(b"/bytes"), 7, 1.5, True, ["/list"], pathlib.Path("/path"), object()]
+# Half of a character: text of Python's that nobody can write down. ``os.fsdecode`` makes such.
+SURROGATES = ["/bad\ud800", "/bad\udcff/below", os.fsdecode(b"/bad\xff")]
+NEGATIVE = [-1, -0.001, -math.inf, math.nan]
+NO_NUMBERS: list[typing.Any] = ["4", b"4", [4], object()]
+
+
+def is_type_error(call: Call, says: str) -> None:
+    with pytest.raises(TypeError, match=says):
+        call()
+
+
+def is_no_text(call: Call) -> None:
+    """A ``ValueError``, as Python itself raises for such a name."""
+    with pytest.raises(ValueError, match="surrogates not allowed"):
+        call()
+
+
+def is_negative(call: Call, seconds: float) -> str:
+    text = str(raises(zklock.InvalidInput, call).says("not negative").error)
+    assert ("NaN" if math.isnan(seconds) else f"{seconds} s") in text
+    return text
+
+
+def test_a_bad_path_is_refused_before_anything_is_sent(far: Far, ground: Ground) -> None:
+    zk, proxy = far
+    unconnected = zklock.Client("127.0.0.1:1")
+    proxy("record")
+    for client in (zk, zk.aio, unconnected):
+        for path, says in BAD_LOCK_PATHS.items():
+            raises(zklock.InvalidInput, lambda: client.mutex(path)).says(says)
+        for path in (None, *NO_TEXTS):
+            is_type_error(lambda: client.mutex(path), "'str'")
+        for path in SURROGATES:
+            is_no_text(lambda: client.mutex(path))
+    assert heard(proxy, "request:create") == 0 and "/bad" not in proxy("messages")
+    assert ground("exists /bad") == "false"
+    # It is a ValueError to those who do not know of zklock.
+    with pytest.raises(ValueError):
+        zk.mutex("relative")
+
+
+def test_a_character_that_is_two_to_java_is_refused_before_anything_is_sent(
+    far: Far, hosts: str, path: str
+) -> None:
+    """ZooKeeper forbids the halves of it, and so all beyond the first plane."""
+    zk, proxy = far
+    locked = "/bad\U0001f512lock"
+    proxy("record")
+    raises(zklock.InvalidInput, lambda: zk.mutex(locked).acquire()).says("ZooKeeper forbids")
+    raises(zklock.InvalidInput, lambda: zklock.Client(hosts, chroot=locked)).says("ZooKeeper forbids")
+    assert heard(proxy, "request:create") == 0
+    with zk.mutex(path) as hold:
+        raises(zklock.InvalidInput, hold.guarded().create(locked).commit).says("ZooKeeper forbids")
+
+
+def test_a_path_that_is_long_or_foreign_but_allowed_works(zk: zklock.Client, ground: Ground) -> None:
+    for path in ("/bad-not/Länge/路径 mit Raum", "/zookeeper-not", "/bad-not-" + "x" * 1991, "/bad-not..", "/a.b"):
+        lock = zk.mutex(path)
+        with lock as hold:
+            assert lock.path == hold.path == path and hold.node.startswith(f"{path}/")
+            # A name with spaces is beyond the ground's words.
+            assert " " in path or len(ground.children(path)) == 1
+            assert [contender.token for contender in lock.contenders()] == [hold.token]
+    with zk.mutex(type("Name", (str,), {})("/bad-not-derived")):
+        pass
+
+
+@pytest.mark.parametrize(
+    "hosts",
+    ["", ",", "zk1:0", "zk1:x", "zk1:70000", "zk1:-1", ":2181", "zk 1:2181", "[::1", "zk1,,zk2", "zk\0:2181"],
+)
+def test_hosts_that_are_none_are_named(hosts: str) -> None:
+    said = raises(zklock.InvalidInput, lambda: zklock.Client(hosts)).says("write host:port,host:port")
+    # As it was given, with what cannot be seen made visible.
+    said.says(hosts.replace("\0", "\\0"))
+
+
+def test_bad_options_are_named_one_by_one(hosts: str) -> None:
+    make = zklock.Client
+    for wrong in (None, *NO_TEXTS):
+        is_type_error(lambda: make(wrong), "'str'")
+    for wrong in NO_TEXTS:
+        is_type_error(lambda: make(hosts, chroot=wrong), "'str'")
+        is_type_error(lambda: make(hosts, identity=wrong), "'str'")
+    for text in SURROGATES:
+        is_no_text(lambda: make(text))
+        is_no_text(lambda: make(hosts, chroot=text))
+        is_no_text(lambda: make(hosts, identity=text))
+    raises(zklock.InvalidInput, lambda: make("zk1:2181/a//b")).says("chroot", "contains //")
+    for path, says in BAD_PATHS.items():
+        raises(zklock.InvalidInput, lambda: make(hosts, chroot=path)).says("chroot", says)
+    raises(zklock.InvalidInput, lambda: make(hosts, identity="x" * 1025)).says("1025 bytes", "at most 1024")
+    raises(zklock.InvalidInput, lambda: make(hosts, identity="ä" * 513)).says("1026 bytes", "at most 1024")
+    for seconds in (0, 0.0, 0.099, 2147484, 1e300, math.inf):
+        raises(zklock.InvalidInput, lambda: make(hosts, session_timeout=seconds)).says("choose 100 ms to 24 days")
+    for wrong in (None, *NO_NUMBERS):
+        is_type_error(lambda: make(hosts, session_timeout=wrong), "number")
+        is_type_error(lambda: make(hosts, connect_timeout=wrong), "number")
+    untyped: typing.Any = make
+    is_type_error(lambda: untyped(), "hosts")
+    is_type_error(lambda: untyped(hosts, 10), "positional")
+    is_type_error(lambda: untyped(hosts, timeout=10), "timeout")
+    is_type_error(lambda: untyped(hosts, sessiontimeout=10), "sessiontimeout")
+
+
+@pytest.mark.parametrize("seconds", NEGATIVE)
+def test_a_timeout_that_is_negative_is_named_with_what_is_allowed(
+    zk: zklock.Client, path: str, seconds: float
+) -> None:
+    is_negative(lambda: zk.mutex(path, timeout=seconds), seconds)
+    is_negative(lambda: zk.aio.mutex(path, timeout=seconds), seconds)
+    is_negative(lambda: zk.mutex(path).hold(timeout=seconds), seconds)
+    is_negative(lambda: zk.connect(seconds), seconds)
+    assert zk.stats().grants == 0
+
+
+@pytest.mark.parametrize("seconds", NEGATIVE)
+def test_a_timeout_of_a_client_that_is_negative_is_named_and_none_is_not_advised(hosts: str, seconds: float) -> None:
+    # It would be refused in its turn.
+    assert "None" not in is_negative(lambda: zklock.Client(hosts, connect_timeout=seconds), seconds)
+    assert "None" not in is_negative(lambda: zklock.Client(hosts, session_timeout=seconds), seconds)
+
+
+def objection(call: Call) -> type[Exception] | None:
+    try:
+        call()
+    except Exception as error:
+        return type(error)
+    return None
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        {"timeout": -2},
+        {"timeout": -0.5},
+        {"timeout": -math.inf},
+        {"timeout": math.nan},
+        {"timeout": math.inf},
+        {"timeout": threading.TIMEOUT_MAX * 2},
+        {"timeout": 10**400},
+        {"timeout": "1"},
+        {"timeout": None},
+        {"blocking": False, "timeout": 0},
+        {"blocking": False, "timeout": 1},
+        {"blocking": 0, "timeout": 1},
+        {"wait": True},
+    ],
+    ids=lambda words: "-".join(str(word)[:10] for word in words.values()),
+)
+def test_acquire_objects_to_what_that_of_threading_objects_to(
+    zk: zklock.Client, path: str, words: dict[str, object]
+) -> None:
+    for lock, standard in (
+        (zk.mutex(path), threading.Lock()),
+        (zk.mutex(path, reentrant=True), threading.RLock()),
+    ):
+        ours: typing.Any = lock.acquire
+        theirs: typing.Any = standard.acquire
+        assert objection(lambda: ours(**words)) is objection(lambda: theirs(**words)) is not None
+        # Nothing was acquired.
+        assert not lock.locked()
+
+
+def test_no_blocking_is_not_taken_for_blocking(zk: zklock.Client, other: zklock.Client, path: str) -> None:
+    """``None`` is an error to ``threading`` before Python 3.12, and false from then on; true it is in none."""
+    acquire: typing.Any = other.mutex(path).acquire
+    assert objection(lambda: acquire(None, 1)) in (TypeError, ValueError)
+    with zk.mutex(path):
+        attempt = Attempt(lambda: acquire(None))
+        # It would wait for the end of this block.
+        assert attempt.wait(SOON / 2)
+    try:
+        assert attempt.result() is False
+    except TypeError:
+        pass
+
+
+def test_other_timeouts_that_are_no_numbers_are_refused(zk: zklock.Client, path: str) -> None:
+    lock = zk.mutex(path)
+    with lock.hold() as hold:
+        for wrong in NO_NUMBERS:
+            is_type_error(lambda: zk.mutex(path, timeout=wrong), "number")
+            is_type_error(lambda: zk.connect(wrong), "number")
+            is_type_error(lambda: lock.hold(wrong), "number")
+            is_type_error(lambda: lock.hold(timeout=wrong), "number")
+            is_type_error(lambda: hold.lost.wait(wrong), "number")
+        untyped: typing.Any = zk.mutex
+        is_type_error(lambda: untyped(path, 5), "positional")
+        for wrong in ("yes", None, 2, [True]):
+            is_type_error(lambda: untyped(path, reentrant=wrong), "bool")
+        is_type_error(lambda: untyped(), "path")
+    assert zk.stats().grants == 1
+
+
+def test_a_wait_for_a_loss_takes_what_an_event_takes(zk: zklock.Client, path: str) -> None:
+    event = threading.Event()
+    with zk.mutex(path) as hold:
+        for seconds in (0, -1, -math.inf, math.nan, 0.001, False):
+            assert hold.lost.wait(seconds) is event.wait(seconds) is False
+
+
+def test_a_callback_that_is_none_is_refused(zk: zklock.Client, path: str) -> None:
+    with zk.mutex(path) as hold:
+        untyped: typing.Any = hold.on_lost
+        for wrong in (None, "print", 7, object()):
+            is_type_error(lambda: untyped(wrong), "on_lost takes a function")
+        is_type_error(lambda: untyped(), "callback")
+
+
+def test_what_is_given_by_others_cannot_be_made(zk: zklock.Client) -> None:
+    for name in ("Lock", "Hold", "BaseHold", "Loss", "Guarded", "AsyncClient", "AsyncLock", "AsyncHold"):
+        is_type_error(getattr(zklock, name), f"cannot create 'zklock.{name}'")
+    # Nor changed.
+    for thing in (zk, zk.mutex("/bad-not")):
+        with pytest.raises(AttributeError):
+            thing.path = "/other"  # type: ignore[union-attr, misc]
+        with pytest.raises(AttributeError):
+            thing.more = 1  # type: ignore[union-attr]
+
+
+def test_hosts_that_are_no_zookeeper_are_told_from_those_that_are_not_there(hosts: str) -> None:
+    unknown = zklock.Client("no-such-host.invalid:2181")
+    raises(zklock.Unreachable, unknown.connect).says("no-such-host.invalid", "check the names")
+    with Listener.mute(listens=False) as nobody:
+        client = zklock.Client(nobody.hosts, connect_timeout=0.5)
+        for call in (client.connect, client.__enter__, client.mutex("/bad").acquire, client.mutex("/bad").contenders):
+            raised = raises(zklock.Unreachable, call).says(nobody.hosts, "refused", "within 500ms")
+            assert isinstance(raised.error, ConnectionError)
+        # One good server is enough.
+        with zklock.Client(f"{nobody.hosts},{hosts}") as zk:
+            assert zk.session_id
+    with Listener.mute(listens=True) as mute:
+        client = zklock.Client(mute.hosts, connect_timeout=0.5)
+        raises(zklock.Unreachable, client.connect).says("accepts connections but opens no session: is it ZooKeeper")
+
+
+def test_a_connect_that_failed_is_tried_again(ground: Ground) -> None:
+    proxy = ground.proxy("1")
+    proxy("refuse", "on")
+    client = zklock.Client(proxy.hosts, connect_timeout=0.3)
+    lock = client.mutex("/bad-not-again")
+    raises(zklock.Unreachable, lock.hold)
+    assert "not connected yet" in repr(client) and client.session_id is None and client.stats().sessions == 0
+    proxy("refuse", "off")
+    with lock:
+        assert client.stats().sessions == 1
+    client.close()
+
+
+def test_a_chroot_that_is_missing_is_named_and_not_made(hosts: str, ground: Ground) -> None:
+    for client, chroot in (
+        (zklock.Client(hosts, chroot="/bad-chroot/none"), "/bad-chroot/none"),
+        (zklock.Client(f"{hosts}/bad-chroot"), "/bad-chroot"),
+        # That of the argument replaces that of the hosts.
+        (zklock.Client(f"{hosts}/bad-chroot", chroot="/bad-chroot/other"), "/bad-chroot/other"),
+    ):
+        for call in (client.connect, client.mutex("/below").acquire, client.mutex("/below").hold):
+            raises(zklock.Refused, call).says(f"the chroot {chroot} does not exist: create it")
+    assert ground("exists /bad-chroot") == "false"
+    ground("create /bad-chroot")
+    for there in (zklock.Client(hosts, chroot="/bad-chroot"), zklock.Client(f"{hosts}/bad-chroot")):
+        with there as zk, zk.mutex("/below") as hold:
+            assert hold.path == "/below" and hold.node.startswith("/below/")
+            assert len(ground.children("/bad-chroot/below")) == 1
+    with zklock.Client(hosts, chroot="/") as zk:
+        assert zk.session_id
+
+
+def test_the_limits_themselves_are_good(hosts: str, ground: Ground, path: str) -> None:
+    # To a server that grants what it can: from two of its ticks to twenty.
+    for session_timeout, granted in ((0.1, 1.0), (2147483.647, 10.0)):
+        identity = "x" * 1024
+        client = zklock.Client(hosts, session_timeout=session_timeout, connect_timeout=math.inf, identity=identity)
+        with client as zk, zk.mutex(path) as hold:
+            assert zk.session_timeout == granted
+            assert ground(f"data {hold.node}") == identity
+            assert [contender.identity for contender in zk.mutex(path).contenders()] == [identity]
+    for identity in ("", "Länge\0\n", "\U0001f512"):
+        with zklock.Client(hosts, identity=identity) as zk, zk.mutex(path):
+            assert [contender.identity for contender in zk.mutex(path).contenders()] == [identity]
+
+
+def test_a_parent_that_is_ephemeral_is_named(zk: zklock.Client, path: str) -> None:
+    with zk.mutex(path) as hold:
+        for below in (hold.node, f"{hold.node}/below"):
+            lock = zk.mutex(below)
+            for call in (lock.acquire, lock.hold, lambda: lock.acquire(blocking=False), lock.__enter__):
+                raises(zklock.Refused, call).says(below, "can have no children")
+            assert not lock.locked()
+
+
+def test_a_look_at_the_queue_is_bounded_too_and_names_the_trouble(
+    hosts: str, ground: Ground, path: str
+) -> None:
+    proxy = ground.proxy("1")
+    with zklock.Client(proxy.hosts, session_timeout=SESSION, connect_timeout=0.7) as zk:
+        # Nobody, where there is no node.
+        assert zk.mutex(path).contenders() == []
+        proxy("freeze", "both")
+        raises(zklock.Unreachable, zk.mutex(path).contenders).says(path, "could not be read")
+        proxy("thaw")
+        assert zk.mutex(path, timeout=SOON).contenders() == []

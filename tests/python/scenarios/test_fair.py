@@ -1,0 +1,147 @@
+"""Promise 3: grants follow the order of the nodes, and a release wakes one waiter, never a herd."""
+
+from __future__ import annotations
+
+import functools
+
+from ground import Ground
+from scenes import SOON, Attempt, Connect, ConnectFar, Far, Hook, heard, hook, sequence, settled
+
+import zklock
+
+
+def wait_in_line(zk: zklock.Client, path: str, place: int, grants: list[int]) -> Attempt[None]:
+    def work() -> None:
+        with zk.mutex(path):
+            # Guarded by the lock itself.
+            grants.append(place)
+
+    return Attempt(work)
+
+
+def test_sixty_four_clients_are_served_in_the_order_of_their_arrival(
+    zk: zklock.Client, connect: Connect, ground: Ground, path: str
+) -> None:
+    grants: list[int] = []
+    attempts = []
+    with zk.mutex(path):
+        for place in range(64):
+            attempts.append(wait_in_line(connect(), path, place, grants))
+            ground.expect_children(path, place + 2)
+        assert grants == []
+    for attempt in attempts:
+        attempt.result()
+    assert grants == list(range(64))
+
+
+def watch(far: Far) -> Hook:
+    """Fires when the client has its next watch."""
+    return hook(far.proxy, "see-reply", "get-data")
+
+
+def queue(waiters: list[Far], path: str, first: int, grants: list[int]) -> list[Attempt[None]]:
+    """Waiters behind those that are there, in this order, each with its watch."""
+    attempts = []
+    for place, waiter in enumerate(waiters, first):
+        watched = watch(waiter)
+        attempts.append(wait_in_line(waiter.zk, path, place, grants))
+        watched.wait()
+        waiter.proxy("record")
+    return attempts
+
+
+def test_a_waiter_that_gives_up_wakes_its_successor_only_and_the_order_stays(
+    zk: zklock.Client, connect_far: ConnectFar, ground: Ground, path: str
+) -> None:
+    grants: list[int] = []
+    before, behind, quitter = [connect_far(), connect_far()], [connect_far(), connect_far()], connect_far()
+    with zk.mutex(path):
+        attempts = queue(before, path, 0, grants)
+        watched = watch(quitter)
+        # Long enough for the others to queue up behind it.
+        quits = Attempt(lambda: quitter.zk.mutex(path).acquire(timeout=3))
+        watched.wait()
+        attempts += queue(behind, path, 2, grants)
+        assert not quits.is_over()
+        again = watch(behind[0])
+        assert quits.result() is False
+        # The successor looks for whom to wait now; nobody else has heard of it.
+        again.wait()
+        ground.expect_children(path, 5)
+        for message in ("reply:event:", "request:getchildren:", "request:getdata:"):
+            assert heard(behind[0].proxy, message) == 1
+        for waiter in (*before, behind[1]):
+            assert heard(waiter.proxy, "reply:event:") == 0
+        assert grants == []
+    for attempt in attempts:
+        attempt.result()
+    assert grants == [0, 1, 2, 3]
+
+
+def test_a_release_is_heard_by_the_next_and_by_nobody_behind(
+    zk: zklock.Client, connect_far: ConnectFar, path: str
+) -> None:
+    grants: list[int] = []
+    following, waiters = connect_far(), [connect_far() for _ in range(4)]
+    with zk.mutex(path):
+        watched = watch(following)
+        next_one = Attempt(following.zk.mutex(path).hold)
+        watched.wait()
+        attempts = queue(waiters, path, 0, grants)
+    second = next_one.result()
+    assert [heard(waiter.proxy, "reply:event:") for waiter in waiters] == [0] * 4
+    second.release()
+    for attempt in attempts:
+        attempt.result()
+    assert [heard(waiter.proxy, "reply:event:") for waiter in waiters] == [1] * 4
+    assert grants == [0, 1, 2, 3]
+
+
+def test_threads_of_one_client_are_served_in_the_order_of_their_arrival(
+    zk: zklock.Client, ground: Ground, path: str
+) -> None:
+    lock, nodes = zk.mutex(path), []
+
+    def served() -> list[int]:
+        grants, tokens, sequences, attempts = [], [], [], []
+
+        def work(place: int) -> None:
+            with lock as hold:
+                grants.append(place)
+                tokens.append(hold.token)
+                sequences.append(sequence(hold))
+                nodes.append(len(ground.children(path)))
+
+        with lock as first:
+            for place in range(30):
+                attempts.append(Attempt(functools.partial(work, place)))
+                # Nobody can see who is in the queue of a process: it has had the time to come there.
+                assert not attempts[-1].wait(0.02)
+            ground.expect_children(path, 2)
+        for attempt in attempts:
+            attempt.result()
+        assert tokens == sorted(tokens) and tokens[0] > first.token
+        assert sequences == [sequence(first) + 1 + place for place in range(30)]
+        return grants
+
+    # On a busy machine one may come late by chance, but not time and again.
+    assert list(range(30)) in (served() for _ in range(3))
+    # Two nodes at most stand for all who wait here: the holder's and the next one's.
+    assert max(nodes) <= 2
+    settled(zk)
+    assert ground.children(path) == []
+
+
+def test_a_release_wakes_one_of_many_threads(zk: zklock.Client, path: str) -> None:
+    lock = zk.mutex(path)
+    with lock:
+        attempts = [Attempt(lambda: lock.hold(timeout=SOON)) for _ in range(10)]
+    for left in range(10, 0, -1):
+        held = [attempt for attempt in attempts if attempt.wait(0.0)]
+        while not held:
+            held = [attempt for attempt in attempts if attempt.wait(0.05)]
+        assert len(held) == 1 and len(attempts) == left
+        attempts.remove(held[0])
+        # Nobody else comes in while it is held.
+        assert not any(attempt.wait(0.005) for attempt in attempts)
+        held[0].result().release()

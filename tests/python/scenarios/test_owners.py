@@ -1,0 +1,287 @@
+"""A lock belongs to the thread that acquired it: what that may do again, and what others may not do."""
+
+from __future__ import annotations
+
+import gc
+import threading
+import time
+
+import pytest
+from ground import Ground
+from scenes import SOON, Attempt, Far, asked, elsewhere, eventually, lose, raises, settled
+
+import zklock
+
+
+def test_an_inner_acquire_asks_nobody_and_only_the_last_release_frees(far: Far, ground: Ground, path: str) -> None:
+    zk, proxy = far
+    lock = zk.mutex(path, reentrant=True)
+    outer = lock.hold(timeout=SOON)
+    proxy("record")
+    # Another object for the same lock is as good; so are all ways to acquire it.
+    again = zk.mutex(path, reentrant=True)
+    inner = [lock.hold(timeout=timeout) for lock in (lock, again) for timeout in (None, 0.001, 0)]
+    assert {(hold.token, hold.node) for hold in inner} == {(outer.token, outer.node)}
+    assert again.acquire() and lock.acquire(blocking=False) and lock.acquire(timeout=1)
+    with again as block:
+        assert block.token == outer.token and block is not outer
+    # In any order: the outer hold first.
+    outer.release()
+    assert outer.state is zklock.HoldState.RELEASED and outer.valid_for() == 0
+    raises(zklock.NotHeld, outer.release).says(path, "released before")
+    for hold in inner:
+        hold.release()
+    lock.release()
+    again.release()
+    assert lock.locked() and lock.current is not None and lock.current.valid_for() > 0
+    assert asked(proxy) == []
+    assert len(ground.children(path)) == 1
+    lock.release()
+    assert len(asked(proxy)) == 1
+    assert ground.children(path) == [] and not lock.locked()
+    raises(zklock.NotHeld, lock.release).says(path)
+    with lock as hold:
+        assert hold.token > outer.token
+
+
+def test_an_inner_acquire_needs_no_server(far: Far, path: str) -> None:
+    zk, proxy = far
+    lock = zk.mutex(path, reentrant=True)
+    with lock:
+        proxy("freeze", "both")
+        begun = time.monotonic()
+        with lock:
+            assert lock.acquire()
+            lock.release()
+        took = time.monotonic() - begun
+        proxy("thaw")
+        # An answer of the server would have taken as long as the network was frozen.
+        assert took < 0.5
+
+
+def test_another_thread_waits_for_a_reentrant_lock_like_anybody(
+    zk: zklock.Client, ground: Ground, path: str
+) -> None:
+    lock = zk.mutex(path, reentrant=True)
+    outer = lock.hold(timeout=SOON)
+    assert not elsewhere(lambda: lock.acquire(blocking=False))
+    raises(zklock.Timeout, lambda: elsewhere(lambda: lock.hold(timeout=0))).says(path)
+    other = Attempt(lock.hold)
+    ground.expect_children(path, 2)
+    with lock as inner:
+        assert inner.token == outer.token
+    assert not other.is_over()
+    outer.release()
+    hold = other.result()
+    assert hold.token > outer.token
+    # Its thread has ended; a new one is not taken for it, even where the system gives it the same number.
+    for _ in range(20):
+        raises(zklock.NotOwner, lambda: elsewhere(hold.release))
+        assert not elsewhere(lambda: lock.acquire(blocking=False))
+    # Nobody can release it any more, but the garbage collector.
+    with pytest.warns(ResourceWarning, match="never released"):
+        del hold, other
+        gc.collect()
+    ground.expect_children(path, 0)
+
+
+def test_a_release_by_another_thread_is_refused_and_changes_nothing(far: Far, ground: Ground, path: str) -> None:
+    zk, proxy = far
+    lock = zk.mutex(path, reentrant=True)
+    assert lock.acquire(timeout=SOON)
+    hold = lock.current
+    assert hold is not None
+    proxy("record")
+    for release in (lock.release, hold.release, zk.mutex(path, reentrant=True).release):
+        raises(zklock.NotOwner, lambda: elsewhere(release)).says(path, "release it there")
+        assert hold.state is zklock.HoldState.HELD and hold.valid_for() > 0
+    assert asked(proxy) == []
+    assert len(ground.children(path)) == 1
+    lock.release()
+    assert ground.children(path) == []
+
+
+def test_the_end_of_a_block_in_another_thread_is_refused_for_a_reentrant_lock(zk: zklock.Client, path: str) -> None:
+    lock = zk.mutex(path, reentrant=True)
+    with lock as hold:
+        raises(zklock.NotOwner, lambda: elsewhere(lambda: lock.__exit__(None, None, None)))
+        assert hold.valid_for() > 0
+    assert hold.state is zklock.HoldState.RELEASED
+
+
+def test_a_second_acquire_by_the_same_owner_is_a_deadlock_at_once(far: Far, ground: Ground, path: str) -> None:
+    zk, proxy = far
+    lock, again = zk.mutex(path), zk.mutex(path, timeout=SOON)
+    with lock as hold:
+        proxy("record")
+        begun = time.monotonic()
+        for other in (lock, again):
+            raises(zklock.Deadlock, other.acquire).says(path, "release it first")
+            raises(zklock.Deadlock, lambda: other.acquire(timeout=SOON))
+            raises(zklock.Deadlock, other.hold)
+            raises(zklock.Deadlock, other.__enter__)
+            # A try does not wait, so it cannot hang.
+            assert other.acquire(blocking=False) is False
+            assert other.acquire(timeout=0) is False
+            raises(zklock.Timeout, lambda: other.hold(timeout=0))
+        assert time.monotonic() - begun < SOON / 2
+        proxy_is_silent = asked(proxy)
+        # Nothing has changed.
+        assert hold.state is zklock.HoldState.HELD
+        assert len(ground.children(path)) == 1
+    assert proxy_is_silent == []
+    with again:
+        pass
+
+
+def test_a_hold_that_is_a_value_is_no_less_a_deadlock(zk: zklock.Client, path: str) -> None:
+    with zk.mutex(path).hold():
+        raises(zklock.Deadlock, zk.mutex(path).acquire)
+
+
+def test_a_lock_that_is_not_reentrant_is_released_from_anywhere_but_once(
+    zk: zklock.Client, ground: Ground, path: str
+) -> None:
+    lock = zk.mutex(path)
+    hold = lock.hold(timeout=SOON)
+    elsewhere(hold.release)
+    assert ground.children(path) == []
+    following = lock.hold(timeout=SOON)
+    raises(zklock.NotHeld, hold.release).says("released before")
+    raises(zklock.NotHeld, lambda: elsewhere(hold.release))
+    raises(zklock.NotHeld, hold.confirm)
+    # The next hold is not touched.
+    assert following.state is zklock.HoldState.HELD
+    assert len(ground.children(path)) == 1
+    following.release()
+
+    assert lock.acquire()
+    elsewhere(zk.mutex(path).release)
+    assert not lock.locked()
+    raises(zklock.NotHeld, lock.release)
+
+
+def test_a_block_of_a_lock_that_is_not_reentrant_may_end_in_another_thread(
+    zk: zklock.Client, ground: Ground, path: str
+) -> None:
+    """As one of ``threading.Lock`` may; a generator with a block in it may be ended by any thread."""
+    lock = zk.mutex(path)
+    hold = lock.__enter__()
+    elsewhere(lambda: lock.__exit__(None, None, None))
+    assert hold.state is zklock.HoldState.RELEASED
+    assert ground.children(path) == []
+
+
+def test_of_many_threads_that_release_one_hold_one_succeeds(zk: zklock.Client, path: str) -> None:
+    lock = zk.mutex(path)
+    for _ in range(20):
+        hold = lock.hold(timeout=SOON)
+        all_are_there = threading.Barrier(8)
+
+        def release() -> bool:
+            all_are_there.wait(SOON)
+            try:
+                hold.release()
+            except zklock.NotHeld:
+                return False
+            return True
+
+        attempts = [Attempt(release) for _ in range(8)]
+        assert sum(attempt.result() for attempt in attempts) == 1
+
+
+def test_an_inner_section_is_not_entered_when_the_outer_hold_is_lost(
+    zk: zklock.Client, ground: Ground, path: str
+) -> None:
+    lock = zk.mutex(path, reentrant=True)
+    outer, inner = lock.hold(timeout=SOON), lock.hold(timeout=SOON)
+    lose(ground, outer)
+    # Also when all has been cleared away, but for the holds that the thread has still.
+    eventually(lambda: zk.stats().losses == 1)
+    settled(zk)
+    for enter in (
+        lock.acquire,
+        lambda: lock.acquire(blocking=False),
+        lambda: lock.acquire(timeout=SOON),
+        lock.hold,
+        lock.__enter__,
+    ):
+        raises(zklock.LockLost, enter).says(path)
+    assert inner.state is zklock.HoldState.LOST
+    raises(zklock.LockLost, inner.release)
+    raises(zklock.LockLost, outer.release)
+    ground.expect_children(path, 0)
+
+    def is_free_again() -> bool:
+        try:
+            with lock as hold:
+                return hold.token > outer.token
+        except zklock.LockLost:
+            # The lost one is being cleared away.
+            return False
+
+    eventually(is_free_again)
+
+
+def test_forgetting_the_last_hold_releases(zk: zklock.Client, ground: Ground, path: str) -> None:
+    lock = zk.mutex(path, reentrant=True)
+    outer, inner = lock.hold(timeout=SOON), [lock.hold(timeout=SOON)]
+    with pytest.warns(ResourceWarning, match=path):
+        del outer
+    assert inner[0].state is zklock.HoldState.HELD and inner[0].valid_for() > 0
+    assert len(ground.children(path)) == 1
+    # Also where it is forgotten by another thread, which could not release it.
+    with pytest.warns(ResourceWarning, match=path):
+        elsewhere(inner.clear)
+        gc.collect()
+    ground.expect_children(path, 0)
+    with lock:
+        pass
+
+
+def test_the_current_hold_is_that_of_this_thread(zk: zklock.Client, path: str) -> None:
+    lock = zk.mutex(path, reentrant=True)
+    assert lock.current is None and not lock.locked()
+    with lock as hold:
+        current = lock.current
+        assert current is not None and current.token == hold.token
+        # Another thread sees that it is held, and has none.
+        assert elsewhere(lambda: (lock.locked(), lock.current)) == (True, None)
+        value = lock.hold()
+        hold.release()
+        # What is kept as a value belongs to whoever has it.
+        assert lock.current is None and lock.locked()
+        value.release()
+    assert lock.current is None and not lock.locked()
+
+
+def test_a_release_of_the_lock_leaves_values_alone(zk: zklock.Client, path: str) -> None:
+    lock = zk.mutex(path)
+    with lock.hold() as hold:
+        raises(zklock.NotHeld, lock.release).says(path)
+        assert hold.state is zklock.HoldState.HELD
+
+
+def test_what_was_acquired_is_held_also_when_the_lock_object_is_gone(
+    zk: zklock.Client, ground: Ground, path: str
+) -> None:
+    assert zk.mutex(path).acquire()
+    assert len(ground.children(path)) == 1
+    assert zk.mutex(path).locked()
+    zk.mutex(path).release()
+    assert ground.children(path) == []
+
+
+def test_many_threads_share_one_reentrant_lock(zk: zklock.Client, path: str) -> None:
+    lock, inside = zk.mutex(path, reentrant=True, timeout=30), []
+
+    def work() -> None:
+        for _ in range(10):
+            with lock as outer, lock as inner:
+                inside.append(outer.token)
+                assert inner.token == outer.token and len(inside) == 1
+                inside.clear()
+
+    for attempt in [Attempt(work) for _ in range(8)]:
+        attempt.result(30)
+    assert zk.stats().grants == 80

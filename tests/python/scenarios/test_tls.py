@@ -1,0 +1,160 @@
+"""Locks over TLS, and each way in which it can be refused."""
+
+from __future__ import annotations
+
+import contextlib
+import pathlib
+import typing
+
+import pytest
+from ground import Ground
+from scenes import SOON, Attempt, lose, raises
+
+import zklock
+
+
+class Files(typing.NamedTuple):
+    """What the ground says of its servers: their TLS addresses, and PEM files."""
+
+    hosts: str
+    authority: str
+    certificate: str
+    key: str
+    # An authority that the servers do not know, and a client certificate from there, with its key.
+    stranger: str
+    intruder: str
+    intruder_key: str
+
+    @property
+    def tls(self) -> zklock.Tls:
+        return zklock.Tls(self.authority, self.certificate, self.key)
+
+
+@pytest.fixture(scope="module")
+def secure() -> typing.Iterator[Ground]:
+    """A server that wants a certificate."""
+    with contextlib.closing(Ground()) as ground:
+        ground("start standalone tls tick=500")
+        yield ground
+
+
+@pytest.fixture(scope="module")
+def files(secure: Ground) -> Files:
+    return Files(*secure("tls").split())
+
+
+def test_a_lock_is_held_and_lost_over_tls(secure: Ground, files: Files) -> None:
+    path = "/locks/tls"
+    with zklock.Client(files.hosts, tls=files.tls, session_timeout=4) as zk, zklock.Client(
+        # Without, to the other port.
+        secure("servers"),
+        session_timeout=4,
+    ) as other:
+        assert zk.session_id is not None
+        with zk.mutex(path) as hold:
+            assert hold.valid_for() > 0 and hold.confirm() > 0
+            attempt = Attempt(lambda: other.mutex(path).hold(timeout=SOON))
+            secure.expect_children(path, 2)
+            hold.guarded().create(f"{path}-state", b"x" * 100_000).commit()
+        attempt.result().release()
+        hold = zk.mutex(path).hold(timeout=SOON)
+        lose(secure, hold)
+        assert hold.lost.reason is zklock.LossReason.NODE_DELETED
+        raises(zklock.LockLost, hold.release)
+    secure.expect_children(path, 0)
+
+
+def test_a_lock_is_free_again_for_the_next_over_tls(secure: Ground, files: Files) -> None:
+    path = "/locks/tls-next"
+    with zklock.Client(files.hosts, tls=files.tls) as zk, zklock.Client(files.hosts, tls=files.tls) as other:
+        first = zk.mutex(path).hold(timeout=SOON)
+        attempt = Attempt(lambda: other.mutex(path).hold(timeout=SOON))
+        secure.expect_children(path, 2)
+        assert not attempt.is_over()
+        first.release()
+        second = attempt.result()
+        assert second.token > first.token
+        second.release()
+
+
+def test_who_is_not_to_be_trusted_is_named(files: Files) -> None:
+    for tls, says in (
+        (zklock.Tls(files.stranger, files.certificate, files.key), "none of the given authorities"),
+        (zklock.Tls(files.authority), "client certificate"),
+        (zklock.Tls(files.authority, files.intruder, files.intruder_key), "certificate"),
+    ):
+        client = zklock.Client(files.hosts, tls=tls, connect_timeout=1)
+        raises(zklock.Unreachable, client.connect).says(says, files.hosts)
+        client.close()
+    # Also where the connect comes with the first acquire.
+    client = zklock.Client(files.hosts, tls=zklock.Tls(files.authority), connect_timeout=1)
+    raises(zklock.Unreachable, client.mutex("/locks/untrusted").acquire).says("client certificate")
+
+
+def test_one_side_that_speaks_tls_alone_is_told(secure: Ground, files: Files) -> None:
+    plain = zklock.Client(files.hosts, connect_timeout=1)
+    raises(zklock.Unreachable, plain.connect).says(files.hosts)
+    plain_hosts = secure("servers")
+    secured = zklock.Client(plain_hosts, tls=files.tls, connect_timeout=1)
+    raises(zklock.Unreachable, secured.connect).says(plain_hosts)
+
+
+def test_files_that_will_not_do_are_named_at_once(files: Files, tmp_path: pathlib.Path) -> None:
+    empty, folder, binary = tmp_path / "empty.pem", tmp_path / "folder", tmp_path / "binary.pem"
+    empty.touch()
+    folder.mkdir()
+    binary.write_bytes(b"\xff\xfe\0")
+    missing = tmp_path / "missing.pem"
+    for file, says in (
+        (missing, "No such file"),
+        (folder, "directory"),
+        (binary, "cannot be read"),
+        (empty, "empty"),
+        (pathlib.Path(files.key), "CERTIFICATE"),
+    ):
+        for make in (
+            lambda file=file: zklock.Tls(file),
+            lambda file=file: zklock.Tls(str(file)),
+            lambda file=file: zklock.Tls(files.authority, file, files.key),
+        ):
+            raised = raises(zklock.InvalidInput, make).says(str(file), says)
+            # A file was given, and not the text of one.
+            assert "give the text" not in str(raised.error)
+    for file, says in ((missing, "No such file"), (empty, "empty"), (pathlib.Path(files.certificate), "KEY")):
+        make_key = lambda file=file: zklock.Tls(files.authority, files.certificate, file)  # noqa: E731
+        raises(zklock.InvalidInput, make_key).says(str(file), says)
+    raises(zklock.InvalidInput, lambda: zklock.Tls("a\0b")).says("NUL")
+
+
+def test_a_certificate_and_its_key_go_together(files: Files) -> None:
+    for make in (
+        lambda: zklock.Tls(files.authority, files.certificate),  # type: ignore[call-overload]
+        lambda: zklock.Tls(files.authority, key=files.key),  # type: ignore[call-overload]
+    ):
+        raises(zklock.InvalidInput, make).says("both or none")
+    mixed = lambda: zklock.Tls(files.authority, files.certificate, files.intruder_key)  # noqa: E731
+    raises(zklock.InvalidInput, mixed).says("key")
+
+
+def test_a_file_may_have_any_name(files: Files, tmp_path: pathlib.Path) -> None:
+    """Also one that is not text, as the system allows."""
+    authority = pathlib.Path(files.authority).read_text()
+    for name in ("Räte 1.pem", "\udcff.pem"):
+        file = tmp_path / name
+        file.write_text(authority)
+        tls = zklock.Tls(file, files.certificate, files.key)
+        assert repr(tls).startswith("<zklock.Tls trusting ")
+        with zklock.Client(files.hosts, tls=tls) as zk:
+            assert zk.session_id
+
+
+def test_what_is_no_file_name_is_refused(files: Files) -> None:
+    for wrong in (None, 7, ["a"], object()):
+        with pytest.raises(TypeError):
+            zklock.Tls(wrong)  # type: ignore[call-overload]
+    for wrong in (7, ["a"], object()):
+        with pytest.raises(TypeError):
+            zklock.Tls(files.authority, wrong, files.key)  # type: ignore[call-overload]
+    for wrong in ("tls", True, files, {"ca": files.authority}):
+        with pytest.raises(TypeError, match="Tls"):
+            zklock.Client(files.hosts, tls=wrong)  # type: ignore[arg-type]

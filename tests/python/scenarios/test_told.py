@@ -1,0 +1,355 @@
+"""Promise 6: a holder learns of a lost hold within one heartbeat, whatever the cause, and however it listens."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import gc
+import sys
+import threading
+import time
+import typing
+import weakref
+
+import pytest
+from conftest import SESSION
+from ground import Ground
+from scenes import SOON, Attempt, Far, Lateness, eventually, expire, just_after_a_heartbeat, lose, raises, settled
+
+import zklock
+
+HEARTBEAT = SESSION / 10
+
+
+class News:
+    """What came of listening in one way."""
+
+    def __init__(self, way: str) -> None:
+        self.way = way
+        self.reasons: list[zklock.LossReason | None] = []
+        self.at = 0.0
+
+    def come(self, reason: zklock.LossReason | None) -> None:
+        self.at = time.monotonic()
+        self.reasons.append(reason)
+
+
+class Ears:
+    """All ways to be told of a loss."""
+
+    def __init__(self, hold: zklock.Hold) -> None:
+        self.news = [News(way) for way in ("callback", "second callback", "wait", "is_set", "state", "valid_for")]
+        callback, second, wait, is_set, state, valid_for = self.news
+        hold.on_lost(callback.come)
+        hold.on_lost(second.come)
+
+        def waits() -> None:
+            assert hold.lost.wait()
+            wait.come(hold.lost.reason)
+
+        def polls(news: News, is_lost: typing.Callable[[], bool]) -> None:
+            while not is_lost():
+                time.sleep(0.001)
+            at = time.monotonic()
+            # The lease may lapse a moment before that is called a loss.
+            assert hold.lost.wait()
+            news.come(hold.lost.reason)
+            news.at = at
+
+        self.attempts = [
+            Attempt(waits),
+            Attempt(functools.partial(polls, is_set, hold.lost.is_set)),
+            Attempt(functools.partial(polls, state, lambda: hold.state is zklock.HoldState.LOST)),
+            Attempt(functools.partial(polls, valid_for, lambda: hold.valid_for() == 0)),
+        ]
+
+    def have_heard_nothing(self) -> bool:
+        return not any(news.reasons for news in self.news)
+
+    def all_are_told(self, since: float, reason: zklock.LossReason, late: Lateness) -> None:
+        """Of this, once, and within a heartbeat from then on."""
+        for attempt in self.attempts:
+            attempt.result()
+        eventually(lambda: all(news.reasons for news in self.news))
+        for news in self.news:
+            assert news.reasons == [reason], news.way
+            assert news.at - since <= HEARTBEAT + late.allowance, news.way
+
+
+def stays_lost(hold: zklock.Hold, reason: zklock.LossReason) -> None:
+    """Whatever is tried: it is told at once, and told again by the release."""
+
+    def says_why(error: zklock.Error) -> None:
+        assert isinstance(error, zklock.LockLost) and error.reason is reason
+
+    assert hold.lost.is_set() and hold.lost.wait(0) and hold.lost.wait() and hold.lost.reason is reason
+    says_why(raises(zklock.LockLost, hold.confirm).error)
+    says_why(raises(zklock.LockLost, hold.guarded().commit).error)
+    assert hold.state is zklock.HoldState.LOST and hold.valid_for() == 0
+    says_why(raises(zklock.LockLost, hold.release).says(hold.path, "stop what it guarded").error)
+    assert hold.valid_for() == 0 and hold.lost.is_set()
+    raises(zklock.NotHeld, hold.release)
+
+
+@pytest.mark.parametrize("blow", ["session expired", "node deleted", "everything deleted"])
+def test_a_holder_is_told_within_a_heartbeat_that(far: Far, ground: Ground, path: str, blow: str) -> None:
+    zk, proxy = far
+    has_expired = blow == "session expired"
+    reason = zklock.LossReason.SESSION_EXPIRED if has_expired else zklock.LossReason.NODE_DELETED
+    hold = zk.mutex(path).hold(timeout=SOON)
+    with Lateness() as late:
+        ears = Ears(hold)
+        # The worst moment for bad news.
+        just_after_a_heartbeat(proxy)
+        assert ears.have_heard_nothing()
+        struck = time.monotonic()
+        if has_expired:
+            struck = expire(proxy)
+        elif blow == "node deleted":
+            ground(f"delete {hold.node}")
+        else:
+            ground(f"delete-tree {path}")
+        ears.all_are_told(struck, reason, late)
+    stays_lost(hold, reason)
+    eventually(lambda: zk.stats().losses == 1)
+    with zk.mutex(path) as following:
+        assert following.token > hold.token and following.valid_for() > 0
+        assert zk.stats().sessions == (2 if has_expired else 1)
+        # It is no news of this one.
+        assert not following.lost.is_set() and following.lost.reason is None
+
+
+def test_every_holder_of_a_session_is_told_within_a_heartbeat_when_all_nodes_are_deleted(
+    far: Far, ground: Ground, path: str
+) -> None:
+    zk, proxy = far
+    holds = [zk.mutex(f"{path}/{number}").hold(timeout=SOON) for number in range(8)]
+    with Lateness() as late:
+        ears = [Ears(hold) for hold in holds]
+        just_after_a_heartbeat(proxy)
+        ground(f"delete-tree {path}")
+        # Deleting them takes its time, and the first may have been told by now.
+        struck = time.monotonic()
+        for each in ears:
+            each.all_are_told(struck, zklock.LossReason.NODE_DELETED, late)
+    for hold in holds:
+        stays_lost(hold, zklock.LossReason.NODE_DELETED)
+    eventually(lambda: zk.stats().losses == 8)
+
+
+def test_a_closed_client_tells_its_holders_and_a_release_is_no_loss(zk: zklock.Client, path: str) -> None:
+    lock, news = zk.mutex(path), News("callback")
+    hold = lock.hold(timeout=SOON)
+    hold.on_lost(news.come)
+    attempt = Attempt(hold.lost.wait)
+    assert hold.lost.wait(0.02) is False
+    assert not attempt.is_over()
+    hold.release()
+    assert attempt.result() is False
+    assert hold.state is zklock.HoldState.RELEASED and hold.valid_for() == 0
+    # There is nothing left to wait for.
+    assert hold.lost.wait() is False and not hold.lost.is_set() and hold.lost.reason is None
+
+    following = lock.hold(timeout=SOON)
+    with Lateness() as late:
+        ears = Ears(following)
+        begun = time.monotonic()
+        zk.close()
+        assert time.monotonic() - begun <= 1 + late.allowance
+        ears.all_are_told(begun, zklock.LossReason.CLIENT_CLOSED, late)
+    stays_lost(following, zklock.LossReason.CLIENT_CLOSED)
+    # The first, released hold was told of nothing.
+    assert news.reasons == [] and not hold.lost.is_set()
+
+
+def just_confirmed(far: Far, hold: zklock.Hold) -> None:
+    """Two heartbeats in time prove the most."""
+    just_after_a_heartbeat(far.proxy)
+    just_after_a_heartbeat(far.proxy)
+    # The answer may be on its way from the proxy to the client.
+    eventually(lambda: hold.valid_for() > SESSION / 2 - SESSION / 10)
+
+
+def test_a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost(
+    far: Far, ground: Ground, path: str
+) -> None:
+    zk, proxy = far
+    hold, session = zk.mutex(path).hold(timeout=SOON), zk.session_id
+    just_confirmed(far, hold)
+    with Lateness() as late:
+        ears = Ears(hold)
+        proxy("freeze", "both")
+        frozen = time.monotonic()
+        left = hold.valid_for()
+        states = []
+        while left > 0:
+            state = hold.state
+            now = hold.valid_for()
+            assert now <= left
+            if now > 0:
+                states.append(state)
+                # With so little left heartbeats are missing.
+                assert state is zklock.HoldState.AT_RISK or now >= SESSION / 10
+            left = now
+            time.sleep(0.001)
+        lapsed = time.monotonic()
+        assert lapsed - frozen <= SESSION / 2 + late.allowance
+        assert set(states) == {zklock.HoldState.HELD, zklock.HoldState.AT_RISK}
+        assert states == sorted(states, key=lambda state: state is zklock.HoldState.AT_RISK)
+        ears.all_are_told(lapsed, zklock.LossReason.LEASE_LAPSED, late)
+    assert ground(f"exists {hold.node}") == "true"
+
+    proxy("thaw")
+    eventually(lambda: ground(f"exists {hold.node}") == "false")
+    settled(zk)
+    assert zk.session_id == session
+    # Heartbeats go on for others, and do not bring it back.
+    with zk.mutex(f"{path}/other") as held:
+        just_after_a_heartbeat(proxy)
+        stays_lost(hold, zklock.LossReason.LEASE_LAPSED)
+        assert held.state is zklock.HoldState.HELD
+    assert zk.stats().losses == 1
+    ground.expect_children(f"{path}/other", 0)
+    with contextlib.suppress(AssertionError):
+        # The servers reap it, too.
+        ground(f"delete {path}/other")
+
+
+def test_a_cut_shorter_than_the_lease_is_survived_with_the_same_token(far: Far, path: str) -> None:
+    zk, proxy = far
+    news = News("callback")
+    with zk.mutex(path) as hold:
+        token = hold.token
+        hold.on_lost(news.come)
+        just_confirmed(far, hold)
+        proxy("freeze", "both")
+        eventually(lambda: hold.state is zklock.HoldState.AT_RISK)
+        assert hold.valid_for() > 0 and not hold.lost.is_set()
+        proxy("thaw")
+        eventually(lambda: hold.state is zklock.HoldState.HELD)
+        assert SESSION / 8 < hold.confirm() <= SESSION / 2
+        assert hold.token == token and news.reasons == []
+    assert zk.stats().losses == 0
+
+
+def test_a_hold_on_a_healthy_network_stays_held_and_valid_for_a_quarter_of_the_session(
+    zk: zklock.Client, path: str
+) -> None:
+    with zk.mutex(path) as hold:
+        eventually(lambda: hold.valid_for() > SESSION / 4)
+        until = time.monotonic() + 3 * HEARTBEAT
+        while time.monotonic() < until:
+            assert hold.state is zklock.HoldState.HELD
+            assert SESSION / 5 < hold.valid_for() <= SESSION / 2
+            time.sleep(0.01)
+
+
+def test_who_asks_after_the_loss_is_told_at_once(zk: zklock.Client, ground: Ground, path: str) -> None:
+    hold, news = zk.mutex(path).hold(timeout=SOON), News("callback")
+    lose(ground, hold)
+    hold.on_lost(news.come)
+    eventually(lambda: news.reasons == [zklock.LossReason.NODE_DELETED])
+    begun = time.monotonic()
+    assert hold.lost.wait() and hold.lost.wait(SOON)
+    assert time.monotonic() - begun < SOON / 2
+    raises(zklock.LockLost, hold.release)
+    # It stays so when it has been released.
+    assert hold.lost.is_set() and hold.lost.reason is zklock.LossReason.NODE_DELETED
+
+
+def test_inner_holds_are_told_with_the_outer_one(zk: zklock.Client, ground: Ground, path: str) -> None:
+    lock = zk.mutex(path, reentrant=True)
+    outer, inner, ended = (lock.hold(timeout=SOON) for _ in range(3))
+    outside, inside, over = (News(way) for way in ("outer", "inner", "ended"))
+    outer.on_lost(outside.come)
+    inner.on_lost(inside.come)
+    ended.on_lost(over.come)
+    ended.release()
+    lose(ground, outer)
+    eventually(lambda: outside.reasons and inside.reasons)
+    assert inside.reasons == outside.reasons == [zklock.LossReason.NODE_DELETED] and over.reasons == []
+    assert inner.lost.is_set() and not ended.lost.is_set()
+    raises(zklock.LockLost, inner.release)
+    raises(zklock.LockLost, outer.release)
+
+
+def test_a_callback_may_look_at_everything_and_wait(zk: zklock.Client, ground: Ground, path: str) -> None:
+    hold, done = zk.mutex(path).hold(timeout=SOON), threading.Event()
+
+    def look(reason: zklock.LossReason) -> None:
+        assert reason is zklock.LossReason.NODE_DELETED and hold.lost.reason is reason
+        assert hold.state is zklock.HoldState.LOST and hold.valid_for() == 0 and hold.token > 0
+        assert path in repr(hold) and not zk.mutex(path).locked() and zk.stats().grants == 1
+        # It may wait as well.
+        raises(zklock.LockLost, hold.confirm)
+        raises(zklock.LockLost, hold.release)
+        with zk.mutex(path, timeout=SOON) as again:
+            assert again.token > hold.token
+        done.set()
+
+    hold.on_lost(look)
+    ground(f"delete {hold.node}")
+    assert done.wait(SOON)
+
+
+def test_a_callback_that_raises_is_reported_and_harms_no_other(
+    zk: zklock.Client, ground: Ground, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    hold, news = zk.mutex(path).hold(timeout=SOON), News("second callback")
+    failure, reported = ValueError("in the callback"), []
+    monkeypatch.setattr(sys, "unraisablehook", lambda report: reported.append((report.exc_value, report.object)))
+
+    def fail(reason: zklock.LossReason) -> None:
+        raise failure
+
+    hold.on_lost(fail)
+    hold.on_lost(news.come)
+    lose(ground, hold)
+    eventually(lambda: news.reasons == [zklock.LossReason.NODE_DELETED])
+    eventually(lambda: reported == [(failure, fail)])
+    raises(zklock.LockLost, hold.release)
+
+
+def test_a_callback_is_forgotten_with_its_hold(zk: zklock.Client, path: str) -> None:
+    """What the callback refers to is not kept alive by a hold that is over."""
+
+    class Owner:
+        def told(self, reason: zklock.LossReason) -> None:
+            raise AssertionError(reason)
+
+    is_gone = threading.Event()
+    owner = Owner()
+    gone = weakref.ref(owner, lambda _: is_gone.set())
+    hold = zk.mutex(path).hold(timeout=SOON)
+    hold.on_lost(owner.told)
+    hold.release()
+    del owner
+    gc.collect()
+    assert is_gone.wait(SOON) and gone() is None
+
+
+def test_an_event_of_a_loss_outlives_its_hold(zk: zklock.Client, ground: Ground, path: str) -> None:
+    lock = zk.mutex(path)
+    with lock as hold:
+        lost = hold.lost
+        attempt = Attempt(lost.wait)
+        del hold
+        assert not attempt.is_over() and not lost.is_set()
+        node = f"{path}/{ground.children(path)[0]}"
+        ground(f"delete {node}")
+        assert attempt.result() is True
+        assert lost.is_set() and lost.reason is zklock.LossReason.NODE_DELETED
+        raises(zklock.LockLost, lock.release)
+        lock.acquire(timeout=SOON)
+
+
+def test_a_loss_that_was_seen_stays_seen_when_the_hold_is_gone(
+    zk: zklock.Client, ground: Ground, path: str
+) -> None:
+    hold = zk.mutex(path).hold(timeout=SOON)
+    lost = hold.lost
+    lose(ground, hold)
+    raises(zklock.LockLost, hold.release)
+    del hold
+    gc.collect()
+    assert lost.wait(SOON) and lost.is_set() and lost.reason is zklock.LossReason.NODE_DELETED

@@ -1,0 +1,79 @@
+//! Writes to ZooKeeper that are done only if a lock is held.
+
+use crate::ensemble::Write;
+use crate::error::{Error, ErrorKind};
+use crate::hold::Hold;
+use crate::path::check_path;
+
+/// A server hangs up on a request of more than 1 MiB, and may be configured to take less.
+const BYTES_AT_MOST: usize = 512 * 1024;
+/// What a write takes beside its path and data, or more.
+const BYTES_OF_A_WRITE: usize = 64;
+
+/// Writes that are done together, and only if the lock is held. See [`Hold::guarded`].
+#[derive(Debug)]
+#[must_use = "nothing is written before commit()"]
+pub struct Guarded<'a> {
+    hold: &'a Hold,
+    writes: Vec<Write>,
+    /// What they take in a request. Beyond what a server takes nothing more is copied.
+    bytes: usize,
+}
+
+impl<'a> Guarded<'a> {
+    pub(crate) fn by(hold: &'a Hold) -> Self {
+        Self { hold, writes: Vec::new(), bytes: 0 }
+    }
+
+    /// Create a persistent node.
+    pub fn create(self, path: &str, data: &[u8]) -> Self {
+        self.add(path, data, |path, data| Write::Create { path, data })
+    }
+
+    /// Set a node's data, if it has this version, or whatever version it has.
+    pub fn set_data(self, path: &str, data: &[u8], version: Option<i32>) -> Self {
+        self.add(path, data, |path, data| Write::SetData { path, data, version })
+    }
+
+    /// Delete a node, if it has this version, or whatever version it has.
+    pub fn delete(self, path: &str, version: Option<i32>) -> Self {
+        self.add(path, &[], |path, _| Write::Delete { path, version })
+    }
+
+    fn add(mut self, path: &str, data: &[u8], write: impl FnOnce(String, Vec<u8>) -> Write) -> Self {
+        let bytes = path.len().saturating_add(data.len()).saturating_add(BYTES_OF_A_WRITE);
+        self.bytes = self.bytes.saturating_add(bytes);
+        if self.bytes <= BYTES_AT_MOST {
+            self.writes.push(write(path.to_owned(), data.to_vec()));
+        }
+        self
+    }
+
+    /// Does the writes, all or none.
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Lost`] if the lock was not held any more: nothing was written;
+    /// * [`ErrorKind::Conflict`] if a node was not as it had to be: nothing was written;
+    /// * [`ErrorKind::Uncertain`] if the reply was lost: all or nothing was written;
+    /// * [`ErrorKind::InvalidInput`] for a bad path, or for more than 512 KiB in all;
+    /// * [`ErrorKind::NotHeld`] after a release.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves it open whether the writes are done.
+    pub async fn commit(self) -> Result<(), Error> {
+        let bytes = self.bytes;
+        if bytes > BYTES_AT_MOST {
+            let message =
+                format!("guarded writes of {bytes} bytes: servers take no more than 512 KiB for certain");
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        for write in &self.writes {
+            let (Write::Create { path, .. } | Write::SetData { path, .. } | Write::Delete { path, .. }) =
+                write;
+            check_path(path)?;
+        }
+        self.hold.commit(self.writes).await
+    }
+}

@@ -1,0 +1,55 @@
+"""A service that works only while it holds a lock, and stops its work when the lock is lost.
+
+python asyncio_service.py [HOSTS]
+
+Start it twice: the second is ready to take over.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import sys
+
+import zklock
+
+
+async def work(hold: zklock.AsyncHold) -> None:
+    """The service itself, which never ends by itself."""
+    try:
+        while True:
+            print(f"working with token {hold.token}", flush=True)
+            await asyncio.sleep(0.2)
+    finally:
+        print(f"work with token {hold.token} has stopped", flush=True)
+
+
+async def work_while_held(hold: zklock.AsyncHold) -> None:
+    """Returns when the hold is lost, and the work is over."""
+    working = asyncio.ensure_future(work(hold))
+    lost = asyncio.ensure_future(hold.lost)
+    try:
+        await asyncio.wait({working, lost}, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        working.cancel()
+        lost.cancel()
+        # The lock is not released before the work has really stopped.
+        await asyncio.wait({working, lost})
+    if not working.cancelled():
+        working.result()
+
+
+async def main(hosts: str = "127.0.0.1:2181") -> None:
+    async with zklock.Client(hosts) as zk:
+        while True:
+            try:
+                async with zk.mutex("/locks/service") as hold:
+                    await work_while_held(hold)
+            except zklock.LockLost as loss:
+                print(f"{loss}; back to the queue", flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        asyncio.run(main(*sys.argv[1:]))
+    except KeyboardInterrupt:
+        pass

@@ -1,0 +1,64 @@
+"""Writes to a database that are refused if they come from a holder whose lock has been given to another.
+
+python fenced_sqlite.py [HOSTS [DATABASE]]
+
+A lock alone cannot do that: a program may be paused just before it writes, and go on when its lock is long lost. The
+token can: the database keeps the greatest that it has seen, and takes no smaller one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import sqlite3
+import sys
+
+import zklock
+
+SCHEMA = """
+    CREATE TABLE IF NOT EXISTS fence (path TEXT PRIMARY KEY, token INTEGER NOT NULL);
+    CREATE TABLE IF NOT EXISTS account (name TEXT PRIMARY KEY, amount INTEGER NOT NULL);
+    INSERT OR IGNORE INTO account VALUES ('anna', 100);
+"""
+
+
+class StaleToken(Exception):
+    """A later holder has written already."""
+
+
+def pass_fence(database: sqlite3.Connection, path: str, token: int) -> None:
+    """The first statement of a transaction that the lock at this path guards."""
+    passed = database.execute(
+        "INSERT INTO fence VALUES (:path, :token) ON CONFLICT (path) DO UPDATE SET token = :token WHERE token <= :token",
+        {"path": path, "token": token},
+    )
+    if passed.rowcount == 0:
+        raise StaleToken(f"a holder of {path} with a greater token than {token} has written")
+
+
+def pay_in(database: sqlite3.Connection, hold: zklock.Hold, amount: int) -> None:
+    # One transaction, which is rolled back if the token is refused.
+    with database:
+        pass_fence(database, hold.path, hold.token)
+        database.execute("UPDATE account SET amount = amount + ? WHERE name = 'anna'", (amount,))
+
+
+def main(hosts: str = "127.0.0.1:2181", file: str = ":memory:") -> None:
+    with zklock.Client(hosts) as zk, contextlib.closing(sqlite3.connect(file)) as database:
+        database.executescript(SCHEMA)
+        lock = zk.mutex("/locks/account", timeout=5)
+
+        with lock as slow:
+            pay_in(database, slow, 10)
+        with lock as quick:
+            pay_in(database, quick, 20)
+
+        # As if the slow holder had been paused within its block, while its session expired.
+        try:
+            pay_in(database, slow, 1000)
+        except StaleToken as refusal:
+            print(f"refused: {refusal}")
+        print(database.execute("SELECT amount FROM account WHERE name = 'anna'").fetchone()[0])
+
+
+if __name__ == "__main__":
+    main(*sys.argv[1:])
