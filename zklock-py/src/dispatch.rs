@@ -53,12 +53,22 @@ fn start(py: Python<'_>) -> PyResult<()> {
     let run = py.import("zklock._dispatch")?.getattr("run")?;
     let arguments = [
         ("target", run),
-        ("args", (wrap_pyfunction!(next_call, py)?,).into_pyobject(py)?.into_any()),
+        (
+            "args",
+            (wrap_pyfunction!(next_call, py)?, wrap_pyfunction!(report, py)?).into_pyobject(py)?.into_any(),
+        ),
         ("name", "zklock-callbacks".into_pyobject(py)?.into_any()),
         ("daemon", true.into_pyobject(py)?.to_owned().into_any()),
     ];
     let thread = py.import("threading")?.getattr("Thread")?.call((), Some(&arguments.into_py_dict(py)?))?;
     thread.call_method0("start").map(drop)
+}
+
+/// Tells what such a function has raised, by `sys.unraisablehook`.
+#[pyfunction]
+#[pyo3(name = "_report")]
+fn report(error: Bound<'_, PyAny>, function: &Bound<'_, PyAny>) {
+    PyErr::from_value(error).write_unraisable(function.py(), Some(function));
 }
 
 /// Waits for what is to be called next. At the interpreter's end nothing comes any more.

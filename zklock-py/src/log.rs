@@ -30,14 +30,8 @@ const LEVELS: [(u8, Level, LevelFilter); 5] = [
 /// interpreter for each.
 pub(crate) fn prepare(py: Python<'_>) -> PyResult<()> {
     static SUBSCRIBED: Once = Once::new();
-    let logger = logger(py)?;
-    let mut wanted = 0;
-    for (number, ..) in LEVELS {
-        if !logger.call_method1(intern!(py, "isEnabledFor"), (number,))?.is_truthy()? {
-            break;
-        }
-        wanted += 1;
-    }
+    let effective = effective_level(logger(py)?.clone())?;
+    let wanted = LEVELS.iter().filter(|(number, ..)| effective <= u64::from(*number)).count();
     // It cannot fail: nobody else speaks to our copy of `tracing`.
     SUBSCRIBED.call_once(|| drop(log_to(ToLogging)));
     if WANTED.swap(wanted, Ordering::Relaxed) != wanted {
@@ -75,6 +69,20 @@ fn logger(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     static LOGGER: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
     let load = || py.import("logging")?.call_method1("getLogger", ("zklock",)).map(Bound::unbind);
     Ok(LOGGER.get_or_try_init(py, load)?.bind(py))
+}
+
+/// The level of the first logger on the way to the root that has one. (To ask `isEnabledFor` would run code that is
+/// written in Python: see `dispatch`.)
+fn effective_level(mut logger: Bound<'_, PyAny>) -> PyResult<u64> {
+    let py = logger.py();
+    while !logger.is_none() {
+        let level = logger.getattr(intern!(py, "level"))?.extract()?;
+        if level != 0 {
+            return Ok(level);
+        }
+        logger = logger.getattr(intern!(py, "parent"))?;
+    }
+    Ok(0)
 }
 
 struct ToLogging;

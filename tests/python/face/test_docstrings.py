@@ -28,7 +28,7 @@ def documented() -> typing.Iterator[tuple[str, object]]:
         for cls in value.__mro__:
             if not cls.__module__.startswith("zklock"):
                 break
-            for member, defined in vars(cls).items():
+            for member, defined in sorted(vars(cls).items()):
                 if not member.startswith("_") and isinstance(defined, (*NATIVE, *OWN)):
                     yield f"{name}.{member}", defined
 
@@ -44,7 +44,7 @@ def test_everything_public_is_seen() -> None:
     assert main <= set(EXAMPLES)
 
 
-@pytest.mark.parametrize("name", DOCUMENTED)
+@pytest.mark.parametrize("name", sorted(DOCUMENTED))
 def test_is_documented(name: str) -> None:
     doc = inspect.getdoc(DOCUMENTED[name])
     assert doc and doc[0].isupper(), doc
@@ -52,7 +52,7 @@ def test_is_documented(name: str) -> None:
     assert doc.split("\n\n")[0][-1] in ".:", doc
 
 
-@pytest.mark.parametrize("name", EXAMPLES)
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
 def test_example(name: str, ground: typing.Any, hosts: str) -> None:
     with zklock.Client(hosts, session_timeout=4) as zk:
         names = {"zklock": zklock, "asyncio": asyncio, "hosts": hosts, "zk": zk}

@@ -88,6 +88,7 @@ def test_of_guarded_writes(zk: zklock.Client, path: str) -> None:
         says(hold.guarded(), f'<zklock.Guarded by the hold of "{path}", 0 writes>')
         guarded = hold.guarded().create("/of-repr").delete("/of-repr")
         says(guarded, f'<zklock.Guarded by the hold of "{path}", 2 writes>')
+        guarded.commit()
 
 
 def test_in_asyncio(zk: zklock.Client, path: str) -> None:

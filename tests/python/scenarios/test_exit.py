@@ -65,6 +65,12 @@ def test_a_loss_that_nobody_has_noticed_yet_is_raised_at_the_end_of_a_block(
             ground(f"delete {hold.node}")
 
 
+def levels(caplog: pytest.LogCaptureFixture, *parts: str) -> list[int]:
+    """Those of the lines that say all of this."""
+    said = [record for record in caplog.records if record.name == "zklock"]
+    return [record.levelno for record in said if all(part in record.getMessage() for part in parts)]
+
+
 def test_a_loss_does_not_hide_what_the_block_raises(
     zk: zklock.Client, ground: Ground, path: str, caplog: pytest.LogCaptureFixture
 ) -> None:
@@ -76,8 +82,7 @@ def test_a_loss_does_not_hide_what_the_block_raises(
                 lose(ground, hold)
                 raise raised
         assert caught.value is raised and raised.__context__ is None
-        said = lambda: [record for record in caplog.records if record.name == "zklock" and path in record.getMessage()]  # noqa: E731
-        eventually(lambda: logging.WARNING in [record.levelno for record in said()])
+        eventually(lambda: logging.WARNING in levels(caplog, path))
 
 
 def test_an_error_of_the_inner_block_goes_through_the_outer_ones(
@@ -180,8 +185,7 @@ def test_a_release_that_is_not_confirmed_in_time_is_no_error_but_logged(
         caplog.clear()
         with make():
             proxy("freeze", "to-server")
-        said = lambda: [record.getMessage() for record in caplog.records if record.levelno == logging.WARNING]  # noqa: E731
-        eventually(lambda: any(path in text and "in the background" in text for text in said()))
+        eventually(lambda: logging.WARNING in levels(caplog, path, "in the background"))
         assert zk.stats().owed == 1
         proxy("thaw")
         eventually(lambda: zk.stats().owed == 0)

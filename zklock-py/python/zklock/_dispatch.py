@@ -1,30 +1,22 @@
-"""The thread that calls handlers: of the loss of a hold, and of log lines. See src/dispatch.rs for why."""
+"""The thread that calls handlers: of the loss of a hold, and of log lines. It is to have no native frame beneath."""
 
 from __future__ import annotations
 
-import sys
-import types
 import typing
 
-
-class _Unraisable(typing.NamedTuple):
-    """What ``sys.unraisablehook`` is given."""
-
-    exc_type: type[BaseException]
-    exc_value: BaseException
-    exc_traceback: types.TracebackType | None
-    err_msg: str | None
-    object: object
+Function = typing.Callable[..., object]
 
 
-def run(next_call: typing.Callable[[], tuple[typing.Callable[..., object], tuple[object, ...]]]) -> None:
-    """Calls what is to be called, for ever. What it raises is told, and ends nothing."""
+def run(
+    next_call: typing.Callable[[], tuple[Function, tuple[object, ...]]],
+    report: typing.Callable[[BaseException, Function], None],
+) -> None:
+    """Calls what is to be called, for ever. What it raises is reported, and ends nothing."""
     while True:
         function, arguments = next_call()
         try:
             function(*arguments)
-        except BaseException as error:  # noqa: BLE001
-            sys.unraisablehook(_Unraisable(type(error), error, error.__traceback__, None, function))
-            del error
+        except BaseException as error:
+            report(error, function)
         # Nothing is kept until the next call comes.
         del function, arguments

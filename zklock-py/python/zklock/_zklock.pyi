@@ -1,7 +1,7 @@
 import os
 from collections.abc import Awaitable, Callable, Generator
 from types import TracebackType
-from typing import Any, Final, Literal, final, overload, type_check_only
+from typing import Any, Final, Literal, final, overload
 
 from typing_extensions import Self, disjoint_base
 
@@ -17,6 +17,7 @@ __all__ = [
     "AsyncGuarded",
     "AsyncHold",
     "AsyncLock",
+    "BaseGuarded",
     "BaseHold",
     "Client",
     "Guarded",
@@ -395,8 +396,7 @@ class Loss:
         """Waits until the hold is lost: ``True`` then, ``False`` if the time is over or it was released."""
     def __await__(self) -> Generator[Any, Any, LossReason | None]: ...
 
-# At runtime it has no underscore; but no module has it either.
-@type_check_only
+@disjoint_base
 class BaseGuarded:
     """What ``Guarded`` and ``AsyncGuarded`` have in common."""
     def create(self, path: str, data: bytes | bytearray = b"") -> Self:
