@@ -12,7 +12,9 @@ use std::str::FromStr;
 use std::time::Duration;
 
 use ground::wire::{Admin, Failure, Mode, try_expire};
-use ground::{Action, Direction, Ensemble, Gate, Hook, Kind, Message, Proxy, Server, Side, Talk, Trigger};
+use ground::{
+    Action, Direction, Ensemble, Gate, Hook, Kind, Message, Proxy, Server, Side, Talk, Trigger, until,
+};
 
 const HELP: &str = "\
 start standalone|three [tick=MS] [max-session=MS] [container-check=MS] [quorum-proxies] [tls|tls=need|tls=want|tls=none]: \
@@ -194,7 +196,10 @@ impl Ground {
             _ => {
                 let (id, password, _) = proxy.session().pop().ok_or("no session went through this proxy")?;
                 let address = self.ensemble()?.leader().address();
-                return try_expire(address, id, &password).map(|_| format!("{id:#x}")).map_err(text);
+                // The server may be busy with the end of the client's own connection, or give the session back to it.
+                let gone = || matches!(try_expire(address, id, &password), Ok(false));
+                let ended = until(Duration::from_secs(20), gone);
+                return if ended { Ok(format!("{id:#x}")) } else { Err(format!("session {id:#x} lives on")) };
             }
         }
         Ok(String::new())
