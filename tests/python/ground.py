@@ -34,6 +34,14 @@ class Ground:
             raise AssertionError(f"ground, told to {command}: {rest or 'it has ended'}")
         return rest
 
+    def tell(self, *commands: str) -> typing.Callable[[], list[str]]:
+        """Has commands obeyed one after the other while the caller does something else; then gives their answers."""
+        assert self._process.stdin is not None and self._process.stdout is not None
+        self._process.stdin.write("".join(f"{command}\n" for command in commands))
+        self._process.stdin.flush()
+        stdout = self._process.stdout
+        return lambda: [stdout.readline().rstrip("\n") for _ in commands]
+
     def children(self, path: str) -> list[str]:
         """The children of a node; none if there is no such node."""
         return self(f"children {path}").split() if self(f"exists {path}") == "true" else []

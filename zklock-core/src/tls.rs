@@ -178,7 +178,7 @@ fn missing(what: &str, pem: &str, label: &str) -> Error {
     } else if pem.contains("-----BEGIN ") {
         format!("has no part that begins with -----BEGIN {label}-----: is it the right file?")
     } else {
-        "is not PEM: the content of a PEM file is wanted".to_owned()
+        "is not PEM: the content of the file is wanted, not its name".to_owned()
     };
     invalid(what, &problem)
 }

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ctypes
 import signal
 import subprocess
 import sys
@@ -10,7 +11,7 @@ import typing
 
 import pytest
 from ground import Ground
-from scenes import SOON, Attempt, ConnectFar, Far, Stat, eventually, expire, hook
+from scenes import SOON, Attempt, ConnectFar, Far, Stat, eventually, expire, hook, raises
 
 import zklock
 
@@ -216,3 +217,27 @@ def test_a_wait_longer_than_several_leases_ends_in_a_live_hold(
     assert state is zklock.HoldState.HELD and valid_for > 0 and hold.confirm() > 0
     assert hold.token > first.token
     hold.release()
+
+
+def test_a_hold_that_died_while_the_interpreter_was_busy_is_not_delivered(
+    zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
+) -> None:
+    """An extension may keep the interpreter for so long that the hold dies between its grant and its block."""
+    before = other.mutex(path).hold(timeout=SOON)
+    delivered: list[tuple[float, int]] = []
+
+    def work() -> None:
+        with zk.mutex(path, timeout=SOON) as hold:
+            delivered.append((hold.valid_for(), hold.token))
+
+    attempt = Attempt(work)
+    first, second = sorted(ground.expect_children(path, 2), key=lambda name: name[-10:])
+    # The second comes to hold the lock, and is deleted before anybody could be told; five there never are.
+    answers = ground.tell(f"delete {path}/{first}", f"wait-children {path} 5 400", f"delete {path}/{second}")
+    ctypes.PyDLL(None).poll(None, 0, 2000)
+    assert [answer.split()[0] for answer in answers()] == ["ok", "error", "ok"]
+    attempt.result()
+    ((valid_for, token),) = delivered
+    assert valid_for > 0 and token > before.token
+    assert zk.stats() == (1, 2, 1, 0)
+    raises(zklock.LockLost, before.release)
