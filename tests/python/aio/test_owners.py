@@ -254,3 +254,27 @@ def test_tasks_and_threads_are_different_owners(zk: zklock.Client, path: str) ->
                 await lock.aio.release()
 
     asyncio.run(main())
+
+
+def test_a_task_is_not_taken_for_one_that_has_ended_at_its_address(zk: zklock.Client, path: str) -> None:
+    """Addresses are used again; a lock that a task has left behind is not its successor's."""
+    lock = zk.aio.mutex(path, reentrant=True)
+
+    async def leave_behind() -> int:
+        assert await lock.acquire(timeout=SOON)
+        return id(asyncio.current_task())
+
+    async def try_once() -> tuple[int, bool]:
+        return id(asyncio.current_task()), await lock.acquire(blocking=False)
+
+    async def main() -> bool:
+        address = await asyncio.create_task(leave_behind())
+        for _ in range(20):
+            # So many at once that one of them is put there.
+            tried = await asyncio.gather(*[try_once() for _ in range(200)])
+            assert not any(is_held for _, is_held in tried)
+            if address in [found for found, _ in tried]:
+                return True
+        return False
+
+    assert asyncio.run(main()), "no task came to that address"
