@@ -4,7 +4,7 @@
 //! moment at which a grant is on its way and belongs to nobody: a task that is cancelled before that step
 //! finds the call still there, and drops it, which withdraws the attempt or releases the lock.
 
-use crate::error::raised;
+use crate::error::{raised, unpicklable};
 use crate::exit::{is_over, later};
 use crate::place::locked;
 use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyStopIteration};
@@ -188,6 +188,10 @@ impl Coroutine {
             Stage::Over => "over",
         };
         format!("<{} {stage}>", self.what)
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("coroutine", "await it here"))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {

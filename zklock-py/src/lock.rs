@@ -146,6 +146,9 @@ impl Core {
 /// ...     hold.token > 0
 /// True
 ///
+/// On Python 3.14 a signal's exception may come just before the block is entered, as with any lock, and then the block is
+/// not left either: where handlers raise, write ``with lock.hold() as hold``, which is safe there.
+///
 /// The block raises ``Timeout`` if the lock was not to be had in time, and at its end ``LockLost`` if it was lost
 /// meanwhile, unless it raises something itself.
 ///
@@ -254,6 +257,9 @@ impl Lock {
     fn __enter__(&self, py: Python<'_>) -> PyResult<Py<Hold>> {
         let held = self.core.wait(py, self.core.timeout)?.map_err(|error| raised(py, &error))?;
         let hold = Hold::of(py, held.clone(), false)?;
+        // CPython 3.14 runs the handlers of signals between this call and the block, which then is not left either:
+        // those that are due run here, where the hold is released when they raise.
+        py.check_signals()?;
         self.core.place.keep(&held, true);
         Ok(hold)
     }

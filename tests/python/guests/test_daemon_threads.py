@@ -131,7 +131,9 @@ lock, again, ready = zk.mutex(path), zk.mutex(path, reentrant=True), threading.E
         ready.set()
         time.sleep(0.02)
 
-if asyncio.iscoroutinefunction(work):
+import inspect
+
+if inspect.iscoroutinefunction(work):
     threading.Thread(target=lambda: asyncio.run(work()), daemon=True).start()
 else:
     threading.Thread(target=work, daemon=True).start()

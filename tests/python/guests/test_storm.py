@@ -94,17 +94,21 @@ with lock:
     pass
 """
 
-# An older interpreter may raise between the end of a block and its __exit__ (bpo-29988).
-IS_WITH_SAFE: typing.Final = sys.version_info >= (3, 10)
+# An older interpreter may raise between the end of a block and its __exit__ (bpo-29988), one from 3.14 on between
+# __enter__ and the block: so it is with threading.Lock, too. A hold as a value is safe from the latter.
+IS_LEFT: typing.Final = sys.version_info >= (3, 10)
+IS_ENTERED: typing.Final = sys.version_info < (3, 14)
 
 
-@pytest.mark.skipif(not IS_WITH_SAFE, reason="this interpreter does not always call __exit__")
+@pytest.mark.skipif(not IS_LEFT, reason="this interpreter does not always call __exit__")
 @pytest.mark.parametrize(
     ("kind", "count"), [("free", 3000), ("contended", 600), ("reentrant", 600), ("value", 600)], ids=str
 )
 def test_a_storm_of_interrupts_leaves_nothing(
     start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str, kind: str, count: int
 ) -> None:
+    if kind != "value" and not IS_ENTERED:
+        pytest.skip("this interpreter does not always enter the block after __enter__")
     is_over = threading.Event()
 
     def contend() -> None:

@@ -219,6 +219,7 @@ def test_a_wait_longer_than_several_leases_ends_in_a_live_hold(
     hold.release()
 
 
+@pytest.mark.skipif(not getattr(sys, "_is_gil_enabled", lambda: True)(), reason="nothing keeps this interpreter")
 def test_a_hold_that_died_while_the_interpreter_was_busy_is_not_delivered(
     zk: zklock.Client, other: zklock.Client, ground: Ground, path: str
 ) -> None:
