@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import itertools
 import pathlib
+import signal
 import subprocess
 import sys
+import threading
 import typing
 
 import pytest
@@ -17,6 +19,10 @@ import zklock
 SESSION = 4.0
 
 _numbers = itertools.count()
+
+# What a shell starts in the background ignores Ctrl-C, and so would all that is started here.
+if threading.current_thread() is threading.main_thread():
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture(scope="session")

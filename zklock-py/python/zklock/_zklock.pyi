@@ -154,6 +154,9 @@ class Lock:
     ...     hold.token > 0
     True
 
+    On Python 3.14 a signal's exception may come just before the block is entered, as with any lock, and then the block is
+    not left either: where handlers raise, write ``with lock.hold() as hold``, which is safe there.
+
     The block raises ``Timeout`` if the lock was not to be had in time, and at its end ``LockLost`` if it was lost
     meanwhile, unless it raises something itself.
 
