@@ -262,7 +262,7 @@ def test_values_and_waits_leave_nothing(zk: zklock.Client, other: zklock.Client,
         for _ in range(rounds):
             with lock.hold() as hold:
                 hold.on_lost(print)
-                repr(hold), hold.lost.is_set(), hold.guarded()
+                assert repr(hold) and not hold.lost.is_set() and repr(hold.guarded())
                 lock.contenders()
                 zk.stats()
                 assert not other.mutex(path).acquire(blocking=False)

@@ -3,6 +3,9 @@
 For guarded writes see test_guarded.py, for the files of TLS test_tls.py, for a closed client test_close.py.
 """
 
+# Bad arguments are what it is about.
+# pyright: reportArgumentType=false, reportCallIssue=false
+
 from __future__ import annotations
 
 import math

@@ -67,6 +67,9 @@ def test_a_release_whose_request_or_reply_is_lost_is_done_all_the_same(
                 pass
         elif end == "release":
             assert lock.acquire(timeout=SOON)
+            acquired = lock.current
+            assert acquired is not None
+            hold = acquired
             lock.release()
         else:
             hold = lock.hold(timeout=SOON)
