@@ -109,9 +109,9 @@ from_template() {
 }
 
 lib=$destination/$libdir
-install -d "$destination/include" "$lib/pkgconfig" "$lib/cmake/zklock"
-install -m 644 include/zklock.h "$destination/include"
-[ ! -e include/zklock.hpp ] || install -m 644 include/zklock.hpp "$destination/include"
+install -d "$destination/include/zklock" "$lib/pkgconfig" "$lib/cmake/zklock"
+install -m 644 include/zklock.h include/zklock.hpp "$destination/include"
+install -m 644 include/zklock/*.hpp "$destination/include/zklock"
 install -m 755 "$work/shared" "$lib/libzklock.so.$number"
 ln -sfn "libzklock.so.$number" "$lib/libzklock.so.$major"
 ln -sfn "libzklock.so.$major" "$lib/libzklock.so"

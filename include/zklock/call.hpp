@@ -1,0 +1,42 @@
+/* Around every call of zklock.h: what is handed to it, and what it gives. */
+
+#ifndef ZKLOCK_CALL_HPP
+#define ZKLOCK_CALL_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <string>
+
+#include "error.hpp"
+
+namespace zklock {
+/** Not for use outside these files. */
+namespace detail {
+/** What a call gives whose last argument says where to put it. */
+template <class Value, class Call, class... Given>
+Value ask(Call call, Given... given) {
+    Value value{};
+    check(call(given..., &value));
+    return value;
+}
+
+/** Refused rather than cut off at its NUL: that would be the path of another lock. */
+inline const char *text(const std::string &text) {
+    if (text.find('\0') != std::string::npos) fail(ZKLOCK_INVALID_ARGUMENT, "there is a NUL in a text: " + text);
+    return text.c_str();
+}
+
+/** Wide enough for the difference of any two times, where integers would overflow. */
+using span = std::chrono::duration<long double, std::milli>;
+
+/** A wait as zklock.h has it. A positive one must not become 0, nor a negative one wait for ever. */
+constexpr std::int64_t ms(span wait) noexcept {
+    if (!(wait.count() > 0)) return 0;
+    if (wait.count() >= static_cast<long double>(INT64_MAX)) return ZKLOCK_FOREVER;
+    const auto whole = static_cast<std::int64_t>(wait.count());
+    return static_cast<long double>(whole) < wait.count() ? whole + 1 : whole;
+}
+} // namespace detail
+} // namespace zklock
+
+#endif // ZKLOCK_CALL_HPP

@@ -1,0 +1,53 @@
+/* What the functions of these files throw. */
+
+#ifndef ZKLOCK_ERROR_HPP
+#define ZKLOCK_ERROR_HPP
+
+#include <stdexcept>
+#include <string>
+
+#include "../zklock.h"
+
+namespace zklock {
+
+/** What all functions here throw. */
+class error : public std::runtime_error {
+public:
+    error(zklock_status status, const std::string &message) : std::runtime_error(message), status_(status) {}
+    /** What the function of zklock.h returned. */
+    zklock_status status() const noexcept { return status_; }
+private:
+    zklock_status status_;
+};
+
+struct timeout_error : error { using error::error; };     ///< The time was over: try again, or do without.
+struct unreachable_error : error { using error::error; }; ///< No server could be reached: try again later.
+struct lost_error : error { using error::error; };        ///< Stop what the hold guarded; others may hold the lock.
+struct closed_error : error { using error::error; };      ///< The client is closed: the program ends, perhaps.
+struct conflict_error : error { using error::error; };    ///< A node was not as it had to be: nothing was written.
+struct uncertain_error : error { using error::error; };   ///< A guarded write may be done: read, then decide.
+struct misuse_error : error { using error::error; };      ///< Correct the program: an argument, or a self-deadlock.
+
+/** Not for use outside these files. */
+namespace detail {
+[[noreturn]] inline void fail(zklock_status status, const std::string &message) {
+    switch (status) {
+    case ZKLOCK_TIMEOUT: throw timeout_error(status, message);
+    case ZKLOCK_UNREACHABLE: throw unreachable_error(status, message);
+    case ZKLOCK_LOST: throw lost_error(status, message);
+    case ZKLOCK_CLOSED: throw closed_error(status, message);
+    case ZKLOCK_CONFLICT: throw conflict_error(status, message);
+    case ZKLOCK_UNCERTAIN: throw uncertain_error(status, message);
+    case ZKLOCK_INVALID_ARGUMENT: case ZKLOCK_INVALID_HANDLE: case ZKLOCK_DEADLOCK:
+    case ZKLOCK_NOT_OWNER: case ZKLOCK_NOT_HELD: throw misuse_error(status, message);
+    default: throw error(status, message);
+    }
+}
+
+inline void check(zklock_status status) {
+    if (status != ZKLOCK_OK) fail(status, zklock_last_error());
+}
+} // namespace detail
+} // namespace zklock
+
+#endif // ZKLOCK_ERROR_HPP

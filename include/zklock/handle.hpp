@@ -1,0 +1,51 @@
+/* What owns a handle of zklock.h. */
+
+#ifndef ZKLOCK_HANDLE_HPP
+#define ZKLOCK_HANDLE_HPP
+
+#include <forward_list>
+#include <memory>
+#include <optional>
+
+#include "call.hpp"
+
+namespace zklock {
+/** Not for use outside these files. */
+namespace detail {
+/** What owns a handle of zklock.h, and calls its functions. */
+template <class Handle, void (*Free)(Handle *)>
+class owner {
+public:
+    explicit owner(Handle *owned) noexcept : handle_(owned) {}
+    /** The handle, which stays owned by this object. */
+    Handle *get() const noexcept { return handle_.get(); }
+protected:
+    template <class Value, class Call, class... Given>
+    Value ask(Call call, Given... given) const {
+        return detail::ask<Value>(call, get(), given...);
+    }
+
+    /** The same where one status is no error, but means nothing. */
+    template <class Result, class Value, class Call, class... Given>
+    std::optional<Result> ask_unless(zklock_status nothing, Call call, Given... given) const {
+        Value value{};
+        const zklock_status status = call(get(), given..., &value);
+        if (status == nothing) return std::nullopt;
+        check(status);
+        return Result(value);
+    }
+
+    /** What the library may use until the handle is freed. Its place stays when this object is moved. */
+    std::forward_list<std::shared_ptr<void>> &kept() noexcept { return handle_.get_deleter().kept; }
+private:
+    /** Here, since a unique_ptr lets go of its deleter after its pointer, when it is destroyed and when assigned to. */
+    struct freed {
+        void operator()(Handle *handle) const noexcept { Free(handle); }
+        std::forward_list<std::shared_ptr<void>> kept;
+    };
+    std::unique_ptr<Handle, freed> handle_;
+};
+} // namespace detail
+} // namespace zklock
+
+#endif // ZKLOCK_HANDLE_HPP

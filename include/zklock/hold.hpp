@@ -1,0 +1,130 @@
+/* The proof that a lock is held, and what can be written under it. */
+
+#ifndef ZKLOCK_HOLD_HPP
+#define ZKLOCK_HOLD_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "handle.hpp"
+
+namespace zklock {
+
+/**
+ * Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers commit them.
+ *
+ *     hold.guarded().set("/report/state", "done").remove("/report/draft").commit();
+ */
+class [[nodiscard]] writes {
+public:
+    explicit writes(zklock_hold *hold) noexcept : hold_(hold) {}
+    /** Create a persistent node. */
+    writes &create(std::string path, std::string data = {}) {
+        return add({ZKLOCK_WRITE_CREATE, ZKLOCK_ANY_VERSION, std::move(path), std::move(data)});
+    }
+    /** Set the data of a node, which must have this version. */
+    writes &set(std::string path, std::string data, std::int32_t version = ZKLOCK_ANY_VERSION) {
+        return add({ZKLOCK_WRITE_SET, version, std::move(path), std::move(data)});
+    }
+    /** Delete a node, which must have this version. */
+    writes &remove(std::string path, std::int32_t version = ZKLOCK_ANY_VERSION) {
+        return add({ZKLOCK_WRITE_DELETE, version, std::move(path), {}});
+    }
+    /** Does them, in this order. It throws a lost_error, a conflict_error or an uncertain_error: see there. */
+    void commit() const {
+        std::vector<zklock_write> all;
+        for (const one &it : all_) {
+            all.push_back({it.kind, it.version, detail::text(it.path), it.data.data(), it.data.size()});
+        }
+        detail::check(zklock_hold_commit(hold_, all.data(), all.size()));
+    }
+private:
+    struct one {
+        std::int32_t kind, version;
+        std::string path, data;
+    };
+    writes &add(one write) {
+        all_.push_back(std::move(write));
+        return *this;
+    }
+
+    zklock_hold *hold_; // If the hold is gone that is told, since a handle is never followed.
+    std::vector<one> all_;
+};
+
+/**
+ * The proof that a lock is held.
+ *
+ * The destructor releases it in the background, and says nothing of a loss. Call release() where the work is good only
+ * if the lock was held to its end.
+ */
+class [[nodiscard]] hold : public detail::owner<zklock_hold, zklock_hold_free> {
+public:
+    using owner::owner;
+    /** The fencing token: let what the lock guards refuse one that is smaller than it has seen. */
+    std::uint64_t token() const { return ask<std::uint64_t>(zklock_hold_token); }
+    /** For how long the lock is certain to be held. Zero: others may hold it. */
+    std::chrono::milliseconds valid_for() const {
+        return std::chrono::milliseconds(ask<std::int64_t>(zklock_hold_valid_for));
+    }
+    /** How it stands. */
+    zklock_state state() const { return stands().first; }
+    /** Why it was lost; ZKLOCK_REASON_NONE if it is not. */
+    zklock_reason lost_reason() const { return stands().second; }
+    /** The path of the lock. */
+    std::string path() const { return ask<const char *>(zklock_hold_path); }
+    /** The path of the node that stands for this hold. */
+    std::string node() const { return ask<const char *>(zklock_hold_node); }
+    /** For event loops: readable once the hold is lost. It lives as long as the hold; do not close it. */
+    int fd() const { return ask<int>(zklock_hold_fd); }
+
+    /**
+     * Calls back when the hold is lost: once, on a thread of the library, and not if it is released before. Each call
+     * adds a callback. It may ask the hold and destroy it; a call that waits throws a misuse_error there.
+     *
+     * An exception that leaves it ends the program (std::terminate), as in any thread: swallowed, the loss would be
+     * untold. Who destroys the hold meanwhile waits for it, so let that be done with nothing locked that it locks.
+     */
+    void on_lost(std::function<void(zklock_reason)> callback) {
+        const bool usable = callback != nullptr;
+        kept().push_front(std::make_shared<function>(std::move(callback)));
+        const zklock_status status = zklock_hold_on_lost(get(), usable ? tell : nullptr, &kept().front());
+        if (status != ZKLOCK_OK) kept().pop_front();
+        detail::check(status);
+    }
+
+    /** Waits until it is lost, and says why; nothing if it is still held then. A release makes it a misuse_error. */
+    std::optional<zklock_reason> wait_lost_for(detail::span wait) const {
+        return ask_unless<zklock_reason, zklock_reason>(ZKLOCK_TIMEOUT, zklock_hold_wait_lost, detail::ms(wait));
+    }
+    /** Asks the servers for how long the lock is certain to be held; if it is not, that is a lost_error. */
+    std::chrono::milliseconds confirm() const {
+        return std::chrono::milliseconds(ask<std::int64_t>(zklock_hold_confirm));
+    }
+    /** Writes that are done only if the lock is held. */
+    writes guarded() const noexcept { return writes(get()); }
+    /** Releases it, and waits until the servers have confirmed that; a lost_error if it was lost meanwhile. */
+    void release() { detail::check(zklock_release(get())); }
+private:
+    using function = std::function<void(zklock_reason)>;
+    std::pair<zklock_state, zklock_reason> stands() const {
+        zklock_state state{};
+        const auto reason = ask<zklock_reason>(zklock_hold_state, &state);
+        return {state, reason};
+    }
+
+    static void tell(zklock_hold *, zklock_reason reason, void *context) noexcept {
+        // If it destroys the hold, it must not destroy itself.
+        const std::shared_ptr<void> callback = *static_cast<std::shared_ptr<void> *>(context);
+        (*static_cast<function *>(callback.get()))(reason);
+    }
+};
+} // namespace zklock
+
+#endif // ZKLOCK_HOLD_HPP

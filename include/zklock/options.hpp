@@ -1,0 +1,46 @@
+/* How a client connects. */
+
+#ifndef ZKLOCK_OPTIONS_HPP
+#define ZKLOCK_OPTIONS_HPP
+
+#include <chrono>
+#include <string>
+
+#include "handle.hpp"
+
+namespace zklock {
+
+/**
+ * How a client connects. The defaults are good for most; what is wrong is thrown by the setter.
+ *
+ *     zklock::client client(hosts, zklock::options().session_timeout(4s).identity("billing"));
+ */
+class options : public detail::owner<zklock_options, zklock_options_free> {
+public:
+    options() : owner(detail::ask<zklock_options *>(zklock_options_new)) {}
+    /** The session timeout to ask for: when it is over, the locks of a crashed holder are free. Default: 10 s. */
+    options &session_timeout(std::chrono::milliseconds t) { return set(zklock_options_set_session_timeout, t.count()); }
+    /** How long to try to reach a server before client(), or an acquire that tries once, fails. Default: 10 s. */
+    options &connect_timeout(std::chrono::milliseconds t) { return set(zklock_options_set_connect_timeout, t.count()); }
+    /** Put all paths below this node, which must exist. */
+    options &chroot(const std::string &path) { return set(zklock_options_set_chroot, detail::text(path)); }
+    /** What others see as the contender's name. Default: "host/pid". */
+    options &identity(const std::string &name) { return set(zklock_options_set_identity, detail::text(name)); }
+    /** Speak TLS with servers whose certificates come from these authorities: a PEM file. */
+    options &tls(const std::string &authorities) {
+        return set(zklock_options_set_tls, detail::text(authorities), nullptr, nullptr);
+    }
+    /** The same, with a certificate and its key, each a PEM file, for servers that ask who this is. */
+    options &tls(const std::string &authorities, const std::string &certificate, const std::string &key) {
+        return set(zklock_options_set_tls, detail::text(authorities), detail::text(certificate), detail::text(key));
+    }
+private:
+    template <class Call, class... Values>
+    options &set(Call call, Values... values) {
+        detail::check(call(get(), values...));
+        return *this;
+    }
+};
+} // namespace zklock
+
+#endif // ZKLOCK_OPTIONS_HPP
