@@ -3,9 +3,12 @@
 use crate::diagnose;
 use crate::error::{Error, ErrorKind};
 use crate::line::{Line, Shared};
+use crate::lock::Lock;
+use crate::lock_options::LockOptions;
 use crate::locks::locked;
+use crate::machine::claim::Claim;
 use crate::options::ClientOptions;
-use crate::path::check_lock_path;
+use crate::place::Place;
 use crate::pool::{Pool, Slot, Stage};
 use crate::stats::Stats;
 use std::collections::HashMap;
@@ -34,8 +37,7 @@ use tokio::runtime::Handle;
 #[derive(Clone)]
 pub struct Client {
     shared: Arc<Shared>,
-    /// All locks of one path share a line.
-    lines: Arc<Mutex<HashMap<String, Weak<Line>>>>,
+    registry: Arc<Mutex<Registry>>,
 }
 
 impl Client {
@@ -64,7 +66,7 @@ impl Client {
         tokio::select! {
             biased;
             opened = slot.session() => match opened {
-                Ok(_) => Ok(Self { shared, lines: Arc::default() }),
+                Ok(_) => Ok(Self { shared, registry: Arc::default() }),
                 Err(error) => Err(explained(&slot, &options.hosts.chroot, error)),
             },
             error = diagnose::hosts(options) => Err(error),
@@ -105,18 +107,53 @@ impl Client {
         self.shared.pool.close();
     }
 
-    pub(crate) fn line(&self, path: &str) -> Result<Arc<Line>, Error> {
-        check_lock_path(path)?;
-        let mut lines = locked(&self.lines);
-        if let Some(line) = lines.get(path).and_then(Weak::upgrade) {
-            return Ok(line);
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.shared.pool
+    }
+
+    /// The lock that claims this, which messages call `path`.
+    pub(crate) fn lock(&self, path: &str, claims: Vec<Claim>, options: LockOptions) -> Lock {
+        let mut registry = locked(&self.registry);
+        let line = registry.line(&claims).unwrap_or_else(|| {
+            let places = claims.iter().map(|claim| registry.place(&claim.directory)).collect();
+            let line = Arc::new(Line::new(path.into(), claims.clone(), places, self.shared.clone()));
+            registry.lines.insert(claims, Arc::downgrade(&line));
+            line
+        });
+        Lock::new(line, options)
+    }
+
+    pub(crate) fn is_same(&self, shared: &Arc<Shared>) -> bool {
+        Arc::ptr_eq(&self.shared, shared)
+    }
+}
+
+/// What is shared by all locks of a client that are the same, and by those of one path.
+#[derive(Default)]
+struct Registry {
+    lines: HashMap<Vec<Claim>, Weak<Line>>,
+    places: HashMap<Arc<str>, Weak<Place>>,
+}
+
+impl Registry {
+    fn line(&mut self, claims: &[Claim]) -> Option<Arc<Line>> {
+        let line = self.lines.get(claims).and_then(Weak::upgrade);
+        if line.is_none() && self.lines.len() == self.lines.capacity() {
+            self.lines.retain(|_, line| line.strong_count() > 0);
         }
-        if lines.len() == lines.capacity() {
-            lines.retain(|_, line| line.strong_count() > 0);
+        line
+    }
+
+    fn place(&mut self, directory: &Arc<str>) -> Arc<Place> {
+        if let Some(place) = self.places.get(directory).and_then(Weak::upgrade) {
+            return place;
         }
-        let line = Arc::new(Line::new(path, self.shared.clone()));
-        lines.insert(path.to_owned(), Arc::downgrade(&line));
-        Ok(line)
+        if self.places.len() == self.places.capacity() {
+            self.places.retain(|_, place| place.strong_count() > 0);
+        }
+        let place = Arc::default();
+        self.places.insert(directory.clone(), Arc::downgrade(&place));
+        place
     }
 }
 

@@ -1,4 +1,4 @@
-//! Runs one contender against the ensemble, and owns its node until the node is gone.
+//! Runs one contender against the ensemble, and owns its nodes until they are gone.
 //!
 //! The driver is a task's, never a caller's: a caller waits for an answer and may go away at any
 //! moment. So no await point of a caller can leak a node.
@@ -6,27 +6,31 @@
 use crate::ensemble::{Landing, Pending};
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::machine::Moment;
+use crate::machine::claim::Claim;
 use crate::machine::contender::Contender;
-use crate::machine::exchange::{Outcome, Patience, Refusal, Verdict, WatchEvent};
-use crate::machine::queue::Kind;
+use crate::machine::exchange::{Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use crate::platform;
 use crate::pool::{Reservation, Slot};
 use crate::session::{Holding, Link, Session, Status};
 use crate::stats::Progress;
-use std::future::pending;
+use std::future::{pending, poll_fn};
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::Poll;
 use tokio::sync::watch;
 
 pub(crate) struct Driver {
     contender: Contender,
-    directory: Arc<str>,
+    /// The lock, as messages name it.
+    path: Arc<str>,
     progress: Arc<Progress>,
-    slot: Arc<Slot>,
+    place: Place,
     /// Held while a watch may be left.
     reservation: Option<Reservation>,
     at_work: Option<AtWork>,
-    /// What became of the first try to delete the node of a hold.
+    /// The nodes that stand for a hold.
+    held: Vec<Arc<str>>,
+    /// What became of the first try to delete them.
     first_delete: Option<Outcome>,
 }
 
@@ -35,7 +39,17 @@ struct AtWork {
     session: Arc<Session>,
     link: watch::Receiver<Link>,
     flight: Option<Pending<Landing>>,
+    /// The nodes that the flight is to delete.
+    deleting: Vec<Option<String>>,
     watch: Option<Pending<WatchEvent>>,
+}
+
+/// Where an attempt gets its session from.
+enum Place {
+    /// One after the other.
+    Slot(Arc<Slot>),
+    /// No other than that of the hold within which it is.
+    Session(Arc<Session>),
 }
 
 /// A granted lock.
@@ -56,21 +70,37 @@ pub(crate) enum Turned {
 
 impl Driver {
     pub(crate) fn new(
-        kind: Kind,
+        claims: Vec<Claim>,
         patience: Patience,
-        directory: Arc<str>,
+        path: Arc<str>,
         progress: Arc<Progress>,
         reservation: Reservation,
     ) -> Self {
-        Self {
-            contender: Contender::new(kind, patience),
-            directory,
-            progress,
-            slot: reservation.slot().clone(),
-            reservation: Some(reservation),
-            at_work: None,
-            first_delete: None,
-        }
+        let place = Place::Slot(reservation.slot().clone());
+        Self::at(place, claims, patience, path, progress, Some(reservation))
+    }
+
+    /// An attempt within a hold of this session. It never waits.
+    pub(crate) fn within(
+        session: Arc<Session>,
+        claim: Claim,
+        path: Arc<str>,
+        progress: Arc<Progress>,
+    ) -> Self {
+        Self::at(Place::Session(session), vec![claim], Patience::TriesOnce, path, progress, None)
+    }
+
+    fn at(
+        place: Place,
+        claims: Vec<Claim>,
+        patience: Patience,
+        path: Arc<str>,
+        progress: Arc<Progress>,
+        reservation: Option<Reservation>,
+    ) -> Self {
+        let contender = Contender::new(claims, patience);
+        let (at_work, held, first_delete) = (None, Vec::new(), None);
+        Self { contender, path, progress, place, reservation, at_work, held, first_delete }
     }
 
     /// Queues and waits until the lock is held, as long as `gone` does not come to its end.
@@ -78,8 +108,10 @@ impl Driver {
         let mut gone = pin!(gone);
         loop {
             match self.contender.poll_verdict() {
-                Some(Verdict::Granted { name, czxid, proven }) => {
-                    if let Some(entry) = self.granted(&name, czxid, proven) {
+                Some(Verdict::Granted { nodes, czxid, proven }) => {
+                    if let Some(entry) = self.granted(nodes, czxid, proven) {
+                        // It makes way for others before its caller can do anything that depends on it.
+                        self.send_next().await;
                         return Ok(entry);
                     }
                 }
@@ -112,7 +144,6 @@ impl Driver {
                     stepped = self.step() => if stepped.is_err() { break }
                 }
             }
-            self.first_delete = None;
         }
         self.progress.owe();
         self.contender.handle_end();
@@ -150,28 +181,33 @@ impl Driver {
         }
     }
 
-    fn granted(&mut self, name: &str, czxid: i64, proven: Moment) -> Option<Entry> {
+    fn granted(&mut self, nodes: Vec<String>, czxid: i64, proven: Moment) -> Option<Entry> {
         let session = self.at_work.as_ref()?.session.clone();
-        let node: Arc<str> = format!("{}/{name}", self.directory).into();
         self.reservation = None;
-        let holding = session.enrol(node, proven);
+        self.held = nodes.into_iter().map(Arc::from).collect();
+        let holding = session.enrol(self.held.clone(), proven);
         Some(Entry { session, holding, czxid })
     }
 
     fn turned(&self, refusal: Refusal) -> Turned {
-        let path = &self.directory;
+        let path = &self.path;
         let (kind, message) = match refusal {
             Refusal::Busy => return Turned::Busy,
             Refusal::ForeignContender(name) => (
                 ErrorKind::ForeignContender,
                 format!(
-                    "the lock {path} has the contender {name}, which cannot see contenders of zklock: both could \
-                     hold at once; let both sides use one dialect (kazoo: extra_lock_patterns=[\"-lock-\"])"
+                    "the lock {path} has the contender {name}, which cannot see contenders like ours: both could hold at once; \
+                     let both sides use one dialect and one kind of lock (kazoo: extra_lock_patterns=[\"-lock-\"]), or tell \
+                     the lock to go ahead if it is certain that they see ours"
                 ),
             ),
             Refusal::NotOurs(name) => (
                 ErrorKind::Refused,
-                format!("the node {path}/{name} bears our mark but belongs to another session"),
+                format!("the node {name} of {path} bears our mark but belongs to another session"),
+            ),
+            Refusal::WriterGone => (
+                ErrorKind::Lost(self.loss()),
+                format!("the write side of {path} is lost, within which its read side was to be taken"),
             ),
             Refusal::NoParent => (
                 ErrorKind::Refused,
@@ -198,9 +234,18 @@ impl Driver {
     /// at any moment.
     async fn step(&mut self) -> Result<(), Error> {
         if self.contender.is_idle() {
-            let session = self.slot.session().await?;
+            let session = match &self.place {
+                Place::Slot(slot) => slot.session().await?,
+                Place::Session(session) => session.clone(),
+            };
             self.contender.handle_session(session.id(), session.heartbeat(), platform::uuid());
-            self.at_work = Some(AtWork { link: session.link(), session, flight: None, watch: None });
+            self.at_work = Some(AtWork {
+                link: session.link(),
+                session,
+                flight: None,
+                deleting: Vec::new(),
+                watch: None,
+            });
         }
         let Some(work) = &mut self.at_work else { return Ok(()) };
         if work.session.is_over() {
@@ -209,13 +254,7 @@ impl Driver {
             self.contender.handle_session_over();
             return Ok(());
         }
-        // What is sent while there is no connection would wait without limit, and run even if by then
-        // nobody wants it.
-        if work.flight.is_none() && work.session.is_connected() {
-            if let Some(flight) = self.contender.poll_flight() {
-                work.flight = Some(Box::pin(work.session.clone().send(self.directory.clone(), flight)));
-            }
-        }
+        work.take_up(&mut self.contender);
         let timeout = self.contender.poll_timeout();
         tokio::select! {
             biased;
@@ -235,15 +274,72 @@ impl Driver {
         Ok(())
     }
 
+    /// Sends what is to be sent, if anything is, without waiting for it.
+    async fn send_next(&mut self) {
+        let Some(work) = &mut self.at_work else { return };
+        work.take_up(&mut self.contender);
+        // It comes to be sent when it is polled for the first time.
+        poll_fn(|context| {
+            if let Some(flight) = &mut work.flight {
+                if let Poll::Ready(landing) = flight.as_mut().poll(context) {
+                    work.flight = Some(Box::pin(async { landing }));
+                }
+            }
+            Poll::Ready(())
+        })
+        .await;
+    }
+
+    /// Why the session of the hold is lost, or its node, within which an attempt was to be.
+    fn loss(&self) -> LossReason {
+        match self.at_work.as_ref().map(|work| *work.link.borrow()) {
+            Some(Link::Over(reason)) => reason,
+            _ => LossReason::NodeDeleted,
+        }
+    }
+
     fn landed(&mut self, landing: Landing) {
         let Some(work) = &mut self.at_work else { return };
         if landing.watch.is_some() {
             work.watch = landing.watch;
         }
-        if let (None, Some(outcome)) = (&self.first_delete, landing.outcomes.first()) {
-            self.first_delete = Some(outcome.clone());
+        if self.first_delete.is_none() {
+            let deleted = work.deleting.iter().zip(&landing.outcomes);
+            let of_hold = deleted.filter(|(path, _)| {
+                path.as_ref().is_some_and(|path| self.held.iter().any(|node| **node == **path))
+            });
+            self.first_delete = of_hold.map(|(_, outcome)| outcome).max_by_key(|it| telling(it)).cloned();
         }
         self.contender.handle_replies(landing.outcomes, landing.sent, work.session.now());
+    }
+}
+
+impl AtWork {
+    /// What is sent while there is no connection would wait without limit, and run even if by then
+    /// nobody wants it.
+    fn take_up(&mut self, contender: &mut Contender) {
+        if self.flight.is_none() && self.session.is_connected() {
+            if let Some(flight) = contender.poll_flight() {
+                // What it tells would be of something that is not waited for any more.
+                self.watch = None;
+                self.deleting = flight.iter().map(deleted_by).collect();
+                self.flight = Some(Box::pin(self.session.clone().send(flight)));
+            }
+        }
+    }
+}
+
+fn deleted_by(operation: &Operation) -> Option<String> {
+    if let Operation::Delete { path } = operation { Some(path.clone()) } else { None }
+}
+
+/// How much the deletion of one node says of a hold that has several.
+fn telling(outcome: &Outcome) -> u8 {
+    match outcome {
+        Outcome::NoNode => 3,
+        Outcome::Refused(_) => 2,
+        Outcome::Done => 0,
+        _ => 1,
     }
 }
 
@@ -264,8 +360,8 @@ async fn until(moment: Option<Moment>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ensemble::{Check, Child, Ensemble, ReadFailure, Write, WriteFailure};
-    use crate::machine::exchange::Operation;
+    use crate::ensemble::{Check, Child, Ensemble, ReadFailure, Watched, Write, WriteFailure};
+    use crate::machine::name::Scheme;
     use crate::pool::Stage;
     use std::time::Duration;
 
@@ -273,7 +369,7 @@ mod tests {
     struct Ended;
 
     impl Ensemble for Ended {
-        fn send(&self, _: Arc<str>, _: Vec<Operation>) -> Pending<Landing> {
+        fn send(&self, _: Vec<Operation>) -> Pending<Landing> {
             let landing =
                 Landing { sent: platform::now(), outcomes: vec![Outcome::SessionOver], watch: None };
             Box::pin(async { landing })
@@ -283,11 +379,15 @@ mod tests {
             Box::pin(async { Check::SessionOver })
         }
 
-        fn commit(&self, _: Arc<str>, _: Vec<Write>) -> Pending<Result<(), WriteFailure>> {
+        fn commit(&self, _: Vec<Arc<str>>, _: Vec<Write>) -> Pending<Result<(), WriteFailure>> {
             Box::pin(async { Err(WriteFailure::SessionOver) })
         }
 
         fn children(&self, _: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>> {
+            Box::pin(async { Err(ReadFailure::SessionOver) })
+        }
+
+        fn child(&self, _: Arc<str>, _: String) -> Pending<Result<Option<Watched>, ReadFailure>> {
             Box::pin(async { Err(ReadFailure::SessionOver) })
         }
     }
@@ -302,8 +402,8 @@ mod tests {
                 let session = Session::new(Arc::new(Ended), 7, Duration::from_secs(10), platform::now());
                 let reservation = Reservation::alone(Stage::Open(session.clone()));
                 let progress = Progress::new(&Arc::default());
-                let mut driver =
-                    Driver::new(Kind::Mutex, Patience::Waits, "/a".into(), progress, reservation);
+                let claims = vec![Claim::new("/a", Scheme::Mutex)];
+                let mut driver = Driver::new(claims, Patience::Waits, "/a".into(), progress, reservation);
                 let waits = tokio::time::timeout(Duration::from_millis(20), driver.enter(pending()));
                 assert!(waits.await.is_err());
                 assert!(session.is_over());

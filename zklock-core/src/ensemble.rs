@@ -16,16 +16,19 @@ pub(crate) type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 /// One session of an ensemble.
 pub(crate) trait Ensemble: Send + Sync {
     /// Sends the operations back to back, in this order, on one connection where that is possible.
-    fn send(&self, directory: Arc<str>, flight: Vec<Operation>) -> Pending<Landing>;
+    fn send(&self, flight: Vec<Operation>) -> Pending<Landing>;
 
     /// Lets the quorum commit that these nodes exist.
     fn check(&self, nodes: Vec<Arc<str>>) -> Pending<Check>;
 
-    /// Does the writes, all or none, if the node `guard` exists.
-    fn commit(&self, guard: Arc<str>, writes: Vec<Write>) -> Pending<Result<(), WriteFailure>>;
+    /// Does the writes, all or none, if the nodes `guards` exist.
+    fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<(), WriteFailure>>;
 
     /// The children of a node, each with its data; without those that went away meanwhile.
     fn children(&self, directory: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>>;
+
+    /// A child with its data, and what a watch on it tells; `None` if it is not there.
+    fn child(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Watched>, ReadFailure>>;
 }
 
 /// What became of a flight.
@@ -34,7 +37,7 @@ pub(crate) struct Landing {
     pub(crate) sent: Moment,
     /// One for each operation.
     pub(crate) outcomes: Vec<Outcome>,
-    /// The watch, if one was left. Dropping it takes the watch back.
+    /// What the first of the watches tells, if any were left. Dropping it takes them back.
     pub(crate) watch: Option<Pending<WatchEvent>>,
 }
 
@@ -71,6 +74,9 @@ pub(crate) enum WriteFailure {
     Unknown,
     SessionOver,
 }
+
+/// A child, and what a watch on it tells.
+pub(crate) type Watched = (Child, Pending<WatchEvent>);
 
 /// A child and what is in it.
 #[derive(Clone, Debug)]

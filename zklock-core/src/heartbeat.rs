@@ -98,7 +98,7 @@ fn most_urgent(holdings: &[Arc<Holding>]) -> Vec<Arc<Holding>> {
     holdings.sort_by_key(|holding| holding.proven());
     let mut bytes = 0;
     holdings.retain(|holding| {
-        bytes += holding.node.len() + CHECK_BYTES;
+        bytes += holding.nodes.iter().map(|node| node.len() + CHECK_BYTES).sum::<usize>();
         bytes <= BYTES_AT_MOST
     });
     holdings

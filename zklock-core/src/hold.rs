@@ -148,14 +148,19 @@ impl Hold {
         self.grant.token
     }
 
-    /// The path of the lock.
+    /// The path of the lock, as [`Lock::path`](crate::Lock::path) says it.
     pub fn path(&self) -> &str {
         &self.grant.path
     }
 
-    /// The path of the node that stands for this hold.
+    /// The path of the node that stands for this hold; of a set of locks, and of several permits, the first.
     pub fn node(&self) -> &str {
-        &self.grant.holding.node
+        self.grant.holding.node()
+    }
+
+    /// The paths of all nodes that stand for this hold. If one of them goes, the hold is lost.
+    pub fn nodes(&self) -> impl Iterator<Item = &str> {
+        self.grant.holding.nodes.iter().map(|node| &**node)
     }
 
     /// How the hold stands.
@@ -249,7 +254,7 @@ impl Hold {
             )),
             () = grant.session.connected() => {}
         }
-        match grant.session.commit(grant.holding.node.clone(), writes).await {
+        match grant.session.commit(grant.holding.nodes.clone(), writes).await {
             Ok(()) => Ok(()),
             Err(WriteFailure::GuardGone) => {
                 grant.session.lose(&grant.holding, LossReason::NodeDeleted);
@@ -406,6 +411,10 @@ impl Grant {
         self.owner
     }
 
+    pub(crate) fn session(&self) -> &Arc<Session> {
+        &self.session
+    }
+
     pub(crate) fn is_held(&self) -> bool {
         self.holding.status() == Status::Held
     }
@@ -436,7 +445,7 @@ impl Grant {
         match self.holding.status() {
             Status::Lost(reason) => Err(Error::lost(reason, &self.path)),
             Status::Stuck => {
-                let node = &self.holding.node;
+                let node = self.holding.node();
                 let message = format!(
                     "the ensemble refuses to delete {node}: let its access list allow it; until then, or until the \
                      session ends, the lock stays taken"

@@ -56,6 +56,8 @@ pub mod machine;
 
 // Everything that touches the world is left out where only the machine is wanted.
 #[cfg(feature = "client")]
+mod all;
+#[cfg(feature = "client")]
 pub mod blocking;
 #[cfg(feature = "client")]
 mod client;
@@ -64,9 +66,13 @@ mod diagnose;
 #[cfg(feature = "client")]
 mod driver;
 #[cfg(feature = "client")]
+mod election;
+#[cfg(feature = "client")]
 mod ensemble;
 #[cfg(feature = "client")]
 mod error;
+#[cfg(feature = "client")]
+mod exclusive;
 #[cfg(feature = "client")]
 mod guarded;
 #[cfg(feature = "tls")]
@@ -80,9 +86,13 @@ mod line;
 #[cfg(feature = "client")]
 mod lock;
 #[cfg(feature = "client")]
+mod lock_options;
+#[cfg(feature = "client")]
 mod locks;
 #[cfg(feature = "client")]
 mod mutex;
+#[cfg(feature = "client")]
+mod observe;
 #[cfg(feature = "client")]
 mod options;
 #[cfg(feature = "client")]
@@ -90,9 +100,17 @@ mod owner;
 #[cfg(feature = "client")]
 mod path;
 #[cfg(feature = "client")]
+mod place;
+#[cfg(feature = "client")]
 mod platform;
 #[cfg(feature = "client")]
 mod pool;
+#[cfg(feature = "client")]
+mod queued;
+#[cfg(feature = "client")]
+mod rwlock;
+#[cfg(feature = "client")]
+mod semaphore;
 #[cfg(feature = "client")]
 mod session;
 #[cfg(feature = "client")]
@@ -110,11 +128,15 @@ pub use self::{
     error::{Error, ErrorKind, LossReason},
     guarded::Guarded,
     hold::{Hold, HoldState, Token},
-    lock::{Lock, QueuedContender},
-    machine::name::Dialect,
-    options::{ClientOptions, LockOptions},
+    lock::Lock,
+    lock_options::LockOptions,
+    machine::claim::{Foreign, Watching},
+    machine::name::{Dialect, Role},
+    observe::Observer,
+    options::ClientOptions,
     owner::Owner,
     path::check_lock_path,
+    queued::QueuedContender,
     stats::Stats,
 };
 

@@ -1,18 +1,21 @@
 //! The queue in front of the queue: those of one process who want one lock.
 //!
-//! However many threads wait, the ensemble sees at most two nodes of theirs: the holder's, and one
-//! queued ahead for the next, created while the holder works, so that a hand-over within the process
-//! takes one round trip. Thousands of threads in one queue of the ensemble would make every listing
-//! thousands of names long.
+//! However many threads wait for a mutex, the ensemble sees at most two nodes of theirs: the holder's,
+//! and one queued ahead for the next, created while the holder works, so that a hand-over within the
+//! process takes one round trip. Thousands of threads in one queue of the ensemble would make every
+//! listing thousands of names long. Who can hold together, such as readers, has each a node.
 
 use crate::driver::{Driver, Turned};
 use crate::error::{Error, ErrorKind};
 use crate::hold::{Grant, Hold};
 use crate::locks::locked;
+use crate::machine::claim::Claim;
 use crate::machine::exchange::Patience;
-use crate::machine::queue::Kind;
+use crate::machine::name::{Role, Scheme};
 use crate::owner::Owner;
+use crate::place::Place;
 use crate::pool::Pool;
+use crate::session::Session;
 use crate::stats::{Counters, Progress};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -32,15 +35,57 @@ impl Drop for Shared {
 
 /// All that one client wants of one lock.
 pub(crate) struct Line {
+    /// The lock, as messages name it.
     pub(crate) path: Arc<str>,
+    pub(crate) claims: Vec<Claim>,
+    /// One for each claim.
+    places: Vec<Arc<Place>>,
+    width: Width,
     pub(crate) shared: Arc<Shared>,
     state: Mutex<State>,
+}
+
+/// How many of a line may be at work in the ensemble.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Width {
+    /// One, where another could not tell its node from that one's.
+    One,
+    /// The holder and the next.
+    Two,
+    /// The next, and all who hold.
+    Next,
+    /// All.
+    All,
+}
+
+impl Width {
+    fn of(claims: &[Claim]) -> Self {
+        let excludes = |claim: &&Claim| claim.permits.is_none() && claim.scheme.role() != Role::Read;
+        if claims.iter().any(|claim| claim.scheme == Scheme::Single) {
+            Self::One
+        } else if claims.iter().find(excludes).is_some() {
+            Self::Two
+        } else if claims.iter().any(|claim| claim.permits.is_some()) {
+            Self::Next
+        } else {
+            Self::All
+        }
+    }
+
+    /// How many attempts at most.
+    const fn attempts(self) -> usize {
+        match self {
+            Self::One => 1,
+            Self::Two => 2,
+            Self::Next | Self::All => usize::MAX,
+        }
+    }
 }
 
 #[derive(Default)]
 struct State {
     waiting: VecDeque<Waiter>,
-    /// Attempts with a node, or about to have one.
+    /// Attempts with a node, or about to have one, of those who wait for their turn to begin.
     attempts: usize,
     /// The one of them that has not entered yet. The next starts after it, so that they enter in order.
     entering: Option<Arc<Progress>>,
@@ -67,6 +112,8 @@ pub(crate) type Answer = Result<Option<Hold>, Error>;
 
 struct Waiter {
     owner: Owner,
+    /// The session and the node of the write side that the owner holds, if it wants the read side.
+    within: Option<(Arc<Session>, Arc<str>)>,
     reentrant: bool,
     patience: Patience,
     answer: oneshot::Sender<Answer>,
@@ -102,11 +149,16 @@ impl Drop for Ticket {
     }
 }
 
-const ATTEMPTS_AT_MOST: usize = 2;
-
 impl Line {
-    pub(crate) fn new(path: &str, shared: Arc<Shared>) -> Self {
-        Self { path: path.into(), shared, state: Mutex::default() }
+    /// The places are those of the claims.
+    pub(crate) fn new(
+        path: Arc<str>,
+        claims: Vec<Claim>,
+        places: Vec<Arc<Place>>,
+        shared: Arc<Shared>,
+    ) -> Self {
+        let width = Width::of(&claims);
+        Self { path, claims, places, width, shared, state: Mutex::default() }
     }
 
     /// Takes part in a grant that the owner has; `None` if it has none.
@@ -139,26 +191,68 @@ impl Line {
         let (answer, receiver) = oneshot::channel();
         let progress = Progress::new(&self.shared.counters);
         let ticket = Ticket { receiver, answered: false, progress: progress.clone() };
+        let within = self.writer(owner);
         let mut state = locked(&self.state);
-        let mut own = state.grants.iter().filter(|grant| grant.owner() == owner);
-        if !reentrant && patience == Patience::Waits && own.any(|grant| grant.is_held()) {
-            return Err(self.deadlock());
+        if patience == Patience::Waits && within.is_none() {
+            self.refuse_to_wait_for_oneself(&state, owner, reentrant)?;
+        }
+        let waiter = Waiter { owner, within, reentrant, patience, answer, progress };
+        let is_next = self.width == Width::Next && patience == Patience::TriesOnce;
+        if self.width == Width::All || is_next {
+            drop(state);
+            if waiter.progress.begin() {
+                self.start(waiter, false);
+            }
+            return Ok(ticket);
         }
         let held = state.grants.iter().any(|grant| grant.is_held());
         let entering = state.entering.as_ref().is_some_and(|progress| progress.is_wanted());
         let busy = held || entering || state.waiting.iter().any(|waiter| waiter.progress.is_wanted());
         if busy && patience == Patience::TriesOnce {
-            let _ = answer.send(Ok(None));
+            let _ = waiter.answer.send(Ok(None));
             return Ok(ticket);
         }
         // Those who gave up while the lock was held for long must not pile up.
         if state.waiting.len() == state.waiting.capacity() {
             state.waiting.retain(|waiter| waiter.progress.is_wanted());
         }
-        state.waiting.push_back(Waiter { owner, reentrant, patience, answer, progress });
+        state.waiting.push_back(waiter);
         drop(state);
         self.start_next();
         Ok(ticket)
+    }
+
+    /// The write side that the owner holds, if this is the read side of the same lock.
+    fn writer(&self, owner: Owner) -> Option<(Arc<Session>, Arc<str>)> {
+        match (&self.claims[..], &self.places[..]) {
+            ([claim], [place]) => place.writer(owner, claim.scheme),
+            _ => None,
+        }
+    }
+
+    fn refuse_to_wait_for_oneself(&self, state: &State, owner: Owner, reentrant: bool) -> Result<(), Error> {
+        let is_own = |grant: &Arc<Grant>| grant.owner() == owner && grant.is_held();
+        // Permits belong to nobody: one thread may take several, and another return them.
+        if self.width != Width::Next && state.grants.iter().any(is_own) {
+            return if reentrant { Ok(()) } else { Err(self.deadlock()) };
+        }
+        let queues = self.claims.iter().zip(&self.places).filter(|(claim, _)| claim.permits.is_none());
+        for (claim, place) in queues {
+            match (claim.scheme.role(), place.rival(owner, claim.scheme.role())) {
+                (_, None) => {}
+                (Role::Write, Some(Role::Read)) => return Err(self.upgrade(&claim.directory)),
+                (_, Some(_)) => return Err(self.deadlock()),
+            }
+        }
+        Ok(())
+    }
+
+    fn upgrade(&self, path: &str) -> Error {
+        let message = format!(
+            "this thread or task holds the read side of {path}, so it would wait for itself: release that first, then \
+             acquire the write side and read again what may have changed"
+        );
+        Error::new(ErrorKind::Deadlock, message)
     }
 
     fn deadlock(&self) -> Error {
@@ -175,7 +269,7 @@ impl Line {
             // Their receivers hear of it.
             state.waiting.clear();
         }
-        if state.entering.is_some() || state.attempts == ATTEMPTS_AT_MOST {
+        if state.entering.is_some() || state.attempts >= self.width.attempts() {
             return;
         }
         let next = std::iter::from_fn(|| state.waiting.pop_front()).find(|waiter| waiter.progress.begin());
@@ -183,10 +277,40 @@ impl Line {
         state.attempts += 1;
         state.entering = Some(waiter.progress.clone());
         drop(state);
-        let progress = waiter.progress.clone();
-        let attempt =
-            Attempt { line: self.clone(), progress, entering: true, seen_through: false, grant: None };
+        self.start(waiter, true);
+    }
+
+    fn start(self: &Arc<Self>, waiter: Waiter, in_line: bool) {
+        let attempt = Attempt {
+            line: self.clone(),
+            progress: waiter.progress.clone(),
+            in_line,
+            entering: in_line,
+            seen_through: false,
+            grant: None,
+        };
         self.shared.pool.runtime().spawn(attempt.run(waiter));
+    }
+
+    fn driver(&self, waiter: &Waiter) -> Driver {
+        let progress = waiter.progress.clone();
+        if let ([claim], Some((session, node))) = (&self.claims[..], &waiter.within) {
+            let name = node.rsplit('/').next().map(str::to_owned);
+            let claim = Claim { within: name, ..claim.clone() };
+            return Driver::within(session.clone(), claim, self.path.clone(), progress);
+        }
+        let longest =
+            self.claims.iter().map(|claim| &claim.directory).max_by_key(|directory| directory.len());
+        let reservation = self.shared.pool.reserve(longest.unwrap_or(&self.path));
+        Driver::new(self.claims.clone(), waiter.patience, self.path.clone(), progress, reservation)
+    }
+
+    /// Those of this process who look for it find the grant.
+    fn enter(&self, state: &mut State, grant: &Arc<Grant>) {
+        state.grants.push(grant.clone());
+        for (claim, place) in self.claims.iter().zip(&self.places) {
+            place.add(claim, grant);
+        }
     }
 }
 
@@ -194,6 +318,8 @@ impl Line {
 struct Attempt {
     line: Arc<Line>,
     progress: Arc<Progress>,
+    /// Whether it has one of the places of the line.
+    in_line: bool,
     entering: bool,
     /// Whether it came to its end. If not, its runtime is gone, and nothing more can be started.
     seen_through: bool,
@@ -202,10 +328,9 @@ struct Attempt {
 
 impl Attempt {
     async fn run(mut self, waiter: Waiter) {
-        let Waiter { owner, reentrant, patience, mut answer, progress } = waiter;
         let line = self.line.clone();
-        let reservation = line.shared.pool.reserve(&line.path);
-        let mut driver = Driver::new(Kind::Mutex, patience, line.path.clone(), progress.clone(), reservation);
+        let mut driver = line.driver(&waiter);
+        let Waiter { owner, reentrant, mut answer, progress, .. } = waiter;
         match driver.enter(answer.closed()).await {
             Ok(entry) => {
                 Counters::count(&line.shared.counters.grants);
@@ -214,7 +339,7 @@ impl Attempt {
                 self.grant = Some(grant.clone());
                 // Together, or a caller that has just gone away could find itself the holder.
                 let mut state = locked(&line.state);
-                state.grants.push(grant.clone());
+                line.enter(&mut state, &grant);
                 if reentrant {
                     state.take_part(&grant);
                 }
@@ -248,7 +373,9 @@ impl Attempt {
 impl Drop for Attempt {
     fn drop(&mut self) {
         let mut state = locked(&self.line.state);
-        state.attempts -= 1;
+        if self.in_line {
+            state.attempts -= 1;
+        }
         if self.entering {
             state.entering = None;
         }
@@ -258,6 +385,7 @@ impl Drop for Attempt {
             // One that was lost is there as long as its owner has holds of it: until they are released, no
             // inner section is entered.
             state.grants.retain(|other| !other.is_over());
+            self.line.places.iter().for_each(|place| place.tidy());
         }
         if self.seen_through {
             drop(state);

@@ -1,22 +1,24 @@
 //! A thing that can be acquired.
 
-use crate::ensemble::{Child, ReadFailure};
+use crate::client::Client;
 use crate::error::{Error, ErrorKind};
-use crate::hold::{Hold, Token};
+use crate::hold::Hold;
 use crate::line::{Answer, Line, Ticket};
+use crate::lock_options::LockOptions;
+use crate::machine::claim::Claim;
 use crate::machine::exchange::Patience;
-use crate::machine::name::{Dialect, Name};
-use crate::options::LockOptions;
 use crate::owner::Owner;
-use crate::pool::Stage;
+use crate::pool::{Pool, Stage};
 use std::fmt;
 use std::future::pending;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::time::Duration;
 use tokio::time::Instant;
 
-/// A lock at a path. It is cheap to clone, and holds nothing itself: [`acquire`](Self::acquire) does.
+/// A lock of any kind: a mutex, a side of a read/write lock, a semaphore, a set of locks, the lead of an election.
+///
+/// It is cheap to clone, and holds nothing itself: [`acquire`](Self::acquire) does.
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -38,33 +40,26 @@ pub struct Lock {
     options: LockOptions,
 }
 
-/// One in the queue of a lock. See [`Lock::contenders`].
-#[derive(Clone, PartialEq, Eq, Debug)]
-#[non_exhaustive]
-pub struct QueuedContender {
-    /// The name of its node, a child of the lock's node.
-    pub name: String,
-    /// What it says of itself: the node's data. zklock writes `host/pid` or what the client's
-    /// options say; what is not UTF-8 is replaced.
-    pub identity: String,
-    /// The session that owns it.
-    pub session: i64,
-    /// Its fencing token, when it comes to hold the lock.
-    pub token: Token,
-    /// Since when it is there, on the servers' clock.
-    pub since: SystemTime,
-    /// The naming scheme of its library.
-    pub dialect: Dialect,
-}
-
 impl Lock {
     pub(crate) fn new(line: Arc<Line>, options: LockOptions) -> Self {
         Self { line, options }
     }
 
-    /// The path of the lock.
+    /// The path of the lock; of a set the paths of its locks, with commas between them.
     pub fn path(&self) -> &str {
         &self.line.path
+    }
+
+    pub(crate) fn claims(&self) -> &[Claim] {
+        &self.line.claims
+    }
+
+    pub(crate) fn pool(&self) -> &Pool {
+        &self.line.shared.pool
+    }
+
+    pub(crate) fn is_of(&self, client: &Client) -> bool {
+        client.is_same(&self.line.shared)
     }
 
     /// Waits until the lock is held.
@@ -116,7 +111,7 @@ impl Lock {
     }
 
     pub(crate) async fn try_acquire_as(&self, owner: Owner) -> Result<Option<Hold>, Error> {
-        let patience = self.line.shared.pool.options().connect_timeout;
+        let patience = self.pool().options().connect_timeout;
         let mut deadline = pin!(deadline_in(patience));
         loop {
             if let Some(hold) = self.again(owner)? {
@@ -137,36 +132,6 @@ impl Lock {
                 }
             }
         }
-    }
-
-    /// Who is in the queue, the holder first, of whatever library.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout;
-    /// [`ErrorKind::Refused`] and [`ErrorKind::Closed`] as they say.
-    pub async fn contenders(&self) -> Result<Vec<QueuedContender>, Error> {
-        let pool = &self.line.shared.pool;
-        let slot = pool.first();
-        let read = async {
-            loop {
-                match slot.session().await?.children(self.line.path.clone()).await {
-                    Ok(children) => return Ok(in_order(children)),
-                    Err(ReadFailure::Refused(problem)) => {
-                        let message = format!("the queue of {} cannot be read: {problem}", self.path());
-                        return Err(Error::new(ErrorKind::Refused, message));
-                    }
-                    // The connection is being made again; a moment for it to be noticed.
-                    Err(ReadFailure::Unknown | ReadFailure::SessionOver) => {
-                        tokio::time::sleep(Duration::from_millis(10)).await;
-                    }
-                }
-            }
-        };
-        tokio::time::timeout(pool.options().connect_timeout, read).await.unwrap_or_else(|_| {
-            let message = format!("the queue of {} could not be read: {}", self.path(), self.silence());
-            Err(Error::new(ErrorKind::Unreachable, message))
-        })
     }
 
     /// As [`acquire_timeout`](Self::acquire_timeout), for this owner.
@@ -216,14 +181,14 @@ impl Lock {
 
     /// What may be the reason for a wait that was in vain.
     fn trouble(&self, ticket: &Ticket) -> String {
-        if ticket.is_behind_others() && self.line.shared.pool.first().is_connected() {
+        if ticket.is_behind_others() && self.pool().first().is_connected() {
             return "others are before us in the queue".to_owned();
         }
         self.silence()
     }
 
-    fn silence(&self) -> String {
-        match self.line.shared.pool.first().stage() {
+    pub(crate) fn silence(&self) -> String {
+        match self.pool().first().stage() {
             Stage::Opening(Some(problem)) => {
                 format!("no session could be opened ({problem}): check hosts and network")
             }
@@ -256,25 +221,4 @@ pub(crate) fn deadline_in(timeout: Duration) -> impl Future<Output = ()> + Send 
             None => pending().await,
         }
     }
-}
-
-fn in_order(children: Vec<Child>) -> Vec<QueuedContender> {
-    let mut queue: Vec<_> = children
-        .into_iter()
-        .filter_map(|child| {
-            let name = Name::parse(&child.name)?;
-            let (dialect, sequence) = (name.dialect, name.sequence);
-            let contender = QueuedContender {
-                identity: String::from_utf8_lossy(&child.data).into_owned(),
-                session: child.session,
-                token: Token::of(child.czxid),
-                since: child.created,
-                dialect,
-                name: child.name,
-            };
-            Some((sequence, contender))
-        })
-        .collect();
-    queue.sort_by(|(left, _), (right, _)| right.is_before(*left).cmp(&left.is_before(*right)));
-    queue.into_iter().map(|(_, contender)| contender).collect()
 }

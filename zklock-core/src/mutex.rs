@@ -5,7 +5,8 @@
 use crate::client::Client;
 use crate::error::Error;
 use crate::lock::Lock;
-use crate::options::LockOptions;
+use crate::lock_options::LockOptions;
+use crate::machine::name::Role;
 
 impl Client {
     /// The mutex at `path`. It costs no request: the node is created by the first acquire.
@@ -19,7 +20,8 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if the path is not one for a lock.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if the path is not one for a lock, or the options
+    /// are not for this kind of lock.
     pub fn mutex(&self, path: &str) -> Result<Lock, Error> {
         self.mutex_with(path, LockOptions::new())
     }
@@ -42,6 +44,7 @@ impl Client {
     ///
     /// As [`mutex`](Self::mutex).
     pub fn mutex_with(&self, path: &str, options: LockOptions) -> Result<Lock, Error> {
-        Ok(Lock::new(self.line(path)?, options))
+        let claim = options.claim(path, Role::Exclusive)?;
+        Ok(self.lock(path, vec![claim], options))
     }
 }

@@ -142,36 +142,6 @@ impl ClientOptions {
     }
 }
 
-/// How a [`Lock`](crate::Lock) behaves.
-///
-/// ```
-/// use zklock_core::LockOptions;
-///
-/// let options = LockOptions::new().reentrant(true);
-/// ```
-#[derive(Clone, Debug, Default)]
-pub struct LockOptions {
-    pub(crate) reentrant: bool,
-}
-
-impl LockOptions {
-    /// The defaults.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// Whether an owner that holds the lock may acquire it again. Default: no.
-    ///
-    /// The owner is the tokio task, or outside of one the thread. A hold of a reentrant lock must be
-    /// released by its owner. One of a lock that is not reentrant may be released from anywhere, and
-    /// its owner's next acquire before that is a [`Deadlock`](ErrorKind::Deadlock).
-    #[must_use]
-    pub fn reentrant(mut self, reentrant: bool) -> Self {
-        self.reentrant = reentrant;
-        self
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;

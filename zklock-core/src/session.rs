@@ -3,7 +3,7 @@
 //! A hold never outlives its session. So loss is told here, in one place: by the end of the session,
 //! by a check that misses a node, by a lease that lapsed.
 
-use crate::ensemble::{Check, Child, Ensemble, Landing, Pending, ReadFailure, Write, WriteFailure};
+use crate::ensemble::{Check, Child, Ensemble, Landing, Pending, ReadFailure, Watched, Write, WriteFailure};
 use crate::error::LossReason;
 use crate::locks::locked;
 use crate::machine::Moment;
@@ -37,7 +37,8 @@ pub(crate) struct Session {
 
 /// What a session keeps of one hold.
 pub(crate) struct Holding {
-    pub(crate) node: Arc<str>,
+    /// The paths of the nodes that stand for it: with one of them gone it is lost.
+    pub(crate) nodes: Vec<Arc<str>>,
     status: watch::Sender<Status>,
     proof: Mutex<Proof>,
 }
@@ -45,7 +46,7 @@ pub(crate) struct Holding {
 #[derive(Clone)]
 struct Proof {
     share: Share,
-    /// When the latest write was sent that proved the node.
+    /// When the latest write was sent that proved the nodes.
     sent: Moment,
 }
 
@@ -111,10 +112,10 @@ impl Session {
         Now { moment: platform::now(), lease_until }
     }
 
-    pub(crate) async fn send(self: Arc<Self>, directory: Arc<str>, flight: Vec<Operation>) -> Landing {
-        let writes: Vec<bool> = flight.iter().map(is_quorum_write).collect();
+    pub(crate) async fn send(self: Arc<Self>, flight: Vec<Operation>) -> Landing {
+        let writes: Vec<bool> = flight.iter().map(Operation::is_quorum_write).collect();
         let over = Landing { sent: platform::now(), outcomes: vec![Outcome::SessionOver], watch: None };
-        let landing = self.unless_over(over, |ensemble| ensemble.send(directory, flight)).await;
+        let landing = self.unless_over(over, |ensemble| ensemble.send(flight)).await;
         let written = |(outcome, write): (&Outcome, &bool)| {
             *write && matches!(outcome, Outcome::Created(_) | Outcome::Done)
         };
@@ -129,17 +130,19 @@ impl Session {
 
     /// Checks the nodes of these holds, and tells those whose node is gone.
     pub(crate) async fn prove(self: Arc<Self>, holdings: Vec<Arc<Holding>>) -> Check {
-        let nodes = holdings.iter().map(|holding| holding.node.clone()).collect();
+        let nodes = holdings.iter().flat_map(|holding| holding.nodes.iter().cloned()).collect();
+        let owners: Vec<_> =
+            holdings.iter().flat_map(|holding| holding.nodes.iter().map(move |_| holding)).collect();
         let valid: Vec<bool> = holdings.iter().map(|holding| !self.valid_for(holding).is_zero()).collect();
         let sent = platform::now();
         let check = self.unless_over(Check::SessionOver, |ensemble| ensemble.check(nodes)).await;
         match &check {
             Check::Answered { missing } => {
-                for holding in missing.iter().filter_map(|index| holdings.get(*index)) {
+                for holding in missing.iter().filter_map(|index| owners.get(*index)) {
                     self.lose(holding, LossReason::NodeDeleted);
                 }
                 // A check that found nothing but missing nodes proves nothing.
-                if missing.len() < holdings.len() {
+                if missing.len() < owners.len() {
                     self.renew(&holdings, &valid, sent);
                 }
             }
@@ -159,19 +162,27 @@ impl Session {
         }
     }
 
-    pub(crate) async fn commit(&self, guard: Arc<str>, writes: Vec<Write>) -> Result<(), WriteFailure> {
-        self.unless_over(Err(WriteFailure::SessionOver), |ensemble| ensemble.commit(guard, writes)).await
+    pub(crate) async fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Result<(), WriteFailure> {
+        self.unless_over(Err(WriteFailure::SessionOver), |ensemble| ensemble.commit(guards, writes)).await
     }
 
     pub(crate) async fn children(&self, directory: Arc<str>) -> Result<Vec<Child>, ReadFailure> {
         self.unless_over(Err(ReadFailure::SessionOver), |ensemble| ensemble.children(directory)).await
     }
 
+    pub(crate) async fn child(
+        &self,
+        directory: Arc<str>,
+        name: String,
+    ) -> Result<Option<Watched>, ReadFailure> {
+        self.unless_over(Err(ReadFailure::SessionOver), |ensemble| ensemble.child(directory, name)).await
+    }
+
     /// Takes a new hold under the heartbeat.
-    pub(crate) fn enrol(&self, node: Arc<str>, sent: Moment) -> Arc<Holding> {
+    pub(crate) fn enrol(&self, nodes: Vec<Arc<str>>, sent: Moment) -> Arc<Holding> {
         let proof = Proof { share: Share::new(&locked(&self.lease)), sent };
         let status = watch::Sender::new(Status::Held);
-        let holding = Arc::new(Holding { node, status, proof: Mutex::new(proof) });
+        let holding = Arc::new(Holding { nodes, status, proof: Mutex::new(proof) });
         locked(&self.holdings).push(holding.clone());
         // The session may have ended just before the hold was on the list.
         let link = *self.link.borrow();
@@ -208,7 +219,7 @@ impl Session {
     pub(crate) fn lose(&self, holding: &Arc<Holding>, reason: LossReason) {
         self.strike(holding);
         if holding.turn(Status::Held, Status::Lost(reason)) {
-            tracing::warn!(node = &*holding.node, %reason, "hold lost");
+            tracing::warn!(node = holding.node(), %reason, "hold lost");
         }
     }
 
@@ -283,7 +294,12 @@ impl Holding {
         self.status.subscribe()
     }
 
-    /// When the latest write was sent that proved the node.
+    /// The path of the first of its nodes.
+    pub(crate) fn node(&self) -> &str {
+        self.nodes.first().map_or("", |node| node)
+    }
+
+    /// When the latest write was sent that proved the nodes.
     pub(crate) fn proven(&self) -> Moment {
         locked(&self.proof).sent
     }
@@ -297,18 +313,5 @@ impl Holding {
             }
             turns
         })
-    }
-}
-
-/// Whether an operation that was done has been committed by the quorum.
-fn is_quorum_write(operation: &Operation) -> bool {
-    match operation {
-        Operation::Create { .. } | Operation::Check { .. } | Operation::Delete { .. } => true,
-        // Creating parents that are there writes nothing; the rest reads.
-        Operation::CreateParents
-        | Operation::List
-        | Operation::Sync
-        | Operation::Inspect { .. }
-        | Operation::Watch { .. } => false,
     }
 }

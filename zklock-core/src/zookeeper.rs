@@ -11,10 +11,15 @@
 //! * `Client::lock` leaks nodes and can deliver a dead grant: it is not used.
 //! * It finds its runtime in a table that the linker may drop from a static library: it is told.
 
-use crate::ensemble::{Check, Child, Ensemble, Landing, Pending, ReadFailure, Write, WriteFailure};
-use crate::machine::exchange::{Node, Operation, Origin, Outcome, Refusal, WatchEvent};
+mod answers;
+mod operations;
+
+use crate::ensemble::{Check, Child, Ensemble, Landing, Pending, ReadFailure, Watched, Write, WriteFailure};
+use crate::machine::exchange::{Operation, Outcome, WatchEvent};
 use crate::options::ClientOptions;
 use crate::platform;
+use answers::{is_answer, outcome, read_failure, source_of};
+use operations::{check_all, check_each, join, start, watch};
 use spawns_core::{Spawn, Task};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -22,9 +27,7 @@ use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 #[cfg(feature = "tls")]
 use zookeeper_client::TlsOptions;
-use zookeeper_client::{
-    Acls, Client, CreateMode, Error, EventType, MultiWriteError, SessionState, Stat, StateWatcher,
-};
+use zookeeper_client::{Acls, Client, CreateMode, Error, MultiWriteError, SessionState, Stat, StateWatcher};
 
 /// A session of a real ensemble.
 pub(crate) struct ZooKeeper {
@@ -127,10 +130,10 @@ impl ZooKeeper {
 }
 
 impl Ensemble for ZooKeeper {
-    fn send(&self, directory: Arc<str>, flight: Vec<Operation>) -> Pending<Landing> {
+    fn send(&self, flight: Vec<Operation>) -> Pending<Landing> {
         let (client, identity) = (self.client.clone(), self.identity.clone());
         Box::pin(async move {
-            let paths: Vec<String> = flight.iter().map(|operation| path_of(&directory, operation)).collect();
+            let paths: Vec<String> = flight.iter().map(operations::path_of).collect();
             let sent = platform::now();
             let calls = flight.iter().zip(&paths);
             // Each is on its way when `start` returns.
@@ -140,7 +143,10 @@ impl Ensemble for ZooKeeper {
             for call in started {
                 let (outcome, watch) = call.await;
                 landing.outcomes.push(outcome);
-                landing.watch = landing.watch.or(watch);
+                landing.watch = match (landing.watch, watch) {
+                    (Some(first), Some(second)) => Some(either(first, second)),
+                    (first, second) => first.or(second),
+                };
             }
             landing
         })
@@ -159,12 +165,14 @@ impl Ensemble for ZooKeeper {
         })
     }
 
-    fn commit(&self, guard: Arc<str>, writes: Vec<Write>) -> Pending<Result<(), WriteFailure>> {
+    fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<(), WriteFailure>> {
         let client = self.client.clone();
         Box::pin(async move {
             let mut writer = client.new_multi_writer();
             let refused = |index, error: &Error| WriteFailure::Refused { index, problem: error.to_string() };
-            writer.add_check_version(&guard, -1).map_err(|_| WriteFailure::GuardGone)?;
+            for guard in &guards {
+                writer.add_check_version(guard, -1).map_err(|_| WriteFailure::GuardGone)?;
+            }
             for (index, write) in writes.iter().enumerate() {
                 let added = match write {
                     Write::Create { path, data } => {
@@ -177,13 +185,15 @@ impl Ensemble for ZooKeeper {
             }
             match writer.commit().await {
                 Ok(_) => Ok(()),
-                Err(MultiWriteError::OperationFailed { index: 0, source: Error::NoNode }) => {
+                Err(MultiWriteError::OperationFailed { index, source: Error::NoNode })
+                    if index < guards.len() =>
+                {
                     Err(WriteFailure::GuardGone)
                 }
                 Err(MultiWriteError::OperationFailed { index, source })
-                    if index > 0 && is_answer(&source) =>
+                    if index >= guards.len() && is_answer(&source) =>
                 {
-                    Err(refused(index - 1, &source))
+                    Err(refused(index - guards.len(), &source))
                 }
                 Err(error) => match outcome(&source_of(error)) {
                     Outcome::SessionOver => Err(WriteFailure::SessionOver),
@@ -214,242 +224,31 @@ impl Ensemble for ZooKeeper {
             Ok(children)
         })
     }
-}
 
-type Call<'a> = std::pin::Pin<Box<dyn Future<Output = (Outcome, Option<Pending<WatchEvent>>)> + Send + 'a>>;
-
-/// Hands one operation to the client, which sends it before this returns, but for the parents:
-/// they take a request each.
-fn start<'a>(client: &'a Client, operation: &'a Operation, path: &'a str, identity: &'a [u8]) -> Call<'a> {
-    match operation {
-        Operation::Create { .. } => {
-            let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
-            let call = client.create(path, identity, &options);
-            Box::pin(async move {
-                let created = call.await.map(|(stat, sequence)| {
-                    let name = format!("{}{sequence}", &path[path.rfind('/').map_or(0, |at| at + 1)..]);
-                    Outcome::Created(Node { name, origin: origin(&stat) })
-                });
-                (created.unwrap_or_else(|error| outcome(&error)), None)
-            })
-        }
-        Operation::CreateParents => Box::pin(async move {
-            let result = create_parents(client, path).await;
-            (result.map_or_else(|error| outcome(&error), |()| Outcome::Done), None)
-        }),
-        Operation::List => {
-            let call = client.list_children(path);
-            Box::pin(async move {
-                (call.await.map_or_else(|error| listing(path, &error), Outcome::Children), None)
-            })
-        }
-        Operation::Sync => {
-            let call = client.sync(path);
-            Box::pin(async move { (done(call.await), None) })
-        }
-        Operation::Inspect { name } => {
-            let call = client.check_stat(path);
-            Box::pin(async move {
-                let found = call.await.map(|stat| match stat {
-                    Some(stat) => Outcome::Found(Node { name: name.clone(), origin: origin(&stat) }),
-                    None => Outcome::NoNode,
-                });
-                (found.unwrap_or_else(|error| outcome(&error)), None)
-            })
-        }
-        Operation::Watch { .. } => {
-            let call = client.get_and_watch_data(path);
-            Box::pin(async move {
-                match call.await {
-                    Ok((_, _, watcher)) => {
-                        let watch: Pending<WatchEvent> = Box::pin(async move {
-                            match watcher.changed().await.event_type {
-                                EventType::NodeDeleted => WatchEvent::Deleted,
-                                _ => WatchEvent::Changed,
-                            }
-                        });
-                        (Outcome::Done, Some(watch))
-                    }
-                    Err(error) => (outcome(&error), None),
-                }
-            })
-        }
-        Operation::Check { .. } => {
-            let call = check_all(client, [path]);
-            Box::pin(async move { (call.await, None) })
-        }
-        Operation::Delete { .. } => {
-            let call = client.delete(path, None);
-            Box::pin(async move { (done(call.await), None) })
-        }
+    fn child(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Watched>, ReadFailure>> {
+        let client = self.client.clone();
+        Box::pin(async move {
+            match client.get_and_watch_data(&join(&directory, &name)).await {
+                Ok((data, stat, watcher)) => Ok(Some((child(name, data, &stat), watch(watcher)))),
+                Err(Error::NoNode) => Ok(None),
+                Err(error) => Err(read_failure(&directory, &error)),
+            }
+        })
     }
 }
 
-/// Checks the nodes in one request, which is sent before this returns.
-fn check_all<'a>(
-    client: &'a Client,
-    nodes: impl IntoIterator<Item = impl AsRef<str>>,
-) -> impl Future<Output = Outcome> + Send + 'a {
-    let mut writer = client.new_multi_writer();
-    let added = nodes.into_iter().try_for_each(|node| writer.add_check_version(node.as_ref(), -1));
-    let call = added.map(|()| writer.commit());
-    async move {
-        match call {
-            Err(error) => outcome(&error),
-            Ok(call) => call.await.map_or_else(|error| outcome(&source_of(error)), |_| Outcome::Done),
+/// The first of two watches to tell. The other is taken back then.
+fn either(first: Pending<WatchEvent>, second: Pending<WatchEvent>) -> Pending<WatchEvent> {
+    Box::pin(async move {
+        tokio::select! {
+            biased;
+            event = first => event,
+            event = second => event,
         }
-    }
-}
-
-/// Checks each node by itself, all in one flight.
-async fn check_each(client: &Client, nodes: &[Arc<str>]) -> Check {
-    let calls: Vec<_> = nodes.iter().map(|node| check_all(client, [node])).collect();
-    let mut missing = Vec::new();
-    for (index, call) in calls.into_iter().enumerate() {
-        match call.await {
-            Outcome::Done => {}
-            Outcome::NoNode => missing.push(index),
-            Outcome::SessionOver => return Check::SessionOver,
-            _ => return Check::Unknown,
-        }
-    }
-    Check::Answered { missing }
-}
-
-fn source_of(error: MultiWriteError) -> Error {
-    match error {
-        MultiWriteError::OperationFailed { source, .. } | MultiWriteError::RequestFailed { source } => source,
-    }
-}
-
-/// Containers, so that the server clears them away when they are empty; plain nodes on a server that
-/// has none (before 3.5).
-async fn create_parents(client: &Client, path: &str) -> Result<(), Error> {
-    match client.mkdir(path, &CreateMode::Container.with_acls(Acls::anyone_all())).await {
-        Err(Error::Unimplemented) => {
-            client.mkdir(path, &CreateMode::Persistent.with_acls(Acls::anyone_all())).await
-        }
-        result => result,
-    }
-}
-
-fn path_of(directory: &str, operation: &Operation) -> String {
-    match operation {
-        Operation::CreateParents | Operation::List | Operation::Sync => directory.to_owned(),
-        Operation::Create { prefix: name }
-        | Operation::Inspect { name }
-        | Operation::Watch { name }
-        | Operation::Check { name }
-        | Operation::Delete { name } => join(directory, name),
-    }
-}
-
-fn join(directory: &str, name: &str) -> String {
-    format!("{directory}/{name}")
-}
-
-fn done(result: Result<(), Error>) -> Outcome {
-    result.map_or_else(|error| outcome(&error), |()| Outcome::Done)
-}
-
-/// What an error says about a request.
-fn outcome(error: &Error) -> Outcome {
-    match error {
-        Error::NoNode => Outcome::NoNode,
-        error if is_over(error) => Outcome::SessionOver,
-        Error::NoAuth | Error::InvalidAcl => Outcome::Refused(Refusal::Denied),
-        Error::NoChildrenForEphemerals => Outcome::Refused(Refusal::Answer(
-            "a node of this path is ephemeral, so it can have no children".into(),
-        )),
-        Error::QuotaExceeded | Error::BadArguments(_) | Error::MarshallingError | Error::Unimplemented => {
-            Outcome::Refused(Refusal::Answer(error.to_string()))
-        }
-        // Whatever else there is may have been executed, or may yet be.
-        _ => Outcome::Unknown,
-    }
-}
-
-/// How the library's error begins where a string of a reply is not UTF-8.
-const NOT_UTF8: &str = "invalid utf8 bytes";
-
-/// A listing that arrived but cannot be read will not be better next time.
-fn listing(directory: &str, error: &Error) -> Outcome {
-    match error {
-        Error::UnexpectedError(problem) if problem.starts_with(NOT_UTF8) => {
-            Outcome::Refused(Refusal::Answer(unreadable(directory)))
-        }
-        error => outcome(error),
-    }
-}
-
-fn unreadable(directory: &str) -> String {
-    format!(
-        "the list of the children of {directory} cannot be read: delete the child whose name is not UTF-8"
-    )
-}
-
-fn read_failure(directory: &str, error: &Error) -> ReadFailure {
-    match listing(directory, error) {
-        Outcome::SessionOver => ReadFailure::SessionOver,
-        Outcome::Refused(Refusal::Answer(answer)) => ReadFailure::Refused(answer),
-        Outcome::Refused(_) => ReadFailure::Refused("the access list of the node does not allow it".into()),
-        _ => ReadFailure::Unknown,
-    }
-}
-
-/// Whether it is the server's answer to one of several writes.
-fn is_answer(error: &Error) -> bool {
-    let also = matches!(error, Error::NodeExists | Error::NotEmpty | Error::BadVersion);
-    also || !matches!(outcome(error), Outcome::Unknown | Outcome::SessionOver)
-}
-
-fn is_over(error: &Error) -> bool {
-    matches!(error, Error::SessionExpired | Error::AuthFailed | Error::ClientClosed)
-}
-
-/// Servers before 3.5 send no stat with a creation.
-fn origin(stat: &Stat) -> Option<Origin> {
-    (stat.czxid > 0 && stat.ephemeral_owner != 0)
-        .then_some(Origin { czxid: stat.czxid, session: stat.ephemeral_owner })
+    })
 }
 
 fn child(name: String, data: Vec<u8>, stat: &Stat) -> Child {
     let created = UNIX_EPOCH + Duration::from_millis(u64::try_from(stat.ctime).unwrap_or_default());
     Child { name, data, czxid: stat.czxid, session: stat.ephemeral_owner, created }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn only_what_a_server_answered_counts_as_an_answer() {
-        assert_eq!(outcome(&Error::NoNode), Outcome::NoNode);
-        assert_eq!(outcome(&Error::NoAuth), Outcome::Refused(Refusal::Denied));
-        for error in [
-            Error::ConnectionLoss,
-            Error::Timeout,
-            Error::UnexpectedError("reset".into()),
-            Error::SessionMoved,
-            Error::NotReadOnly,
-            Error::Throttled,
-            Error::UnexpectedErrorCode(-7),
-            Error::RuntimeInconsistent,
-            Error::UnmarshalError { entity: "stat", reason: &"short" },
-        ] {
-            assert_eq!(outcome(&error), Outcome::Unknown, "{error}");
-        }
-        for error in [Error::SessionExpired, Error::ClientClosed, Error::AuthFailed] {
-            assert_eq!(outcome(&error), Outcome::SessionOver, "{error}");
-        }
-    }
-
-    #[test]
-    fn a_listing_that_cannot_be_read_is_named() {
-        let error = Error::UnexpectedError(format!("{NOT_UTF8} [255]"));
-        let Outcome::Refused(Refusal::Answer(answer)) = listing("/locks/a", &error) else {
-            panic!("not refused")
-        };
-        assert!(answer.contains("/locks/a") && answer.contains("UTF-8"), "{answer}");
-    }
 }

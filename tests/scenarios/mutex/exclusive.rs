@@ -1,6 +1,6 @@
 //! Promise 1: two holds of one mutex never both have `valid_for() > 0`.
 
-use crate::common::{SOON, client, client_of, operator, options, proxied_client, settled, soon};
+use crate::common::{SOON, client, client_of, operator, options, proxied_client, says, settled, soon};
 use ground::wire::Mode;
 use ground::{Direction, Ensemble, Kind, Proxy, Trigger, shared, until};
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -275,8 +275,6 @@ async fn contenders_of_other_libraries_are_waited_for() {
     for name in [
         "x-72057594037927936-".to_owned(),
         format!("_c_{UUID}-lock-"),
-        format!("_c_{UUID}-__READ__"),
-        format!("_c_{UUID}-__WRIT__"),
         "_c_0123456789abcdef0123456789abcdef-lock-".to_owned(),
     ] {
         let other = operator.create_mode(&format!("/exclusive/others/{name}"), "", Mode::EphemeralSequential);
@@ -292,6 +290,21 @@ async fn contenders_of_other_libraries_are_waited_for() {
     }
 }
 
+/// Curator's mutex and its read/write lock do not see each other, and nobody can tell our nodes from Curator's.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mutex_is_not_held_beside_a_read_write_lock() {
+    let (client, operator) = (client().await, operator());
+    operator.create_all("/exclusive/kinds", "");
+    for infix in ["__READ__", "__WRIT__"] {
+        let other = format!("/exclusive/kinds/_c_{UUID}-{infix}");
+        let other = operator.create_mode(&other, "", Mode::EphemeralSequential);
+        let error = soon(client.mutex("/exclusive/kinds").unwrap().acquire()).await.unwrap_err();
+        says(&error, ErrorKind::ForeignContender, &["/exclusive/kinds", other.rsplit('/').next().unwrap()]);
+        operator.delete(&other);
+    }
+    soon(client.mutex("/exclusive/kinds").unwrap().acquire()).await.unwrap().release().await.unwrap();
+}
+
 /// Curator's reader that comes after its own writer takes the writer's number, below the waiters that are there.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_of_curator_that_becomes_a_reader_is_still_waited_for() {
@@ -299,7 +312,7 @@ async fn a_writer_of_curator_that_becomes_a_reader_is_still_waited_for() {
     operator.create_all("/exclusive/downgrade", "");
     let writer = format!("/exclusive/downgrade/_c_{UUID}-__WRIT__");
     let writer = operator.create_mode(&writer, "", Mode::EphemeralSequential);
-    let lock = client.mutex("/exclusive/downgrade").unwrap();
+    let lock = client.write("/exclusive/downgrade").unwrap();
     let watched = proxy.on(Trigger::reply(Kind::GetData).path(&writer));
     let waiter = tokio::spawn(async move { lock.acquire().await });
     assert!(watched.wait(SOON));

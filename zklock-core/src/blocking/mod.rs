@@ -29,15 +29,16 @@ mod connector;
 mod fork;
 mod hold;
 mod interrupt;
+mod kinds;
 mod log;
 mod park;
+mod queued;
 mod threads;
 mod ticket;
 mod wait;
 
 use crate::error::{Error, ErrorKind};
-use crate::lock::QueuedContender;
-use crate::options::{ClientOptions, LockOptions};
+use crate::options::ClientOptions;
 use crate::owner::Owner;
 use crate::stats::Stats;
 use std::future::poll_fn;
@@ -55,6 +56,7 @@ pub use self::{
     interrupt::Interrupt,
     log::{TakeLine, log_to},
     park::{Park, Parked, park_by},
+    queued::Observer,
     threads::call_later,
     ticket::Ticket,
 };
@@ -106,25 +108,6 @@ impl Client {
 
     fn wanting() -> Error {
         Error::new(ErrorKind::Refused, "the system gives no threads or descriptors: raise the limits")
-    }
-
-    /// As [`Client::mutex`](crate::Client::mutex).
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn mutex(&self, path: &str) -> Result<Lock, Error> {
-        self.mutex_with(path, LockOptions::new())
-    }
-
-    /// As [`Client::mutex_with`](crate::Client::mutex_with).
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn mutex_with(&self, path: &str, options: LockOptions) -> Result<Lock, Error> {
-        fork::refuse_forked()?;
-        Ok(Lock { inner: self.inner.mutex_with(path, options)?, io: self.io.clone() })
     }
 
     /// As [`Client::stats`](crate::Client::stats).
@@ -304,29 +287,6 @@ impl Lock {
     pub fn try_acquire(&self) -> Result<Option<Hold>, Error> {
         let inner = wait(&self.io, self.inner.try_acquire_as(Owner::current()), None, None)??;
         Ok(inner.map(|inner| Hold::new(inner, self.io.clone())))
-    }
-
-    /// As [`Lock::contenders`](crate::Lock::contenders).
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn contenders(&self) -> Result<Vec<QueuedContender>, Error> {
-        wait(&self.io, self.inner.contenders(), None, None)?
-    }
-
-    /// As [`contenders`](Self::contenders), and returns at once. `ready` is called when there is a
-    /// result: on the I/O thread, so it must only pass it on.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Forked`]; all others come with the result.
-    pub fn start_contenders(
-        &self,
-        ready: impl FnOnce() + Send + 'static,
-    ) -> Result<Call<Vec<QueuedContender>>, Error> {
-        let inner = self.inner.clone();
-        Call::start(&self.io, async move { inner.contenders().await }, ready)
     }
 }
 

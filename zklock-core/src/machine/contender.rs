@@ -5,33 +5,75 @@
 //! ends while a request is under way. So the attempt is a state machine that knows at every moment
 //! whether a node of its own is there, may be there, or is not there, and that is not
 //! [gone](Contender::is_gone) before the node is.
+//!
+//! There is one machine for all kinds: an attempt has one claim or several, a mutex is a set of one.
+//!
+//! * `enter`: how an attempt gets its nodes, and finds them again
+//! * `turn`: how it waits for its turn in each queue, takes permits, and is granted
+//! * `nodes`: which nodes are there, may be there, or are to be
+
+mod enter;
+mod nodes;
+mod turn;
 
 use super::Moment;
-use super::exchange::{Node, Now, Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
-use super::name::{Name, Uuid};
-use super::queue::{Kind, Standing, standing};
+use super::claim::Claim;
+use super::exchange::{Now, Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
+use super::name::Uuid;
+use nodes::Nodes;
 use std::time::Duration;
 
-/// What the contender is about to send, or is waiting for the replies to.
+/// What the contender is about to send, or is waiting for the replies to. Numbers are those of claims.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Step {
-    /// Create and list in one flight: the listing is of a time after the creation, so it holds
-    /// every node that can ever be before ours, and one round trip decides a free lock.
     Enter,
-    CreateParents,
-    /// The reply to a creation was lost. Sync and list, or a server that lags behind would not show
-    /// the node that is there.
-    Recover,
-    /// Who owns the node that was found again, and where it stands.
-    Adopt,
-    Look,
+    CreateParents(Stage),
+    /// The reply to a creation was lost.
+    Recover(Stage),
+    /// Who owns the nodes that were found again, and where they stand.
+    Adopt(Stage),
+    Look(usize),
     Watch {
+        claim: usize,
         name: String,
         alone: bool,
     },
-    /// Prove the own node and renew the lease, before a grant that could be stale.
+    LookAndWatch(usize),
+    /// Create the permits and count.
+    Take,
+    Count(usize),
+    /// Prove the own nodes and renew the lease, before a grant that could be stale.
     Check,
+    /// Leave the queues of semaphores whose permits we hold.
+    Unqueue,
+    /// Leave, to enter again.
+    Clear,
     Leave,
+}
+
+/// Which of the nodes.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Stage {
+    Queue,
+    Permits,
+}
+
+impl Stage {
+    /// The step that creates them.
+    fn creation(self) -> Step {
+        match self {
+            Self::Queue => Step::Enter,
+            Self::Permits => Step::Take,
+        }
+    }
+}
+
+/// Where we stand in a queue.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Turn {
+    Unknown,
+    Waits { watch: String, alone: bool },
+    Holds,
 }
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -42,25 +84,14 @@ enum State {
     InFlight(Step),
     /// After an outcome that is unknown again, so that a sick server is not asked in a loop.
     Paused(Step, Moment),
-    /// `alone`: the watched node is the only one in the way.
+    /// Until the watch tells. If what it tells is that the watched node is gone, it is our turn in the
+    /// queue of the claim `passes`.
     Waiting {
-        alone: bool,
+        passes: Option<usize>,
+        look: Step,
     },
     Held,
     Gone,
-}
-
-/// What is known of nodes of our own.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-enum Trace {
-    None,
-    /// A creation may have been executed.
-    Maybe,
-    /// The node, and when a write was sent that proved it, if one was.
-    Node {
-        node: Node,
-        proven: Option<Moment>,
-    },
 }
 
 /// One attempt to hold a lock.
@@ -75,20 +106,21 @@ enum Trace {
 /// use std::time::Duration;
 /// use zklock_core::machine::contender::Contender;
 /// use zklock_core::machine::exchange::*;
-/// use zklock_core::machine::{name::Uuid, queue::Kind, Moment};
+/// use zklock_core::machine::claim::Claim;
+/// use zklock_core::machine::name::{Scheme, Uuid};
+/// use zklock_core::machine::Moment;
 ///
 /// let now = Now { moment: Moment::default(), lease_until: Moment::at(Duration::from_secs(5)) };
-/// let mut contender = Contender::new(Kind::Mutex, Patience::Waits);
+/// let mut contender = Contender::new(vec![Claim::new("/a", Scheme::Mutex)], Patience::Waits);
 /// contender.handle_session(7, Duration::from_secs(1), Uuid::from_random(1));
 /// let flight = contender.poll_flight().unwrap();
-/// assert!(matches!(&flight[..], [Operation::Create { .. }, Operation::List]));
+/// assert!(matches!(&flight[..], [Operation::Create(_), Operation::List { .. }]));
 ///
 /// let name = "_c_00000000-0000-4000-8000-000000000001-lock-0000000000".to_owned();
 /// let origin = Some(Origin { czxid: 42, session: 7 });
-/// let created = Outcome::Created(Node { name: name.clone(), origin });
-/// contender.handle_replies(vec![created, Outcome::Children(vec![name.clone()])], now.moment, now);
-/// let proven = now.moment;
-/// assert_eq!(contender.poll_verdict(), Some(Verdict::Granted { name, czxid: 42, proven }));
+/// let created = Outcome::Created(vec![Node { name: name.clone(), origin }]);
+/// contender.handle_replies(vec![created, Outcome::Children(vec![name])], now.moment, now);
+/// assert!(matches!(contender.poll_verdict(), Some(Verdict::Granted { czxid: 42, .. })));
 ///
 /// contender.handle_end();
 /// assert!(matches!(&contender.poll_flight().unwrap()[..], [Operation::Delete { .. }]));
@@ -97,17 +129,20 @@ enum Trace {
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Contender {
-    kind: Kind,
+    claims: Vec<Claim>,
     patience: Patience,
     /// Whether the caller still wants the lock: wants to get it, or has it.
     wanted: bool,
     state: State,
     session: i64,
     heartbeat: Duration,
-    uuid: Uuid,
-    trace: Trace,
-    /// Further nodes with our mark, to be deleted.
-    surplus: Vec<String>,
+    /// A place in the queue of each claim.
+    queue: Nodes,
+    permits: Nodes,
+    /// Where we stand in the queue of each claim.
+    turns: Vec<Turn>,
+    /// The claims of which there are permits for us.
+    counted: Vec<usize>,
     verdict: Option<Verdict>,
     answered: bool,
     /// Unknown outcomes since the last that was known.
@@ -122,18 +157,21 @@ const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(640);
 
 impl Contender {
-    /// An attempt that waits for its first session.
-    pub fn new(kind: Kind, patience: Patience) -> Self {
+    /// An attempt that waits for its first session. There is at least one claim; one on a lock without a queue,
+    /// or within a writer, is the only one.
+    pub fn new(claims: Vec<Claim>, patience: Patience) -> Self {
+        let (queue, permits) = (Nodes::default(), Nodes::default());
         Self {
-            kind,
+            claims,
             patience,
             wanted: true,
             state: State::Idle,
             session: 0,
             heartbeat: Duration::ZERO,
-            uuid: Uuid::from_random(0),
-            trace: Trace::None,
-            surplus: Vec::new(),
+            queue,
+            permits,
+            turns: Vec::new(),
+            counted: Vec::new(),
             verdict: None,
             answered: false,
             failures: 0,
@@ -161,22 +199,33 @@ impl Contender {
         self.verdict.take()
     }
 
-    /// What to send now.
+    /// What to send now. A watch that was left before is of no use any more.
     pub fn poll_flight(&mut self) -> Option<Vec<Operation>> {
         let State::Ready(step) = &self.state else { return None };
         let step = step.clone();
         let flight = match &step {
-            Step::Enter => vec![Operation::Create { prefix: Name::prefix(self.uuid) }, Operation::List],
-            Step::CreateParents => vec![Operation::CreateParents],
-            Step::Recover => vec![Operation::Sync, Operation::List],
-            Step::Adopt => self.adoption(),
-            Step::Look => vec![Operation::List],
-            Step::Watch { name, .. } => vec![Operation::Watch { name: name.clone() }],
-            Step::Check => vec![Operation::Check { name: self.own_name() }],
-            Step::Leave => self.own_names().map(|name| Operation::Delete { name }).collect(),
+            Step::Enter => self.entry(),
+            Step::CreateParents(stage) => self.parents(*stage),
+            Step::Recover(stage) => self.recovery(*stage),
+            Step::Adopt(stage) => self.adoption(*stage),
+            Step::Look(claim) => vec![Operation::List { directory: self.directory(*claim) }],
+            Step::Watch { claim, name, .. } => {
+                vec![Operation::Watch { path: format!("{}/{name}", self.directory(*claim)) }]
+            }
+            Step::LookAndWatch(claim) => vec![Operation::ListAndWatch { directory: self.directory(*claim) }],
+            Step::Take => self.taking(),
+            Step::Count(claim) => self.count(*claim),
+            Step::Check => vec![self.proof()],
+            Step::Unqueue => self.making_way(),
+            Step::Clear | Step::Leave => {
+                let paths = self.queue.paths().chain(self.permits.paths());
+                paths.map(|path| Operation::Delete { path }).collect()
+            }
         };
-        if step == Step::Enter {
-            self.trace = Trace::Maybe;
+        match step {
+            Step::Enter => self.queue.is_open = true,
+            Step::Take => self.permits.is_open = true,
+            _ => {}
         }
         self.state = State::InFlight(step);
         Some(flight)
@@ -197,27 +246,31 @@ impl Contender {
         if self.state == State::Idle {
             self.session = session;
             self.heartbeat = heartbeat;
-            self.uuid = uuid;
+            self.queue = Nodes::of_queues(&self.claims, uuid, session);
+            self.permits = Nodes::of_permits(&self.claims, uuid, session);
             self.state = State::Ready(Step::Enter);
         }
     }
 
     /// The session is over, and with it its nodes: an attempt that waits begins again in the next.
     pub fn handle_session_over(&mut self) {
-        self.trace = Trace::None;
-        self.surplus.clear();
+        self.forget();
         self.failures = 0;
+        if self.claims[0].within.is_some() {
+            // The writer's node was in this session.
+            self.fail(Refusal::WriterGone);
+        }
         self.state = if self.wanted && !self.answered { State::Idle } else { State::Gone };
     }
 
-    /// The node is not wanted any more: the caller gave up, its time is over, or the hold was
+    /// The nodes are not wanted any more: the caller gave up, its time is over, or the hold was
     /// released or lost.
     pub fn handle_end(&mut self) {
         self.wanted = false;
         match self.state {
             // What is under way decides what is left to do.
             State::InFlight(_) | State::Gone => {}
-            State::Paused(Step::Leave | Step::Recover, _) => {}
+            State::Paused(Step::Leave | Step::Recover(_), _) => {}
             _ => self.clean_up(),
         }
     }
@@ -231,13 +284,13 @@ impl Contender {
         }
     }
 
-    /// The watch that was asked for has fired.
+    /// A watch that was asked for has fired.
     pub fn handle_watch(&mut self, event: WatchEvent, now: Now) {
-        if let State::Waiting { alone } = self.state {
-            match event {
+        if let State::Waiting { passes, look } = &self.state {
+            match (event, passes) {
                 // Names never come back, so what is deleted stays away; and nobody else was ahead.
-                WatchEvent::Deleted if alone => self.grant(now),
-                WatchEvent::Deleted | WatchEvent::Changed => self.state = State::Ready(Step::Look),
+                (WatchEvent::Deleted, Some(claim)) => self.pass(*claim, now),
+                _ => self.state = State::Ready(look.clone()),
             }
         }
     }
@@ -249,195 +302,30 @@ impl Contender {
         if outcomes.contains(&Outcome::SessionOver) {
             return self.handle_session_over();
         }
-        if step == Step::Leave {
-            return self.left(&outcomes, now);
-        }
-        let mut outcomes = outcomes;
-        // The listing, where there is one, comes last.
-        let listed = if outcomes.len() > 1 { outcomes.pop() } else { None }.unwrap_or(Outcome::Unknown);
-        let first = if outcomes.is_empty() { Outcome::Unknown } else { outcomes.remove(0) };
+        let mut rest = outcomes.into_iter();
+        let mut first = || rest.next().unwrap_or(Outcome::Unknown);
         match step {
-            Step::Enter => self.entered(first, listed, sent, now),
-            Step::CreateParents => self.parents_answered(first, now),
-            Step::Recover => self.recovered(&first, listed, now),
-            Step::Adopt => self.adopted(first, &outcomes, listed, now),
-            Step::Look => self.looked(first, now),
-            Step::Watch { alone, .. } => self.watched(first, alone, now),
-            Step::Check => self.checked(first, sent, now),
-            Step::Leave => {}
+            Step::Enter => self.entered(first(), rest.collect(), sent, now),
+            Step::CreateParents(stage) => self.parents_answered(stage, rest.collect(), now),
+            Step::Recover(stage) => self.recovered(stage, &first(), rest.collect(), now),
+            Step::Adopt(stage) => self.adopted(stage, rest.collect(), now),
+            Step::Look(claim) => self.looked(claim, first(), now),
+            Step::Watch { claim, alone, .. } => self.watched(claim, alone, first(), now),
+            Step::LookAndWatch(claim) => self.looked_and_watched(claim, first(), now),
+            Step::Take => self.taken(first(), rest.collect(), sent, now),
+            Step::Count(claim) => self.counted(claim, rest.collect(), now),
+            Step::Check => self.checked(first(), sent, now),
+            Step::Unqueue => self.made_way(rest.as_slice(), now),
+            Step::Clear | Step::Leave => self.left(step, rest.as_slice(), now),
         }
     }
 
-    fn entered(&mut self, created: Outcome, listed: Outcome, sent: Moment, now: Now) {
-        match created {
-            Outcome::Created(node) => {
-                let known = node.origin.is_some_and(|origin| origin.session == self.session);
-                self.trace = Trace::Node { node, proven: Some(sent) };
-                if known { self.looked(listed, now) } else { self.go(Step::Adopt) }
-            }
-            Outcome::NoNode => {
-                self.trace = Trace::None;
-                self.go(Step::CreateParents);
-            }
-            Outcome::Refused(refusal) => {
-                self.trace = Trace::None;
-                self.fail(refusal);
-            }
-            _ => self.retry(Step::Recover, now),
-        }
-    }
-
-    fn parents_answered(&mut self, outcome: Outcome, now: Now) {
-        self.parents_created += u32::from(outcome == Outcome::Done);
-        match outcome {
-            Outcome::Done if self.parents_created > PARENTS_AT_MOST => self.fail(Refusal::NoParent),
-            Outcome::Done => self.go(Step::Enter),
-            Outcome::NoNode => self.fail(Refusal::NoRoot),
-            Outcome::Refused(refusal) => self.fail(refusal),
-            _ => self.retry(Step::CreateParents, now),
-        }
-    }
-
-    fn recovered(&mut self, synced: &Outcome, listed: Outcome, now: Now) {
-        if *synced != Outcome::Done {
-            return self.retry(Step::Recover, now);
-        }
-        let children = match listed {
-            Outcome::Children(children) => children,
-            Outcome::NoNode => Vec::new(),
-            Outcome::Refused(refusal) => {
-                self.fail(refusal);
-                return self.retry(Step::Recover, now);
-            }
-            _ => return self.retry(Step::Recover, now),
-        };
-        let prefix = Name::prefix(self.uuid);
-        let is_ours = |name: &Name<'_>| name.text.starts_with(&prefix);
-        let mut ours: Vec<Name<'_>> =
-            children.iter().filter_map(|child| Name::parse(child)).filter(is_ours).collect();
-        // The lowest has the best place.
-        ours.sort_by(|left, right| {
-            right.sequence.is_before(left.sequence).cmp(&left.sequence.is_before(right.sequence))
-        });
-        let mut names = ours.iter().map(|name| name.text.to_owned());
-        match names.next() {
-            None => {
-                self.trace = Trace::None;
-                self.go(Step::Enter);
-            }
-            Some(name) => {
-                self.trace = Trace::Node { node: Node { name, origin: None }, proven: None };
-                self.surplus = names.collect();
-                self.go(Step::Adopt);
-            }
-        }
-    }
-
-    /// Read whose the node is, delete what else bears our mark, and see where we stand.
-    fn adoption(&self) -> Vec<Operation> {
-        let mut flight = vec![Operation::Inspect { name: self.own_name() }];
-        flight.extend(self.surplus.iter().map(|name| Operation::Delete { name: name.clone() }));
-        flight.push(Operation::List);
-        flight
-    }
-
-    fn adopted(&mut self, found: Outcome, pruned: &[Outcome], listed: Outcome, now: Now) {
-        if !pruned.iter().all(is_deleted) {
-            return self.retry(Step::Adopt, now);
-        }
-        self.surplus.clear();
-        match found {
-            Outcome::Found(Node { name, origin: Some(origin) }) => {
-                if origin.session != self.session {
-                    self.trace = Trace::None;
-                    return self.fail(Refusal::NotOurs(name));
-                }
-                if let Trace::Node { node, .. } = &mut self.trace {
-                    node.origin = Some(origin);
-                }
-                self.looked(listed, now);
-            }
-            Outcome::NoNode => self.enter_again(),
-            Outcome::Refused(refusal) => self.fail(refusal),
-            _ => self.retry(Step::Adopt, now),
-        }
-    }
-
-    fn looked(&mut self, listed: Outcome, now: Now) {
-        let children = match listed {
-            Outcome::Children(children) => children,
-            Outcome::NoNode => return self.enter_again(),
-            Outcome::Refused(refusal) => return self.fail(refusal),
-            _ => return self.retry(Step::Look, now),
-        };
-        self.failures = 0;
-        match standing(&children, &self.own_name(), self.kind) {
-            // An operator deleted it, or the whole directory.
-            Standing::Absent => self.enter_again(),
-            Standing::Holds => self.grant(now),
-            Standing::Foreign { name } => self.fail(Refusal::ForeignContender(name.to_owned())),
-            Standing::Waits { .. } if self.patience == Patience::TriesOnce => self.fail(Refusal::Busy),
-            Standing::Waits { watch, alone } => self.go(Step::Watch { name: watch.to_owned(), alone }),
-        }
-    }
-
-    fn watched(&mut self, outcome: Outcome, alone: bool, now: Now) {
-        match outcome {
-            Outcome::Done if self.wanted => self.state = State::Waiting { alone },
-            // It went between the listing and the watch: as if the watch had told.
-            Outcome::NoNode if alone => self.grant(now),
-            Outcome::Done | Outcome::NoNode => self.go(Step::Look),
-            Outcome::Refused(refusal) => self.fail(refusal),
-            _ => self.retry(Step::Look, now),
-        }
-    }
-
-    fn checked(&mut self, outcome: Outcome, sent: Moment, now: Now) {
-        match outcome {
-            Outcome::Done => {
-                if let Trace::Node { proven, .. } = &mut self.trace {
-                    *proven = Some(sent);
-                }
-                // Even an old check will do where the network is that slow, if the lease still runs.
-                if now.moment < now.lease_until { self.granted() } else { self.retry(Step::Check, now) }
-            }
-            Outcome::NoNode => self.enter_again(),
-            Outcome::Refused(refusal) => self.fail(refusal),
-            _ => self.retry(Step::Check, now),
-        }
-    }
-
-    fn left(&mut self, outcomes: &[Outcome], now: Now) {
+    fn left(&mut self, step: Step, outcomes: &[Outcome], now: Now) {
         if outcomes.iter().all(is_deleted) {
-            self.trace = Trace::None;
-            self.surplus.clear();
-            self.state = State::Gone;
+            self.forget();
+            self.go(Step::Enter);
         } else {
-            self.retry(Step::Leave, now);
-        }
-    }
-
-    /// It is our turn. A grant needs more: a node proven within the last heartbeat, so that the
-    /// holder is told of a deletion by an operator in time, and a live lease.
-    fn grant(&mut self, now: Now) {
-        let fresh = match &self.trace {
-            Trace::Node { proven: Some(sent), .. } => now.moment.since(*sent) <= self.heartbeat,
-            _ => false,
-        };
-        if fresh && now.moment < now.lease_until { self.granted() } else { self.go(Step::Check) }
-    }
-
-    fn granted(&mut self) {
-        match &self.trace {
-            Trace::Node { node: Node { name, origin: Some(origin) }, proven: Some(proven) }
-                if self.wanted =>
-            {
-                let (name, czxid, proven) = (name.clone(), origin.czxid, *proven);
-                self.verdict = Some(Verdict::Granted { name, czxid, proven });
-                self.answered = true;
-                self.state = State::Held;
-            }
-            _ => self.clean_up(),
+            self.retry(step, now);
         }
     }
 
@@ -450,10 +338,22 @@ impl Contender {
         self.clean_up();
     }
 
-    /// Our node is gone for good: queue again, with a new one.
+    /// A node of ours is gone for good: queue again. What is left of us would be in the way: to queue
+    /// behind it in one queue and before it in another is what makes others wait for ever.
     fn enter_again(&mut self) {
-        self.trace = Trace::None;
-        self.go(Step::Enter);
+        let is_alone = self.queue.posts.len() == 1 && self.permits.is_gone();
+        if is_alone {
+            self.forget();
+        }
+        self.go(if is_alone { Step::Enter } else { Step::Clear });
+    }
+
+    /// No node of ours is there.
+    fn forget(&mut self) {
+        self.queue.forget();
+        self.permits.forget();
+        self.turns.clear();
+        self.counted.clear();
     }
 
     fn go(&mut self, step: Step) {
@@ -476,22 +376,19 @@ impl Contender {
 
     /// What is left to do for a caller that is gone.
     fn clean_up(&mut self) {
-        self.state = match self.trace {
-            Trace::None => State::Gone,
-            Trace::Maybe => State::Ready(Step::Recover),
-            Trace::Node { .. } => State::Ready(Step::Leave),
+        self.state = if self.queue.is_open {
+            State::Ready(Step::Recover(Stage::Queue))
+        } else if self.permits.is_open {
+            State::Ready(Step::Recover(Stage::Permits))
+        } else if self.queue.is_gone() && self.permits.is_gone() {
+            State::Gone
+        } else {
+            State::Ready(Step::Leave)
         };
     }
 
-    fn own_name(&self) -> String {
-        match &self.trace {
-            Trace::Node { node, .. } => node.name.clone(),
-            Trace::None | Trace::Maybe => String::new(),
-        }
-    }
-
-    fn own_names(&self) -> impl Iterator<Item = String> {
-        std::iter::once(self.own_name()).chain(self.surplus.iter().cloned())
+    fn directory(&self, claim: usize) -> std::sync::Arc<str> {
+        self.claims[claim].directory.clone()
     }
 }
 

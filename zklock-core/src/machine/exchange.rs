@@ -1,56 +1,128 @@
 //! The words in which a contender and its driver talk: requests, what became of them, the verdict.
 
 use super::Moment;
+use std::sync::Arc;
 
-/// A request to the ensemble. Names are those of children of the lock's node.
+/// A request to the ensemble. Nodes are named by their paths.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Operation {
-    /// Create an ephemeral sequential child whose name begins with this.
-    Create {
-        /// The name up to the sequence number.
-        prefix: String,
+    /// Create an ephemeral sequential node.
+    Create(NewNode),
+    /// Create ephemeral sequential nodes in one transaction.
+    CreateAll(Vec<NewNode>),
+    /// Create an ephemeral node, in one transaction with a check that another is there.
+    CreateWithin {
+        /// The node.
+        path: String,
+        /// The other.
+        guard: String,
     },
-    /// Create the lock's node and those above it, where they are missing.
-    CreateParents,
-    /// List the children.
-    List,
+    /// Create an ephemeral node.
+    CreateSingle {
+        /// The node.
+        path: String,
+    },
+    /// Create a directory and those above it, where they are missing.
+    CreateParents {
+        /// The directory.
+        directory: Arc<str>,
+    },
+    /// List the children of a directory.
+    List {
+        /// The directory.
+        directory: Arc<str>,
+    },
+    /// List the children of a directory and leave a watch on it.
+    ListAndWatch {
+        /// The directory.
+        directory: Arc<str>,
+    },
     /// Let the server catch up with the leader before it answers what follows.
-    Sync,
-    /// Read who owns the child, and its `czxid`.
+    Sync {
+        /// Any node.
+        directory: Arc<str>,
+    },
+    /// Read who owns a node, and its `czxid`.
     Inspect {
-        /// The child.
-        name: String,
+        /// The node.
+        path: String,
     },
-    /// Read the child and leave a watch on it.
+    /// As [`Inspect`](Self::Inspect), and leave a watch, whether the node is there or not.
+    InspectAndWatch {
+        /// The node.
+        path: String,
+    },
+    /// Read a node and leave a watch on it.
     Watch {
-        /// The child.
-        name: String,
+        /// The node.
+        path: String,
     },
-    /// Let the quorum commit that the child is there.
+    /// Read how many permits there are, and leave a watch on the node that says so, or will.
+    ReadLimit {
+        /// The node.
+        path: Arc<str>,
+    },
+    /// Let the quorum commit that the nodes are there.
     Check {
-        /// The child.
-        name: String,
+        /// The nodes.
+        paths: Vec<String>,
     },
-    /// Delete the child.
+    /// Delete a node.
     Delete {
-        /// The child.
-        name: String,
+        /// The node.
+        path: String,
     },
+}
+
+impl Operation {
+    /// Whether the quorum has committed it when it is done.
+    pub const fn is_quorum_write(&self) -> bool {
+        match self {
+            Self::Create(_)
+            | Self::CreateAll(_)
+            | Self::CreateWithin { .. }
+            | Self::CreateSingle { .. }
+            | Self::Check { .. }
+            | Self::Delete { .. } => true,
+            // Creating parents that are there writes nothing; the rest reads.
+            Self::CreateParents { .. }
+            | Self::List { .. }
+            | Self::ListAndWatch { .. }
+            | Self::Sync { .. }
+            | Self::Inspect { .. }
+            | Self::InspectAndWatch { .. }
+            | Self::Watch { .. }
+            | Self::ReadLimit { .. } => false,
+        }
+    }
+}
+
+/// A node to be created, to whose name the server appends a sequence number.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct NewNode {
+    /// Where.
+    pub directory: Arc<str>,
+    /// The name up to the number.
+    pub prefix: String,
 }
 
 /// What became of an [`Operation`].
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Outcome {
-    /// The child was created.
-    Created(Node),
+    /// The nodes were created, in the order in which they were asked for.
+    Created(Vec<Node>),
     /// The children.
     Children(Vec<String>),
-    /// The child is there.
+    /// The node is there.
     Found(Node),
+    /// How many permits there are; `None` if the node is not there.
+    Limit(Option<u32>),
     /// Done: synced, watched, checked, deleted, parents created.
     Done,
-    /// The node is not there, or its parent.
+    /// The node is not there, or its parent, or the node that guards it.
     NoNode,
+    /// A node of this name is there already.
+    NodeExists,
     /// The ensemble answered that it will not do it.
     Refused(Refusal),
     /// It may have been done, or may yet be done, or not.
@@ -62,7 +134,7 @@ pub enum Outcome {
 /// A node as the server described it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Node {
-    /// The child's name.
+    /// Its name, within its directory.
     pub name: String,
     /// The transaction that created it and the session that owns it, where the server told.
     pub origin: Option<Origin>,
@@ -91,6 +163,8 @@ pub enum Refusal {
     NoParent,
     /// The chroot is missing.
     NoRoot,
+    /// The writer within which a reader was to stand is not there any more.
+    WriterGone,
     /// The access list does not allow it.
     Denied,
     /// The server answered with something else that retrying does not mend.
@@ -100,20 +174,20 @@ pub enum Refusal {
 /// What the caller is told, once.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Verdict {
-    /// The lock is held by the node of this name and origin.
+    /// The lock is held by these nodes.
     Granted {
-        /// The node's name.
-        name: String,
-        /// The fencing token.
+        /// Their paths.
+        nodes: Vec<String>,
+        /// The fencing token: the transaction by which the attempt queued.
         czxid: i64,
-        /// When the latest write was sent that proved the node.
+        /// Since when all of them have been proved.
         proven: Moment,
     },
     /// The attempt is over; its node, if any, is being deleted.
     Failed(Refusal),
 }
 
-/// What a watch told of the node it was left on.
+/// What the first of the watches told of the node it was left on.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum WatchEvent {
     /// It was deleted.

@@ -8,6 +8,7 @@
 //! session expired between two lines) are the ones that a real server hardly ever produces.
 //!
 //! * [`name`]: what the children of a lock's node are called, and in which order they stand
+//! * [`claim`]: what an attempt is after: the places in which it queues, and how
 //! * [`queue`]: who holds and whom to watch, a pure function of the children
 //! * [`contender`]: one attempt to hold a lock, from the creation of its node to its deletion
 //! * [`exchange`]: the words in which the contender and its driver talk
@@ -16,6 +17,7 @@
 //! The module is public so that it can be checked from outside as it ships. It is exempt from the
 //! crate's promise of a stable API.
 
+pub mod claim;
 pub mod contender;
 pub mod exchange;
 pub mod lease;

@@ -4,6 +4,7 @@
 //! The order is that of the numbers the server appended, never that of the strings: prefixes differ,
 //! and the number is a signed 32-bit counter that wraps.
 
+use std::cmp::Ordering;
 use std::fmt;
 
 /// A sequence number: 32 bits, signed, wrapping.
@@ -81,24 +82,16 @@ impl fmt::Debug for Uuid {
 }
 
 /// A naming scheme that libraries share.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
 #[non_exhaustive]
 pub enum Dialect {
     /// `_c_<uuid>-lock-<sequence>`: Apache Curator, go-zookeeper and zklock itself.
+    #[default]
     Curator,
     /// `<hex>__lock__<sequence>`: kazoo, which by default sees no other dialect.
     Kazoo,
-    /// `x-<session>-<sequence>`: ZooKeeper's own `WriteLock`, which sees every child.
+    /// `x-<session>-<sequence>`: ZooKeeper's own `WriteLock`, which sees every child that ends with `-` and a number.
     WriteLock,
-}
-
-impl Dialect {
-    /// Whether a contender of this dialect takes a node of zklock's for a contender.
-    ///
-    /// Where it does not, exclusion cannot be mutual.
-    pub const fn sees_ours(self) -> bool {
-        !matches!(self, Self::Kazoo)
-    }
 }
 
 impl fmt::Display for Dialect {
@@ -113,8 +106,9 @@ impl fmt::Display for Dialect {
 
 /// What a contender wants.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
 pub enum Role {
-    /// The whole lock: a mutex.
+    /// The whole lock: a mutex, or the lead.
     Exclusive,
     /// The read side of a read/write lock.
     Read,
@@ -122,24 +116,138 @@ pub enum Role {
     Write,
 }
 
-/// The dialect table: what stands between a contender's own mark and its sequence number.
-/// An infix matches if the mark before it is of the form that its dialect writes.
-const INFIXES: [(&str, Dialect, Role); 6] = [
-    ("-__READ__", Dialect::Curator, Role::Read),
-    ("-__WRIT__", Dialect::Curator, Role::Write),
-    ("__rlock__", Dialect::Kazoo, Role::Read),
-    ("__lock__", Dialect::Kazoo, Role::Exclusive),
-    ("-lock-", Dialect::Curator, Role::Exclusive),
-    ("-", Dialect::WriteLock, Role::Exclusive),
-];
+impl Role {
+    /// Whether two contenders cannot hold at the same time.
+    pub const fn excludes(self, other: Self) -> bool {
+        !matches!((self, other), (Self::Read, Self::Read))
+    }
+}
+
+/// What a node is called: the dialect, and what in it tells the roles apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Scheme {
+    /// A mutex of Curator's. Also the queue of its semaphore.
+    Mutex,
+    /// A reader of Curator's.
+    Read,
+    /// A writer of Curator's.
+    Write,
+    /// A participant of an election of Curator's.
+    Latch,
+    /// A permit of a semaphore of Curator's.
+    Lease,
+    /// A lock or a writer of kazoo's.
+    KazooLock,
+    /// A reader of kazoo's.
+    KazooRead,
+    /// ZooKeeper's own `WriteLock`.
+    WriteLock,
+    /// The one node of a lock without a queue.
+    Single,
+}
+
+impl Scheme {
+    /// In the order in which a name is tried.
+    const OF_CONTENDERS: [Self; 7] = [
+        Self::Read,
+        Self::Write,
+        Self::KazooRead,
+        Self::KazooLock,
+        Self::Mutex,
+        Self::Latch,
+        Self::WriteLock,
+    ];
+
+    /// What stands between a contender's own mark and its sequence number.
+    const fn infix(self) -> &'static str {
+        match self {
+            Self::Mutex => "-lock-",
+            Self::Read => "-__READ__",
+            Self::Write => "-__WRIT__",
+            Self::Latch => "-latch-",
+            Self::Lease => "-lease-",
+            Self::KazooLock => "__lock__",
+            Self::KazooRead => "__rlock__",
+            Self::WriteLock => "-",
+            Self::Single => "",
+        }
+    }
+
+    /// The library whose scheme it is.
+    pub const fn dialect(self) -> Dialect {
+        match self {
+            Self::Mutex | Self::Read | Self::Write | Self::Latch | Self::Lease | Self::Single => {
+                Dialect::Curator
+            }
+            Self::KazooLock | Self::KazooRead => Dialect::Kazoo,
+            Self::WriteLock => Dialect::WriteLock,
+        }
+    }
+
+    /// What a contender with such a node wants.
+    pub const fn role(self) -> Role {
+        match self {
+            Self::Read | Self::KazooRead => Role::Read,
+            Self::Write => Role::Write,
+            Self::Mutex | Self::Latch | Self::Lease | Self::KazooLock | Self::WriteLock | Self::Single => {
+                Role::Exclusive
+            }
+        }
+    }
+
+    /// Whether a contender of this scheme takes a node of the other for a contender.
+    ///
+    /// Where it does not, exclusion cannot be mutual. The libraries of the same name are meant: zklock sees
+    /// them all, but cannot tell its own nodes from theirs.
+    pub const fn sees(self, other: Self) -> bool {
+        match self {
+            Self::Read | Self::Write => matches!(other, Self::Read | Self::Write),
+            // A lock and a writer of kazoo's have the same name; the writer sees readers.
+            Self::KazooLock | Self::KazooRead => matches!(other, Self::KazooLock | Self::KazooRead),
+            Self::WriteLock => matches!(other, Self::WriteLock | Self::Mutex | Self::Latch),
+            Self::Mutex => matches!(other, Self::Mutex),
+            Self::Latch => matches!(other, Self::Latch),
+            Self::Lease => matches!(other, Self::Lease),
+            Self::Single => matches!(other, Self::Single),
+        }
+    }
+
+    /// Whether one that has this node may leave a reader in its place when it goes.
+    ///
+    /// A writer of Curator's that takes the read side before it lets go of the write side does, and so does ours.
+    pub const fn may_leave_a_reader(self) -> bool {
+        matches!(self, Self::Write | Self::KazooLock)
+    }
+
+    /// The part of a name that the contender chooses: the server appends the sequence number, but for
+    /// [`Single`](Self::Single).
+    pub fn prefix(self, uuid: Uuid, session: i64) -> String {
+        let infix = self.infix();
+        match (self, self.dialect()) {
+            (Self::Single, _) => "lock".to_owned(),
+            (_, Dialect::Curator) => format!("_c_{uuid}{infix}"),
+            (_, Dialect::Kazoo) => format!("{:032x}{infix}", uuid.0),
+            (_, Dialect::WriteLock) => format!("x-{session}-{uuid}{infix}"),
+        }
+    }
+
+    /// Whether `mark` is what a contender of this scheme puts in front of its infix.
+    fn has_mark(self, mark: &str) -> bool {
+        match self.dialect() {
+            Dialect::Curator => mark.strip_prefix("_c_").is_some_and(|id| !id.is_empty()),
+            Dialect::Kazoo => mark.len() == 32 && mark.bytes().all(|byte| byte.is_ascii_hexdigit()),
+            Dialect::WriteLock => mark.len() > 2 && mark.starts_with("x-") && !mark.ends_with('-'),
+        }
+    }
+}
 
 /// A child of a lock's node that is a contender.
 ///
 /// ```
-/// use zklock_core::machine::name::{Dialect, Name, Role, Sequence};
+/// use zklock_core::machine::name::{Name, Role, Scheme, Sequence};
 ///
 /// let name = Name::parse("0123456789abcdef0123456789abcdef__rlock__0000000003").unwrap();
-/// assert_eq!((name.dialect, name.role), (Dialect::Kazoo, Role::Read));
+/// assert_eq!((name.scheme, name.scheme.role()), (Scheme::KazooRead, Role::Read));
 /// assert_eq!(name.sequence, Sequence::new(3));
 /// assert!(Name::parse("settings").is_none());
 /// ```
@@ -147,10 +255,8 @@ const INFIXES: [(&str, Dialect, Role); 6] = [
 pub struct Name<'a> {
     /// The whole name, as the server lists it.
     pub text: &'a str,
-    /// The scheme in which it is written.
-    pub dialect: Dialect,
-    /// What the contender wants.
-    pub role: Role,
+    /// How it is written, and so what the contender wants.
+    pub scheme: Scheme,
     /// Its place in the queue.
     pub sequence: Sequence,
 }
@@ -158,29 +264,30 @@ pub struct Name<'a> {
 impl<'a> Name<'a> {
     /// Recognises a contender of any dialect; `None` for any other child.
     pub fn parse(text: &'a str) -> Option<Self> {
+        Self::parse_as(text, &Scheme::OF_CONTENDERS)
+    }
+
+    /// Recognises a permit of a semaphore.
+    pub fn parse_lease(text: &'a str) -> Option<Self> {
+        Self::parse_as(text, &[Scheme::Lease])
+    }
+
+    fn parse_as(text: &'a str, schemes: &[Scheme]) -> Option<Self> {
         // `%010d` makes 10 characters of all numbers but those of -1,000,000,000 and below.
         [10, 11].into_iter().find_map(|width| {
             let (front, digits) = text.split_at_checked(text.len().checked_sub(width)?)?;
             let sequence = Sequence::parse(digits)?;
-            INFIXES.iter().find_map(|&(infix, dialect, role)| {
-                let mark = front.strip_suffix(infix)?;
-                is_mark(mark, dialect).then_some(Self { text, dialect, role, sequence })
+            schemes.iter().find_map(|&scheme| {
+                let mark = front.strip_suffix(scheme.infix())?;
+                scheme.has_mark(mark).then_some(Self { text, scheme, sequence })
             })
         })
     }
 
-    /// The part of a name that the contender chooses: the server appends the sequence number.
-    pub fn prefix(uuid: Uuid) -> String {
-        format!("_c_{uuid}-lock-")
-    }
-}
-
-/// Whether `mark` is what a contender of this dialect puts in front of its infix.
-fn is_mark(mark: &str, dialect: Dialect) -> bool {
-    match dialect {
-        Dialect::Curator => mark.strip_prefix("_c_").is_some_and(|id| !id.is_empty()),
-        Dialect::Kazoo => mark.len() == 32 && mark.bytes().all(|byte| byte.is_ascii_hexdigit()),
-        Dialect::WriteLock => mark.len() > 2 && mark.starts_with("x-") && !mark.ends_with('-'),
+    /// The order of the queue.
+    pub fn compare(&self, other: &Self) -> Ordering {
+        // Right to left gives `Greater` where left to right gives `Less`: the numbers wrap.
+        other.sequence.is_before(self.sequence).cmp(&self.sequence.is_before(other.sequence))
     }
 }
 
@@ -190,26 +297,27 @@ mod tests {
 
     const UUID: &str = "01234567-89ab-4cde-8f01-23456789abcd";
 
-    fn parsed(text: &str) -> Option<(Dialect, Role, i32)> {
-        Name::parse(text).map(|name| (name.dialect, name.role, name.sequence.0))
+    fn parsed(text: &str) -> Option<(Scheme, i32)> {
+        Name::parse(text).map(|name| (name.scheme, name.sequence.0))
     }
 
     #[test]
     fn the_names_that_other_libraries_write_are_recognised() {
         let hex = "0123456789abcdef0123456789abcdef";
         let table = [
-            (format!("_c_{UUID}-lock-0000000007"), Dialect::Curator, Role::Exclusive, 7),
-            (format!("_c_{hex}-lock-0000000007"), Dialect::Curator, Role::Exclusive, 7),
-            (format!("_c_{UUID}-__READ__0000000007"), Dialect::Curator, Role::Read, 7),
-            (format!("_c_{UUID}-__WRIT__0000000007"), Dialect::Curator, Role::Write, 7),
-            (format!("{hex}__lock__0000000007"), Dialect::Kazoo, Role::Exclusive, 7),
-            (format!("{hex}__rlock__0000000007"), Dialect::Kazoo, Role::Read, 7),
-            ("x-72057594037927936-0000000007".into(), Dialect::WriteLock, Role::Exclusive, 7),
-            ("x--72057594037927936-0000000007".into(), Dialect::WriteLock, Role::Exclusive, 7),
-            (format!("x-1-{UUID}-0000000007"), Dialect::WriteLock, Role::Exclusive, 7),
+            (format!("_c_{UUID}-lock-0000000007"), Scheme::Mutex, 7),
+            (format!("_c_{hex}-lock-0000000007"), Scheme::Mutex, 7),
+            (format!("_c_{UUID}-__READ__0000000007"), Scheme::Read, 7),
+            (format!("_c_{UUID}-__WRIT__0000000007"), Scheme::Write, 7),
+            (format!("_c_{UUID}-latch-0000000007"), Scheme::Latch, 7),
+            (format!("{hex}__lock__0000000007"), Scheme::KazooLock, 7),
+            (format!("{hex}__rlock__0000000007"), Scheme::KazooRead, 7),
+            ("x-72057594037927936-0000000007".into(), Scheme::WriteLock, 7),
+            ("x--72057594037927936-0000000007".into(), Scheme::WriteLock, 7),
+            (format!("x-1-{UUID}-0000000007"), Scheme::WriteLock, 7),
         ];
-        for (text, dialect, role, sequence) in table {
-            assert_eq!(parsed(&text), Some((dialect, role, sequence)), "{text}");
+        for (text, scheme, sequence) in table {
+            assert_eq!(parsed(&text), Some((scheme, sequence)), "{text}");
         }
     }
 
@@ -220,7 +328,7 @@ mod tests {
             let sequence = Sequence::new(value);
             for front in [format!("_c_{UUID}-lock-"), "x-5-".into(), format!("{}__lock__", "a".repeat(32))] {
                 let text = format!("{front}{sequence}");
-                assert_eq!(parsed(&text).map(|(.., number)| number), Some(value), "{text}");
+                assert_eq!(parsed(&text).map(|(_, number)| number), Some(value), "{text}");
             }
         }
     }
@@ -263,7 +371,21 @@ mod tests {
     #[test]
     fn our_own_names_are_recognised() {
         let uuid = Uuid::from_random(0x0123_4567_89AB_CDEF_0123_4567_89AB_CDEF);
-        let text = format!("{}0000000000", Name::prefix(uuid));
-        assert_eq!(parsed(&text), Some((Dialect::Curator, Role::Exclusive, 0)));
+        for scheme in Scheme::OF_CONTENDERS {
+            let text = format!("{}0000000000", scheme.prefix(uuid, -7));
+            assert_eq!(parsed(&text), Some((scheme, 0)), "{text}");
+            assert!(scheme.sees(scheme), "{text}");
+        }
+        let lease = format!("{}0000000000", Scheme::Lease.prefix(uuid, 7));
+        assert_eq!(Name::parse_lease(&lease).map(|name| name.scheme), Some(Scheme::Lease));
+    }
+
+    #[test]
+    fn the_order_of_the_queue_is_that_of_the_numbers() {
+        let texts = [i32::MIN, 3, i32::MAX].map(|number| format!("_c_u-lock-{}", Sequence::new(number)));
+        let [wrapped, _, last] = texts.each_ref().map(|text| Name::parse(text).unwrap());
+        assert_eq!(last.compare(&wrapped), Ordering::Less);
+        assert_eq!(wrapped.compare(&last), Ordering::Greater);
+        assert_eq!(last.compare(&last), Ordering::Equal);
     }
 }

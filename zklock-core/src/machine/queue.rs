@@ -3,24 +3,8 @@
 //! Every decision about ownership goes through [`standing`]. It is asked again with a new listing
 //! after every wait, except where nothing but the one watched node could stand in the way.
 
+use super::claim::{Claim, Foreign};
 use super::name::{Name, Role};
-
-/// A kind of lock: it says who stands in whose way.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub enum Kind {
-    /// One holder at a time, in the order of arrival.
-    Mutex,
-}
-
-impl Kind {
-    /// Whether an earlier contender that wants `role` keeps one of this kind waiting.
-    const fn waits_for(self, role: Role) -> bool {
-        match (self, role) {
-            (Self::Mutex, Role::Exclusive | Role::Read | Role::Write) => true,
-        }
-    }
-}
 
 /// Where a contender stands among the children.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -45,104 +29,165 @@ pub enum Standing<'a> {
 
 /// Where the contender with the node `own` stands among `children`.
 ///
-/// ```
-/// use zklock_core::machine::queue::{standing, Kind, Standing};
+/// Readers wait for the last writer before them, so that a writer that goes wakes those alone who can go
+/// on; all others wait for the nearest contender before them.
 ///
+/// ```
+/// use zklock_core::machine::claim::Claim;
+/// use zklock_core::machine::name::Scheme;
+/// use zklock_core::machine::queue::{standing, Standing};
+///
+/// let claim = Claim::new("/locks/report", Scheme::Mutex);
 /// let children = ["_c_b-lock-0000000002", "_c_a-lock-0000000001"].map(String::from);
-/// assert_eq!(standing(&children, &children[1], Kind::Mutex), Standing::Holds);
+/// assert_eq!(standing(&children, &children[1], &claim), Standing::Holds);
 /// assert_eq!(
-///     standing(&children, &children[0], Kind::Mutex),
+///     standing(&children, &children[0], &claim),
 ///     Standing::Waits { watch: "_c_a-lock-0000000001", alone: true }
 /// );
-/// assert_eq!(standing(&children, "_c_c-lock-0000000003", Kind::Mutex), Standing::Absent);
+/// assert_eq!(standing(&children, "_c_c-lock-0000000003", &claim), Standing::Absent);
 /// ```
-pub fn standing<'a>(children: &'a [String], own: &str, kind: Kind) -> Standing<'a> {
+pub fn standing<'a>(children: &'a [String], own: &str, claim: &Claim) -> Standing<'a> {
+    let role = claim.scheme.role();
     let contenders = || children.iter().filter_map(|child| Name::parse(child));
     let Some(me) = contenders().find(|name| name.text == own) else {
         return Standing::Absent;
     };
-    if let Some(stranger) = contenders().find(|name| !name.dialect.sees_ours()) {
-        return Standing::Foreign { name: stranger.text };
-    }
-    let mut ahead = 0;
-    let mut nearest: Option<Name<'a>> = None;
-    for other in contenders().filter(|other| other.text != own && kind.waits_for(other.role)) {
-        // A node that shares our number was there before us: only a node that reuses the number of
-        // its own writer can (a Curator reader after a downgrade).
-        if me.sequence.is_before(other.sequence) {
-            continue;
-        }
-        ahead += 1;
-        if nearest.is_none_or(|best| best.sequence.is_before(other.sequence)) {
-            nearest = Some(other);
+    // Those who exclude us. The own writer lets its own reader in.
+    let rivals = || {
+        contenders().filter(|other| {
+            other.text != own
+                && role.excludes(other.scheme.role())
+                && claim.within.as_deref() != Some(other.text)
+        })
+    };
+    if claim.foreign == Foreign::Refuse {
+        if let Some(stranger) = rivals().find(|name| !name.scheme.sees(claim.scheme)) {
+            return Standing::Foreign { name: stranger.text };
         }
     }
-    let Some(nearest) = nearest else { return Standing::Holds };
-    // A writer of Curator's may leave a reader in its place.
-    let alone = ahead == 1 && nearest.role != Role::Write;
-    Standing::Waits { watch: nearest.text, alone }
+    // One that shares our number was there before us: only a node that reuses the number of its own
+    // writer can (a reader after a downgrade).
+    let ahead = || rivals().filter(|other| !me.sequence.is_before(other.sequence));
+    let Some(nearest) = ahead().max_by(Name::compare) else { return Standing::Holds };
+    let leaves_one = nearest.scheme.may_leave_a_reader() && role.excludes(Role::Read);
+    Standing::Waits { watch: nearest.text, alone: ahead().count() == 1 && !leaves_one }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::name::Scheme;
     use super::*;
 
     fn node(mark: &str, sequence: i32) -> String {
         format!("_c_{mark}-lock-{sequence:010}")
     }
 
+    fn reader(mark: &str, sequence: i32) -> String {
+        format!("_c_{mark}-__READ__{sequence:010}")
+    }
+
+    fn writer(mark: &str, sequence: i32) -> String {
+        format!("_c_{mark}-__WRIT__{sequence:010}")
+    }
+
+    /// Where this child stands, which wants what its name says.
+    fn stands<'a>(children: &'a [String], own: &str) -> Standing<'a> {
+        let scheme = Name::parse(own).unwrap().scheme;
+        standing(children, own, &Claim::new("/a", scheme))
+    }
+
+    fn waits(watch: &str, alone: bool) -> Standing<'_> {
+        Standing::Waits { watch, alone }
+    }
+
     #[test]
     fn the_nearest_before_is_watched_whatever_the_order_of_the_listing() {
         let children = [node("z", 1), node("m", 9), node("a", 4), node("k", 7), "config".into()];
-        let expected = Standing::Waits { watch: &children[2], alone: false };
-        assert_eq!(standing(&children, &children[3], Kind::Mutex), expected);
-        assert_eq!(standing(&children, &children[0], Kind::Mutex), Standing::Holds);
+        assert_eq!(stands(&children, &children[3]), waits(&children[2], false));
+        assert_eq!(stands(&children, &children[0]), Standing::Holds);
     }
 
     #[test]
     fn the_order_is_that_of_the_numbers_also_where_they_wrap() {
         let children = [node("a", i32::MIN), node("b", i32::MAX)];
-        assert_eq!(standing(&children, &children[1], Kind::Mutex), Standing::Holds);
-        let expected = Standing::Waits { watch: &children[1], alone: true };
-        assert_eq!(standing(&children, &children[0], Kind::Mutex), expected);
+        assert_eq!(stands(&children, &children[1]), Standing::Holds);
+        assert_eq!(stands(&children, &children[0]), waits(&children[1], true));
     }
 
     #[test]
-    fn readers_and_writers_of_curator_stand_in_the_way_of_a_mutex() {
-        let reader = "_c_r-__READ__0000000001".to_owned();
-        let children = [reader.clone(), node("a", 2)];
-        let expected = Standing::Waits { watch: &reader, alone: true };
-        assert_eq!(standing(&children, &children[1], Kind::Mutex), expected);
+    fn readers_wait_for_the_last_writer_before_them_and_for_nobody_else() {
+        let children = [writer("a", 1), reader("b", 2), writer("c", 3), reader("d", 4), writer("e", 5)];
+        assert_eq!(stands(&children, &children[3]), waits(&children[2], false));
+        assert_eq!(stands(&children, &children[1]), waits(&children[0], true));
+        assert_eq!(stands(&children[1..2], &children[1]), Standing::Holds);
+        assert_eq!(stands(&children[3..], &children[3]), Standing::Holds);
     }
 
     #[test]
-    fn a_writer_that_could_leave_a_reader_in_its_place_is_never_alone() {
-        let writer = "_c_w-__WRIT__0000000001".to_owned();
-        let children = [writer.clone(), node("a", 2)];
-        let expected = Standing::Waits { watch: &writer, alone: false };
-        assert_eq!(standing(&children, &children[1], Kind::Mutex), expected);
+    fn writers_wait_for_the_nearest_of_all() {
+        let children = [reader("a", 1), reader("b", 2), writer("c", 3)];
+        assert_eq!(stands(&children, &children[2]), waits(&children[1], false));
+        assert_eq!(stands(&children[1..], &children[2]), waits(&children[1], true));
     }
 
     #[test]
-    fn a_node_that_shares_our_number_is_waited_for() {
-        let twin = "_c_r-__READ__0000000002".to_owned();
-        let children = [twin.clone(), node("a", 2)];
-        let expected = Standing::Waits { watch: &twin, alone: true };
-        assert_eq!(standing(&children, &children[1], Kind::Mutex), expected);
+    fn a_writer_that_could_leave_a_reader_in_its_place_is_never_alone_for_a_writer() {
+        let children = [writer("w", 1), writer("v", 2), reader("r", 2)];
+        assert_eq!(stands(&children[..2], &children[1]), waits(&children[0], false));
+        // A reader lets such a reader be.
+        assert_eq!(
+            stands(&[writer("w", 1), reader("r", 2)], "_c_r-__READ__0000000002"),
+            waits(&children[0], true)
+        );
+    }
+
+    #[test]
+    fn a_reader_that_shares_the_number_of_its_writer_goes_before_the_next_writer() {
+        let children = [reader("r", 1), writer("w", 2)];
+        assert_eq!(stands(&children, &children[1]), waits(&children[0], true));
+        // It waits for every writer but its own.
+        let children = [writer("w", 1), reader("r", 1), writer("v", 0)];
+        let mut claim = Claim::new("/a", Scheme::Read);
+        claim.within = Some(children[0].clone());
+        assert_eq!(standing(&children[..2], &children[1], &claim), Standing::Holds);
+        assert_eq!(standing(&children, &children[1], &claim), waits(&children[2], true));
     }
 
     #[test]
     fn a_contender_that_cannot_see_us_is_named_wherever_it_stands() {
         let kazoo = format!("{}__lock__0000000009", "0".repeat(32));
+        let children = [node("a", 2), kazoo.clone(), writer("w", 1)];
+        assert_eq!(stands(&children[..2], &children[0]), Standing::Foreign { name: &kazoo });
+        assert_eq!(stands(&children, &kazoo), Standing::Foreign { name: &children[0] });
+        assert_eq!(stands(&children[2..], &children[2]), Standing::Holds);
+        // Curator's mutex and its read/write lock do not see each other.
+        assert_eq!(
+            stands(&[node("a", 2), writer("w", 1)], &children[0]),
+            Standing::Foreign { name: &children[2] }
+        );
+    }
+
+    #[test]
+    fn whoever_is_to_go_ahead_waits_for_a_stranger_too() {
+        let kazoo = format!("{}__lock__0000000001", "0".repeat(32));
         let children = [node("a", 2), kazoo.clone()];
-        assert_eq!(standing(&children, &children[0], Kind::Mutex), Standing::Foreign { name: &kazoo });
+        let mut claim = Claim::new("/a", Scheme::Mutex);
+        claim.foreign = Foreign::GoAhead;
+        assert_eq!(standing(&children, &children[0], &claim), waits(&kazoo, false));
+    }
+
+    #[test]
+    fn readers_are_no_strangers_to_readers() {
+        let kazoo = format!("{}__rlock__0000000001", "0".repeat(32));
+        assert_eq!(stands(&[reader("a", 2), kazoo], "_c_a-__READ__0000000002"), Standing::Holds);
     }
 
     #[test]
     fn zookeepers_own_write_lock_takes_its_turn() {
         let other = "x-72057594037927936-0000000001".to_owned();
         let children = [other.clone(), node("a", 2)];
-        let expected = Standing::Waits { watch: &other, alone: true };
-        assert_eq!(standing(&children, &children[1], Kind::Mutex), expected);
+        assert_eq!(stands(&children, &children[1]), waits(&other, true));
+        // Curator does not see it.
+        assert_eq!(stands(&children, &other), Standing::Foreign { name: &children[1] });
     }
 }

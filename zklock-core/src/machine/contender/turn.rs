@@ -1,0 +1,308 @@
+//! How an attempt waits for its turn in each queue, takes permits, and is granted.
+
+use super::nodes::Post;
+use super::{Contender, Stage, State, Step, Turn};
+use crate::machine::Moment;
+use crate::machine::claim::Watching;
+use crate::machine::exchange::{Now, Operation, Outcome, Patience, Refusal, Verdict};
+use crate::machine::queue::{Standing, standing};
+
+impl Contender {
+    /// The listings of all queues, in the order of the claims.
+    pub(super) fn looked_all(&mut self, listed: Vec<Outcome>, now: Now) {
+        self.turns.resize(self.claims.len(), Turn::Unknown);
+        if !self.claims[0].has_queue() {
+            self.turns[0] = Turn::Holds;
+        }
+        for (claim, listing) in listed.into_iter().enumerate() {
+            if !self.look(claim, listing, now) {
+                return;
+            }
+        }
+        self.failures = 0;
+        self.proceed(now);
+    }
+
+    pub(super) fn looked(&mut self, claim: usize, listing: Outcome, now: Now) {
+        if self.look(claim, listing, now) {
+            self.failures = 0;
+            self.proceed(now);
+        }
+    }
+
+    /// Takes note of where we stand; `false` if that is not what is to be done next.
+    fn look(&mut self, claim: usize, listing: Outcome, now: Now) -> bool {
+        match listing {
+            Outcome::Children(children) => {
+                let own = self.queue.posts[claim].name();
+                self.turns[claim] = match standing(&children, own, &self.claims[claim]) {
+                    Standing::Holds => Turn::Holds,
+                    Standing::Waits { watch, alone } => Turn::Waits { watch: watch.to_owned(), alone },
+                    Standing::Foreign { name } => {
+                        self.fail(Refusal::ForeignContender(name.to_owned()));
+                        return false;
+                    }
+                    // An operator deleted it.
+                    Standing::Absent => {
+                        self.queue.posts[claim].node = None;
+                        self.enter_again();
+                        return false;
+                    }
+                };
+                return true;
+            }
+            // Or the whole directory.
+            Outcome::NoNode => {
+                self.queue.posts[claim].node = None;
+                self.enter_again();
+            }
+            Outcome::Refused(refusal) => self.fail(refusal),
+            _ => {
+                self.turns[claim] = Turn::Unknown;
+                self.retry(Step::Look(claim), now);
+            }
+        }
+        false
+    }
+
+    /// The next thing to do, as far as it is known where we stand.
+    pub(super) fn proceed(&mut self, now: Now) {
+        let must_wait = self.turns.iter().any(|turn| matches!(turn, Turn::Waits { .. }));
+        if must_wait && self.patience == Patience::TriesOnce {
+            return self.fail(Refusal::Busy);
+        }
+        // One after the other: what has come to be our turn stays so.
+        let next = self.turns.iter().position(|turn| *turn != Turn::Holds);
+        if let Some(claim) = next {
+            return self.go(match &self.turns[claim] {
+                Turn::Waits { watch, alone } if self.claims[claim].watching == Watching::Nearest => {
+                    Step::Watch { claim, name: watch.clone(), alone: *alone }
+                }
+                Turn::Waits { .. } => Step::LookAndWatch(claim),
+                Turn::Unknown | Turn::Holds => Step::Look(claim),
+            });
+        }
+        if self.permits.posts.is_empty() {
+            return self.grant(now);
+        }
+        if !self.permits.is_there() {
+            return self.go(Step::Take);
+        }
+        let uncounted =
+            |claim: &usize| self.claims[*claim].permits.is_some() && !self.counted.contains(claim);
+        match (0..self.claims.len()).find(uncounted) {
+            Some(claim) => self.go(Step::Count(claim)),
+            None => self.grant(now),
+        }
+    }
+
+    pub(super) fn watched(&mut self, claim: usize, alone: bool, outcome: Outcome, now: Now) {
+        match outcome {
+            Outcome::Done if self.wanted => {
+                let passes = alone.then_some(claim);
+                self.state = State::Waiting { passes, look: Step::Look(claim) };
+            }
+            // It went between the listing and the watch: as if the watch had told.
+            Outcome::NoNode if alone => self.pass(claim, now),
+            Outcome::Done | Outcome::NoNode => self.go(Step::Look(claim)),
+            Outcome::Refused(refusal) => self.fail(refusal),
+            _ => self.retry(Step::Look(claim), now),
+        }
+    }
+
+    /// Who alone was in the way is gone.
+    pub(super) fn pass(&mut self, claim: usize, now: Now) {
+        self.turns[claim] = Turn::Holds;
+        self.proceed(now);
+    }
+
+    /// As [`looked`](Self::looked), with a watch on the directory.
+    pub(super) fn looked_and_watched(&mut self, claim: usize, listing: Outcome, now: Now) {
+        if !self.claims[claim].has_queue() {
+            return self.looked_at_single(claim, listing, now);
+        }
+        if !self.look(claim, listing, now) {
+            return;
+        }
+        self.failures = 0;
+        if self.turns[claim] == Turn::Holds {
+            self.proceed(now);
+        } else {
+            self.wait(Step::LookAndWatch(claim));
+        }
+    }
+
+    /// Another has the one node of a lock without a queue.
+    pub(super) fn occupied(&mut self) {
+        match self.patience {
+            Patience::TriesOnce => self.fail(Refusal::Busy),
+            Patience::Waits => self.go(Step::LookAndWatch(0)),
+        }
+    }
+
+    fn looked_at_single(&mut self, claim: usize, listing: Outcome, now: Now) {
+        match listing {
+            Outcome::Children(children) if children.contains(&self.queue.posts[claim].prefix) => {
+                self.failures = 0;
+                self.wait(Step::Enter);
+            }
+            Outcome::Children(_) | Outcome::NoNode => self.go(Step::Enter),
+            Outcome::Refused(refusal) => self.fail(refusal),
+            _ => self.retry(Step::LookAndWatch(claim), now),
+        }
+    }
+
+    /// Waits until the watch that has been left tells of anything.
+    fn wait(&mut self, look: Step) {
+        if self.wanted {
+            self.state = State::Waiting { passes: None, look };
+        } else {
+            self.clean_up();
+        }
+    }
+
+    /// Creates the permits, and counts those of the first semaphore in the same flight.
+    ///
+    /// Only whoever is at the head of the queue does. Were the permits created by those who wait behind,
+    /// each of them would count those of the others, and none could ever be granted.
+    pub(super) fn taking(&self) -> Vec<Operation> {
+        let mut flight = vec![self.permits.creation()];
+        if let Some(post) = self.permits.posts.first() {
+            flight.extend(self.count_of(post.claim));
+        }
+        flight
+    }
+
+    fn count_of(&self, claim: usize) -> impl Iterator<Item = Operation> {
+        self.claims[claim].permits.iter().flat_map(|permits| {
+            let list = Operation::ListAndWatch { directory: permits.directory.clone() };
+            let limit = permits.limit_at.clone().map(|path| Operation::ReadLimit { path });
+            std::iter::once(list).chain(limit)
+        })
+    }
+
+    pub(super) fn taken(&mut self, created: Outcome, counted: Vec<Outcome>, sent: Moment, now: Now) {
+        match created {
+            Outcome::Created(nodes) if nodes.len() == self.permits.posts.len() => {
+                let known = self.are_known(&nodes);
+                self.permits.fill(nodes, sent);
+                let claim = self.permits.posts[0].claim;
+                if known { self.counted(claim, counted, now) } else { self.go(Step::Adopt(Stage::Permits)) }
+            }
+            Outcome::NoNode => {
+                self.permits.forget();
+                self.go(Step::CreateParents(Stage::Permits));
+            }
+            Outcome::Refused(refusal) => {
+                self.permits.forget();
+                self.fail(refusal);
+            }
+            _ => self.retry(Step::Recover(Stage::Permits), now),
+        }
+    }
+
+    /// Counts the permits again. Without its place in the queue nobody may wait for a permit: another
+    /// may be at the head then, and each would count the permits of the other.
+    pub(super) fn count(&self, claim: usize) -> Vec<Operation> {
+        let place = self.queue.posts[claim].path().unwrap_or_default();
+        self.count_of(claim).chain([Operation::Inspect { path: place }]).collect()
+    }
+
+    pub(super) fn counted(&mut self, claim: usize, outcomes: Vec<Outcome>, now: Now) {
+        let Some(permits) = &self.claims[claim].permits else { return };
+        let (mut limit, mut taken) = (permits.limit, None);
+        for outcome in outcomes {
+            match outcome {
+                Outcome::Children(children) => taken = Some(children),
+                Outcome::Limit(Some(count)) => limit = count,
+                Outcome::Limit(None) | Outcome::Found(_) => {}
+                Outcome::NoNode => return self.enter_again(),
+                Outcome::Refused(refusal) => return self.fail(refusal),
+                _ => return self.retry(Step::Count(claim), now),
+            }
+        }
+        let Some(taken) = taken else { return self.retry(Step::Count(claim), now) };
+        let mut own = self.permits.posts.iter().filter(|post| post.claim == claim);
+        if !own.all(|post| taken.iter().any(|child| child == post.name())) {
+            return self.enter_again();
+        }
+        self.failures = 0;
+        // As Curator does: whatever is there counts.
+        if u32::try_from(taken.len()).is_ok_and(|taken| taken <= limit) {
+            self.counted.push(claim);
+            self.proceed(now);
+        } else if self.patience == Patience::TriesOnce {
+            self.fail(Refusal::Busy);
+        } else {
+            self.wait(Step::Count(claim));
+        }
+    }
+
+    /// What stands for the hold: permits where there are any, else places in queues.
+    fn hold(&self) -> impl Iterator<Item = &Post> {
+        let queues = self.queue.posts.iter().filter(|post| self.claims[post.claim].permits.is_none());
+        queues.chain(&self.permits.posts)
+    }
+
+    pub(super) fn proof(&self) -> Operation {
+        Operation::Check { paths: self.hold().filter_map(Post::path).collect() }
+    }
+
+    /// It is our turn. A grant needs more: nodes proven within the last heartbeat, so that the
+    /// holder is told of a deletion by an operator in time, and a live lease.
+    fn grant(&mut self, now: Now) {
+        let is_fresh = self.proven().is_some_and(|sent| now.moment.since(sent) <= self.heartbeat);
+        if is_fresh && now.moment < now.lease_until { self.granted() } else { self.go(Step::Check) }
+    }
+
+    /// Since when all nodes of the hold have been proved, if they have.
+    fn proven(&self) -> Option<Moment> {
+        self.hold().map(|post| post.proven).min().flatten()
+    }
+
+    pub(super) fn checked(&mut self, outcome: Outcome, sent: Moment, now: Now) {
+        match outcome {
+            Outcome::Done => {
+                let permits = self.permits.posts.iter_mut();
+                for post in self.queue.posts.iter_mut().chain(permits) {
+                    post.proven = Some(sent);
+                }
+                // Even an old check will do where the network is that slow, if the lease still runs.
+                if now.moment < now.lease_until { self.granted() } else { self.retry(Step::Check, now) }
+            }
+            Outcome::NoNode => self.enter_again(),
+            Outcome::Refused(refusal) => self.fail(refusal),
+            _ => self.retry(Step::Check, now),
+        }
+    }
+
+    fn granted(&mut self) {
+        let origin = self.queue.posts[0].node.as_ref().and_then(|node| node.origin);
+        let (true, Some(origin), Some(proven)) = (self.wanted, origin, self.proven()) else {
+            return self.clean_up();
+        };
+        let nodes = self.hold().filter_map(Post::path).collect();
+        self.verdict = Some(Verdict::Granted { nodes, czxid: origin.czxid, proven });
+        self.answered = true;
+        self.failures = 0;
+        // Those who have their permits make way for the next in the queue.
+        self.state = if self.permits.posts.is_empty() { State::Held } else { State::Ready(Step::Unqueue) };
+    }
+
+    pub(super) fn making_way(&self) -> Vec<Operation> {
+        let places = self.queue.posts.iter().filter(|post| self.claims[post.claim].permits.is_some());
+        places.filter_map(|post| Some(Operation::Delete { path: post.path()? })).collect()
+    }
+
+    pub(super) fn made_way(&mut self, outcomes: &[Outcome], now: Now) {
+        if !outcomes.iter().all(super::is_deleted) {
+            return self.retry(Step::Unqueue, now);
+        }
+        for post in &mut self.queue.posts {
+            if self.claims[post.claim].permits.is_some() {
+                post.node = None;
+            }
+        }
+        if self.wanted { self.state = State::Held } else { self.clean_up() }
+    }
+}

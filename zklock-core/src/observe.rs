@@ -1,0 +1,177 @@
+//! Who leads, or holds, without taking part.
+
+use crate::ensemble::{Pending, ReadFailure};
+use crate::error::{Error, ErrorKind};
+use crate::lock::Lock;
+use crate::machine::claim::Claim;
+use crate::machine::exchange::{Operation, Outcome, WatchEvent};
+use crate::machine::name::{Name, Scheme};
+use crate::pool::Reservation;
+use crate::queued::{QueuedContender, contender};
+use crate::session::{Link, Session};
+use std::fmt;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Tells who holds a lock, and who is next to. See [`Lock::observe`].
+pub struct Observer {
+    lock: Lock,
+    reservation: Reservation,
+    watch: Option<Watch>,
+    /// What was told last.
+    told: Option<Option<QueuedContender>>,
+}
+
+/// Something changes when it tells, or when its session is over.
+struct Watch {
+    session: Arc<Session>,
+    event: Pending<WatchEvent>,
+}
+
+impl Lock {
+    /// Observes who holds the lock: of an election, who leads.
+    ///
+    /// It watches the holder alone, so many may observe one lock without waking each other. Where several hold at
+    /// once it tells of the first of them.
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let mut observer = client.election("/election/scheduler")?.observe()?;
+    /// loop {
+    ///     match observer.next().await? {
+    ///         Some(leader) => println!("{} leads", leader.identity),
+    ///         None => println!("nobody leads"),
+    ///     }
+    /// }
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] of a set of locks, and of a semaphore.
+    pub fn observe(&self) -> Result<Observer, Error> {
+        match self.claims() {
+            [Claim { permits: None, directory, .. }] => {
+                let reservation = self.pool().reserve(directory);
+                Ok(Observer { lock: self.clone(), reservation, watch: None, told: None })
+            }
+            _ => {
+                let message = format!(
+                    "the lock {} has no one holder: observe the locks of a set one by one, and list the contenders \
+                     of a semaphore",
+                    self.path()
+                );
+                Err(Error::new(ErrorKind::InvalidInput, message))
+            }
+        }
+    }
+}
+
+impl Observer {
+    /// Who holds the lock now, and when called again, as soon as that changes. `None` if nobody does.
+    ///
+    /// Changes that follow one another quickly may be told as one.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Closed`] and [`ErrorKind::Refused`] as they say. As long as no server answers it waits.
+    ///
+    /// # Cancel safety
+    ///
+    /// May be dropped and called again.
+    pub async fn next(&mut self) -> Result<Option<QueuedContender>, Error> {
+        loop {
+            if let Some(watch) = &mut self.watch {
+                watch.tells().await;
+                self.watch = None;
+            }
+            let session = self.reservation.slot().session().await?;
+            match look(&self.lock.claims()[0], &session).await {
+                Ok((holder, event)) => {
+                    self.watch = Some(Watch { session, event });
+                    if self.told.as_ref() != Some(&holder) {
+                        self.told = Some(holder.clone());
+                        return Ok(holder);
+                    }
+                }
+                Err(ReadFailure::Refused(why)) => {
+                    let message = format!("the lock {} cannot be observed: {why}", self.lock.path());
+                    return Err(Error::new(ErrorKind::Refused, message));
+                }
+                Err(ReadFailure::Unknown | ReadFailure::SessionOver) => {
+                    tokio::time::sleep(Duration::from_millis(10)).await;
+                }
+            }
+        }
+    }
+}
+
+impl Watch {
+    async fn tells(&mut self) {
+        let mut link = self.session.link();
+        tokio::select! {
+            _ = &mut self.event => {}
+            _ = link.wait_for(|link| matches!(link, Link::Over(_))) => {}
+        }
+    }
+}
+
+/// The holder, and what changes it.
+async fn look(
+    claim: &Claim,
+    session: &Arc<Session>,
+) -> Result<(Option<QueuedContender>, Pending<WatchEvent>), ReadFailure> {
+    let directory = claim.directory.clone();
+    loop {
+        let list = Operation::List { directory: directory.clone() };
+        if let (Outcome::Children(children), _) = ask(session, list).await? {
+            if let Some((name, scheme)) = first(claim, &children) {
+                if let Some((child, event)) = session.child(directory.clone(), name).await? {
+                    return Ok((Some(contender(&directory, child, scheme, true)), event));
+                }
+                continue;
+            }
+        }
+        let list = Operation::ListAndWatch { directory: directory.clone() };
+        match ask(session, list).await? {
+            (Outcome::Children(children), Some(event)) if first(claim, &children).is_none() => {
+                return Ok((None, event));
+            }
+            (Outcome::NoNode, _) => {
+                let inspect = Operation::InspectAndWatch { path: directory.to_string() };
+                if let (Outcome::NoNode, Some(event)) = ask(session, inspect).await? {
+                    return Ok((None, event));
+                }
+            }
+            _ => {}
+        }
+    }
+}
+
+async fn ask(
+    session: &Arc<Session>,
+    operation: Operation,
+) -> Result<(Outcome, Option<Pending<WatchEvent>>), ReadFailure> {
+    let mut landing = session.clone().send(vec![operation]).await;
+    match landing.outcomes.pop() {
+        None | Some(Outcome::Unknown) => Err(ReadFailure::Unknown),
+        Some(Outcome::SessionOver) => Err(ReadFailure::SessionOver),
+        Some(Outcome::Refused(refusal)) => Err(ReadFailure::Refused(crate::queued::text_of(&refusal))),
+        Some(outcome) => Ok((outcome, landing.watch)),
+    }
+}
+
+/// The first of the contenders.
+fn first(claim: &Claim, children: &[String]) -> Option<(String, Scheme)> {
+    if claim.scheme == Scheme::Single {
+        return children.iter().find(|child| *child == "lock").map(|child| (child.clone(), claim.scheme));
+    }
+    let contenders = children.iter().filter_map(|child| Name::parse(child));
+    contenders.min_by(Name::compare).map(|name| (name.text.to_owned(), name.scheme))
+}
+
+impl fmt::Debug for Observer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Observer").field("path", &self.lock.path()).field("told", &self.told).finish()
+    }
+}

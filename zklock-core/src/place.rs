@@ -1,0 +1,56 @@
+//! What the owners of this process hold at one path, by whatever lock: so that a wait that could never
+//! end is refused at once, and a writer may take the read side.
+
+use crate::hold::Grant;
+use crate::locks::locked;
+use crate::machine::claim::Claim;
+use crate::machine::name::{Role, Scheme};
+use crate::owner::Owner;
+use crate::session::Session;
+use std::sync::{Arc, Mutex};
+
+#[derive(Default)]
+pub(crate) struct Place {
+    held: Mutex<Vec<Held>>,
+}
+
+struct Held {
+    scheme: Scheme,
+    /// One of its nodes: that which stands in the queue of this place.
+    node: Arc<str>,
+    grant: Arc<Grant>,
+}
+
+impl Place {
+    pub(crate) fn add(&self, claim: &Claim, grant: &Arc<Grant>) {
+        let is_here = |node: &&Arc<str>| node.rsplit_once('/').is_some_and(|(at, _)| *at == *claim.directory);
+        if let Some(node) = grant.holding().nodes.iter().find(is_here).cloned() {
+            locked(&self.held).push(Held { scheme: claim.scheme, node, grant: grant.clone() });
+        }
+    }
+
+    /// Forgets what is over.
+    pub(crate) fn tidy(&self) {
+        locked(&self.held).retain(|held| !held.grant.is_over());
+    }
+
+    /// What the owner holds here that excludes this role.
+    pub(crate) fn rival(&self, owner: Owner, role: Role) -> Option<Role> {
+        let held = locked(&self.held);
+        let mut own = held.iter().filter(|held| held.grant.owner() == owner && held.grant.is_held());
+        own.find_map(|held| role.excludes(held.scheme.role()).then_some(held.scheme.role()))
+    }
+
+    /// The session and the node of the write side that the owner holds, in the dialect of this reader.
+    pub(crate) fn writer(&self, owner: Owner, reader: Scheme) -> Option<(Arc<Session>, Arc<str>)> {
+        let writer = match reader {
+            Scheme::Read => Scheme::Write,
+            Scheme::KazooRead => Scheme::KazooLock,
+            _ => return None,
+        };
+        let held = locked(&self.held);
+        let is_his =
+            |held: &&Held| held.scheme == writer && held.grant.owner() == owner && held.grant.is_held();
+        held.iter().find(is_his).map(|held| (held.grant.session().clone(), held.node.clone()))
+    }
+}

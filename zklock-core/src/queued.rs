@@ -1,0 +1,257 @@
+//! Who is in the queue of a lock, and how an operator takes one out of it.
+
+use crate::ensemble::{Child, ReadFailure};
+use crate::error::{Error, ErrorKind};
+use crate::hold::Token;
+use crate::lock::Lock;
+use crate::machine::claim::{Claim, Permits};
+use crate::machine::exchange::{Operation, Outcome, Refusal};
+use crate::machine::name::{Dialect, Name, Role, Scheme};
+use crate::session::Session;
+use std::sync::Arc;
+use std::time::{Duration, SystemTime};
+
+/// One in the queue of a lock. See [`Lock::contenders`].
+#[derive(Clone, PartialEq, Eq, Debug)]
+#[non_exhaustive]
+pub struct QueuedContender {
+    /// The name of its node.
+    pub name: String,
+    /// The path of its node.
+    pub node: String,
+    /// What it says of itself: the node's data. zklock writes `host/pid` or what the client's
+    /// options say; what is not UTF-8 is replaced.
+    pub identity: String,
+    /// The session that owns it.
+    pub session: i64,
+    /// Its fencing token, when it comes to hold the lock. A holder of a semaphore's permit has a smaller one: this is
+    /// the number of its permit.
+    pub token: Token,
+    /// Since when it is there, on the servers' clock.
+    pub since: SystemTime,
+    /// The naming scheme of its library.
+    pub dialect: Dialect,
+    /// What it wants.
+    pub role: Role,
+    /// Whether it holds the lock, as far as its place tells.
+    pub holds: bool,
+}
+
+impl Lock {
+    /// Who is in the queue, the holders first, of whatever library.
+    ///
+    /// ```no_run
+    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// for (position, contender) in lock.contenders().await?.iter().enumerate() {
+    ///     println!("{position} {} {}", contender.identity, if contender.holds { "holds" } else { "waits" });
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout;
+    /// [`ErrorKind::Refused`] and [`ErrorKind::Closed`] as they say.
+    pub async fn contenders(&self) -> Result<Vec<QueuedContender>, Error> {
+        self.ask("its queue could not be read", |session| async move {
+            let mut contenders = Vec::new();
+            for claim in self.claims() {
+                contenders.extend(contenders_of(&session, claim).await?);
+            }
+            Ok(contenders)
+        })
+        .await
+    }
+
+    /// Takes a contender out of the queue, whoever it is, by deleting its [node](QueuedContender::node). A holder is
+    /// told that its hold is lost, if its library tells; a waiter queues again. `false` if it was not there any more.
+    ///
+    /// **This breaks what the lock guards**, unless the contender is known to be at a standstill: until it has been told
+    /// it takes itself for the holder, and another already is.
+    ///
+    /// ```no_run
+    /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
+    /// for contender in lock.contenders().await? {
+    ///     if contender.identity == "db7/4711" {
+    ///         lock.evict(&contender.node).await?;
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`contenders`](Self::contenders); [`ErrorKind::InvalidInput`] if it is no contender of this lock.
+    pub async fn evict(&self, node: &str) -> Result<bool, Error> {
+        if !self.claims().iter().any(|claim| is_contender(claim, node)) {
+            let message = format!("{node:?} is no contender of {}: take one of contenders()", self.path());
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        let tried = &std::sync::atomic::AtomicBool::new(false);
+        self.ask("a contender could not be evicted", |session| async move {
+            let delete = Operation::Delete { path: node.to_owned() };
+            let landing = session.send(vec![delete]).await;
+            match landing.outcomes.first() {
+                Some(Outcome::Done) => Ok(true),
+                // If an answer was lost, it may have been there before.
+                Some(Outcome::NoNode) => Ok(tried.load(std::sync::atomic::Ordering::Relaxed)),
+                Some(Outcome::Refused(refusal)) => Err(ReadFailure::Refused(text_of(refusal))),
+                _ => {
+                    tried.store(true, std::sync::atomic::Ordering::Relaxed);
+                    Err(ReadFailure::Unknown)
+                }
+            }
+        })
+        .await
+    }
+
+    /// Takes the lock away from all who hold it, and says who they were. See [`evict`](Self::evict), also for what that
+    /// breaks.
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// for holder in client.mutex("/locks/report")?.break_lock().await? {
+    ///     println!("{} has been told", holder.identity);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`contenders`](Self::contenders).
+    pub async fn break_lock(&self) -> Result<Vec<QueuedContender>, Error> {
+        let mut broken = Vec::new();
+        for contender in self.contenders().await? {
+            if contender.holds && self.evict(&contender.node).await? {
+                broken.push(contender);
+            }
+        }
+        Ok(broken)
+    }
+
+    /// The answer of a session, for as long as the connect timeout allows.
+    async fn ask<T, F>(&self, problem: &str, call: impl Fn(Arc<Session>) -> F) -> Result<T, Error>
+    where
+        F: Future<Output = Result<T, ReadFailure>>,
+    {
+        let slot = self.pool().first();
+        let asked = async {
+            loop {
+                match call(slot.session().await?).await {
+                    Ok(answer) => return Ok(answer),
+                    Err(ReadFailure::Refused(why)) => {
+                        let message = format!("the lock {}: {problem}: {why}", self.path());
+                        return Err(Error::new(ErrorKind::Refused, message));
+                    }
+                    // The connection is being made again; a moment for it to be noticed.
+                    Err(ReadFailure::Unknown | ReadFailure::SessionOver) => {
+                        tokio::time::sleep(Duration::from_millis(10)).await;
+                    }
+                }
+            }
+        };
+        tokio::time::timeout(self.pool().options().connect_timeout, asked).await.unwrap_or_else(|_| {
+            let message = format!("the lock {}: {problem}: {}", self.path(), self.silence());
+            Err(Error::new(ErrorKind::Unreachable, message))
+        })
+    }
+}
+
+async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<QueuedContender>, ReadFailure> {
+    let mut contenders = Vec::new();
+    if let Some(permits) = &claim.permits {
+        let limit = limit_of(session, permits).await?;
+        let children = session.children(permits.directory.clone()).await?;
+        contenders = in_order(&permits.directory, children, |name| Name::parse_lease(name));
+        for (number, contender) in (0..).zip(&mut contenders) {
+            contender.holds = number < limit;
+        }
+    }
+    let children = session.children(claim.directory.clone()).await?;
+    if claim.scheme == Scheme::Single {
+        let node = children.into_iter().find(|child| child.name == "lock");
+        return Ok(node
+            .into_iter()
+            .map(|node| contender(&claim.directory, node, claim.scheme, true))
+            .collect());
+    }
+    let mut queue = in_order(&claim.directory, children, |name| Name::parse(name));
+    if claim.permits.is_none() {
+        mark_holders(&mut queue);
+    }
+    contenders.extend(queue);
+    Ok(contenders)
+}
+
+async fn limit_of(session: &Arc<Session>, permits: &Permits) -> Result<u32, ReadFailure> {
+    let Some(path) = permits.limit_at.clone() else { return Ok(permits.limit) };
+    let landing = session.clone().send(vec![Operation::ReadLimit { path }]).await;
+    match landing.outcomes.first() {
+        Some(Outcome::Limit(limit)) => Ok(limit.unwrap_or(permits.limit)),
+        Some(Outcome::Refused(refusal)) => Err(ReadFailure::Refused(text_of(refusal))),
+        _ => Err(ReadFailure::Unknown),
+    }
+}
+
+pub(crate) fn text_of(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Answer(answer) => answer.clone(),
+        _ => "the access list does not allow it".to_owned(),
+    }
+}
+
+fn is_contender(claim: &Claim, node: &str) -> bool {
+    let Some((directory, name)) = node.rsplit_once('/') else { return false };
+    let is_permit = claim.permits.as_ref().is_some_and(|permits| *permits.directory == *directory)
+        && Name::parse_lease(name).is_some();
+    let is_single = claim.scheme == Scheme::Single && name == "lock";
+    is_permit || *claim.directory == *directory && (is_single || Name::parse(name).is_some())
+}
+
+fn in_order(
+    directory: &str,
+    children: Vec<Child>,
+    parse: impl Fn(&str) -> Option<Name<'_>>,
+) -> Vec<QueuedContender> {
+    let mut queue: Vec<_> = children
+        .into_iter()
+        .filter_map(|child| {
+            let name = parse(&child.name)?;
+            let (scheme, sequence) = (name.scheme, name.sequence);
+            Some((sequence, contender(directory, child, scheme, false)))
+        })
+        .collect();
+    queue.sort_by(|(left, _), (right, _)| right.is_before(*left).cmp(&left.is_before(*right)));
+    queue.into_iter().map(|(_, contender)| contender).collect()
+}
+
+pub(crate) fn contender(directory: &str, child: Child, scheme: Scheme, holds: bool) -> QueuedContender {
+    QueuedContender {
+        node: format!("{directory}/{}", child.name),
+        identity: String::from_utf8_lossy(&child.data).into_owned(),
+        session: child.session,
+        token: Token::of(child.czxid),
+        since: child.created,
+        dialect: scheme.dialect(),
+        role: scheme.role(),
+        holds,
+        name: child.name,
+    }
+}
+
+/// The first holds; and if it reads, those after it as well, up to the next that does not. A reader that shares the
+/// number of its writer holds with it.
+fn mark_holders(queue: &mut [QueuedContender]) {
+    let sequence = |name: &str| Name::parse(name).map(|name| name.sequence);
+    let first = queue.first().map(|first| (sequence(&first.name), first.role));
+    let mut only_readers = true;
+    for (number, contender) in queue.iter_mut().enumerate() {
+        let is_first = number == 0;
+        let shares = first.is_some_and(|(number, _)| number == sequence(&contender.name));
+        contender.holds = is_first || shares || only_readers && contender.role == Role::Read;
+        only_readers &= contender.role == Role::Read;
+    }
+}

@@ -1,0 +1,104 @@
+//! What the library's errors say about a request: only what a server answered counts as an answer.
+
+use crate::ensemble::ReadFailure;
+use crate::machine::exchange::{Outcome, Refusal};
+use zookeeper_client::{Error, MultiWriteError};
+
+pub(super) fn source_of(error: MultiWriteError) -> Error {
+    match error {
+        MultiWriteError::OperationFailed { source, .. } | MultiWriteError::RequestFailed { source } => source,
+    }
+}
+
+/// What an error says about a request.
+pub(super) fn outcome(error: &Error) -> Outcome {
+    match error {
+        Error::NoNode => Outcome::NoNode,
+        Error::NodeExists => Outcome::NodeExists,
+        error if is_over(error) => Outcome::SessionOver,
+        Error::NoAuth | Error::InvalidAcl => Outcome::Refused(Refusal::Denied),
+        Error::NoChildrenForEphemerals => Outcome::Refused(Refusal::Answer(
+            "a node of this path is ephemeral, so it can have no children".into(),
+        )),
+        Error::QuotaExceeded | Error::BadArguments(_) | Error::MarshallingError | Error::Unimplemented => {
+            Outcome::Refused(Refusal::Answer(error.to_string()))
+        }
+        // Whatever else there is may have been executed, or may yet be.
+        _ => Outcome::Unknown,
+    }
+}
+
+/// How the library's error begins where a string of a reply is not UTF-8.
+const NOT_UTF8: &str = "invalid utf8 bytes";
+
+/// A listing that arrived but cannot be read will not be better next time.
+pub(super) fn listing(directory: &str, error: &Error) -> Outcome {
+    match error {
+        Error::UnexpectedError(problem) if problem.starts_with(NOT_UTF8) => {
+            Outcome::Refused(Refusal::Answer(unreadable(directory)))
+        }
+        error => outcome(error),
+    }
+}
+
+fn unreadable(directory: &str) -> String {
+    format!(
+        "the list of the children of {directory} cannot be read: delete the child whose name is not UTF-8"
+    )
+}
+
+pub(super) fn read_failure(directory: &str, error: &Error) -> ReadFailure {
+    match listing(directory, error) {
+        Outcome::SessionOver => ReadFailure::SessionOver,
+        Outcome::Refused(Refusal::Answer(answer)) => ReadFailure::Refused(answer),
+        Outcome::Refused(_) => ReadFailure::Refused("the access list of the node does not allow it".into()),
+        _ => ReadFailure::Unknown,
+    }
+}
+
+/// Whether it is the server's answer to one of several writes.
+pub(super) fn is_answer(error: &Error) -> bool {
+    let also = matches!(error, Error::NodeExists | Error::NotEmpty | Error::BadVersion);
+    also || !matches!(outcome(error), Outcome::Unknown | Outcome::SessionOver)
+}
+
+fn is_over(error: &Error) -> bool {
+    matches!(error, Error::SessionExpired | Error::AuthFailed | Error::ClientClosed)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_a_server_answered_counts_as_an_answer() {
+        assert_eq!(outcome(&Error::NoNode), Outcome::NoNode);
+        assert_eq!(outcome(&Error::NodeExists), Outcome::NodeExists);
+        assert_eq!(outcome(&Error::NoAuth), Outcome::Refused(Refusal::Denied));
+        for error in [
+            Error::ConnectionLoss,
+            Error::Timeout,
+            Error::UnexpectedError("reset".into()),
+            Error::SessionMoved,
+            Error::NotReadOnly,
+            Error::Throttled,
+            Error::UnexpectedErrorCode(-7),
+            Error::RuntimeInconsistent,
+            Error::UnmarshalError { entity: "stat", reason: &"short" },
+        ] {
+            assert_eq!(outcome(&error), Outcome::Unknown, "{error}");
+        }
+        for error in [Error::SessionExpired, Error::ClientClosed, Error::AuthFailed] {
+            assert_eq!(outcome(&error), Outcome::SessionOver, "{error}");
+        }
+    }
+
+    #[test]
+    fn a_listing_that_cannot_be_read_is_named() {
+        let error = Error::UnexpectedError(format!("{NOT_UTF8} [255]"));
+        let Outcome::Refused(Refusal::Answer(answer)) = listing("/locks/a", &error) else {
+            panic!("not refused")
+        };
+        assert!(answer.contains("/locks/a") && answer.contains("UTF-8"), "{answer}");
+    }
+}

@@ -1,0 +1,239 @@
+//! The requests of the machine, in the words of the library.
+
+use super::answers::{listing, outcome, source_of};
+use crate::ensemble::{Check, Pending};
+use crate::machine::exchange::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
+use std::sync::Arc;
+use zookeeper_client::{
+    Acls, Client, CreateMode, Error, EventType, MultiWriteResult, MultiWriter, OneshotWatcher, Stat,
+};
+
+type Call<'a> = std::pin::Pin<Box<dyn Future<Output = (Outcome, Option<Pending<WatchEvent>>)> + Send + 'a>>;
+
+/// The path of a node that is created in a request of its own.
+pub(super) fn path_of(operation: &Operation) -> String {
+    match operation {
+        Operation::Create(NewNode { directory, prefix }) => join(directory, prefix),
+        _ => String::new(),
+    }
+}
+
+/// Hands one operation to the client, which sends it before this returns, but for the parents and what follows
+/// on a missing limit: they take a request each.
+pub(super) fn start<'a>(
+    client: &'a Client,
+    operation: &'a Operation,
+    path: &'a str,
+    identity: &'a [u8],
+) -> Call<'a> {
+    match operation {
+        Operation::Create(_) => {
+            let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
+            let call = client.create(path, identity, &options);
+            unwatched(async move {
+                call.await
+                    .map(|(stat, sequence)| Outcome::Created(vec![node(&format!("{path}{sequence}"), &stat)]))
+            })
+        }
+        Operation::CreateAll(nodes) => {
+            let mut writer = client.new_multi_writer();
+            let added = nodes.iter().try_for_each(|NewNode { directory, prefix }| {
+                let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
+                writer.add_create(&join(directory, prefix), identity, &options)
+            });
+            created(writer, added)
+        }
+        Operation::CreateWithin { path, guard } => {
+            let mut writer = client.new_multi_writer();
+            let options = CreateMode::Ephemeral.with_acls(Acls::anyone_all());
+            let added = writer
+                .add_check_version(guard, -1)
+                .and_then(|()| writer.add_create(path, identity, &options));
+            created(writer, added)
+        }
+        Operation::CreateSingle { path } => {
+            let options = CreateMode::Ephemeral.with_acls(Acls::anyone_all());
+            let call = client.create(path, identity, &options);
+            unwatched(async move { call.await.map(|(stat, _)| Outcome::Created(vec![node(path, &stat)])) })
+        }
+        Operation::CreateParents { directory } => {
+            unwatched(async move { create_parents(client, directory).await.map(|()| Outcome::Done) })
+        }
+        Operation::List { directory } => {
+            let call = client.list_children(directory);
+            Box::pin(async move {
+                (call.await.map_or_else(|error| listing(directory, &error), Outcome::Children), None)
+            })
+        }
+        Operation::ListAndWatch { directory } => {
+            let call = client.list_and_watch_children(directory);
+            Box::pin(async move {
+                match call.await {
+                    Ok((children, watcher)) => (Outcome::Children(children), Some(watch(watcher))),
+                    Err(error) => (listing(directory, &error), None),
+                }
+            })
+        }
+        Operation::Sync { directory } => {
+            let call = client.sync(directory);
+            unwatched(async move { call.await.map(|()| Outcome::Done) })
+        }
+        Operation::Inspect { path } => {
+            let call = client.check_stat(path);
+            unwatched(async move {
+                let found = |stat: Stat| Outcome::Found(node(path, &stat));
+                call.await.map(|stat| stat.map_or(Outcome::NoNode, found))
+            })
+        }
+        Operation::InspectAndWatch { path } => {
+            let call = client.check_and_watch_stat(path);
+            Box::pin(async move {
+                match call.await {
+                    Ok((Some(stat), watcher)) => (Outcome::Found(node(path, &stat)), Some(watch(watcher))),
+                    Ok((None, watcher)) => (Outcome::NoNode, Some(watch(watcher))),
+                    Err(error) => (outcome(&error), None),
+                }
+            })
+        }
+        Operation::Watch { path } => {
+            let call = client.get_and_watch_data(path);
+            Box::pin(async move {
+                match call.await {
+                    Ok((_, _, watcher)) => (Outcome::Done, Some(watch(watcher))),
+                    Err(error) => (outcome(&error), None),
+                }
+            })
+        }
+        Operation::ReadLimit { path } => {
+            let call = client.get_and_watch_data(path);
+            Box::pin(async move {
+                match call.await {
+                    Ok((data, _, watcher)) => (limit(path, &data), Some(watch(watcher))),
+                    Err(Error::NoNode) => awaited_limit(client, path).await,
+                    Err(error) => (outcome(&error), None),
+                }
+            })
+        }
+        Operation::Check { paths } => {
+            let call = check_all(client, paths);
+            Box::pin(async move { (call.await, None) })
+        }
+        Operation::Delete { path } => {
+            let call = client.delete(path, None);
+            unwatched(async move { call.await.map(|()| Outcome::Done) })
+        }
+    }
+}
+
+fn unwatched<'a>(call: impl Future<Output = Result<Outcome, Error>> + Send + 'a) -> Call<'a> {
+    Box::pin(async move { (call.await.unwrap_or_else(|error| outcome(&error)), None) })
+}
+
+pub(super) fn watch(watcher: OneshotWatcher) -> Pending<WatchEvent> {
+    Box::pin(async move {
+        match watcher.changed().await.event_type {
+            EventType::NodeDeleted => WatchEvent::Deleted,
+            _ => WatchEvent::Changed,
+        }
+    })
+}
+
+/// What comes of creations in one transaction, which is sent before this returns.
+fn created<'a>(mut writer: MultiWriter<'a>, added: Result<(), Error>) -> Call<'a> {
+    let call = added.map(|()| writer.commit());
+    Box::pin(async move {
+        let results = match call {
+            Err(error) => return (outcome(&error), None),
+            Ok(call) => call.await,
+        };
+        let outcome = match results {
+            Err(error) => outcome(&source_of(error)),
+            Ok(results) => Outcome::Created(results.iter().filter_map(node_of).collect()),
+        };
+        (outcome, None)
+    })
+}
+
+fn node_of(result: &MultiWriteResult) -> Option<Node> {
+    match result {
+        MultiWriteResult::Create { path, stat } => Some(node(path, stat)),
+        _ => None,
+    }
+}
+
+fn node(path: &str, stat: &Stat) -> Node {
+    let name = path.rsplit('/').next().unwrap_or(path).to_owned();
+    Node { name, origin: origin(stat) }
+}
+
+/// Servers before 3.5 send no stat with a creation, those before 3.8.2 none within a transaction.
+fn origin(stat: &Stat) -> Option<Origin> {
+    (stat.czxid > 0 && stat.ephemeral_owner != 0)
+        .then_some(Origin { czxid: stat.czxid, session: stat.ephemeral_owner })
+}
+
+/// What a count of Curator's says: four bytes.
+fn limit(path: &str, data: &[u8]) -> Outcome {
+    match data.try_into().map(i32::from_be_bytes) {
+        Ok(count) => Outcome::Limit(Some(u32::try_from(count).unwrap_or(0))),
+        Err(_) => Outcome::Refused(Refusal::Answer(format!(
+            "the node {path} does not say how many permits there are: it needs the four bytes of a shared count"
+        ))),
+    }
+}
+
+/// The limit where the node was not there just now.
+async fn awaited_limit(client: &Client, path: &str) -> (Outcome, Option<Pending<WatchEvent>>) {
+    match client.check_and_watch_stat(path).await {
+        // If it has come meanwhile, we are told so at once, to read it again.
+        Ok((Some(_), _)) => (Outcome::Limit(None), Some(Box::pin(async { WatchEvent::Changed }))),
+        Ok((None, watcher)) => (Outcome::Limit(None), Some(watch(watcher))),
+        Err(error) => (outcome(&error), None),
+    }
+}
+
+/// Checks the nodes in one request, which is sent before this returns.
+pub(super) fn check_all<'a>(
+    client: &'a Client,
+    nodes: impl IntoIterator<Item = impl AsRef<str>>,
+) -> impl Future<Output = Outcome> + Send + 'a {
+    let mut writer = client.new_multi_writer();
+    let added = nodes.into_iter().try_for_each(|node| writer.add_check_version(node.as_ref(), -1));
+    let call = added.map(|()| writer.commit());
+    async move {
+        match call {
+            Err(error) => outcome(&error),
+            Ok(call) => call.await.map_or_else(|error| outcome(&source_of(error)), |_| Outcome::Done),
+        }
+    }
+}
+
+/// Checks each node by itself, all in one flight.
+pub(super) async fn check_each(client: &Client, nodes: &[Arc<str>]) -> Check {
+    let calls: Vec<_> = nodes.iter().map(|node| check_all(client, [node])).collect();
+    let mut missing = Vec::new();
+    for (index, call) in calls.into_iter().enumerate() {
+        match call.await {
+            Outcome::Done => {}
+            Outcome::NoNode => missing.push(index),
+            Outcome::SessionOver => return Check::SessionOver,
+            _ => return Check::Unknown,
+        }
+    }
+    Check::Answered { missing }
+}
+
+/// Containers, so that the server clears them away when they are empty; plain nodes on a server that
+/// has none (before 3.5).
+async fn create_parents(client: &Client, path: &str) -> Result<(), Error> {
+    match client.mkdir(path, &CreateMode::Container.with_acls(Acls::anyone_all())).await {
+        Err(Error::Unimplemented) => {
+            client.mkdir(path, &CreateMode::Persistent.with_acls(Acls::anyone_all())).await
+        }
+        result => result,
+    }
+}
+
+pub(super) fn join(directory: &str, name: &str) -> String {
+    format!("{directory}/{name}")
+}
