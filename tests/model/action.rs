@@ -22,6 +22,10 @@ pub(crate) enum Action {
     Open(u8),
     /// Its caller tries again.
     TryAgain(u8),
+    /// Its caller takes the read side within the write side that is held.
+    Begin(u8),
+    /// The number of permits is raised.
+    Raise,
     /// Its connection is lost after this many replies, with the requests that were not executed.
     Lose(u8, u8),
     /// Its requests are given up after this many replies, and will be executed all the same.
@@ -38,8 +42,8 @@ pub(crate) enum Action {
     Beat(u8),
     /// An operator deletes this child.
     Delete(u8),
-    /// An operator deletes the lock's node with all children, or the server an empty one.
-    DeleteParent,
+    /// An operator deletes this directory with all children, or the server an empty one.
+    DeleteParent(u8),
     /// An operator changes the data of this child.
     Change(u8),
     /// Time passes.

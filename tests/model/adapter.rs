@@ -2,20 +2,42 @@
 
 use super::explorer::fingerprint;
 use super::machine::Moment;
+use super::machine::claim::{Claim, Permits, Watching};
 use super::machine::contender::Contender;
 use super::machine::exchange::{Now, Operation, Outcome, Patience, Verdict, WatchEvent};
 use super::machine::lease::Lease;
-use super::machine::name::Uuid;
-use super::machine::queue::Kind;
-use super::subject::{Answer, Attempt, Machine, Term};
+use super::machine::name::{Scheme, Uuid};
+use super::subject::{Answer, Attempt, Machine, Sort, Term, Want};
 use std::time::Duration;
 
 /// This machine.
 pub(crate) const MACHINE: Machine = Machine {
-    contender: |patience: Patience| Box::new(OwnContender(Contender::new(Kind::Mutex, patience))),
+    contender: |wants: &[Want], within: Option<String>, patience: Patience| {
+        let claims = wants.iter().map(|want| Claim { within: within.clone(), ..claim(want) });
+        Box::new(OwnContender(Contender::new(claims.collect(), patience)))
+    },
     lease: |timeout, sent| Box::new(OwnLease(Lease::new(timeout, sent))),
     renews: |answer| answer == Answer::QuorumWrite,
 };
+
+fn claim(want: &Want) -> Claim {
+    let scheme = match want.sort {
+        Sort::Mutex | Sort::Semaphore { .. } => Scheme::Mutex,
+        Sort::Read => Scheme::Read,
+        Sort::Write => Scheme::Write,
+        Sort::Latch => Scheme::Latch,
+        Sort::Single => Scheme::Single,
+    };
+    let mut claim = Claim::new(want.queue, scheme);
+    if want.watches_children {
+        claim.watching = Watching::Children;
+    }
+    if let Sort::Semaphore { permits, count, limit, limit_at } = want.sort {
+        let limit_at = limit_at.map(Into::into);
+        claim.permits = Some(Permits { directory: permits.into(), count, limit, limit_at });
+    }
+    claim
+}
 
 /// The types are wrapped because several doors lead to the same lease or contender.
 #[derive(Clone, Hash, Debug)]

@@ -3,41 +3,24 @@
 //! It keeps the rules of the contender's documentation: one flight at a time, replies together,
 //! every acknowledged quorum write to the lease first.
 
-use super::ensemble::Watch;
+use super::line::Line;
 use super::machine::Moment;
-use super::machine::exchange::{Now, Operation, Outcome, Patience, Verdict, WatchEvent};
-use super::setup::TIMEOUT;
-use super::subject::{Answer, Attempt, Machine, Term};
+use super::machine::exchange::{Operation, Outcome, Verdict, WatchEvent};
+use super::setup::Plan;
+use super::subject::{Answer, Attempt, Machine, Sort};
+use super::watch::Watch;
 
 /// What the caller of an attempt knows.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Caller {
+    /// It will begin when another client holds.
+    Asleep,
     /// It waits for the verdict.
     Wants,
-    /// It was granted the lock with this token.
-    Holds(i64),
+    /// It was granted the lock with these nodes.
+    Holds(Vec<String>),
     /// It gave up, was told that the attempt failed, released the hold, or was told of its loss.
     Ended,
-}
-
-/// A session, as far as its client knows; and what the servers know of it.
-#[derive(Clone, Hash, Debug)]
-pub(crate) struct Session {
-    pub(crate) id: i64,
-    lease: Box<dyn Term>,
-    /// When the latest of the acknowledged writes was sent.
-    last_sent: Moment,
-    pub(crate) opened: Moment,
-    /// When the leader committed something of it last: a follower that is cut off answers reads too.
-    pub(crate) touched: Moment,
-    /// The servers have ended it, and its lease is over by decree if it was not by itself.
-    pub(crate) expired: Option<Moment>,
-}
-
-impl Session {
-    pub(crate) fn lease_until(&self) -> Moment {
-        self.expired.map_or(self.lease.until(), |cut| cut.min(self.lease.until()))
-    }
 }
 
 /// Requests on their way, and the replies so far: outcomes with the transaction as of which they are.
@@ -57,81 +40,71 @@ pub(crate) struct Client {
     /// The number of its attempt.
     pub(crate) attempt: u8,
     pub(crate) caller: Caller,
-    pub(crate) session: Option<Session>,
+    /// Whether the attempt was granted.
+    pub(crate) was_granted: bool,
     pub(crate) flight: Option<Flight>,
     /// Requests that were given up, but not by the connection: they come before any other.
     pub(crate) late: Vec<Operation>,
-    pub(crate) watch: Option<Watch>,
-    /// The transaction that the client has seen: no server lets it in that is behind.
-    pub(crate) seen: i64,
-    /// The transaction that its server has at least applied.
-    pub(crate) floor: i64,
+    /// The first of them that has something to tell is heard.
+    pub(crate) watches: Vec<Watch>,
     /// Whether it has done anything yet.
     pub(crate) acted: bool,
-    /// When its node was removed by an operator.
-    pub(crate) removed: Option<Moment>,
-    /// When the latest acknowledged proof of its node was sent, and whether it is the last thing heard.
-    pub(crate) proof: Option<(Moment, bool)>,
-    /// Without a connection: nothing is sent.
-    pub(crate) is_down: bool,
-    /// Sessions and attempts so far, for marks that differ.
-    serial: u8,
+    /// Its nodes that were removed by an operator, and when.
+    pub(crate) removed: Vec<(String, Moment)>,
+    /// When the latest acknowledged proof of each of its nodes was sent.
+    pub(crate) proofs: Vec<(String, Moment)>,
+    /// Whether a proof is the last thing heard.
+    pub(crate) is_proof_latest: bool,
 }
 
 impl Client {
-    pub(crate) fn new(machine: &'static Machine, patience: Patience) -> Self {
+    pub(crate) fn new(machine: &'static Machine, plan: &Plan) -> Self {
         Self {
             machine,
-            contender: (machine.contender)(patience),
+            contender: (machine.contender)(&plan.wants, None, plan.patience),
             attempt: 1,
-            caller: Caller::Wants,
-            session: None,
+            caller: if plan.within.is_some() { Caller::Asleep } else { Caller::Wants },
+            was_granted: false,
             flight: None,
             late: Vec::new(),
-            watch: None,
-            seen: 0,
-            floor: 0,
+            watches: Vec::new(),
             acted: false,
-            removed: None,
-            proof: None,
-            is_down: false,
-            serial: 0,
+            removed: Vec::new(),
+            proofs: Vec::new(),
+            is_proof_latest: false,
         }
     }
 
-    /// Begins the next attempt, in the same session if it lasts.
-    pub(crate) fn try_again(&mut self, number: usize, patience: Patience) {
-        self.contender = (self.machine.contender)(patience);
+    /// Begins the next attempt.
+    pub(crate) fn try_again(&mut self, plan: &Plan) {
+        self.contender = (self.machine.contender)(&plan.wants, None, plan.patience);
         self.attempt += 1;
+        (self.caller, self.was_granted) = (Caller::Wants, false);
+        self.removed.clear();
+        self.proofs.clear();
+    }
+
+    /// Begins to take the read side within this node.
+    pub(crate) fn begin_within(&mut self, plan: &Plan, writer: &str) {
+        self.contender = (self.machine.contender)(&plan.wants, Some(name_of(writer)), plan.patience);
         self.caller = Caller::Wants;
-        (self.removed, self.proof) = (None, None);
-        self.enter(number);
     }
 
-    /// A new session, on a server that has applied `floor`.
-    pub(crate) fn open(&mut self, number: usize, now: Moment, seen: i64, floor: i64) {
-        self.serial += 1;
-        let id = session_id(number, self.serial);
-        let lease = (self.machine.lease)(TIMEOUT, now);
-        self.session = Some(Session { id, lease, last_sent: now, opened: now, touched: now, expired: None });
-        (self.seen, self.floor) = (seen, floor);
-        self.late.clear();
-        self.is_down = false;
-        self.enter(number);
-    }
-
-    fn enter(&mut self, number: usize) {
-        if let Some(session) = &self.session {
-            self.serial += 1;
-            let mark = (u128::from(self.serial) << 8) + u128::try_from(number).unwrap_or(0) + 1;
+    /// The session is there, or still there.
+    pub(crate) fn enter(&mut self, number: usize, line: &mut Line) {
+        let serial = line.next_serial();
+        if let Some(session) = &line.session {
+            let mark = (u128::from(serial) << 8) + u128::try_from(number).unwrap_or(0) + 1;
             // The client comes first in the mark, so that names do not stand in the order of creation.
             self.contender.handle_session(session.id, session.lease.heartbeat(), mark.reverse_bits());
         }
     }
 
     /// The request that its server executes next.
-    pub(crate) fn next_operation(&self) -> Option<&Operation> {
-        self.session.as_ref().filter(|session| session.expired.is_none())?;
+    pub(crate) fn next_operation(&self, line: &Line) -> Option<&Operation> {
+        if !line.is_live() {
+            return None;
+        }
         self.late.first().or_else(|| {
             let flight = self.flight.as_ref()?;
             flight.operations.get(flight.replies.len())
@@ -139,11 +112,9 @@ impl Client {
     }
 
     /// Whether a node of it may still come into being.
-    pub(crate) fn will_create(&self) -> bool {
-        let is_live = self.session.as_ref().is_some_and(|session| session.expired.is_none());
+    pub(crate) fn will_create(&self, line: &Line) -> bool {
         let sent = self.flight.iter().flat_map(|flight| flight.operations.iter().skip(flight.replies.len()));
-        let mut pending = self.late.iter().chain(sent);
-        is_live && pending.any(|operation| matches!(operation, Operation::Create { .. }))
+        line.is_live() && self.late.iter().chain(sent).any(is_creation)
     }
 
     /// The server has executed that request.
@@ -156,69 +127,71 @@ impl Client {
     }
 
     /// The first `known` replies arrive, and nothing more will.
-    pub(crate) fn receive(&mut self, known: usize, now: Moment) {
+    pub(crate) fn receive(&mut self, plan: &Plan, line: &mut Line, known: usize, now: Moment) {
         let Some(flight) = self.flight.take() else { return };
-        if let Some((_, is_latest)) = &mut self.proof {
-            *is_latest = false;
-        }
+        self.is_proof_latest = false;
         let mut outcomes = Vec::new();
         for (operation, (outcome, zxid)) in flight.operations.iter().zip(flight.replies).take(known) {
-            self.seen = self.seen.max(zxid);
-            self.note(operation, &outcome, flight.sent, now);
+            line.seen = line.seen.max(zxid);
+            self.note(plan, line, operation, &outcome, flight.sent, now);
             outcomes.push(outcome);
         }
         if outcomes.len() < flight.operations.len() {
             outcomes.resize(flight.operations.len(), Outcome::Unknown);
-            self.watch = None;
+            self.watches.clear();
         }
-        let now = self.now(now);
         if flight.heartbeat {
             if outcomes[0] == Outcome::NoNode {
                 self.end();
             }
         } else {
-            self.contender.handle_replies(outcomes, flight.sent, now);
+            self.contender.handle_replies(outcomes, flight.sent, line.now(now));
         }
     }
 
-    /// Tells the lease of what was acknowledged.
-    fn note(&mut self, operation: &Operation, outcome: &Outcome, sent: Moment, now: Moment) {
-        let answer = match (operation, outcome) {
-            (Operation::Create { .. }, Outcome::Created(_)) | (Operation::Check { .. }, Outcome::Done) => {
-                self.proof = Some((sent, true));
-                Answer::QuorumWrite
-            }
-            (Operation::Delete { .. }, Outcome::Done) => Answer::QuorumWrite,
-            _ => Answer::Read,
+    /// Takes note of what was acknowledged, and tells the lease.
+    fn note(
+        &mut self,
+        plan: &Plan,
+        line: &mut Line,
+        operation: &Operation,
+        outcome: &Outcome,
+        sent: Moment,
+        now: Moment,
+    ) {
+        let is_done = matches!(outcome, Outcome::Done | Outcome::Created(_));
+        let proven = match operation {
+            Operation::Check { paths } if is_done => paths.clone(),
+            _ => created(operation, outcome),
         };
-        if let (Some(session), true) = (&mut self.session, (self.machine.renews)(answer)) {
+        if is_creation(operation) && !proven.is_empty() && !is_of_permits(plan, operation) {
+            self.proofs.clear();
+        }
+        self.is_proof_latest |= !proven.is_empty();
+        for path in proven {
+            self.proofs.retain(|(other, _)| *other != path);
+            self.proofs.push((path, sent));
+        }
+        let is_write = is_done && operation.is_quorum_write();
+        let answer = if is_write { Answer::QuorumWrite } else { Answer::Read };
+        if let (Some(session), true) = (&mut line.session, (self.machine.renews)(answer)) {
             session.lease.acknowledge(sent, now);
             session.last_sent = session.last_sent.max(sent);
         }
     }
 
-    /// The connection is lost: the next server knows only what this client has seen.
-    pub(crate) fn disconnect(&mut self) {
-        self.late.clear();
-        self.floor = self.seen;
-        self.is_down = true;
-    }
-
-    /// The watch tells; its server has applied what it tells of.
-    pub(crate) fn hear(&mut self, event: WatchEvent, zxid: i64, now: Moment) {
-        self.watch = None;
-        if let Some((_, is_latest)) = &mut self.proof {
-            *is_latest = false;
-        }
-        self.floor = self.floor.max(zxid);
-        let now = self.now(now);
-        self.contender.handle_watch(event, now);
+    /// A watch tells; its server has applied what it tells of.
+    pub(crate) fn hear(&mut self, line: &mut Line, event: WatchEvent, zxid: i64, now: Moment) {
+        self.watches.clear();
+        self.is_proof_latest = false;
+        line.floor = line.floor.max(zxid);
+        self.contender.handle_watch(event, line.now(now));
     }
 
     /// The client learns that its session is over.
-    pub(crate) fn learn(&mut self, now: Moment) {
-        let now = self.now(now);
-        (self.session, self.watch) = (None, None);
+    pub(crate) fn learn(&mut self, line: &Line, now: Moment) {
+        let now = line.now(now);
+        self.watches.clear();
         self.late.clear();
         match self.flight.take() {
             Some(flight) if !flight.replies.is_empty() && !flight.heartbeat => {
@@ -227,6 +200,7 @@ impl Client {
                 outcomes.resize(flight.operations.len(), Outcome::SessionOver);
                 self.contender.handle_replies(outcomes, flight.sent, now);
             }
+            _ if self.caller == Caller::Asleep => {}
             _ => self.contender.handle_session_over(),
         }
         if matches!(self.caller, Caller::Holds(_)) {
@@ -243,21 +217,23 @@ impl Client {
         self.contender.handle_end();
     }
 
-    /// A holder proves its node, as its driver does at every heartbeat.
-    pub(crate) fn beat(&mut self, name: String, now: Moment) {
-        let operations = vec![Operation::Check { name }];
-        self.flight = Some(Flight { operations, sent: now, replies: Vec::new(), heartbeat: true });
+    /// A holder proves its nodes, as its driver does at every heartbeat.
+    pub(crate) fn beat(&mut self, now: Moment) {
+        if let Caller::Holds(nodes) = &self.caller {
+            let operations = vec![Operation::Check { paths: nodes.clone() }];
+            self.flight = Some(Flight { operations, sent: now, replies: Vec::new(), heartbeat: true });
+        }
     }
 
-    pub(crate) fn can_beat(&self, now: Moment) -> bool {
-        let live = self.session.as_ref().is_some_and(|session| session.last_sent < now);
-        matches!(self.caller, Caller::Holds(_)) && self.flight.is_none() && !self.is_down && live
+    pub(crate) fn can_beat(&self, line: &Line, now: Moment) -> bool {
+        let live = line.session.as_ref().is_some_and(|session| session.last_sent < now);
+        matches!(self.caller, Caller::Holds(_)) && self.flight.is_none() && !line.is_down && live
     }
 
     /// As many heartbeats as fall due between two moments, all of them answered.
-    pub(crate) fn beat_through(&mut self, moments: &[Moment]) {
-        if let (Caller::Holds(_), Some(session)) = (self.caller, &mut self.session) {
-            if session.expired.is_none() && !self.is_down {
+    pub(crate) fn beat_through(&self, line: &mut Line, moments: &[Moment]) {
+        if let (Caller::Holds(_), Some(session), false) = (&self.caller, &mut line.session, line.is_down) {
+            if session.expired.is_none() {
                 for moment in moments {
                     session.lease.acknowledge(*moment, *moment);
                     session.last_sent = session.last_sent.max(*moment);
@@ -268,20 +244,14 @@ impl Client {
     }
 
     /// What the contender has to say and to send now.
-    pub(crate) fn poll(&mut self, now: Moment) -> Option<Verdict> {
+    pub(crate) fn poll(&mut self, line: &Line, now: Moment) -> Option<Verdict> {
         // What is sent without a connection would wait without limit.
-        let flight = if self.is_down { None } else { self.contender.poll_flight() };
-        if let Some(operations) = flight {
-            assert!(self.flight.is_none(), "one flight at a time");
-            self.watch = None;
+        let may_send = !line.is_down && self.flight.is_none() && self.caller != Caller::Asleep;
+        if let Some(operations) = may_send.then(|| self.contender.poll_flight()).flatten() {
+            self.watches.clear();
             self.flight = Some(Flight { operations, sent: now, replies: Vec::new(), heartbeat: false });
         }
         self.contender.poll_verdict()
-    }
-
-    fn now(&self, moment: Moment) -> Now {
-        let lease_until = self.session.as_ref().map_or(Moment::default(), Session::lease_until);
-        Now { moment, lease_until }
     }
 
     /// Whether nothing will happen any more.
@@ -290,7 +260,36 @@ impl Client {
     }
 }
 
-fn session_id(number: usize, serial: u8) -> i64 {
-    let number = i64::try_from(number).unwrap_or(0);
-    (number + 1) * 100 + i64::from(serial)
+pub(crate) fn is_creation(operation: &Operation) -> bool {
+    use Operation as O;
+    matches!(operation, O::Create(_) | O::CreateAll(_) | O::CreateWithin { .. } | O::CreateSingle { .. })
+}
+
+/// Whether it creates permits of a semaphore.
+pub(crate) fn is_of_permits(plan: &Plan, operation: &Operation) -> bool {
+    let directory = match operation {
+        Operation::Create(node) => &node.directory,
+        Operation::CreateAll(nodes) => &nodes[0].directory,
+        _ => return false,
+    };
+    let is_semaphore = |sort| matches!(sort, Sort::Semaphore { .. });
+    plan.wants.iter().any(|want| is_semaphore(want.sort) && *want.hold().0 == **directory)
+}
+
+/// The paths of what was created.
+fn created(operation: &Operation, outcome: &Outcome) -> Vec<String> {
+    let Outcome::Created(nodes) = outcome else { return Vec::new() };
+    let names = nodes.iter().map(|node| &node.name);
+    match operation {
+        Operation::Create(new) => names.map(|name| format!("{}/{name}", new.directory)).collect(),
+        Operation::CreateAll(new) => {
+            names.zip(new).map(|(name, new)| format!("{}/{name}", new.directory)).collect()
+        }
+        Operation::CreateWithin { path, .. } | Operation::CreateSingle { path } => vec![path.clone()],
+        _ => Vec::new(),
+    }
+}
+
+pub(crate) fn name_of(path: &str) -> String {
+    path.rsplit('/').next().unwrap_or(path).to_owned()
 }

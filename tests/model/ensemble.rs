@@ -1,67 +1,118 @@
 //! The ensemble as its leader has it, and as a follower may still see it.
 //!
-//! One lock's directory is all there is. A follower has applied some beginning of the history, so
-//! what it can show is one of the states that the directory has had.
+//! A few directories are all there is. A follower has applied some beginning of the history, so
+//! what it can show is one of the states that they have had.
 
-use super::machine::exchange::WatchEvent;
+use super::machine::exchange::NewNode;
 use super::machine::name::{Name, Sequence};
 use std::rc::Rc;
 
-/// A child of the lock's node.
+/// A child of a directory.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Child {
     pub(crate) name: String,
     pub(crate) czxid: i64,
     pub(crate) mzxid: i64,
+    /// Its place in the queue: the transaction that created it, or the node whose number it took.
+    pub(crate) place: i64,
+    pub(crate) owner: Owner,
+}
+
+/// Whose a node is: what the servers know, and what the model knows.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Owner {
     pub(crate) session: i64,
-    /// Whose it is: what the model knows and the servers do not.
     pub(crate) client: usize,
     pub(crate) attempt: u8,
 }
 
-/// The lock's node.
+/// A queue, or the permits of a semaphore.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Directory {
+    pub(crate) path: &'static str,
     pub(crate) exists: bool,
     /// The next sequence number.
-    pub(crate) counter: i32,
+    counter: i32,
+    /// When a child came or went last.
+    pub(crate) changed: i64,
     /// In the order of their names, which is not that of their creation.
     pub(crate) children: Vec<Child>,
 }
 
 impl Directory {
-    pub(crate) fn find(&self, name: &str) -> Option<&Child> {
-        self.children.iter().find(|child| child.name == name)
-    }
-
     pub(crate) fn names(&self) -> Vec<String> {
         self.children.iter().map(|child| child.name.clone()).collect()
     }
+
+    fn insert(&mut self, name: String, place: Option<i64>, zxid: i64, owner: Owner) -> Child {
+        // Counts every creation, also where the number is not appended.
+        self.counter = self.counter.wrapping_add(1);
+        self.changed = zxid;
+        let child = Child { name, czxid: zxid, mzxid: zxid, place: place.unwrap_or(zxid), owner };
+        let index = self.children.partition_point(|other| other.name < child.name);
+        self.children.insert(index, child.clone());
+        child
+    }
 }
+
+/// Everything at one time.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Tree {
+    pub(crate) directories: Vec<Rc<Directory>>,
+    /// What the node says that has the number of permits, and when that was written.
+    pub(crate) limit: Option<(u32, i64)>,
+}
+
+impl Tree {
+    pub(crate) fn directory(&self, path: &str) -> Option<&Directory> {
+        self.directories.iter().map(|it| &**it).find(|it| it.path == path && it.exists)
+    }
+
+    pub(crate) fn find(&self, path: &str) -> Option<&Child> {
+        let (directory, name) = path.rsplit_once('/')?;
+        self.directory(directory)?.children.iter().find(|child| child.name == name)
+    }
+
+    /// All children, and where they are.
+    pub(crate) fn children(&self) -> impl Iterator<Item = (&'static str, &Child)> {
+        self.directories.iter().flat_map(|it| it.children.iter().map(|child| (it.path, child)))
+    }
+
+    fn at(&mut self, path: &str) -> &mut Directory {
+        let found = self.directories.iter_mut().find(|it| it.path == path);
+        Rc::make_mut(found.expect("the setup names all directories"))
+    }
+}
+
+/// A state, and the transaction that made it.
+pub(crate) type View = (i64, Rc<Tree>);
 
 /// The leader's history, as far back as any server may still be.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Ensemble {
-    /// Each state of the directory, with the transaction that made it.
-    history: Vec<(i64, Rc<Directory>)>,
+    history: Vec<View>,
 }
 
 impl Ensemble {
-    pub(crate) fn new(exists: bool, counter: i32) -> Self {
-        let directory = Directory { exists, counter, children: Vec::new() };
-        Self { history: vec![(1, Rc::new(directory))] }
+    pub(crate) fn new(paths: &[&'static str], counter: Option<i32>, limit: Option<u32>) -> Self {
+        let (exists, counter) = (counter.is_some(), counter.unwrap_or(0));
+        let directory =
+            |path: &&'static str| Directory { path, exists, counter, changed: 1, children: Vec::new() };
+        let directories = paths.iter().map(|path| Rc::new(directory(path))).collect();
+        let limit = limit.map(|limit| (limit, 1));
+        Self { history: vec![(1, Rc::new(Tree { directories, limit }))] }
     }
 
     pub(crate) fn zxid(&self) -> i64 {
         self.history.last().map_or(0, |state| state.0)
     }
 
-    pub(crate) fn head(&self) -> &Directory {
+    pub(crate) fn head(&self) -> &Tree {
         &self.history[self.history.len() - 1].1
     }
 
     /// The states that a server can show which has applied at least `floor`.
-    pub(crate) fn views(&self, floor: i64) -> &[(i64, Rc<Directory>)] {
+    pub(crate) fn views(&self, floor: i64) -> &[View] {
         let later = self.history.iter().rev().take_while(|state| state.0 > floor).count();
         // One more: the state that was current at `floor`.
         &self.history[self.history.len().saturating_sub(later + 1)..]
@@ -73,93 +124,91 @@ impl Ensemble {
         self.history.drain(..self.history.len() - kept);
     }
 
-    fn commit(&mut self, change: impl FnOnce(&mut Directory, i64)) -> i64 {
+    fn commit<T>(&mut self, change: impl FnOnce(&mut Tree, i64) -> T) -> T {
         let zxid = self.zxid() + 1;
-        let mut directory = self.head().clone();
-        change(&mut directory, zxid);
-        self.history.push((zxid, Rc::new(directory)));
-        zxid
+        let mut tree = self.head().clone();
+        let result = change(&mut tree, zxid);
+        self.history.push((zxid, Rc::new(tree)));
+        result
     }
 
-    /// Creates a child, named after `prefix`, unless the directory is missing.
-    pub(crate) fn create(&mut self, prefix: &str, session: i64, owner: (usize, u8)) -> Option<Child> {
-        if !self.head().exists {
+    /// Creates nodes with appended numbers in one transaction, unless a directory is missing.
+    pub(crate) fn create(&mut self, nodes: &[NewNode], owner: Owner) -> Option<Vec<Child>> {
+        if nodes.iter().any(|node| self.head().directory(&node.directory).is_none()) {
             return None;
         }
-        let mut created = None;
-        self.commit(|directory, zxid| {
-            let name = format!("{prefix}{}", Sequence::new(directory.counter));
-            assert!(Name::parse(&name).is_some(), "the server writes what can be read");
-            directory.counter = directory.counter.wrapping_add(1);
-            let (client, attempt) = owner;
-            let child = Child { name, czxid: zxid, mzxid: zxid, session, client, attempt };
-            let place = directory.children.partition_point(|other| other.name < child.name);
-            directory.children.insert(place, child.clone());
-            created = Some(child);
-        });
-        created
+        let create = |tree: &mut Tree, zxid, node: &NewNode| {
+            let directory = tree.at(&node.directory);
+            let name = format!("{}{}", node.prefix, Sequence::new(directory.counter));
+            let is_read = Name::parse(&name).or_else(|| Name::parse_lease(&name)).is_some();
+            assert!(is_read, "the server writes what can be read");
+            directory.insert(name, None, zxid, owner)
+        };
+        Some(self.commit(|tree, zxid| nodes.iter().map(|node| create(tree, zxid, node)).collect()))
     }
 
-    pub(crate) fn create_directory(&mut self) {
-        if !self.head().exists {
-            self.commit(|directory, _| {
-                directory.exists = true;
-                directory.counter = 0;
+    /// Creates a node of this very path, whose place is that of another if it has taken its number. The
+    /// directory is there, and the node is not.
+    pub(crate) fn create_fixed(&mut self, path: &str, place: Option<i64>, owner: Owner) -> Option<Child> {
+        let (directory, name) = path.rsplit_once('/')?;
+        Some(self.commit(|tree, zxid| tree.at(directory).insert(name.to_owned(), place, zxid, owner)))
+    }
+
+    pub(crate) fn create_directory(&mut self, path: &str) {
+        if self.head().directory(path).is_none() {
+            self.commit(|tree, zxid| {
+                let directory = tree.at(path);
+                (directory.exists, directory.counter, directory.changed) = (true, 0, zxid);
             });
         }
     }
 
     /// Deletes the children that are to go, in one transaction, and says whether there were any.
-    pub(crate) fn delete(&mut self, goes: impl Fn(&Child) -> bool) -> bool {
-        let found = self.head().children.iter().any(&goes);
+    pub(crate) fn delete(&mut self, goes: impl Fn(&str, &Child) -> bool) -> bool {
+        let found = self.head().children().any(|(path, child)| goes(path, child));
         if found {
-            self.commit(|directory, _| directory.children.retain(|child| !goes(child)));
+            self.commit(|tree, zxid| {
+                for directory in &mut tree.directories {
+                    if directory.children.iter().any(|child| goes(directory.path, child)) {
+                        let directory = Rc::make_mut(directory);
+                        directory.children.retain(|child| !goes(directory.path, child));
+                        directory.changed = zxid;
+                    }
+                }
+            });
         }
         found
     }
 
-    pub(crate) fn delete_directory(&mut self) {
-        self.commit(|directory, _| {
-            directory.exists = false;
+    /// Deletes the node of this path, and says whether it was there.
+    pub(crate) fn delete_node(&mut self, path: &str) -> bool {
+        let Some((directory, name)) = path.rsplit_once('/') else { return false };
+        self.delete(|other, child| other == directory && child.name == name)
+    }
+
+    pub(crate) fn delete_directory(&mut self, path: &str) {
+        self.commit(|tree, zxid| {
+            let directory = tree.at(path);
+            (directory.exists, directory.changed) = (false, zxid);
             directory.children.clear();
         });
     }
 
-    /// Changes a child's data.
+    /// Changes the data of the child with this number, counted over all directories.
     pub(crate) fn change(&mut self, index: usize) {
-        self.commit(|directory, zxid| directory.children[index].mzxid = zxid);
-    }
-}
-
-/// The one watch of a client, on its server.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Watch {
-    pub(crate) name: String,
-    mzxid: i64,
-    /// What it has to tell, and as of which transaction.
-    pub(crate) fired: Option<(WatchEvent, i64)>,
-}
-
-impl Watch {
-    /// A watch on a child of the oldest of these states, which fires with the first later one in
-    /// which the child is not what it was.
-    pub(crate) fn new(name: &str, views: &[(i64, Rc<Directory>)]) -> Option<Self> {
-        let (seen, later) = views.split_first()?;
-        let mzxid = seen.1.find(name)?.mzxid;
-        let mut watch = Self { name: name.to_owned(), mzxid, fired: None };
-        for (zxid, directory) in later {
-            watch.look(directory, *zxid);
-        }
-        Some(watch)
+        self.commit(|tree, zxid| {
+            let mut index = index;
+            for directory in &mut tree.directories {
+                if index < directory.children.len() {
+                    Rc::make_mut(directory).children[index].mzxid = zxid;
+                    return;
+                }
+                index -= directory.children.len();
+            }
+        });
     }
 
-    pub(crate) fn look(&mut self, directory: &Directory, zxid: i64) {
-        if self.fired.is_none() {
-            self.fired = match directory.find(&self.name) {
-                None => Some((WatchEvent::Deleted, zxid)),
-                Some(child) if child.mzxid > self.mzxid => Some((WatchEvent::Changed, zxid)),
-                Some(_) => None,
-            };
-        }
+    pub(crate) fn set_limit(&mut self, limit: u32) {
+        self.commit(|tree, zxid| tree.limit = Some((limit, zxid)));
     }
 }

@@ -3,7 +3,7 @@
 //! A program of its own, because the machine is not generic over its mistakes: each seed is a module
 //! tree with the changed machine in it, and with the very model that checks the machine that ships.
 
-use super::seeds::{SEEDS, Seed};
+use super::seeds::{Seed, all};
 use std::fmt::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -18,16 +18,36 @@ pub(crate) struct Catch {
 }
 
 /// What all seeds share.
-const MODEL: [&str; 10] =
-    ["action", "client", "ensemble", "explorer", "properties", "pulse", "setup", "subject", "suite", "world"];
+const MODEL: [&str; 16] = [
+    "action",
+    "cases_of_kinds",
+    "cases_of_mutex",
+    "client",
+    "ensemble",
+    "events",
+    "explorer",
+    "line",
+    "properties",
+    "pulse",
+    "server",
+    "setup",
+    "subject",
+    "suite",
+    "watch",
+    "world",
+];
 
 /// The machine's modules that can have a seed, and those that are to be compiled with them.
-const MODULES: [(&str, &[&str]); 4] = [
-    ("name", &["name", "queue", "contender"]),
+const MODULES: [(&str, &[&str]); 5] = [
+    ("name", &["name", "claim", "queue", "contender"]),
+    ("claim", &["claim", "queue", "contender"]),
     ("queue", &["queue", "contender"]),
     ("contender", &["contender"]),
     ("lease", &["lease"]),
 ];
+
+/// The rooms of the modules that have any.
+const ROOMS: [(&str, &[&str]); 1] = [("contender", &["enter", "nodes", "turn"])];
 
 /// Builds and runs them all.
 pub(crate) fn hunt() -> io::Result<Vec<Catch>> {
@@ -39,45 +59,76 @@ pub(crate) fn hunt() -> io::Result<Vec<Catch>> {
 }
 
 fn write_sources(folder: &Path) -> io::Result<()> {
-    let mut main = "#![allow(warnings)]\n".to_owned();
+    write_model(&folder.join("model"))?;
+    let mut main = "#![allow(warnings)]\nuse model::{explorer, machine, subject, suite};\n".to_owned();
     let mut calls = String::new();
-    for file in MODEL {
-        let path = model().join(file).with_extension("rs");
-        let _ = write!(main, "#[path = {path:?}]\nmod {file};\n");
-    }
-    let _ = write!(main, "#[path = {:?}]\nmod machine;\n", machine().join("mod.rs"));
-    for (number, seed) in SEEDS.iter().enumerate() {
-        plant(seed, &folder.join(format!("seed_{number}")))?;
+    for (number, seed) in all().enumerate() {
+        plant(seed, number, &folder.join(format!("seed_{number}")))?;
         let _ = writeln!(main, "mod seed_{number} {{\n    use crate::{{explorer, subject}};");
         main.push_str("    pub mod adapter;\n    mod machine;\n}\n");
-        let _ = writeln!(calls, "    catch({number}, suite::find(&seed_{number}::adapter::MACHINE));");
+        let _ = writeln!(
+            calls,
+            "    catch({number}, suite::find(&seed_{number}::adapter::MACHINE, {:?}));",
+            seed.kind
+        );
     }
     let _ = write!(main, "{CATCH}fn main() {{\n{calls}}}\n");
     fs::write(folder.join("main.rs"), main)
 }
 
+/// Writes the model and the machine that ships, as a library that shows everything.
+fn write_model(folder: &Path) -> io::Result<()> {
+    let mut library = "#![allow(warnings)]\npub mod machine;\n".to_owned();
+    fs::create_dir_all(folder)?;
+    for file in MODEL.map(|file| Path::new(file).with_extension("rs")) {
+        publish(&model().join(&file), &folder.join(&file))?;
+    }
+    MODEL.iter().for_each(|file| library.push_str(&format!("pub mod {file};\n")));
+    publish_all(&machine(), &folder.join("machine"))?;
+    fs::write(folder.join("lib.rs"), library)
+}
+
+fn publish_all(from: &Path, to: &Path) -> io::Result<()> {
+    fs::create_dir_all(to)?;
+    for entry in fs::read_dir(from)? {
+        let entry = entry?;
+        let publish = if entry.file_type()?.is_dir() { publish_all } else { publish };
+        publish(&entry.path(), &to.join(entry.file_name()))?;
+    }
+    Ok(())
+}
+
+fn publish(from: &Path, to: &Path) -> io::Result<()> {
+    fs::write(to, fs::read_to_string(from)?.replace("pub(crate)", "pub"))
+}
+
 /// Writes one seed's own machine: what it changes, and what depends on that.
-fn plant(seed: &Seed, folder: &Path) -> io::Result<()> {
+fn plant(seed: &Seed, number: usize, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder.join("machine"))?;
+    let own = format!("crate::seed_{number}::machine");
     let mut modules = "pub use crate::machine::{Moment, exchange};\n".to_owned();
     for (module, _) in MODULES {
-        let is_own = MODULES.iter().any(|(changed, own)| {
-            own.contains(&module)
-                && seed.edits.iter().any(|edit| edit.file.strip_suffix(".rs") == Some(changed))
-        });
-        if is_own {
-            let file = Path::new(module).with_extension("rs");
-            write_edited(seed, &machine().join(&file), &folder.join("machine").join(&file))?;
-            let _ = writeln!(modules, "pub mod {module};");
-        } else {
+        if !MODULES.iter().any(|(changed, with)| with.contains(&module) && seed.changes(changed)) {
             let _ = writeln!(modules, "pub use crate::machine::{module};");
+            continue;
+        }
+        let _ = writeln!(modules, "pub mod {module};");
+        let mut files = vec![PathBuf::from(module)];
+        for (_, rooms) in ROOMS.iter().filter(|(house, _)| *house == module) {
+            fs::create_dir_all(folder.join("machine").join(module))?;
+            files.extend(rooms.iter().map(|room| Path::new(module).join(room)));
+        }
+        for file in files {
+            let file = file.with_extension("rs");
+            let source = edited(seed, &machine().join(&file))?.replace("crate::machine", &own);
+            fs::write(folder.join("machine").join(&file), source)?;
         }
     }
-    write_edited(seed, &model().join("adapter.rs"), &folder.join("adapter.rs"))?;
+    fs::write(folder.join("adapter.rs"), edited(seed, &model().join("adapter.rs"))?)?;
     fs::write(folder.join("machine/mod.rs"), modules)
 }
 
-fn write_edited(seed: &Seed, from: &Path, to: &Path) -> io::Result<()> {
+fn edited(seed: &Seed, from: &Path) -> io::Result<String> {
     let mut source = fs::read_to_string(from)?;
     for edit in seed.edits.iter().filter(|edit| from.ends_with(edit.file)) {
         if source.matches(edit.text).count() != 1 {
@@ -86,7 +137,7 @@ fn write_edited(seed: &Seed, from: &Path, to: &Path) -> io::Result<()> {
         }
         source = source.replace(edit.text, edit.replacement);
     }
-    fs::write(to, source)
+    Ok(source)
 }
 
 fn model() -> PathBuf {
@@ -108,16 +159,28 @@ fn catch(number: usize, found: Option<(String, explorer::Report)>) {
 }
 "#;
 
+/// The library, where the time goes, is optimised. Of the seeded machines there are so many that this would take
+/// longer than it saves.
 fn build(folder: &Path) -> io::Result<PathBuf> {
     let program = folder.join("seeds");
+    let library = folder.join("libmodel.rlib");
+    compile(&folder.join("model/lib.rs"), &library, &["--crate-type", "rlib", "-C", "opt-level=1"])?;
+    let link = format!("model={}", library.display());
+    compile(&folder.join("main.rs"), &program, &["--extern", &link, "-C", "opt-level=0"])?;
+    Ok(program)
+}
+
+fn compile(source: &Path, to: &Path, options: &[&str]) -> io::Result<()> {
     let compiler = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
+    let name = if source.ends_with("lib.rs") { "model" } else { "seeds" };
     let output = Command::new(compiler)
-        .args(["--edition", "2024", "--crate-name", "seeds", "-C", "opt-level=1", "-C", "debuginfo=0", "-o"])
-        .arg(&program)
-        .arg(folder.join("main.rs"))
+        .args(["--edition", "2024", "--crate-name", name, "-C", "debuginfo=0"])
+        .args(options)
+        .arg("-o")
+        .args([to, source])
         .output()?;
     if output.status.success() {
-        Ok(program)
+        Ok(())
     } else {
         Err(io::Error::other(String::from_utf8_lossy(&output.stderr).into_owned()))
     }
@@ -134,9 +197,5 @@ fn run(program: &Path) -> io::Result<Vec<Catch>> {
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("{number}\t")))?;
         Some(line.split('\t').map(str::to_owned).collect())
     };
-    Ok(SEEDS
-        .iter()
-        .enumerate()
-        .map(|(number, seed)| Catch { seed: seed.name, found: found_of(number) })
-        .collect())
+    Ok(all().enumerate().map(|(number, seed)| Catch { seed: seed.name, found: found_of(number) }).collect())
 }

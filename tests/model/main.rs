@@ -6,26 +6,32 @@
 //! the same check is made of machines with a bug planted in them, and each bug has to be found.
 //!
 //! * [`explorer`]: goes through all states of a world, or takes random walks
-//! * [`world`]: the lock's directory, the clients around the contender, and what can happen to them
-//! * [`action`], [`ensemble`], [`client`], [`setup`]: its parts
+//! * [`world`]: the directories, the clients around the contender, and what can happen to them
+//! * [`action`], [`events`], [`ensemble`], [`server`], [`watch`], [`line`], [`client`], [`setup`]: its parts
 //! * [`properties`]: what must hold in it
 //! * [`pulse`]: one session's lease against what the leader knows
-//! * [`suite`]: what is explored
+//! * [`suite`], [`cases_of_mutex`], [`cases_of_kinds`]: what is explored
 //! * [`subject`], [`adapter`]: the machine behind a door, so that others can be put in its place
 //! * [`seeds`], [`hunt`]: the bugs, and the program that has them
 
 mod action;
 mod adapter;
+mod cases_of_kinds;
+mod cases_of_mutex;
 mod client;
 mod ensemble;
+mod events;
 mod explorer;
 mod hunt;
+mod line;
 mod properties;
 mod pulse;
 mod seeds;
+mod server;
 mod setup;
 mod subject;
 mod suite;
+mod watch;
 mod world;
 
 use explorer::{Failure, Report};

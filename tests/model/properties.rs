@@ -1,69 +1,265 @@
 //! What must hold: the promises of a lock, as far as the machine keeps them.
 
 use super::client::{Caller, Client};
+use super::ensemble::{Child, Tree};
 use super::explorer::Violation;
+use super::machine::Moment;
 use super::setup::TIMEOUT;
+use super::subject::{Sort, Want};
+use super::watch::Target;
 use super::world::Scene;
+
+/// What a client was granted.
+#[derive(Debug)]
+pub(crate) struct Grant {
+    pub(crate) nodes: Vec<String>,
+    pub(crate) czxid: i64,
+    pub(crate) proven: Moment,
+}
 
 impl Scene {
     /// What holds at the moment of a grant.
-    pub(crate) fn judge_grant(&mut self, number: usize, name: &str, czxid: i64) {
+    pub(crate) fn judge_grant(&mut self, number: usize, grant: &Grant) {
         let now = self.now();
-        let client = &self.clients[number];
-        let session = client.session.as_ref();
+        let session = self.lines[self.line_of(number)].session.as_ref();
         if session.is_none_or(|session| session.lease_until() <= now) {
-            self.violate("live lease", format!("{name} is granted without a live lease"));
+            self.violate("live lease", format!("{:?} is granted without a live lease", grant.nodes));
         }
-        let head = self.ensemble.head();
-        let own = head.find(name).filter(|child| child.czxid == czxid && child.client == number);
-        let client = &self.clients[number];
-        if own.is_some() {
-            if let Some(other) = head.children.iter().find(|other| other.czxid < czxid) {
-                let detail = format!("{name} is granted before {}", other.name);
+        if let Err(detail) = self.is_whole(number, grant) {
+            self.violate("all or none", detail);
+        }
+        let mut are_there = true;
+        for node in &grant.nodes {
+            are_there &= self.own_child(number, node).is_some();
+            if let Err(detail) = self.judge_node(number, node, grant.proven) {
+                self.violate("own node", detail);
+            }
+        }
+        if are_there {
+            if let Err(detail) = self.is_fair(number) {
                 self.violate("fair", detail);
             }
-            if czxid <= self.last_token {
-                self.violate("fenced", format!("token {czxid} after {}", self.last_token));
-            }
-            self.last_token = czxid;
-        } else if let (Some(removed), Some((proof, is_latest))) = (client.removed, client.proof) {
-            // A proof that was long on its way will do, but not one that has been kept.
-            if removed < proof || now.since(proof) > TIMEOUT / 10 && !is_latest {
-                self.violate("own node", format!("{name} is granted and was deleted at {removed:?}"));
-            }
-            // The holder is told by its first heartbeat.
-            self.clients[number].removed = Some(now);
+            self.judge_token(number, grant.czxid);
         } else {
-            self.violate("own node", format!("{name} is granted and is not there"));
+            // The holder is told by its first heartbeat.
+            for (path, at) in &mut self.clients[number].removed {
+                if grant.nodes.contains(path) {
+                    *at = now;
+                }
+            }
         }
     }
 
-    /// No node is watched by two: its end would wake both, and one of them for nothing. Whoever does
-    /// not know yet that its own node is gone may still watch.
-    fn check_herd(&self) -> Result<(), Violation> {
-        let waits = |client: &&Client| {
-            client.caller == Caller::Wants
-                && client.removed.is_none()
-                && client.session.as_ref().is_some_and(|session| session.expired.is_none())
+    /// Whether there is everything in the grant that was asked for.
+    fn is_whole(&self, number: usize, grant: &Grant) -> Result<(), String> {
+        let wants = &self.setup.plans[number].wants;
+        let mut total = 0;
+        for (directory, count) in wants.iter().map(Want::hold) {
+            let is_in = |node: &&String| node.rsplit_once('/').is_some_and(|split| split.0 == directory);
+            let found = grant.nodes.iter().filter(is_in).count();
+            total += found;
+            if found != count as usize {
+                return Err(format!("{:?} has {found} of {count} in {directory}", grant.nodes));
+            }
+        }
+        if total == grant.nodes.len() { Ok(()) } else { Err(format!("{:?} has too many", grant.nodes)) }
+    }
+
+    /// A node of a grant is there, or was deleted by an operator so late that its holder is told in time.
+    fn judge_node(&self, number: usize, path: &String, proven: Moment) -> Result<(), String> {
+        let now = self.now();
+        let client = &self.clients[number];
+        let proof = client.proofs.iter().find(|(other, _)| other == path).map(|(_, sent)| *sent);
+        let Some(proof) = proof.filter(|sent| proven <= *sent) else {
+            return Err(format!("{path} was not proven at {proven:?}"));
         };
-        let watched = || self.clients.iter().filter(waits).filter_map(|client| client.watch.as_ref());
-        for (number, watch) in watched().enumerate() {
-            if watched().skip(number + 1).any(|other| other.name == watch.name) {
-                return Err(Violation { property: "no herd", detail: format!("two watch {}", watch.name) });
+        if self.own_child(number, path).is_some() {
+            return Ok(());
+        }
+        let removed = client.removed.iter().find(|(other, _)| other == path).map(|(_, at)| *at);
+        // A proof that was long on its way will do, but not one that has been kept.
+        let was_in_time =
+            |at: Moment| at >= proof && (now.since(proof) <= TIMEOUT / 10 || client.is_proof_latest);
+        match removed {
+            Some(at) if was_in_time(at) => Ok(()),
+            Some(at) => Err(format!("{path} is granted and was deleted at {at:?}")),
+            None => Err(format!("{path} is granted and is not there")),
+        }
+    }
+
+    fn own_child(&self, number: usize, path: &str) -> Option<&Child> {
+        let attempt = self.clients[number].attempt;
+        let is_own = |child: &&Child| child.owner.client == number && child.owner.attempt == attempt;
+        self.ensemble.head().find(path).filter(is_own)
+    }
+
+    /// The want of a client in this queue.
+    fn want(&self, number: usize, queue: &str) -> Option<&Want> {
+        self.setup.plans[number].wants.iter().find(|want| want.queue == queue)
+    }
+
+    /// The nodes before that of this client in a queue, of those that it cannot share the lock with. Those of
+    /// the one within whose write side it is do not count, nor do those who have their permits.
+    fn before(&self, number: usize, queue: &str) -> impl Iterator<Item = &Child> {
+        let directory = self.ensemble.head().directory(queue);
+        let children = || directory.into_iter().flat_map(|directory| &directory.children);
+        let attempt = self.clients[number].attempt;
+        let own = children().filter(|child| child.owner.client == number && child.owner.attempt == attempt);
+        let place = own.map(|child| child.place).min();
+        let want = self.want(number, queue);
+        let excludes = move |child: &Child| match (want, self.want(child.owner.client, queue)) {
+            (Some(want), Some(other)) => want.excludes(other) && !self.has_permits(child.owner.client, other),
+            _ => false,
+        };
+        children().filter(move |child| place.is_some_and(|place| child.place < place) && excludes(child))
+    }
+
+    fn has_permits(&self, number: usize, want: &Want) -> bool {
+        let has_them = matches!(self.clients[number].caller, Caller::Holds(_));
+        has_them && matches!(want.sort, Sort::Semaphore { .. })
+    }
+
+    /// Nobody is granted before one who came first.
+    fn is_fair(&self, number: usize) -> Result<(), String> {
+        let plan = &self.setup.plans[number];
+        match plan.wants.iter().find_map(|want| self.before(number, want.queue).next()) {
+            Some(first) => Err(format!("client {number} is granted before {}", first.name)),
+            None => Ok(()),
+        }
+    }
+
+    /// Tokens grow in every queue, also from reader to writer and back. A reader within the write side of its
+    /// own is between that one and the next.
+    fn judge_token(&mut self, number: usize, czxid: i64) {
+        let setup = self.setup.clone();
+        let plan = &setup.plans[number];
+        let in_queue = |want: &&Want| {
+            let path = self.ensemble.head().directory(want.queue);
+            path.is_some_and(|it| it.children.iter().any(|child| child.owner.client == number))
+        };
+        if plan.within.is_some() || !plan.wants.iter().all(|want| in_queue(&want)) {
+            return;
+        }
+        for want in &plan.wants {
+            let directories = &self.ensemble.head().directories;
+            let Some(index) = directories.iter().position(|it| it.path == want.queue) else { continue };
+            let (any, alone) = self.tokens[index];
+            let is_shared = want.sort == Sort::Read;
+            let before = if is_shared { alone } else { any };
+            if czxid <= before {
+                self.violate("fenced", format!("token {czxid} after {before}"));
+            }
+            self.tokens[index] = (any.max(czxid), if is_shared { alone } else { alone.max(czxid) });
+        }
+    }
+
+    /// A watch of a client has just begun to have something to tell. Where a writer lets go, every reader
+    /// that is woken can go on.
+    pub(crate) fn judge_wake(&mut self, number: usize, target: &Target) {
+        let Target::Node(path) = target else { return };
+        let Some(queue) = path.rsplit_once('/').map(|split| split.0) else { return };
+        let reads = self.want(number, queue).is_some_and(|want| want.sort == Sort::Read);
+        let is_gone = self.ensemble.head().find(path).is_none();
+        if reads && is_gone && self.released.as_ref() == Some(path) {
+            let first = self.before(number, queue).next().map(|child| child.name.clone());
+            if let Some(first) = first {
+                let detail = format!("client {number} is woken by {path}, and waits for {first}");
+                self.violate("no herd", detail);
+            }
+        }
+    }
+
+    /// No node is watched by two, but for the writer whose end lets several readers go on: its end would
+    /// wake both, and one of them for nothing. And nobody but the head of the queue watches the permits.
+    /// Whoever does not know yet that its own node is gone may still watch.
+    fn check_herd(&self) -> Result<(), Violation> {
+        let waits = |number: &usize| {
+            let client = &self.clients[*number];
+            let is_live = self.lines[self.line_of(*number)].is_live();
+            client.caller == Caller::Wants && client.removed.is_empty() && is_live
+        };
+        let waiting: Vec<usize> = (0..self.clients.len()).filter(waits).collect();
+        for (index, &one) in waiting.iter().enumerate() {
+            for &other in &waiting[index + 1..] {
+                let targets = || self.clients[one].watches.iter().map(|watch| &watch.on);
+                let is_shared =
+                    |target: &&Target| self.clients[other].watches.iter().any(|watch| watch.on == **target);
+                let may_share = |target: &&Target| self.may_share(one, other, target);
+                if let Some(target) = targets().find(|target| is_shared(target) && !may_share(target)) {
+                    let detail = format!("clients {one} and {other} watch {target:?}");
+                    return Err(Violation { property: "no herd", detail });
+                }
             }
         }
         Ok(())
     }
 
+    fn may_share(&self, one: usize, other: usize, target: &Target) -> bool {
+        let wants = |number: usize| &self.setup.plans[number].wants;
+        match target {
+            Target::Node(path) => {
+                let queue = path.rsplit_once('/').map_or("", |split| split.0);
+                let reads = |number| self.want(number, queue).is_some_and(|want| want.sort == Sort::Read);
+                reads(one) && reads(other)
+            }
+            Target::Children(path) => {
+                let may = |want: &Want| want.watches_children || want.sort == Sort::Single;
+                wants(one).iter().chain(wants(other)).all(|want| want.queue != path || may(want))
+            }
+            Target::Limit => true,
+        }
+    }
+
+    /// The nodes of this holder that an operator deleted, and when.
+    pub(crate) fn lost_nodes(&self, number: usize) -> impl Iterator<Item = Moment> {
+        let client = &self.clients[number];
+        let is_held = |path: &String| matches!(&client.caller, Caller::Holds(nodes) if nodes.contains(path));
+        let lost =
+            move |(path, _): &&(String, Moment)| is_held(path) && self.own_child(number, path).is_none();
+        client.removed.iter().filter(lost).map(|(_, at)| *at)
+    }
+
     /// Whether this client's caller relies on its hold, and may. A holder whose node an operator
     /// deleted is told within a heartbeat and does not count until then.
-    fn holds(&self, client: &Client) -> bool {
-        let Caller::Holds(czxid) = client.caller else { return false };
+    fn holds(&self, number: usize) -> bool {
         let now = self.now();
-        let live = client.session.as_ref().is_some_and(|session| session.lease_until() > now);
-        let is_there = || self.ensemble.head().children.iter().any(|child| child.czxid == czxid);
-        let excused = client.removed.is_some_and(|at| now.since(at) <= TIMEOUT / 10) && !is_there();
-        live && !excused
+        let session = self.lines[self.line_of(number)].session.as_ref();
+        matches!(self.clients[number].caller, Caller::Holds(_))
+            && session.is_some_and(|session| session.lease_until() > now)
+            && !self.lost_nodes(number).any(|at| now.since(at) <= TIMEOUT / 10)
+    }
+
+    /// No two hold what excludes each other, and no more permits are held than there are.
+    fn check_holders(&self) -> Result<(), Violation> {
+        let holders: Vec<usize> = (0..self.clients.len()).filter(|number| self.holds(*number)).collect();
+        let wants = |number: usize| &self.setup.plans[number].wants;
+        for (index, &one) in holders.iter().enumerate() {
+            for &other in &holders[index + 1..] {
+                // One caller has both sides.
+                if self.line_of(one) == self.line_of(other) {
+                    continue;
+                }
+                let is_semaphore = |want: &&Want| matches!(want.sort, Sort::Semaphore { .. });
+                let mut exclusive = wants(one).iter().filter(|want| !is_semaphore(want));
+                let clash = exclusive.find(|want| wants(other).iter().any(|it| want.excludes(it)));
+                if let Some(want) = clash {
+                    let detail = format!("clients {one} and {other} hold {}", want.queue);
+                    return Err(Violation { property: "exclusive", detail });
+                }
+            }
+        }
+        for want in self.setup.plans.iter().flat_map(|plan| &plan.wants) {
+            let Sort::Semaphore { permits, limit, .. } = want.sort else { continue };
+            let of_it = |want: &&Want| want.hold().0 == permits;
+            let held = holders.iter().flat_map(|&number| wants(number)).filter(of_it);
+            let held: u32 = held.map(|want| want.hold().1).sum();
+            let limit = limit_of(self.ensemble.head(), limit);
+            if held > limit {
+                let detail = format!("{held} permits of {limit} are held in {permits}");
+                return Err(Violation { property: "exclusive", detail });
+            }
+        }
+        Ok(())
     }
 
     /// What holds in every state.
@@ -71,19 +267,16 @@ impl Scene {
         if let Some(violation) = &self.violation {
             return Err(violation.clone());
         }
-        let holders = self.clients.iter().filter(|client| self.holds(client)).count();
-        if holders > 1 {
-            return Err(Violation { property: "exclusive", detail: format!("{holders} live holds") });
-        }
+        self.check_holders()?;
         self.check_herd()?;
         for (number, client) in self.clients.iter().enumerate() {
-            let mut nodes = self.ensemble.head().children.iter().filter(|child| child.client == number);
-            let ownerless = nodes.find(|child| child.attempt != client.attempt || client.contender.is_gone());
-            if let Some(child) = ownerless {
+            let mut own = self.ensemble.head().children().map(|(_, child)| child);
+            let is_left = |child: &&Child| is_ownerless(child, number, client);
+            if let Some(child) = own.find(is_left) {
                 let detail = format!("{} is there and its contender is gone", child.name);
                 return Err(Violation { property: "nothing left behind", detail });
             }
-            if client.contender.is_gone() && client.will_create() {
+            if client.contender.is_gone() && client.will_create(&self.lines[self.line_of(number)]) {
                 let detail = format!("a node of client {number} will come, and its contender is gone");
                 return Err(Violation { property: "nothing left behind", detail });
             }
@@ -91,14 +284,60 @@ impl Scene {
         Ok(())
     }
 
+    /// What holds while nobody does anything but hold: whoever waits has somebody in the way.
+    pub(crate) fn check_waiting(&self) -> Result<(), Violation> {
+        let waits = |number: &usize| self.clients[*number].caller == Caller::Wants && !self.is_done(*number);
+        let can_go = |number: &usize| {
+            let wants = &self.setup.plans[*number].wants;
+            wants.iter().all(|want| self.is_free(*number, want))
+        };
+        match (0..self.clients.len()).filter(waits).find(can_go) {
+            Some(number) => {
+                let detail = format!("client {number} waits, and nobody is in its way");
+                Err(Violation { property: "waits for somebody", detail })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether it is the turn of this client in this queue, and there are the permits that it wants.
+    fn is_free(&self, number: usize, want: &Want) -> bool {
+        let head = self.ensemble.head();
+        let Some(queue) = head.directory(want.queue) else { return false };
+        let is_own = |child: &Child| child.owner.client == number;
+        match want.sort {
+            Sort::Single => return queue.children.is_empty(),
+            Sort::Semaphore { permits, count, limit, .. } => {
+                let others = head.directory(permits).into_iter().flat_map(|it| &it.children);
+                let taken = others.filter(|child| !is_own(child)).count();
+                if taken + count as usize > limit_of(head, limit) as usize {
+                    return false;
+                }
+            }
+            _ => {}
+        }
+        queue.children.iter().any(is_own) && self.before(number, want.queue).next().is_none()
+    }
+
     /// What holds when nobody does anything any more: every attempt has come to its end.
     pub(crate) fn check_end(&self) -> Result<(), Violation> {
-        for (number, client) in self.clients.iter().enumerate() {
-            if !client.is_through(self.setup.attempts) {
-                let detail = format!("client {number} waits for ever: {:?}", client.caller);
-                return Err(Violation { property: "end", detail });
+        match (0..self.clients.len()).find(|number| !self.is_done(*number)) {
+            Some(number) => {
+                let caller = &self.clients[number].caller;
+                let detail = format!("client {number} waits for ever: {caller:?}");
+                Err(Violation { property: "end", detail })
             }
+            None => Ok(()),
         }
-        Ok(())
     }
+}
+
+fn is_ownerless(child: &Child, number: usize, client: &Client) -> bool {
+    let is_over = child.owner.attempt != client.attempt || client.contender.is_gone();
+    child.owner.client == number && is_over
+}
+
+/// How many permits there are, of which there have never been more.
+fn limit_of(tree: &Tree, limit: u32) -> u32 {
+    tree.limit.map_or(limit, |(limit, _)| limit)
 }

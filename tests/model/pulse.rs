@@ -218,7 +218,7 @@ impl World for Pulse {
         Ok(())
     }
 
-    fn check_at_rest(&self) -> Result<(), Violation> {
+    fn check_at_rest(&self, _: &[Action]) -> Result<(), Violation> {
         Ok(())
     }
 }

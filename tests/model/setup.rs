@@ -1,6 +1,7 @@
 //! What a world is made of: how many clients, what may go wrong, and how often.
 
 use super::machine::exchange::Patience;
+use super::subject::{Sort, Want};
 use std::time::Duration;
 
 /// The timeout of every session. A tick is a second, so a heartbeat is one tick.
@@ -29,7 +30,7 @@ pub(crate) struct Faults {
     pub(crate) expiries: u8,
     /// Children deleted by an operator.
     pub(crate) deletions: u8,
-    /// The lock's node deleted, with all in it.
+    /// A directory deleted, with all in it.
     pub(crate) parent_deletions: u8,
     /// Children whose data an operator changes.
     pub(crate) changes: u8,
@@ -41,16 +42,43 @@ pub(crate) struct Faults {
     pub(crate) beats: u8,
 }
 
+impl Faults {
+    pub(crate) const NONE: Self = Self {
+        losses: 0,
+        twins: 0,
+        cancels: 0,
+        expiries: 0,
+        deletions: 0,
+        parent_deletions: 0,
+        changes: 0,
+        refusals: 0,
+        steps: 0,
+        beats: 0,
+    };
+}
+
+/// What one client does.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Plan {
+    pub(crate) wants: Vec<Want>,
+    pub(crate) patience: Patience,
+    /// The client in whose session it does it, once that client holds the write side: it takes the read
+    /// side within.
+    pub(crate) within: Option<usize>,
+}
+
 /// One configuration.
 #[derive(Clone, Debug)]
 pub(crate) struct Setup {
     pub(crate) name: &'static str,
-    pub(crate) clients: usize,
+    /// One for each client.
+    pub(crate) plans: Vec<Plan>,
     /// How many attempts each client makes.
     pub(crate) attempts: u8,
-    pub(crate) patience: Patience,
-    /// Whether the lock's node is there at the start, and its next sequence number.
+    /// Whether the directories are there at the start, and their next sequence number.
     pub(crate) parent: Option<i32>,
+    /// What the node says that has the number of permits, and what it will say.
+    pub(crate) limit: Option<(u32, u32)>,
     pub(crate) clock: Clock,
     /// How many of the clients may be slow: for the others no time passes while they have work to do.
     pub(crate) slow: usize,
@@ -59,16 +87,27 @@ pub(crate) struct Setup {
     pub(crate) faults: Faults,
 }
 
+/// The directory of those who want nothing else.
+const QUEUE: &str = "/a";
+
 impl Setup {
+    /// Clients that want a mutex.
     pub(crate) fn new(name: &'static str, clients: usize, faults: Faults) -> Self {
+        let mutex = Want::new(QUEUE, Sort::Mutex);
+        Self::of(name, &vec![vec![mutex]; clients], faults)
+    }
+
+    /// Clients that want each of these all.
+    pub(crate) fn of(name: &'static str, wants: &[Vec<Want>], faults: Faults) -> Self {
+        let plan = |wants: &Vec<Want>| Plan { wants: wants.clone(), patience: Patience::Waits, within: None };
         Self {
             name,
-            clients,
+            plans: wants.iter().map(plan).collect(),
             attempts: 1,
-            patience: Patience::Waits,
             parent: Some(0),
+            limit: None,
             clock: Clock::Leaps,
-            slow: clients,
+            slow: wants.len(),
             tells_origin: true,
             faults,
         }
@@ -77,5 +116,36 @@ impl Setup {
     /// The same with time that passes tick by tick.
     pub(crate) fn ticking(self, slow: usize) -> Self {
         Self { clock: Clock::Ticks, slow, ..self }
+    }
+
+    /// The same with clients that do not wait.
+    pub(crate) fn trying_once(mut self) -> Self {
+        self.plans.iter_mut().for_each(|plan| plan.patience = Patience::TriesOnce);
+        self
+    }
+
+    /// The same with one client more, which takes the read side within the write side of the first.
+    pub(crate) fn downgrading(mut self) -> Self {
+        let wants = self.plans[0].wants.iter().map(|want| Want { sort: Sort::Read, ..*want }).collect();
+        self.plans.push(Plan { wants, patience: Patience::TriesOnce, within: Some(0) });
+        self
+    }
+
+    /// Whether all clients are the same.
+    pub(crate) fn are_alike(&self) -> bool {
+        self.plans.iter().all(|plan| *plan == self.plans[0])
+    }
+
+    /// All directories.
+    pub(crate) fn paths(&self) -> Vec<&'static str> {
+        let mut paths = Vec::new();
+        for want in self.plans.iter().flat_map(|plan| &plan.wants) {
+            for path in [want.queue, want.hold().0] {
+                if !paths.contains(&path) {
+                    paths.push(path);
+                }
+            }
+        }
+        paths
     }
 }

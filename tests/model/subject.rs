@@ -42,10 +42,62 @@ pub(crate) enum Answer {
     QuorumWrite,
 }
 
+/// What a caller is after in one queue. Each machine has claims of its own for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Want {
+    /// The node whose children are the queue.
+    pub(crate) queue: &'static str,
+    pub(crate) sort: Sort,
+    /// Whether every waiter watches all children.
+    pub(crate) watches_children: bool,
+}
+
+/// The kinds of lock, as far as the machine tells them apart.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Sort {
+    Mutex,
+    Read,
+    Write,
+    Latch,
+    /// One node for all.
+    Single,
+    Semaphore {
+        /// The node whose children are the permits that are taken.
+        permits: &'static str,
+        count: u32,
+        limit: u32,
+        /// The node that says how many there are.
+        limit_at: Option<&'static str>,
+    },
+}
+
+impl Want {
+    pub(crate) const fn new(queue: &'static str, sort: Sort) -> Self {
+        Self { queue, sort, watches_children: false }
+    }
+
+    /// Where the nodes are that stand for the hold, and how many.
+    pub(crate) const fn hold(&self) -> (&'static str, u32) {
+        match self.sort {
+            Sort::Semaphore { permits, count, .. } => (permits, count),
+            _ => (self.queue, 1),
+        }
+    }
+
+    /// Whether the two cannot hold at the same time.
+    pub(crate) fn excludes(&self, other: &Self) -> bool {
+        let are_readers = self.sort == Sort::Read && other.sort == Sort::Read;
+        self.queue == other.queue && !are_readers
+    }
+}
+
+/// Makes an attempt on these, within the node of this writer if there is one.
+pub(crate) type NewAttempt = fn(&[Want], Option<String>, Patience) -> Box<dyn Attempt>;
+
 /// A machine, and what its driver has to know.
 #[derive(Debug)]
 pub(crate) struct Machine {
-    pub(crate) contender: fn(Patience) -> Box<dyn Attempt>,
+    pub(crate) contender: NewAttempt,
     pub(crate) lease: fn(Duration, Moment) -> Box<dyn Term>,
     /// Whether an answer renews the lease.
     pub(crate) renews: fn(Answer) -> bool,

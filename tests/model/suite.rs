@@ -1,9 +1,10 @@
 //! What is explored: small worlds whole, and large ones in random walks.
 
+use super::cases_of_kinds as kinds;
+use super::cases_of_mutex as mutex;
 use super::explorer::{Report, explore, walk};
-use super::machine::exchange::Patience;
 use super::pulse::{Pulse, Stops};
-use super::setup::{Faults, Setup};
+use super::setup::Setup;
 use super::subject::Machine;
 use super::world::Scene;
 
@@ -42,31 +43,38 @@ impl Case {
     }
 }
 
-/// Looks for a violation in a machine that is to have one: in the first states of all cases, then
-/// in more of them, because nobody knows in which case it shows.
+/// Looks for a violation in a machine that is to have one. First among the cases with this in their names; "" for
+/// those of the mutex.
 #[allow(dead_code, reason = "called by the program that hunt.rs writes")]
-pub(crate) fn find(machine: &'static Machine) -> Option<(String, Report)> {
-    let cases = short();
-    [40_000, 200_000, STATES_AT_MOST].into_iter().find_map(|limit| {
+pub(crate) fn find(machine: &'static Machine, kind: &str) -> Option<(String, Report)> {
+    let is_first =
+        |case: &Case| if kind.is_empty() { !case.name.contains(':') } else { case.name.contains(kind) };
+    let (first, rest): (Vec<Case>, Vec<Case>) = short().into_iter().partition(is_first);
+    find_among(&first, machine).or_else(|| find_among(&rest, machine))
+}
+
+/// In the first states of all, then in more of them, because nobody knows in which case it shows.
+fn find_among(cases: &[Case], machine: &'static Machine) -> Option<(String, Report)> {
+    [8_000, 80_000, 400_000].into_iter().enumerate().find_map(|(round, limit)| {
         let walks = |case: &&Case| matches!(case.task, Task::Walks(..));
-        cases.iter().filter(|case| limit == STATES_AT_MOST || !walks(case)).find_map(|case| {
+        cases.iter().filter(|case| round == 1 || !walks(case)).find_map(|case| {
             let report = case.run(machine, limit, 1);
             report.failure.is_some().then(|| (case.name.clone(), report))
         })
     })
 }
 
-fn scene(setup: Setup) -> Case {
+pub(crate) fn scene(setup: Setup) -> Case {
     Case { name: setup.name.to_owned(), task: Task::Scene(setup) }
 }
 
-fn walks(setup: Setup, number: u64) -> Case {
+pub(crate) fn walks(setup: Setup, number: u64) -> Case {
     Case { name: format!("walks: {}", setup.name), task: Task::Walks(setup, number) }
 }
 
 /// The leader pings the follower in this period, in twentieths of the timeout. One link stops: the
 /// client's for a while, or the leader's for good.
-fn pulses(period: u8, end: u8) -> [Case; 2] {
+pub(crate) fn pulses(period: u8, end: u8) -> [Case; 2] {
     let case = |name: &str, stops| Case {
         name: format!("lease, ping each {period}/20, {name}"),
         task: Task::Pulse { period, end, stops },
@@ -78,107 +86,19 @@ fn pulses(period: u8, end: u8) -> [Case; 2] {
 }
 
 /// Both links may stop for a while, so often, during three timeouts.
-fn stalls(period: u8, client: u8, leader: u8, walks: u64) -> Case {
+pub(crate) fn stalls(period: u8, client: u8, leader: u8, walks: u64) -> Case {
     Case {
         name: format!("walks: lease, ping each {period}/20, stalls {client} and {leader}"),
         task: Task::PulseWalks { period, stops: Stops { client, leader, resumes: true }, walks },
     }
 }
 
-const CALM: Faults = Faults {
-    losses: 0,
-    twins: 0,
-    cancels: 0,
-    expiries: 0,
-    deletions: 0,
-    parent_deletions: 0,
-    changes: 0,
-    refusals: 0,
-    steps: 0,
-    beats: 0,
-};
-
-/// What is explored in every run. The smallest come first, so that a violation has a short trace.
+/// What is explored in every run. The smallest of each kind come first, so that a violation has a short trace.
 pub(crate) fn short() -> Vec<Case> {
-    let wrapping = Some(i32::MAX - 1);
-    let mut cases = vec![
-        scene(Setup::new("3 clients", 3, CALM)),
-        scene(Setup { parent: wrapping, ..Setup::new("3, wraparound", 3, Faults { cancels: 1, ..CALM }) }),
-        scene(Setup { patience: Patience::TriesOnce, ..Setup::new("3, try once", 3, CALM) }),
-        scene(Setup { parent: None, ..Setup::new("3, no parent", 3, CALM) }),
-        scene(Setup::new("2, two losses", 2, Faults { losses: 2, ..CALM })),
-        scene(Setup::new("2, loss, cancel", 2, Faults { losses: 1, cancels: 1, ..CALM })),
-        scene(Setup::new("2, twin, loss, cancel", 2, Faults { twins: 1, losses: 1, cancels: 1, ..CALM })),
-        scene(Setup::new("2, refusal, loss", 2, Faults { refusals: 1, losses: 1, cancels: 1, ..CALM })),
-        scene(Setup::new("2, change, loss", 2, Faults { changes: 1, losses: 1, cancels: 1, ..CALM })),
-        scene(Setup::new("2, expiry, loss", 2, Faults { expiries: 1, losses: 1, ..CALM })),
-        scene(Setup::new("2, ticks", 2, Faults { expiries: 1, steps: 9, beats: 1, ..CALM }).ticking(1)),
-        scene(Setup::new("2, expiry, cancel", 2, Faults { expiries: 1, cancels: 1, ..CALM })),
-        scene(Setup::new("2, deletion, time", 2, Faults { deletions: 1, cancels: 1, steps: 2, ..CALM })),
-        scene(Setup::new("2, deletion, loss", 2, Faults { deletions: 1, losses: 1, steps: 1, ..CALM })),
-        scene(Setup::new("2, parent deletion", 2, Faults { parent_deletions: 1, steps: 2, ..CALM })),
-        scene(Setup { attempts: 2, ..Setup::new("2 twice, expiry", 2, Faults { expiries: 1, ..CALM }) }),
-        scene(Setup {
-            tells_origin: false,
-            ..Setup::new("2, old server", 2, Faults { losses: 1, expiries: 1, ..CALM })
-        }),
-        scene(Setup::new("3, loss", 3, Faults { losses: 1, ..CALM })),
-        scene(Setup::new("3, deletion", 3, Faults { deletions: 1, ..CALM })),
-    ];
-    cases.extend([5, 2].into_iter().flat_map(|period| pulses(period, 12)));
-    cases.extend([stalls(5, 0, 2, 40_000), stalls(4, 2, 2, 40_000), stalls(2, 3, 3, 40_000)]);
-    cases.extend([
-        walks(wild("4 clients, everything", 4, 2), 4_000),
-        walks(Setup { parent: None, tells_origin: false, ..wild("3 clients, old server", 3, 3) }, 2_000),
-        walks(ticking("3 clients, ticks", 3), 4_000),
-    ]);
-    cases
+    mutex::short().into_iter().chain(kinds::short()).collect()
 }
 
 /// What takes longer.
 pub(crate) fn long() -> Vec<Case> {
-    let mut cases = vec![
-        scene(Setup::new("3, cancel, change", 3, Faults { cancels: 1, changes: 1, ..CALM })),
-        scene(Setup::new("2, expiry, loss, time", 2, Faults { expiries: 1, losses: 1, steps: 1, ..CALM })),
-        scene(Setup {
-            attempts: 2,
-            ..Setup::new("2 twice, expiry, time", 2, Faults { expiries: 1, steps: 1, ..CALM })
-        }),
-        scene(Setup::new("3, loss, cancel", 3, Faults { losses: 1, cancels: 1, ..CALM })),
-        scene(Setup::new("2, three losses", 2, Faults { losses: 3, cancels: 1, ..CALM })),
-        scene(Setup::new("2, loss, deletion", 2, Faults { losses: 1, deletions: 1, steps: 2, ..CALM })),
-        scene(Setup::new("3, deletion, time", 3, Faults { deletions: 1, steps: 1, ..CALM })),
-        scene(Setup::new("3, expiry", 3, Faults { expiries: 1, ..CALM })),
-        scene(Setup {
-            parent: None,
-            ..Setup::new("2, all but loss", 2, Faults { parent_deletions: 1, expiries: 1, steps: 1, ..CALM })
-        }),
-        scene(Setup::new("2, two slow", 2, Faults { expiries: 1, steps: 8, beats: 1, ..CALM }).ticking(2)),
-        scene(Setup::new("2, ten ticks", 2, Faults { expiries: 1, steps: 10, beats: 2, ..CALM }).ticking(1)),
-        walks(wild("5 clients, everything", 5, 3), 100_000),
-        walks(ticking("4 clients, ticks", 4), 100_000),
-    ];
-    cases.extend([5, 3].into_iter().flat_map(|period| pulses(period, 14)));
-    cases
-}
-
-fn wild(name: &'static str, clients: usize, attempts: u8) -> Setup {
-    let faults = Faults {
-        losses: 4,
-        twins: 1,
-        cancels: 2,
-        expiries: 2,
-        deletions: 2,
-        parent_deletions: 2,
-        changes: 2,
-        refusals: 1,
-        steps: 6,
-        beats: 0,
-    };
-    Setup { attempts, ..Setup::new(name, clients, faults) }
-}
-
-fn ticking(name: &'static str, clients: usize) -> Setup {
-    let faults = Faults { losses: 3, cancels: 1, expiries: 3, steps: 60, beats: 30, ..CALM };
-    Setup { attempts: 2, ..Setup::new(name, clients, faults).ticking(clients) }
+    mutex::long().into_iter().chain(kinds::long()).collect()
 }

@@ -10,7 +10,7 @@ use crate::machine::claim::Claim;
 use crate::options::ClientOptions;
 use crate::place::Place;
 use crate::pool::{Pool, Slot, Stage};
-use crate::stats::Stats;
+use crate::stats::{Counters, Stats};
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
@@ -109,6 +109,10 @@ impl Client {
 
     pub(crate) fn pool(&self) -> &Pool {
         &self.shared.pool
+    }
+
+    pub(crate) fn counters(&self) -> &Arc<Counters> {
+        &self.shared.counters
     }
 
     /// The lock that claims this, which messages call `path`.

@@ -9,6 +9,7 @@ use crate::machine::Moment;
 use crate::machine::claim::Claim;
 use crate::machine::contender::Contender;
 use crate::machine::exchange::{Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
+use crate::machine::name::Scheme;
 use crate::platform;
 use crate::pool::{Reservation, Slot};
 use crate::session::{Holding, Link, Session, Status};
@@ -28,6 +29,8 @@ pub(crate) struct Driver {
     /// Held while a watch may be left.
     reservation: Option<Reservation>,
     at_work: Option<AtWork>,
+    /// Whether the node of a hold may be another's, once it has been deleted.
+    shares_its_name: bool,
     /// The nodes that stand for a hold.
     held: Vec<Arc<str>>,
     /// What became of the first try to delete them.
@@ -80,14 +83,14 @@ impl Driver {
         Self::at(place, claims, patience, path, progress, Some(reservation))
     }
 
-    /// An attempt within a hold of this session. It never waits.
+    /// An attempt within a hold of this session, which is granted at once unless something is where it cannot be.
     pub(crate) fn within(
         session: Arc<Session>,
         claim: Claim,
         path: Arc<str>,
         progress: Arc<Progress>,
     ) -> Self {
-        Self::at(Place::Session(session), vec![claim], Patience::TriesOnce, path, progress, None)
+        Self::at(Place::Session(session), vec![claim], Patience::Waits, path, progress, None)
     }
 
     fn at(
@@ -98,9 +101,10 @@ impl Driver {
         progress: Arc<Progress>,
         reservation: Option<Reservation>,
     ) -> Self {
+        let shares_its_name = claims.iter().any(|claim| claim.scheme == Scheme::Single);
         let contender = Contender::new(claims, patience);
         let (at_work, held, first_delete) = (None, Vec::new(), None);
-        Self { contender, path, progress, place, reservation, at_work, held, first_delete }
+        Self { contender, path, progress, place, reservation, at_work, shares_its_name, held, first_delete }
     }
 
     /// Queues and waits until the lock is held, as long as `gone` does not come to its end.
@@ -115,7 +119,10 @@ impl Driver {
                         return Ok(entry);
                     }
                 }
-                Some(Verdict::Failed(refusal)) => return Err(self.turned(refusal)),
+                Some(Verdict::Failed(refusal)) => {
+                    self.send_next().await;
+                    return Err(self.turned(refusal));
+                }
                 None => {}
             }
             tokio::select! {
@@ -170,6 +177,8 @@ impl Driver {
         let ending = match (&self.first_delete, over) {
             (Some(Outcome::NoNode), _) => Status::Lost(LossReason::NodeDeleted),
             (Some(Outcome::Done), _) => Status::Released,
+            // There was nothing of ours to be deleted any more.
+            (None, None) => Status::Lost(LossReason::NodeDeleted),
             // It was not heard whether the node was still there.
             (_, over) => over.unwrap_or(Status::Released),
         };
@@ -185,7 +194,7 @@ impl Driver {
         let session = self.at_work.as_ref()?.session.clone();
         self.reservation = None;
         self.held = nodes.into_iter().map(Arc::from).collect();
-        let holding = session.enrol(self.held.clone(), proven);
+        let holding = session.enrol(self.held.clone(), self.shares_its_name.then_some(czxid), proven);
         Some(Entry { session, holding, czxid })
     }
 
@@ -361,7 +370,6 @@ async fn until(moment: Option<Moment>) {
 mod tests {
     use super::*;
     use crate::ensemble::{Check, Child, Ensemble, ReadFailure, Watched, Write, WriteFailure};
-    use crate::machine::name::Scheme;
     use crate::pool::Stage;
     use std::time::Duration;
 
@@ -375,7 +383,7 @@ mod tests {
             Box::pin(async { landing })
         }
 
-        fn check(&self, _: Vec<Arc<str>>) -> Pending<Check> {
+        fn check(&self, _: Vec<(Arc<str>, Option<i64>)>) -> Pending<Check> {
             Box::pin(async { Check::SessionOver })
         }
 

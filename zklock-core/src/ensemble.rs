@@ -18,8 +18,9 @@ pub(crate) trait Ensemble: Send + Sync {
     /// Sends the operations back to back, in this order, on one connection where that is possible.
     fn send(&self, flight: Vec<Operation>) -> Pending<Landing>;
 
-    /// Lets the quorum commit that these nodes exist.
-    fn check(&self, nodes: Vec<Arc<str>>) -> Pending<Check>;
+    /// Lets the quorum commit that these nodes exist; and looks whether those of which the transaction is given that
+    /// created them have not been created anew.
+    fn check(&self, nodes: Vec<(Arc<str>, Option<i64>)>) -> Pending<Check>;
 
     /// Does the writes, all or none, if the nodes `guards` exist.
     fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<(), WriteFailure>>;

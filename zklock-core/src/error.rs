@@ -116,6 +116,14 @@ impl Error {
         Self::new(ErrorKind::Lost(reason), message)
     }
 
+    /// A node of that name would let the writes pass, whoever has created it.
+    pub(crate) fn unguarded(path: &str) -> Self {
+        let message = format!(
+            "the exclusive lock {path} cannot guard writes: its node has no name of its own; use a mutex"
+        );
+        Self::new(ErrorKind::InvalidInput, message)
+    }
+
     pub(crate) fn closed() -> Self {
         Self::new(ErrorKind::Closed, "the client is closed: make a new one")
     }

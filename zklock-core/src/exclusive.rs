@@ -1,7 +1,8 @@
 //! The exclusive lock: one plain node, which is there or not. For jobs that are tried once.
 //!
 //! There is no queue: whoever comes first when the node goes has the lock, and all who wait are woken. To wait in
-//! order, and without waking others, use a [mutex](Client::mutex).
+//! order, and without waking others, use a [mutex](Client::mutex). Nor can its hold guard writes: whoever comes next
+//! has a node of the same name.
 
 use crate::client::Client;
 use crate::error::Error;

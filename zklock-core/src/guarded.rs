@@ -56,7 +56,8 @@ impl<'a> Guarded<'a> {
     /// * [`ErrorKind::Lost`] if the lock was not held any more: nothing was written;
     /// * [`ErrorKind::Conflict`] if a node was not as it had to be: nothing was written;
     /// * [`ErrorKind::Uncertain`] if the reply was lost: all or nothing was written;
-    /// * [`ErrorKind::InvalidInput`] for a bad path, or for more than 512 KiB in all;
+    /// * [`ErrorKind::InvalidInput`] for a bad path, for more than 512 KiB in all, or for the hold of an
+    ///   [exclusive](crate::Client::exclusive) lock, whose node has no name of its own;
     /// * [`ErrorKind::NotHeld`] after a release.
     ///
     /// # Cancel safety

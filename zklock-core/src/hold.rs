@@ -245,6 +245,9 @@ impl Hold {
     /// Does the writes of a [`Guarded`].
     pub(crate) async fn commit(&self, writes: Vec<Write>) -> Result<(), Error> {
         let grant = &self.grant;
+        if !grant.holding.has_a_name_of_its_own() {
+            return Err(Error::unguarded(&grant.path));
+        }
         tokio::select! {
             biased;
             // Nothing has been sent: that is certain then.
@@ -397,18 +400,22 @@ enum Left {
 impl Grant {
     pub(crate) fn new(
         entry: Entry,
+        token: Token,
         path: Arc<str>,
         progress: Arc<Progress>,
         owner: Owner,
         bound: bool,
     ) -> Arc<Self> {
-        let Entry { session, holding, czxid } = entry;
-        let (token, holds) = (Token::of(czxid), AtomicUsize::new(1));
+        let (Entry { session, holding, .. }, holds) = (entry, AtomicUsize::new(1));
         Arc::new(Self { session, holding, path, token, owner, bound, holds, progress })
     }
 
     pub(crate) fn owner(&self) -> Owner {
         self.owner
+    }
+
+    pub(crate) fn token(&self) -> Token {
+        self.token
     }
 
     pub(crate) fn session(&self) -> &Arc<Session> {

@@ -21,6 +21,20 @@
 //!
 //! Threads that have no runtime find the same in [`blocking`].
 //!
+//! # Kinds of lock
+//!
+//! | kind | made by | stands in one queue with |
+//! |---|---|---|
+//! | mutex | [`Client::mutex`] | Curator's `InterProcessMutex` and `LeaderSelector`, go-zookeeper; kazoo, `WriteLock` |
+//! | read/write lock | [`Client::read`], [`Client::write`] | Curator's `InterProcessReadWriteLock`; kazoo |
+//! | semaphore | [`Client::semaphore`] | Curator's `InterProcessSemaphoreV2`; of one permit: `InterProcessSemaphoreMutex` |
+//! | set of locks | [`Client::all`] | whatever its locks do |
+//! | election | [`Client::election`] | Curator's `LeaderLatch` |
+//! | exclusive | [`Client::exclusive`] | whoever creates the node `lock` |
+//!
+//! To acquire any of the locks gives a [`Hold`]. Which library sees which is a matter of the [`Dialect`]; a contender that
+//! cannot see ours is [refused](ErrorKind::ForeignContender), since both could hold at once.
+//!
 //! # What a hold promises
 //!
 //! While [`Hold::valid_for`] is greater than zero, nobody else holds the lock. That is a lease, not a
@@ -40,9 +54,12 @@
 //!
 //! ```text
 //!  blocking                                    threads
-//!  mutex   client   lock   hold   guarded      the public face
-//!  line                                        one process's queue in front of a lock
-//!  driver                                      runs an attempt, owns its node
+//!  mutex   rwlock   semaphore   all            the kinds of lock: each no more than what it claims
+//!  election   exclusive   barrier
+//!  client   lock   hold   guarded              the public face
+//!  queued   observe                            who else is there
+//!  line   place                                one process's queue in front of a lock, and what it holds
+//!  driver                                      runs an attempt, owns its nodes
 //!  pool    heartbeat                           sessions that follow one another, kept alive
 //!  session                                     one session: its lease, its holds
 //!  zookeeper -> ensemble                       the client library, behind a narrow trait
@@ -58,11 +75,17 @@ pub mod machine;
 #[cfg(feature = "client")]
 mod all;
 #[cfg(feature = "client")]
+mod ask;
+#[cfg(feature = "client")]
+mod barrier;
+#[cfg(feature = "client")]
 pub mod blocking;
 #[cfg(feature = "client")]
 mod client;
 #[cfg(feature = "client")]
 mod diagnose;
+#[cfg(feature = "client")]
+mod double_barrier;
 #[cfg(feature = "client")]
 mod driver;
 #[cfg(feature = "client")]
@@ -124,7 +147,9 @@ mod zookeeper;
 pub use self::tls::Tls;
 #[cfg(feature = "client")]
 pub use self::{
+    barrier::Barrier,
     client::Client,
+    double_barrier::{DoubleBarrier, Member},
     error::{Error, ErrorKind, LossReason},
     guarded::Guarded,
     hold::{Hold, HoldState, Token},

@@ -7,15 +7,14 @@
 
 use crate::driver::{Driver, Turned};
 use crate::error::{Error, ErrorKind};
-use crate::hold::{Grant, Hold};
+use crate::hold::{Grant, Hold, Token};
 use crate::locks::locked;
 use crate::machine::claim::Claim;
 use crate::machine::exchange::Patience;
 use crate::machine::name::{Role, Scheme};
 use crate::owner::Owner;
-use crate::place::Place;
+use crate::place::{Place, Writer};
 use crate::pool::Pool;
-use crate::session::Session;
 use crate::stats::{Counters, Progress};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
@@ -112,8 +111,8 @@ pub(crate) type Answer = Result<Option<Hold>, Error>;
 
 struct Waiter {
     owner: Owner,
-    /// The session and the node of the write side that the owner holds, if it wants the read side.
-    within: Option<(Arc<Session>, Arc<str>)>,
+    /// The write side that the owner holds, if it wants the read side.
+    within: Option<Writer>,
     reentrant: bool,
     patience: Patience,
     answer: oneshot::Sender<Answer>,
@@ -193,8 +192,8 @@ impl Line {
         let ticket = Ticket { receiver, answered: false, progress: progress.clone() };
         let within = self.writer(owner);
         let mut state = locked(&self.state);
-        if patience == Patience::Waits && within.is_none() {
-            self.refuse_to_wait_for_oneself(&state, owner, reentrant)?;
+        if patience == Patience::Waits {
+            self.refuse_to_wait_for_oneself(&state, owner, reentrant, within.is_some())?;
         }
         let waiter = Waiter { owner, within, reentrant, patience, answer, progress };
         let is_next = self.width == Width::Next && patience == Patience::TriesOnce;
@@ -223,18 +222,27 @@ impl Line {
     }
 
     /// The write side that the owner holds, if this is the read side of the same lock.
-    fn writer(&self, owner: Owner) -> Option<(Arc<Session>, Arc<str>)> {
+    fn writer(&self, owner: Owner) -> Option<Writer> {
         match (&self.claims[..], &self.places[..]) {
             ([claim], [place]) => place.writer(owner, claim.scheme),
             _ => None,
         }
     }
 
-    fn refuse_to_wait_for_oneself(&self, state: &State, owner: Owner, reentrant: bool) -> Result<(), Error> {
+    fn refuse_to_wait_for_oneself(
+        &self,
+        state: &State,
+        owner: Owner,
+        reentrant: bool,
+        is_within: bool,
+    ) -> Result<(), Error> {
         let is_own = |grant: &Arc<Grant>| grant.owner() == owner && grant.is_held();
         // Permits belong to nobody: one thread may take several, and another return them.
         if self.width != Width::Next && state.grants.iter().any(is_own) {
             return if reentrant { Ok(()) } else { Err(self.deadlock()) };
+        }
+        if is_within {
+            return Ok(());
         }
         let queues = self.claims.iter().zip(&self.places).filter(|(claim, _)| claim.permits.is_none());
         for (claim, place) in queues {
@@ -294,10 +302,10 @@ impl Line {
 
     fn driver(&self, waiter: &Waiter) -> Driver {
         let progress = waiter.progress.clone();
-        if let ([claim], Some((session, node))) = (&self.claims[..], &waiter.within) {
-            let name = node.rsplit('/').next().map(str::to_owned);
+        if let ([claim], Some(writer)) = (&self.claims[..], &waiter.within) {
+            let name = writer.node.rsplit('/').next().map(str::to_owned);
             let claim = Claim { within: name, ..claim.clone() };
-            return Driver::within(session.clone(), claim, self.path.clone(), progress);
+            return Driver::within(writer.session.clone(), claim, self.path.clone(), progress);
         }
         let longest =
             self.claims.iter().map(|claim| &claim.directory).max_by_key(|directory| directory.len());
@@ -330,12 +338,15 @@ impl Attempt {
     async fn run(mut self, waiter: Waiter) {
         let line = self.line.clone();
         let mut driver = line.driver(&waiter);
-        let Waiter { owner, reentrant, mut answer, progress, .. } = waiter;
+        let Waiter { owner, within, reentrant, mut answer, progress, .. } = waiter;
         match driver.enter(answer.closed()).await {
             Ok(entry) => {
                 Counters::count(&line.shared.counters.grants);
-                let grant =
-                    Grant::new(entry, line.path.clone(), progress, owner, reentrant && owner.returns());
+                // What the reader guards has seen the token of its writer, and the next writer is queued already
+                // with one that is smaller than that of the reader's node.
+                let token = within.map_or(Token::of(entry.czxid), |writer| writer.token);
+                let bound = reentrant && owner.returns();
+                let grant = Grant::new(entry, token, line.path.clone(), progress, owner, bound);
                 self.grant = Some(grant.clone());
                 // Together, or a caller that has just gone away could find itself the holder.
                 let mut state = locked(&line.state);

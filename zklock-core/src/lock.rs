@@ -1,5 +1,6 @@
 //! A thing that can be acquired.
 
+use crate::ask::silence;
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::hold::Hold;
@@ -8,7 +9,7 @@ use crate::lock_options::LockOptions;
 use crate::machine::claim::Claim;
 use crate::machine::exchange::Patience;
 use crate::owner::Owner;
-use crate::pool::{Pool, Stage};
+use crate::pool::Pool;
 use std::fmt;
 use std::future::pending;
 use std::pin::{Pin, pin};
@@ -184,16 +185,7 @@ impl Lock {
         if ticket.is_behind_others() && self.pool().first().is_connected() {
             return "others are before us in the queue".to_owned();
         }
-        self.silence()
-    }
-
-    pub(crate) fn silence(&self) -> String {
-        match self.pool().first().stage() {
-            Stage::Opening(Some(problem)) => {
-                format!("no session could be opened ({problem}): check hosts and network")
-            }
-            _ => "no server answers: check hosts and network".to_owned(),
-        }
+        silence(self.pool())
     }
 }
 

@@ -1,6 +1,7 @@
 //! Who leads, or holds, without taking part.
 
-use crate::ensemble::{Pending, ReadFailure};
+use crate::ask::{MOMENT, request};
+use crate::ensemble::{Landing, Pending, ReadFailure};
 use crate::error::{Error, ErrorKind};
 use crate::lock::Lock;
 use crate::machine::claim::Claim;
@@ -11,7 +12,6 @@ use crate::queued::{QueuedContender, contender};
 use crate::session::{Link, Session};
 use std::fmt;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Tells who holds a lock, and who is next to. See [`Lock::observe`].
 pub struct Observer {
@@ -99,7 +99,7 @@ impl Observer {
                     return Err(Error::new(ErrorKind::Refused, message));
                 }
                 Err(ReadFailure::Unknown | ReadFailure::SessionOver) => {
-                    tokio::time::sleep(Duration::from_millis(10)).await;
+                    tokio::time::sleep(MOMENT).await;
                 }
             }
         }
@@ -124,7 +124,7 @@ async fn look(
     let directory = claim.directory.clone();
     loop {
         let list = Operation::List { directory: directory.clone() };
-        if let (Outcome::Children(children), _) = ask(session, list).await? {
+        if let (Outcome::Children(children), _) = request(session, list).await? {
             if let Some((name, scheme)) = first(claim, &children) {
                 if let Some((child, event)) = session.child(directory.clone(), name).await? {
                     return Ok((Some(contender(&directory, child, scheme, true)), event));
@@ -133,31 +133,22 @@ async fn look(
             }
         }
         let list = Operation::ListAndWatch { directory: directory.clone() };
-        match ask(session, list).await? {
-            (Outcome::Children(children), Some(event)) if first(claim, &children).is_none() => {
+        match request(session, list).await? {
+            (Outcome::Children(children), Landing { watch: Some(event), .. })
+                if first(claim, &children).is_none() =>
+            {
                 return Ok((None, event));
             }
             (Outcome::NoNode, _) => {
                 let inspect = Operation::InspectAndWatch { path: directory.to_string() };
-                if let (Outcome::NoNode, Some(event)) = ask(session, inspect).await? {
+                if let (Outcome::NoNode, Landing { watch: Some(event), .. }) =
+                    request(session, inspect).await?
+                {
                     return Ok((None, event));
                 }
             }
             _ => {}
         }
-    }
-}
-
-async fn ask(
-    session: &Arc<Session>,
-    operation: Operation,
-) -> Result<(Outcome, Option<Pending<WatchEvent>>), ReadFailure> {
-    let mut landing = session.clone().send(vec![operation]).await;
-    match landing.outcomes.pop() {
-        None | Some(Outcome::Unknown) => Err(ReadFailure::Unknown),
-        Some(Outcome::SessionOver) => Err(ReadFailure::SessionOver),
-        Some(Outcome::Refused(refusal)) => Err(ReadFailure::Refused(crate::queued::text_of(&refusal))),
-        Some(outcome) => Ok((outcome, landing.watch)),
     }
 }
 

@@ -1,7 +1,7 @@
 //! What the owners of this process hold at one path, by whatever lock: so that a wait that could never
 //! end is refused at once, and a writer may take the read side.
 
-use crate::hold::Grant;
+use crate::hold::{Grant, Token};
 use crate::locks::locked;
 use crate::machine::claim::Claim;
 use crate::machine::name::{Role, Scheme};
@@ -19,6 +19,13 @@ struct Held {
     /// One of its nodes: that which stands in the queue of this place.
     node: Arc<str>,
     grant: Arc<Grant>,
+}
+
+/// A write side that is held.
+pub(crate) struct Writer {
+    pub(crate) session: Arc<Session>,
+    pub(crate) node: Arc<str>,
+    pub(crate) token: Token,
 }
 
 impl Place {
@@ -41,8 +48,8 @@ impl Place {
         own.find_map(|held| role.excludes(held.scheme.role()).then_some(held.scheme.role()))
     }
 
-    /// The session and the node of the write side that the owner holds, in the dialect of this reader.
-    pub(crate) fn writer(&self, owner: Owner, reader: Scheme) -> Option<(Arc<Session>, Arc<str>)> {
+    /// The write side that the owner holds, in the dialect of this reader.
+    pub(crate) fn writer(&self, owner: Owner, reader: Scheme) -> Option<Writer> {
         let writer = match reader {
             Scheme::Read => Scheme::Write,
             Scheme::KazooRead => Scheme::KazooLock,
@@ -51,6 +58,10 @@ impl Place {
         let held = locked(&self.held);
         let is_his =
             |held: &&Held| held.scheme == writer && held.grant.owner() == owner && held.grant.is_held();
-        held.iter().find(is_his).map(|held| (held.grant.session().clone(), held.node.clone()))
+        held.iter().find(is_his).map(|held| Writer {
+            session: held.grant.session().clone(),
+            node: held.node.clone(),
+            token: held.grant.token(),
+        })
     }
 }

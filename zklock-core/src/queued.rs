@@ -1,15 +1,17 @@
 //! Who is in the queue of a lock, and how an operator takes one out of it.
 
+use crate::ask::{ask, request};
 use crate::ensemble::{Child, ReadFailure};
 use crate::error::{Error, ErrorKind};
 use crate::hold::Token;
 use crate::lock::Lock;
 use crate::machine::claim::{Claim, Permits};
-use crate::machine::exchange::{Operation, Outcome, Refusal};
+use crate::machine::exchange::{Operation, Outcome};
 use crate::machine::name::{Dialect, Name, Role, Scheme};
 use crate::session::Session;
 use std::sync::Arc;
-use std::time::{Duration, SystemTime};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::SystemTime;
 
 /// One in the queue of a lock. See [`Lock::contenders`].
 #[derive(Clone, PartialEq, Eq, Debug)]
@@ -65,7 +67,8 @@ impl Lock {
     }
 
     /// Takes a contender out of the queue, whoever it is, by deleting its [node](QueuedContender::node). A holder is
-    /// told that its hold is lost, if its library tells; a waiter queues again. `false` if it was not there any more.
+    /// told that its hold is lost, if its library tells; a waiter queues again, or if it has come to hold in that very
+    /// moment, is told so within a heartbeat. `false` if it was not there any more.
     ///
     /// **This breaks what the lock guards**, unless the contender is known to be at a standstill: until it has been told
     /// it takes itself for the holder, and another already is.
@@ -89,18 +92,16 @@ impl Lock {
             let message = format!("{node:?} is no contender of {}: take one of contenders()", self.path());
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
-        let tried = &std::sync::atomic::AtomicBool::new(false);
+        let tried = &AtomicBool::new(false);
         self.ask("a contender could not be evicted", |session| async move {
             let delete = Operation::Delete { path: node.to_owned() };
-            let landing = session.send(vec![delete]).await;
-            match landing.outcomes.first() {
-                Some(Outcome::Done) => Ok(true),
+            match request(&session, delete).await {
+                Ok((Outcome::Done, _)) => Ok(true),
                 // If an answer was lost, it may have been there before.
-                Some(Outcome::NoNode) => Ok(tried.load(std::sync::atomic::Ordering::Relaxed)),
-                Some(Outcome::Refused(refusal)) => Err(ReadFailure::Refused(text_of(refusal))),
-                _ => {
-                    tried.store(true, std::sync::atomic::Ordering::Relaxed);
-                    Err(ReadFailure::Unknown)
+                Ok(_) => Ok(tried.load(Ordering::Relaxed)),
+                Err(failure) => {
+                    tried.store(true, Ordering::Relaxed);
+                    Err(failure)
                 }
             }
         })
@@ -132,31 +133,11 @@ impl Lock {
         Ok(broken)
     }
 
-    /// The answer of a session, for as long as the connect timeout allows.
     async fn ask<T, F>(&self, problem: &str, call: impl Fn(Arc<Session>) -> F) -> Result<T, Error>
     where
         F: Future<Output = Result<T, ReadFailure>>,
     {
-        let slot = self.pool().first();
-        let asked = async {
-            loop {
-                match call(slot.session().await?).await {
-                    Ok(answer) => return Ok(answer),
-                    Err(ReadFailure::Refused(why)) => {
-                        let message = format!("the lock {}: {problem}: {why}", self.path());
-                        return Err(Error::new(ErrorKind::Refused, message));
-                    }
-                    // The connection is being made again; a moment for it to be noticed.
-                    Err(ReadFailure::Unknown | ReadFailure::SessionOver) => {
-                        tokio::time::sleep(Duration::from_millis(10)).await;
-                    }
-                }
-            }
-        };
-        tokio::time::timeout(self.pool().options().connect_timeout, asked).await.unwrap_or_else(|_| {
-            let message = format!("the lock {}: {problem}: {}", self.path(), self.silence());
-            Err(Error::new(ErrorKind::Unreachable, message))
-        })
+        ask(self.pool(), || format!("the lock {}: {problem}", self.path()), call).await
     }
 }
 
@@ -188,17 +169,15 @@ async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<Queu
 
 async fn limit_of(session: &Arc<Session>, permits: &Permits) -> Result<u32, ReadFailure> {
     let Some(path) = permits.limit_at.clone() else { return Ok(permits.limit) };
-    let landing = session.clone().send(vec![Operation::ReadLimit { path }]).await;
-    match landing.outcomes.first() {
-        Some(Outcome::Limit(limit)) => Ok(limit.unwrap_or(permits.limit)),
-        Some(Outcome::Refused(refusal)) => Err(ReadFailure::Refused(text_of(refusal))),
-        _ => Err(ReadFailure::Unknown),
+    match request(session, Operation::ReadLimit { path }).await? {
+        (Outcome::Limit(Some(limit)), _) => Ok(limit),
+        _ => Ok(permits.limit),
     }
 }
 
-pub(crate) fn text_of(refusal: &Refusal) -> String {
+pub(crate) fn text_of(refusal: &crate::machine::exchange::Refusal) -> String {
     match refusal {
-        Refusal::Answer(answer) => answer.clone(),
+        crate::machine::exchange::Refusal::Answer(answer) => answer.clone(),
         _ => "the access list does not allow it".to_owned(),
     }
 }

@@ -43,7 +43,7 @@ impl Client {
     /// The write side of the read/write lock at `path`: its holder is alone.
     ///
     /// Who holds the write side may take the read side as well, at once, and keep it when it lets go of the write
-    /// side: no other writer comes between.
+    /// side: no other writer comes between. Its hold of the read side has the token of the write side.
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {

@@ -5,6 +5,7 @@
 //! there are enough, and makes way. Only the head watches the permits. To watch the n-th before one instead would miss
 //! the return of any other.
 
+use crate::ask::{MOMENT, silence};
 use crate::client::Client;
 use crate::ensemble::{Write, WriteFailure};
 use crate::error::{Error, ErrorKind};
@@ -16,7 +17,6 @@ use crate::machine::name::Scheme;
 use crate::path::{check_lock_path, check_path};
 use crate::session::Session;
 use std::sync::Arc;
-use std::time::Duration;
 
 /// Of permits that are taken at once: they are created in one request.
 const PERMITS_AT_MOST: u32 = 256;
@@ -131,13 +131,12 @@ impl Client {
                     }
                     Err(WriteFailure::Refused { .. }) => refused += 1,
                     // The connection is being made again; a moment for it to be noticed.
-                    Err(_) => tokio::time::sleep(Duration::from_millis(10)).await,
+                    Err(_) => tokio::time::sleep(MOMENT).await,
                 }
             }
         };
         tokio::time::timeout(pool.options().connect_timeout, written).await.unwrap_or_else(|_| {
-            let message =
-                format!("the limit at {path} was not written: no server answers; check hosts and network");
+            let message = format!("the limit at {path} was not written: {}", silence(pool));
             Err(Error::new(ErrorKind::Unreachable, message))
         })
     }

@@ -39,6 +39,8 @@ pub(crate) struct Session {
 pub(crate) struct Holding {
     /// The paths of the nodes that stand for it: with one of them gone it is lost.
     pub(crate) nodes: Vec<Arc<str>>,
+    /// The transaction that created the node, if one of that name may be another's.
+    origin: Option<i64>,
     status: watch::Sender<Status>,
     proof: Mutex<Proof>,
 }
@@ -130,7 +132,11 @@ impl Session {
 
     /// Checks the nodes of these holds, and tells those whose node is gone.
     pub(crate) async fn prove(self: Arc<Self>, holdings: Vec<Arc<Holding>>) -> Check {
-        let nodes = holdings.iter().flat_map(|holding| holding.nodes.iter().cloned()).collect();
+        let of = |holding: &Arc<Holding>| {
+            let origin = holding.origin;
+            holding.nodes.iter().map(move |node| (node.clone(), origin)).collect::<Vec<_>>()
+        };
+        let nodes = holdings.iter().flat_map(of).collect();
         let owners: Vec<_> =
             holdings.iter().flat_map(|holding| holding.nodes.iter().map(move |_| holding)).collect();
         let valid: Vec<bool> = holdings.iter().map(|holding| !self.valid_for(holding).is_zero()).collect();
@@ -179,10 +185,10 @@ impl Session {
     }
 
     /// Takes a new hold under the heartbeat.
-    pub(crate) fn enrol(&self, nodes: Vec<Arc<str>>, sent: Moment) -> Arc<Holding> {
+    pub(crate) fn enrol(&self, nodes: Vec<Arc<str>>, origin: Option<i64>, sent: Moment) -> Arc<Holding> {
         let proof = Proof { share: Share::new(&locked(&self.lease)), sent };
         let status = watch::Sender::new(Status::Held);
-        let holding = Arc::new(Holding { nodes, status, proof: Mutex::new(proof) });
+        let holding = Arc::new(Holding { nodes, origin, status, proof: Mutex::new(proof) });
         locked(&self.holdings).push(holding.clone());
         // The session may have ended just before the hold was on the list.
         let link = *self.link.borrow();
@@ -292,6 +298,11 @@ impl Holding {
 
     pub(crate) fn watch(&self) -> watch::Receiver<Status> {
         self.status.subscribe()
+    }
+
+    /// Whether the name of its node is its own.
+    pub(crate) fn has_a_name_of_its_own(&self) -> bool {
+        self.origin.is_none()
     }
 
     /// The path of the first of its nodes.

@@ -19,7 +19,7 @@ use crate::machine::exchange::{Operation, Outcome, WatchEvent};
 use crate::options::ClientOptions;
 use crate::platform;
 use answers::{is_answer, outcome, read_failure, source_of};
-use operations::{check_all, check_each, join, start, watch};
+use operations::{check_all, check_each, join, others, start, watch};
 use spawns_core::{Spawn, Task};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -152,15 +152,26 @@ impl Ensemble for ZooKeeper {
         })
     }
 
-    fn check(&self, nodes: Vec<Arc<str>>) -> Pending<Check> {
+    fn check(&self, nodes: Vec<(Arc<str>, Option<i64>)>) -> Pending<Check> {
         let client = self.client.clone();
         Box::pin(async move {
-            match check_all(&client, &nodes).await {
+            let paths: Vec<&str> = nodes.iter().map(|(path, _)| &**path).collect();
+            // Together: so what is seen is not from before the check.
+            let (check, others) = (check_all(&client, &paths), others(&client, &nodes));
+            let check = match check.await {
                 Outcome::Done => Check::Answered { missing: Vec::new() },
                 // It names the first that is gone. All the others must not wait for a round trip each.
-                Outcome::NoNode => check_each(&client, &nodes).await,
+                Outcome::NoNode => check_each(&client, &paths).await,
                 Outcome::SessionOver => Check::SessionOver,
                 _ => Check::Unknown,
+            };
+            match (check, others.await) {
+                (Check::Answered { mut missing }, Some(others)) => {
+                    missing.extend(others);
+                    Check::Answered { missing }
+                }
+                (Check::Answered { .. }, None) => Check::Unknown,
+                (check, _) => check,
             }
         })
     }

@@ -24,6 +24,7 @@
 //! # }
 //! ```
 
+mod barrier;
 mod call;
 mod connector;
 mod fork;
@@ -49,6 +50,7 @@ use tokio::sync::oneshot;
 use wait::wait;
 
 pub use self::{
+    barrier::{Barrier, DoubleBarrier, Member},
     call::Call,
     connector::Connector,
     fork::{is_forked, tell_forks_by},

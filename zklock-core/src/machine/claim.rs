@@ -93,7 +93,7 @@ impl Claim {
     }
 
     /// Whether there is a queue, and not one node for all.
-    pub(super) fn has_queue(&self) -> bool {
+    pub(crate) fn has_queue(&self) -> bool {
         self.scheme != Scheme::Single
     }
 }

@@ -136,6 +136,7 @@ pub struct Contender {
     state: State,
     session: i64,
     heartbeat: Duration,
+    uuid: Uuid,
     /// A place in the queue of each claim.
     queue: Nodes,
     permits: Nodes,
@@ -168,6 +169,7 @@ impl Contender {
             state: State::Idle,
             session: 0,
             heartbeat: Duration::ZERO,
+            uuid: Uuid::from_random(0),
             queue,
             permits,
             turns: Vec::new(),
@@ -215,7 +217,7 @@ impl Contender {
             Step::LookAndWatch(claim) => vec![Operation::ListAndWatch { directory: self.directory(*claim) }],
             Step::Take => self.taking(),
             Step::Count(claim) => self.count(*claim),
-            Step::Check => vec![self.proof()],
+            Step::Check => self.proof(),
             Step::Unqueue => self.making_way(),
             Step::Clear | Step::Leave => {
                 let paths = self.queue.paths().chain(self.permits.paths());
@@ -246,8 +248,7 @@ impl Contender {
         if self.state == State::Idle {
             self.session = session;
             self.heartbeat = heartbeat;
-            self.queue = Nodes::of_queues(&self.claims, uuid, session);
-            self.permits = Nodes::of_permits(&self.claims, uuid, session);
+            self.mark(uuid);
             self.state = State::Ready(Step::Enter);
         }
     }
@@ -314,7 +315,7 @@ impl Contender {
             Step::LookAndWatch(claim) => self.looked_and_watched(claim, first(), now),
             Step::Take => self.taken(first(), rest.collect(), sent, now),
             Step::Count(claim) => self.counted(claim, rest.collect(), now),
-            Step::Check => self.checked(first(), sent, now),
+            Step::Check => self.checked(first(), rest.next(), sent, now),
             Step::Unqueue => self.made_way(rest.as_slice(), now),
             Step::Clear | Step::Leave => self.left(step, rest.as_slice(), now),
         }
@@ -325,6 +326,8 @@ impl Contender {
             self.forget();
             self.go(Step::Enter);
         } else {
+            // What has this path may be another's by now, if the deletion was executed.
+            self.queue.is_open |= !self.claims[0].has_queue();
             self.retry(step, now);
         }
     }
@@ -341,17 +344,24 @@ impl Contender {
     /// A node of ours is gone for good: queue again. What is left of us would be in the way: to queue
     /// behind it in one queue and before it in another is what makes others wait for ever.
     fn enter_again(&mut self) {
-        let is_alone = self.queue.posts.len() == 1 && self.permits.is_gone();
-        if is_alone {
+        if self.queue.is_gone() && self.permits.is_gone() {
             self.forget();
+            self.go(Step::Enter);
+        } else {
+            self.go(Step::Clear);
         }
-        self.go(if is_alone { Step::Enter } else { Step::Clear });
     }
 
-    /// No node of ours is there.
+    /// No node of ours is there, nor will be. What comes next has other names: numbers begin again where a
+    /// directory was deleted, and who watched a node that is gone must not find it again behind his own.
     fn forget(&mut self) {
-        self.queue.forget();
-        self.permits.forget();
+        self.mark(self.uuid.next());
+    }
+
+    fn mark(&mut self, uuid: Uuid) {
+        self.uuid = uuid;
+        self.queue = Nodes::of_queues(&self.claims, uuid, self.session);
+        self.permits = Nodes::of_permits(&self.claims, uuid, self.session);
         self.turns.clear();
         self.counted.clear();
     }
@@ -382,6 +392,9 @@ impl Contender {
             State::Ready(Step::Recover(Stage::Permits))
         } else if self.queue.is_gone() && self.permits.is_gone() {
             State::Gone
+        } else if !self.claims[0].has_queue() && !self.are_known(&self.queue.nodes()) {
+            // It may be another's.
+            State::Ready(Step::Adopt(Stage::Queue))
         } else {
             State::Ready(Step::Leave)
         };

@@ -13,10 +13,12 @@
 //! * [`contender`]: one attempt to hold a lock, from the creation of its node to its deletion
 //! * [`exchange`]: the words in which the contender and its driver talk
 //! * [`lease`]: for how long acknowledged writes prove a session to be alive
+//! * [`barrier`]: who may go on at a double barrier, and who waits for whom
 //!
 //! The module is public so that it can be checked from outside as it ships. It is exempt from the
 //! crate's promise of a stable API.
 
+pub mod barrier;
 pub mod claim;
 pub mod contender;
 pub mod exchange;

@@ -66,6 +66,11 @@ impl Uuid {
         let version = bits & !(0xF << 76) | (0x4 << 76);
         Self(version & !(0x3 << 62) | (0x2 << 62))
     }
+
+    /// Another.
+    pub(crate) const fn next(self) -> Self {
+        Self::from_random(self.0.wrapping_add(1))
+    }
 }
 
 impl fmt::Display for Uuid {

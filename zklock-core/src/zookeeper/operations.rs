@@ -208,8 +208,28 @@ pub(super) fn check_all<'a>(
     }
 }
 
+/// Which of the nodes, counted from 0, were created by another transaction than the one that is given. `None` if that
+/// is not known. The requests are sent before this returns.
+pub(super) fn others<'a>(
+    client: &'a Client,
+    nodes: &'a [(Arc<str>, Option<i64>)],
+) -> impl Future<Output = Option<Vec<usize>>> + Send + 'a {
+    let given =
+        nodes.iter().enumerate().filter_map(|(index, (path, origin))| Some((index, path, (*origin)?)));
+    let calls: Vec<_> = given.map(|(index, path, origin)| (index, origin, client.check_stat(path))).collect();
+    async move {
+        let mut others = Vec::new();
+        for (index, origin, call) in calls {
+            if call.await.ok()?.is_none_or(|stat| stat.czxid != origin) {
+                others.push(index);
+            }
+        }
+        Some(others)
+    }
+}
+
 /// Checks each node by itself, all in one flight.
-pub(super) async fn check_each(client: &Client, nodes: &[Arc<str>]) -> Check {
+pub(super) async fn check_each(client: &Client, nodes: &[&str]) -> Check {
     let calls: Vec<_> = nodes.iter().map(|node| check_all(client, [node])).collect();
     let mut missing = Vec::new();
     for (index, call) in calls.into_iter().enumerate() {

@@ -127,6 +127,9 @@ impl Contender {
             nodes.recognise(directory, children);
         }
         if nodes.is_gone() {
+            if stage == Stage::Queue {
+                self.forget();
+            }
             self.go(stage.creation());
         } else if nodes.is_there() {
             self.go(Step::Adopt(stage));
@@ -158,12 +161,14 @@ impl Contender {
             return self.retry(Step::Adopt(stage), now);
         }
         nodes.surplus.clear();
+        let mut transactions = Vec::new();
         for (post, found) in nodes.posts.iter_mut().zip(outcomes) {
             match found {
                 Outcome::Found(Node { origin: Some(origin), .. }) if origin.session == session => {
                     if let Some(node) = &mut post.node {
                         node.origin = Some(origin);
                     }
+                    transactions.push(origin.czxid);
                 }
                 Outcome::Found(Node { origin: Some(_), .. }) if is_single => {
                     nodes.forget();
@@ -178,11 +183,18 @@ impl Contender {
                     post.node = None;
                     return self.enter_again();
                 }
-                Outcome::Refused(refusal) => return self.fail(refusal),
+                Outcome::Refused(refusal) => {
+                    self.fail(refusal);
+                    return if is_single {
+                        self.retry(Step::Adopt(stage), now);
+                    };
+                }
                 _ => return self.retry(Step::Adopt(stage), now),
             }
         }
         match stage {
+            // Not where others could have come between.
+            Stage::Queue if transactions.iter().any(|it| *it != transactions[0]) => self.enter_again(),
             Stage::Queue => self.looked_all(listed, now),
             Stage::Permits => self.proceed(now),
         }

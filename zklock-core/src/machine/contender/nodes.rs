@@ -82,6 +82,11 @@ impl Nodes {
         !self.is_open && self.surplus.is_empty() && self.posts.iter().all(|post| post.node.is_none())
     }
 
+    /// The nodes that are there.
+    pub(super) fn nodes(&self) -> Vec<Node> {
+        self.posts.iter().filter_map(|post| post.node.clone()).collect()
+    }
+
     /// Everything that is there.
     pub(super) fn paths(&self) -> impl Iterator<Item = String> {
         self.posts.iter().filter_map(Post::path).chain(self.surplus.iter().cloned())

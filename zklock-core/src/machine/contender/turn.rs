@@ -161,14 +161,16 @@ impl Contender {
         }
     }
 
-    /// Creates the permits, and counts those of the first semaphore in the same flight.
+    /// Creates the permits, and counts those of the first semaphore in the same flight. The place in the queue
+    /// is looked at already here: had an operator deleted it before, two could be at the head, and each wait for
+    /// the permits of the other.
     ///
     /// Only whoever is at the head of the queue does. Were the permits created by those who wait behind,
     /// each of them would count those of the others, and none could ever be granted.
     pub(super) fn taking(&self) -> Vec<Operation> {
         let mut flight = vec![self.permits.creation()];
         if let Some(post) = self.permits.posts.first() {
-            flight.extend(self.count_of(post.claim));
+            flight.extend(self.count(post.claim));
         }
         flight
     }
@@ -244,8 +246,12 @@ impl Contender {
         queues.chain(&self.permits.posts)
     }
 
-    pub(super) fn proof(&self) -> Operation {
-        Operation::Check { paths: self.hold().filter_map(Post::path).collect() }
+    /// A check alone is passed by whatever has the path: of a lock without a queue that may be another's.
+    pub(super) fn proof(&self) -> Vec<Operation> {
+        let check = Operation::Check { paths: self.hold().filter_map(Post::path).collect() };
+        let single = self.queue.posts.iter().filter(|_| !self.claims[0].has_queue());
+        let inspect = single.filter_map(|post| Some(Operation::Inspect { path: post.path()? }));
+        std::iter::once(check).chain(inspect).collect()
     }
 
     /// It is our turn. A grant needs more: nodes proven within the last heartbeat, so that the
@@ -260,7 +266,16 @@ impl Contender {
         self.hold().map(|post| post.proven).min().flatten()
     }
 
-    pub(super) fn checked(&mut self, outcome: Outcome, sent: Moment, now: Now) {
+    pub(super) fn checked(&mut self, checked: Outcome, inspected: Option<Outcome>, sent: Moment, now: Now) {
+        let outcome = match (checked, inspected) {
+            (Outcome::Done, Some(Outcome::Found(node))) => {
+                let own = self.queue.posts[0].node.as_ref();
+                let is_own = own.is_some_and(|own| own.origin == node.origin);
+                if is_own { Outcome::Done } else { Outcome::NoNode }
+            }
+            (Outcome::Done, Some(inspected)) => inspected,
+            (checked, _) => checked,
+        };
         match outcome {
             Outcome::Done => {
                 let permits = self.permits.posts.iter_mut();
@@ -270,7 +285,13 @@ impl Contender {
                 // Even an old check will do where the network is that slow, if the lease still runs.
                 if now.moment < now.lease_until { self.granted() } else { self.retry(Step::Check, now) }
             }
-            Outcome::NoNode => self.enter_again(),
+            Outcome::NoNode => {
+                // Of several it is not told which.
+                if let ([post], []) = (&mut self.queue.posts[..], &self.permits.posts[..]) {
+                    post.node = None;
+                }
+                self.enter_again();
+            }
             Outcome::Refused(refusal) => self.fail(refusal),
             _ => self.retry(Step::Check, now),
         }
@@ -285,6 +306,8 @@ impl Contender {
         self.verdict = Some(Verdict::Granted { nodes, czxid: origin.czxid, proven });
         self.answered = true;
         self.failures = 0;
+        // Once an operator has deleted it, another may have a node of this path.
+        self.queue.is_open = !self.claims[0].has_queue();
         // Those who have their permits make way for the next in the queue.
         self.state = if self.permits.posts.is_empty() { State::Held } else { State::Ready(Step::Unqueue) };
     }

@@ -1,0 +1,131 @@
+//! What is explored of the mutex and of the lease.
+
+use super::setup::{Faults, Setup};
+use super::suite::{Case, pulses, scene, stalls, walks};
+
+/// What is explored in every run. The smallest come first, so that a violation has a short trace.
+pub(crate) fn short() -> Vec<Case> {
+    let wrapping = Some(i32::MAX - 1);
+    let mut cases = vec![
+        scene(Setup::new("3 clients", 3, Faults::NONE)),
+        scene(Setup {
+            parent: wrapping,
+            ..Setup::new("3, wraparound", 3, Faults { cancels: 1, ..Faults::NONE })
+        }),
+        scene(Setup::new("3, try once", 3, Faults::NONE).trying_once()),
+        scene(Setup { parent: None, ..Setup::new("3, no parent", 3, Faults::NONE) }),
+        scene(Setup::new("2, two losses", 2, Faults { losses: 2, ..Faults::NONE })),
+        scene(Setup::new("2, loss, cancel", 2, Faults { losses: 1, cancels: 1, ..Faults::NONE })),
+        scene(Setup::new(
+            "2, twin, loss, cancel",
+            2,
+            Faults { twins: 1, losses: 1, cancels: 1, ..Faults::NONE },
+        )),
+        scene(Setup::new(
+            "2, refusal, loss",
+            2,
+            Faults { refusals: 1, losses: 1, cancels: 1, ..Faults::NONE },
+        )),
+        scene(Setup::new("2, change, loss", 2, Faults { changes: 1, losses: 1, cancels: 1, ..Faults::NONE })),
+        scene(Setup::new("2, expiry, loss", 2, Faults { expiries: 1, losses: 1, ..Faults::NONE })),
+        scene(
+            Setup::new("2, ticks", 2, Faults { expiries: 1, steps: 9, beats: 1, ..Faults::NONE }).ticking(1),
+        ),
+        scene(Setup::new("2, expiry, cancel", 2, Faults { expiries: 1, cancels: 1, ..Faults::NONE })),
+        scene(Setup::new(
+            "2, deletion, time",
+            2,
+            Faults { deletions: 1, cancels: 1, steps: 2, ..Faults::NONE },
+        )),
+        scene(Setup::new(
+            "2, deletion, loss",
+            2,
+            Faults { deletions: 1, losses: 1, steps: 1, ..Faults::NONE },
+        )),
+        scene(Setup::new("2, parent deletion", 2, Faults { parent_deletions: 1, steps: 2, ..Faults::NONE })),
+        scene(Setup {
+            attempts: 2,
+            ..Setup::new("2 twice, expiry", 2, Faults { expiries: 1, ..Faults::NONE })
+        }),
+        scene(Setup {
+            tells_origin: false,
+            ..Setup::new("2, old server", 2, Faults { losses: 1, expiries: 1, ..Faults::NONE })
+        }),
+        scene(Setup::new("3, loss", 3, Faults { losses: 1, ..Faults::NONE })),
+        scene(Setup::new("3, deletion", 3, Faults { deletions: 1, ..Faults::NONE })),
+    ];
+    cases.extend([5, 2].into_iter().flat_map(|period| pulses(period, 12)));
+    cases.extend([stalls(5, 0, 2, 40_000), stalls(4, 2, 2, 40_000), stalls(2, 3, 3, 40_000)]);
+    cases.extend([
+        walks(wild("4 clients, everything", 4, 2), 4_000),
+        walks(Setup { parent: None, tells_origin: false, ..wild("3 clients, old server", 3, 3) }, 2_000),
+        walks(ticking("3 clients, ticks", 3), 4_000),
+    ]);
+    cases
+}
+
+/// What takes longer.
+pub(crate) fn long() -> Vec<Case> {
+    let mut cases = vec![
+        scene(Setup::new("3, cancel, change", 3, Faults { cancels: 1, changes: 1, ..Faults::NONE })),
+        scene(Setup::new(
+            "2, expiry, loss, time",
+            2,
+            Faults { expiries: 1, losses: 1, steps: 1, ..Faults::NONE },
+        )),
+        scene(Setup {
+            attempts: 2,
+            ..Setup::new("2 twice, expiry, time", 2, Faults { expiries: 1, steps: 1, ..Faults::NONE })
+        }),
+        scene(Setup::new("3, loss, cancel", 3, Faults { losses: 1, cancels: 1, ..Faults::NONE })),
+        scene(Setup::new("2, three losses", 2, Faults { losses: 3, cancels: 1, ..Faults::NONE })),
+        scene(Setup::new(
+            "2, loss, deletion",
+            2,
+            Faults { losses: 1, deletions: 1, steps: 2, ..Faults::NONE },
+        )),
+        scene(Setup::new("3, deletion, time", 3, Faults { deletions: 1, steps: 1, ..Faults::NONE })),
+        scene(Setup::new("3, expiry", 3, Faults { expiries: 1, ..Faults::NONE })),
+        scene(Setup {
+            parent: None,
+            ..Setup::new(
+                "2, all but loss",
+                2,
+                Faults { parent_deletions: 1, expiries: 1, steps: 1, ..Faults::NONE },
+            )
+        }),
+        scene(
+            Setup::new("2, two slow", 2, Faults { expiries: 1, steps: 8, beats: 1, ..Faults::NONE })
+                .ticking(2),
+        ),
+        scene(
+            Setup::new("2, ten ticks", 2, Faults { expiries: 1, steps: 10, beats: 2, ..Faults::NONE })
+                .ticking(1),
+        ),
+        walks(wild("5 clients, everything", 5, 3), 100_000),
+        walks(ticking("4 clients, ticks", 4), 100_000),
+    ];
+    cases.extend([5, 3].into_iter().flat_map(|period| pulses(period, 14)));
+    cases
+}
+
+fn wild(name: &'static str, clients: usize, attempts: u8) -> Setup {
+    let faults = Faults {
+        losses: 4,
+        twins: 1,
+        cancels: 2,
+        expiries: 2,
+        deletions: 2,
+        parent_deletions: 2,
+        changes: 2,
+        refusals: 1,
+        steps: 6,
+        beats: 0,
+    };
+    Setup { attempts, ..Setup::new(name, clients, faults) }
+}
+
+fn ticking(name: &'static str, clients: usize) -> Setup {
+    let faults = Faults { losses: 3, cancels: 1, expiries: 3, steps: 60, beats: 30, ..Faults::NONE };
+    Setup { attempts: 2, ..Setup::new(name, clients, faults).ticking(clients) }
+}

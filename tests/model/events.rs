@@ -1,0 +1,237 @@
+//! What can happen to one client, and what becomes of it then.
+
+use super::action::Action;
+use super::client::{Caller, Client, is_creation, name_of};
+use super::explorer::Actions;
+use super::line::Session;
+use super::machine::exchange::{NewNode, Operation, Refusal, Verdict};
+use super::properties::Grant;
+use super::setup::{Clock, TIMEOUT};
+use super::world::Scene;
+
+impl Scene {
+    /// Whether the session may have ended on the leader.
+    fn may_expire(&self, session: &Session) -> bool {
+        // The leader itself has seen the opening; of writes it may have been told a quarter late.
+        let opened = self.now().since(session.opened);
+        let silent = self.now().since(session.touched);
+        let over = opened >= TIMEOUT && silent >= TIMEOUT - TIMEOUT / 4;
+        session.expired.is_none() && (self.setup.clock == Clock::Leaps || over)
+    }
+
+    pub(super) fn add_actions_of(&self, number: u8, client: &Client, actions: &mut Actions<Action>) {
+        let index = usize::from(number);
+        let line = &self.lines[self.line_of(index)];
+        let Actions { progress, faults } = actions;
+        if client.contender.is_idle() && line.session.is_none() && self.line_of(index) == index {
+            progress.push(Action::Open(number));
+        }
+        if client.contender.is_gone()
+            && client.caller == Caller::Ended
+            && client.attempt < self.setup.attempts
+        {
+            progress.push(Action::TryAgain(number));
+        }
+        if let (Some(writer), Caller::Asleep) = (self.setup.plans[index].within, &client.caller) {
+            if matches!(self.clients[writer].caller, Caller::Holds(_)) {
+                progress.push(Action::Begin(number));
+            }
+        }
+        match client.next_operation(line) {
+            Some(operation) if is_read(operation) => {
+                let views = self.ensemble.views(line.floor).len();
+                progress.extend((0..views).map(|view| Action::Execute(number, view as u8)));
+            }
+            Some(_) => progress.push(Action::Execute(number, 0)),
+            None => {}
+        }
+        if let Some(flight) = &client.flight {
+            if flight.replies.len() == flight.operations.len() {
+                progress.push(Action::Deliver(number));
+            }
+        } else if !line.is_down && client.watches.iter().any(|watch| watch.fired.is_some()) {
+            progress.push(Action::Tell(number));
+        }
+        if client.contender.poll_timeout().is_some() {
+            progress.push(Action::Resume(number));
+        }
+        if matches!(client.caller, Caller::Holds(_)) {
+            progress.push(Action::Release(number));
+        }
+        if self.line_of(index) == index {
+            if line.is_down && line.is_live() {
+                progress.push(Action::Connect(number));
+            }
+            if line.session.as_ref().is_some_and(|session| session.expired.is_some()) {
+                progress.push(Action::Learn(number));
+            }
+        }
+        self.add_faults_of(number, client, faults);
+    }
+
+    fn add_faults_of(&self, number: u8, client: &Client, faults: &mut Vec<Action>) {
+        let index = usize::from(number);
+        let line = &self.lines[self.line_of(index)];
+        if let (Some(flight), true) = (&client.flight, self.faults.losses > 0) {
+            let executed = flight.replies.len() as u8;
+            let at_most = executed.min(flight.operations.len() as u8 - 1);
+            faults.extend((0..=at_most).map(|known| Action::Lose(number, known)));
+            if flight.replies.len() < flight.operations.len() && line.is_live() {
+                faults.extend((0..=executed).map(|known| Action::GiveUp(number, known)));
+            }
+        } else if !client.watches.is_empty() && !line.is_down && self.faults.losses > 0 {
+            faults.push(Action::Lose(number, 0));
+        }
+        let next = client.next_operation(line).filter(|_| client.late.is_empty());
+        if let (Some(operation), true) = (next, self.faults.twins > 0) {
+            if is_creation(operation) && self.has_directories(operation) {
+                faults.push(Action::Twin(number));
+            }
+        }
+        if self.faults.refusals > 0 && next.is_some() {
+            faults.push(Action::Refuse(number));
+        }
+        if self.faults.cancels > 0 && client.caller == Caller::Wants {
+            faults.push(Action::Cancel(number));
+        }
+        if self.faults.expiries > 0 && self.line_of(index) == index {
+            if line.session.as_ref().is_some_and(|session| self.may_expire(session)) {
+                faults.push(Action::Expire(number));
+            }
+        }
+        if self.faults.beats > 0 && client.can_beat(line, self.now()) {
+            faults.push(Action::Beat(number));
+        }
+    }
+
+    fn has_directories(&self, operation: &Operation) -> bool {
+        let is_there = |node: &NewNode| self.ensemble.head().directory(&node.directory).is_some();
+        match operation {
+            Operation::Create(node) => is_there(node),
+            Operation::CreateAll(nodes) => nodes.iter().all(is_there),
+            _ => true,
+        }
+    }
+
+    pub(super) fn deliver(&mut self, number: usize) {
+        let all = self.clients[number].flight.as_ref().map_or(0, |flight| flight.operations.len());
+        self.receive(number, all);
+    }
+
+    fn receive(&mut self, number: usize, known: usize) {
+        let (now, line) = (self.now(), self.line_of(number));
+        let plan = &self.setup.plans[number];
+        self.clients[number].receive(plan, &mut self.lines[line], known, now);
+    }
+
+    pub(super) fn hear(&mut self, number: usize, verdict: Verdict) {
+        let client = &mut self.clients[number];
+        if client.caller != Caller::Wants {
+            return self.violate("one answer", format!("{verdict:?} to a caller that has its answer"));
+        }
+        match verdict {
+            Verdict::Failed(Refusal::Busy) if self.setup.plans[number].within.is_some() => {
+                self.violate("downgrade", "its own writer is in its way".to_owned());
+            }
+            Verdict::Failed(_) => client.caller = Caller::Ended,
+            Verdict::Granted { nodes, czxid, proven } => {
+                client.caller = Caller::Holds(nodes.clone());
+                client.was_granted = true;
+                self.judge_grant(number, &Grant { nodes, czxid, proven });
+            }
+        }
+    }
+
+    pub(super) fn tell(&mut self, number: usize) {
+        let (now, line) = (self.now(), self.line_of(number));
+        let client = &mut self.clients[number];
+        if let Some((event, zxid)) = client.watches.iter().find_map(|watch| watch.fired) {
+            client.hear(&mut self.lines[line], event, zxid, now);
+        }
+    }
+
+    /// Pauses are shorter than a tick.
+    pub(super) fn resume(&mut self, number: usize) {
+        let client = &mut self.clients[number];
+        let until = client.contender.poll_timeout().unwrap_or_default();
+        client.contender.handle_timeout(until);
+    }
+
+    pub(super) fn learn(&mut self, line: usize) {
+        let now = self.now();
+        for number in self.clients_on(line) {
+            self.clients[number].learn(&self.lines[line], now);
+        }
+        self.lines[line].session = None;
+    }
+
+    pub(super) fn open(&mut self, line: usize) {
+        let (now, oldest, zxid) = (self.now(), self.ensemble.views(0)[0].0, self.ensemble.zxid());
+        self.lines[line].open(self.machine, line, now, oldest, zxid);
+        self.clients[line].late.clear();
+        self.clients[line].enter(line, &mut self.lines[line]);
+    }
+
+    pub(super) fn try_again(&mut self, number: usize) {
+        self.clients[number].try_again(&self.setup.plans[number]);
+        self.clients[number].enter(number, &mut self.lines[number]);
+    }
+
+    /// The caller of the writer takes the read side.
+    pub(super) fn begin(&mut self, number: usize) {
+        let writer = self.line_of(number);
+        let Caller::Holds(nodes) = &self.clients[writer].caller else { return };
+        let name = name_of(&nodes[0]);
+        self.clients[number].begin_within(&self.setup.plans[number], &name);
+        self.clients[number].enter(number, &mut self.lines[writer]);
+    }
+
+    /// The connection is lost after this many replies to this client.
+    pub(super) fn lose(&mut self, number: usize, known: usize) {
+        self.faults.losses -= 1;
+        self.receive(number, known);
+        self.disconnect(number);
+    }
+
+    fn disconnect(&mut self, number: usize) {
+        let line = self.line_of(number);
+        for other in self.clients_on(line) {
+            if other != number {
+                self.receive(other, 0);
+            }
+            self.clients[other].late.clear();
+            for watch in &mut self.clients[other].watches {
+                watch.leave_again(self.ensemble.head(), self.ensemble.zxid());
+            }
+        }
+        self.lines[line].disconnect();
+    }
+
+    pub(super) fn give_up(&mut self, number: usize, known: usize) {
+        self.faults.losses -= 1;
+        let client = &mut self.clients[number];
+        if let Some(flight) = &client.flight {
+            client.late.extend_from_slice(&flight.operations[flight.replies.len()..]);
+        }
+        self.receive(number, known);
+    }
+
+    pub(super) fn execute_twice(&mut self, number: usize) {
+        self.faults.twins -= 1;
+        let line = self.line_of(number);
+        let first = self.clients[number].next_operation(&self.lines[line]).cloned();
+        self.execute(number, 0);
+        self.clients[number].late.extend(first);
+        self.execute(number, 0);
+        self.receive(number, 0);
+        self.disconnect(number);
+    }
+}
+
+fn is_read(operation: &Operation) -> bool {
+    use Operation as O;
+    matches!(
+        operation,
+        O::List { .. } | O::ListAndWatch { .. } | O::Inspect { .. } | O::Watch { .. } | O::ReadLimit { .. }
+    )
+}

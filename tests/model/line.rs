@@ -1,0 +1,86 @@
+//! The sessions of one client, one after the other, and the connection that they are on.
+
+use super::machine::Moment;
+use super::machine::exchange::Now;
+use super::setup::TIMEOUT;
+use super::subject::{Machine, Term};
+
+/// A session, as far as its client knows; and what the servers know of it.
+#[derive(Clone, Hash, Debug)]
+pub(crate) struct Session {
+    pub(crate) id: i64,
+    pub(crate) lease: Box<dyn Term>,
+    /// When the latest of the acknowledged writes was sent.
+    pub(crate) last_sent: Moment,
+    pub(crate) opened: Moment,
+    /// When the leader committed something of it last: a follower that is cut off answers reads too.
+    pub(crate) touched: Moment,
+    /// The servers have ended it, and its lease is over by decree if it was not by itself.
+    pub(crate) expired: Option<Moment>,
+}
+
+impl Session {
+    pub(crate) fn lease_until(&self) -> Moment {
+        self.expired.map_or(self.lease.until(), |cut| cut.min(self.lease.until()))
+    }
+}
+
+#[derive(Clone, Hash, Debug)]
+pub(crate) struct Line {
+    pub(crate) session: Option<Session>,
+    /// The transaction that the client has seen: no server lets it in that is behind.
+    pub(crate) seen: i64,
+    /// The transaction that its server has at least applied.
+    pub(crate) floor: i64,
+    /// Without a connection: nothing is sent.
+    pub(crate) is_down: bool,
+    /// Sessions and attempts so far, for marks that differ.
+    serial: u8,
+}
+
+impl Line {
+    pub(crate) fn new() -> Self {
+        Self { session: None, seen: 0, floor: 0, is_down: false, serial: 0 }
+    }
+
+    /// A new session, on a server that has applied `floor`.
+    pub(crate) fn open(
+        &mut self,
+        machine: &'static Machine,
+        number: usize,
+        now: Moment,
+        seen: i64,
+        floor: i64,
+    ) {
+        let id = (i64::try_from(number).unwrap_or(0) + 1) * 100 + i64::from(self.next_serial());
+        let lease = (machine.lease)(TIMEOUT, now);
+        self.session = Some(Session { id, lease, last_sent: now, opened: now, touched: now, expired: None });
+        (self.seen, self.floor, self.is_down) = (seen, floor, false);
+    }
+
+    pub(crate) fn next_serial(&mut self) -> u8 {
+        self.serial += 1;
+        self.serial
+    }
+
+    /// The connection is lost: the next server knows only what this client has seen.
+    pub(crate) fn disconnect(&mut self) {
+        self.floor = self.seen;
+        self.is_down = true;
+    }
+
+    pub(crate) fn close(&mut self) {
+        self.session = None;
+        (self.seen, self.floor) = (0, 0);
+    }
+
+    /// Whether the servers know the session.
+    pub(crate) fn is_live(&self) -> bool {
+        self.session.as_ref().is_some_and(|session| session.expired.is_none())
+    }
+
+    pub(crate) fn now(&self, moment: Moment) -> Now {
+        let lease_until = self.session.as_ref().map_or(Moment::default(), Session::lease_until);
+        Now { moment, lease_until }
+    }
+}

@@ -1,0 +1,179 @@
+//! Bugs that show with the other kinds of lock.
+
+use super::{CONTENDER, ENTER, NAME, NODES, QUEUE, Seed, TURN, edit, seed};
+
+pub(super) const SEEDS: &[Seed] = &[
+    seed(
+        "read/write",
+        "read/write: reader watches a reader",
+        &[edit(
+            QUEUE,
+            "let leaves_one =",
+            "let nearest = if role == Role::Read { contenders().filter(|it| it.text != own && !me.sequence.is_before(it.sequence)).max_by(Name::compare).unwrap_or(nearest) } else { nearest };\n    let leaves_one =",
+        )],
+    ),
+    seed(
+        "read/write",
+        "read/write: reader ignores writers",
+        &[edit(NAME, "(Self::Read, Self::Read))", "(Self::Read, _))")],
+    ),
+    seed(
+        "read/write",
+        "read/write: writer ignores readers",
+        &[edit(NAME, "(Self::Read, Self::Read))", "(_, Self::Read))")],
+    ),
+    seed(
+        "read/write",
+        "read/write: readers exclude each other",
+        &[edit(NAME, "!matches!((self, other), (Self::Read, Self::Read))", "true")],
+    ),
+    seed(
+        "read/write",
+        "read/write: reader watches the first writer",
+        &[edit(
+            QUEUE,
+            "ahead().max_by(Name::compare)",
+            "ahead().reduce(|one, other| if (one.compare(&other) == std::cmp::Ordering::Less) == (role == Role::Read) { one } else { other })",
+        )],
+    ),
+    seed(
+        "downgrade",
+        "downgrade: a writer leaves no reader",
+        &[edit(QUEUE, "ahead().count() == 1 && !leaves_one", "ahead().count() == 1")],
+    ),
+    seed(
+        "downgrade",
+        "downgrade: own writer in the way",
+        &[edit(QUEUE, "claim.within.as_deref() != Some(other.text)", "!other.text.is_empty()")],
+    ),
+    seed(
+        "downgrade",
+        "downgrade: reader has a number of its own",
+        &[
+            edit(ENTER, "directory, .. }] => {", "directory, .. }] if writer.is_empty() => {"),
+            edit(NODES, "prefix.push_str(&writer.sequence.to_string());", "let _ = writer;"),
+        ],
+    ),
+    seed(
+        "semaphore",
+        "semaphore: one permit less",
+        &[edit(TURN, "|taken| taken <= limit", "|taken| taken < limit")],
+    ),
+    seed(
+        "semaphore",
+        "semaphore: one permit more",
+        &[edit(TURN, "u32::try_from(taken.len())", "u32::try_from(taken.len() - 1)")],
+    ),
+    seed(
+        "semaphore",
+        "semaphore: permits taken in the queue",
+        &[edit(
+            TURN,
+            "position(|turn| *turn != Turn::Holds);",
+            "position(|turn| *turn != Turn::Holds).filter(|claim| self.claims[*claim].permits.is_none());",
+        )],
+    ),
+    seed(
+        "semaphore",
+        "semaphore: woken head does not count",
+        &[edit(
+            CONTENDER,
+            "_ => self.state = State::Ready(look.clone()),",
+            "_ if matches!(look, Step::Count(_)) => { self.counted.extend(0..self.claims.len()); self.proceed(now); }\n                _ => self.state = State::Ready(look.clone()),",
+        )],
+    ),
+    seed(
+        "semaphore",
+        "semaphore: limit of the node ignored",
+        &[edit(TURN, "Outcome::Limit(Some(count)) => limit = count,", "Outcome::Limit(Some(_)) => {}")],
+    ),
+    seed(
+        "semaphore",
+        "semaphore: waits without its place",
+        &[edit(
+            TURN,
+            "self.count_of(claim).chain([Operation::Inspect { path: place }]).collect()",
+            "self.count_of(claim).collect()",
+        )],
+    ),
+    seed(
+        "semaphore",
+        "semaphore: takes without its place",
+        &[edit(TURN, "flight.extend(self.count(post.claim));", "flight.extend(self.count_of(post.claim));")],
+    ),
+    seed(
+        "semaphore",
+        "semaphore: permits left behind",
+        &[edit(CONTENDER, "self.queue.paths().chain(self.permits.paths());", "self.queue.paths();")],
+    ),
+    seed(
+        "semaphore",
+        "semaphore: holder stays in the queue",
+        &[edit(TURN, "else { State::Ready(Step::Unqueue) };", "else { State::Held };")],
+    ),
+    seed(
+        "semaphore",
+        "semaphore: no recovery of permits",
+        &[edit(
+            TURN,
+            "_ => self.retry(Step::Recover(Stage::Permits), now),",
+            "_ => self.retry(Step::Take, now),",
+        )],
+    ),
+    seed(
+        "semaphore",
+        "semaphore: place forgotten with permits",
+        &[edit(
+            CONTENDER,
+            "if self.queue.is_gone() && self.permits.is_gone() {\n            self.forget();",
+            "if self.queue.posts.len() == 1 && self.permits.is_gone() {\n            self.forget();",
+        )],
+    ),
+    seed(
+        "all",
+        "all: enters again beside what is left",
+        &[edit(CONTENDER, "self.go(Step::Clear);", "self.go(Step::Enter);")],
+    ),
+    seed(
+        "all",
+        "all: an unknown queue taken for free",
+        &[edit(
+            TURN,
+            "position(|turn| *turn != Turn::Holds);",
+            "position(|turn| matches!(turn, Turn::Waits { .. }));",
+        )],
+    ),
+    seed(
+        "all",
+        "all: names come back",
+        &[edit(CONTENDER, "self.mark(self.uuid.next());", "self.mark(self.uuid);")],
+    ),
+    seed(
+        "single",
+        "single: adopted without a look",
+        &[edit(ENTER, "if origin.session == session => {", "if origin.session == session || is_single => {")],
+    ),
+    seed(
+        "single",
+        "single: deletion repeated blindly",
+        &[edit(CONTENDER, "self.queue.is_open |= !self.claims[0].has_queue();", "")],
+    ),
+    seed(
+        "single",
+        "single: another's taken for its own",
+        &[edit(
+            CONTENDER,
+            "} else if !self.claims[0].has_queue() && !self.are_known(&self.queue.nodes()) {",
+            "} else if self.claims.is_empty() {",
+        )],
+    ),
+    seed(
+        "children",
+        "children: no watch is left",
+        &[edit(
+            CONTENDER,
+            "Step::LookAndWatch(claim) => vec![Operation::ListAndWatch {",
+            "Step::LookAndWatch(claim) => vec![Operation::List {",
+        )],
+    ),
+];

@@ -1,0 +1,173 @@
+//! Bugs that show with a mutex, and those of the lease.
+
+use super::{CONTENDER, ENTER, LEASE, NAME, QUEUE, Seed, TURN, edit, seed};
+
+pub(super) const SEEDS: &[Seed] = &[
+    seed(
+        "",
+        "recovery without sync",
+        &[
+            edit(
+                ENTER,
+                "map(|directory| Operation::Sync { directory:",
+                "map(|directory| Operation::List { directory:",
+            ),
+            edit(ENTER, "if *synced != Outcome::Done {", "if *synced == Outcome::Unknown {"),
+        ],
+    ),
+    seed(
+        "",
+        "no recovery of a creation",
+        &[edit(
+            ENTER,
+            "_ => self.retry(Step::Recover(Stage::Queue), now),",
+            "_ => self.retry(Step::Enter, now),",
+        )],
+    ),
+    seed(
+        "",
+        "no cleaning after a cancel",
+        &[edit(
+            CONTENDER,
+            "_ => self.clean_up(),\n        }\n    }\n\n    /// The time that",
+            "State::Held => self.clean_up(),\n            _ => self.state = State::Gone,\n        }\n    }\n\n    /// The time that",
+        )],
+    ),
+    seed(
+        "",
+        "cancel forgets a creation under way",
+        &[edit(
+            CONTENDER,
+            "State::InFlight(_) | State::Gone =>",
+            "State::InFlight(Step::Enter) => self.state = State::Gone, State::InFlight(_) | State::Gone =>",
+        )],
+    ),
+    seed(
+        "",
+        "deletion given up when unknown",
+        &[edit(
+            CONTENDER,
+            "self.retry(step, now);\n        }\n    }\n\n    fn fail",
+            "self.state = State::Gone;\n        }\n    }\n\n    fn fail",
+        )],
+    ),
+    seed(
+        "",
+        "surplus node not deleted",
+        &[
+            edit(ENTER, "nodes.surplus.iter().map(|path|", "nodes.surplus.iter().take(0).map(|path|"),
+            edit(ENTER, "nodes.surplus.len().min(pruned.len())", "0"),
+        ],
+    ),
+    seed(
+        "",
+        "grant without own node",
+        &[edit(TURN, "now.moment.since(sent) <= self.heartbeat", "sent <= now.moment")],
+    ),
+    seed(
+        "",
+        "missing node taken for a passed check",
+        &[
+            edit(
+                TURN,
+                "self.enter_again();\n            }\n            Outcome::Refused(refusal) => self.fail(refusal),\n            _ => self.retry(Step::Check",
+                "self.granted();\n            }\n            Outcome::Refused(refusal) => self.fail(refusal),\n            _ => self.retry(Step::Check",
+            ),
+            edit(TURN, "post.node = None;\n                }\n", "}\n"),
+        ],
+    ),
+    seed(
+        "",
+        "grant without a live lease",
+        &[edit(TURN, "if is_fresh && now.moment < now.lease_until {", "if is_fresh {")],
+    ),
+    seed(
+        "",
+        "own node proven by a read",
+        &[edit(
+            ENTER,
+            "node.origin = Some(origin);\n                    }\n",
+            "node.origin = Some(origin);\n                        post.proven = Some(now.moment);\n                    }\n",
+        )],
+    ),
+    seed(
+        "",
+        "deletion trusted while others are ahead",
+        &[edit(TURN, "let passes = alone.then_some(claim);", "let passes = Some(claim);")],
+    ),
+    seed(
+        "",
+        "any event taken for a deletion",
+        &[edit(CONTENDER, "(WatchEvent::Deleted, Some(claim)) =>", "(_, Some(claim)) =>")],
+    ),
+    seed(
+        "",
+        "watch on a node that is gone",
+        &[edit(
+            TURN,
+            "Outcome::Done if self.wanted => {",
+            "Outcome::Done | Outcome::NoNode if self.wanted => {",
+        )],
+    ),
+    seed(
+        "",
+        "deleted waiter waits on",
+        &[edit(
+            TURN,
+            "self.queue.posts[claim].node = None;\n                        self.enter_again();",
+            "self.state = State::Waiting { passes: None, look: Step::Look(claim) };",
+        )],
+    ),
+    seed(
+        "",
+        "next session keeps the old nodes",
+        &[
+            edit(CONTENDER, "self.forget();\n        self.failures = 0;", "self.failures = 0;"),
+            edit(
+                CONTENDER,
+                "            self.mark(uuid);\n",
+                "            if self.queue.is_gone() { self.mark(uuid); }\n",
+            ),
+        ],
+    ),
+    seed(
+        "",
+        "string order",
+        &[edit(
+            QUEUE,
+            "filter(|other| !me.sequence.is_before(other.sequence))",
+            "filter(|other| other.text < me.text)",
+        )],
+    ),
+    seed("", "order does not wrap", &[edit(NAME, "other.0.wrapping_sub(self.0) > 0", "other.0 > self.0")]),
+    seed(
+        "",
+        "the lowest is watched",
+        &[edit(QUEUE, "ahead().max_by(Name::compare)", "ahead().min_by(Name::compare)")],
+    ),
+    seed(
+        "lease",
+        "lease from the reply",
+        &[edit(LEASE, "proven.max(known + self.timeout)", "proven.max(now + self.timeout)")],
+    ),
+    seed(
+        "lease",
+        "a lone write counts",
+        &[edit(LEASE, "proven.max(before + self.timeout / 4)", "proven.max(sent + self.timeout / 4)")],
+    ),
+    seed(
+        "lease",
+        "a write counts before its reply",
+        &[edit(LEASE, "write.acknowledged + earlier <= moment", "write.sent + earlier <= moment")],
+    ),
+    seed(
+        "lease",
+        "pings of the leader forgotten",
+        &[edit(LEASE, "let ping = self.timeout / 4;", "let ping = Duration::ZERO;")],
+    ),
+    seed(
+        "lease",
+        "lease from a read",
+        &[edit("adapter.rs", "renews: |answer| answer == Answer::QuorumWrite", "renews: |_| true")],
+    ),
+];

@@ -1,0 +1,122 @@
+//! What a server does with a request.
+
+use super::client::{is_creation, is_of_permits};
+use super::ensemble::{Child, Owner, View};
+use super::machine::exchange::{Node, Operation, Origin, Outcome, Refusal};
+use super::watch::{Target, Watch};
+use super::world::Scene;
+
+impl Scene {
+    /// Executes the next request of a client; a read is answered from this one of the states that its
+    /// server may be in.
+    pub(super) fn execute(&mut self, number: usize, view: u8) {
+        let now = self.now();
+        let line = self.line_of(number);
+        let floor = self.lines[line].floor;
+        let Some(operation) = self.clients[number].next_operation(&self.lines[line]).cloned() else { return };
+        let views = self.ensemble.views(floor);
+        let views = &views[usize::from(view).min(views.len() - 1)..];
+        let (outcome, is_read, watched) = match &operation {
+            Operation::List { directory } => (listing(views, directory), true, None),
+            Operation::ListAndWatch { directory } => {
+                (listing(views, directory), true, Some(Target::Children(directory.to_string())))
+            }
+            Operation::Inspect { path } => {
+                let found = views[0].1.find(path).map(|child| node(child, true));
+                (found.map_or(Outcome::NoNode, Outcome::Found), true, None)
+            }
+            Operation::Watch { path } => {
+                let found = views[0].1.find(path).is_some();
+                (done_if(found), true, Some(Target::Node(path.clone())))
+            }
+            Operation::ReadLimit { .. } => {
+                let limit = views[0].1.limit.map(|limit| limit.0);
+                (Outcome::Limit(limit), true, Some(Target::Limit))
+            }
+            _ => (Outcome::Done, false, None),
+        };
+        if is_read {
+            let watch = watched.and_then(|target| Watch::new(target, views));
+            let zxid = floor.max(views[0].0);
+            // Nobody listens to a watch that was given up.
+            if self.clients[number].late.is_empty() {
+                self.clients[number].watches.extend(watch);
+            }
+            self.lines[line].floor = zxid;
+            return self.clients[number].answer(outcome, zxid);
+        }
+        let outcome = self.write(number, &operation);
+        let zxid = self.ensemble.zxid();
+        self.lines[line].floor = zxid;
+        if let Some(session) = &mut self.lines[line].session {
+            session.touched = now;
+        }
+        self.clients[number].answer(outcome, zxid);
+    }
+
+    fn write(&mut self, number: usize, operation: &Operation) -> Outcome {
+        let tells = self.setup.tells_origin;
+        let session = self.lines[self.line_of(number)].session.as_ref().map_or(0, |session| session.id);
+        let owner = Owner { session, client: number, attempt: self.clients[number].attempt };
+        let head = self.ensemble.head();
+        let created = match operation {
+            Operation::Create(new) => self.ensemble.create(std::slice::from_ref(new), owner),
+            Operation::CreateAll(new) => self.ensemble.create(new, owner),
+            Operation::CreateWithin { path, guard } => {
+                let place = head.find(guard).map(|child| child.place);
+                if place.is_some() && head.find(path).is_some() {
+                    return Outcome::NodeExists;
+                }
+                let created = place.and_then(|_| self.ensemble.create_fixed(path, place, owner));
+                created.map(|child| vec![child])
+            }
+            Operation::CreateSingle { path } => {
+                let directory = path.rsplit_once('/').map_or("", |split| split.0);
+                if head.find(path).is_some() {
+                    return Outcome::NodeExists;
+                }
+                let is_there = head.directory(directory).is_some();
+                let created = is_there.then(|| self.ensemble.create_fixed(path, None, owner)).flatten();
+                created.map(|child| vec![child])
+            }
+            Operation::CreateParents { directory } => {
+                self.ensemble.create_directory(directory);
+                return Outcome::Done;
+            }
+            Operation::Check { paths } => return done_if(paths.iter().all(|path| head.find(path).is_some())),
+            Operation::Delete { path } => {
+                if self.clients[number].was_granted {
+                    self.released = Some(path.clone());
+                }
+                return done_if(self.ensemble.delete_node(path));
+            }
+            _ => return Outcome::Done,
+        };
+        let is_place = is_creation(operation) && !is_of_permits(&self.setup.plans[number], operation);
+        if created.is_some() && is_place {
+            self.clients[number].removed.clear();
+        }
+        created.map_or(Outcome::NoNode, |children| {
+            Outcome::Created(children.iter().map(|child| node(child, tells)).collect())
+        })
+    }
+
+    pub(super) fn refuse(&mut self, number: usize) {
+        let zxid = self.lines[self.line_of(number)].floor;
+        self.clients[number].answer(Outcome::Refused(Refusal::Denied), zxid);
+    }
+}
+
+fn node(child: &Child, tells_origin: bool) -> Node {
+    let origin = Origin { czxid: child.czxid, session: child.owner.session };
+    Node { name: child.name.clone(), origin: tells_origin.then_some(origin) }
+}
+
+fn listing(views: &[View], directory: &str) -> Outcome {
+    let found = views[0].1.directory(directory);
+    found.map_or(Outcome::NoNode, |directory| Outcome::Children(directory.names()))
+}
+
+fn done_if(done: bool) -> Outcome {
+    if done { Outcome::Done } else { Outcome::NoNode }
+}

@@ -1,0 +1,95 @@
+//! The readers of Curator that come after their own writer: their nodes are not sequential, and have the number of
+//! the writer, below all who wait.
+
+use crate::common::{SOON, client, operator, proxied_client, soon};
+use ground::wire::{Admin, Mode};
+use ground::{Kind, Trigger, until};
+use zklock_core::machine::name::Role;
+
+const UUID: &str = "01234567-89ab-4cde-8f01-23456789abcd";
+
+fn strangers_writer(operator: &Admin, path: &str) -> String {
+    operator.create_all(path, "");
+    operator.create_mode(&format!("{path}/_c_{UUID}-__WRIT__"), "stranger", Mode::EphemeralSequential)
+}
+
+/// The writer becomes a reader too.
+fn downgraded(operator: &Admin, writer: &str) -> String {
+    let reader = writer.replace("__WRIT__", "__READ__").replace("_c_0", "_c_1");
+    operator.create_mode(&reader, "stranger", Mode::Ephemeral)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_downgraded_reader_is_waited_for_by_writers_and_joined_by_readers() {
+    let (operator, path) = (operator(), "/rwlock/curator");
+    let writer = strangers_writer(&operator, path);
+    let ((reads, readers), (writes, writers)) = (proxied_client().await, proxied_client().await);
+    let lock = reads.read(path).unwrap();
+    let watched = readers.on(Trigger::reply(Kind::GetData).path(&writer));
+    let reading = tokio::spawn(async move { lock.acquire().await.unwrap() });
+    assert!(watched.wait(SOON));
+    let lock = writes.write(path).unwrap();
+    let watched = writers.on(Trigger::reply(Kind::GetData));
+    let writing = tokio::spawn(async move { lock.acquire().await.unwrap() });
+    assert!(watched.wait(SOON));
+    let reader = downgraded(&operator, &writer);
+    assert!(!reading.is_finished(), "the stranger writes still");
+
+    operator.delete(&writer);
+    let read = soon(reading).await.unwrap();
+    assert!(!read.valid_for().is_zero());
+    let holders: Vec<_> = soon(client().await.read(path).unwrap().contenders()).await.unwrap();
+    let holds: Vec<_> = holders.iter().map(|it| (it.node.as_str(), it.role, it.holds)).collect();
+    assert_eq!(holds[..2], [(&*reader, Role::Read, true), (read.node(), Role::Read, true)]);
+    assert_eq!((holds.len(), holds[2].1, holds[2].2), (3, Role::Write, false));
+
+    let watched = writers.on(Trigger::reply(Kind::GetData).path(&reader));
+    soon(read.release()).await.unwrap();
+    assert!(until(SOON, || watched.fired() || writing.is_finished()));
+    assert!(!writing.is_finished(), "a writer beside the reader {reader}");
+    operator.delete(&reader);
+    soon(soon(writing).await.unwrap().release()).await.unwrap();
+}
+
+/// It was the only one before us when we looked, but it leaves a reader in its place.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_that_has_waited_for_one_alone_looks_again_for_what_it_left() {
+    let (operator, path) = (operator(), "/rwlock/curator-alone");
+    for reads_first in [true, false] {
+        let writer = strangers_writer(&operator, path);
+        let (client, proxy) = proxied_client().await;
+        let early = reads_first.then(|| downgraded(&operator, &writer));
+        let lock = client.write(path).unwrap();
+        let watched = proxy.on(Trigger::reply(Kind::GetData));
+        let writing = tokio::spawn(async move { lock.acquire().await.unwrap() });
+        assert!(watched.wait(SOON));
+        let reader = early.unwrap_or_else(|| downgraded(&operator, &writer));
+        let watched = proxy.on(Trigger::reply(Kind::GetData).path(&reader));
+        operator.delete(&writer);
+        // If it waited for the reader to begin with, it is not even disturbed.
+        let calm = || watched.fired() || writing.is_finished();
+        assert!(reads_first || until(SOON, calm));
+        assert!(soon(client.read(path).unwrap().try_acquire()).await.unwrap().is_none(), "behind a writer");
+        assert!(!writing.is_finished(), "a writer beside the reader {reader}");
+        operator.delete(&reader);
+        soon(soon(writing).await.unwrap().release()).await.unwrap();
+        operator.wait_for_children(path, 0, SOON);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn our_own_downgraded_reader_is_named_as_curators() {
+    let (client, operator, path) = (client().await, operator(), "/rwlock/curator-names");
+    let write = soon(client.write(path).unwrap().acquire()).await.unwrap();
+    let read = soon(client.read(path).unwrap().acquire()).await.unwrap();
+    for (hold, infix) in [(&write, "__WRIT__"), (&read, "__READ__")] {
+        let name = hold.node().strip_prefix("/rwlock/curator-names/_c_").expect("protected, as Curator says");
+        let (uuid, rest) = name.split_at(36);
+        assert_eq!(uuid.split('-').map(str::len).collect::<Vec<_>>(), [8, 4, 4, 4, 12]);
+        let number = rest.strip_prefix(&format!("-{infix}")).expect("its infix");
+        assert!(number.len() == 10 && number.bytes().all(|byte| byte.is_ascii_digit()), "{number}");
+    }
+    assert_eq!(operator.children(path).len(), 2);
+    soon(write.release()).await.unwrap();
+    soon(read.release()).await.unwrap();
+}

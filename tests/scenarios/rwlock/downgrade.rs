@@ -1,0 +1,324 @@
+//! The writer that takes the read side: at once, with a node of its own, before all who wait.
+
+use crate::common::{SOON, client, expire_session, operator, proxied_client, says, settled, soon};
+use crate::sweep::{Scene, Step};
+use ground::{Action, Gate, Hook, Kind, Message, Side, Trigger};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use tokio::task::JoinHandle;
+use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, LockOptions, LossReason, blocking};
+
+/// A writer that goes on to read when it is told to, in one task.
+struct Downgrade {
+    write: Arc<Hold>,
+    go: Option<oneshot::Sender<()>>,
+    call: JoinHandle<Result<Hold, Error>>,
+}
+
+async fn writer(client: &Client, path: &str) -> Downgrade {
+    let (write, read) = (client.write(path).unwrap(), client.read(path).unwrap());
+    let ((written, held), (go, told)) = (oneshot::channel(), oneshot::channel());
+    let call = tokio::spawn(async move {
+        let hold = Arc::new(write.acquire().await?);
+        let _ = written.send(hold);
+        let _ = told.await;
+        read.acquire().await
+    });
+    Downgrade { write: soon(held).await.unwrap(), go: Some(go), call }
+}
+
+impl Downgrade {
+    fn go(&mut self) {
+        self.go.take().and_then(|go| go.send(()).ok()).expect("the task waits for it");
+    }
+
+    async fn read(mut self) -> (Arc<Hold>, Hold) {
+        self.go();
+        (self.write, soon(self.call).await.unwrap().unwrap())
+    }
+}
+
+/// A contender in a task of its own, which is in the queue of so many by then.
+fn queued(client: &Client, path: &str, reads: bool, length: usize) -> JoinHandle<Hold> {
+    let lock = if reads { client.read(path) } else { client.write(path) }.unwrap();
+    let task = tokio::spawn(async move { lock.acquire().await.unwrap() });
+    operator().wait_for_children(path, length, SOON);
+    task
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_reads_at_once_and_lets_other_readers_in_but_no_writer() {
+    let (client, other, path) = (client().await, client().await, "/rwlock/downgrade");
+    let downgrade = writer(&client, path).await;
+    let reader = queued(&other, path, true, 2);
+    let next = queued(&other, path, false, 3);
+    let late = queued(&other, path, true, 4);
+    let (write, read) = downgrade.read().await;
+    assert_ne!(read.node(), write.node());
+    let number = |hold: &Hold| hold.node()[hold.node().len() - 10..].to_owned();
+    assert_eq!(number(&read), number(&write), "below all who wait, as Curator's");
+    assert!(read.node().contains("-__READ__"), "{read:?}");
+    assert!(!reader.is_finished() && !next.is_finished());
+
+    soon(write.release()).await.unwrap();
+    let reader = soon(reader).await.unwrap();
+    assert!(!read.valid_for().is_zero() && !reader.valid_for().is_zero(), "they read together");
+    assert_eq!((read.state(), write.state()), (HoldState::Held, HoldState::Released));
+    soon(reader.release()).await.unwrap();
+    // What it would have looked at by now has been looked at.
+    assert!(soon(client.write(path).unwrap().try_acquire()).await.unwrap().is_none());
+    assert!(!next.is_finished(), "a writer beside {read:?}");
+    soon(read.release()).await.unwrap();
+    let next = soon(next).await.unwrap();
+    assert!(!late.is_finished());
+    soon(next.release()).await.unwrap();
+    soon(soon(late).await.unwrap().release()).await.unwrap();
+    settled(&client).await;
+    operator().wait_for_children(path, 0, SOON);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_next_writer_waits_for_the_reader_whichever_of_the_two_holds_goes_first() {
+    for write_first in [true, false] {
+        let (client, (other, proxy)) = (client().await, proxied_client().await);
+        let path = format!("/rwlock/downgrade-{write_first}");
+        let downgrade = writer(&client, &path).await;
+        let watches = proxy.on(Trigger::reply(Kind::GetData));
+        // It queues before the reader is there, so it has seen nobody but the writer.
+        let next = queued(&other, &path, false, 2);
+        assert!(watches.wait(SOON));
+        let (write, read) = downgrade.read().await;
+        let (one, two) = if write_first { (&*write, &read) } else { (&read, &*write) };
+        let gone = other.write(&path).unwrap();
+        soon(one.release()).await.unwrap();
+        assert!(soon(gone.try_acquire()).await.unwrap().is_none());
+        let more = tokio::time::timeout(Duration::from_millis(200), async {
+            while !next.is_finished() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        assert!(more.await.is_err(), "the next writer is in beside {two:?}");
+        assert!(!two.valid_for().is_zero());
+        soon(two.release()).await.unwrap();
+        soon(soon(next).await.unwrap().release()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_costs_one_transaction_and_a_listing_also_as_a_try_and_of_reentrant_sides() {
+    let (client, proxy) = proxied_client().await;
+    let path = "/rwlock/downgrade-cost";
+    soon(client.write(path).unwrap().acquire()).await.unwrap().release().await.unwrap();
+    for reentrant in [false, true] {
+        let options = || LockOptions::new().reentrant(reentrant);
+        let write = soon(client.write_with(path, options()).unwrap().acquire()).await.unwrap();
+        let lock = client.read_with(path, options()).unwrap();
+        proxy.record();
+        let read = soon(lock.try_acquire()).await.unwrap().expect("it is its own writer");
+        let record = proxy.take_record();
+        // Heartbeats are checks alone.
+        let is_asked = |message: &&Message| {
+            let beats = message.operations == [Kind::Check];
+            message.side == Side::Request && message.kind != Kind::Ping && !beats
+        };
+        let asked: Vec<_> = record.iter().filter(is_asked).collect();
+        assert_eq!(asked[0].operations, [Kind::Check, Kind::Create]);
+        let asked: Vec<_> = asked.iter().map(|message| message.kind).collect();
+        let told = [Kind::Multi, Kind::GetChildren];
+        // Servers before 3.8.2 do not tell what they have created in a transaction, so that is read.
+        let untold = [Kind::Multi, Kind::GetChildren, Kind::Exists, Kind::GetChildren];
+        assert!(asked == told || asked == untold, "{asked:?}");
+        let again = soon(lock.try_acquire()).await;
+        match reentrant {
+            true => assert_eq!(again.unwrap().expect("it is reentrant").node(), read.node()),
+            // A try is never told of a deadlock, and readers can be two.
+            false => drop(again.unwrap()),
+        }
+        soon(read.release()).await.unwrap();
+        // Without it the writer is alone, as before.
+        assert_eq!(write.state(), HoldState::Held);
+        soon(write.release()).await.unwrap();
+        settled(&client).await;
+        operator().wait_for_children(path, 0, SOON);
+    }
+}
+
+/// The next writer was there before the reader, and its turn comes after it.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_tokens_of_writer_reader_and_next_writer_never_fall() {
+    let (client, other, path) = (client().await, client().await, "/rwlock/downgrade-token");
+    let downgrade = writer(&client, path).await;
+    let next = queued(&other, path, false, 2);
+    let (write, read) = downgrade.read().await;
+    soon(write.release()).await.unwrap();
+    soon(read.release()).await.unwrap();
+    let next = soon(next).await.unwrap();
+    let tokens = [write.token(), read.token(), next.token()];
+    assert!(tokens.is_sorted() && tokens[1] < tokens[2], "{tokens:x?}");
+    soon(next.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_that_is_lost_meanwhile_does_not_become_a_reader() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let path = "/rwlock/downgrade-lost";
+    let mut downgrade = writer(&client, path).await;
+    // The next heartbeat would tell of it.
+    assert!(proxy.on(Trigger::reply(Kind::Multi)).wait(SOON));
+    operator.delete(downgrade.write.node());
+    downgrade.go();
+    let error = soon(downgrade.call).await.unwrap().unwrap_err();
+    says(&error, ErrorKind::Lost(LossReason::NodeDeleted), &[path, "write side"]);
+    assert_eq!(soon(downgrade.write.lost()).await, Some(LossReason::NodeDeleted));
+    settled(&client).await;
+    operator.wait_for_children(path, 0, SOON);
+
+    // Its session ends while the transaction is under way.
+    let mut downgrade = writer(&client, path).await;
+    let gate = Gate::new();
+    let held = proxy.on(Trigger::request(Kind::Multi).path("-__READ__").then(Action::Pause(gate.clone())));
+    downgrade.go();
+    assert!(held.wait(SOON));
+    expire_session(&proxy);
+    gate.open();
+    let error = soon(downgrade.call).await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Lost(LossReason::SessionExpired), "{error}");
+    settled(&client).await;
+    operator.wait_for_children(path, 0, SOON);
+    soon(client.read(path).unwrap().acquire()).await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_reader_outlives_a_write_hold_that_is_lost_and_the_other_way_round() {
+    let (client, operator, path) = (client().await, operator(), "/rwlock/downgrade-outlives");
+    let (write, read) = writer(&client, path).await.read().await;
+    operator.delete(write.node());
+    assert_eq!(soon(write.lost()).await, Some(LossReason::NodeDeleted));
+    assert!(soon(read.confirm()).await.is_ok());
+    soon(read.release()).await.unwrap();
+
+    let (write, read) = writer(&client, path).await.read().await;
+    operator.delete(read.node());
+    assert_eq!(soon(read.lost()).await, Some(LossReason::NodeDeleted));
+    assert!(soon(write.confirm()).await.is_ok());
+    soon(write.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_does_not_hold_the_write_side_does_not_come_in_by_it() {
+    let (client, path) = (client().await, "/rwlock/downgrade-others");
+    let write = soon(client.write(path).unwrap().acquire()).await.unwrap();
+    // Another task of the same client, and another client in the same task.
+    let read = client.read(path).unwrap();
+    let other = tokio::spawn(async move { read.try_acquire().await });
+    assert!(soon(other).await.unwrap().unwrap().is_none());
+    let second = crate::common::client().await;
+    assert!(soon(second.read(path).unwrap().try_acquire()).await.unwrap().is_none());
+    soon(write.release()).await.unwrap();
+}
+
+#[test]
+fn a_thread_becomes_a_reader_too() {
+    let options = crate::common::options(&ground::shared().connect_string());
+    let (client, path) = (blocking::Client::connect(options).unwrap(), "/rwlock/downgrade-thread");
+    let write = client.write(path).unwrap().acquire_timeout(SOON).unwrap();
+    let read = client.read(path).unwrap().acquire_timeout(SOON).unwrap();
+    write.release().unwrap();
+    let lock = client.write(path).unwrap();
+    let next = std::thread::spawn(move || lock.acquire_timeout(SOON).unwrap().release().unwrap());
+    operator().wait_for_children(path, 2, SOON);
+    let other = client.read(path).unwrap();
+    let joined = std::thread::spawn(move || other.try_acquire().unwrap().is_some()).join().unwrap();
+    assert!(!joined, "it came after a writer that waits");
+    read.release().unwrap();
+    next.join().unwrap();
+}
+
+/// The messages of a downgrade.
+const STEPS: [Step; 4] = [
+    (Kind::Multi, Side::Request, 1, ""),
+    (Kind::Multi, Side::Reply, 1, ""),
+    (Kind::GetChildren, Side::Request, 1, ""),
+    (Kind::GetChildren, Side::Reply, 1, ""),
+];
+
+/// Those of the search for a reader whose reply was lost.
+const RECOVERY: [Step; 5] = [
+    (Kind::Sync, Side::Request, 1, ""),
+    (Kind::Sync, Side::Reply, 1, ""),
+    (Kind::GetChildren, Side::Reply, 1, ""),
+    (Kind::Exists, Side::Request, 1, ""),
+    (Kind::Exists, Side::Reply, 1, ""),
+];
+
+/// A downgrade in which a fault strikes at this step.
+async fn begun(scene: &Scene, path: &str, step: Step, action: Action) -> (Hook, Downgrade) {
+    let mut downgrade = writer(&scene.client, path).await;
+    // Its transaction names the reader; those of the heartbeat do not.
+    let hook = match step {
+        (Kind::Multi, Side::Request, ..) => {
+            scene.proxy.on(Trigger::request(Kind::Multi).path("-__READ__").then(action))
+        }
+        (Kind::Multi, ..) => scene.proxy.on(Trigger::reply(Kind::Multi).path("-__READ__").then(action)),
+        _ => scene.strike(step, path, action),
+    };
+    downgrade.go();
+    (hook, downgrade)
+}
+
+/// A downgrade that has lost its connection together with the reply, and the fault of the step after that.
+async fn lost(scene: &Scene, path: &str, step: Step, action: Action) -> (Hook, Downgrade) {
+    let mut downgrade = writer(&scene.client, path).await;
+    let created = Trigger::request(Kind::Multi).path("-__READ__");
+    let lost = scene.proxy.on(created.then(Action::DropReplyAndReset));
+    scene.proxy.refuse(true);
+    downgrade.go();
+    assert!(lost.wait(SOON), "{path}: no reader was created");
+    let hook = scene.strike(step, path, action);
+    scene.proxy.refuse(false);
+    (hook, downgrade)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_downgrade_given_up_at_any_step_leaves_the_writer_alone() {
+    let scene = Scene::new().await;
+    for (number, step) in STEPS.into_iter().chain(RECOVERY).enumerate() {
+        let path = format!("/rwlock/downgrade-cancel-{number}-{:?}-{:?}", step.0, step.1);
+        let gate = Gate::new();
+        let pause = Action::Pause(gate.clone());
+        let (held, downgrade) = if number < STEPS.len() {
+            begun(&scene, &path, step, pause).await
+        } else {
+            lost(&scene, &path, step, pause).await
+        };
+        scene.cancel_at(downgrade.call, &held, &gate, &path).await;
+        let (left, write) = (scene.admin.children(&path), downgrade.write);
+        assert!(left.len() == 1 && write.node().ends_with(&left[0]), "{path}: {left:?}");
+        soon(write.release()).await.unwrap();
+    }
+    assert_eq!(scene.client.stats().sessions, 1, "all in one session");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_downgrade_that_loses_any_message_has_exactly_one_node_more() {
+    let scene = Scene::new().await;
+    for (number, step) in STEPS.into_iter().chain(RECOVERY).enumerate() {
+        let path = format!("/rwlock/downgrade-reset-{number}-{:?}-{:?}", step.0, step.1);
+        let (struck, downgrade) = if number < STEPS.len() {
+            begun(&scene, &path, step, Action::DropAndReset).await
+        } else {
+            lost(&scene, &path, step, Action::DropAndReset).await
+        };
+        assert!(struck.wait(SOON), "{path} never came");
+        let (write, read) = (downgrade.write, soon(downgrade.call).await.unwrap().unwrap());
+        scene.admin.wait_for_children(&path, 2, SOON);
+        for hold in [&*write, &read] {
+            let stat = scene.admin.stat(hold.node()).unwrap_or_else(|| panic!("{path}: {hold:?}"));
+            assert_eq!(Some(stat.ephemeral_owner), scene.client.session_id(), "{path}");
+            soon(hold.release()).await.unwrap_or_else(|error| panic!("{path}: {error}"));
+        }
+        assert_eq!(scene.admin.children_or_empty(&path), [""; 0], "{path}");
+    }
+    assert_eq!(scene.client.stats().sessions, 1, "all in one session");
+}

@@ -1,0 +1,60 @@
+//! Promise 2: tokens grow from one writer to the next, and from a writer to the readers after it and the other way
+//! round; a write guarded by a hold is refused once that is lost.
+
+use crate::common::{client, expire_session, operator, proxied_client, soon};
+use zklock_core::{ErrorKind, Hold, Lock, LossReason};
+
+async fn granted(lock: &Lock) -> (u64, Hold) {
+    let hold = soon(lock.acquire()).await.unwrap();
+    (hold.token().value(), hold)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tokens_grow_over_both_sides_over_sessions_and_over_the_deletion_of_the_directory() {
+    let (client, proxy) = proxied_client().await;
+    let (operator, path) = (operator(), "/rwlock/tokens");
+    let (read, write) = (client.read(path).unwrap(), client.write(path).unwrap());
+    let mut tokens = Vec::new();
+    for round in 0..3 {
+        for lock in [&read, &write, &write, &read] {
+            let (token, hold) = granted(lock).await;
+            let stat = operator.stat(hold.node()).unwrap();
+            assert_eq!(token, u64::try_from(stat.czxid).unwrap());
+            soon(hold.release()).await.unwrap();
+            tokens.push(token);
+        }
+        let (token, stale) = granted(if round == 1 { &write } else { &read }).await;
+        tokens.push(token);
+        if round == 2 {
+            expire_session(&proxy);
+            assert_eq!(soon(stale.lost()).await, Some(LossReason::SessionExpired));
+        } else {
+            operator.delete_tree(path);
+            assert_eq!(soon(stale.lost()).await, Some(LossReason::NodeDeleted));
+        }
+    }
+    tokens.push(granted(&write).await.0);
+    assert!(tokens.is_sorted_by(|one, next| one < next), "{tokens:x?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_write_guarded_by_either_side_is_refused_once_that_is_lost() {
+    let (client, other, operator) = (client().await, client().await, operator());
+    let path = "/rwlock/guarded";
+    operator.create_all("/rwlock/guarded-state", "0");
+    let readers = [&client, &other].map(|client| client.read(path).unwrap());
+    let (_, one) = granted(&readers[0]).await;
+    let (_, two) = granted(&readers[1]).await;
+    one.guarded().set_data("/rwlock/guarded-state", b"1", None).commit().await.unwrap();
+    operator.delete(one.node());
+    let refused = one.guarded().set_data("/rwlock/guarded-state", b"2", None).commit().await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Lost(LossReason::NodeDeleted));
+    // The other reader is one still.
+    two.guarded().set_data("/rwlock/guarded-state", b"3", None).commit().await.unwrap();
+    soon(two.release()).await.unwrap();
+    let (_, write) = granted(&client.write(path).unwrap()).await;
+    operator.delete(write.node());
+    let refused = write.guarded().set_data("/rwlock/guarded-state", b"4", None).commit().await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Lost(LossReason::NodeDeleted));
+    assert_eq!(operator.data("/rwlock/guarded-state"), b"3");
+}

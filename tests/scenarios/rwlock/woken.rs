@@ -1,0 +1,157 @@
+//! Promise 3: a release wakes exactly those that can go on.
+
+use crate::common::{SOON, client, operator, proxied_client, soon};
+use crate::register::clients;
+use ground::wire::Admin;
+use ground::{Ensemble, Kind, Proxy, Server, Trigger, until};
+use std::time::Duration;
+use tokio::task::{JoinHandle, JoinSet};
+use zklock_core::{Client, Hold, Lock};
+
+/// How many watches on nodes that were deleted, or on lists of children, the server has fired so far.
+fn fired(server: &Server) -> u64 {
+    let figures = server.mntr();
+    let sum = |kind: &str| -> u64 {
+        let name = format!("zk_sum_node_{kind}_watch_count");
+        figures.get(&name).and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no figure {name}"))
+    };
+    ["created", "deleted", "changed", "children"].map(sum).iter().sum()
+}
+
+fn watched(server: &Server) -> usize {
+    server.mntr()["zk_watch_count"].parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_hundred_readers_behind_three_writers_are_woken_by_the_last_of_these_alone() {
+    const READERS: usize = 200;
+    // A server of its own: the figures are those of the whole server.
+    let ensemble = Ensemble::builder().tick(Duration::from_millis(500)).start();
+    let (server, path) = (ensemble.server(0), "/woken");
+    let operator = Admin::connect(server.address());
+    // Who waits for the directory itself leaves a watch that would be counted.
+    operator.create(path, "");
+    let clients = clients(&ensemble.connect_string(), READERS + 3).await;
+    let (writers, readers) = clients.split_at(3);
+    let mut writing = Vec::new();
+    for (number, client) in writers.iter().enumerate() {
+        let lock = client.write(path).unwrap();
+        writing.push(tokio::spawn(async move { lock.acquire().await.unwrap() }));
+        operator.wait_for_children(path, number + 1, SOON);
+    }
+    let mut reading = JoinSet::new();
+    for client in readers {
+        let lock = client.read(path).unwrap();
+        reading.spawn(async move { lock.acquire().await.unwrap() });
+    }
+    assert!(until(SOON * 2, || watched(server) == READERS + 2), "{} watches", watched(server));
+    // The operator's own wait was told of changes too.
+    let mut before = fired(server);
+    let mut releases = Vec::new();
+    for writer in writing {
+        assert!(reading.try_join_next().is_none(), "a reader beside a writer");
+        let hold = soon(writer).await.unwrap();
+        soon(hold.release()).await.unwrap();
+        // What a release wakes is counted with the deletion.
+        releases.push(fired(server) - before);
+        before = fired(server);
+    }
+    let holds = soon(reading.join_all()).await;
+    assert!(holds.iter().all(|hold| !hold.valid_for().is_zero()));
+    assert_eq!(releases, [1, 1, READERS as u64], "notifications for each release of a writer");
+    assert_eq!(watched(server), 0);
+    // Nobody waits for a reader.
+    for hold in holds {
+        soon(hold.release()).await.unwrap();
+    }
+    assert_eq!(fired(server), before);
+}
+
+/// One in the queue, behind a proxy of its own, with its watch.
+struct Queued {
+    _client: Client,
+    proxy: Proxy,
+    task: JoinHandle<Hold>,
+}
+
+impl Queued {
+    async fn new(path: &str, side: char) -> Self {
+        let (client, proxy) = proxied_client().await;
+        let lock: Lock = if side == 'r' { client.read(path) } else { client.write(path) }.unwrap();
+        let watches = proxy.on(Trigger::reply(Kind::GetData));
+        let task = tokio::spawn(async move { lock.acquire().await.unwrap() });
+        assert!(watches.wait(SOON), "it does not wait");
+        proxy.record();
+        Self { _client: client, proxy, task }
+    }
+
+    /// How often it was woken, and how often it looked, since it began to wait.
+    fn heard(&self) -> (usize, usize) {
+        let counts = self.proxy.counts();
+        (counts.replies(Kind::Event), counts.requests(Kind::GetChildren) + counts.requests(Kind::GetData))
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_that_goes_wakes_the_readers_up_to_the_next_writer_and_nobody_else() {
+    let path = "/rwlock/woken-groups";
+    let first = soon(client().await.write(path).unwrap().acquire()).await.unwrap();
+    let mut queue = Vec::new();
+    for side in "rrrWrrW".chars() {
+        queue.push(Queued::new(path, side).await);
+    }
+    soon(first.release()).await.unwrap();
+    let mut group = Vec::new();
+    for reader in &mut queue[..3] {
+        group.push(soon(&mut reader.task).await.unwrap());
+        // The first reader had nobody else before it; nor did the others, for readers do not count.
+        assert_eq!(reader.heard(), (1, 0));
+    }
+    for (number, other) in queue.iter().enumerate().skip(3) {
+        assert_eq!(other.heard(), (0, 0), "number {number} was disturbed");
+    }
+    // The writer waits for the nearest: the others go unheard.
+    soon(group[0].release()).await.unwrap();
+    soon(group[1].release()).await.unwrap();
+    assert_eq!(queue[3].heard(), (0, 0));
+    soon(group[2].release()).await.unwrap();
+    let writer = soon(&mut queue[3].task).await.unwrap();
+    assert_eq!(queue[3].heard(), (1, 1), "it looks once, and sees that nobody is left");
+    for (number, other) in queue.iter().enumerate().skip(4) {
+        assert_eq!(other.heard(), (0, 0), "number {number} was disturbed");
+    }
+    soon(writer.release()).await.unwrap();
+    for number in [4, 5] {
+        group.push(soon(&mut queue[number].task).await.unwrap());
+        assert_eq!(queue[number].heard().0, 1);
+    }
+    assert_eq!(queue[6].heard(), (0, 0));
+    drop(group);
+    let last = soon(&mut queue[6].task).await.unwrap();
+    soon(last.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_that_gives_up_is_heard_by_the_writer_behind_it_and_by_no_reader() {
+    let (path, operator) = ("/rwlock/woken-quitter", operator());
+    let first = soon(client().await.write(path).unwrap().acquire()).await.unwrap();
+    let mut queue = Vec::new();
+    for side in "rrWr".chars() {
+        queue.push(Queued::new(path, side).await);
+    }
+    let again = queue[2].proxy.on(Trigger::reply(Kind::GetData));
+    queue[1].task.abort();
+    assert!(again.wait(SOON), "the writer looks for whom to wait now");
+    operator.wait_for_children(path, 4, SOON);
+    let heard: Vec<_> = [0, 2, 3].map(|number: usize| queue[number].heard()).into();
+    assert_eq!(heard, [(0, 0), (1, 2), (0, 0)]);
+    // A writer that gives up lets the readers behind it through, to those who read.
+    soon(first.release()).await.unwrap();
+    let reader = soon(&mut queue[0].task).await.unwrap();
+    queue[2].task.abort();
+    let behind = soon(&mut queue[3].task).await.unwrap();
+    assert!(!reader.valid_for().is_zero() && !behind.valid_for().is_zero());
+    assert_eq!(queue[3].heard().0, 1);
+    drop((reader, behind));
+    operator.wait_for_children(path, 0, SOON);
+}

@@ -1,0 +1,145 @@
+//! The node that says how many permits there are: whoever waits notices when it changes.
+
+use crate::common::{SOON, client, operator, proxied_client, says, settled, soon};
+use crate::permits::has;
+use ground::{Direction, Kind, Proxy, Trigger};
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use zklock_core::{Client, ErrorKind, Hold, Lock, LockOptions};
+
+/// With 1 permit as long as the node is not there.
+fn told(client: &Client, name: &str, permits: u32) -> Lock {
+    let options = LockOptions::new().permits(permits).limit_at(&format!("/limits/{name}"));
+    client.semaphore_with(&format!("/semaphore/limit-{name}"), 1, options).unwrap()
+}
+
+/// One that waits at the head until the permits or their limit change.
+async fn waits(name: &str, permits: u32) -> JoinHandle<(Hold, Proxy)> {
+    let (client, proxy) = proxied_client().await;
+    let lock = told(&client, name, permits);
+    let waits = proxy.on(Trigger::reply(Kind::Exists).path(format!("/limit-{name}/locks")));
+    let task = tokio::spawn(async move { (lock.acquire().await.unwrap(), proxy) });
+    assert!(waits.wait(SOON), "{name}: it does not wait");
+    task
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_that_is_raised_lets_the_waiters_through_one_by_one() {
+    let (client, operator) = (client().await, operator());
+    soon(client.set_limit("/limits/raised", 2)).await.unwrap();
+    assert_eq!(operator.data("/limits/raised"), 2_i32.to_be_bytes());
+    let holds = [soon(told(&client, "raised", 2).acquire()).await.unwrap()];
+    let one = waits("raised", 1).await;
+    assert!(!one.is_finished());
+    let lock = told(&client, "raised", 3);
+    let three = tokio::spawn(async move { lock.acquire().await.unwrap() });
+    operator.wait_for_children("/semaphore/limit-raised/locks", 2, SOON);
+    soon(client.set_limit("/limits/raised", 3)).await.unwrap();
+    let one = soon(one).await.unwrap();
+    has(&operator, "/semaphore/limit-raised", 1, 6);
+    assert!(!three.is_finished());
+    soon(client.set_limit("/limits/raised", 6)).await.unwrap();
+    let three = soon(three).await.unwrap();
+    has(&operator, "/semaphore/limit-raised", 0, 6);
+    drop((holds, one, three));
+    has(&operator, "/semaphore/limit-raised", 0, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_that_is_lowered_takes_nothing_away_and_holds_back_the_next() {
+    let (client, operator) = (client().await, operator());
+    soon(client.set_limit("/limits/lowered", 3)).await.unwrap();
+    let mut holds = Vec::new();
+    for _ in 0..3 {
+        holds.push(soon(told(&client, "lowered", 1).acquire()).await.unwrap());
+    }
+    let next = waits("lowered", 1).await;
+    soon(client.set_limit("/limits/lowered", 1)).await.unwrap();
+    for left in [2, 1] {
+        assert!(holds.iter().all(|hold| !hold.valid_for().is_zero()));
+        soon(holds.pop().unwrap().release()).await.unwrap();
+        has(&operator, "/semaphore/limit-lowered", 1, left + 1);
+        let early = tokio::time::timeout(Duration::from_millis(100), async {
+            while !next.is_finished() {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        });
+        assert!(early.await.is_err(), "beside {left} others, where there is one permit");
+    }
+    soon(holds.pop().unwrap().release()).await.unwrap();
+    drop(soon(next).await.unwrap());
+    // None at all: nobody gets one.
+    soon(client.set_limit("/limits/lowered", 0)).await.unwrap();
+    has(&operator, "/semaphore/limit-lowered", 0, 0);
+    assert!(soon(told(&client, "lowered", 1).try_acquire()).await.unwrap().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_comes_later_or_goes_is_noticed() {
+    let (client, operator) = (client().await, operator());
+    let hold = soon(told(&client, "later", 1).acquire()).await.unwrap();
+    // More than the limit that was told: it may be raised.
+    let two = waits("later", 2).await;
+    soon(client.set_limit("/limits/later", 3)).await.unwrap();
+    let two = soon(two).await.unwrap();
+    let next = waits("later", 1).await;
+    // Then there is one again, and a limit of none that was meant to be there is the told one.
+    operator.delete("/limits/later");
+    soon(hold.release()).await.unwrap();
+    has(&operator, "/semaphore/limit-later", 1, 3);
+    assert!(!next.is_finished());
+    soon(two.0.release()).await.unwrap();
+    drop(soon(next).await.unwrap());
+    has(&operator, "/semaphore/limit-later", 0, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_says_something_else_is_refused_and_named() {
+    let (client, operator) = (client().await, operator());
+    operator.create_all("/limits/bad", "three");
+    let lock = told(&client, "bad", 1);
+    says(&soon(lock.acquire()).await.unwrap_err(), ErrorKind::Refused, &["/limits/bad", "shared count"]);
+    // Its place in the queue is given back in the background, and a try would find it there.
+    settled(&client).await;
+    says(&soon(lock.try_acquire()).await.unwrap_err(), ErrorKind::Refused, &["/limits/bad"]);
+    has(&operator, "/semaphore/limit-bad", 0, 0);
+    // Nor does it go bad under a waiter without his being told.
+    soon(client.set_limit("/limits/bad", 1)).await.unwrap();
+    let hold = soon(lock.acquire()).await.unwrap();
+    let (other, proxy) = proxied_client().await;
+    let waits = proxy.on(Trigger::reply(Kind::Exists).path("/limit-bad/locks"));
+    let second = told(&other, "bad", 1);
+    let waiter = tokio::spawn(async move { second.acquire().await });
+    assert!(waits.wait(SOON));
+    operator.set("/limits/bad", "");
+    says(&soon(waiter).await.unwrap().unwrap_err(), ErrorKind::Refused, &["/limits/bad"]);
+    has(&operator, "/semaphore/limit-bad", 0, 1);
+    soon(hold.release()).await.unwrap();
+    // Less than none is none.
+    operator.set("/limits/bad", (-1_i32).to_be_bytes());
+    assert!(soon(lock.try_acquire()).await.unwrap().is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_limit_is_written_whole_or_not_at_all_and_its_node_is_made() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    soon(client.set_limit("/limits/a/b/c", 7)).await.unwrap();
+    soon(client.set_limit("/limits/a/b/c", 2_147_483_647)).await.unwrap();
+    assert_eq!(operator.data("/limits/a/b/c"), i32::MAX.to_be_bytes());
+    let error = soon(client.set_limit("/limits/a/b/c", 2_147_483_648)).await.unwrap_err();
+    says(&error, ErrorKind::InvalidInput, &["2147483648", "/limits/a/b/c"]);
+    for bad in ["limits", "/limits/", "/a//b", ""] {
+        let error = soon(client.set_limit(bad, 1)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput, "{bad:?}: {error}");
+    }
+    // Not while nobody answers, and not for ever.
+    let options = crate::common::options(&proxy.connect_string()).connect_timeout(Duration::from_millis(300));
+    let hasty = Client::connect(options).await.unwrap();
+    proxy.freeze(Direction::Both);
+    let error = soon(hasty.set_limit("/limits/a/b/c", 1)).await.unwrap_err();
+    says(&error, ErrorKind::Unreachable, &["/limits/a/b/c"]);
+    proxy.thaw();
+    hasty.close().await;
+    let error = soon(hasty.set_limit("/limits/a/b/c", 1)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Closed, "{error}");
+}

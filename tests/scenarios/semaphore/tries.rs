@@ -1,0 +1,57 @@
+//! A try succeeds if there are permits and nobody is before it, and leaves nothing if not.
+
+use crate::common::{client, operator, proxied_client, settled, soon};
+use crate::permits::{Waiter, has, semaphore, take};
+use ground::{Kind, Side};
+use zklock_core::Hold;
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_try_right_after_a_grant_in_the_same_client_finds_the_permits_that_are_free() {
+    let (client, operator, path) = (client().await, operator(), "/semaphore/try");
+    for _ in 0..20 {
+        let mut holds: Vec<Hold> = vec![soon(semaphore(&client, path, 4, 1).acquire()).await.unwrap()];
+        for permits in [1, 2] {
+            let hold = soon(semaphore(&client, path, 4, permits).try_acquire()).await.unwrap();
+            holds.push(hold.expect("there are enough, and nobody is in the queue"));
+        }
+        assert!(soon(semaphore(&client, path, 4, 1).try_acquire()).await.unwrap().is_none());
+        for hold in &holds {
+            soon(hold.release()).await.unwrap();
+        }
+    }
+    settled(&client).await;
+    has(&operator, path, 0, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_try_for_more_than_are_free_leaves_nothing_and_takes_nothing() {
+    let (client, other, operator) = (client().await, client().await, operator());
+    let path = "/semaphore/try-many";
+    let holds = take(&client, path, 4, 2).await;
+    assert!(soon(semaphore(&other, path, 4, 3).try_acquire()).await.unwrap().is_none());
+    settled(&other).await;
+    has(&operator, path, 0, 2);
+    let two = soon(semaphore(&other, path, 4, 2).try_acquire()).await.unwrap().expect("two are free");
+    soon(two.release()).await.unwrap();
+    drop(holds);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_try_does_not_overtake_who_waits_for_more() {
+    let (client, operator, path) = (client().await, operator(), "/semaphore/try-behind");
+    let holds = take(&client, path, 3, 1).await;
+    let head = Waiter::new(path, true, 3, 3).await;
+    let (other, proxy) = proxied_client().await;
+    proxy.record();
+    // Two are free.
+    assert!(soon(semaphore(&other, path, 3, 1).try_acquire()).await.unwrap().is_none());
+    settled(&other).await;
+    // It took no permit, which would have woken the head, and left no watch.
+    let asked: Vec<_> = proxy.messages().into_iter().filter(|it| it.side == Side::Request).collect();
+    assert!(asked.iter().all(|it| !it.watch && !it.path.contains("/leases")), "{asked:?}");
+    assert_eq!(proxy.counts().asked, [Kind::Create, Kind::GetChildren, Kind::Delete]);
+    assert_eq!(head.woken(), 0);
+    drop(holds);
+    drop(head.granted().await);
+    has(&operator, path, 0, 0);
+}

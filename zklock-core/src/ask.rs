@@ -1,0 +1,65 @@
+//! Questions to the ensemble that are asked again until there is an answer, within the connect timeout.
+
+use crate::ensemble::{Landing, ReadFailure};
+use crate::error::{Error, ErrorKind};
+use crate::machine::exchange::{Operation, Outcome, Refusal};
+use crate::pool::{Pool, Stage};
+use crate::session::Session;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// For a connection that broke to be noticed.
+pub(crate) const MOMENT: Duration = Duration::from_millis(10);
+
+/// The answer of a session. `problem` says what could not be done if there is none.
+pub(crate) async fn ask<T, F>(
+    pool: &Pool,
+    problem: impl Fn() -> String,
+    call: impl Fn(Arc<Session>) -> F,
+) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, ReadFailure>>,
+{
+    let slot = pool.first();
+    let asked = async {
+        loop {
+            match call(slot.session().await?).await {
+                Ok(answer) => return Ok(answer),
+                Err(ReadFailure::Refused(why)) => {
+                    return Err(Error::new(ErrorKind::Refused, format!("{}: {why}", problem())));
+                }
+                Err(ReadFailure::Unknown | ReadFailure::SessionOver) => tokio::time::sleep(MOMENT).await,
+            }
+        }
+    };
+    tokio::time::timeout(pool.options().connect_timeout, asked).await.unwrap_or_else(|_| {
+        Err(Error::new(ErrorKind::Unreachable, format!("{}: {}", problem(), silence(pool))))
+    })
+}
+
+/// Sends one request. What it left to be watched is in the landing.
+pub(crate) async fn request(
+    session: &Arc<Session>,
+    operation: Operation,
+) -> Result<(Outcome, Landing), ReadFailure> {
+    let mut landing = session.clone().send(vec![operation]).await;
+    match landing.outcomes.pop() {
+        None | Some(Outcome::Unknown) => Err(ReadFailure::Unknown),
+        Some(Outcome::SessionOver) => Err(ReadFailure::SessionOver),
+        Some(Outcome::Refused(Refusal::Answer(answer))) => Err(ReadFailure::Refused(answer)),
+        Some(Outcome::Refused(_)) => {
+            Err(ReadFailure::Refused("the access list does not allow it".to_owned()))
+        }
+        Some(outcome) => Ok((outcome, landing)),
+    }
+}
+
+/// Why nothing is heard of the ensemble.
+pub(crate) fn silence(pool: &Pool) -> String {
+    match pool.first().stage() {
+        Stage::Opening(Some(problem)) => {
+            format!("no session could be opened ({problem}): check hosts and network")
+        }
+        _ => "no server answers: check hosts and network".to_owned(),
+    }
+}

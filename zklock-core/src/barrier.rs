@@ -1,0 +1,347 @@
+//! The barrier: who comes waits until it is removed.
+//!
+//! It has the layout of Curator's `DistributedBarrier`: the node is the barrier. It outlives whoever set it.
+
+use crate::ask::{MOMENT, ask, request, silence};
+use crate::client::Client;
+use crate::ensemble::{Pending, ReadFailure, Write, WriteFailure};
+use crate::error::{Error, ErrorKind, LossReason};
+use crate::lock::deadline_in;
+use crate::machine::exchange::{Operation, Outcome, WatchEvent};
+use crate::path::check_lock_path;
+use crate::pool::Pool;
+use crate::queued::text_of;
+use crate::session::{Link, Session};
+use std::fmt;
+use std::future::pending;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+/// How often a refused write is tried where others create or delete the same nodes.
+pub(crate) const ROUNDS_AT_MOST: u32 = 8;
+
+/// A node that is there or not: as long as it is there, who comes [waits](Self::wait).
+///
+/// It stands for Curator's `DistributedBarrier` of that path. It belongs to nobody: it stays when the one who set it
+/// is gone, and anybody may remove it.
+///
+/// ```no_run
+/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+/// let barrier = client.barrier("/barriers/migration")?;
+/// barrier.set().await?;
+/// // ... migrate; meanwhile all others are in barrier.wait() ...
+/// barrier.remove().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct Barrier {
+    client: Client,
+    path: Arc<str>,
+}
+
+impl Client {
+    /// The barrier at `path`. It costs no request, and sets nothing.
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// client.barrier("/barriers/migration")?.wait().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if the path is not one for a lock.
+    pub fn barrier(&self, path: &str) -> Result<Barrier, Error> {
+        check_lock_path(path)?;
+        Ok(Barrier { client: self.clone(), path: path.into() })
+    }
+}
+
+impl Barrier {
+    /// The path of the barrier.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Sets the barrier. `false` if it was set already, which is no mistake.
+    ///
+    /// Where an answer was lost on the way, it cannot be told who set it: that counts as set by this call.
+    ///
+    /// ```no_run
+    /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
+    /// if !barrier.set().await? {
+    ///     println!("somebody was before us");
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout: it may be set then;
+    /// [`ErrorKind::Refused`] and [`ErrorKind::Closed`] as they say.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves it open whether the barrier is set.
+    pub async fn set(&self) -> Result<bool, Error> {
+        let data = self.client.pool().options().identity.as_bytes();
+        let create = Write::Create { path: self.path.to_string(), data: data.to_vec() };
+        self.write(create, true).await
+    }
+
+    /// Removes the barrier: whoever waits goes on. `false` if it was not set, which is no mistake.
+    ///
+    /// Where an answer was lost on the way, it cannot be told who removed it: that counts as removed by this call.
+    ///
+    /// ```no_run
+    /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
+    /// barrier.remove().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`set`](Self::set).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future leaves it open whether the barrier is removed.
+    pub async fn remove(&self) -> Result<bool, Error> {
+        self.write(Write::Delete { path: self.path.to_string(), version: None }, false).await
+    }
+
+    /// Whether the barrier is set.
+    ///
+    /// ```no_run
+    /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
+    /// println!("{} is set: {}", barrier.path(), barrier.is_set().await?);
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`set`](Self::set).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    pub async fn is_set(&self) -> Result<bool, Error> {
+        let look = |session| async move { Ok(self.look(&session, false).await?.0) };
+        ask(self.client.pool(), || format!("the barrier {} was not looked at", self.path), look).await
+    }
+
+    /// Waits until the barrier is not set.
+    ///
+    /// Whoever waits may miss that it was removed, where it is set again at once.
+    ///
+    /// ```no_run
+    /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
+    /// barrier.wait().await?;
+    /// println!("go on");
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Refused`] and [`ErrorKind::Closed`] as they say. As long as no server answers it waits.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future ends the wait, and changes nothing.
+    pub async fn wait(&self) -> Result<(), Error> {
+        self.wait_before(pending(), Duration::MAX).await
+    }
+
+    /// As [`wait`](Self::wait), for no longer than `timeout`. Zero looks once.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
+    /// barrier.wait_timeout(Duration::from_secs(60)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`wait`](Self::wait), and [`ErrorKind::Timeout`] when the time is over, whatever the network does; of zero
+    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`wait`](Self::wait).
+    pub async fn wait_timeout(&self, timeout: Duration) -> Result<(), Error> {
+        self.wait_before(deadline_in(timeout), timeout).await
+    }
+
+    /// As [`wait_timeout`](Self::wait_timeout), until `deadline`, which is `timeout` after the beginning.
+    pub(crate) async fn wait_before(
+        &self,
+        deadline: impl Future<Output = ()>,
+        timeout: Duration,
+    ) -> Result<(), Error> {
+        let path = &self.path;
+        if timeout.is_zero() {
+            let set = || Error::new(ErrorKind::Timeout, format!("the barrier {path} is set"));
+            return if self.is_set().await? { Err(set()) } else { Ok(()) };
+        }
+        tokio::select! {
+            biased;
+            waited = self.until_removed() => waited,
+            () = deadline => {
+                let trouble = trouble(self.client.pool(), "nobody removed it");
+                let message = format!("the barrier {path} is still set after {timeout:?}: {trouble}");
+                Err(Error::new(ErrorKind::Timeout, message))
+            }
+        }
+    }
+
+    async fn until_removed(&self) -> Result<(), Error> {
+        let reservation = self.client.pool().reserve(&self.path);
+        loop {
+            let session = reservation.slot().session().await?;
+            match self.look(&session, true).await {
+                Ok((false, _)) => return Ok(()),
+                Ok((true, watch)) => news(&session, watch, None).await,
+                Err(failure) => unread(&session, failure).await.map_err(|why| {
+                    let message = format!("the barrier {} cannot be watched: {why}", self.path);
+                    Error::new(ErrorKind::Refused, message)
+                })?,
+            }
+        }
+    }
+
+    /// Whether it is set, and what changes that.
+    async fn look(
+        &self,
+        session: &Arc<Session>,
+        watches: bool,
+    ) -> Result<(bool, Option<Pending<WatchEvent>>), ReadFailure> {
+        let path = self.path.to_string();
+        // A server that is behind may not know of a barrier that the caller knows to be set.
+        let sync = Operation::Sync { directory: self.path.clone() };
+        let inspect = if watches { Operation::InspectAndWatch { path } } else { Operation::Inspect { path } };
+        let landing = session.clone().send(vec![sync, inspect]).await;
+        match &landing.outcomes[..] {
+            [Outcome::Done, Outcome::Found(_)] => Ok((true, landing.watch)),
+            [Outcome::Done, Outcome::NoNode] => Ok((false, landing.watch)),
+            [.., Outcome::Refused(refusal)] => Err(ReadFailure::Refused(text_of(refusal))),
+            [.., Outcome::SessionOver] => Err(ReadFailure::SessionOver),
+            _ => Err(ReadFailure::Unknown),
+        }
+    }
+
+    /// Does the write after which the barrier is set, or is not. `false` if it was so already.
+    async fn write(&self, write: Write, sets: bool) -> Result<bool, Error> {
+        let problem =
+            || format!("the barrier {} was not {}", self.path, if sets { "set" } else { "removed" });
+        let (write, tried) = (&write, &AtomicBool::new(false));
+        let written = |session| async move { self.write_in(&session, write, sets, tried).await };
+        ask(self.client.pool(), problem, written).await
+    }
+
+    /// As [`write`](Self::write). `tried` says whether it may have been done by a try before.
+    async fn write_in(
+        &self,
+        session: &Arc<Session>,
+        write: &Write,
+        sets: bool,
+        tried: &AtomicBool,
+    ) -> Result<bool, ReadFailure> {
+        let mut rounds = 0;
+        loop {
+            match session.commit(Vec::new(), vec![write.clone()]).await {
+                Ok(()) => return Ok(true),
+                Err(WriteFailure::Refused { problem, .. }) => {
+                    // Most likely because it is done already.
+                    if self.look(session, false).await?.0 == sets {
+                        return Ok(tried.load(Ordering::Relaxed));
+                    }
+                    if rounds == ROUNDS_AT_MOST {
+                        return Err(ReadFailure::Refused(problem));
+                    }
+                    rounds += 1;
+                }
+                Err(failure) => {
+                    tried.store(true, Ordering::Relaxed);
+                    return Err(unwritten(session, &failure));
+                }
+            }
+            let parent = self.path.rsplit_once('/').map_or("", |(parent, _)| parent);
+            if sets && !parent.is_empty() {
+                request(session, Operation::CreateParents { directory: parent.into() }).await?;
+            }
+        }
+    }
+}
+
+impl fmt::Debug for Barrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Barrier").field("path", &self.path).finish_non_exhaustive()
+    }
+}
+
+/// Waits until there is a reason to look again: a watch has told, or the connection has changed. And if all that
+/// should fail, a session timeout is over.
+pub(crate) async fn news(
+    session: &Session,
+    watch: Option<Pending<WatchEvent>>,
+    other: Option<Pending<WatchEvent>>,
+) {
+    let mut link = session.link();
+    if matches!(*link.borrow_and_update(), Link::Over(_)) {
+        return;
+    }
+    let told = |watch: Option<Pending<WatchEvent>>| async {
+        match watch {
+            Some(watch) => watch.await,
+            None => pending().await,
+        }
+    };
+    tokio::select! {
+        _ = told(watch) => {}
+        _ = told(other) => {}
+        _ = link.changed() => {}
+        () = tokio::time::sleep(session.timeout()) => {}
+    }
+}
+
+/// What a failed read means to one who would try it again: he has waited for a moment then. An error if that would
+/// not help.
+pub(crate) async fn unread(session: &Session, failure: ReadFailure) -> Result<(), String> {
+    match failure {
+        ReadFailure::Refused(why) => return Err(why),
+        // Until the library hears of it, the session would be tried again and again.
+        ReadFailure::SessionOver => session.end(LossReason::SessionExpired),
+        // The connection is being made again; a moment for it to be noticed.
+        ReadFailure::Unknown => tokio::time::sleep(MOMENT).await,
+    }
+    Ok(())
+}
+
+/// As a failed read, a write that may have been done.
+fn unwritten(session: &Session, failure: &WriteFailure) -> ReadFailure {
+    if matches!(failure, WriteFailure::SessionOver) {
+        session.end(LossReason::SessionExpired);
+        return ReadFailure::SessionOver;
+    }
+    ReadFailure::Unknown
+}
+
+/// What may be the reason for a wait that was in vain.
+pub(crate) fn trouble(pool: &Pool, otherwise: &str) -> String {
+    if pool.first().is_connected() { otherwise.to_owned() } else { silence(pool) }
+}
+
+/// Why the session is over, if it is.
+pub(crate) fn end_of(session: &Session) -> Option<LossReason> {
+    if let Link::Over(reason) = *session.link().borrow() { Some(reason) } else { None }
+}

@@ -1,0 +1,395 @@
+//! The double barrier: nobody begins before all are there, and nobody goes home before all are done.
+//!
+//! It has the layout of Curator's `DistributedDoubleBarrier`: members are ephemeral nodes, and `ready` says that enough
+//! of them are there. What Curator's members miss is seen to in `machine::barrier`; what is left of theirs is that one
+//! of them may be let in by a `ready` that a crashed round left behind.
+
+mod stay;
+
+use crate::barrier::{end_of, trouble};
+use crate::client::Client;
+use crate::error::{Error, ErrorKind, LossReason};
+use crate::lock::deadline_in;
+use crate::locks::locked;
+use crate::machine::exchange::Patience;
+use crate::path::check_lock_path;
+use crate::session::{Link, Session};
+use crate::stats::Progress;
+use stay::{Farewell, Stay};
+use std::fmt;
+use std::future::pending;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// Lets its members begin together, and end together.
+///
+/// It stands for Curator's `DistributedDoubleBarrier` of that path. The number of members is what it takes to open it,
+/// not a limit: who comes when it is open goes in as well, as long as one of those is still there who were before.
+///
+/// ```no_run
+/// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+/// let barrier = client.double_barrier("/barriers/round", 3)?;
+/// let member = barrier.enter().await?;
+/// // ... all three have come ...
+/// member.leave().await?;
+/// // ... and all three are done.
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone)]
+pub struct DoubleBarrier {
+    client: Client,
+    path: Arc<str>,
+    members: u32,
+}
+
+impl Client {
+    /// The double barrier at `path`, which opens when `members` have come. All who use it must agree on that number.
+    /// It costs no request.
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let member = client.double_barrier("/barriers/round", 3)?.enter().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if the path is not one for a lock, or there are no members.
+    pub fn double_barrier(&self, path: &str, members: u32) -> Result<DoubleBarrier, Error> {
+        check_lock_path(path)?;
+        if members == 0 {
+            let message = format!("the barrier {path} without members would never be one: ask for 1 or more");
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        Ok(DoubleBarrier { client: self.clone(), path: path.into(), members })
+    }
+}
+
+impl DoubleBarrier {
+    /// The path of the barrier.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// How many members open it.
+    pub fn members(&self) -> u32 {
+        self.members
+    }
+
+    /// Comes to the barrier, and waits until it is open. Every call is a member of its own.
+    ///
+    /// If the session ends meanwhile, it comes again in the next.
+    ///
+    /// ```no_run
+    /// # async fn example(barrier: zklock_core::DoubleBarrier) -> Result<(), zklock_core::Error> {
+    /// let member = barrier.enter().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Refused`] and [`ErrorKind::Closed`] as they say. As long as no server answers it waits.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future withdraws. A node that is already there is removed in the background.
+    pub async fn enter(&self) -> Result<Member, Error> {
+        self.enter_before(pending(), Duration::MAX).await
+    }
+
+    /// As [`enter`](Self::enter), for no longer than `timeout`. Zero goes in if the barrier is open, or opens with
+    /// this member.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// # async fn example(barrier: zklock_core::DoubleBarrier) -> Result<(), zklock_core::Error> {
+    /// let member = barrier.enter_timeout(Duration::from_secs(60)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`enter`](Self::enter), and [`ErrorKind::Timeout`] when the time is over, whatever the network does; of zero
+    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`enter`](Self::enter).
+    pub async fn enter_timeout(&self, timeout: Duration) -> Result<Member, Error> {
+        self.enter_before(deadline_in(timeout), timeout).await
+    }
+
+    /// As [`enter_timeout`](Self::enter_timeout), until `deadline`, which is `timeout` after the beginning.
+    pub(crate) async fn enter_before(
+        &self,
+        deadline: impl Future<Output = ()>,
+        timeout: Duration,
+    ) -> Result<Member, Error> {
+        let path = &self.path;
+        let mut entering = self.begin_to_enter(patience_of(timeout))?;
+        match self.client.answered(timeout, deadline, &mut entering).await {
+            Some(Ok(Some(member))) => Ok(member),
+            Some(Ok(None)) => {
+                let message = format!("the barrier {path} is not open: it takes {} members", self.members);
+                Err(Error::new(ErrorKind::Timeout, message))
+            }
+            Some(Err(error)) => Err(error),
+            None => {
+                let reason = format!("it takes {} members", self.members);
+                let trouble = trouble(self.client.pool(), &reason);
+                let message = format!("the barrier {path} did not open {}: {trouble}", within(timeout));
+                Err(Error::new(late(timeout), message))
+            }
+        }
+    }
+
+    /// The member comes by itself. It goes if nobody waits for it any more.
+    fn begin_to_enter(&self, patience: Patience) -> Result<Waiting<Option<Member>>, Error> {
+        let pool = self.client.pool();
+        if pool.is_closed() {
+            return Err(Error::closed());
+        }
+        let (answer, receiver) = oneshot::channel();
+        let progress = Progress::new(self.client.counters());
+        progress.begin();
+        let stay = Stay::new(self.client.clone(), self.path.clone(), self.members, progress.clone());
+        pool.runtime().spawn(stay.run(patience, answer));
+        Ok(Waiting { receiver, answered: false, progress })
+    }
+}
+
+impl fmt::Debug for DoubleBarrier {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("DoubleBarrier")
+            .field("path", &self.path)
+            .field("members", &self.members)
+            .finish_non_exhaustive()
+    }
+}
+
+/// One who is within a [`DoubleBarrier`]. Dropping it leaves in the background, without waiting for the others.
+#[must_use = "a member is within the barrier only as long as it is kept: dropping it leaves"]
+pub struct Member {
+    client: Client,
+    path: Arc<str>,
+    node: Arc<str>,
+    session: Arc<Session>,
+    progress: Arc<Progress>,
+    /// Taken by whoever leaves first.
+    door: Mutex<Option<oneshot::Sender<Farewell>>>,
+}
+
+impl Member {
+    /// The path of the barrier.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// The path of the node that stands for this member.
+    pub fn node(&self) -> &str {
+        &self.node
+    }
+
+    /// Why the member is lost, if it is: with its session its node is gone, and the others take it to have left.
+    ///
+    /// ```no_run
+    /// # fn example(member: &zklock_core::Member) {
+    /// if let Some(reason) = member.loss() {
+    ///     println!("the others do not wait for us any more: {reason}");
+    /// }
+    /// # }
+    /// ```
+    pub fn loss(&self) -> Option<LossReason> {
+        end_of(&self.session)
+    }
+
+    /// Waits until the member is lost, and says why: its session has ended.
+    ///
+    /// ```no_run
+    /// # async fn example(member: &zklock_core::Member) {
+    /// println!("stop: {}", member.lost().await);
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// May be dropped and called again.
+    pub async fn lost(&self) -> LossReason {
+        let mut link = self.session.link();
+        let over = link.wait_for(|link| matches!(link, Link::Over(_))).await;
+        match over.as_deref() {
+            Ok(Link::Over(reason)) => *reason,
+            _ => LossReason::ClientClosed,
+        }
+    }
+
+    /// Leaves, and waits until all have left who are within now. Who crashes has left when its session is over.
+    ///
+    /// ```no_run
+    /// # async fn example(member: zklock_core::Member) -> Result<(), zklock_core::Error> {
+    /// member.leave().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// * [`ErrorKind::Lost`] if its session ended before it left, or somebody deleted its node: the others may have gone
+    ///   on without it;
+    /// * [`ErrorKind::NotHeld`] if it was called before;
+    /// * [`ErrorKind::Refused`] and [`ErrorKind::Closed`] as they say.
+    ///
+    /// In any case the member has left, or is leaving in the background.
+    ///
+    /// # Cancel safety
+    ///
+    /// The member leaves from the first poll on. Dropping the future stops only the waiting.
+    pub async fn leave(&self) -> Result<(), Error> {
+        self.begin_to_leave(pending(), Duration::MAX)?.await
+    }
+
+    /// As [`leave`](Self::leave), and waits for no longer than `timeout`. Zero waits for nobody.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    ///
+    /// # async fn example(member: zklock_core::Member) -> Result<(), zklock_core::Error> {
+    /// member.leave_timeout(Duration::from_secs(60)).await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`leave`](Self::leave), and [`ErrorKind::Timeout`] if others are still within when the time is over; of zero
+    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout.
+    ///
+    /// # Cancel safety
+    ///
+    /// As [`leave`](Self::leave).
+    pub async fn leave_timeout(&self, timeout: Duration) -> Result<(), Error> {
+        self.begin_to_leave(deadline_in(timeout), timeout)?.await
+    }
+
+    /// Leaves, and gives what is to be waited for, until `deadline`, which is `timeout` after the beginning.
+    pub(crate) fn begin_to_leave<D: Future<Output = ()>>(
+        &self,
+        deadline: D,
+        timeout: Duration,
+    ) -> Result<impl Future<Output = Result<(), Error>> + use<D>, Error> {
+        let path = self.path.clone();
+        let Some(door) = locked(&self.door).take() else {
+            let message = format!("this member of the barrier {path} has left before");
+            return Err(Error::new(ErrorKind::NotHeld, message));
+        };
+        let (answer, receiver) = oneshot::channel();
+        let mut leaving = Waiting { receiver, answered: false, progress: self.progress.clone() };
+        // If nobody is there to take it, the session is over.
+        let _ = door.send(Farewell { answer, patience: patience_of(timeout) });
+        let (client, session) = (self.client.clone(), self.session.clone());
+        Ok(async move {
+            match client.answered(timeout, deadline, &mut leaving).await {
+                Some(Ok(true)) => Ok(()),
+                Some(Ok(false)) => {
+                    let message = format!("others are still within the barrier {path}");
+                    Err(Error::new(ErrorKind::Timeout, message))
+                }
+                Some(Err(error)) => match end_of(&session) {
+                    Some(reason) if error.kind() == ErrorKind::Closed => Err(lost(reason, &path)),
+                    _ => Err(error),
+                },
+                None => {
+                    let trouble = trouble(client.pool(), "others are still within");
+                    let message =
+                        format!("not all have left the barrier {path} {}: {trouble}", within(timeout));
+                    Err(Error::new(late(timeout), message))
+                }
+            }
+        })
+    }
+}
+
+impl Drop for Member {
+    fn drop(&mut self) {
+        // Once it is leaving, that is seen to by whoever waits for it.
+        if locked(&self.door).take().is_some() {
+            self.progress.owe();
+        }
+    }
+}
+
+impl fmt::Debug for Member {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Member").field("node", &self.node).field("loss", &self.loss()).finish_non_exhaustive()
+    }
+}
+
+/// Waits for an answer. When it is dropped before, what is left to do goes on without it.
+struct Waiting<T> {
+    receiver: oneshot::Receiver<Result<T, Error>>,
+    answered: bool,
+    progress: Arc<Progress>,
+}
+
+impl<T> Waiting<T> {
+    async fn answer(&mut self) -> Result<T, Error> {
+        let answer = (&mut self.receiver).await;
+        self.answered = true;
+        // Without an answer the member has been dropped, because the client is closed.
+        answer.unwrap_or_else(|_| Err(Error::closed()))
+    }
+}
+
+impl<T> Drop for Waiting<T> {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.progress.owe();
+        }
+    }
+}
+
+impl Client {
+    /// The answer, or `None` if it was not there by the deadline. One who does not wait for others has the connect
+    /// timeout.
+    async fn answered<T>(
+        &self,
+        timeout: Duration,
+        deadline: impl Future<Output = ()>,
+        waiting: &mut Waiting<T>,
+    ) -> Option<Result<T, Error>> {
+        let patience = if timeout.is_zero() { self.pool().options().connect_timeout } else { Duration::MAX };
+        let mut deadline = pin!(deadline);
+        let over =
+            async { if timeout.is_zero() { deadline_in(patience).await } else { deadline.as_mut().await } };
+        tokio::select! {
+            biased;
+            answer = waiting.answer() => Some(answer),
+            () = over => None,
+        }
+    }
+}
+
+fn patience_of(timeout: Duration) -> Patience {
+    if timeout.is_zero() { Patience::TriesOnce } else { Patience::Waits }
+}
+
+fn late(timeout: Duration) -> ErrorKind {
+    if timeout.is_zero() { ErrorKind::Unreachable } else { ErrorKind::Timeout }
+}
+
+fn within(timeout: Duration) -> String {
+    if timeout.is_zero() { "within the connect timeout".to_owned() } else { format!("within {timeout:?}") }
+}
+
+fn lost(reason: LossReason, path: &str) -> Error {
+    let message =
+        format!("the member of the barrier {path} is lost: {reason}; the others take it to have left");
+    Error::new(ErrorKind::Lost(reason), message)
+}
