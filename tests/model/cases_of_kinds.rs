@@ -129,6 +129,8 @@ fn others() -> Vec<Case> {
         scene(each("single: 2, loss, cancel, twin", &[SINGLE; 2], Faults { twins: 1, ..lossy })),
         scene(each("single: 2, expiry, loss", &[SINGLE; 2], Faults { losses: 1, ..EXPIRY })),
         scene(old(each("single: 2, old server, loss", &[SINGLE; 2], LOSS))),
+        // With an operator who deletes between the last look at a node and its deletion, that of the next holder is
+        // deleted, who is told so within a heartbeat: names that are shared have no remedy for that.
     ]
 }
 

@@ -50,7 +50,7 @@ fn main() -> ExitCode {
         return ExitCode::SUCCESS;
     }
     // Building and hunting takes one core, exploring the other.
-    let hunter = thread::spawn(hunt::hunt);
+    let hunter = thread::spawn(|| if chosen_case().is_some() { Ok(Vec::new()) } else { hunt::hunt() });
     let mut failed = 0;
     let mut passed = 0;
     let mut count = |holds: bool| if holds { passed += 1 } else { failed += 1 };
@@ -89,7 +89,14 @@ fn cases() -> Vec<(Case, u64)> {
     if is_long {
         cases.extend(suite::long());
     }
-    cases.into_iter().map(|case| (case, seed)).collect()
+    let chosen = chosen_case();
+    let is_chosen = |case: &Case| chosen.as_ref().is_none_or(|text| case.name.contains(text.as_str()));
+    cases.into_iter().filter(is_chosen).map(|case| (case, seed)).collect()
+}
+
+/// `ZKLOCK_CASE` chooses the cases whose name contains it, and leaves the planted bugs out.
+fn chosen_case() -> Option<String> {
+    env::var("ZKLOCK_CASE").ok()
 }
 
 fn show(case: &Case, report: &Report) -> bool {

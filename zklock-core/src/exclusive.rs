@@ -2,7 +2,8 @@
 //!
 //! There is no queue: whoever comes first when the node goes has the lock, and all who wait are woken. To wait in
 //! order, and without waking others, use a [mutex](Client::mutex). Nor can its hold guard writes: whoever comes next
-//! has a node of the same name.
+//! has a node of the same name. (For the same reason an operator who deletes the node just when it is being released may
+//! take it from the next holder, who is told so within a heartbeat.)
 
 use crate::client::Client;
 use crate::error::Error;

@@ -31,6 +31,8 @@
 //! | set of locks | [`Client::all`] | whatever its locks do |
 //! | election | [`Client::election`] | Curator's `LeaderLatch` |
 //! | exclusive | [`Client::exclusive`] | whoever creates the node `lock` |
+//! | barrier | [`Client::barrier`] | Curator's `DistributedBarrier` |
+//! | double barrier | [`Client::double_barrier`] | Curator's `DistributedDoubleBarrier` |
 //!
 //! To acquire any of the locks gives a [`Hold`]. Which library sees which is a matter of the [`Dialect`]; a contender that
 //! cannot see ours is [refused](ErrorKind::ForeignContender), since both could hold at once.
