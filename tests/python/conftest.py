@@ -50,7 +50,7 @@ def path(request: pytest.FixtureRequest, ground: Ground) -> typing.Iterator[str]
     name = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)[:60]
     path = f"/locks/{name}-{next(_numbers)}"
     yield path
-    ground.expect_children(path, 0)
+    ground.expect_free(path)
 
 
 @pytest.fixture

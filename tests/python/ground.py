@@ -10,6 +10,7 @@ import os
 import pathlib
 import subprocess
 import threading
+import time
 import typing
 
 PROGRAM = os.environ.get("ZKLOCK_GROUND") or str(pathlib.Path(__file__).parents[2] / "target/debug/ground")
@@ -51,6 +52,16 @@ class Ground:
         if count == 0 and self(f"exists {path}") == "false":
             return []
         return self(f"wait-children {path} {count} {int(within * 1000)}").split()
+
+    def expect_free(self, path: str, within: float = 10.0) -> None:
+        """Waits until nobody is at a path, by whatever kind of lock. A semaphore leaves its two queues, empty."""
+        until = time.monotonic() + within
+        while left := [child for child in self.children(path) if not self._is_empty_queue(f"{path}/{child}")]:
+            assert time.monotonic() < until, f"at {path} there are {left}"
+            time.sleep(0.005)
+
+    def _is_empty_queue(self, path: str) -> bool:
+        return path.rpartition("/")[2] in ("locks", "leases") and not self.children(path)
 
     def proxy(self, server: str = "1") -> Proxy:
         """A proxy before that server."""

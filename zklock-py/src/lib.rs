@@ -1,8 +1,10 @@
 //! The native module of the Python package `zklock`.
 //!
 //! ```text
-//!  client   lock   hold   guarded   loss        what Python sees, with its threads
+//!  client   lock   hold   guarded   loss   observer     what Python sees, with its threads
 //!  aio/                                         the same for asyncio
+//!  barrier   double_barrier                         these two
+//!  kinds   kind   patience                      the kinds of lock; one lock, and how long to wait for it
 //!  place                                        what is held at a path, and by whom
 //!  coroutine   task                             calls as coroutines; tasks as owners
 //!  wait   exit   dispatch   log   error   value   what a guest of the interpreter has to mind
@@ -13,17 +15,23 @@
 //! first line of a `with` block, nor between its last line and the release.
 
 mod aio;
+mod barrier;
 mod client;
 mod coroutine;
 mod dispatch;
+mod double_barrier;
 mod error;
 mod exit;
 mod guarded;
 mod hold;
+mod kind;
+mod kinds;
 mod lock;
 mod log;
 mod loss;
+mod observer;
 mod options;
+mod patience;
 mod place;
 mod task;
 mod value;
@@ -35,12 +43,20 @@ mod _zklock {
 
     #[pymodule_export]
     use crate::{
-        aio::{client::AsyncClient, hold::AsyncHold, lock::AsyncLock},
+        aio::barrier::AsyncBarrier,
+        aio::client::AsyncClient,
+        aio::double_barrier::{AsyncDoubleBarrier, AsyncMember},
+        aio::hold::AsyncHold,
+        aio::lock::AsyncLock,
+        aio::observer::AsyncObserver,
+        barrier::Barrier,
         client::Client,
+        double_barrier::{DoubleBarrier, Member},
         guarded::{AsyncGuarded, BaseGuarded, Guarded},
         hold::{BaseHold, Hold},
         lock::Lock,
         loss::Loss,
+        observer::Observer,
         options::Tls,
     };
 

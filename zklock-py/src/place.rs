@@ -21,9 +21,9 @@ pub(crate) struct Shared {
     places: Mutex<HashMap<String, Arc<Place>>>,
 }
 
-/// What is held at one path.
+/// What is held at one path, by one kind of lock.
 pub(crate) struct Place {
-    pub(crate) path: String,
+    path: String,
     kept: Mutex<Kept>,
 }
 
@@ -60,16 +60,17 @@ impl Shared {
         Arc::new(Self { connector, hosts, places: Mutex::default() })
     }
 
-    pub(crate) fn place(&self, path: &str) -> Arc<Place> {
+    /// The place of this key, which messages call `path`.
+    pub(crate) fn place(&self, key: &str, path: &str) -> Arc<Place> {
         let mut places = locked(&self.places);
-        if let Some(place) = places.get(path) {
+        if let Some(place) = places.get(key) {
             return place.clone();
         }
         if places.len() == places.capacity() {
             places.retain(|_, place| Arc::strong_count(place) > 1 || !place.is_empty());
         }
         let place = Arc::new(Place { path: path.to_owned(), kept: Mutex::default() });
-        places.insert(path.to_owned(), place.clone());
+        places.insert(key.to_owned(), place.clone());
         place
     }
 

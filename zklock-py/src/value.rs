@@ -5,7 +5,7 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyTuple};
 use std::time::{Duration, UNIX_EPOCH};
-use zklock_core::{Dialect, HoldState, LossReason, QueuedContender, Stats};
+use zklock_core::{HoldState, LossReason, QueuedContender, Role, Stats};
 
 /// The classes and their members, fetched once: to look a member up runs code that is written in Python.
 struct Classes {
@@ -86,20 +86,21 @@ pub(crate) fn stats(py: Python<'_>, stats: Stats) -> PyResult<Py<PyAny>> {
 }
 
 pub(crate) fn contenders(py: Python<'_>, queue: Vec<QueuedContender>) -> PyResult<Py<PyAny>> {
-    let classes = Classes::of(py)?;
-    let queue = queue.into_iter().map(|contender| {
-        let since = contender.since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-        let dialect = match contender.dialect {
-            Dialect::Curator => "curator",
-            Dialect::Kazoo => "kazoo",
-            Dialect::WriteLock => "writelock",
-            _ => "other",
-        };
-        let QueuedContender { name, identity, session, token, .. } = contender;
-        let values = (name, identity, session, token.value(), since, dialect);
-        classes.make.call1(py, (&classes.contender, values))
-    });
+    let queue = queue.into_iter().map(|one| contender(py, one));
     Ok(queue.collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?.unbind())
+}
+
+pub(crate) fn contender(py: Python<'_>, contender: QueuedContender) -> PyResult<Py<PyAny>> {
+    let classes = Classes::of(py)?;
+    let since = contender.since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
+    let role = match contender.role {
+        Role::Read => "read",
+        Role::Write => "write",
+        _ => "exclusive",
+    };
+    let QueuedContender { name, node, identity, session, token, dialect, holds, .. } = contender;
+    let values = (name, identity, session, token.value(), since, dialect.to_string(), node, role, holds);
+    classes.make.call1(py, (&classes.contender, values))
 }
 
 pub(crate) fn boolean(py: Python<'_>, value: bool) -> Py<PyAny> {
@@ -118,6 +119,12 @@ pub(crate) fn patience(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<
         // Beyond the end of time is for ever.
         seconds => Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())),
     }
+}
+
+/// How many of something there are.
+pub(crate) fn count(py: Python<'_>, name: &str, count: i64) -> PyResult<u32> {
+    u32::try_from(count)
+        .map_err(|_| error::invalid(py, format!("{name}={count}: it is a number from 0 to {}", u32::MAX)))
 }
 
 /// A time that must be a number of seconds.

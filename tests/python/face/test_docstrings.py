@@ -33,6 +33,7 @@ def documented() -> typing.Iterator[tuple[str, object]]:
                     yield f"{name}.{member}", defined
 
 
+KINDS = ("mutex", "read", "write", "semaphore", "election", "exclusive", "all")
 DOCUMENTED = dict(documented())
 EXAMPLES = {name: doc for name, value in DOCUMENTED.items() if ">>>" in (doc := inspect.getdoc(value) or "")}
 
@@ -41,6 +42,7 @@ def test_everything_public_is_seen() -> None:
     assert len(DOCUMENTED) > len(zklock.__all__)
     assert {"zklock", "Lock", "Lock.acquire", "Hold.token", "Guarded.create", "LockLost"} <= set(DOCUMENTED)
     main = {"zklock", "Client", "Lock", "Hold", "Loss", "AsyncClient", "AsyncLock", "AsyncHold"}
+    main |= {"AsyncObserver", *(f"Client.{kind}" for kind in KINDS), *(f"AsyncClient.{kind}" for kind in KINDS)}
     assert main <= set(EXAMPLES)
 
 
@@ -61,4 +63,6 @@ def test_example(name: str, ground: typing.Any, hosts: str) -> None:
         results = doctest.DocTestRunner().run(test, out=said.append)
         assert results.attempted > 0
         assert results.failed == 0, "".join(said)
-    ground.expect_children("/locks/doc", 0)
+    for name in ground.children("/locks"):
+        if name.startswith("doc"):
+            ground.expect_free(f"/locks/{name}")

@@ -38,7 +38,7 @@ def test_example(text: str, run: typing.Callable[..., typing.Any], hosts: str, g
     # It has shown something, and the lock is free.
     assert done.out
     for path in set(re.findall(r'"(/locks/[^"]*)"', text)):
-        ground.expect_children(path, 0)
+        ground.expect_free(path)
 
 
 @pytest.mark.parametrize("page", PAGES)

@@ -39,6 +39,71 @@ def client() -> None:
     zklock.Lock("/locks/a")  # type: ignore[call-arg]
 
 
+def kinds(zk: zklock.Client) -> None:
+    assert_type(zk.mutex("/a", dialect="kazoo", foreign="go-ahead", watching="children"), zklock.Lock)
+    assert_type(zk.read("/a", dialect="kazoo"), zklock.Lock)
+    assert_type(zk.write("/a", reentrant=True, timeout=5), zklock.Lock)
+    assert_type(zk.semaphore("/a", 5, permits=2, limit_at="/limit"), zklock.Lock)
+    assert_type(zk.election("/a"), zklock.Lock)
+    assert_type(zk.exclusive("/a", timeout=0), zklock.Lock)
+    assert_type(zk.all([zk.mutex("/a"), zk.aio.read("/b")], timeout=5), zklock.Lock)
+    assert_type(zk.aio.all(lock for lock in (zk.mutex("/a"), zk.read("/b"))), zklock.AsyncLock)
+    zk.set_limit("/limit", 5)
+    for leader in zk.election("/a").observe():
+        assert_type(leader, typing.Optional[zklock.Contender])
+    assert_type(zk.election("/a").observe().next(timeout=5), typing.Optional[zklock.Contender])
+    assert_type(zk.mutex("/a").evict("/a/node"), bool)
+    assert_type(zk.mutex("/a").break_lock(), typing.List[zklock.Contender])
+    one = zk.mutex("/a").contenders()[0]
+    assert_type((one.node, one.role, one.holds), typing.Tuple[str, str, bool])
+    zk.mutex("/a", dialect="klingon")  # type: ignore[arg-type]
+    zk.read("/a", dialect="writelock")  # type: ignore[arg-type]
+    zk.semaphore("/a")  # type: ignore[call-arg]
+    zk.semaphore("/a", 1, reentrant=True)  # type: ignore[call-arg]
+    zk.election("/a", dialect="kazoo")  # type: ignore[call-arg]
+    zk.all(["/a"])  # type: ignore[list-item]
+    zk.all(zk.mutex("/a"))  # type: ignore[arg-type]
+
+
+def barriers(zk: zklock.Client) -> None:
+    assert_type(zk.barrier("/a"), zklock.Barrier)
+    assert_type(zk.barrier("/a").set(), bool)
+    assert_type(zk.barrier("/a").wait(timeout=5), bool)
+    assert_type(zk.aio.barrier("/a"), zklock.AsyncBarrier)
+    assert_type(zk.barrier("/a").aio, zklock.AsyncBarrier)
+    meeting = zk.double_barrier("/a", 5, timeout=5)
+    assert_type(meeting, zklock.DoubleBarrier)
+    assert_type(meeting.enter(timeout=None), zklock.Member)
+    with meeting as member:
+        assert_type(member, zklock.Member)
+        assert_type(member.loss, typing.Optional[zklock.LossReason])
+    zk.double_barrier("/a")  # type: ignore[call-arg]
+
+
+async def barriers_in_asyncio(zk: zklock.AsyncClient) -> None:
+    assert_type(await zk.barrier("/a").wait(timeout=5), bool)
+    meeting = zk.double_barrier("/a", 5)
+    assert_type(meeting, zklock.AsyncDoubleBarrier)
+    async with meeting as member:
+        assert_type(member, zklock.AsyncMember)
+    member = await meeting.enter(timeout=5)
+    # This begins at once.
+    member.leave()
+    await member.leave()
+
+
+async def kinds_in_asyncio(zk: zklock.AsyncClient) -> None:
+    assert_type(zk.read("/a"), zklock.AsyncLock)
+    assert_type(zk.semaphore("/a", 1), zklock.AsyncLock)
+    assert_type(zk.all([zk.mutex("/a")]), zklock.AsyncLock)
+    await zk.set_limit("/limit", 5)
+    async for leader in zk.election("/a").observe():
+        assert_type(leader, typing.Optional[zklock.Contender])
+    assert_type(await zk.election("/a").observe().next(), typing.Optional[zklock.Contender])
+    assert_type(await zk.mutex("/a").evict("/a/node"), bool)
+    assert_type(await zk.mutex("/a").break_lock(), typing.List[zklock.Contender])
+
+
 def lock(lock: zklock.Lock) -> None:
     assert_type(lock.acquire(), bool)
     assert_type(lock.acquire(False), bool)

@@ -48,6 +48,11 @@ def test_clients_and_locks(zk: zklock.Client, hosts: str, path: str, is_connecte
     refuses(client.aio, "make one in each process", "zklock.Client(hosts)")
     refuses(client.mutex(path), "send its path")
     refuses(client.mutex(path, reentrant=True).aio, "send its path")
+    refuses(client.all([client.mutex(path)]), "send its path")
+    refuses(client.barrier(path), "send its path")
+    refuses(client.double_barrier(path, 2), "send its path")
+    refuses(client.election(path).observe(), "make one in each process")
+    refuses(client.aio.election(path).observe(), "make one in each process")
 
 
 def test_holds_and_what_comes_of_them(zk: zklock.Client, path: str) -> None:

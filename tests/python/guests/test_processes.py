@@ -60,6 +60,20 @@ def check(hold, guarded, loss, of_asyncio):
         "on_lost": lambda: hold.on_lost(print),
         "another client": zklock.Client(hosts).connect,
         "with of another": zklock.Client(hosts).mutex(path).__enter__,
+        "evict": lambda: lock.evict(hold.node),
+        "break_lock": lock.break_lock,
+        "set_limit": lambda: zk.set_limit("/limit", 1),
+        "semaphore": zk.semaphore(path, 1).acquire,
+        "all": zk.all([zk.read(path), zk.election(path + "-2")]).acquire,
+        "set": zk.barrier(path).set,
+        "wait at a barrier": zk.barrier(path).wait,
+        "enter of a barrier": zk.double_barrier(path, 1).enter,
+        "leave": member.leave,
+        "aio wait": awaited(lambda: zk.aio.barrier(path).wait()),
+        "observe": lambda: next(lock.observe()),
+        "observe before": lambda: next(observer),
+        "aio observe": awaited(lambda: lock.aio.observe().next()),
+        "aio set_limit": awaited(lambda: zk.aio.set_limit("/limit", 1)),
         "aio connect": awaited(lambda: zk.aio.connect()),
         "aio acquire": awaited(lambda: zk.aio.mutex(path).acquire()),
         "aio hold": awaited(lambda: untouched.aio.hold()),
@@ -111,12 +125,15 @@ async def hold_there():
 of_asyncio = asyncio.run(hold_there())
 told = []
 hold.on_lost(told.append)
+member = zk.double_barrier(path + "-all", 1).enter()
+observer = lock.observe()
+assert observer.next(timeout=20).token == hold.token
 guarded, loss = hold.guarded().set_data("/", b""), hold.lost
 session, token = zk.session_id, hold.token
 pid = os.fork()
 if not pid:
     check(hold, guarded, loss, of_asyncio)
-    del hold, guarded, loss, of_asyncio, zk, lock, again, untouched
+    del member, observer, hold, guarded, loss, of_asyncio, zk, lock, again, untouched
     gc.collect()
     os.closerange(3, 256)
     # It lives on for longer than its parent's session would without it.
@@ -131,6 +148,8 @@ assert status == {status}, status
 assert (zk.session_id, zk.stats().sessions, told) == (session, 1, [])
 assert hold.confirm() > 0 and again.locked()
 assert [contender.token for contender in lock.contenders()] == [token]
+assert member.loss is None
+member.leave(timeout=20)
 hold.release()
 again.release()
 with lock:

@@ -55,6 +55,31 @@ def test_of_a_lock(zk: zklock.Client, other: zklock.Client, path: str) -> None:
     says(lock, f'<zklock.Lock "{path}" not held here>')
 
 
+def test_of_a_lock_of_each_kind(zk: zklock.Client, path: str) -> None:
+    rest = f'"{path}" not held here>'
+    says(zk.read(path), f"<zklock.Lock read {rest}")
+    says(zk.write(path, reentrant=True), f"<zklock.Lock write reentrant {rest}")
+    says(zk.semaphore(path, 5), f"<zklock.Lock semaphore of 5 {rest}")
+    says(zk.semaphore(path, 5, permits=2).aio, f"<zklock.AsyncLock 2 of semaphore of 5 {rest}")
+    says(zk.election(path), f"<zklock.Lock election {rest}")
+    says(zk.exclusive(path), f"<zklock.Lock exclusive {rest}")
+    both = zk.all([zk.mutex(path), zk.mutex(f"{path}-2")])
+    says(both, f'<zklock.Lock all "{path}, {path}-2" not held here>')
+    with both as hold:
+        says(both, f'<zklock.Lock all "{path}, {path}-2" held with token {hold.token} for {SECONDS} at least>')
+    says(zk.election(path).observe(), f'<zklock.Observer of "{path}">')
+
+
+def test_of_barriers(zk: zklock.Client, path: str) -> None:
+    says(zk.barrier(path), f'<zklock.Barrier "{path}">')
+    says(zk.barrier(path).aio, f'<zklock.AsyncBarrier "{path}">')
+    meeting = zk.double_barrier(f"{path}-2", 1)
+    says(meeting, f'<zklock.DoubleBarrier "{path}-2" of 1 members>')
+    says(meeting.aio, f'<zklock.AsyncDoubleBarrier "{path}-2" of 1 members>')
+    with meeting as member:
+        says(member, f'<zklock.Member of "{path}-2", node {member.node.rpartition("/")[2]}>')
+
+
 def test_of_a_hold_and_its_loss(zk: zklock.Client, ground: Ground, path: str) -> None:
     hold = zk.mutex(path).hold()
     rest = f"token {hold.token}, node {re.escape(hold.node.rpartition('/')[2])}>"
@@ -122,7 +147,11 @@ def test_of_values(zk: zklock.Client, path: str) -> None:
     with lock as hold:
         says(hold.state, "<HoldState.HELD: 'held'>")
         (contender,) = lock.contenders()
-        says(contender, rf"Contender\(name='_c_.*', identity='.*/\d+', session=\d+, token={hold.token}, .*'curator'\)")
+        says(
+            contender,
+            rf"Contender\(name='_c_.*', identity='.*/\d+', session=\d+, token={hold.token}, .*, dialect='curator', "
+            rf"node='{path}/_c_.*', role='exclusive', holds=True\)",
+        )
         says(zk.stats(), r"Stats\(sessions=1, grants=1, losses=0, owed=0\)")
     says(zklock.LossReason.NODE_DELETED, "<LossReason.NODE_DELETED: 'its node was deleted'>")
 

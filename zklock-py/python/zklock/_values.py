@@ -52,8 +52,15 @@ class Contender(typing.NamedTuple):
     session: int
     """The session that owns it."""
     token: int
-    """Its fencing token, when it comes to hold the lock."""
+    """Its fencing token, when it comes to hold the lock. One that holds a permit of a semaphore has a smaller one: this
+    is the number of its permit."""
     since: float
     """Since when it is there: seconds since the epoch, on the servers' clock."""
     dialect: str
     """The naming scheme of its library: curator, kazoo or writelock."""
+    node: str
+    """The path of its node, for ``Lock.evict``."""
+    role: str
+    """What it wants: exclusive, read or write."""
+    holds: bool
+    """Whether it holds the lock, as far as its place tells."""

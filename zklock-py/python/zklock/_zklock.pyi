@@ -1,7 +1,7 @@
 import os
-from collections.abc import Awaitable, Callable, Generator
+from collections.abc import Awaitable, Callable, Generator, Iterable
 from types import TracebackType
-from typing import Any, Final, Literal, final, overload
+from typing import Any, Final, Generic, Literal, TypeVar, final, overload
 
 from typing_extensions import Self, disjoint_base
 
@@ -13,25 +13,211 @@ from ._values import Contender, HoldState, LossReason, Stats
 # `Awaitable`, which need not be.
 
 __all__ = [
+    "AsyncBarrier",
     "AsyncClient",
+    "AsyncDoubleBarrier",
     "AsyncGuarded",
     "AsyncHold",
     "AsyncLock",
+    "AsyncMember",
+    "AsyncObserver",
+    "Barrier",
     "BaseGuarded",
     "BaseHold",
     "Client",
+    "DoubleBarrier",
     "Guarded",
     "Hold",
     "Lock",
     "Loss",
+    "Member",
+    "Observer",
     "Tls",
     "__version__",
 ]
 
 __version__: Final[str]
 
+_AnyLock = TypeVar("_AnyLock", bound=_BaseLock)
+_AnyBarrier = TypeVar("_AnyBarrier")
+_AnyDoubleBarrier = TypeVar("_AnyDoubleBarrier")
+_Foreign = Literal["refuse", "go-ahead"]
+_Watching = Literal["nearest", "children"]
+
+@disjoint_base
+class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
+    """What a ``Client`` and an ``AsyncClient`` have in common: the kinds of lock. Those of a ``Client`` are a ``Lock``, those of
+    an ``AsyncClient`` an ``AsyncLock``.
+
+    To make one costs no request. ``timeout`` is how many seconds to wait for it where nothing else is said: ``None`` is for
+    ever, 0 tries once. ``reentrant`` lets the thread or task that holds it acquire it again. For those that have a queue,
+    ``foreign`` says what to do about a contender of another library that cannot see ours: ``"refuse"`` raises
+    ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching`` is ``"nearest"``, to be woken when it may
+    be one's turn, or ``"children"``, to be woken by every change of the queue, as simpler libraries are.
+    """
+    def mutex(
+        self,
+        path: str,
+        *,
+        timeout: float | None = None,
+        reentrant: bool = False,
+        dialect: Literal["curator", "kazoo", "writelock"] = "curator",
+        foreign: _Foreign = "refuse",
+        watching: _Watching = "nearest",
+    ) -> _AnyLock:
+        """The mutex at ``path``: one holder at a time, in the order of arrival.
+
+        >>> lock = zk.mutex("/locks/doc", timeout=5, reentrant=True)
+        >>> with lock as outer, lock as inner:
+        ...     outer.token == inner.token
+        True
+
+        It stands in one queue with Curator's ``InterProcessMutex`` of that path. ``dialect`` is whose names its nodes
+        have: ``"curator"``, ``"kazoo"`` for the queue of a ``kazoo.recipe.lock.Lock``, or ``"writelock"`` for that of
+        ZooKeeper's own ``WriteLock``.
+        """
+    def read(
+        self,
+        path: str,
+        *,
+        timeout: float | None = None,
+        reentrant: bool = False,
+        dialect: Literal["curator", "kazoo"] = "curator",
+        foreign: _Foreign = "refuse",
+        watching: _Watching = "nearest",
+    ) -> _AnyLock:
+        """The read side of the read/write lock at ``path``: readers hold it together.
+
+        >>> with zk.read("/locks/doc") as hold:
+        ...     [contender.role for contender in zk.read("/locks/doc").contenders()]
+        ['read']
+
+        Where this thread or task holds the read side, to acquire the write side raises ``Deadlock``. It stands in one
+        queue with Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and
+        ``WriteLock``.
+        """
+    def write(
+        self,
+        path: str,
+        *,
+        timeout: float | None = None,
+        reentrant: bool = False,
+        dialect: Literal["curator", "kazoo"] = "curator",
+        foreign: _Foreign = "refuse",
+        watching: _Watching = "nearest",
+    ) -> _AnyLock:
+        """The write side of the read/write lock at ``path``: its holder is alone.
+
+        >>> with zk.write("/locks/doc"):
+        ...     reading = zk.read("/locks/doc").hold()
+        >>> reading.valid_for() > 0
+        True
+        >>> reading.release()
+
+        Who holds the write side may take the read side as well, at once, and keep it when the write side is released, as
+        here: no other writer comes between, and the reader's hold has the writer's token. A writer that waits is not starved by readers that come later.
+        """
+    def semaphore(
+        self,
+        path: str,
+        limit: int,
+        *,
+        permits: int = 1,
+        limit_at: str | None = None,
+        timeout: float | None = None,
+        foreign: _Foreign = "refuse",
+        watching: _Watching = "nearest",
+    ) -> _AnyLock:
+        """The semaphore at ``path`` with ``limit`` permits, of which a hold has one, or ``permits``.
+
+        >>> licence = zk.semaphore("/locks/doc-licences", 5)
+        >>> with licence, licence, zk.semaphore("/locks/doc-licences", 5, permits=3):
+        ...     licence.acquire(blocking=False)
+        False
+
+        A permit belongs to nobody: a thread or task may hold several, and any may ``release()``, which gives back what this
+        one acquired last, or else what another did. All who use it must agree on the limit; or ``limit_at`` is the path
+        of a node that says it, which ``set_limit`` writes, and all who wait notice when it changes.
+
+        It is Curator's ``InterProcessSemaphoreV2`` of that path, and with a limit of 1 its ``InterProcessSemaphoreMutex``.
+        """
+    def election(
+        self,
+        path: str,
+        *,
+        timeout: float | None = None,
+        reentrant: bool = False,
+        foreign: _Foreign = "refuse",
+        watching: _Watching = "nearest",
+    ) -> _AnyLock:
+        """The lead of the election at ``path``: one leads, the others are ready to.
+
+        >>> with zk.election("/locks/doc") as lead:
+        ...     lead.lost.is_set()
+        False
+
+        To campaign is to acquire, to resign is to release, and ``Lock.observe`` tells who leads. It stands in one queue
+        with Curator's ``LeaderLatch``.
+        """
+    def exclusive(self, path: str, *, timeout: float | None = None, reentrant: bool = False) -> _AnyLock:
+        """The exclusive lock at ``path``: one plain node, which is there or not. For jobs that are tried once.
+
+        >>> job = zk.exclusive("/locks/doc", timeout=0)
+        >>> with job as hold:
+        ...     hold.node
+        '/locks/doc/lock'
+
+        There is no queue: whoever comes first when the node goes has it, and all who wait are woken. To wait in order, use a
+        mutex.
+        """
+    def all(self, locks: Iterable[_BaseLock], *, timeout: float | None = None, reentrant: bool = False) -> _AnyLock:
+        """The set of these locks, which are acquired and released together: all or none.
+
+        >>> both = zk.all([zk.mutex("/locks/doc"), zk.write("/locks/doc-too")], timeout=5)
+        >>> with both as hold:
+        ...     hold.path
+        '/locks/doc, /locks/doc-too'
+
+        One transaction queues everywhere, so no order of arrival can make two sets wait for each other. Mutexes, read and
+        write sides, semaphores and elections of this client may be mixed, but none of one path. Their own options stay,
+        but ``timeout`` and ``reentrant`` are those of the set.
+        """
+    def barrier(self, path: str) -> _AnyBarrier:
+        """The barrier at ``path``: while it is set, who comes waits.
+
+        >>> barrier = zk.barrier("/barriers/doc")
+        >>> barrier.set(), barrier.wait(timeout=0.01), barrier.remove(), barrier.wait()
+        (True, False, True, True)
+
+        It belongs to nobody: it stays set when the one who set it is gone, and anybody may remove it. It is Curator's
+        ``DistributedBarrier``.
+        """
+    def double_barrier(self, path: str, members: int, *, timeout: float | None = None) -> _AnyDoubleBarrier:
+        """The double barrier at ``path``: nobody begins before ``members`` are there, and nobody goes before all are done.
+
+        >>> with zk.double_barrier("/barriers/doc-too", 1, timeout=5) as member:
+        ...     member.loss is None
+        True
+
+        The block is entered when all have come, and at its end it waits until all have left; one that raises something
+        leaves and waits for nobody. ``timeout`` is for how many seconds to wait for the others, at either end; ``None`` is
+        for ever. It is Curator's ``DistributedDoubleBarrier``.
+        """
+    def stats(self) -> Stats:
+        """What this client has done, and what it still owes: a ``Stats``.
+
+        >>> zk.stats().owed
+        0
+        """
+    @property
+    def session_id(self) -> int | None:
+        """The number of the session, if there is one now."""
+    @property
+    def session_timeout(self) -> float | None:
+        """The session timeout in seconds, as the servers granted it, if there is a session now."""
+
 @final
-class Client:
+class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
     """One logical connection to an ensemble, at ``hosts``: ``host:port,host:port``, and perhaps a ``/chroot``.
 
     >>> with zklock.Client(hosts, session_timeout=10) as zk:
@@ -74,29 +260,15 @@ class Client:
         """Closes the client, which frees every lock that it holds, and waits until the ensemble has confirmed it, or a
         second has passed. Holds are lost then, waits end with ``Closed``. Closing twice is no mistake.
         """
-    def mutex(self, path: str, *, timeout: float | None = None, reentrant: bool = False) -> Lock:
-        """The mutex at ``path``: one holder at a time, in the order of arrival.
+    def set_limit(self, path: str, limit: int) -> None:
+        """Writes how many permits there are to the node that semaphores were told of with ``limit_at``: all who wait
+        notice.
 
-        >>> lock = zk.mutex("/locks/doc", timeout=5, reentrant=True)
-        >>> with lock as outer, lock as inner:
-        ...     outer.token == inner.token
-        True
+        >>> zk.set_limit("/limits/doc", 7)
 
-        ``timeout`` is how many seconds to wait for it where nothing else is said; ``None`` is for ever, 0 tries
-        once. It costs no request.
+        The node is created if it is not there; it is a ``SharedCount`` of Curator's. Permits that are held already stay
+        so, also if there are to be fewer now.
         """
-    def stats(self) -> Stats:
-        """What this client has done, and what it still owes: a ``Stats``.
-
-        >>> zk.stats().owed
-        0
-        """
-    @property
-    def session_id(self) -> int | None:
-        """The number of the session, if there is one now."""
-    @property
-    def session_timeout(self) -> float | None:
-        """The session timeout in seconds, as the servers granted it, if there is a session now."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self,
@@ -113,7 +285,7 @@ class Client:
     ) -> None: ...
 
 @final
-class AsyncClient:
+class AsyncClient(_BaseClient[AsyncLock, AsyncBarrier, AsyncDoubleBarrier]):
     """A ``Client`` for asyncio. ``async with`` gives one, and so does ``Client.aio``.
 
     >>> async def report():
@@ -127,16 +299,8 @@ class AsyncClient:
         """Connects, unless that has been done. As ``Client.connect``."""
     def close(self) -> Awaitable[None]:
         """Closes the client. As ``Client.close``; it begins at once, and to await it is to wait for the end."""
-    def mutex(self, path: str, *, timeout: float | None = None, reentrant: bool = False) -> AsyncLock:
-        """The mutex at ``path``. As ``Client.mutex``."""
-    def stats(self) -> Stats:
-        """What this client has done, and what it still owes: a ``Stats``."""
-    @property
-    def session_id(self) -> int | None:
-        """The number of the session, if there is one now."""
-    @property
-    def session_timeout(self) -> float | None:
-        """The session timeout in seconds, as the servers granted it, if there is a session now."""
+    async def set_limit(self, path: str, limit: int) -> None:
+        """Writes how many permits there are, for semaphores with ``limit_at``. As ``Client.set_limit``."""
     async def __aenter__(self) -> Self: ...
     async def __aexit__(
         self,
@@ -145,9 +309,18 @@ class AsyncClient:
         traceback: TracebackType | None,
     ) -> None: ...
 
+@disjoint_base
+class _BaseLock:
+    """What a `Lock` and an `AsyncLock` have in common."""
+    @property
+    def path(self) -> str:
+        """The path of the lock; of a set of locks the paths of all."""
+    def locked(self) -> bool:
+        """Whether this client holds the lock. It asks nobody: for others see ``contenders``."""
+
 @final
-class Lock:
-    """A lock at a path. It can be shared by threads, and holds nothing itself: a ``with`` block does.
+class Lock(_BaseLock):
+    """A lock of any kind, at a path. It can be shared by threads, and holds nothing itself: a ``with`` block does.
 
     >>> lock = zk.mutex("/locks/doc", timeout=5)
     >>> with lock as hold:
@@ -165,9 +338,6 @@ class Lock:
     ``Deadlock`` at once, whatever the timeout, unless it is not to block. What ``acquire`` got is held until it is
     released, or the client is closed, also if the lock object is gone.
     """
-    @property
-    def path(self) -> str:
-        """The path of the lock."""
     @property
     def aio(self) -> AsyncLock:
         """The same lock for asyncio."""
@@ -202,20 +372,56 @@ class Lock:
 
         Raises ``NotHeld``, which is a ``RuntimeError``, if there is nothing to release; else as ``Hold.release``.
         """
-    def locked(self) -> bool:
-        """Whether this client holds the lock. It asks nobody: for others see ``contenders``."""
     @property
     def current(self) -> Hold | None:
         """What this thread acquired last with ``acquire`` or a ``with`` block and has not released yet, or
         ``None``.
         """
     def contenders(self) -> list[Contender]:
-        """Who is in the queue, the holder first, of whatever library: a list of ``Contender``.
+        """Who is in the queue, the holders first, of whatever library: a list of ``Contender``.
 
         >>> lock = zk.mutex("/locks/doc")
         >>> with lock as hold:
         ...     [contender.token == hold.token for contender in lock.contenders()]
         [True]
+
+        Of a set of locks, those of one lock after the other.
+        """
+    def evict(self, node: str) -> bool:
+        """Takes a contender out of the queue, whoever it is, by deleting its node; ``False`` if that was not there any more.
+
+        >>> lock = zk.mutex("/locks/doc")
+        >>> hold = lock.hold()
+        >>> [lock.evict(contender.node) for contender in lock.contenders() if contender.identity == "db7/4711"]
+        []
+        >>> hold.release()
+
+        A holder is told that its hold is lost, if its library tells; a waiter queues again. This breaks what the lock
+        guards, unless the contender is known to be at a standstill: until it has been told it takes itself for the
+        holder, and another already is. Raises ``InvalidInput`` if it is no contender of this lock.
+        """
+    def break_lock(self) -> list[Contender]:
+        """Takes the lock away from all who hold it, and says who they were: a list of ``Contender``.
+
+        >>> zk.mutex("/locks/doc").break_lock()
+        []
+
+        See ``evict``, also for what that breaks.
+        """
+    def observe(self) -> Observer:
+        """Observes who holds the lock, without taking part: of an election, who leads.
+
+        >>> lead = zk.election("/locks/doc")
+        >>> with lead as hold:
+        ...     for leader in lead.observe():
+        ...         if leader is not None:
+        ...             break
+        ...     leader.token == hold.token
+        True
+
+        It is an iterator, an ``Observer``, which waits until that changes, and never ends. Many may observe one lock
+        without waking each other. Where several hold at once it tells of the first. Raises ``InvalidInput`` for a
+        semaphore or a set of locks.
         """
     def __enter__(self) -> Hold: ...
     def __exit__(
@@ -233,7 +439,7 @@ class Lock:
     ) -> Literal[False]: ...
 
 @final
-class AsyncLock:
+class AsyncLock(_BaseLock):
     """A ``Lock`` for asyncio. ``AsyncClient.mutex`` gives one, and so does ``Lock.aio``.
 
     >>> async def once():
@@ -248,9 +454,6 @@ class AsyncLock:
     ``asyncio.wait_for`` and ``create_task`` do. Where that task holds it already, ``Deadlock`` is raised, or if it is reentrant, it
     is counted. Keep a reference to a task that waits: the loop has only a weak one. A wait that is cancelled leaves the queue; if the lock was granted meanwhile, it is released.
     """
-    @property
-    def path(self) -> str:
-        """The path of the lock."""
     async def acquire(self, blocking: bool = True, timeout: float = ...) -> bool:
         """Acquires the lock, and says whether it did. As ``Lock.acquire``."""
     async def hold(self, timeout: float | None = ...) -> AsyncHold:
@@ -259,13 +462,21 @@ class AsyncLock:
         """Releases what this task acquired last, or if the lock is not reentrant, what anybody did. As ``Lock.release``;
         it begins at once, and to await it is to wait until the ensemble has confirmed it.
         """
-    def locked(self) -> bool:
-        """Whether this client holds the lock. It asks nobody: for others see ``contenders``."""
     @property
     def current(self) -> AsyncHold | None:
         """What this task acquired last with ``acquire`` or ``async with`` and has not released yet, or ``None``."""
     async def contenders(self) -> list[Contender]:
-        """Who is in the queue, the holder first, of whatever library: a list of ``Contender``."""
+        """Who is in the queue, the holders first, of whatever library: a list of ``Contender``. As ``Lock.contenders``."""
+    async def evict(self, node: str) -> bool:
+        """Takes a contender out of the queue by deleting its node. As ``Lock.evict``, also in what that breaks."""
+    async def break_lock(self) -> list[Contender]:
+        """Takes the lock away from all who hold it, and says who they were. As ``Lock.break_lock``, also in what that
+        breaks.
+        """
+    def observe(self) -> AsyncObserver:
+        """Observes who holds the lock, without taking part: of an election, who leads. As ``Lock.observe``, with
+        ``async for``.
+        """
     async def __aenter__(self) -> AsyncHold: ...
     async def __aexit__(
         self,
@@ -398,6 +609,197 @@ class Loss:
     def wait(self, timeout: float | None = None) -> bool:
         """Waits until the hold is lost: ``True`` then, ``False`` if the time is over or it was released."""
     def __await__(self) -> Generator[Any, Any, LossReason | None]: ...
+
+@final
+class Observer:
+    """Who holds a lock, as that changes: an iterator of ``Contender``, or ``None`` while nobody does. See ``Lock.observe``.
+
+    Changes that follow one another quickly may be told as one. As long as no server answers it waits.
+    """
+    def next(self, timeout: float | None = None) -> Contender | None:
+        """Who holds the lock now, and when called again, as soon as that changes.
+
+        >>> observer = zk.election("/locks/doc").observe()
+        >>> print(observer.next(timeout=5))
+        None
+
+        Raises ``Timeout`` if nothing has changed in that time.
+        """
+    def __iter__(self) -> Self: ...
+    def __next__(self) -> Contender | None: ...
+
+@final
+class AsyncObserver:
+    """An ``Observer`` for asyncio, to be used with ``async for``. See ``AsyncLock.observe``.
+
+    >>> async def first():
+    ...     async for leader in zk.aio.election("/locks/doc").observe():
+    ...         return leader
+    >>> print(asyncio.run(first()))
+    None
+    """
+    async def next(self) -> Contender | None:
+        """Who holds the lock now, and when awaited again, as soon as that changes. As ``Observer.next``; for a bound of time
+        there is ``asyncio.wait_for``. Where it is cancelled, the next one tells what this one would have.
+        """
+    def __aiter__(self) -> Self: ...
+    async def __anext__(self) -> Contender | None: ...
+
+@final
+class Barrier:
+    """A barrier: a node, and who comes to it waits until it is gone. See ``Client.barrier``."""
+    @property
+    def path(self) -> str:
+        """The path of its node."""
+    @property
+    def aio(self) -> AsyncBarrier:
+        """The same barrier for asyncio."""
+    def set(self) -> bool:
+        """Sets the barrier, so that who comes waits. ``False`` if it was set."""
+    def remove(self) -> bool:
+        """Removes the barrier, so that all who wait go on. ``False`` if it was not set."""
+    def is_set(self) -> bool:
+        """Whether it is set. Others may set or remove it at the same moment."""
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits until it is not set: ``True`` then, at once where it is not, or ```False``` if the time is over."""
+
+@final
+class AsyncBarrier:
+    """A ``Barrier`` for asyncio. ``AsyncClient.barrier`` gives one, and so does ``Barrier.aio``.
+
+    >>> async def come():
+    ...     return await zk.aio.barrier("/barriers/doc").wait(timeout=5)
+    >>> asyncio.run(come())
+    True
+    """
+    @property
+    def path(self) -> str:
+        """The path of its node."""
+    async def set(self) -> bool:
+        """Sets the barrier, so that who comes waits. As ``Barrier.set``."""
+    async def remove(self) -> bool:
+        """Removes the barrier, so that all who wait go on. As ``Barrier.remove``."""
+    async def is_set(self) -> bool:
+        """Whether it is set. As ``Barrier.is_set``."""
+    async def wait(self, timeout: float | None = None) -> bool:
+        """Waits until it is not set: ``True`` then, or ``False`` if the time is over. As ``Barrier.wait``."""
+
+@final
+class DoubleBarrier:
+    """A double barrier: whoever enters waits until all members have, and whoever leaves waits until all have left. See
+    ``Client.double_barrier``.
+    """
+    @property
+    def path(self) -> str:
+        """The path of the node below which the members are."""
+    @property
+    def members(self) -> int:
+        """How many members it has."""
+    @property
+    def aio(self) -> AsyncDoubleBarrier:
+        """The same double barrier for asyncio."""
+    def enter(self, timeout: float | None = ...) -> Member:
+        """Enters, and waits until all members have.
+
+        >>> member = zk.double_barrier("/barriers/doc", 1).enter(timeout=5)
+        >>> member.leave()
+
+        It waits for ``timeout`` seconds at most, for ever if that is ``None``, or else as long as the barrier was made to.
+        Raises ``Timeout`` then: it is not a member any more.
+        """
+    def __enter__(self) -> Member: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> Literal[False]: ...
+    async def __aenter__(self) -> AsyncMember: ...
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> Literal[False]: ...
+
+@final
+class Member:
+    """One that is within a double barrier. ``DoubleBarrier.enter`` gives one, and so does a ``with`` block.
+
+    It is a context manager, too, which leaves. One that is forgotten leaves in the background.
+    """
+    @property
+    def path(self) -> str:
+        """The path of the barrier."""
+    @property
+    def node(self) -> str:
+        """The path of the node that stands for this member."""
+    @property
+    def loss(self) -> LossReason | None:
+        """Why the member is lost, or ``None``: with its session its node is gone, and the others take it to have left."""
+    def leave(self, timeout: float | None = ...) -> None:
+        """Leaves, and waits until all have left who are within now.
+
+        It waits for ``timeout`` seconds at most, for ever if that is ``None``, or else as long as the barrier was made to,
+        and raises ``Timeout`` then; zero waits for nobody. Raises ``LockLost`` if its session ended before it left: the
+        others may have gone on without it; ``NotHeld`` if it has left before. In any case it has left, or is leaving in
+        the background.
+        """
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> Literal[False]: ...
+
+@final
+class AsyncDoubleBarrier:
+    """A ``DoubleBarrier`` for asyncio. ``AsyncClient.double_barrier`` gives one, and so does ``DoubleBarrier.aio``.
+
+    >>> async def take_part():
+    ...     async with zk.aio.double_barrier("/barriers/doc-too", 1, timeout=5) as member:
+    ...         return member.loss
+    >>> print(asyncio.run(take_part()))
+    None
+    """
+    @property
+    def path(self) -> str:
+        """The path of the node below which the members are."""
+    @property
+    def members(self) -> int:
+        """How many members open it."""
+    async def enter(self, timeout: float | None = ...) -> AsyncMember:
+        """Enters, and waits until all members have. As ``DoubleBarrier.enter``; one that is cancelled is no member."""
+    async def __aenter__(self) -> AsyncMember: ...
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> Literal[False]: ...
+
+@final
+class AsyncMember:
+    """A ``Member`` for asyncio. ``AsyncDoubleBarrier.enter`` gives one, and so does ``async with``."""
+    @property
+    def path(self) -> str:
+        """The path of the barrier."""
+    @property
+    def node(self) -> str:
+        """The path of the node that stands for this member."""
+    @property
+    def loss(self) -> LossReason | None:
+        """Why the member is lost, or ``None``. As ``Member.loss``."""
+    def leave(self, timeout: float | None = ...) -> Awaitable[None]:
+        """Leaves. As ``Member.leave``; it begins at once, and to await it is to wait until all have left."""
+    async def __aenter__(self) -> Self: ...
+    async def __aexit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> Literal[False]: ...
 
 @disjoint_base
 class BaseGuarded:

@@ -1,17 +1,20 @@
 //! A lock in asyncio.
 
 use super::hold::{AsyncHold, leave, release};
+use super::observer::AsyncObserver;
 use super::{is_generator_exit, owner};
 use crate::coroutine::{Begun, Bell, Coroutine};
-use crate::error::{invalid, raised, unpicklable};
-use crate::lock::{Blocking, Core, Given, Patience, Seconds, left};
+use crate::error::{invalid, raised};
+use crate::kind::Core;
+use crate::lock::BaseLock;
 use crate::log;
+use crate::patience::{Blocking, Given, Patience, Seconds, left};
 use crate::place::Held;
 use crate::{task, value};
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use zklock_core::blocking::{Hold, Lock};
+use zklock_core::blocking::{Call, Hold, Lock};
 use zklock_core::{Error, ErrorKind, Owner};
 
 /// A ``Lock`` for asyncio. ``AsyncClient.mutex`` gives one, and so does ``Lock.aio``.
@@ -27,10 +30,8 @@ use zklock_core::{Error, ErrorKind, Owner};
 /// The lock belongs to the task that calls ``acquire``, ``hold`` or ``async with``, be it that another awaits it, as
 /// ``asyncio.wait_for`` and ``create_task`` do. Where that task holds it already, ``Deadlock`` is raised, or if it is reentrant, it
 /// is counted. Keep a reference to a task that waits: the loop has only a weak one. A wait that is cancelled leaves the queue; if the lock was granted meanwhile, it is released.
-#[pyclass(frozen, weakref, module = "zklock")]
-pub(crate) struct AsyncLock {
-    pub(crate) core: Arc<Core>,
-}
+#[pyclass(frozen, extends = BaseLock, module = "zklock")]
+pub(crate) struct AsyncLock;
 
 /// Which answer is wanted.
 #[derive(Clone, Copy)]
@@ -43,9 +44,9 @@ enum Wanted {
     Block,
 }
 
-impl AsyncLock {
-    fn wait(
-        &self,
+impl Core {
+    fn start(
+        self: &Arc<Self>,
         py: Python<'_>,
         what: &'static str,
         timeout: Option<Duration>,
@@ -53,12 +54,12 @@ impl AsyncLock {
     ) -> PyResult<Coroutine> {
         // The task that calls is the owner, whoever awaits.
         let task = task::current(py)?;
-        if task.is_none() && self.core.is_reentrant {
+        if task.is_none() && self.is_reentrant {
             let message = "a reentrant lock belongs to the task that acquires it: call this within one";
             return Err(invalid(py, message.to_owned()));
         }
         let owner = task.unwrap_or_else(Owner::unique);
-        let deliver = Deliver { core: self.core.clone(), owner, wanted };
+        let deliver = Deliver { core: self.clone(), owner, wanted };
         Ok(Coroutine::new(what, move |py, bell| {
             if let Some(held) = deliver.core.again(deliver.owner).map_err(|error| raised(py, &error))? {
                 return deliver.held(py, held).map(Begun::Done);
@@ -80,10 +81,29 @@ impl AsyncLock {
             })
         }))
     }
+
+    /// `__aenter__`.
+    pub(crate) fn enter(self: &Arc<Self>, py: Python<'_>) -> PyResult<Coroutine> {
+        self.start(py, "AsyncLock.__aenter__", self.timeout, Wanted::Block)
+    }
+
+    /// `__aexit__`.
+    pub(crate) fn exit(&self, kind: &Bound<'_, PyAny>) -> PyResult<Coroutine> {
+        let py = kind.py();
+        match self.place.leave(owner(py)?) {
+            Some(held) => {
+                let left = leave(kind, &held);
+                self.place.keep_on(&held, is_generator_exit(kind)?);
+                left
+            }
+            None if kind.is_none() => Err(self.place.released_before(py)),
+            None => Ok(Coroutine::done("AsyncLock.__aexit__", value::boolean(py, false))),
+        }
+    }
 }
 
 /// Begins something with the lock, which may have to connect first.
-fn with_lock(
+pub(super) fn with_lock(
     core: &Arc<Core>,
     py: Python<'_>,
     timeout: Option<Duration>,
@@ -139,91 +159,105 @@ impl Deliver {
     }
 }
 
-#[pymethods]
 impl AsyncLock {
-    /// The path of the lock.
-    #[getter]
-    fn path(&self) -> &str {
-        &self.core.place.path
+    pub(crate) fn of(py: Python<'_>, core: Arc<Core>) -> PyResult<Py<Self>> {
+        Py::new(py, PyClassInitializer::from(BaseLock { core }).add_subclass(Self))
     }
 
+    fn core<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<Core> {
+        &slf.as_super().get().core
+    }
+
+    /// A question to the ensemble.
+    fn ask<T: Send + 'static>(
+        slf: &Bound<'_, Self>,
+        what: &'static str,
+        ask: impl FnOnce(&Lock, &Arc<Bell>) -> Result<Call<T>, Error> + Send + 'static,
+        convert: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
+    ) -> Coroutine {
+        let core = Self::core(slf).clone();
+        Coroutine::new(what, move |py, bell| {
+            with_lock(&core, py, None, bell, |py, lock, bell| {
+                let call = lock.and_then(|lock| ask(lock, bell)).map_err(|error| raised(py, &error))?;
+                Ok(Begun::call(call, |py, answer| convert(py, answer.map_err(|error| raised(py, &error))?)))
+            })
+        })
+    }
+}
+
+#[pymethods]
+impl AsyncLock {
     /// Acquires the lock, and says whether it did. As ``Lock.acquire``.
     #[pyo3(signature = (blocking=Blocking(true), timeout=Seconds::Usual), text_signature = "($self, blocking=True, timeout=...)")]
     #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
-    fn acquire(&self, py: Python<'_>, blocking: Blocking, timeout: Seconds) -> PyResult<Coroutine> {
-        let Patience { timeout, raises } = self.core.patience(&blocking, &timeout)?;
-        self.wait(py, "AsyncLock.acquire", timeout, if raises { Wanted::True } else { Wanted::Bool })
+    fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<Coroutine> {
+        let core = Self::core(slf);
+        let Patience { timeout, raises } = Patience::new(core, &blocking, &timeout)?;
+        let wanted = if raises { Wanted::True } else { Wanted::Bool };
+        core.start(slf.py(), "AsyncLock.acquire", timeout, wanted)
     }
 
     /// Acquires the lock and gives the hold as a value, which is to be released. As ``Lock.hold``.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
-    fn hold(&self, py: Python<'_>, timeout: Given) -> PyResult<Coroutine> {
-        let timeout = timeout.patience(py, &self.core)?;
-        self.wait(py, "AsyncLock.hold", timeout, Wanted::Value)
+    fn hold(slf: &Bound<'_, Self>, timeout: Given) -> PyResult<Coroutine> {
+        let (py, core) = (slf.py(), Self::core(slf));
+        core.start(py, "AsyncLock.hold", timeout.patience(py, core.timeout)?, Wanted::Value)
     }
 
     /// Releases what this task acquired last, or if the lock is not reentrant, what anybody did. As ``Lock.release``;
     /// it begins at once, and to await it is to wait until the ensemble has confirmed it.
-    fn release(&self, py: Python<'_>) -> PyResult<Coroutine> {
+    fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
+        let (py, core) = (slf.py(), Self::core(slf));
         let owner = owner(py)?;
-        let held = self.core.place.release(py, owner, self.core.is_reentrant)?;
+        let held = core.place.release(py, owner, core.is_reentrant)?;
         release(py, &held, owner)
-    }
-
-    /// Whether this client holds the lock. It asks nobody: for others see ``contenders``.
-    fn locked(&self) -> bool {
-        !self.core.place.held().is_empty()
     }
 
     /// What this task acquired last with ``acquire`` or ``async with`` and has not released yet, or ``None``.
     #[getter]
-    fn current(&self, py: Python<'_>) -> PyResult<Option<Py<AsyncHold>>> {
-        let held = self.core.place.current(owner(py)?);
+    fn current(slf: &Bound<'_, Self>) -> PyResult<Option<Py<AsyncHold>>> {
+        let py = slf.py();
+        let held = Self::core(slf).place.current(owner(py)?);
         held.map(|held| AsyncHold::of(py, held, false)).transpose()
     }
 
-    /// Who is in the queue, the holder first, of whatever library: a list of ``Contender``.
-    fn contenders(&self) -> Coroutine {
-        let core = self.core.clone();
-        Coroutine::new("AsyncLock.contenders", move |py, bell| {
-            with_lock(&core, py, None, bell, |py, lock, bell| {
-                let call = lock.and_then(|lock| lock.start_contenders(bell.ringer()));
-                Ok(Begun::call(call.map_err(|error| raised(py, &error))?, |py, queue| {
-                    value::contenders(py, queue.map_err(|error| raised(py, &error))?)
-                }))
-            })
-        })
+    /// Who is in the queue, the holders first, of whatever library: a list of ``Contender``. As ``Lock.contenders``.
+    fn contenders(slf: &Bound<'_, Self>) -> Coroutine {
+        let ask = |lock: &Lock, bell: &Arc<Bell>| lock.start_contenders(bell.ringer());
+        Self::ask(slf, "AsyncLock.contenders", ask, value::contenders)
     }
 
-    pub(crate) fn __aenter__(&self, py: Python<'_>) -> PyResult<Coroutine> {
-        self.wait(py, "AsyncLock.__aenter__", self.core.timeout, Wanted::Block)
+    /// Takes a contender out of the queue by deleting its node. As ``Lock.evict``, also in what that breaks.
+    fn evict(slf: &Bound<'_, Self>, node: String) -> Coroutine {
+        let ask = move |lock: &Lock, bell: &Arc<Bell>| lock.start_evict(&node, bell.ringer());
+        Self::ask(slf, "AsyncLock.evict", ask, |py, was_there| Ok(value::boolean(py, was_there)))
+    }
+
+    /// Takes the lock away from all who hold it, and says who they were. As ``Lock.break_lock``, also in what that
+    /// breaks.
+    fn break_lock(slf: &Bound<'_, Self>) -> Coroutine {
+        let ask = |lock: &Lock, bell: &Arc<Bell>| lock.start_break_lock(bell.ringer());
+        Self::ask(slf, "AsyncLock.break_lock", ask, value::contenders)
+    }
+
+    /// Observes who holds the lock, without taking part: of an election, who leads. As ``Lock.observe``, with
+    /// ``async for``.
+    fn observe(slf: &Bound<'_, Self>) -> PyResult<AsyncObserver> {
+        AsyncObserver::new(slf.py(), Self::core(slf))
+    }
+
+    fn __aenter__(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
+        Self::core(slf).enter(slf.py())
     }
 
     #[pyo3(signature = (kind, exception, traceback))]
-    pub(crate) fn __aexit__(
-        &self,
+    fn __aexit__(
+        slf: &Bound<'_, Self>,
         kind: &Bound<'_, PyAny>,
         exception: &Bound<'_, PyAny>,
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<Coroutine> {
         let _ = (exception, traceback);
-        let py = kind.py();
-        match self.core.place.leave(owner(py)?) {
-            Some(held) => {
-                let left = leave(kind, &held);
-                self.core.place.keep_on(&held, is_generator_exit(kind)?);
-                left
-            }
-            None if kind.is_none() => Err(self.core.place.released_before(py)),
-            None => Ok(Coroutine::done("AsyncLock.__aexit__", value::boolean(py, false))),
-        }
-    }
-
-    fn __repr__(&self) -> String {
-        self.core.describe("AsyncLock")
-    }
-
-    fn __reduce__(&self) -> PyResult<()> {
-        Err(unpicklable("Lock", "send its path, and make a Client and a Lock in each process"))
+        Self::core(slf).exit(kind)
     }
 }

@@ -1,0 +1,202 @@
+//! Double barriers in asyncio.
+
+use super::{is_generator_exit, owner};
+use crate::coroutine::{Begun, Bell, Coroutine, nothing};
+use crate::double_barrier::{Meeting, Seat};
+use crate::error::{raised, unpicklable};
+use crate::patience::Given;
+use crate::value;
+use pyo3::prelude::*;
+use std::sync::Arc;
+use std::time::Duration;
+use zklock_core::blocking::Client;
+use zklock_core::{Error, Owner};
+
+/// A ``DoubleBarrier`` for asyncio. ``AsyncClient.double_barrier`` gives one, and so does ``DoubleBarrier.aio``.
+///
+/// >>> async def take_part():
+/// ...     async with zk.aio.double_barrier("/barriers/doc-too", 1, timeout=5) as member:
+/// ...         return member.loss
+/// >>> print(asyncio.run(take_part()))
+/// None
+#[pyclass(frozen, weakref, module = "zklock")]
+pub(crate) struct AsyncDoubleBarrier {
+    meeting: Arc<Meeting>,
+}
+
+/// A ``Member`` for asyncio. ``AsyncDoubleBarrier.enter`` gives one, and so does ``async with``.
+#[pyclass(frozen, weakref, module = "zklock")]
+pub(crate) struct AsyncMember {
+    seat: Arc<Seat>,
+    timeout: Option<Duration>,
+}
+
+impl Meeting {
+    /// Begins to enter, for an owner if it is for a block.
+    fn start(
+        self: &Arc<Self>,
+        what: &'static str,
+        timeout: Option<Duration>,
+        block: Option<Owner>,
+    ) -> Coroutine {
+        let (path, members) = (self.spot.path.clone(), self.members);
+        let begin = move |client: &Client, left, bell: &Arc<Bell>| {
+            client.double_barrier(&path, members)?.start_enter(left, bell.ringer())
+        };
+        let meeting = self.clone();
+        self.spot.start(what, timeout, begin, move |py, entered| {
+            let seat = Seat::of(entered.map_err(|error| raised(py, &error))?);
+            let member = AsyncMember { seat: seat.clone(), timeout: meeting.timeout };
+            let member = Py::new(py, member)?.into_any();
+            if let Some(owner) = block {
+                meeting.keep(owner, &seat);
+            }
+            Ok(member)
+        })
+    }
+
+    /// `__aenter__`.
+    pub(crate) fn start_block(self: &Arc<Self>, py: Python<'_>) -> PyResult<Coroutine> {
+        Ok(self.start("AsyncDoubleBarrier.__aenter__", self.timeout, Some(owner(py)?)))
+    }
+
+    /// `__aexit__`.
+    pub(crate) fn end_block(&self, kind: &Bound<'_, PyAny>) -> PyResult<Coroutine> {
+        self.take(kind.py(), owner(kind.py())?)?.end_block(kind, self.timeout)
+    }
+}
+
+impl Seat {
+    /// Begins to leave at once.
+    fn start_leave(
+        &self,
+        py: Python<'_>,
+        what: &'static str,
+        timeout: Option<Duration>,
+        convert: impl FnOnce(Python<'_>, Result<(), Error>) -> PyResult<Py<PyAny>> + Send + 'static,
+    ) -> PyResult<Coroutine> {
+        let member = self.member(py)?;
+        Coroutine::begun(what, |bell| {
+            let call = member.start_leave(timeout, bell.ringer()).map_err(|error| raised(py, &error))?;
+            Ok(Begun::call(call, convert))
+        })
+    }
+
+    /// `__aexit__`.
+    fn end_block(&self, kind: &Bound<'_, PyAny>, timeout: Option<Duration>) -> PyResult<Coroutine> {
+        const WHAT: &str = "AsyncDoubleBarrier.__aexit__";
+        let py = kind.py();
+        if !kind.is_none() || is_generator_exit(kind)? {
+            self.give_up();
+            return Ok(Coroutine::done(WHAT, value::boolean(py, false)));
+        }
+        self.start_leave(py, WHAT, timeout, |py, left| {
+            left.map(|()| value::boolean(py, false)).map_err(|error| raised(py, &error))
+        })
+    }
+}
+
+impl AsyncDoubleBarrier {
+    pub(crate) fn of(py: Python<'_>, meeting: Arc<Meeting>) -> PyResult<Py<Self>> {
+        Py::new(py, Self { meeting })
+    }
+}
+
+#[pymethods]
+impl AsyncDoubleBarrier {
+    /// The path of the node below which the members are.
+    #[getter]
+    fn path(&self) -> &str {
+        &self.meeting.spot.path
+    }
+
+    /// How many members open it.
+    #[getter]
+    fn members(&self) -> u32 {
+        self.meeting.members
+    }
+
+    /// Enters, and waits until all members have. As ``DoubleBarrier.enter``; one that is cancelled is no member.
+    #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
+    fn enter(&self, py: Python<'_>, timeout: Given) -> PyResult<Coroutine> {
+        let timeout = timeout.patience(py, self.meeting.timeout)?;
+        Ok(self.meeting.start("AsyncDoubleBarrier.enter", timeout, None))
+    }
+
+    fn __aenter__(&self, py: Python<'_>) -> PyResult<Coroutine> {
+        self.meeting.start_block(py)
+    }
+
+    #[pyo3(signature = (kind, exception, traceback))]
+    fn __aexit__(
+        &self,
+        kind: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<Coroutine> {
+        let _ = (exception, traceback);
+        self.meeting.end_block(kind)
+    }
+
+    fn __repr__(&self) -> String {
+        self.meeting.describe("AsyncDoubleBarrier")
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable(
+            "DoubleBarrier",
+            "send its path, and make a Client and a DoubleBarrier in each process",
+        ))
+    }
+}
+
+#[pymethods]
+impl AsyncMember {
+    /// The path of the barrier.
+    #[getter]
+    fn path(&self) -> &str {
+        &self.seat.path
+    }
+
+    /// The path of the node that stands for this member.
+    #[getter]
+    fn node(&self) -> &str {
+        &self.seat.node
+    }
+
+    /// Why the member is lost, or ``None``. As ``Member.loss``.
+    #[getter]
+    fn loss(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        self.seat.loss(py)
+    }
+
+    /// Leaves. As ``Member.leave``; it begins at once, and to await it is to wait until all have left.
+    #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
+    fn leave(&self, py: Python<'_>, timeout: Given) -> PyResult<Coroutine> {
+        let timeout = timeout.patience(py, self.timeout)?;
+        self.seat.start_leave(py, "AsyncMember.leave", timeout, nothing)
+    }
+
+    fn __aenter__(slf: Py<Self>) -> Coroutine {
+        Coroutine::done("AsyncMember.__aenter__", slf.into_any())
+    }
+
+    #[pyo3(signature = (kind, exception, traceback))]
+    fn __aexit__(
+        &self,
+        kind: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        traceback: &Bound<'_, PyAny>,
+    ) -> PyResult<Coroutine> {
+        let _ = (exception, traceback);
+        self.seat.end_block(kind, self.timeout)
+    }
+
+    fn __repr__(&self) -> String {
+        self.seat.describe("AsyncMember")
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("Member", "enter in each process"))
+    }
+}

@@ -1,0 +1,321 @@
+//! What a `Client` and an `AsyncClient` have in common: the kinds of lock above all.
+
+use crate::aio::barrier::AsyncBarrier;
+use crate::aio::client::AsyncClient;
+use crate::aio::double_barrier::AsyncDoubleBarrier;
+use crate::aio::lock::AsyncLock;
+use crate::barrier::{Barrier, Spot};
+use crate::double_barrier::{DoubleBarrier, Meeting};
+use crate::error::unpicklable;
+use crate::kind::{Core, Kind, Options};
+use crate::lock::{BaseLock, Lock};
+use crate::place::Shared;
+use crate::value;
+use pyo3::prelude::*;
+use std::sync::Arc;
+use zklock_core::Dialect;
+use zklock_core::blocking::is_forked;
+
+/// What a ``Client`` and an ``AsyncClient`` have in common: the kinds of lock. Those of a ``Client`` are a ``Lock``, those of
+/// an ``AsyncClient`` an ``AsyncLock``.
+///
+/// To make one costs no request. ``timeout`` is how many seconds to wait for it where nothing else is said: ``None`` is for
+/// ever, 0 tries once. ``reentrant`` lets the thread or task that holds it acquire it again. For those that have a queue,
+/// ``foreign`` says what to do about a contender of another library that cannot see ours: ``"refuse"`` raises
+/// ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching`` is ``"nearest"``, to be woken when it may
+/// be one's turn, or ``"children"``, to be woken by every change of the queue, as simpler libraries are.
+#[pyclass(frozen, subclass, weakref, module = "zklock")]
+pub(crate) struct BaseClient {
+    pub(crate) shared: Arc<Shared>,
+}
+
+impl BaseClient {
+    /// Of the same face.
+    fn lock(slf: &Bound<'_, Self>, core: Arc<Core>) -> PyResult<Py<PyAny>> {
+        if slf.is_instance_of::<AsyncClient>() {
+            AsyncLock::of(slf.py(), core).map(Py::into_any)
+        } else {
+            Lock::of(slf.py(), core).map(Py::into_any)
+        }
+    }
+
+    fn made(
+        slf: &Bound<'_, Self>,
+        kind: Kind,
+        path: &str,
+        timeout: Option<f64>,
+        options: Options,
+    ) -> PyResult<Py<PyAny>> {
+        Self::lock(slf, Core::new(slf.py(), &slf.get().shared, kind, path, timeout, options)?)
+    }
+}
+
+#[pymethods]
+impl BaseClient {
+    /// The mutex at ``path``: one holder at a time, in the order of arrival.
+    ///
+    /// >>> lock = zk.mutex("/locks/doc", timeout=5, reentrant=True)
+    /// >>> with lock as outer, lock as inner:
+    /// ...     outer.token == inner.token
+    /// True
+    ///
+    /// It stands in one queue with Curator's ``InterProcessMutex`` of that path. ``dialect`` is whose names its nodes
+    /// have: ``"curator"``, ``"kazoo"`` for the queue of a ``kazoo.recipe.lock.Lock``, or ``"writelock"`` for that of
+    /// ZooKeeper's own ``WriteLock``.
+    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest"))]
+    fn mutex(
+        slf: &Bound<'_, Self>,
+        path: &str,
+        timeout: Option<f64>,
+        reentrant: bool,
+        dialect: &str,
+        foreign: &str,
+        watching: &str,
+    ) -> PyResult<Py<PyAny>> {
+        let all = [Dialect::Curator, Dialect::Kazoo, Dialect::WriteLock];
+        let options = Options::new(reentrant).queued(slf.py(), foreign, watching)?;
+        Self::made(slf, Kind::Mutex, path, timeout, options.dialect(slf.py(), dialect, &all)?)
+    }
+
+    /// The read side of the read/write lock at ``path``: readers hold it together.
+    ///
+    /// >>> with zk.read("/locks/doc") as hold:
+    /// ...     [contender.role for contender in zk.read("/locks/doc").contenders()]
+    /// ['read']
+    ///
+    /// Where this thread or task holds the read side, to acquire the write side raises ``Deadlock``. It stands in one
+    /// queue with Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and
+    /// ``WriteLock``.
+    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest"))]
+    fn read(
+        slf: &Bound<'_, Self>,
+        path: &str,
+        timeout: Option<f64>,
+        reentrant: bool,
+        dialect: &str,
+        foreign: &str,
+        watching: &str,
+    ) -> PyResult<Py<PyAny>> {
+        let options = Options::new(reentrant).queued(slf.py(), foreign, watching)?;
+        Self::made(slf, Kind::Read, path, timeout, options.dialect(slf.py(), dialect, &SIDES)?)
+    }
+
+    /// The write side of the read/write lock at ``path``: its holder is alone.
+    ///
+    /// >>> with zk.write("/locks/doc"):
+    /// ...     reading = zk.read("/locks/doc").hold()
+    /// >>> reading.valid_for() > 0
+    /// True
+    /// >>> reading.release()
+    ///
+    /// Who holds the write side may take the read side as well, at once, and keep it when the write side is released, as
+    /// here: no other writer comes between, and the reader's hold has the writer's token. A writer that waits is not starved by readers that come later.
+    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest"))]
+    fn write(
+        slf: &Bound<'_, Self>,
+        path: &str,
+        timeout: Option<f64>,
+        reentrant: bool,
+        dialect: &str,
+        foreign: &str,
+        watching: &str,
+    ) -> PyResult<Py<PyAny>> {
+        let options = Options::new(reentrant).queued(slf.py(), foreign, watching)?;
+        Self::made(slf, Kind::Write, path, timeout, options.dialect(slf.py(), dialect, &SIDES)?)
+    }
+
+    /// The semaphore at ``path`` with ``limit`` permits, of which a hold has one, or ``permits``.
+    ///
+    /// >>> licence = zk.semaphore("/locks/doc-licences", 5)
+    /// >>> with licence, licence, zk.semaphore("/locks/doc-licences", 5, permits=3):
+    /// ...     licence.acquire(blocking=False)
+    /// False
+    ///
+    /// A permit belongs to nobody: a thread or task may hold several, and any may ``release()``, which gives back what this
+    /// one acquired last, or else what another did. All who use it must agree on the limit; or ``limit_at`` is the path
+    /// of a node that says it, which ``set_limit`` writes, and all who wait notice when it changes.
+    ///
+    /// It is Curator's ``InterProcessSemaphoreV2`` of that path, and with a limit of 1 its ``InterProcessSemaphoreMutex``.
+    #[pyo3(signature = (path, limit, *, permits=1, limit_at=None, timeout=None, foreign="refuse", watching="nearest"))]
+    #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
+    fn semaphore(
+        slf: &Bound<'_, Self>,
+        path: &str,
+        limit: i64,
+        permits: i64,
+        limit_at: Option<&str>,
+        timeout: Option<f64>,
+        foreign: &str,
+        watching: &str,
+    ) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        let (limit, permits) = (value::count(py, "limit", limit)?, value::count(py, "permits", permits)?);
+        let options = Options::new(false).queued(py, foreign, watching)?.permits(py, permits, limit_at)?;
+        let kind = Kind::Semaphore { limit, permits, has_fixed_limit: limit_at.is_none() };
+        Self::made(slf, kind, path, timeout, options)
+    }
+
+    /// The lead of the election at ``path``: one leads, the others are ready to.
+    ///
+    /// >>> with zk.election("/locks/doc") as lead:
+    /// ...     lead.lost.is_set()
+    /// False
+    ///
+    /// To campaign is to acquire, to resign is to release, and ``Lock.observe`` tells who leads. It stands in one queue
+    /// with Curator's ``LeaderLatch``.
+    #[pyo3(signature = (path, *, timeout=None, reentrant=false, foreign="refuse", watching="nearest"))]
+    fn election(
+        slf: &Bound<'_, Self>,
+        path: &str,
+        timeout: Option<f64>,
+        reentrant: bool,
+        foreign: &str,
+        watching: &str,
+    ) -> PyResult<Py<PyAny>> {
+        let options = Options::new(reentrant).queued(slf.py(), foreign, watching)?;
+        Self::made(slf, Kind::Election, path, timeout, options)
+    }
+
+    /// The exclusive lock at ``path``: one plain node, which is there or not. For jobs that are tried once.
+    ///
+    /// >>> job = zk.exclusive("/locks/doc", timeout=0)
+    /// >>> with job as hold:
+    /// ...     hold.node
+    /// '/locks/doc/lock'
+    ///
+    /// There is no queue: whoever comes first when the node goes has it, and all who wait are woken. To wait in order, use a
+    /// mutex.
+    #[pyo3(signature = (path, *, timeout=None, reentrant=false))]
+    fn exclusive(
+        slf: &Bound<'_, Self>,
+        path: &str,
+        timeout: Option<f64>,
+        reentrant: bool,
+    ) -> PyResult<Py<PyAny>> {
+        Self::made(slf, Kind::Exclusive, path, timeout, Options::new(reentrant))
+    }
+
+    /// The set of these locks, which are acquired and released together: all or none.
+    ///
+    /// >>> both = zk.all([zk.mutex("/locks/doc"), zk.write("/locks/doc-too")], timeout=5)
+    /// >>> with both as hold:
+    /// ...     hold.path
+    /// '/locks/doc, /locks/doc-too'
+    ///
+    /// One transaction queues everywhere, so no order of arrival can make two sets wait for each other. Mutexes, read and
+    /// write sides, semaphores and elections of this client may be mixed, but none of one path. Their own options stay,
+    /// but ``timeout`` and ``reentrant`` are those of the set.
+    #[pyo3(signature = (locks, *, timeout=None, reentrant=false))]
+    fn all(
+        slf: &Bound<'_, Self>,
+        locks: &Bound<'_, PyAny>,
+        timeout: Option<f64>,
+        reentrant: bool,
+    ) -> PyResult<Py<PyAny>> {
+        let mut cores = Vec::new();
+        for lock in locks.try_iter()? {
+            cores.push(lock?.cast::<BaseLock>()?.get().core.clone());
+        }
+        let options = Options::new(reentrant);
+        Self::lock(slf, Core::all(slf.py(), &slf.get().shared, cores, timeout, options)?)
+    }
+
+    /// The barrier at ``path``: while it is set, who comes waits.
+    ///
+    /// >>> barrier = zk.barrier("/barriers/doc")
+    /// >>> barrier.set(), barrier.wait(timeout=0.01), barrier.remove(), barrier.wait()
+    /// (True, False, True, True)
+    ///
+    /// It belongs to nobody: it stays set when the one who set it is gone, and anybody may remove it. It is Curator's
+    /// ``DistributedBarrier``.
+    fn barrier(slf: &Bound<'_, Self>, path: &str) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        let spot = Spot::new(py, &slf.get().shared, path)?;
+        if slf.is_instance_of::<AsyncClient>() {
+            AsyncBarrier::of(py, spot).map(Py::into_any)
+        } else {
+            Barrier::of(py, spot).map(Py::into_any)
+        }
+    }
+
+    /// The double barrier at ``path``: nobody begins before ``members`` are there, and nobody goes before all are done.
+    ///
+    /// >>> with zk.double_barrier("/barriers/doc-too", 1, timeout=5) as member:
+    /// ...     member.loss is None
+    /// True
+    ///
+    /// The block is entered when all have come, and at its end it waits until all have left; one that raises something
+    /// leaves and waits for nobody. ``timeout`` is for how many seconds to wait for the others, at either end; ``None`` is
+    /// for ever. It is Curator's ``DistributedDoubleBarrier``.
+    #[pyo3(signature = (path, members, *, timeout=None))]
+    fn double_barrier(
+        slf: &Bound<'_, Self>,
+        path: &str,
+        members: i64,
+        timeout: Option<f64>,
+    ) -> PyResult<Py<PyAny>> {
+        let py = slf.py();
+        let meeting = Meeting::new(py, &slf.get().shared, path, members, timeout)?;
+        if slf.is_instance_of::<AsyncClient>() {
+            AsyncDoubleBarrier::of(py, meeting).map(Py::into_any)
+        } else {
+            DoubleBarrier::of(py, meeting).map(Py::into_any)
+        }
+    }
+
+    /// What this client has done, and what it still owes: a ``Stats``.
+    ///
+    /// >>> zk.stats().owed
+    /// 0
+    fn stats(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        value::stats(py, self.shared.connector.stats())
+    }
+
+    /// The number of the session, if there is one now.
+    #[getter]
+    fn session_id(&self) -> Option<i64> {
+        self.shared.connector.connected()?.session_id()
+    }
+
+    /// The session timeout in seconds, as the servers granted it, if there is a session now.
+    #[getter]
+    fn session_timeout(&self) -> Option<f64> {
+        Some(self.shared.connector.connected()?.session_timeout()?.as_secs_f64())
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        Ok(describe(&slf.get().shared, &slf.get_type().name()?.to_cow()?))
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("Client", "make one in each process: zklock.Client(hosts)"))
+    }
+}
+
+/// The dialects that have read and write sides.
+const SIDES: [Dialect; 2] = [Dialect::Curator, Dialect::Kazoo];
+
+fn describe(shared: &Shared, class: &str) -> String {
+    let state = if is_forked() {
+        "of the process from which this one was forked".to_owned()
+    } else if shared.connector.is_closed() {
+        "closed".to_owned()
+    } else {
+        match shared.connector.connected() {
+            None => "not connected yet".to_owned(),
+            Some(client) => {
+                let session = match (client.session_id(), client.session_timeout()) {
+                    (Some(id), Some(timeout)) => format!("session {id:#x} of {timeout:?}"),
+                    _ => "without a session".to_owned(),
+                };
+                let stats = client.stats();
+                let (held, owed) = (shared.held().len(), stats.owed);
+                format!(
+                    "{session}, {held} held, {owed} owed, {} granted, {} lost",
+                    stats.grants, stats.losses
+                )
+            }
+        }
+    };
+    format!("<zklock.{class} {:?} {state}>", shared.hosts)
+}

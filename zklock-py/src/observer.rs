@@ -1,0 +1,86 @@
+//! Who holds a lock, one after the other, for those who take no part.
+
+use crate::error::unpicklable;
+use crate::kind::Core;
+use crate::patience::left;
+use crate::value;
+use crate::wait::detached;
+use pyo3::prelude::*;
+use std::sync::{Arc, OnceLock};
+use std::time::{Duration, Instant};
+use zklock_core::{Error, blocking};
+
+/// What both faces of an observer share. It connects when it is first asked.
+pub(crate) struct Lookout {
+    pub(crate) core: Arc<Core>,
+    observer: OnceLock<blocking::Observer>,
+}
+
+impl Lookout {
+    pub(crate) fn new(py: Python<'_>, core: &Arc<Core>) -> PyResult<Self> {
+        core.refuse_observers(py)?;
+        Ok(Self { core: core.clone(), observer: OnceLock::new() })
+    }
+
+    pub(crate) fn observer(&self, lock: &blocking::Lock) -> Result<&blocking::Observer, Error> {
+        if let Some(observer) = self.observer.get() {
+            return Ok(observer);
+        }
+        let observer = lock.observe()?;
+        Ok(self.observer.get_or_init(|| observer))
+    }
+
+    fn next(&self, timeout: Option<Duration>) -> Result<Option<zklock_core::QueuedContender>, Error> {
+        let begun = Instant::now();
+        let lock = self.core.connect(timeout)?;
+        self.observer(lock)?.next(timeout.map(|timeout| left(timeout, begun)))
+    }
+}
+
+/// Who holds a lock, as that changes: an iterator of ``Contender``, or ``None`` while nobody does. See ``Lock.observe``.
+///
+/// Changes that follow one another quickly may be told as one. As long as no server answers it waits.
+#[pyclass(frozen, weakref, module = "zklock")]
+pub(crate) struct Observer {
+    lookout: Lookout,
+}
+
+impl Observer {
+    pub(crate) fn new(py: Python<'_>, core: &Arc<Core>) -> PyResult<Self> {
+        Ok(Self { lookout: Lookout::new(py, core)? })
+    }
+}
+
+#[pymethods]
+impl Observer {
+    /// Who holds the lock now, and when called again, as soon as that changes.
+    ///
+    /// >>> observer = zk.election("/locks/doc").observe()
+    /// >>> print(observer.next(timeout=5))
+    /// None
+    ///
+    /// Raises ``Timeout`` if nothing has changed in that time.
+    #[pyo3(signature = (timeout=None))]
+    fn next(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Py<PyAny>>> {
+        let timeout = value::patience(py, timeout)?;
+        let holder = detached(py, || self.lookout.next(timeout))?;
+        holder.map(|holder| value::contender(py, holder)).transpose()
+    }
+
+    fn __iter__(slf: Py<Self>) -> Py<Self> {
+        slf
+    }
+
+    // Not an Option, which would end the iteration.
+    fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        Ok(self.next(py, None)?.unwrap_or_else(|| py.None()))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<zklock.Observer of {:?}>", self.lookout.core.path)
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("Observer", "make one in each process"))
+    }
+}

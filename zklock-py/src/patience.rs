@@ -1,0 +1,108 @@
+//! How long to wait: the timeouts of `threading.Lock`, and ours.
+
+use crate::kind::Core;
+use crate::value;
+use pyo3::exceptions::{PyOverflowError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::types::PyFloat;
+use std::time::{Duration, Instant};
+
+/// That of `threading`, in seconds.
+const TIMEOUT_MAX: f64 = i64::MAX as f64 / 1e9;
+
+/// How long `acquire` is to wait.
+pub(crate) struct Patience {
+    pub(crate) timeout: Option<Duration>,
+    /// Whether it raises that the time is over. A call that names no time need not look at what it returns: then it is
+    /// not to go on without the lock.
+    pub(crate) raises: bool,
+}
+
+impl Patience {
+    /// How long `acquire` is to wait, by the arguments of `threading.Lock.acquire` and with its objections.
+    pub(crate) fn new(core: &Core, blocking: &Blocking, timeout: &Seconds) -> PyResult<Self> {
+        let Blocking(blocks) = *blocking;
+        let timeout = match *timeout {
+            Seconds::Given(seconds) if seconds.is_nan() => {
+                Err(PyValueError::new_err("Invalid value NaN (not a number)"))
+            }
+            Seconds::Given(seconds) if seconds.abs() > TIMEOUT_MAX => {
+                Err(PyOverflowError::new_err("timeout value is too large"))
+            }
+            Seconds::Given(seconds) if !blocks && seconds != -1.0 => {
+                Err(PyValueError::new_err("can't specify a timeout for a non-blocking call"))
+            }
+            _ if !blocks => Ok(Some(Duration::ZERO)),
+            Seconds::Usual => return Ok(Self { timeout: core.timeout, raises: true }),
+            Seconds::Given(-1.0) => Ok(None),
+            Seconds::Given(seconds) if seconds < 0.0 => {
+                Err(PyValueError::new_err("timeout value must be a non-negative number"))
+            }
+            Seconds::Given(seconds) => Ok(Some(Duration::from_secs_f64(seconds))),
+        };
+        Ok(Self { timeout: timeout?, raises: false })
+    }
+}
+
+/// Whether `acquire` is to wait: whatever is true or false.
+pub(crate) struct Blocking(pub(crate) bool);
+
+impl<'py> FromPyObject<'_, 'py> for Blocking {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        value.is_truthy().map(Self)
+    }
+}
+
+/// The timeout of `acquire`, which may be left out: a float or an integer, and nothing that is only like one.
+pub(crate) enum Seconds {
+    Usual,
+    Given(f64),
+}
+
+impl<'py> FromPyObject<'_, 'py> for Seconds {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        let number = if value.is_instance_of::<PyFloat>() {
+            value.extract()
+        } else {
+            // Seconds beyond 2⁵³ are too large anyhow.
+            value.extract::<i64>().map(|seconds| seconds as f64)
+        };
+        number.map(Self::Given)
+    }
+}
+
+/// What is left of a time that began then.
+pub(crate) fn left(timeout: Duration, begun: Instant) -> Duration {
+    let spent = begun.elapsed();
+    // An odd number is not worth it where nothing but the call itself came before.
+    let left = if spent < Duration::from_millis(1) { timeout } else { timeout.saturating_sub(spent) };
+    // Zero would be to try once.
+    left.max(Duration::from_nanos(1))
+}
+
+/// A timeout that may be left out, which is not the same as `None`.
+pub(crate) enum Given {
+    Usual,
+    Seconds(Option<f64>),
+}
+
+impl Given {
+    pub(crate) fn patience(self, py: Python<'_>, usual: Option<Duration>) -> PyResult<Option<Duration>> {
+        match self {
+            Self::Usual => Ok(usual),
+            Self::Seconds(seconds) => value::patience(py, seconds),
+        }
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for Given {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        value.extract().map(Self::Seconds)
+    }
+}
