@@ -12,7 +12,7 @@
  *
  *     if (zklock_client_new("zk1:2181,zk2:2181,zk3:2181", NULL, &client) != ZKLOCK_OK)
  *         return fail(zklock_last_error());
- *     if (zklock_mutex_new(client, "/locks/report", 0, &lock) != ZKLOCK_OK)
+ *     if (zklock_mutex_new(client, "/locks/report", NULL, &lock) != ZKLOCK_OK)
  *         return fail(zklock_last_error());
  *     if (zklock_acquire(lock, 5000, &hold) == ZKLOCK_OK) {
  *         write_the_report();
@@ -25,6 +25,20 @@
  *
  * Link with `pkg-config --cflags --libs zklock`, or in CMake with zklock::zklock. C++ finds the same as
  * classes in zklock.hpp.
+ *
+ * Kinds of lock
+ * -------------
+ *
+ * A kind is a constructor. All that follows, from zklock_acquire to zklock_release, is the same for each.
+ *
+ * - zklock_mutex_new: one holder at a time, in the order of arrival
+ * - zklock_read_new, zklock_write_new: many readers, or one writer
+ * - zklock_semaphore_new: as many as there are permits
+ * - zklock_all_new: several locks at once, all of them or none
+ * - zklock_election_new: one leader, whom zklock_observe shows
+ * - zklock_exclusive_new: one node and no queue, for what is tried once
+ *
+ * Not locks, but of the same house: zklock_barrier_new, and zklock_double_barrier_new.
  *
  * What a hold promises
  * --------------------
@@ -54,8 +68,8 @@
  * Ownership and lifetime
  * ----------------------
  *
- * What a _new, zklock_acquire, zklock_acquire_start or zklock_acquire_finish gave you is yours, and ends with
- * the _free of its type. Freeing NULL does nothing. They may be freed in any order: a hold outlives its lock,
+ * What a _new, zklock_acquire, zklock_acquire_start, zklock_acquire_finish, zklock_observe or
+ * zklock_double_barrier_enter gave you is yours, and ends with the _free of its type. Freeing NULL does nothing. They may be freed in any order: a hold outlives its lock,
  * a lock its client. Freeing waits for no server; a hold that is freed is released in the background. What is to
  * be certain before the process ends asks for it: zklock_release, zklock_client_close. A string that a call
  * gave you lives as long as what you asked.
@@ -204,29 +218,6 @@ typedef enum {
 } zklock_status;
 
 /**
- * How a hold stands.
- */
-typedef enum {
-    /**
-     * The lock is held, and the servers have confirmed it of late.
-     */
-    ZKLOCK_STATE_HELD = 1,
-    /**
-     * The servers are out of reach or late. The lock is held for as long as zklock_hold_valid_for says;
-     * after that others may hold it.
-     */
-    ZKLOCK_STATE_AT_RISK = 2,
-    /**
-     * The lock is not held any more. This is final.
-     */
-    ZKLOCK_STATE_LOST = 3,
-    /**
-     * It was released.
-     */
-    ZKLOCK_STATE_RELEASED = 4,
-} zklock_state;
-
-/**
  * Why a hold was lost.
  */
 typedef enum {
@@ -257,14 +248,83 @@ typedef enum {
 } zklock_reason;
 
 /**
- * How a lock behaves: flags for its constructor.
+ * How a hold stands.
+ */
+typedef enum {
+    /**
+     * The lock is held, and the servers have confirmed it of late.
+     */
+    ZKLOCK_STATE_HELD = 1,
+    /**
+     * The servers are out of reach or late. The lock is held for as long as zklock_hold_valid_for says;
+     * after that others may hold it.
+     */
+    ZKLOCK_STATE_AT_RISK = 2,
+    /**
+     * The lock is not held any more. This is final.
+     */
+    ZKLOCK_STATE_LOST = 3,
+    /**
+     * It was released.
+     */
+    ZKLOCK_STATE_RELEASED = 4,
+} zklock_state;
+
+/**
+ * What a contender wants.
+ */
+typedef enum {
+    /**
+     * The whole lock: a mutex, a permit, or the lead.
+     */
+    ZKLOCK_ROLE_EXCLUSIVE = 1,
+    /**
+     * The read side of a read/write lock.
+     */
+    ZKLOCK_ROLE_READ = 2,
+    /**
+     * The write side of a read/write lock.
+     */
+    ZKLOCK_ROLE_WRITE = 3,
+} zklock_role;
+
+/**
+ * How the nodes of a lock are called, and so with whom it stands in one queue.
+ */
+typedef enum {
+    /**
+     * As Curator's and go-zookeeper's, and those of kazoo with extra_lock_patterns. This is the default.
+     */
+    ZKLOCK_DIALECT_CURATOR = 1,
+    /**
+     * As kazoo's: for mutexes, read and write sides.
+     */
+    ZKLOCK_DIALECT_KAZOO = 2,
+    /**
+     * As the WriteLock's of ZooKeeper's own recipes: for mutexes.
+     */
+    ZKLOCK_DIALECT_WRITELOCK = 3,
+} zklock_dialect;
+
+/**
+ * What is so or not so of a lock: see zklock_lock_options_set_flags.
  */
 typedef enum {
     /**
      * A thread that holds the lock may acquire it again; each hold is released by that thread. Without
-     * it that is ZKLOCK_DEADLOCK, and a hold may be released by any thread.
+     * it that is ZKLOCK_DEADLOCK, and a hold may be released by any thread. Not for semaphores, whose permits belong
+     * to nobody.
      */
     ZKLOCK_REENTRANT = 1,
+    /**
+     * A contender that cannot see ours is waited for as any other, where else there is ZKLOCK_FOREIGN_CONTENDER. Both
+     * may come to hold the lock: set it only where it is certain that it sees ours all the same.
+     */
+    ZKLOCK_GO_AHEAD = 2,
+    /**
+     * A waiter watches all the others, and not the one that matters: the simple way, to be compared with.
+     */
+    ZKLOCK_WATCH_CHILDREN = 4,
 } zklock_flag;
 
 /**
@@ -346,9 +406,20 @@ typedef enum {
 } zklock_write_kind;
 
 /**
+ * A node that is there or not: as long as it is there, who comes waits. It belongs to nobody, and outlives whoever
+ * set it.
+ */
+typedef struct zklock_barrier zklock_barrier;
+
+/**
  * One logical connection to an ensemble. It outlives sessions: when one expires it opens the next.
  */
 typedef struct zklock_client zklock_client;
+
+/**
+ * Lets its members begin together, and end together.
+ */
+typedef struct zklock_double_barrier zklock_double_barrier;
 
 /**
  * The proof that a lock is held.
@@ -359,6 +430,21 @@ typedef struct zklock_hold zklock_hold;
  * A lock at a path. It holds nothing itself: zklock_acquire does.
  */
 typedef struct zklock_lock zklock_lock;
+
+/**
+ * How a lock behaves. The defaults are good for most.
+ */
+typedef struct zklock_lock_options zklock_lock_options;
+
+/**
+ * One who is within a double barrier.
+ */
+typedef struct zklock_member zklock_member;
+
+/**
+ * Tells who holds a lock, without taking part.
+ */
+typedef struct zklock_observer zklock_observer;
 
 /**
  * How a client connects. The defaults are good for most.
@@ -403,8 +489,13 @@ typedef struct {
 } zklock_write;
 
 /**
- * One in the queue of a lock. What it points to lives as long as the call of the visitor. New members
- * may be added at the end: do not copy it by its size.
+ * Is given a line for the log. The line is valid during the call.
+ */
+typedef void (*zklock_log_callback)(int32_t level, const char *message, void *context);
+
+/**
+ * One in the queue of a lock. What it points to lives as long as the call of the visitor, or as
+ * zklock_observer_next says. New members may be added at the end: do not copy it by its size.
  */
 typedef struct {
     /**
@@ -424,13 +515,26 @@ typedef struct {
      */
     uint64_t session;
     /**
-     * Its fencing token, when it comes to hold the lock.
+     * Its fencing token, when it comes to hold the lock. A holder of a semaphore's permit has a smaller one: this is
+     * the number of its permit.
      */
     uint64_t token;
     /**
      * Since when it is there: milliseconds since 1970 on the servers' clock.
      */
     int64_t since;
+    /**
+     * The path of its node.
+     */
+    const char *node;
+    /**
+     * What it wants.
+     */
+    zklock_role role;
+    /**
+     * 1 if it holds the lock, as far as its place tells; 0 if it waits.
+     */
+    int32_t holds;
 } zklock_contender;
 
 /**
@@ -438,14 +542,78 @@ typedef struct {
  */
 typedef void (*zklock_contender_visitor)(const zklock_contender *contender, void *context);
 
-/**
- * Is given a line for the log. The line is valid during the call.
- */
-typedef void (*zklock_log_callback)(int32_t level, const char *message, void *context);
-
 #ifdef __cplusplus
 extern "C" {
 #endif // __cplusplus
+
+/**
+ * Makes the barrier at a path, which is the DistributedBarrier of Curator's there. It costs no request, and sets
+ * nothing.
+ *
+ * @param client the client. It may be freed before the barrier.
+ * @param path such as "/barriers/migration".
+ * @param[out] barrier the barrier. Free it with zklock_barrier_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
+ *         ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_barrier_new(zklock_client *client,
+                                 const char *path,
+                                 zklock_barrier **barrier);
+
+/**
+ * Frees the barrier. Whether it is set is not touched, and waits for it go on.
+ *
+ * @param barrier may be NULL; a handle that was freed before is ignored.
+ */
+void zklock_barrier_free(zklock_barrier *barrier);
+
+/**
+ * Sets the barrier. That it was set already is no mistake.
+ *
+ * @param barrier the barrier.
+ * @param[out] changed 1, or 0 if it was set already. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout: it may be set then;
+ *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_barrier_set(zklock_barrier *barrier, int *changed);
+
+/**
+ * Removes the barrier, and whoever waits goes on. That it was not set is no mistake.
+ *
+ * @param barrier the barrier.
+ * @param[out] changed 1, or 0 if it was not set. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout: it may be removed then;
+ *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_barrier_remove(zklock_barrier *barrier,
+                                    int *changed);
+
+/**
+ * Whether the barrier is set.
+ *
+ * @param barrier the barrier.
+ * @param[out] is_set 1 if it is, else 0.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
+ *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_barrier_is_set(zklock_barrier *barrier, int *is_set);
+
+/**
+ * Waits until the barrier is not set.
+ *
+ * @param barrier the barrier.
+ * @param timeout milliseconds: 0 looks once, which may take as long as the connect timeout where no server answers;
+ *        ZKLOCK_FOREVER (or any negative number) waits as long as it takes. Else it returns by then, whatever the
+ *        network does.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it was set until then; ZKLOCK_UNREACHABLE if it looked once and no server
+ *         answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is
+ *         NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_barrier_wait(zklock_barrier *barrier,
+                                  int64_t timeout);
 
 /**
  * Opens a session. It waits until there is one, for the connect timeout at most.
@@ -491,6 +659,86 @@ void zklock_client_free(zklock_client *client);
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 zklock_status zklock_client_stat(const zklock_client *client, int32_t stat, uint64_t *value);
+
+/**
+ * Makes the double barrier at a path, which is the DistributedDoubleBarrier of Curator's there. It costs no request.
+ *
+ * @param client the client. It may be freed before the barrier.
+ * @param path such as "/barriers/round".
+ * @param members how many open it, 1 to 4294967295. All who use it must agree on it. Who comes when it is open goes in
+ *        as well.
+ * @param[out] double_barrier the barrier. Free it with zklock_double_barrier_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
+ *         ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_double_barrier_new(zklock_client *client,
+                                        const char *path,
+                                        uint32_t members,
+                                        zklock_double_barrier **double_barrier);
+
+/**
+ * Frees the barrier. Members are not touched, and waits for it go on.
+ *
+ * @param double_barrier may be NULL; a handle that was freed before is ignored.
+ */
+void zklock_double_barrier_free(zklock_double_barrier *double_barrier);
+
+/**
+ * Comes to the barrier, and waits until it is open. Every call is a member of its own.
+ *
+ * @param double_barrier the barrier.
+ * @param timeout milliseconds: 0 goes in if it is open or opens with this member, which may take as long as the connect
+ *        timeout where no server answers; ZKLOCK_FOREVER (or any negative number) waits as long as it takes. Else it
+ *        returns by then, whatever the network does.
+ * @param[out] member the member, who is within until zklock_member_leave. Free it with zklock_member_free.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it did not open until then; ZKLOCK_UNREACHABLE if it tried once and no server
+ *         answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_double_barrier_enter(zklock_double_barrier *double_barrier,
+                                          int64_t timeout,
+                                          zklock_member **member);
+
+/**
+ * Leaves, and waits until all have left who are within. Who crashes has left when its session is over.
+ *
+ * Whatever is returned, but for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left, or leaves in the background.
+ *
+ * @param member the member. It must be freed all the same.
+ * @param timeout milliseconds: 0 waits for nobody; ZKLOCK_FOREVER (or any negative number) waits as long as it takes.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others are still within then; ZKLOCK_LOST if its session ended before, or
+ *         somebody deleted its node: the others may have gone on without it; ZKLOCK_NOT_HELD if it has left before;
+ *         ZKLOCK_UNREACHABLE if it waited for nobody and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED;
+ *         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+ *         ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_member_leave(zklock_member *member,
+                                  int64_t timeout);
+
+/**
+ * The path of the node that stands for a member.
+ *
+ * @param member the member.
+ * @param[out] node valid until the member is freed.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_member_node(const zklock_member *member, const char **node);
+
+/**
+ * Why a member is lost: when its session has ended, the others take it to have left. It costs no request.
+ *
+ * @param member the member.
+ * @param[out] reason why it was lost, ZKLOCK_REASON_NONE if it is not.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_member_loss(const zklock_member *member, zklock_reason *reason);
+
+/**
+ * Frees a member. One who has not left does so in the background, without waiting for the others.
+ *
+ * @param member may be NULL; a handle that was freed before is ignored.
+ */
+void zklock_member_free(zklock_member *member);
 
 /**
  * Releases the lock and waits until the servers have confirmed it. Of a reentrant lock, only the release
@@ -637,17 +885,146 @@ zklock_status zklock_hold_confirm(zklock_hold *hold,
 zklock_status zklock_hold_commit(zklock_hold *hold, const zklock_write *writes, size_t count);
 
 /**
- * Makes the mutex at a path: one holder at a time, in the order of arrival. It costs no request: the
- * node is created by the first acquire.
+ * Makes the mutex at a path: one holder at a time, in the order of arrival. Like every kind of lock it costs
+ * no request: the node is created by the first acquire.
+ *
+ * It stands in one queue with Curator's InterProcessMutex and LeaderSelector, and with more: see zklock_dialect.
  *
  * @param client the client. It may be freed before the lock.
  * @param path such as "/locks/report".
- * @param flags 0, or a sum of zklock_flag.
+ * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path or a flag is none; ZKLOCK_INVALID_HANDLE;
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what a mutex has not;
+ *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
-zklock_status zklock_mutex_new(zklock_client *client, const char *path, uint32_t flags, zklock_lock **lock);
+zklock_status zklock_mutex_new(zklock_client *client,
+                               const char *path,
+                               const zklock_lock_options *options,
+                               zklock_lock **lock);
+
+/**
+ * Makes the read side of the read/write lock at a path: it is held by any number at once, while no writer holds.
+ *
+ * Who holds the write side may acquire the read side as well, and release the write side first: a downgrade.
+ * It stands in one queue with Curator's InterProcessReadWriteLock, and in kazoo's dialect with kazoo's.
+ *
+ * @param client the client. It may be freed before the lock.
+ * @param path such as "/locks/catalogue".
+ * @param options NULL for the defaults. They are copied.
+ * @param[out] lock the lock. Free it with zklock_lock_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
+ *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_read_new(zklock_client *client,
+                              const char *path,
+                              const zklock_lock_options *options,
+                              zklock_lock **lock);
+
+/**
+ * Makes the write side of the read/write lock at a path: one holder at a time, and no reader beside it.
+ *
+ * Who holds the read side cannot acquire it: two that tried would wait for each other, so that is ZKLOCK_DEADLOCK.
+ *
+ * @param client the client. It may be freed before the lock.
+ * @param path that of the read side.
+ * @param options NULL for the defaults. They are copied.
+ * @param[out] lock the lock. Free it with zklock_lock_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
+ *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_write_new(zklock_client *client,
+                               const char *path,
+                               const zklock_lock_options *options,
+                               zklock_lock **lock);
+
+/**
+ * Makes the election at a path: who acquires it leads until it releases. It stands in one queue with Curator's
+ * LeaderLatch. Who leads can be seen with zklock_observe, also by those who do not stand.
+ *
+ * @param client the client. It may be freed before the lock.
+ * @param path such as "/election/scheduler".
+ * @param options NULL for the defaults. They are copied.
+ * @param[out] lock the lock. Free it with zklock_lock_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
+ *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_election_new(zklock_client *client,
+                                  const char *path,
+                                  const zklock_lock_options *options,
+                                  zklock_lock **lock);
+
+/**
+ * Makes the exclusive lock at a path: who creates the one node "lock" below it holds. There is no queue and no
+ * order, so it is for jobs that are tried once, and left to whoever does them.
+ *
+ * @param client the client. It may be freed before the lock.
+ * @param path such as "/jobs/nightly".
+ * @param options NULL for the defaults. They are copied.
+ * @param[out] lock the lock. Free it with zklock_lock_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
+ *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_exclusive_new(zklock_client *client,
+                                   const char *path,
+                                   const zklock_lock_options *options,
+                                   zklock_lock **lock);
+
+/**
+ * Makes the semaphore at a path: as many hold it as it has permits, in the order of arrival. It has the layout of
+ * Curator's InterProcessSemaphoreV2.
+ *
+ * A permit belongs to nobody: any thread may acquire several and release any.
+ *
+ * @param client the client. It may be freed before the lock.
+ * @param path such as "/locks/licences".
+ * @param limit how many permits there are, 1 to 4294967295. All who use it must agree on it.
+ * @param options NULL for the defaults. They are copied.
+ * @param[out] lock the lock. Free it with zklock_lock_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, if more permits are wanted than there are, or the
+ *         options have what it has not; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_semaphore_new(zklock_client *client,
+                                   const char *path,
+                                   uint32_t limit,
+                                   const zklock_lock_options *options,
+                                   zklock_lock **lock);
+
+/**
+ * Writes how many permits there are to the node that semaphores were told of with
+ * zklock_lock_options_set_limit_at, and creates it if it is not there.
+ *
+ * Permits that are held stay so, also if there are to be fewer now.
+ *
+ * @param client the client.
+ * @param path that of the node, such as "/limits/licences".
+ * @param limit 0 to 2147483647.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+ *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+ *         ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_set_limit(zklock_client *client,
+                               const char *path,
+                               uint32_t limit);
+
+/**
+ * Makes the set of several locks, which are acquired and released together: all of them, or none. No two sets can
+ * come to wait for each other, in whatever order they name their locks.
+ *
+ * @param client the client from which the locks come. It may be freed before the set.
+ * @param locks mutexes, read and write sides, semaphores and elections. They may be freed before the set.
+ * @param count how many there are: one at least.
+ * @param options NULL for the defaults. They are copied. The options of the locks stay, but whether one is
+ *        reentrant is said of the set.
+ * @param[out] lock the set, which is a lock as well. Free it with zklock_lock_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, of another client or an exclusive
+ *         one, if two are of one path, they are too many for one request, or the options have what a set has not;
+ *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_all_new(zklock_client *client,
+                             zklock_lock *const *locks,
+                             size_t count,
+                             const zklock_lock_options *options,
+                             zklock_lock **lock);
 
 /**
  * Frees the lock. Holds of it are not touched, and waits for it go on.
@@ -657,7 +1034,7 @@ zklock_status zklock_mutex_new(zklock_client *client, const char *path, uint32_t
 void zklock_lock_free(zklock_lock *lock);
 
 /**
- * The path of a lock.
+ * The path of a lock; of a set of locks, the paths of all.
  *
  * @param lock the lock.
  * @param[out] path valid until the lock is freed.
@@ -676,7 +1053,7 @@ zklock_status zklock_lock_path(const zklock_lock *lock, const char **path);
  *        zklock_hold_free.
  * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others held the lock, or no server answered, until then;
  *         ZKLOCK_DEADLOCK if it was to wait for a lock that this thread holds already and that is not
- *         reentrant, or in a callback; ZKLOCK_UNREACHABLE if it tried once and no server answered; if the lock
+ *         reentrant, or for the write side of one whose read side it holds, or in a callback; ZKLOCK_UNREACHABLE if it tried once and no server answered; if the lock
  *         is reentrant, ZKLOCK_LOST if the outer hold is lost, and ZKLOCK_UNREACHABLE if its lease has run out;
  *         ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_REFUSED if the servers' access list does not allow it, or the
  *         process ends and gets no thread any more; ZKLOCK_CLOSED; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
@@ -687,16 +1064,58 @@ zklock_status zklock_acquire(zklock_lock *lock,
                              zklock_hold **hold);
 
 /**
- * Shows who is in the queue of a lock, the holder first, of whatever library.
+ * Makes options with the defaults. Free them with zklock_lock_options_free, which may be done as soon as the
+ * lock is made.
  *
- * @param lock the lock.
- * @param visitor called by this thread, before zklock_contenders returns. It may make any call.
- * @param context handed to it.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
- *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @param[out] options the options.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
-zklock_status zklock_contenders(const zklock_lock *lock, zklock_contender_visitor visitor, void *context);
+zklock_status zklock_lock_options_new(zklock_lock_options **options);
+
+/**
+ * Frees options. Locks made with them are not touched.
+ *
+ * @param options may be NULL; a handle that was freed before is ignored.
+ */
+void zklock_lock_options_free(zklock_lock_options *options);
+
+/**
+ * What is so of the lock. It replaces the flags that were set before.
+ *
+ * @param options the options.
+ * @param flags 0, or a sum of zklock_flag.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_lock_options_set_flags(zklock_lock_options *options, uint32_t flags);
+
+/**
+ * How its nodes are called. Contenders of every dialect are recognised, whichever the lock has.
+ *
+ * @param options the options.
+ * @param dialect one of zklock_dialect. Which kinds of lock can have it is said there.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_lock_options_set_dialect(zklock_lock_options *options, int32_t dialect);
+
+/**
+ * How many permits of a semaphore to acquire at once. Default: 1.
+ *
+ * @param options the options.
+ * @param permits 1 to 256.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_lock_options_set_permits(zklock_lock_options *options, uint32_t permits);
+
+/**
+ * The node that says how many permits a semaphore has, in the format of Curator's SharedCount. As long as it is
+ * not there, the limit is that of zklock_semaphore_new. Whoever waits notices when zklock_set_limit changes it.
+ *
+ * @param options the options.
+ * @param path such as "/limits/licences".
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_lock_options_set_limit_at(zklock_lock_options *options,
+                                               const char *path);
 
 /**
  * Lets the library's log go to a callback, or nowhere. One for the whole process; the latest counts.
@@ -712,6 +1131,53 @@ zklock_status zklock_contenders(const zklock_lock *lock, zklock_contender_visito
 zklock_status zklock_set_log(int32_t level,
                              zklock_log_callback callback,
                              void *context);
+
+/**
+ * Observes who holds a lock; of an election, who leads. It watches the holder alone, so that many may observe one
+ * lock without waking each other.
+ *
+ * @param lock the lock: one that has one holder, or a read or write side. It may be freed before the observer.
+ * @param[out] observer the observer. Free it with zklock_observer_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for a semaphore or a set of locks; ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_observe(zklock_lock *lock,
+                             zklock_observer **observer);
+
+/**
+ * Who holds the lock; when called again, as soon as that changes. Changes that follow one another quickly may be
+ * told as one; where several hold at once, it is the first of them. As long as no server answers it waits.
+ *
+ * @param observer the observer.
+ * @param timeout milliseconds: 0 asks whether there is something new, and does not wait; ZKLOCK_FOREVER (or any
+ *        negative number) waits as long as it takes.
+ * @param[out] holder the holder, NULL if there is none. It is valid until the next call with this observer.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed until then; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
+ *         if it were to wait in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+ *         ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_observer_next(zklock_observer *observer,
+                                   int64_t timeout,
+                                   const zklock_contender **holder);
+
+/**
+ * The descriptor of an observer: readable while zklock_observer_next has something new. When it is, call that
+ * with a timeout of 0, which gives ZKLOCK_TIMEOUT if it was for nothing. Do not read from it, write to it or close it.
+ *
+ * @param observer the observer.
+ * @param[out] descriptor valid until the observer is freed.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_observer_fd(zklock_observer *observer,
+                                 int *descriptor);
+
+/**
+ * Frees an observer and its descriptor, which must be in no event loop any more. Calls that wait with it go on.
+ *
+ * @param observer may be NULL; a handle that was freed before is ignored.
+ */
+void zklock_observer_free(zklock_observer *observer);
 
 /**
  * Makes options with the defaults. Free them with zklock_options_free, which may be done as soon as the
@@ -785,6 +1251,51 @@ zklock_status zklock_options_set_tls(zklock_options *options,
                                      const char *authorities,
                                      const char *certificate,
                                      const char *key);
+
+/**
+ * Shows who is in the queue of a lock, the holders first, of whatever library.
+ *
+ * @param lock the lock.
+ * @param visitor called by this thread, before zklock_contenders returns. It may make any call.
+ * @param context handed to it.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
+ *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_contenders(const zklock_lock *lock, zklock_contender_visitor visitor, void *context);
+
+/**
+ * Takes a contender out of the queue, whoever it is, by deleting its node. A holder is told that its hold is lost,
+ * if its library tells; a waiter queues again.
+ *
+ * This breaks what the lock guards, unless the contender is known to be at a standstill: until it has been told it
+ * takes itself for the holder, and another already is.
+ *
+ * @param lock the lock.
+ * @param node the path of its node, as zklock_contenders shows it.
+ * @param[out] evicted 1, or 0 if it was not there any more. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
+ *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is no contender of this
+ *         lock; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_evict(zklock_lock *lock,
+                           const char *node,
+                           int *evicted);
+
+/**
+ * Takes the lock away from all who hold it. See zklock_evict, also for what that breaks.
+ *
+ * @param lock the lock.
+ * @param visitor called by this thread for each of them, before zklock_break_lock returns. It may make any call.
+ *        It may be NULL.
+ * @param context handed to it.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
+ *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_break_lock(zklock_lock *lock,
+                                zklock_contender_visitor visitor,
+                                void *context);
 
 /**
  * The name of a status, such as "ZKLOCK_TIMEOUT".

@@ -12,12 +12,15 @@
  *     }
  *
  * A zklock::mutex goes where a std::timed_mutex goes: std::unique_lock, std::scoped_lock (with several),
- * std::condition_variable_any. Unlike that, it can be lost. Who wants to know takes the hold:
+ * std::condition_variable_any; a zklock::shared_mutex where a std::shared_timed_mutex goes; and a zklock::semaphore is
+ * used as a std::counting_semaphore. Unlike those, they can be lost. Who wants to know takes the hold:
  *
  *     zklock::hold hold = client.mutex("/locks/report").acquire_for(5s);
  *     hold.on_lost([&](zklock_reason) { stop = true; });
  *     write_the_report(hold.token());
  *     hold.release(); // throws a lost_error
+ *
+ * All kinds of lock come from the client: mutex, read, write, semaphore, election, exclusive, and sets of them (all).
  *
  * Errors and times
  * ----------------
@@ -31,12 +34,12 @@
  * Objects
  * -------
  *
- * None can be copied, and all but the mutexes can be moved. One that was moved from can be assigned to and destroyed;
+ * But for lock_options none can be copied; all but the mutexes and semaphores can be moved. One that was moved from can be assigned to and destroyed;
  * all else throws a misuse_error. They may be destroyed in any order. No destructor waits for a server: a hold is
  * released in the background, and a client closed when all that it made is gone as well. So statics do no harm at the
  * end of the process; in a forked child destructors do nothing.
  *
- * Several threads may call the const members of one object at once, and all members of a mutex.
+ * Several threads may call the const members of one object at once, and all members of a mutex or semaphore.
  *
  * Files
  * -----
@@ -47,12 +50,20 @@
 #ifndef ZKLOCK_HPP
 #define ZKLOCK_HPP
 
+#include "zklock/barrier.hpp"
 #include "zklock/client.hpp"
+#include "zklock/contender.hpp"
+#include "zklock/double_barrier.hpp"
 #include "zklock/error.hpp"
 #include "zklock/hold.hpp"
 #include "zklock/lock.hpp"
+#include "zklock/lock_options.hpp"
+#include "zklock/locked.hpp"
 #include "zklock/mutex.hpp"
+#include "zklock/observer.hpp"
 #include "zklock/options.hpp"
+#include "zklock/semaphore.hpp"
+#include "zklock/shared_mutex.hpp"
 #include "zklock/ticket.hpp"
 
 #endif // ZKLOCK_HPP

@@ -6,8 +6,10 @@
 #include <chrono>
 #include <cstdint>
 #include <string>
+#include <vector>
 
 #include "lock.hpp"
+#include "lock_options.hpp"
 #include "options.hpp"
 
 namespace zklock {
@@ -18,6 +20,15 @@ struct stats {
     std::chrono::milliseconds session_timeout;
 };
 
+/** Not for use outside these files. */
+namespace detail {
+/** A lock for as long as a call takes. */
+struct borrowed {
+    borrowed(const lock &it) noexcept : handle(it.get()) {}
+    zklock_lock *handle;
+};
+} // namespace detail
+
 /** One logical connection to an ensemble. It outlives sessions: when one expires it opens the next. */
 class client : public detail::owner<zklock_client, zklock_client_free> {
 public:
@@ -27,9 +38,44 @@ public:
         : owner(detail::ask<zklock_client *>(zklock_client_new, detail::text(hosts), how.get())) {}
     /** Closes the sessions, which frees every lock, and waits for that, a second at most. Waits end: closed_error. */
     void close() { detail::check(zklock_client_close(get())); }
-    /** The mutex at a path. It costs no request. The flags are a sum of zklock_flag. */
-    lock mutex(const std::string &path, std::uint32_t flags = 0) const {
-        return lock(ask<zklock_lock *>(zklock_mutex_new, detail::text(path), flags));
+    /** The mutex at a path. Like every kind of lock it costs no request. */
+    lock mutex(const std::string &path, const lock_options &how = lock_options()) const {
+        return made(zklock_mutex_new, path, how);
+    }
+    /** The read side of the read/write lock at a path: any number may hold it at once. */
+    lock read(const std::string &path, const lock_options &how = lock_options()) const {
+        return made(zklock_read_new, path, how);
+    }
+    /** The write side of the read/write lock at a path. */
+    lock write(const std::string &path, const lock_options &how = lock_options()) const {
+        return made(zklock_write_new, path, how);
+    }
+    /** The election at a path: who acquires it leads until it releases. */
+    lock election(const std::string &path, const lock_options &how = lock_options()) const {
+        return made(zklock_election_new, path, how);
+    }
+    /** The exclusive lock at a path: one node and no queue, for jobs that are tried once. */
+    lock exclusive(const std::string &path, const lock_options &how = lock_options()) const {
+        return made(zklock_exclusive_new, path, how);
+    }
+    /** The semaphore at a path, with so many permits. All who use it must agree on the limit. */
+    lock semaphore(const std::string &path, std::uint32_t limit, const lock_options &how = lock_options()) const {
+        return lock(ask<zklock_lock *>(zklock_semaphore_new, detail::text(path), limit, how.made().get()));
+    }
+    /**
+     * The set of these locks, which are acquired and released together. They may be of any kind that has a queue.
+     *
+     *     auto both = client.all({from, to}).acquire();
+     *     auto every = client.all({locks.begin(), locks.end()}).acquire();
+     */
+    lock all(const std::vector<detail::borrowed> &locks, const lock_options &how = lock_options()) const {
+        std::vector<zklock_lock *> given;
+        for (const detail::borrowed &each : locks) given.push_back(each.handle);
+        return lock(ask<zklock_lock *>(zklock_all_new, given.data(), given.size(), how.made().get()));
+    }
+    /** Writes how many permits there are to the node of lock_options::limit_at(). Whoever waits notices. */
+    void set_limit(const std::string &path, std::uint32_t limit) const {
+        detail::check(zklock_set_limit(get(), detail::text(path), limit));
     }
     /** It costs no request. */
     zklock::stats stats() const {
@@ -37,6 +83,10 @@ public:
                 stat(ZKLOCK_STAT_SESSION_ID), std::chrono::milliseconds(stat(ZKLOCK_STAT_SESSION_TIMEOUT))};
     }
 private:
+    template <class Constructor>
+    lock made(Constructor constructor, const std::string &path, const lock_options &how) const {
+        return lock(ask<zklock_lock *>(constructor, detail::text(path), how.made().get()));
+    }
     std::uint64_t stat(std::int32_t which) const { return ask<std::uint64_t>(zklock_client_stat, which); }
 };
 } // namespace zklock

@@ -3,25 +3,16 @@
 #ifndef ZKLOCK_LOCK_HPP
 #define ZKLOCK_LOCK_HPP
 
-#include <chrono>
-#include <cstdint>
-#include <exception>
 #include <optional>
 #include <string>
-#include <utility>
 #include <vector>
 
+#include "contender.hpp"
 #include "hold.hpp"
+#include "observer.hpp"
 #include "ticket.hpp"
 
 namespace zklock {
-
-/** One in the queue of a lock: see zklock_contender. */
-struct contender {
-    std::string name, identity, dialect;
-    std::uint64_t session, token;
-    std::chrono::system_clock::time_point since;
-};
 
 /** A lock at a path, which a client makes. It holds nothing itself; any number of threads may acquire it. */
 class lock : public detail::owner<zklock_lock, zklock_lock_free> {
@@ -41,27 +32,16 @@ public:
     ticket start(detail::span wait = detail::span::max()) const {
         return ticket(ask<zklock_ticket *>(zklock_acquire_start, detail::ms(wait)));
     }
-    /** Who is in the queue, the holder first, of whatever library. */
-    std::vector<contender> contenders() const {
-        std::pair<std::vector<contender>, std::exception_ptr> seen;
-        const zklock_status status = zklock_contenders(get(), see, &seen);
-        if (seen.second) std::rethrow_exception(seen.second);
-        detail::check(status);
-        return std::move(seen.first);
-    }
-    /** The path. */
+    /** Who is in the queue, the holders first, of whatever library. */
+    std::vector<contender> contenders() const { return detail::shown_by(zklock_contenders, get()); }
+    /** Takes a contender out of the queue by its node, whoever it is; false: it was gone. See zklock_evict. */
+    bool evict(const std::string &node) const { return ask<int>(zklock_evict, detail::text(node)) != 0; }
+    /** Takes the lock away from all who hold it, and says who they were. See zklock_evict for what that breaks. */
+    std::vector<contender> break_lock() const { return detail::shown_by(zklock_break_lock, get()); }
+    /** Observes who holds it. A misuse_error of a semaphore and of a set, which have no one holder. */
+    zklock::observer observe() const { return zklock::observer(ask<zklock_observer *>(zklock_observe)); }
+    /** The path; of a set of locks, the paths of all. */
     std::string path() const { return ask<const char *>(zklock_lock_path); }
-private:
-    // No exception may pass through the library: it is not C++.
-    static void see(const zklock_contender *it, void *context) noexcept {
-        auto &seen = *static_cast<std::pair<std::vector<contender>, std::exception_ptr> *>(context);
-        try {
-            const std::chrono::system_clock::time_point since{std::chrono::milliseconds(it->since)};
-            seen.first.push_back({it->name, it->identity, it->dialect, it->session, it->token, since});
-        } catch (...) {
-            seen.second = std::current_exception();
-        }
-    }
 };
 } // namespace zklock
 

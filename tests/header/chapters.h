@@ -12,7 +12,7 @@
  *
  *     if (zklock_client_new("zk1:2181,zk2:2181,zk3:2181", NULL, &client) != ZKLOCK_OK)
  *         return fail(zklock_last_error());
- *     if (zklock_mutex_new(client, "/locks/report", 0, &lock) != ZKLOCK_OK)
+ *     if (zklock_mutex_new(client, "/locks/report", NULL, &lock) != ZKLOCK_OK)
  *         return fail(zklock_last_error());
  *     if (zklock_acquire(lock, 5000, &hold) == ZKLOCK_OK) {
  *         write_the_report();
@@ -25,6 +25,20 @@
  *
  * Link with `pkg-config --cflags --libs zklock`, or in CMake with zklock::zklock. C++ finds the same as
  * classes in zklock.hpp.
+ *
+ * Kinds of lock
+ * -------------
+ *
+ * A kind is a constructor. All that follows, from zklock_acquire to zklock_release, is the same for each.
+ *
+ * - zklock_mutex_new: one holder at a time, in the order of arrival
+ * - zklock_read_new, zklock_write_new: many readers, or one writer
+ * - zklock_semaphore_new: as many as there are permits
+ * - zklock_all_new: several locks at once, all of them or none
+ * - zklock_election_new: one leader, whom zklock_observe shows
+ * - zklock_exclusive_new: one node and no queue, for what is tried once
+ *
+ * Not locks, but of the same house: zklock_barrier_new, and zklock_double_barrier_new.
  *
  * What a hold promises
  * --------------------
@@ -54,8 +68,8 @@
  * Ownership and lifetime
  * ----------------------
  *
- * What a _new, zklock_acquire, zklock_acquire_start or zklock_acquire_finish gave you is yours, and ends with
- * the _free of its type. Freeing NULL does nothing. They may be freed in any order: a hold outlives its lock,
+ * What a _new, zklock_acquire, zklock_acquire_start, zklock_acquire_finish, zklock_observe or
+ * zklock_double_barrier_enter gave you is yours, and ends with the _free of its type. Freeing NULL does nothing. They may be freed in any order: a hold outlives its lock,
  * a lock its client. Freeing waits for no server; a hold that is freed is released in the background. What is to
  * be certain before the process ends asks for it: zklock_release, zklock_client_close. A string that a call
  * gave you lives as long as what you asked.

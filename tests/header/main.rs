@@ -30,7 +30,9 @@ fn generated() -> String {
     };
     // Their numbers are arguments, but as a C enum can hold any number, the arguments are not of their type.
     config.export.include =
-        ["zklock_flag", "zklock_log_level", "zklock_stat", "zklock_write_kind"].map(String::from).into();
+        ["zklock_dialect", "zklock_flag", "zklock_log_level", "zklock_stat", "zklock_write_kind"]
+            .map(String::from)
+            .into();
     config.function.sort_by = Some(cbindgen::SortKey::None);
     let mut header = Vec::new();
     cbindgen::Builder::new()

@@ -94,10 +94,12 @@ impl Scene {
         if self.faults.cancels > 0 && client.caller == Caller::Wants {
             faults.push(Action::Cancel(number));
         }
-        if self.faults.expiries > 0 && self.line_of(index) == index {
-            if line.session.as_ref().is_some_and(|session| self.may_expire(session)) {
-                faults.push(Action::Expire(number));
-            }
+        let expires = |session| self.may_expire(session);
+        if self.faults.expiries > 0
+            && self.line_of(index) == index
+            && line.session.as_ref().is_some_and(expires)
+        {
+            faults.push(Action::Expire(number));
         }
         if self.faults.beats > 0 && client.can_beat(line, self.now()) {
             faults.push(Action::Beat(number));

@@ -106,7 +106,7 @@ static int serve(zklock_client *client) {
     zklock_lock *lock = NULL;
     zklock_hold *hold;
     int failed = 0, again = 1;
-    if (zklock_mutex_new(client, "/locks/daemon", 0, &lock) != ZKLOCK_OK) {
+    if (zklock_mutex_new(client, "/locks/daemon", NULL, &lock) != ZKLOCK_OK) {
         say("no lock", zklock_last_error());
         return 1;
     }

@@ -49,7 +49,7 @@ static int begin(zklock_client *client, const char *path, struct job *job) {
     zklock_status status;
     int descriptor;
 
-    if (zklock_mutex_new(client, path, 0, &lock) != ZKLOCK_OK) return complain(path);
+    if (zklock_mutex_new(client, path, NULL, &lock) != ZKLOCK_OK) return complain(path);
     status = zklock_acquire_start(lock, TIMEOUT_MS, &job->ticket);
     zklock_lock_free(lock);
     if (status != ZKLOCK_OK || zklock_ticket_fd(job->ticket, &descriptor) != ZKLOCK_OK) return complain(path);

@@ -8,7 +8,7 @@ int main(int count, char **words) {
     zklock_lock *lock = NULL;
     zklock_hold *hold = NULL;
     zklock_status status = zklock_client_new(count > 1 ? words[1] : "127.0.0.1:2181", NULL, &client);
-    if (status == ZKLOCK_OK) status = zklock_mutex_new(client, "/locks/minimal", 0, &lock);
+    if (status == ZKLOCK_OK) status = zklock_mutex_new(client, "/locks/minimal", NULL, &lock);
     if (status == ZKLOCK_OK) status = zklock_acquire(lock, 5000, &hold);
     if (status == ZKLOCK_OK) {
         puts("working under the lock");

@@ -1,13 +1,13 @@
-//! A descriptor that becomes readable once, for event loops.
+//! A descriptor that becomes readable, for event loops.
 
 use crate::status::Failure;
 use crate::status::zklock_status::ZKLOCK_REFUSED;
 use rustix::event::{EventfdFlags, eventfd};
 use rustix::fd::{AsRawFd, OwnedFd, RawFd};
-use rustix::io::write;
+use rustix::io::{read, write};
 use std::sync::Arc;
 
-/// Not readable before [`raise`](Self::raise), readable for ever after.
+/// Not readable before [`raise`](Self::raise), readable from then on, until it is [lowered](Self::lower).
 pub(crate) struct Descriptor(OwnedFd);
 
 impl Descriptor {
@@ -33,6 +33,12 @@ impl Descriptor {
     pub(crate) fn raise(&self) {
         // It fails only where it is readable already.
         let _ = write(&self.0, &1u64.to_ne_bytes());
+    }
+
+    /// For what can happen again.
+    pub(crate) fn lower(&self) {
+        // It fails only where it is not readable.
+        let _ = read(&self.0, &mut [0; 8]);
     }
 
     pub(crate) fn number(&self) -> RawFd {

@@ -7,8 +7,8 @@
 #![allow(unsafe_code, reason = "the boundary to C")]
 
 use crate::hold::zklock_hold;
-use crate::lock::zklock_contender;
 use crate::loss::zklock_reason;
+use crate::queued::zklock_contender;
 use crate::status::Failure;
 use crate::status::zklock_status::ZKLOCK_INVALID_HANDLE;
 use rustix::mm::{Advice, MapFlags, ProtFlags, madvise, mmap_anonymous};
@@ -248,6 +248,14 @@ impl<T> Copy for Hand<T> {}
 unsafe impl<T> Send for Hand<T> {}
 // SAFETY: as above.
 unsafe impl<T> Sync for Hand<T> {}
+
+/// A contender that points into strings which are kept beside it, and never change.
+pub(crate) struct Pointing(pub(crate) zklock_contender);
+
+// SAFETY: nobody writes to what it points to, whatever thread looks at it or drops the strings.
+unsafe impl Send for Pointing {}
+// SAFETY: as above.
+unsafe impl Sync for Pointing {}
 
 pub(crate) type LogFunction = unsafe extern "C" fn(i32, *const c_char, *mut c_void);
 pub(crate) type LossFunction = unsafe extern "C" fn(*mut zklock_hold, zklock_reason, *mut c_void);

@@ -3,7 +3,9 @@
 //! Its documentation is `include/zklock.h`, which is generated from the comments here.
 //!
 //! ```text
-//!  options  client  lock  ticket  hold  loss  log    one C noun a file: what is exported
+//!  options  client  lock_options  kinds  lock        one C noun a file: what is exported
+//!  ticket  hold  loss  queued  observer  log
+//!  barrier  double_barrier
 //!  callback  descriptor                              telling the host
 //!  call  status                                      around every call: forks, panics, errors
 //!  handle                                            what C holds in its hands; all that is unsafe
@@ -17,16 +19,22 @@
     reason = "exported names; `tests/run lint` looks that unsafe blocks stand in handle.rs alone"
 )]
 
+pub mod barrier;
 mod call;
 mod callback;
 pub mod client;
 mod descriptor;
+pub mod double_barrier;
 mod handle;
 pub mod hold;
+pub mod kinds;
 pub mod lock;
+pub mod lock_options;
 pub mod log;
 pub mod loss;
+pub mod observer;
 pub mod options;
+pub mod queued;
 pub mod status;
 pub mod ticket;
 pub mod version;

@@ -23,7 +23,7 @@ TEST(every_error_is_of_one_base_and_has_its_status) {
     THROWS(zklock::options().chroot("no-slash"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(zklock::options().identity(std::string(2000, 'x')), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(client.mutex("no-slash"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    THROWS(client.mutex(path, 64), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.mutex(path, zklock::lock_options().permits(2)), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     /* Cut off at the NUL it would be another lock. */
     THROWS(client.mutex(path + std::string("\0/x", 3)), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     auto waiting = in_background([&] { THROWS(lock.acquire(), zklock::closed_error, ZKLOCK_CLOSED); });
@@ -84,7 +84,7 @@ TEST(trying_gives_nothing_while_others_hold_the_lock) {
 
 TEST(a_reentrant_lock_belongs_to_its_thread) {
     const auto client = new_cpp_client();
-    const auto lock = client.mutex(fresh_path(), ZKLOCK_REENTRANT);
+    const auto lock = client.mutex(fresh_path(), zklock::lock_options().reentrant());
     auto outer = lock.acquire(), inner = lock.acquire();
     CHECK(outer.token() == inner.token());
     soon(in_background([&] { THROWS(inner.release(), zklock::misuse_error, ZKLOCK_NOT_OWNER); }));

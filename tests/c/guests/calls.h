@@ -8,8 +8,14 @@
 typedef struct {
     const char *hosts, *path;
     zklock_options *options;
+    zklock_lock_options *lock_options;
     zklock_client *client;
-    zklock_lock *lock;
+    zklock_lock *lock, *unused;
+    zklock_observer *observer;
+    zklock_barrier *barrier;
+    zklock_double_barrier *double_barrier;
+    /* Set by new_handles, and again by zklock_double_barrier_enter. */
+    zklock_member *member;
     /* Set by zklock_acquire. */
     zklock_hold *hold;
     zklock_ticket *ticket;
@@ -59,9 +65,47 @@ CALL(client_stat) {
     uint64_t value;
     return zklock_client_stat(on->client, ZKLOCK_STAT_SESSIONS, &value);
 }
-CALL(mutex_new) {
+CALL(lock_options_new) {
+    (void)on;
+    zklock_lock_options *options;
+    zklock_status status = zklock_lock_options_new(&options);
+    if (!status) zklock_lock_options_free(options);
+    return status;
+}
+CALL(lock_options_set_flags) { return zklock_lock_options_set_flags(on->lock_options, 0); }
+CALL(lock_options_set_dialect) {
+    return zklock_lock_options_set_dialect(on->lock_options, ZKLOCK_DIALECT_CURATOR);
+}
+CALL(lock_options_set_permits) { return zklock_lock_options_set_permits(on->lock_options, 1); }
+CALL(lock_options_set_limit_at) { return zklock_lock_options_set_limit_at(on->lock_options, on->path); }
+
+/* Of a kind that is made from a path and options. */
+#define CALL_OF_KIND(name)                                                                          \
+    CALL(name) {                                                                                    \
+        zklock_lock *lock;                                                                          \
+        zklock_status status = zklock_##name(on->client, on->path, NULL, &lock);                    \
+        if (!status) zklock_lock_free(lock);                                                        \
+        return status;                                                                              \
+    }
+CALL_OF_KIND(mutex_new)
+CALL_OF_KIND(read_new)
+CALL_OF_KIND(write_new)
+CALL_OF_KIND(election_new)
+CALL_OF_KIND(exclusive_new)
+CALL(semaphore_new) {
     zklock_lock *lock;
-    zklock_status status = zklock_mutex_new(on->client, on->path, 0, &lock);
+    zklock_status status = zklock_semaphore_new(on->client, on->path, 1, NULL, &lock);
+    if (!status) zklock_lock_free(lock);
+    return status;
+}
+CALL(set_limit) {
+    char path[128];
+    snprintf(path, sizeof path, "%s-limit", on->path);
+    return zklock_set_limit(on->client, path, 1);
+}
+CALL(all_new) {
+    zklock_lock *lock;
+    zklock_status status = zklock_all_new(on->client, &on->lock, 1, NULL, &lock);
     if (!status) zklock_lock_free(lock);
     return status;
 }
@@ -76,6 +120,56 @@ CALL(acquire) {
     return status;
 }
 CALL(contenders) { return zklock_contenders(on->lock, ignore_contender, NULL); }
+CALL(observe) {
+    zklock_observer *observer;
+    zklock_status status = zklock_observe(on->lock, &observer);
+    if (!status) zklock_observer_free(observer);
+    return status;
+}
+CALL(observer_fd) {
+    int descriptor;
+    return zklock_observer_fd(on->observer, &descriptor);
+}
+CALL(observer_next) {
+    const zklock_contender *holder;
+    return zklock_observer_next(on->observer, SOON_MS, &holder);
+}
+CALL(barrier_new) {
+    zklock_barrier *barrier;
+    zklock_status status = zklock_barrier_new(on->client, on->path, &barrier);
+    if (!status) zklock_barrier_free(barrier);
+    return status;
+}
+CALL(barrier_set) { return zklock_barrier_set(on->barrier, NULL); }
+CALL(barrier_is_set) {
+    int is_set;
+    return zklock_barrier_is_set(on->barrier, &is_set);
+}
+CALL(barrier_remove) { return zklock_barrier_remove(on->barrier, NULL); }
+CALL(barrier_wait) { return zklock_barrier_wait(on->barrier, SOON_MS); }
+CALL(double_barrier_new) {
+    zklock_double_barrier *double_barrier;
+    zklock_status status = zklock_double_barrier_new(on->client, on->path, 1, &double_barrier);
+    if (!status) zklock_double_barrier_free(double_barrier);
+    return status;
+}
+CALL(double_barrier_enter) {
+    zklock_member *member;
+    zklock_status status = zklock_double_barrier_enter(on->double_barrier, SOON_MS, &member);
+    if (status) return status;
+    zklock_member_free(on->member);
+    on->member = member;
+    return status;
+}
+CALL(member_node) {
+    const char *node;
+    return zklock_member_node(on->member, &node);
+}
+CALL(member_loss) {
+    zklock_reason reason;
+    return zklock_member_loss(on->member, &reason);
+}
+CALL(member_leave) { return zklock_member_leave(on->member, SOON_MS); }
 CALL(acquire_start) {
     zklock_ticket *ticket;
     zklock_ticket_free(on->ticket);
@@ -136,6 +230,13 @@ CALL(set_log) {
     (void)on;
     return zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL);
 }
+/* There is none of that name, and the lock that is broken is held by nobody. */
+CALL(evict) {
+    char node[192];
+    snprintf(node, sizeof node, "%s/_c_01234567-89ab-4cde-8f01-23456789abcd-lock-2147483647", on->path);
+    return zklock_evict(on->lock, node, NULL);
+}
+CALL(break_lock) { return zklock_break_lock(on->unused, NULL, NULL); }
 CALL(release) { return zklock_release(on->hold); }
 CALL(client_close) { return zklock_client_close(on->client); }
 
@@ -151,10 +252,37 @@ static const call calls[] = {
     CALL(options_set_tls, ZKLOCK_INVALID_ARGUMENT, 0),
     CALL(client_new, ZKLOCK_OK, 1),
     CALL(client_stat, ZKLOCK_OK, 0),
+    CALL(lock_options_new, ZKLOCK_OK, 0),
+    CALL(lock_options_set_flags, ZKLOCK_OK, 0),
+    CALL(lock_options_set_dialect, ZKLOCK_OK, 0),
+    CALL(lock_options_set_permits, ZKLOCK_OK, 0),
+    CALL(lock_options_set_limit_at, ZKLOCK_OK, 0),
     CALL(mutex_new, ZKLOCK_OK, 0),
+    CALL(read_new, ZKLOCK_OK, 0),
+    CALL(write_new, ZKLOCK_OK, 0),
+    CALL(election_new, ZKLOCK_OK, 0),
+    CALL(exclusive_new, ZKLOCK_OK, 0),
+    CALL(semaphore_new, ZKLOCK_OK, 0),
+    CALL(set_limit, ZKLOCK_OK, 1),
+    CALL(all_new, ZKLOCK_OK, 0),
     CALL(lock_path, ZKLOCK_OK, 0),
     CALL(acquire, ZKLOCK_OK, 1),
     CALL(contenders, ZKLOCK_OK, 1),
+    CALL(observe, ZKLOCK_OK, 0),
+    CALL(observer_fd, ZKLOCK_OK, 0),
+    CALL(observer_next, ZKLOCK_OK, 1),
+    CALL(evict, ZKLOCK_OK, 1),
+    CALL(break_lock, ZKLOCK_OK, 1),
+    CALL(barrier_new, ZKLOCK_OK, 0),
+    CALL(barrier_set, ZKLOCK_OK, 1),
+    CALL(barrier_is_set, ZKLOCK_OK, 1),
+    CALL(barrier_remove, ZKLOCK_OK, 1),
+    CALL(barrier_wait, ZKLOCK_OK, 1),
+    CALL(double_barrier_new, ZKLOCK_OK, 0),
+    CALL(double_barrier_enter, ZKLOCK_OK, 1),
+    CALL(member_node, ZKLOCK_OK, 0),
+    CALL(member_loss, ZKLOCK_OK, 0),
+    CALL(member_leave, ZKLOCK_OK, 1),
     CALL(acquire_start, ZKLOCK_OK, 0),
     CALL(ticket_fd, ZKLOCK_OK, 0),
     CALL(acquire_finish, ZKLOCK_PENDING, 0),
@@ -179,16 +307,33 @@ static const call calls[] = {
 /* Handles for all of them; hold and ticket come with the calls that make them. */
 static inline handles new_handles(const char *hosts, const char *path) {
     handles made = {.hosts = hosts, .path = path};
+    char unused[128];
     OK(zklock_options_new(&made.options));
     made.client = connect_to(hosts);
+    OK(zklock_lock_options_new(&made.lock_options));
     made.lock = new_mutex(made.client, path, 0);
+    snprintf(unused, sizeof unused, "%s-unused", path);
+    made.unused = new_mutex(made.client, unused, 0);
+    OK(zklock_observe(made.lock, &made.observer));
+    char barrier[128];
+    snprintf(barrier, sizeof barrier, "%s-barrier", path);
+    OK(zklock_barrier_new(made.client, barrier, &made.barrier));
+    snprintf(barrier, sizeof barrier, "%s-double-barrier", path);
+    OK(zklock_double_barrier_new(made.client, barrier, 1, &made.double_barrier));
+    OK(zklock_double_barrier_enter(made.double_barrier, SOON_MS, &made.member));
     return made;
 }
 
 static inline void free_handles(handles *of) {
     zklock_ticket_free(of->ticket);
     zklock_hold_free(of->hold);
+    zklock_observer_free(of->observer);
+    zklock_member_free(of->member);
+    zklock_double_barrier_free(of->double_barrier);
+    zklock_barrier_free(of->barrier);
     zklock_lock_free(of->lock);
+    zklock_lock_free(of->unused);
+    zklock_lock_options_free(of->lock_options);
     zklock_client_free(of->client);
     zklock_options_free(of->options);
     *of = (handles){0};

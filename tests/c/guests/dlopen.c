@@ -88,7 +88,7 @@ TEST(a_library_that_is_closed_while_it_holds_goes_on) {
     int descriptor, reason = 0;
     OK(first.zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, NULL));
     OK(first.zklock_client_new(servers(), NULL, &client));
-    OK(first.zklock_mutex_new(client, path, 0, &lock));
+    OK(first.zklock_mutex_new(client, path, NULL, &lock));
     OK(first.zklock_acquire(lock, SOON_MS, &hold));
     OK(first.zklock_hold_fd(hold, &descriptor));
     OK(first.zklock_hold_node(hold, &node));
@@ -133,7 +133,7 @@ static void *visit(void *given) {
     zklock_lock *lock;
     zklock_hold *hold;
     OK(opened.zklock_client_new(servers(), NULL, &client));
-    OK(opened.zklock_mutex_new(client, given, 0, &lock));
+    OK(opened.zklock_mutex_new(client, given, NULL, &lock));
     OK(opened.zklock_acquire(lock, SOON_MS, &hold));
     IS(opened.zklock_acquire(lock, SOON_MS, NULL), ZKLOCK_INVALID_ARGUMENT);
     OK(opened.zklock_release(hold));
@@ -160,7 +160,7 @@ static int closed_mode(char **words) {
     zklock_lock *lock;
     zklock_hold *hold;
     OK(opened.zklock_client_new(words[0], NULL, &client));
-    OK(opened.zklock_mutex_new(client, words[1], 0, &lock));
+    OK(opened.zklock_mutex_new(client, words[1], NULL, &lock));
     OK(opened.zklock_acquire(lock, SOON_MS, &hold));
     CHECK(!dlclose(opened.handle));
     return 5;

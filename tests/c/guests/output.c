@@ -170,9 +170,9 @@ static void misuse(void) {
     IS(zklock_client_new("", NULL, &client), ZKLOCK_INVALID_ARGUMENT);
     IS(zklock_client_new("\xff", NULL, &client), ZKLOCK_INVALID_ARGUMENT);
     IS(zklock_client_new(NULL, NULL, NULL), ZKLOCK_INVALID_ARGUMENT);
-    IS(zklock_mutex_new((zklock_client *)&lock, "/a", 0, &lock), ZKLOCK_INVALID_HANDLE);
+    IS(zklock_mutex_new((zklock_client *)&lock, "/a", NULL, &lock), ZKLOCK_INVALID_HANDLE);
     client = new_client();
-    IS(zklock_mutex_new(client, "no path", 0, &lock), ZKLOCK_INVALID_ARGUMENT);
+    IS(zklock_mutex_new(client, "no path", NULL, &lock), ZKLOCK_INVALID_ARGUMENT);
     zklock_client_free(client);
     IS(zklock_client_close(client), ZKLOCK_INVALID_HANDLE);
     zklock_client_free(client);

@@ -47,7 +47,7 @@ def caller(matrix, function):
         what, detail = matrix.kind(parameter)
         if what == "callback":
             given.append(f"values[{at}].pointer ? on_{detail} : NULL")
-        elif what in ("handle", "text", "array", "context", "out"):
+        elif what in ("handle", "text", "array", "locks", "context", "out"):
             given.append(f"values[{at}].pointer")
         else:
             given.append(f"({parameter.type})values[{at}].number")

@@ -12,24 +12,36 @@ static struct {
 } made[MADE_AT_MOST];
 static size_t made_count;
 
+#define NAMED_PATH "/misuse/named"
+
 /* What lives throughout. The first client owns the bystanders, the second holds the lock that is busy. */
 static zklock_options *options;
+static zklock_lock_options *lock_options;
 static zklock_client *client, *other_client;
 static zklock_lock *lock, *busy_lock;
 static zklock_ticket *ticket;
 static zklock_hold *hold, *busy_hold, *lost_hold;
+static zklock_observer *observer;
+static zklock_barrier *barrier;
+static zklock_double_barrier *double_barrier;
+static zklock_member *member;
 static char busy_path[64];
 static uint64_t token_before;
-static int descriptor_before;
+static int descriptor_before, observed_before;
 static unsigned char *on_stack, *heap, on_static[WILD_BYTES];
 
 void free_handle(kind kind, void *handle) {
     switch (kind) {
     case OPTIONS: zklock_options_free(handle); break;
     case CLIENT: zklock_client_free(handle); break;
+    case LOCK_OPTIONS: zklock_lock_options_free(handle); break;
     case LOCK: zklock_lock_free(handle); break;
     case TICKET: zklock_ticket_free(handle); break;
     case HOLD: zklock_hold_free(handle); break;
+    case OBSERVER: zklock_observer_free(handle); break;
+    case BARRIER: zklock_barrier_free(handle); break;
+    case DOUBLE_BARRIER: zklock_double_barrier_free(handle); break;
+    case MEMBER: zklock_member_free(handle); break;
     case KINDS: break;
     }
 }
@@ -55,6 +67,12 @@ static zklock_options *make_options(void) {
     return keep(OPTIONS, result);
 }
 
+static zklock_lock_options *make_lock_options(void) {
+    zklock_lock_options *result;
+    OK(zklock_lock_options_new(&result));
+    return keep(LOCK_OPTIONS, result);
+}
+
 static zklock_lock *make_lock(zklock_client *of, const char *path, uint32_t flags) {
     return keep(LOCK, new_mutex(of, path, flags));
 }
@@ -69,13 +87,42 @@ static zklock_ticket *make_ticket(zklock_client *of, const char *path) {
     return keep(TICKET, result);
 }
 
+static zklock_observer *make_observer(zklock_client *of) {
+    zklock_observer *result;
+    OK(zklock_observe(make_lock(of, fresh_path(), 0), &result));
+    return keep(OBSERVER, result);
+}
+
+static zklock_barrier *make_barrier(zklock_client *of) {
+    zklock_barrier *result;
+    OK(zklock_barrier_new(of, fresh_path(), &result));
+    return keep(BARRIER, result);
+}
+
+static zklock_double_barrier *make_double_barrier(zklock_client *of, const char *path, uint32_t members) {
+    zklock_double_barrier *result;
+    OK(zklock_double_barrier_new(of, path, members, &result));
+    return keep(DOUBLE_BARRIER, result);
+}
+
+static zklock_member *make_member(zklock_client *of, const char *path) {
+    zklock_member *result;
+    OK(zklock_double_barrier_enter(make_double_barrier(of, path, 1), SOON_MS, &result));
+    return keep(MEMBER, result);
+}
+
 static void *make(kind kind, zklock_client *of) {
     switch (kind) {
     case OPTIONS: return make_options();
     case CLIENT: return of;
+    case LOCK_OPTIONS: return make_lock_options();
     case LOCK: return make_lock(of, fresh_path(), 0);
     case TICKET: return make_ticket(of, busy_path);
     case HOLD: return make_hold(of, 0);
+    case OBSERVER: return make_observer(of);
+    case BARRIER: return make_barrier(of);
+    case DOUBLE_BARRIER: return make_double_barrier(of, fresh_path(), 1);
+    case MEMBER: return make_member(of, fresh_path());
     case KINDS: break;
     }
     abort();
@@ -83,22 +130,37 @@ static void *make(kind kind, zklock_client *of) {
 
 static zklock_client *make_client(void) { return keep(CLIENT, client_with(servers(), PATIENT_MS, 0)); }
 
+/* One with nothing new to tell. */
+static zklock_observer *told_observer(void) {
+    const zklock_contender *holder;
+    zklock_observer *result = make_observer(client);
+    OK(zklock_observer_next(result, SOON_MS, &holder));
+    CHECK(!holder);
+    return result;
+}
+
 void make_bystanders(unsigned char *stack) {
     on_stack = stack;
     client = make_client();
     other_client = make_client();
     snprintf(busy_path, sizeof busy_path, "%s", fresh_path());
     options = make_options();
+    lock_options = make_lock_options();
     lock = make_lock(client, busy_path, 0);
     busy_lock = make_lock(other_client, busy_path, 0);
     busy_hold = keep(HOLD, acquire(busy_lock, SOON_MS));
     ticket = make_ticket(client, busy_path);
     hold = make_hold(client, 0);
+    observer = told_observer();
+    barrier = make_barrier(client);
+    double_barrier = make_double_barrier(client, fresh_path(), 1);
+    member = make_member(client, fresh_path());
     zklock_client *closing = make_client();
     lost_hold = make_hold(closing, 0);
     OK(zklock_client_close(closing));
     token_before = token_of(hold);
     OK(zklock_ticket_fd(ticket, &descriptor_before));
+    OK(zklock_observer_fd(observer, &observed_before));
     /* From here on, what is made is made for one cell. */
     made_count = 0;
     heap = malloc(WILD_BYTES);
@@ -116,6 +178,7 @@ static int is_alive(const zklock_hold *of) {
 
 const char *harm_of_bystanders(void) {
     const char *path;
+    zklock_reason reason;
     uint64_t token, value;
     int descriptor;
     if (zklock_options_set_connect_timeout(options, 10000)) return "the options";
@@ -124,12 +187,21 @@ const char *harm_of_bystanders(void) {
     if (zklock_hold_token(hold, &token) || token != token_before || !is_alive(hold)) return "the hold";
     if (zklock_ticket_fd(ticket, &descriptor) || descriptor != descriptor_before) return "the ticket";
     if (readable(descriptor, 0)) return "the ticket's wait";
+    if (zklock_lock_options_set_permits(lock_options, 1)) return "the lock's options";
+    if (zklock_observer_fd(observer, &descriptor) || descriptor != observed_before) return "the observer";
+    if (readable(descriptor, 0)) return "what the observer sees";
+    if (zklock_member_loss(member, &reason) || reason) return "the member of a barrier";
     return is_alive(busy_hold) ? NULL : "the hold of another client";
 }
 
 void free_bystanders(void) {
     free_made();
     zklock_ticket_free(ticket);
+    zklock_observer_free(observer);
+    zklock_member_free(member);
+    zklock_double_barrier_free(double_barrier);
+    zklock_barrier_free(barrier);
+    zklock_lock_options_free(lock_options);
     zklock_hold_free(lost_hold);
     OK(zklock_release(hold));
     zklock_hold_free(hold);
@@ -150,7 +222,7 @@ zklock_lock *bystander_lock(void) { return lock; }
 zklock_hold *closed_hold(void) { return lost_hold; }
 
 static void *bystander(kind kind) {
-    void *all[] = {options, client, lock, ticket, hold};
+    void *all[] = {options, client, lock_options, lock, ticket, hold, observer, barrier, double_barrier, member};
     return all[kind];
 }
 
@@ -182,6 +254,24 @@ static zklock_ticket *granted_ticket(void) {
     return result;
 }
 
+/* What there is to wait for, in vain. */
+static void *make_busy(kind kind) {
+    char path[64];
+    zklock_barrier *set;
+    switch (kind) {
+    case LOCK: return make_lock(client, busy_path, 0);
+    case BARRIER:
+        OK(zklock_barrier_set(set = make_barrier(client), NULL));
+        return set;
+    case DOUBLE_BARRIER: return make_double_barrier(client, fresh_path(), 2);
+    case MEMBER:
+        snprintf(path, sizeof path, "%s", fresh_path());
+        make_member(other_client, path);
+        return make_member(client, path);
+    default: abort();
+    }
+}
+
 /* How handles are made up is in handle.rs. */
 static void *flipped(kind kind, int bit) { return (void *)((uintptr_t)bystander(kind) ^ (uintptr_t)1 << bit); }
 
@@ -192,7 +282,9 @@ static void *in_state(source state, kind kind) {
     case LIVE: return make(kind, client);
     case FRESH: return make_client();
     case REENTRANT: return make_hold(client, ZKLOCK_REENTRANT);
-    case BUSY: return make_lock(client, busy_path, 0);
+    case BUSY: return make_busy(kind);
+    case NAMED: return make_lock(client, NAMED_PATH, 0);
+    case TOLD: return told_observer();
     case GRANTED: return granted_ticket();
     case FETCHED:
         result = granted_ticket();
@@ -202,6 +294,10 @@ static void *in_state(source state, kind kind) {
     case CANCELLED:
         result = make_ticket(client, busy_path);
         OK(zklock_acquire_cancel(result));
+        return result;
+    case LEFT:
+        result = make_member(client, fresh_path());
+        OK(zklock_member_leave(result, SOON_MS));
         return result;
     case RELEASED:
         result = make_hold(client, 0);
@@ -229,6 +325,25 @@ static void *in_state(source state, kind kind) {
     }
 }
 
+/* Behind the good ones there is one that is none. */
+static void *array_of_locks(locks wrong, int is_forked) {
+    static void *array[3];
+    void *good = is_forked ? lock : make(LOCK, client);
+    void *other = good;
+    switch (is_forked ? ONE_IS_TWICE : wrong) {
+    case GOOD_LOCKS: other = make(LOCK, client); break;
+    case ONE_IS_NULL: other = NULL; break;
+    case ONE_IS_FREED: zklock_lock_free(other = make(LOCK, client)); break;
+    case ONE_IS_A_HOLD: other = hold; break;
+    case ONE_IS_ANOTHERS: other = busy_lock; break;
+    case ONE_IS_TWICE: break;
+    case ONE_HAS_NO_QUEUE: other = keep(LOCK, new_lock(zklock_exclusive_new, client, fresh_path())); break;
+    }
+    array[0] = good;
+    array[1] = other;
+    return array;
+}
+
 static char *file(const char *variable) {
     char *name = getenv(variable);
     if (!name) failed(__FILE__, __LINE__, "%s names a file: tests/c/misuse/run makes it", variable);
@@ -249,6 +364,10 @@ value value_of(argument argument, int is_forked) {
         snprintf(path, sizeof path, "%s", fresh_path());
         value.pointer = path;
         break;
+    case NODE:
+        value.pointer = (char *)(uintptr_t)NAMED_PATH "/_c_01234567-89ab-4cde-8f01-23456789abcd-lock-0000000001";
+        break;
+    case LOCKS: value.pointer = array_of_locks((locks)argument.number, is_forked); break;
     case PEM: value.pointer = file("ZKLOCK_PEM"); break;
     case PEM_KEY: value.pointer = file("ZKLOCK_PEM_KEY"); break;
     case WRITES: value.pointer = (void *)(uintptr_t)arrays[argument.number]; break;

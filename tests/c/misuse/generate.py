@@ -29,6 +29,14 @@ GOOD = {
     ("zklock_client_free", "client"): "FRESH",
     ("zklock_acquire_finish", "ticket"): "GRANTED",
     ("zklock_hold_wait_lost", "hold"): "CLOSED",
+    ("zklock_evict", "lock"): "NAMED",
+}
+
+# What comes of a closed client where the rule for it is not right.
+OF_CLOSED = {
+    ("zklock_all_new", "client"): "ZKLOCK_INVALID_ARGUMENT",  # The locks are of another.
+    ("zklock_evict", "lock"): "ZKLOCK_INVALID_ARGUMENT",  # The node is below another.
+    ("zklock_member_leave", "member"): "ZKLOCK_LOST",
 }
 
 # What a handle can have behind it, beyond a closed client, with the status where a function lists it; else it is
@@ -40,6 +48,7 @@ PASTS = {
         ("FETCHED", "ZKLOCK_NOT_HELD"),
         ("CANCELLED", "ZKLOCK_INTERRUPTED"),
     ],
+    "zklock_member": [("LEFT", "ZKLOCK_NOT_HELD")],
 }
 
 # Numbers that are nearly a living handle.
@@ -63,6 +72,23 @@ WAITS = {
         ("hold", "CLOSED", FOR_EVER + LONG + ["0"], "ZKLOCK_OK"),
         ("hold", "LIVE", ["0", "1"], "ZKLOCK_TIMEOUT"),
     ],
+    "zklock_observer_next": [
+        ("observer", "LIVE", FOR_EVER + LONG, "ZKLOCK_OK"),
+        ("observer", "LIVE", ["0"], "ZKLOCK_TIMEOUT"),
+        ("observer", "TOLD", ["0", "1"], "ZKLOCK_TIMEOUT"),
+    ],
+    "zklock_barrier_wait": [
+        ("barrier", "LIVE", FOR_EVER + LONG + ["0"], "ZKLOCK_OK"),
+        ("barrier", "BUSY", ["0", "1"], "ZKLOCK_TIMEOUT"),
+    ],
+    "zklock_double_barrier_enter": [
+        ("double_barrier", "LIVE", FOR_EVER + LONG + ["0"], "ZKLOCK_OK"),
+        ("double_barrier", "BUSY", ["0", "1"], "ZKLOCK_TIMEOUT"),
+    ],
+    "zklock_member_leave": [
+        ("member", "LIVE", FOR_EVER + LONG + ["0"], "ZKLOCK_OK"),
+        ("member", "BUSY", ["0", "1"], "ZKLOCK_TIMEOUT"),
+    ],
 }
 
 NOT_UTF8 = [
@@ -75,6 +101,7 @@ NOT_UTF8 = [
 ]
 NOT_PEM = ["", "/", "/dev/null", "/there/is/none"]
 TEXTS = {
+    "node": ("NODE", ["", "locks", "/a//b", "/misuse/named", "/misuse/named/none", "/misuse/other/_c_x-lock-0000000001"]),
     "hosts": ("HOSTS", ["", ",", "localhost:", "localhost:99999", "localhost:port", "localhost:2181/a//b"]),
     "path": ("PATH", ["", "locks", "//", "/a//b", "/a/", "/a/./b", "/a/../b", r"/a\001b"]),
     "identity": ("TEXT", ["x" * 1025]),
@@ -105,11 +132,14 @@ class Matrix:
 
     def kind(self, parameter):
         """What the type of a parameter asks for, as (what, detail). Every type needs a rule here."""
+        if parameter.type == "zklock_lock *const *":
+            return "locks", None
         match = re.fullmatch(r"(const )?(\w+) ?(\**)", parameter.type)
         is_const, base, stars = bool(match[1]), match[2], len(match[3])
         if parameter.is_out:
             known = base in ("int", "int64_t", "uint64_t") or base in self.header.enums
-            if stars == 1 and known and not is_const or stars == 2 and base == "char" and is_const:
+            pointer = base == "char" or base in self.header.structs
+            if stars == 1 and known and not is_const or stars == 2 and pointer and is_const:
                 return "out", "KINDS"
             if stars == 2 and base in self.header.opaque and not is_const:
                 return "out", kind_of(base)
@@ -130,6 +160,8 @@ class Matrix:
                     return ("flags" if base == "uint32_t" else "enum"), named[1]
             if base == "int32_t" and parameter.name == "status":
                 return "enum", "zklock_status"
+            if base == "uint32_t" and parameter.name in ("limit", "permits", "members"):
+                return "number", None
             if base == "int64_t" and parameter.name in ("timeout", "milliseconds"):
                 return parameter.name, None
             if base == "size_t" and parameter.name == "count":
@@ -146,7 +178,7 @@ class Matrix:
             if not source:
                 raise NotUnderstood(f"{function.name}: no rule for the text {detail}")
             return (source[0], 0) if source[0] != "TEXT" else self.text("somebody")
-        if what == "milliseconds":
+        if what in ("milliseconds", "number"):
             return "NUMBER", span(parameter)[0]
         if what == "array":
             return self.array(good_writes())
@@ -156,7 +188,7 @@ class Matrix:
             return "NUMBER", next(iter(self.header.enums[detail].values()))
         simple = {
             "out": ("OUTPUT", 0), "callback": ("CALLBACK", 0), "context": ("CONTEXT", 0), "timeout": ("NUMBER", 1000),
-            "flags": ("NUMBER", 0),
+            "flags": ("NUMBER", 0), "locks": ("LOCKS", "GOOD_LOCKS"),
         }
         return simple[what]
 
@@ -226,8 +258,9 @@ class Matrix:
             yield f"a {other}", ("BYSTANDER", kind_of(other)), wanted
         for number, name in enumerate(WILD):
             yield name, ("WILD", number), wanted
-        if base != "zklock_options":
-            yield "of a closed client", ("CLOSED", kind), closed(function)
+        if not base.endswith("options"):
+            status = OF_CLOSED.get((function.name, parameter.name), closed(function))
+            yield "of a closed client", ("CLOSED", kind), status
         for past, status in PASTS.get(base, []):
             if GOOD.get((function.name, parameter.name)) != "CLOSED" or past != "LIVE":
                 yield past.lower(), (past, kind), status if status in function.own else outcome(function)[0]
@@ -280,6 +313,21 @@ class Matrix:
         yield from ((number, ("NUMBER", number), "ZKLOCK_OK") for number in good)
         yield from ((number, ("NUMBER", number), "ZKLOCK_INVALID_ARGUMENT") for number in dict.fromkeys(bad))
 
+    def of_number(self, _function, parameter, _):
+        least, most = (int(number) for number in span(parameter))
+        yield from ((str(number), ("NUMBER", number), "ZKLOCK_OK") for number in (least, most))
+        for number in (0, least - 1, most + 1, 2**32 - 1):
+            if 0 <= number < least or most < number < 2**32:
+                yield str(number), ("NUMBER", number), "ZKLOCK_INVALID_ARGUMENT"
+
+    def of_locks(self, function, parameter, _):
+        yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
+        yield "not aligned", ("NOT_ALIGNED", 0), "ZKLOCK_INVALID_ARGUMENT"
+        for wrong in ("ONE_IS_NULL", "ONE_IS_ANOTHERS", "ONE_IS_TWICE", "ONE_HAS_NO_QUEUE"):
+            yield wrong.lower(), ("LOCKS", wrong), "ZKLOCK_INVALID_ARGUMENT"
+        for wrong in ("ONE_IS_FREED", "ONE_IS_A_HOLD"):
+            yield wrong.lower(), ("LOCKS", wrong), "ZKLOCK_INVALID_HANDLE"
+
     def of_timeout(self, function, _parameter, _):
         if function.name not in WAITS:
             raise NotUnderstood(f"{function.name}: no rule for its timeout")
@@ -288,8 +336,9 @@ class Matrix:
             for timeout in timeouts:
                 yield f"{timeout}, {name} {state.lower()}", ("NUMBER", timeout), (wanted, other)
 
-    def of_count(self, _function, _parameter, _):
-        yield "0", ("NUMBER", 0), "ZKLOCK_OK"
+    def of_count(self, _function, parameter, _):
+        at_least_one = "one at least" in parameter.doc
+        yield "0", ("NUMBER", 0), "ZKLOCK_INVALID_ARGUMENT" if at_least_one else "ZKLOCK_OK"
         for number in ("INT32_MAX", "UINT32_MAX", "SIZE_MAX / sizeof(zklock_write)", "SIZE_MAX / 2", "SIZE_MAX"):
             # After the good ones there is a bad one: no more is read.
             yield number, ("NUMBER", f"(int64_t)({number})"), "ZKLOCK_INVALID_ARGUMENT"
@@ -303,7 +352,7 @@ class Matrix:
             yield what, self.array(writes), wanted
 
 
-STATES = {"FRESH", "LIVE", "CLOSED", "GRANTED", "BUSY"}
+STATES = {"FRESH", "LIVE", "CLOSED", "GRANTED", "BUSY", "NAMED", "TOLD"}
 
 
 def kind_of(name):

@@ -172,7 +172,7 @@ def plain(comment):
 
 def parameter(declaration):
     """A type and a name."""
-    match = re.fullmatch(r"((?:const )?\w+ \**)(\w+)", " ".join(declaration.split()))
+    match = re.fullmatch(r"((?:const )?\w+ \*{0,2}(?:const \*)?)(\w+)", " ".join(declaration.split()))
     if not match:
         raise NotUnderstood(f"a declaration: {declaration!r}")
     return Parameter(match[1].strip(), match[2], "")

@@ -10,7 +10,19 @@
 /* What a function gives that returns no status. */
 #define NOTHING (-1)
 
-typedef enum { OPTIONS, CLIENT, LOCK, TICKET, HOLD, KINDS } kind;
+typedef enum {
+    OPTIONS,
+    CLIENT,
+    LOCK_OPTIONS,
+    LOCK,
+    TICKET,
+    HOLD,
+    OBSERVER,
+    BARRIER,
+    DOUBLE_BARRIER,
+    MEMBER,
+    KINDS
+} kind;
 
 /* Where an argument comes from. */
 typedef enum {
@@ -20,9 +32,11 @@ typedef enum {
     TEXT, /* one of `texts` */
     HOSTS,
     PATH,
+    NODE, /* in the queue of the lock in the state NAMED */
     PEM, /* the file with a certificate, and that with its key */
     PEM_KEY,
     WRITES, /* one of `arrays` */
+    LOCKS, /* two, and NULL; with what is wrong with them */
     NOT_ALIGNED,
     CALLBACK,
     CONTEXT,
@@ -32,11 +46,14 @@ typedef enum {
     LIVE,      /* made for this cell */
     FRESH,     /* a client of its own */
     REENTRANT, /* of a reentrant lock */
-    BUSY,      /* of a lock that another client holds */
+    BUSY,      /* of a lock that another client holds; a barrier that is set, or lacks a member; a member not alone */
+    NAMED,     /* a lock with the path in whose queue NODE is */
+    TOLD,      /* an observer that has told what there was */
     GRANTED,   /* with a result that nobody has fetched */
     FETCHED,
     CANCELLED,
     RELEASED,
+    LEFT, /* a member */
     CLOSED, /* of a client that is closed */
     FREED,
     REPLACED,    /* freed, and its place is taken */
@@ -49,7 +66,10 @@ typedef enum {
 /* Where the call is made. */
 typedef enum { HERE, OTHER_THREAD, LOSS_CALLBACK, LOG_CALLBACK, VISITOR, PLACES } place;
 
-#define ARGUMENTS_AT_MOST 4
+#define ARGUMENTS_AT_MOST 6
+
+/* What can be wrong with LOCKS. */
+typedef enum { GOOD_LOCKS, ONE_IS_NULL, ONE_IS_FREED, ONE_IS_A_HOLD, ONE_IS_ANOTHERS, ONE_IS_TWICE, ONE_HAS_NO_QUEUE } locks;
 
 typedef struct {
     source from;

@@ -36,7 +36,7 @@ static int works(const char *hosts) {
     zklock_lock *lock;
     zklock_hold *hold;
     if (!other_works() || zklock_client_new(hosts, NULL, &client) != ZKLOCK_OK ||
-        zklock_mutex_new(client, "/locks/beside", 0, &lock) != ZKLOCK_OK ||
+        zklock_mutex_new(client, "/locks/beside", NULL, &lock) != ZKLOCK_OK ||
         zklock_acquire(lock, 5000, &hold) != ZKLOCK_OK || !other_works() || zklock_release(hold) != ZKLOCK_OK) {
         fprintf(stderr, "%s\n", zklock_last_error());
         return 1;

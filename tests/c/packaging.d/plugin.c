@@ -11,7 +11,7 @@ int plugin_holds(const char *hosts) {
     zklock_hold *hold;
     int descriptor;
     if (zklock_client_new(hosts, NULL, &client) != ZKLOCK_OK ||
-        zklock_mutex_new(client, "/locks/plugin", 0, &lock) != ZKLOCK_OK ||
+        zklock_mutex_new(client, "/locks/plugin", NULL, &lock) != ZKLOCK_OK ||
         zklock_acquire(lock, 5000, &hold) != ZKLOCK_OK || zklock_hold_fd(hold, &descriptor) != ZKLOCK_OK) {
         return -1;
     }

@@ -37,7 +37,7 @@ TEST(a_bad_path_is_refused_before_anything_is_sent) {
     memset(longest + 4, 'x', sizeof longest - 5);
     ground("record %d", proxy);
     for (size_t at = 0; at < sizeof bad / sizeof *bad; at++) {
-        INVALID(zklock_mutex_new(client, bad[at].path, 0, &lock), bad[at].telling);
+        INVALID(zklock_mutex_new(client, bad[at].path, NULL, &lock), bad[at].telling);
         SAYS("zklock_mutex_new: ");
         CHECK(!lock);
     }
@@ -172,6 +172,7 @@ TEST(hosts_that_are_no_zookeeper_are_told_from_those_that_are_not_there) {
 TEST(numbers_that_mean_nothing_are_named) {
     const int32_t numbers[] = {-1, 0, 7, INT32_MIN, INT32_MAX};
     zklock_client *client = new_client();
+    zklock_lock_options *options;
     zklock_lock *lock = NULL;
     uint64_t value = 99;
     for (int at = 0; at < 5; at++) {
@@ -180,8 +181,13 @@ TEST(numbers_that_mean_nothing_are_named) {
         INVALID(zklock_client_stat(client, numbers[at], &value), number);
         if (numbers[at]) INVALID(zklock_set_log(numbers[at], NULL, NULL), "one of zklock_log_level");
     }
-    INVALID(zklock_mutex_new(client, "/bad", 2, &lock), "no such flag: 0x2");
-    INVALID(zklock_mutex_new(client, "/bad", 0x80000001, &lock), "no such flag: 0x80000000");
+    OK(zklock_lock_options_new(&options));
+    INVALID(zklock_lock_options_set_flags(options, 8), "no such flag: 0x8");
+    INVALID(zklock_lock_options_set_flags(options, 0x80000001), "no such flag: 0x80000000");
+    for (int at = 0; at < 5; at++) {
+        INVALID(zklock_lock_options_set_dialect(options, numbers[at]), "no dialect with the number");
+    }
+    zklock_lock_options_free(options);
     CHECK(value == 99 && !lock);
     CHECK(!strcmp(zklock_status_name(ZKLOCK_OK), "ZKLOCK_OK"));
     CHECK(!strcmp(zklock_status_name(ZKLOCK_INTERNAL), "ZKLOCK_INTERNAL"));
@@ -267,7 +273,7 @@ TEST(a_handle_that_is_none_or_null_is_named_and_results_are_left_alone) {
     char sentence[512];
     zklock_client_free(freed);
     zklock_client_free(freed);
-    IS(zklock_mutex_new(freed, "/bad", 0, &none), ZKLOCK_INVALID_HANDLE);
+    IS(zklock_mutex_new(freed, "/bad", NULL, &none), ZKLOCK_INVALID_HANDLE);
     SAYS("the zklock_client has been freed: use it no more");
     IS(zklock_client_close(freed), ZKLOCK_INVALID_HANDLE);
     IS(zklock_acquire((zklock_lock *)hold, 0, &no_hold), ZKLOCK_INVALID_HANDLE);

@@ -176,8 +176,30 @@ zklock_client *connect_to(const char *hosts) { return client_with(hosts, SESSION
 zklock_client *new_client(void) { return connect_to(servers()); }
 
 zklock_lock *new_mutex(zklock_client *client, const char *path, uint32_t flags) {
+    zklock_lock_options *options = NULL;
     zklock_lock *lock;
-    OK(zklock_mutex_new(client, path, flags, &lock));
+    if (flags) {
+        OK(zklock_lock_options_new(&options));
+        OK(zklock_lock_options_set_flags(options, flags));
+    }
+    OK(zklock_mutex_new(client, path, options, &lock));
+    zklock_lock_options_free(options);
+    return lock;
+}
+
+zklock_lock *new_lock(constructor *make, zklock_client *client, const char *path) {
+    zklock_lock *lock;
+    OK(make(client, path, NULL, &lock));
+    return lock;
+}
+
+zklock_lock *new_semaphore(zklock_client *client, const char *path, uint32_t limit, uint32_t permits) {
+    zklock_lock_options *options;
+    zklock_lock *lock;
+    OK(zklock_lock_options_new(&options));
+    OK(zklock_lock_options_set_permits(options, permits));
+    OK(zklock_semaphore_new(client, path, limit, options, &lock));
+    zklock_lock_options_free(options);
     return lock;
 }
 
@@ -197,6 +219,26 @@ uint64_t token_of(const zklock_hold *hold) {
     uint64_t token;
     OK(zklock_hold_token(hold, &token));
     return token;
+}
+
+const char *node_of(const zklock_hold *hold) {
+    const char *node;
+    OK(zklock_hold_node(hold, &node));
+    return node;
+}
+
+void give_back(zklock_hold *hold) {
+    OK(zklock_release(hold));
+    zklock_hold_free(hold);
+}
+
+int can_be_had(zklock_lock *lock) {
+    zklock_hold *hold;
+    zklock_status status = zklock_acquire(lock, 0, &hold);
+    if (status == ZKLOCK_TIMEOUT) return 0;
+    OK(status);
+    give_back(hold);
+    return 1;
 }
 
 zklock_state state_of(const zklock_hold *hold) {

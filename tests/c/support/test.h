@@ -85,9 +85,19 @@ int readable(int descriptor, int64_t milliseconds);
 zklock_client *connect_to(const char *hosts);
 zklock_client *new_client(void); /* of servers() */
 zklock_lock *new_mutex(zklock_client *client, const char *path, uint32_t flags);
+/* A lock of any kind that is made from a path alone: zklock_read_new. */
+typedef zklock_status constructor(zklock_client *, const char *, const zklock_lock_options *, zklock_lock **);
+zklock_lock *new_lock(constructor *make, zklock_client *client, const char *path);
+/* A semaphore of which so many permits are acquired at once. */
+zklock_lock *new_semaphore(zklock_client *client, const char *path, uint32_t limit, uint32_t permits);
 zklock_hold *acquire(zklock_lock *lock, int64_t timeout);
 int64_t valid_for(const zklock_hold *hold);
 uint64_t token_of(const zklock_hold *hold);
+const char *node_of(const zklock_hold *hold);
+/* Releases and frees it. */
+void give_back(zklock_hold *hold);
+/* Whether the lock can be had at once; it is given back. */
+int can_be_had(zklock_lock *lock);
 zklock_state state_of(const zklock_hold *hold);
 uint64_t stat_of(const zklock_client *client, zklock_stat stat);
 

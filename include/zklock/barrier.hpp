@@ -1,0 +1,42 @@
+/* The barrier: who comes waits until it is removed. */
+
+#ifndef ZKLOCK_BARRIER_HPP
+#define ZKLOCK_BARRIER_HPP
+
+#include <string>
+
+#include "client.hpp"
+
+namespace zklock {
+
+/**
+ * A node that is there or not: as long as it is there, who comes waits. It belongs to nobody, and outlives whoever set it.
+ *
+ *     zklock::barrier(client, "/barriers/migration").wait();
+ */
+class barrier : public detail::owner<zklock_barrier, zklock_barrier_free> {
+public:
+    using owner::owner;
+    /** The barrier at a path. It costs no request, and sets nothing. */
+    barrier(const client &maker, const std::string &path)
+        : owner(detail::ask<zklock_barrier *>(zklock_barrier_new, maker.get(), detail::text(path))) {}
+
+    /** Sets it; false: it was set already. */
+    bool set() const { return ask<int>(zklock_barrier_set) != 0; }
+    /** Removes it, and whoever waits goes on; false: it was not set. */
+    bool remove() const { return ask<int>(zklock_barrier_remove) != 0; }
+    /** Whether it is set. */
+    bool is_set() const { return ask<int>(zklock_barrier_is_set) != 0; }
+    /** Waits until it is not set. */
+    void wait() const { detail::check(zklock_barrier_wait(get(), ZKLOCK_FOREVER)); }
+    /** The same, for this time at most. False: it is still set then. All else throws. */
+    [[nodiscard]] bool wait_for(detail::span wait) const {
+        const zklock_status status = zklock_barrier_wait(get(), detail::ms(wait));
+        if (status == ZKLOCK_TIMEOUT) return false;
+        detail::check(status);
+        return true;
+    }
+};
+} // namespace zklock
+
+#endif // ZKLOCK_BARRIER_HPP

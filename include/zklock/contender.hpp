@@ -1,0 +1,56 @@
+/* One in the queue of a lock. */
+
+#ifndef ZKLOCK_CONTENDER_HPP
+#define ZKLOCK_CONTENDER_HPP
+
+#include <chrono>
+#include <cstdint>
+#include <exception>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "call.hpp"
+
+namespace zklock {
+
+/** One in the queue of a lock: see zklock_contender. */
+struct contender {
+    std::string name, identity, dialect;
+    std::uint64_t session, token;
+    std::chrono::system_clock::time_point since;
+    std::string node;
+    zklock_role role;
+    bool holds;
+};
+
+/** Not for use outside these files. */
+namespace detail {
+inline contender copied(const zklock_contender &it) {
+    const std::chrono::system_clock::time_point since{std::chrono::milliseconds(it.since)};
+    return {it.name, it.identity, it.dialect, it.session, it.token, since, it.node, it.role, it.holds != 0};
+}
+
+/** All whom a call shows to its visitor. */
+template <class Call>
+std::vector<contender> shown_by(Call call, zklock_lock *lock) {
+    using all = std::pair<std::vector<contender>, std::exception_ptr>;
+    // No exception may pass through the library: it is not C++.
+    const auto see = [](const zklock_contender *it, void *context) noexcept {
+        auto &seen = *static_cast<all *>(context);
+        try {
+            seen.first.push_back(copied(*it));
+        } catch (...) {
+            seen.second = std::current_exception();
+        }
+    };
+    all seen;
+    const zklock_status status = call(lock, see, &seen);
+    if (seen.second) std::rethrow_exception(seen.second);
+    check(status);
+    return std::move(seen.first);
+}
+} // namespace detail
+} // namespace zklock
+
+#endif // ZKLOCK_CONTENDER_HPP

@@ -1,0 +1,57 @@
+/* The double barrier: its members begin together, and end together. */
+
+#ifndef ZKLOCK_DOUBLE_BARRIER_HPP
+#define ZKLOCK_DOUBLE_BARRIER_HPP
+
+#include <cstdint>
+#include <optional>
+#include <string>
+
+#include "client.hpp"
+
+namespace zklock {
+
+/** One who is within a double barrier. The destructor leaves in the background, without waiting for the others. */
+class [[nodiscard]] member : public detail::owner<zklock_member, zklock_member_free> {
+public:
+    using owner::owner;
+    /** Leaves, and waits until all have left; a lost_error if the others may have gone on without it. */
+    void leave() { detail::check(zklock_member_leave(get(), ZKLOCK_FOREVER)); }
+    /** Leaves, and waits for this time at most. False: others are still within. All else throws. */
+    bool leave_for(detail::span wait) {
+        const zklock_status status = zklock_member_leave(get(), detail::ms(wait));
+        if (status == ZKLOCK_TIMEOUT) return false;
+        detail::check(status);
+        return true;
+    }
+    /** Why it was lost; ZKLOCK_REASON_NONE if it is not. */
+    zklock_reason lost_reason() const { return ask<zklock_reason>(zklock_member_loss); }
+    /** The path of its node. */
+    std::string node() const { return ask<const char *>(zklock_member_node); }
+};
+
+/**
+ * Lets its members begin together, and end together.
+ *
+ *     zklock::double_barrier round(client, "/barriers/round", 3);
+ *     zklock::member member = round.enter(); // all three have come
+ *     member.leave();                        // and all three are done
+ */
+class double_barrier : public detail::owner<zklock_double_barrier, zklock_double_barrier_free> {
+public:
+    using owner::owner;
+    /** The double barrier at a path, which opens when so many have come. It costs no request. */
+    double_barrier(const client &maker, const std::string &path, std::uint32_t members)
+        : owner(detail::ask<zklock_double_barrier *>(zklock_double_barrier_new, maker.get(), detail::text(path),
+                                                     members)) {}
+
+    /** Comes, and waits until it is open. Every call is a member of its own. */
+    member enter() const { return member(ask<zklock_member *>(zklock_double_barrier_enter, ZKLOCK_FOREVER)); }
+    /** The same, for this time at most; nothing when the time is over. */
+    [[nodiscard]] std::optional<member> enter_for(detail::span wait) const {
+        return ask_unless<member, zklock_member *>(ZKLOCK_TIMEOUT, zklock_double_barrier_enter, detail::ms(wait));
+    }
+};
+} // namespace zklock
+
+#endif // ZKLOCK_DOUBLE_BARRIER_HPP

@@ -1,0 +1,58 @@
+/* How a lock behaves. */
+
+#ifndef ZKLOCK_LOCK_OPTIONS_HPP
+#define ZKLOCK_LOCK_OPTIONS_HPP
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "handle.hpp"
+
+namespace zklock {
+
+/**
+ * How a lock behaves. The defaults are good for most; what is wrong is thrown when the lock is made.
+ *
+ *     zklock::lock lock = client.mutex("/locks/report", zklock::lock_options().dialect(ZKLOCK_DIALECT_KAZOO));
+ */
+class lock_options {
+public:
+    /** Whether a thread that holds the lock may acquire it again. Each hold is released by that thread then. */
+    lock_options &reentrant(bool is_so = true) { return flag(ZKLOCK_REENTRANT, is_so); }
+    /** Wait also for contenders that cannot see ours. Both may come to hold the lock: see ZKLOCK_GO_AHEAD. */
+    lock_options &go_ahead(bool is_so = true) { return flag(ZKLOCK_GO_AHEAD, is_so); }
+    /** Watch all the others, and not the one that matters: the simple way, to be compared with. */
+    lock_options &watch_children(bool is_so = true) { return flag(ZKLOCK_WATCH_CHILDREN, is_so); }
+    /** How its nodes are called, and so with whom it stands in one queue. */
+    lock_options &dialect(zklock_dialect name) { return dialect_ = name, *this; }
+    /** How many permits of a semaphore to acquire at once. Default: 1. */
+    lock_options &permits(std::uint32_t count) { return permits_ = count, *this; }
+    /** The node that says how many permits a semaphore has: see client::set_limit(). */
+    lock_options &limit_at(std::string path) { return limit_at_ = std::move(path), *this; }
+
+    /** The same for functions of zklock.h. */
+    detail::owner<zklock_lock_options, zklock_lock_options_free> made() const {
+        detail::owner<zklock_lock_options, zklock_lock_options_free> made(
+            detail::ask<zklock_lock_options *>(zklock_lock_options_new));
+        detail::check(zklock_lock_options_set_flags(made.get(), flags_));
+        detail::check(zklock_lock_options_set_dialect(made.get(), dialect_));
+        detail::check(zklock_lock_options_set_permits(made.get(), permits_));
+        if (limit_at_) detail::check(zklock_lock_options_set_limit_at(made.get(), detail::text(*limit_at_)));
+        return made;
+    }
+private:
+    lock_options &flag(zklock_flag which, bool is_so) {
+        const auto bit = static_cast<std::uint32_t>(which);
+        flags_ = is_so ? flags_ | bit : flags_ & ~bit;
+        return *this;
+    }
+
+    std::uint32_t flags_ = 0, permits_ = 1;
+    zklock_dialect dialect_ = ZKLOCK_DIALECT_CURATOR;
+    std::optional<std::string> limit_at_;
+};
+} // namespace zklock
+
+#endif // ZKLOCK_LOCK_OPTIONS_HPP

@@ -1,0 +1,78 @@
+/* A read/write lock for the locks of the standard library. */
+
+#ifndef ZKLOCK_SHARED_MUTEX_HPP
+#define ZKLOCK_SHARED_MUTEX_HPP
+
+#include <chrono>
+#include <memory>
+#include <string>
+
+#include "client.hpp"
+#include "locked.hpp"
+
+namespace zklock {
+
+/**
+ * As std::shared_timed_mutex: it meets SharedTimedLockable, so that std::shared_lock takes its read side, and all the
+ * others its write side.
+ *
+ *     zklock::shared_mutex catalogue(client, "/locks/catalogue");
+ *     std::shared_lock reading(catalogue);
+ *
+ * It excludes other processes and the threads of this one, which may share the object or have one each. It cannot be
+ * moved, because those who locked it know it by its address.
+ *
+ * A thread that has the write side may take the read side too, and unlock the write side first: a downgrade. One that
+ * has the read side gets a misuse_error for the write side, and a second time for the read side.
+ */
+class shared_mutex {
+public:
+    /** Reentrant it cannot be, whatever the options say. */
+    shared_mutex(const client &maker, const std::string &path, lock_options how = lock_options())
+        : write_(maker.write(path, how.reentrant(false)), false), read_(maker.read(path, how), false) {}
+
+    /** Waits until the write side is held. */
+    void lock() { write_.lock(); }
+    /** Tries once. False: it is held, by others or this thread. All else throws, such as an unreachable_error. */
+    [[nodiscard]] bool try_lock() { return try_lock_for(detail::span(0)); }
+    /** Waits for this time at most. False: the time is over. All else throws. */
+    [[nodiscard]] bool try_lock_for(detail::span wait) { return write_.try_lock_for(wait); }
+    /** Waits until then at most. */
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_until(const std::chrono::time_point<Clock, Duration> &time) {
+        return detail::try_until([this](detail::span wait) { return try_lock_for(wait); }, time);
+    }
+    /** Releases the write side, as zklock::mutex does it. */
+    void unlock() noexcept { write_.unlock(); }
+    /** The hold that unlock() would release; a misuse_error if there is none. */
+    std::shared_ptr<hold> current() const { return held(write_, "write"); }
+
+    /** Waits until the read side is held. */
+    void lock_shared() { read_.lock(); }
+    /** Tries once. False: a writer holds it or waits for it. All else throws. */
+    [[nodiscard]] bool try_lock_shared() { return try_lock_shared_for(detail::span(0)); }
+    /** Waits for this time at most. False: the time is over. All else throws. */
+    [[nodiscard]] bool try_lock_shared_for(detail::span wait) { return read_.try_lock_for(wait); }
+    /** Waits until then at most. */
+    template <class Clock, class Duration>
+    [[nodiscard]] bool try_lock_shared_until(const std::chrono::time_point<Clock, Duration> &time) {
+        return detail::try_until([this](detail::span wait) { return try_lock_shared_for(wait); }, time);
+    }
+    /** Releases the read side of this thread; of one that has not locked it, that of the oldest reader. */
+    void unlock_shared() noexcept { read_.unlock(); }
+    /** The hold that unlock_shared() would release; a misuse_error if there is none. */
+    std::shared_ptr<hold> current_shared() const { return held(read_, "read"); }
+
+    /** The path of the lock. */
+    std::string path() const { return write_.path(); }
+private:
+    std::shared_ptr<hold> held(const detail::locked &side, const char *name) const {
+        if (std::shared_ptr<hold> held = side.current()) return held;
+        detail::fail(ZKLOCK_NOT_HELD, std::string("nobody has locked the ") + name + " side of " + path());
+    }
+
+    detail::locked write_, read_;
+};
+} // namespace zklock
+
+#endif // ZKLOCK_SHARED_MUTEX_HPP

@@ -1,0 +1,139 @@
+/* Every kind of lock in C++, with its options, and who sees it from outside. */
+
+#include <optional>
+#include <vector>
+
+#include "test.hpp"
+
+using zklock::lock_options;
+
+TEST(every_kind_comes_from_the_client_and_is_acquired_in_the_same_way) {
+    const auto client = new_cpp_client(), other = new_cpp_client();
+    const auto held_once = [&](const zklock::lock &lock, const zklock::lock &rival, const char *node) {
+        auto hold = lock.acquire_for(SOON);
+        CHECK(hold.node().find(node) != std::string::npos && !rival.try_acquire());
+        hold.release();
+        auto next = rival.try_acquire();
+        CHECK(next && next->token() > hold.token());
+    };
+    const std::string path = fresh_path(), election = fresh_path(), single = fresh_path(), permits = fresh_path();
+    held_once(client.mutex(path), other.mutex(path), "-lock-");
+    held_once(client.read(path), other.write(path), "-__READ__");
+    held_once(client.write(path), other.read(path), "-__WRIT__");
+    held_once(client.election(election), other.election(election), "-latch-");
+    held_once(client.exclusive(single), other.exclusive(single), "/lock");
+    held_once(client.semaphore(permits, 1), other.semaphore(permits, 1), "/leases/");
+}
+
+TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
+    const auto client = new_cpp_client(), other = new_cpp_client();
+    const std::string path = fresh_path();
+    const lock_options kazoo = lock_options().dialect(ZKLOCK_DIALECT_KAZOO);
+    {
+        lock_options copy = kazoo;
+        const auto lock = client.mutex(path, copy.reentrant().reentrant(false));
+        const auto hold = lock.acquire();
+        CHECK(hold.node().find("__lock__") != std::string::npos);
+        CHECK(lock.contenders()[0].dialect == "kazoo");
+        THROWS(lock.acquire(), zklock::misuse_error, ZKLOCK_DEADLOCK);
+        THROWS(other.mutex(path).acquire_for(SOON), zklock::error, ZKLOCK_FOREIGN_CONTENDER);
+        CHECK(!other.mutex(path, lock_options().go_ahead()).try_acquire());
+    }
+    THROWS(client.semaphore(path, 2, kazoo), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.mutex(path, lock_options().permits(0)), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.semaphore(path, 2, lock_options().limit_at("no-slash")), zklock::misuse_error,
+           ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.semaphore(path, 2, lock_options().limit_at(std::string("/a\0b", 4))), zklock::misuse_error,
+           ZKLOCK_INVALID_ARGUMENT);
+    /* Under the locks of the standard library as well. */
+    zklock::mutex mutex(client, path, kazoo);
+    mutex.lock();
+    CHECK(mutex.current()->node().find("__lock__") != std::string::npos);
+    THROWS(mutex.lock(), zklock::misuse_error, ZKLOCK_DEADLOCK);
+    mutex.unlock();
+    const auto watching = client.mutex(path, lock_options().watch_children());
+    CHECK(watching.try_acquire());
+}
+
+TEST(the_limit_of_a_semaphore_can_be_changed) {
+    const auto client = new_cpp_client();
+    const std::string path = fresh_path(), limit = path + "-limit";
+    const auto semaphore = client.semaphore(path, 1, lock_options().limit_at(limit));
+    const auto first = semaphore.acquire();
+    CHECK(!semaphore.try_acquire());
+    auto ticket = semaphore.start(SOON);
+    client.set_limit(limit, 2);
+    CHECK(readable(ticket.fd(), SOON_MS) && ticket.try_finish());
+    THROWS(client.set_limit(limit, 1u << 31), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+}
+
+TEST(a_set_is_made_of_locks_that_are_named_or_listed) {
+    const auto client = new_cpp_client(), other = new_cpp_client();
+    const std::string one = fresh_path(), two = fresh_path();
+    const auto left = client.mutex(one), right = client.mutex(two);
+    {
+        const auto both = client.all({left, right}).acquire_for(SOON);
+        CHECK(!is_free(other, one) && !is_free(other, two));
+    }
+    EVENTUALLY(is_free(other, one) && is_free(other, two));
+    std::vector<zklock::lock> locks;
+    for (int at = 0; at < 5; at++) locks.push_back(client.mutex(fresh_path()));
+    const auto every = client.all({locks.begin(), locks.end()});
+    auto hold = every.acquire();
+    for (const auto &lock : locks) CHECK(!is_free(other, lock.path()));
+    hold.release();
+    const auto again = client.all({client.mutex(one), client.read(two)}, lock_options().reentrant());
+    const auto outer = again.acquire(), inner = again.acquire();
+    CHECK(outer.token() == inner.token());
+    THROWS(client.all({}), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.all({left, left}), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.all({left, other.mutex(two)}), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(every.observe(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+}
+
+TEST(an_observer_tells_who_leads) {
+    auto client = zklock::client(servers(), zklock::options().session_timeout(SESSION).identity("the leader"));
+    auto audience = new_cpp_client();
+    const auto election = client.election(fresh_path());
+    zklock::observer observer = audience.election(election.path()).observe();
+    static_assert(!std::is_copy_constructible_v<zklock::observer> &&
+                  std::is_nothrow_move_constructible_v<zklock::observer>);
+    CHECK(!observer.next_for(SOON));
+    THROWS(observer.next_for(20ms), zklock::timeout_error, ZKLOCK_TIMEOUT);
+    auto told = in_background([&] { return observer.next(); });
+    {
+        const auto lead = election.acquire();
+        const std::optional<zklock::contender> leader = soon(told);
+        CHECK(leader && leader->identity == "the leader" && leader->node == lead.node() && leader->holds);
+        CHECK(leader->token == lead.token() && leader->role == ZKLOCK_ROLE_EXCLUSIVE);
+        CHECK(!readable(observer.fd(), 0));
+    }
+    CHECK(readable(observer.fd(), SOON_MS) && !observer.next_for(0s));
+    audience.close();
+    CHECK(readable(observer.fd(), SOON_MS));
+    THROWS(observer.next(), zklock::closed_error, ZKLOCK_CLOSED);
+}
+
+TEST(an_operator_can_evict_and_break) {
+    const auto client = new_cpp_client(), other = new_cpp_client(), desk = new_cpp_client();
+    const auto lock = client.mutex(fresh_path()), seen = desk.mutex(lock.path());
+    CHECK(seen.break_lock().empty());
+    const auto hold = lock.acquire();
+    auto waiting = other.mutex(lock.path()).start();
+    EVENTUALLY(seen.contenders().size() == 2);
+    const auto queue = seen.contenders();
+    CHECK(queue[0].holds && queue[0].node == hold.node() && !queue[1].holds);
+    CHECK(seen.evict(queue[0].node) && !seen.evict(queue[0].node));
+    CHECK(hold.wait_lost_for(SOON) == ZKLOCK_REASON_NODE_DELETED);
+    CHECK(readable(waiting.fd(), SOON_MS));
+    const auto next = waiting.try_finish();
+    const auto broken = seen.break_lock();
+    CHECK(broken.size() == 1 && broken[0].node == next->node() && broken[0].session == other.stats().session_id);
+    CHECK(next->wait_lost_for(SOON) == ZKLOCK_REASON_NODE_DELETED);
+    THROWS(seen.evict("/nobody"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+}
+
+TEST_MAIN("standalone max-session=4000", LISTED(every_kind_comes_from_the_client_and_is_acquired_in_the_same_way),
+          LISTED(options_can_be_copied_and_say_how_a_lock_behaves), LISTED(the_limit_of_a_semaphore_can_be_changed),
+          LISTED(a_set_is_made_of_locks_that_are_named_or_listed), LISTED(an_observer_tells_who_leads),
+          LISTED(an_operator_can_evict_and_break))

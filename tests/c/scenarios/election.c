@@ -1,0 +1,208 @@
+/* The election: one leads until it resigns or is lost, and whoever wants to know is told who it is. */
+
+#include "test.h"
+
+static zklock_client *named_client(const char *hosts, const char *identity) {
+    zklock_options *options;
+    zklock_client *client;
+    OK(zklock_options_new(&options));
+    OK(zklock_options_set_session_timeout(options, SESSION_MS));
+    OK(zklock_options_set_identity(options, identity));
+    OK(zklock_client_new(hosts, options, &client));
+    zklock_options_free(options);
+    return client;
+}
+
+static zklock_lock *stands(zklock_client *client, const char *path) {
+    return new_lock(zklock_election_new, client, path);
+}
+
+static zklock_observer *observes(zklock_lock *lock) {
+    zklock_observer *observer;
+    OK(zklock_observe(lock, &observer));
+    return observer;
+}
+
+/* What it tells next is this; NULL: that nobody leads. */
+static void tells(zklock_observer *observer, const char *identity) {
+    const zklock_contender *leader;
+    OK(zklock_observer_next(observer, SOON_MS, &leader));
+    if (identity) {
+        CHECK(leader && !strcmp(leader->identity, identity) && leader->holds == 1);
+        CHECK(leader->role == ZKLOCK_ROLE_EXCLUSIVE && !strcmp(leader->dialect, "curator"));
+    } else {
+        CHECK(!leader);
+    }
+}
+
+static void tells_nothing(zklock_observer *observer, int64_t timeout) {
+    const zklock_contender *leader;
+    int64_t begun = now_ms();
+    IS(zklock_observer_next(observer, timeout, &leader), ZKLOCK_TIMEOUT);
+    CHECK(now_ms() - begun >= timeout);
+}
+
+TEST(one_leads_until_it_resigns_or_is_lost) {
+    const char *path = fresh_path();
+    char hosts[128];
+    int proxy = new_proxy(hosts, sizeof hosts);
+    zklock_client *client = named_client(servers(), "first"), *other = named_client(hosts, "second"),
+                  *third = named_client(servers(), "third"), *audience = new_client();
+    zklock_lock *first = stands(client, path), *second = stands(other, path), *last = stands(third, path),
+                *seen = stands(audience, path);
+    zklock_observer *observer = observes(seen);
+    tells(observer, NULL);
+    zklock_hold *lead = acquire(first, SOON_MS), *lost;
+    CHECK(strstr(node_of(lead), "-latch-"));
+    tells(observer, "first");
+    attempt *waiting = start_acquire(second, SOON_MS), *behind;
+    wait_for_contenders(path, 2);
+    behind = start_acquire(last, SOON_MS);
+    wait_for_contenders(path, 3);
+    /* Who stands as well is no news. */
+    tells_nothing(observer, 50);
+    give_back(lead);
+    tells(observer, "second");
+    lost = granted(waiting);
+    expire_session(proxy);
+    tells(observer, "third");
+    give_back(granted(behind));
+    tells(observer, NULL);
+    zklock_reason reason;
+    OK(zklock_hold_wait_lost(lost, SOON_MS, &reason));
+    zklock_observer_free(observer);
+    free_all(NULL, first, client);
+    free_all(lost, second, other);
+    free_all(NULL, last, third);
+    free_all(NULL, seen, audience);
+}
+
+TEST(an_observer_serves_an_event_loop) {
+    const char *path = fresh_path();
+    zklock_client *client = named_client(servers(), "first"), *other = named_client(servers(), "second");
+    zklock_lock *first = stands(client, path), *second = stands(other, path);
+    zklock_observer *observer = observes(second);
+    const zklock_contender *leader;
+    int descriptor, again;
+    OK(zklock_observer_fd(observer, &descriptor));
+    OK(zklock_observer_fd(observer, &again));
+    CHECK(descriptor == again && readable(descriptor, SOON_MS));
+    OK(zklock_observer_next(observer, 0, &leader));
+    CHECK(!leader && !readable(descriptor, 0));
+    tells_nothing(observer, 0);
+    for (int round = 0; round < 10; round++) {
+        zklock_hold *lead = acquire(round % 2 ? first : second, SOON_MS);
+        CHECK(readable(descriptor, SOON_MS));
+        OK(zklock_observer_next(observer, 0, &leader));
+        CHECK(leader && !strcmp(leader->identity, round % 2 ? "first" : "second"));
+        CHECK(!strcmp(leader->node, node_of(lead)) && leader->token == token_of(lead));
+        CHECK(!readable(descriptor, 0));
+        give_back(lead);
+        CHECK(readable(descriptor, SOON_MS));
+        /* A wait takes what is there as well. */
+        tells(observer, NULL);
+        CHECK(!readable(descriptor, 0));
+    }
+    OK(zklock_client_close(other));
+    CHECK(readable(descriptor, SOON_MS));
+    IS(zklock_observer_next(observer, 0, &leader), ZKLOCK_CLOSED);
+    IS(zklock_observer_next(observer, ZKLOCK_FOREVER, &leader), ZKLOCK_CLOSED);
+    /* It is told again and again. */
+    CHECK(readable(descriptor, SOON_MS));
+    zklock_observer_free(observer);
+    free_all(NULL, first, client);
+    free_all(NULL, second, other);
+}
+
+TEST(who_asks_without_waiting_is_told_in_the_end) {
+    zklock_client *client = new_client();
+    zklock_lock *lock = stands(client, fresh_path());
+    zklock_observer *observer = observes(lock);
+    const zklock_contender *leader;
+    zklock_status status;
+    int descriptor;
+    EVENTUALLY((status = zklock_observer_next(observer, 0, &leader)) == ZKLOCK_OK);
+    CHECK(!leader);
+    tells_nothing(observer, 0);
+    /* What is on its way by now is not missed by who asks for the descriptor only then. */
+    OK(zklock_observer_fd(observer, &descriptor));
+    tells_nothing(observer, 0);
+    CHECK(!readable(descriptor, 0));
+    zklock_hold *lead = acquire(lock, SOON_MS);
+    CHECK(readable(descriptor, SOON_MS));
+    OK(zklock_observer_next(observer, 0, &leader));
+    CHECK(leader && leader->token == token_of(lead));
+    zklock_observer_free(observer);
+    /* Nor what has come by then. */
+    observer = observes(lock);
+    EVENTUALLY(zklock_observer_next(observer, 0, &leader) == ZKLOCK_OK);
+    tells_nothing(observer, 0);
+    give_back(lead);
+    sleep_ms(50);
+    OK(zklock_observer_fd(observer, &descriptor));
+    CHECK(readable(descriptor, SOON_MS));
+    OK(zklock_observer_next(observer, 0, &leader));
+    CHECK(!leader);
+    zklock_observer_free(observer);
+    free_all(NULL, lock, client);
+}
+
+typedef struct {
+    zklock_observer *observer;
+    zklock_status status;
+} wait;
+
+static void *waits(void *given) {
+    wait *wait = given;
+    const zklock_contender *leader;
+    wait->status = zklock_observer_next(wait->observer, ZKLOCK_FOREVER, &leader);
+    return NULL;
+}
+
+TEST(several_may_wait_with_one_observer_and_all_end_with_the_client) {
+    zklock_client *client = new_client();
+    zklock_lock *lock = stands(client, fresh_path());
+    zklock_observer *observer = observes(lock);
+    wait all[3];
+    thread *threads[3];
+    tells(observer, NULL);
+    for (int at = 0; at < 3; at++) {
+        all[at] = (wait){observer, ZKLOCK_INTERNAL};
+        threads[at] = start_thread(waits, &all[at]);
+    }
+    tells_nothing(observer, 30);
+    OK(zklock_client_close(client));
+    for (int at = 0; at < 3; at++) {
+        join_thread(threads[at]);
+        IS(all[at].status, ZKLOCK_CLOSED);
+    }
+    zklock_observer_free(observer);
+    free_all(NULL, lock, client);
+}
+
+TEST(an_observer_outlives_a_session_and_costs_nobody_a_wake_up) {
+    const char *path = fresh_path();
+    int proxy;
+    zklock_client *client = new_client(), *audience = proxied_client(&proxy);
+    zklock_lock *lock = stands(client, path), *seen = stands(audience, path);
+    zklock_observer *observer = observes(seen);
+    zklock_hold *lead;
+    zklock_lock_free(seen);
+    tells(observer, NULL);
+    expire_session(proxy);
+    lead = acquire(lock, SOON_MS);
+    const zklock_contender *leader;
+    OK(zklock_observer_next(observer, SOON_MS, &leader));
+    CHECK(leader && leader->token == token_of(lead) && leader->session == stat_of(client, ZKLOCK_STAT_SESSION_ID));
+    CHECK(stat_of(audience, ZKLOCK_STAT_SESSIONS) == 2);
+    give_back(lead);
+    tells(observer, NULL);
+    zklock_observer_free(observer);
+    zklock_client_free(audience);
+    free_all(NULL, lock, client);
+}
+
+TEST_MAIN("standalone max-session=4000", LISTED(one_leads_until_it_resigns_or_is_lost),
+          LISTED(an_observer_serves_an_event_loop), LISTED(who_asks_without_waiting_is_told_in_the_end),
+          LISTED(several_may_wait_with_one_observer_and_all_end_with_the_client),
+          LISTED(an_observer_outlives_a_session_and_costs_nobody_a_wake_up))

@@ -1,0 +1,48 @@
+"""A server whose sessions may be short, paths, and where figures go."""
+
+from __future__ import annotations
+
+import itertools
+import typing
+
+import pytest
+from ground import Ground
+
+_numbers = itertools.count()
+
+
+@pytest.fixture(scope="session")
+def ground() -> typing.Iterator[Ground]:
+    ground = Ground()
+    # Sessions of a second, which end at most a quarter of a second later.
+    ground("start standalone tick=250")
+    yield ground
+    ground.close()
+
+
+@pytest.fixture
+def path(request: pytest.FixtureRequest, ground: Ground) -> typing.Iterator[str]:
+    """The path of a lock that no other test uses. Nobody is in its queue afterwards."""
+    name = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)[:60]
+    path = f"/{name}-{next(_numbers)}"
+    # Not a container, which the server would delete between two turns: the numbers of the nodes would begin anew.
+    ground(f"create {path}")
+    yield path
+    for child in ground.children(path):
+        if child in ("locks", "leases"):
+            ground.expect_children(f"{path}/{child}", 0)
+            ground(f"delete {path}/{child}")
+    ground.expect_children(path, 0)
+
+
+@pytest.fixture
+def figures(request: pytest.FixtureRequest) -> typing.Callable[[str], None]:
+    """Has something printed at the end, also of a test that passes."""
+    return lambda text: request.node.user_properties.append(("figures", text))
+
+
+def pytest_terminal_summary(terminalreporter: typing.Any) -> None:
+    for report in terminalreporter.getreports("passed") + terminalreporter.getreports("failed"):
+        for key, text in report.user_properties if report.when == "call" else ():
+            if key == "figures":
+                terminalreporter.write_line(f"{report.nodeid.split('::')[-1]}: {text}")

@@ -1,0 +1,214 @@
+"""Clients of several libraries contend for one lock, while one of either side is killed every two seconds."""
+
+from __future__ import annotations
+
+import collections
+import itertools
+import os
+import pathlib
+import random
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import typing
+
+from ground import Ground
+from register import Register, Rules
+
+HERE = pathlib.Path(__file__).parent
+# Where tests/interop/run puts what it builds.
+BUILT = pathlib.Path(os.environ.get("ZKLOCK_INTEROP") or HERE.parents[1] / "target/interop")
+
+GRANTS = 2000
+# The shortest that a server with the tick of ours grants is half of it; on a busy machine that would be lost too often.
+SESSION_MS = 1000
+BETWEEN_KILLS = 2.0
+# A waiter waits for the sessions of those who were killed, and for a machine that has other things to do as well.
+PATIENCE = 20.0
+
+_CURATOR = "curator-recipes curator-framework curator-client"
+_JARS = "zookeeper zookeeper-jute zookeeper-recipes-lock guava slf4j-api slf4j-nop"
+# The first that takes the read side before it gives up the write side so that no other writer comes between (CURATOR-621).
+CURATOR_THAT_DOWNGRADES = "5.5.0"
+
+
+def _java(curator: str) -> list[str]:
+    """A peer with Curator's jars by this pattern."""
+    jars = [curator.format(jar) for jar in _CURATOR.split()] + [f"/usr/share/java/{jar}.jar" for jar in _JARS.split()]
+    # As short a start as can be: it is killed soon.
+    quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx64m"]
+    return ["java", *quick, "-cp", ":".join([str(BUILT / "java"), *jars]), "Peer"]
+
+
+_PYTHON = [sys.executable, "-X", "faulthandler"]
+
+PROGRAMS: dict[str, list[str]] = {
+    # zklock's faces.
+    "python": [*_PYTHON, str(HERE / "peers/zklock_peer.py")],
+    "c": [str(BUILT / "peer-c")],
+    "cpp": [str(BUILT / "peer-cpp")],
+    "rust": [str(BUILT / "peer-rust")],
+    # The others.
+    "curator": _java("/usr/share/java/{}.jar"),
+    "curator-that-downgrades": _java(f"{BUILT}/curator/{{}}-{CURATOR_THAT_DOWNGRADES}.jar"),
+    "writelock": _java("/usr/share/java/{}.jar"),
+    "kazoo": [*_PYTHON, str(HERE / "peers/kazoo_peer.py")],
+    "go": [str(BUILT / "peer-go")],
+}
+FACES = ("python", "c", "cpp", "rust")
+
+
+class Side(typing.NamedTuple):
+    """Contenders that are killed and replaced by turns."""
+
+    programs: typing.Sequence[str]
+    kind: str
+    options: typing.Sequence[str] = ()
+
+
+def zklock_side(kind: str, *options: str, faces: typing.Sequence[str] = FACES) -> Side:
+    return Side(faces, kind, options)
+
+
+def foreign_side(library: str, kind: str, *options: str, count: int = 2) -> Side:
+    return Side([library] * count, kind, [*(["writelock"] if library == "writelock" else []), *options])
+
+
+class Contestant:
+    """A running peer."""
+
+    def __init__(self, name: str, program: str, side: Side, process: subprocess.Popen[bytes], log: pathlib.Path) -> None:
+        self.name, self.program, self.side, self.process, self.log = name, program, side, process, log
+
+    def said(self) -> str:
+        """Its last words."""
+        return "\n".join(self.log.read_text(errors="replace").strip().splitlines()[-15:])
+
+
+class Contest:
+    """All that run at one path."""
+
+    def __init__(self, ground: Ground, path: str, register: Register) -> None:
+        self._path, self.register = path, register
+        self._hosts = ground("servers")
+        self._numbers: dict[str, typing.Iterator[int]] = collections.defaultdict(lambda: itertools.count(1))
+        self._logs = pathlib.Path(tempfile.mkdtemp(prefix="zklock-interop-"))
+        self.running: list[Contestant] = []
+        self.killed = 0
+
+    def start(self, program: str, side: Side) -> Contestant:
+        name = f"{program}-{next(self._numbers[program])}"
+        words = [*PROGRAMS[program], self._hosts, side.kind, self._path, str(SESSION_MS), self.register.address, name]
+        log = self._logs / name
+        with log.open("wb") as out:
+            # However this process ends, it ends with it.
+            process = subprocess.Popen(
+                ["setpriv", "--pdeathsig", "KILL", *words, *side.options],
+                stdin=subprocess.DEVNULL,
+                stdout=out,
+                stderr=out,
+            )
+        contestant = Contestant(name, program, side, process, log)
+        self.running.append(contestant)
+        return contestant
+
+    def kill_one_of(self, side: Side) -> None:
+        """Kills one, by preference one that is inside, in half of the cases; and starts another for it."""
+        # Where the machine is slow, those who have only just been started are spared.
+        present = self.register.present()
+        members = [one for one in self.running if one.side is side and one.name in present]
+        if not members:
+            return
+        inside = [one for one in members if one.name in self.register.inside]
+        victim = random.choice(inside if inside and random.random() < 0.5 else members)
+        self.register.doom(victim.name)
+        victim.process.kill()
+        victim.process.wait()
+        self.running.remove(victim)
+        self.killed += 1
+        self.start(victim.program, side)
+
+    def finish(self, within: float) -> None:
+        """Waits for the end of all, each of which has one more turn."""
+        until = time.monotonic() + within
+        for one in self.running:
+            try:
+                status = one.process.wait(max(0.1, until - time.monotonic()))
+            except subprocess.TimeoutExpired:
+                raise AssertionError(f"{one.name} does not end:\n{one.said()}") from None
+            assert status == 0, f"{one.name} has ended with {status}:\n{one.said()}"
+
+    def close(self) -> None:
+        for one in self.running:
+            if one.process.poll() is None:
+                self.register.doom(one.name)
+                one.process.kill()
+                one.process.wait()
+        shutil.rmtree(self._logs)
+
+    def said(self) -> str:
+        """The last words of all."""
+        return "\n".join(f"-- {one.name}\n{said}" for one in self.running if (said := one.said()))
+
+
+class Outcome(typing.NamedTuple):
+    """What a contest has shown beyond that the rules were kept."""
+
+    figures: str
+    peak: int
+    # Which programs were inside together.
+    together: set[frozenset[str]]
+
+
+def contend(
+    ground: Ground,
+    path: str,
+    sides: typing.Sequence[Side],
+    rules: Rules = Rules(),
+    *,
+    grants: int = GRANTS,
+    kills: bool = True,
+    stay: float = 0.001,
+) -> Outcome:
+    """Lets them contend, and fails if a rule is broken. They stay inside for at most so many seconds."""
+    first = sum(len(side.programs) for side in sides)
+
+    def exists(node: str) -> bool:
+        # Those of a semaphore lie deeper.
+        places = [path, f"{path}/locks", f"{path}/leases"]
+        return any(ground(f"exists {place}/{node}") == "true" for place in places)
+
+    with Register(rules, grants, first, patience=PATIENCE, stay=stay, exists=exists) as register:
+        contest = Contest(ground, path, register)
+        try:
+            for side in sides:
+                for program in side.programs:
+                    contest.start(program, side)
+            assert register.begun.wait(60), f"not all have come: {register.waiting()}\n{contest.said()}"
+            begun = time.monotonic()
+            victims = itertools.cycle(sides)
+            while not register.over.wait(BETWEEN_KILLS):
+                if kills:
+                    contest.kill_one_of(next(victims))
+            seconds = time.monotonic() - begun
+            assert not register.violations, f"{register.violations}\n{register.notes}\n{contest.said()}"
+            contest.finish(PATIENCE)
+            assert not register.violations, f"{register.violations}\n{register.notes}\n{contest.said()}"
+        finally:
+            contest.close()
+        shares: collections.Counter[str] = collections.Counter()
+        for name, count in register.grants.items():
+            shares[name.rsplit("-", 1)[0]] += count
+        programs = {program for side in sides for program in side.programs}
+        for program in programs:
+            assert shares[program] >= grants / len(programs) / 10, f"{program} has hardly had a turn: {shares}"
+        figures = [f"{grants} grants in {seconds:.1f} s, {contest.killed} killed"]
+        figures.append(", ".join(f"{program} {count}" for program, count in sorted(shares.items())))
+        for title, lines in (("excused", register.excused), ("notes", register.notes)):
+            if lines:
+                kinds = collections.Counter(line.split(": ", 1)[-1][:60] for line in lines)
+                figures.append(f"{len(lines)} {title}, most {kinds.most_common(1)[0]}")
+        together = {frozenset(name.rsplit("-", 1)[0] for name in pair) for pair in register.together}
+        return Outcome("; ".join(figures), register.peak, together)

@@ -1,0 +1,67 @@
+"""A peer's line to the register (see ../register.py), and what is the same for all peers in Python."""
+
+from __future__ import annotations
+
+import argparse
+import socket
+import typing
+
+
+class Line:
+    """One connection. Where the register has ended, so does the peer."""
+
+    def __init__(self, address: str, name: str) -> None:
+        host, port = address.rsplit(":", 1)
+        self.name = name
+        self._socket = socket.create_connection((host, int(port)))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        self._answers = self._socket.makefile("r")
+
+    def close(self) -> None:
+        self._answers.close()
+        self._socket.close()
+
+    def _tell(self, word: str, *rest: object) -> None:
+        self._socket.sendall(" ".join(map(str, [word, self.name, *rest])).encode() + b"\n")
+
+    def _ask(self, word: str, *rest: object) -> bool:
+        """Whether to go on."""
+        self._tell(word, *rest)
+        answer = self._answers.readline().strip()
+        if not answer:
+            raise SystemExit("the register has ended")
+        return answer == "go"
+
+    def hello(self) -> bool:
+        return self._ask("hello")
+
+    def enter(self, mode: str, node: str | None, token: int = 0) -> bool:
+        return self._ask("enter", mode, node.rsplit("/", 1)[-1] if node else "-", token)
+
+    def down(self, node: str) -> bool:
+        return self._ask("down", node.rsplit("/", 1)[-1])
+
+    def leave(self) -> bool:
+        return self._ask("leave")
+
+    def lost(self, why: object) -> bool:
+        return self._ask("lost", _one_line(why))
+
+    def note(self, text: object) -> None:
+        self._tell("note", _one_line(text))
+
+
+def _one_line(text: object) -> str:
+    return " ".join(str(text).split()) or type(text).__name__
+
+
+def words(options: typing.Callable[[argparse.ArgumentParser], object]) -> argparse.Namespace:
+    """What stands on the command line of every peer, and options of its own."""
+    parser = argparse.ArgumentParser()
+    for name in ("connect", "kind", "path"):
+        parser.add_argument(name)
+    parser.add_argument("session_ms", type=int)
+    parser.add_argument("register")
+    parser.add_argument("name")
+    options(parser)
+    return parser.parse_args()

@@ -1,0 +1,95 @@
+/* zklock's C face in the queue: CONNECT KIND PATH SESSION_MS REGISTER NAME */
+
+#include <time.h>
+#include <zklock.h>
+
+#include "line.h"
+
+static zklock_lock *locks[2];
+static const char *modes[2];
+static int count = 0;
+
+static void ok(zklock_status status) {
+    if (status == ZKLOCK_OK) return;
+    fprintf(stderr, "%d: %s\n", status, zklock_last_error());
+    exit(1);
+}
+
+/* Where the next lock of this kind goes, and how its holder enters. */
+static zklock_lock **next(const char *mode) {
+    modes[count] = mode;
+    return &locks[count++];
+}
+
+static void make(zklock_client *client, const char *kind, const char *path) {
+    static char mode[24];
+    int limit, permits = 1;
+    if (strcmp(kind, "mutex") == 0) {
+        ok(zklock_mutex_new(client, path, 0, next("x")));
+        return;
+    }
+#ifdef ALL_KINDS
+    if (strcmp(kind, "election") == 0) ok(zklock_election_new(client, path, 0, next("x")));
+    if (strcmp(kind, "exclusive") == 0) ok(zklock_exclusive_new(client, path, 0, next("x")));
+    if (strcmp(kind, "semaphore-mutex") == 0) ok(zklock_semaphore_new(client, path, 1, 1, 0, next("x")));
+    if (sscanf(kind, "semaphore:%d:%d", &limit, &permits) >= 1) {
+        snprintf(mode, sizeof mode, "s:%d", permits);
+        ok(zklock_semaphore_new(client, path, limit, permits, 0, next(mode)));
+    }
+    if (strcmp(kind, "write") == 0 || strcmp(kind, "rw") == 0) ok(zklock_write_new(client, path, 0, next("x")));
+    if (strcmp(kind, "read") == 0 || strcmp(kind, "rw") == 0) ok(zklock_read_new(client, path, 0, next("r")));
+#else
+    (void)mode, (void)limit, (void)permits;
+#endif
+    if (count == 0) {
+        fprintf(stderr, "no kind: %s\n", kind);
+        exit(1);
+    }
+}
+
+static int turn(zklock_lock *lock, const char *mode) {
+    zklock_hold *hold;
+    const char *node;
+    uint64_t token;
+    int64_t valid_for = 0;
+    int goes_on = 1;
+    const zklock_status status = zklock_acquire(lock, ZKLOCK_FOREVER, &hold);
+    if (status == ZKLOCK_FOREIGN_CONTENDER) ok(status);
+    if (status != ZKLOCK_OK) {
+        const struct timespec pause = {0, 50 * 1000 * 1000};
+        line_tell("note", zklock_last_error());
+        nanosleep(&pause, NULL);
+        return goes_on;
+    }
+    ok(zklock_hold_node(hold, &node));
+    ok(zklock_hold_token(hold, &token));
+    line_enter(mode, node, token);
+    ok(zklock_hold_valid_for(hold, &valid_for));
+    goes_on = valid_for > 0 ? line_ask("leave", "") : line_ask("lost", "lease");
+    if (zklock_release(hold) != ZKLOCK_OK) line_tell("note", zklock_last_error());
+    zklock_hold_free(hold);
+    return goes_on;
+}
+
+int main(int words_count, char **words) {
+    zklock_options *options;
+    zklock_client *client;
+    int goes_on;
+    if (words_count != 7) return 2;
+    line_open(words[5], words[6]);
+    srand((unsigned)getpid());
+    ok(zklock_options_new(&options));
+    ok(zklock_options_set_session_timeout(options, atoi(words[4])));
+    ok(zklock_options_set_identity(options, words[6]));
+    ok(zklock_client_new(words[1], options, &client));
+    make(client, words[2], words[3]);
+    goes_on = line_ask("hello", "");
+    while (goes_on) {
+        /* The write side comes first, and once in four times. */
+        const int which = count == 2 && rand() % 4 != 0;
+        goes_on = turn(locks[which], modes[which]);
+    }
+    ok(zklock_client_close(client));
+    zklock_options_free(options);
+    return 0;
+}

@@ -1,0 +1,83 @@
+// zklock's C++ face in the queue: CONNECT KIND PATH SESSION_MS REGISTER NAME
+
+#include <chrono>
+#include <cstdio>
+#include <functional>
+#include <iostream>
+#include <memory>
+#include <mutex>
+#include <random>
+#include <shared_mutex>
+#include <string>
+#include <thread>
+#include <zklock.hpp>
+
+#include "line.h"
+
+namespace {
+/** Whether to go on. */
+using turn = std::function<bool()>;
+
+bool leave(zklock::hold &hold) {
+    const bool goes_on = hold.valid_for().count() > 0 ? line_ask("leave", "") : line_ask("lost", "lease");
+    try {
+        hold.release();
+    } catch (const zklock::lost_error &error) {
+        line_tell("note", error.what());
+    }
+    return goes_on;
+}
+
+turn simply(zklock::lock lock, std::string mode) {
+    auto kept = std::make_shared<zklock::lock>(std::move(lock));
+    return [kept, mode] {
+        zklock::hold hold = kept->acquire();
+        line_enter(mode.c_str(), hold.node().c_str(), hold.token());
+        return leave(hold);
+    };
+}
+
+turn choose(const zklock::client &client, const std::string &kind, const std::string &path) {
+    if (kind == "mutex") return simply(client.mutex(path), "x");
+#ifdef ALL_KINDS
+    if (kind == "election") return simply(client.election(path), "x");
+    if (kind == "exclusive") return simply(client.exclusive(path), "x");
+    if (kind == "semaphore-mutex") return simply(client.semaphore(path, 1), "x");
+    int limit = 0, permits = 1;
+    if (std::sscanf(kind.c_str(), "semaphore:%d:%d", &limit, &permits) >= 1) {
+        return simply(client.semaphore(path, limit, permits), "s:" + std::to_string(permits));
+    }
+    const turn read = simply(client.read(path), "r"), write = simply(client.write(path), "x");
+    if (kind == "read") return read;
+    if (kind == "write") return write;
+    if (kind == "rw") {
+        auto random = std::make_shared<std::mt19937>(std::random_device{}());
+        return [=] { return (*random)() % 4 == 0 ? write() : read(); };
+    }
+#endif
+    throw std::invalid_argument("no kind: " + kind);
+}
+} // namespace
+
+int main(int count, char **words) try {
+    if (count != 7) return 2;
+    line_open(words[5], words[6]);
+    zklock::options options;
+    options.session_timeout(std::chrono::milliseconds(std::stoi(words[4]))).identity(words[6]);
+    zklock::client client(words[1], options);
+    const turn next = choose(client, words[2], words[3]);
+    bool goes_on = line_ask("hello", "");
+    while (goes_on) {
+        try {
+            goes_on = next();
+        } catch (const zklock::error &error) {
+            if (error.status() == ZKLOCK_FOREIGN_CONTENDER) throw;
+            line_tell("note", error.what());
+            std::this_thread::sleep_for(std::chrono::milliseconds(50));
+        }
+    }
+    client.close();
+} catch (const std::exception &error) {
+    std::cerr << error.what() << '\n';
+    return 1;
+}

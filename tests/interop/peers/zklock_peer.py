@@ -1,0 +1,110 @@
+"""zklock's Python face in the queue."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import itertools
+import random
+import time
+import typing
+
+from line import Line, words
+
+import zklock
+
+
+def options(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--dialect")
+    parser.add_argument("--foreign")
+
+
+def main() -> None:
+    given = words(options)
+    line = Line(given.register, given.name)
+    extra = {name: value for name in ("dialect", "foreign") if (value := getattr(given, name))}
+    with zklock.Client(given.connect, session_timeout=given.session_ms / 1000, identity=given.name) as client:
+        client.connect()
+        goes_on = line.hello()
+        choose = chooser(client, given.kind, given.path, extra)
+        while goes_on:
+            mode, turn = choose()
+            try:
+                goes_on = turn(line, mode)
+            except zklock.ForeignContender:
+                raise
+            except zklock.Error as error:
+                line.note(f"{type(error).__name__}: {error}")
+                time.sleep(0.05)
+
+
+Turn = typing.Callable[[Line, str], bool]
+Choose = typing.Callable[[], "tuple[str, Turn]"]
+
+
+def chooser(client: zklock.Client, kind: str, path: str, extra: dict[str, str]) -> Choose:
+    """Gives the mode and the lock of the next turn."""
+    name, *numbers = kind.split(":")
+    if name == "mutex":
+        return always("x", client.mutex(path, **extra))
+    if name == "election":
+        return always("x", client.election(path, **extra))
+    if name == "exclusive":
+        return always("x", client.exclusive(path, **extra))
+    if name == "semaphore-mutex":
+        return always("x", client.semaphore(path, 1, **extra))
+    if name == "semaphore":
+        limit, permits = int(numbers[0]), int(numbers[1]) if numbers[1:] else 1
+        return always(f"s:{permits}", client.semaphore(path, limit, permits=permits, **extra))
+    read, write = client.read(path, **extra), client.write(path, **extra)
+    if name == "read":
+        return always("r", read)
+    if name == "write":
+        return always("x", write)
+    if name == "rw":
+        return lambda: ("x", simply(write)) if random.randrange(4) == 0 else ("r", simply(read))
+    if name == "downgrade":
+        turns = itertools.cycle([("x", downgraded(write, read)), ("r", simply(read))])
+        return lambda: next(turns)
+    raise SystemExit(f"no kind: {kind}")
+
+
+def always(mode: str, lock: zklock.Lock) -> Choose:
+    return lambda: (mode, simply(lock))
+
+
+def simply(lock: zklock.Lock) -> Turn:
+    def turn(line: Line, mode: str) -> bool:
+        hold = lock.hold()
+        line.enter(mode, hold.node, hold.token)
+        return leave(line, hold)
+
+    return turn
+
+
+def downgraded(write: zklock.Lock, read: zklock.Lock) -> Turn:
+    def turn(line: Line, mode: str) -> bool:
+        writing = write.hold()
+        line.enter(mode, writing.node, writing.token)
+        try:
+            reading = read.hold()
+        except zklock.LockLost:
+            return leave(line, writing)
+        line.down(reading.node)
+        with contextlib.suppress(zklock.LockLost):
+            writing.release()
+        return leave(line, reading)
+
+    return turn
+
+
+def leave(line: Line, hold: zklock.Hold) -> bool:
+    """Says that it has been inside all the time, if it is certain of that."""
+    goes_on = line.leave() if hold.valid_for() > 0 else line.lost(hold.state)
+    with contextlib.suppress(zklock.LockLost):
+        hold.release()
+    return goes_on
+
+
+if __name__ == "__main__":
+    main()

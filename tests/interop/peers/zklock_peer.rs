@@ -1,0 +1,161 @@
+//! zklock's Rust face in the queue: `zklock-peer CONNECT KIND PATH SESSION_MS REGISTER NAME [--dialect=D] [--foreign=F]`.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::TcpStream;
+use std::thread::sleep;
+use std::time::Duration;
+
+use zklock_core::blocking::{Client, Hold, Lock};
+use zklock_core::{ClientOptions, Dialect, Error, ErrorKind, Foreign, LockOptions};
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+/// To the register: see ../register.py. Where that has ended, so does the peer.
+struct Line {
+    name: String,
+    socket: BufReader<TcpStream>,
+}
+
+impl Line {
+    fn open(address: &str, name: &str) -> Outcome<Self> {
+        let socket = TcpStream::connect(address)?;
+        socket.set_nodelay(true)?;
+        Ok(Self { name: name.to_owned(), socket: BufReader::new(socket) })
+    }
+
+    fn tell(&mut self, word: &str, rest: &str) -> Outcome<()> {
+        let text = format!("{word} {} {rest}", self.name).trim_end().replace('\n', " ");
+        Ok(self.socket.get_mut().write_all(format!("{text}\n").as_bytes())?)
+    }
+
+    /// Whether to go on.
+    fn ask(&mut self, word: &str, rest: &str) -> Outcome<bool> {
+        self.tell(word, rest)?;
+        let mut answer = String::new();
+        match self.socket.read_line(&mut answer)? {
+            0 => Err("the register has ended".into()),
+            _ => Ok(answer == "go\n"),
+        }
+    }
+}
+
+/// How a peer gets the lock and gives it up, and how it enters.
+enum Turn {
+    Simple(&'static str, Lock),
+    Permits(u32, Lock),
+    /// Acquires the write side, then the read side, and keeps that.
+    Downgrade(Lock, Lock),
+}
+
+/// What a peer of this kind does by turns.
+fn turns(client: &Client, kind: &str, path: &str, options: LockOptions) -> Outcome<Vec<Turn>> {
+    let mut words = kind.split(':');
+    let name = words.next().unwrap_or_default();
+    let numbers = words.map(str::parse).collect::<Result<Vec<u32>, _>>()?;
+    let permits = numbers.get(1).copied().unwrap_or(1);
+    let read = || client.read_with(path, options.clone());
+    let write = || client.write_with(path, options.clone());
+    Ok(match name {
+        "mutex" => vec![Turn::Simple("x", client.mutex_with(path, options)?)],
+        "election" => vec![Turn::Simple("x", client.election_with(path, options)?)],
+        "exclusive" => vec![Turn::Simple("x", client.exclusive_with(path, options)?)],
+        "semaphore-mutex" => vec![Turn::Simple("x", client.semaphore_with(path, 1, options)?)],
+        "semaphore" => {
+            let limit = *numbers.first().ok_or("semaphore:LIMIT:PERMITS")?;
+            vec![Turn::Permits(permits, client.semaphore_with(path, limit, options.permits(permits))?)]
+        }
+        "read" => vec![Turn::Simple("r", read()?)],
+        "write" => vec![Turn::Simple("x", write()?)],
+        "rw" => vec![
+            Turn::Simple("x", write()?),
+            Turn::Simple("r", read()?),
+            Turn::Simple("r", read()?),
+            Turn::Simple("r", read()?),
+        ],
+        "downgrade" => vec![Turn::Downgrade(write()?, read()?), Turn::Simple("r", read()?)],
+        _ => return Err(format!("no kind: {kind}").into()),
+    })
+}
+
+fn take(turn: &Turn, line: &mut Line) -> Outcome<bool> {
+    let (mode, lock) = match turn {
+        Turn::Simple(mode, lock) => ((*mode).to_owned(), lock),
+        Turn::Permits(permits, lock) => (format!("s:{permits}"), lock),
+        Turn::Downgrade(write, _) => ("x".to_owned(), write),
+    };
+    let hold = lock.acquire()?;
+    line.ask("enter", &format!("{mode} {} {}", name_of(hold.node()), hold.token().value()))?;
+    let Turn::Downgrade(_, read) = turn else { return leave(line, &hold) };
+    match read.acquire() {
+        Ok(reading) => {
+            line.ask("down", name_of(reading.node()))?;
+            release(line, &hold)?;
+            leave(line, &reading)
+        }
+        Err(_) => leave(line, &hold),
+    }
+}
+
+fn name_of(node: &str) -> &str {
+    node.rsplit('/').next().unwrap_or_default()
+}
+
+/// Says that it has been inside all the time, if it is certain of that.
+fn leave(line: &mut Line, hold: &Hold) -> Outcome<bool> {
+    let goes_on =
+        if hold.valid_for().is_zero() { line.ask("lost", "lease")? } else { line.ask("leave", "")? };
+    release(line, hold)?;
+    Ok(goes_on)
+}
+
+fn release(line: &mut Line, hold: &Hold) -> Outcome<()> {
+    match hold.release() {
+        Err(error) => line.tell("note", &error.to_string()),
+        Ok(()) => Ok(()),
+    }
+}
+
+fn options(words: &[String]) -> Outcome<LockOptions> {
+    words.iter().try_fold(LockOptions::new(), |options, word| {
+        Ok(match word.as_str() {
+            "--dialect=curator" => options.dialect(Dialect::Curator),
+            "--dialect=kazoo" => options.dialect(Dialect::Kazoo),
+            "--dialect=writelock" => options.dialect(Dialect::WriteLock),
+            "--foreign=refuse" => options.foreign(Foreign::Refuse),
+            "--foreign=go-ahead" => options.foreign(Foreign::GoAhead),
+            _ => return Err(format!("no option: {word}").into()),
+        })
+    })
+}
+
+fn main() -> Outcome<()> {
+    let words: Vec<String> = std::env::args().collect();
+    let [_, connect, kind, path, session, register, name, more @ ..] = words.as_slice() else {
+        return Err("CONNECT KIND PATH SESSION_MS REGISTER NAME".into());
+    };
+    let mut line = Line::open(register, name)?;
+    let session = Duration::from_millis(session.parse()?);
+    let client_options = ClientOptions::new(connect)?.session_timeout(session)?.identity(name)?;
+    let client = Client::connect(client_options)?;
+    let turns = turns(&client, kind, path, options(more)?)?;
+    let mut goes_on = line.ask("hello", "")?;
+    for turn in turns.iter().cycle() {
+        if !goes_on {
+            break;
+        }
+        goes_on = match take(turn, &mut line) {
+            Err(failed) => match failed.downcast::<Error>() {
+                Ok(error) if error.kind() != ErrorKind::ForeignContender => {
+                    line.tell("note", &error.to_string())?;
+                    sleep(Duration::from_millis(50));
+                    true
+                }
+                Ok(error) => return Err(error),
+                Err(other) => return Err(other),
+            },
+            goes_on => goes_on?,
+        };
+    }
+    client.close()?;
+    Ok(())
+}

@@ -1,0 +1,63 @@
+"""Where another library cannot see our node, zklock does not hold the lock beside it: it refuses, and names the node."""
+
+from __future__ import annotations
+
+import contextlib
+import typing
+
+import pytest
+from contest import FACES, Contest, foreign_side, zklock_side
+from ground import Ground
+from kinds import needs_option
+from register import Register, Rules
+
+import zklock
+
+
+@contextlib.contextmanager
+def held_by(ground: Ground, path: str, library: str) -> typing.Iterator[tuple[Contest, str]]:
+    """A path whose lock that library holds, and the name of its node."""
+    with Register(Rules(), grants=2, first=1, patience=60, stay=None) as register:
+        contest = Contest(ground, path, register)
+        try:
+            contest.start(library, foreign_side(library, "mutex"))
+            assert register.entered.wait(30), contest.said()
+            (node,) = ground.children(path)
+            yield contest, node
+            # It has not been disturbed, and who was refused is gone.
+            assert ground.expect_children(path, 1) == [node]
+            register.let_go()
+            contest.finish(10)
+            assert not register.violations
+        finally:
+            contest.close()
+
+
+def refuses(contest: Contest, node: str, face: str, *options: str) -> None:
+    """That face ends at once, and says which node it is that would not see it."""
+    contestant = contest.start(face, zklock_side("mutex", *options))
+    contest.running.remove(contestant)
+    contest.register.doom(contestant.name)
+    status = contestant.process.wait(30)
+    assert status != 0 and node in contestant.said(), (face, status, contestant.said())
+
+
+def test_mutex_is_refused_beside_a_plain_kazoo_lock(ground: Ground, path: str) -> None:
+    with held_by(ground, path, "kazoo") as (contest, node), zklock.Client(ground("servers")) as client:
+        for timeout in (0, 10, None):
+            with pytest.raises(zklock.ForeignContender, match=node):
+                client.mutex(path).hold(timeout=timeout)
+        for face in FACES:
+            refuses(contest, node, face)
+
+
+@needs_option("dialect")
+@pytest.mark.parametrize(
+    ("dialect", "library"), [("kazoo", "curator"), ("kazoo", "writelock"), ("writelock", "curator"), ("writelock", "kazoo")]
+)
+def test_dialect_is_refused_beside_who_cannot_read_it(ground: Ground, path: str, dialect: str, library: str) -> None:
+    with held_by(ground, path, library) as (contest, node), zklock.Client(ground("servers")) as client:
+        with pytest.raises(zklock.ForeignContender, match=node):
+            client.mutex(path, dialect=dialect).hold(timeout=10)
+        for face in ("python", "rust"):
+            refuses(contest, node, face, f"--dialect={dialect}")

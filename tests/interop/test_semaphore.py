@@ -1,0 +1,43 @@
+"""Semaphores in the layout of Curator's InterProcessSemaphoreV2."""
+
+from __future__ import annotations
+
+import typing
+
+from contest import contend, foreign_side, zklock_side
+from ground import Ground
+from kinds import needs
+from register import Rules
+
+Figures = typing.Callable[[str], None]
+
+# Long enough that the permits run out.
+STAY = 0.004
+# Who has got its lease first need not be the first to say so.
+ORDERED = False
+
+
+@needs("semaphore")
+def test_semaphore_with_curator(ground: Ground, path: str, figures: Figures) -> None:
+    kind = "semaphore:3"
+    sides = [foreign_side("curator", kind), zklock_side(kind)]
+    outcome = contend(ground, path, sides, Rules(limit=3, ordered=ORDERED), stay=STAY)
+    figures(f"{outcome.figures}; {outcome.peak} leases of 3 at once")
+    assert outcome.peak == 3
+
+
+@needs("semaphore")
+def test_several_leases_with_curator(ground: Ground, path: str, figures: Figures) -> None:
+    # Two of Curator's can have one each while they wait for another, and even then the head of the queue must get two.
+    kind = "semaphore:4:2"
+    sides = [foreign_side("curator", kind), zklock_side(kind)]
+    outcome = contend(ground, path, sides, Rules(limit=4, ordered=ORDERED), stay=STAY)
+    figures(f"{outcome.figures}; {outcome.peak} leases of 4 at once")
+    assert outcome.peak == 4
+
+
+@needs("semaphore")
+def test_mutex_that_is_not_reentrant_with_curator(ground: Ground, path: str, figures: Figures) -> None:
+    """InterProcessSemaphoreMutex is a semaphore with one lease."""
+    kind = "semaphore-mutex"
+    figures(contend(ground, path, [foreign_side("curator", kind), zklock_side(kind)]).figures)

@@ -1,0 +1,222 @@
+//! The barrier that one sets and others wait at.
+
+use crate::common::{SESSION, SOON, client, client_of, expire_session, operator, proxied_client, says, soon};
+use ground::{Action, Ensemble, Kind, Trigger};
+use std::time::{Duration, Instant};
+use tokio::task::{JoinHandle, JoinSet};
+use zklock_core::{Barrier, Client, Error, ErrorKind};
+
+fn waits(client: &Client, path: &str) -> JoinHandle<Result<(), Error>> {
+    let barrier = client.barrier(path).unwrap();
+    tokio::spawn(async move { barrier.wait().await })
+}
+
+/// Lets pass whoever would, before it is said that nobody does.
+async fn still_waits<T>(task: &JoinHandle<T>) {
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(!task.is_finished());
+}
+
+async fn set(path: &str) -> Barrier {
+    let barrier = client().await.barrier(path).unwrap();
+    assert!(soon(barrier.set()).await.unwrap());
+    barrier
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_is_a_node_that_belongs_to_nobody() {
+    let (client, operator, path) = (client().await, operator(), "/barrier/plain/a");
+    let barrier = client.barrier(path).unwrap();
+    assert!(!soon(barrier.is_set()).await.unwrap());
+    assert!(!soon(barrier.remove()).await.unwrap());
+    assert!(soon(barrier.set()).await.unwrap());
+    assert!(!soon(barrier.set()).await.unwrap());
+    assert!(soon(barrier.is_set()).await.unwrap());
+    assert_eq!(operator.stat(path).unwrap().ephemeral_owner, 0);
+    soon(client.close()).await;
+    assert!(operator.stat(path).is_some());
+
+    let other = crate::common::client().await;
+    let barrier = other.barrier(path).unwrap();
+    assert!(soon(barrier.remove()).await.unwrap());
+    assert!(!soon(barrier.remove()).await.unwrap());
+    assert!(operator.stat(path).is_none());
+    assert!(soon(barrier.set()).await.unwrap());
+    assert!(soon(barrier.remove()).await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_is_not_set_stops_nobody() {
+    let (client, operator) = (client().await, operator());
+    soon(waits(&client, "/barrier/nowhere/at/all")).await.unwrap().unwrap();
+    assert!(operator.stat("/barrier/nowhere").is_none(), "to wait creates nothing");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_who_wait_go_on_when_it_is_removed_and_nobody_before() {
+    let path = "/barrier/all";
+    let barrier = set(path).await;
+    let (mut waiters, mut clients) = (JoinSet::new(), Vec::new());
+    for _ in 0..3 {
+        let (client, proxy) = proxied_client().await;
+        let watching = proxy.on(Trigger::reply(Kind::Exists).nth(3).path(path));
+        for _ in 0..3 {
+            let barrier = client.barrier(path).unwrap();
+            waiters.spawn(async move { barrier.wait().await });
+        }
+        assert!(watching.wait(SOON));
+        clients.push((client, proxy));
+    }
+    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(waiters.try_join_next().is_none());
+    assert!(soon(barrier.remove()).await.unwrap());
+    while let Some(waited) = soon(waiters.join_next()).await {
+        waited.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_written_to_its_node_wakes_but_does_not_let_pass() {
+    let (path, operator) = ("/barrier/written", operator());
+    let barrier = set(path).await;
+    let (client, proxy) = proxied_client().await;
+    let watching = proxy.on(Trigger::reply(Kind::Exists).path(path));
+    let waiter = waits(&client, path);
+    assert!(watching.wait(SOON));
+    let again = proxy.on(Trigger::reply(Kind::Exists).path(path));
+    operator.set(path, "something");
+    assert!(again.wait(SOON), "it has looked again");
+    still_waits(&waiter).await;
+    assert!(soon(barrier.remove()).await.unwrap());
+    soon(waiter).await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_notification_delays_by_a_session_timeout_at_most() {
+    let path = "/barrier/lost-event";
+    let barrier = set(path).await;
+    let (client, proxy) = proxied_client().await;
+    let watching = proxy.on(Trigger::reply(Kind::Exists).path(path));
+    let waiter = waits(&client, path);
+    assert!(watching.wait(SOON));
+    let swallowed = proxy.on(Trigger::reply(Kind::Event).path(path).then(Action::Swallow));
+    let removed = Instant::now();
+    assert!(soon(barrier.remove()).await.unwrap());
+    soon(waiter).await.unwrap().unwrap();
+    assert!(swallowed.fired());
+    assert!(removed.elapsed() < SESSION + Duration::from_secs(2), "{:?}", removed.elapsed());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_removal_while_the_waiter_is_cut_off_is_noticed() {
+    let path = "/barrier/cut-off";
+    let barrier = set(path).await;
+    let (client, proxy) = proxied_client().await;
+    let watching = proxy.on(Trigger::reply(Kind::Exists).path(path));
+    let waiter = waits(&client, path);
+    assert!(watching.wait(SOON));
+    proxy.refuse(true);
+    proxy.reset();
+    assert!(soon(barrier.remove()).await.unwrap());
+    still_waits(&waiter).await;
+    proxy.refuse(false);
+    soon(waiter).await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wait_outlives_its_session() {
+    let path = "/barrier/expired";
+    let barrier = set(path).await;
+    let (client, proxy) = proxied_client().await;
+    let watching = proxy.on(Trigger::reply(Kind::Exists).path(path));
+    let waiter = waits(&client, path);
+    assert!(watching.wait(SOON));
+    let again = proxy.on(Trigger::reply(Kind::Exists).path(path));
+    expire_session(&proxy);
+    assert!(again.wait(SOON));
+    still_waits(&waiter).await;
+    assert_eq!(client.stats().sessions, 2);
+    assert!(soon(barrier.remove()).await.unwrap());
+    soon(waiter).await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_done_when_a_reply_was_lost_is_found_done() {
+    let (operator, path) = (operator(), "/barrier-reply-lost");
+    let (client, proxy) = proxied_client().await;
+    let barrier = client.barrier(path).unwrap();
+    for what in ["reply", "request"] {
+        let action = || if what == "reply" { Action::DropReplyAndReset } else { Action::DropAndReset };
+        let struck = proxy.on(Trigger::request(Kind::Multi).path(path).then(action()));
+        assert!(soon(barrier.set()).await.unwrap(), "{what}");
+        assert!(struck.fired() && operator.stat(path).is_some(), "{what}");
+        let struck = proxy.on(Trigger::request(Kind::Multi).path(path).then(action()));
+        assert!(soon(barrier.remove()).await.unwrap(), "{what}");
+        assert!(struck.fired() && operator.stat(path).is_none(), "{what}");
+    }
+    assert_eq!(client.stats().sessions, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn many_who_set_and_remove_at_once_do_it_once() {
+    let path = "/barrier/race/a/b";
+    let mut clients = Vec::new();
+    for _ in 0..8 {
+        clients.push(client().await);
+    }
+    for _ in 0..10 {
+        let (mut sets, mut removes) = (JoinSet::new(), JoinSet::new());
+        for client in &clients {
+            let barrier = client.barrier(path).unwrap();
+            sets.spawn(async move { barrier.set().await.unwrap() });
+        }
+        assert_eq!(soon(sets.join_all()).await.into_iter().filter(|set| *set).count(), 1);
+        for client in &clients {
+            let barrier = client.barrier(path).unwrap();
+            removes.spawn(async move { barrier.remove().await.unwrap() });
+        }
+        assert_eq!(soon(removes.join_all()).await.into_iter().filter(|removed| *removed).count(), 1);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_behind_lets_nobody_pass() {
+    let ensemble = Ensemble::builder().servers(3).tick(Duration::from_millis(200)).start();
+    let _talk = ensemble.keep_talking();
+    let leader = client_of(&ensemble.connect_string()).await;
+    let mut others = Vec::new();
+    for server in 0..3 {
+        others.push(client_of(&ensemble.server(server).address().to_string()).await);
+    }
+    for round in 0..30 {
+        let path = format!("/barrier/behind/{round}");
+        assert!(soon(leader.barrier(&path).unwrap().set()).await.unwrap());
+        for other in &others {
+            assert!(soon(other.barrier(&path).unwrap().is_set()).await.unwrap(), "{path}");
+        }
+        assert!(soon(leader.barrier(&path).unwrap().remove()).await.unwrap());
+        for other in &others {
+            assert!(!soon(other.barrier(&path).unwrap().is_set()).await.unwrap(), "{path}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_cannot_be_done_is_said() {
+    let (client, operator, path) = (client().await, operator(), "/barrier/refused");
+    for wrong in ["", "barrier", "/", "/barrier/", "/zookeeper/a"] {
+        assert_eq!(client.barrier(wrong).unwrap_err().kind(), ErrorKind::InvalidInput, "{wrong}");
+    }
+    let barrier = client.barrier(path).unwrap();
+    assert!(soon(barrier.set()).await.unwrap());
+    operator.create(&format!("{path}/child"), "");
+    says(
+        &soon(barrier.remove()).await.unwrap_err(),
+        ErrorKind::Refused,
+        &[path, "was not removed", "not empty"],
+    );
+    operator.delete_tree(path);
+    soon(client.close()).await;
+    assert_eq!(soon(barrier.set()).await.unwrap_err().kind(), ErrorKind::Closed);
+    assert_eq!(soon(barrier.wait()).await.unwrap_err().kind(), ErrorKind::Closed);
+}

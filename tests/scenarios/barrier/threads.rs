@@ -1,0 +1,166 @@
+//! The same for threads.
+
+use crate::common::{SOON, on_a_thread, operator, options, says, soon};
+use crate::members::{is_empty, there};
+use ground::shared;
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+use zklock_core::blocking::{Call, Client, Interrupt};
+use zklock_core::{Error, ErrorKind, LossReason};
+
+async fn threads() -> Client {
+    let hosts = shared().connect_string();
+    soon(on_a_thread(move || Client::connect(options(&hosts)).unwrap())).await
+}
+
+/// A channel that says when a call is ready.
+fn bell() -> (impl FnOnce() + Send + 'static, Receiver<()>) {
+    let (sender, receiver) = channel();
+    (move || sender.send(()).unwrap_or_default(), receiver)
+}
+
+fn result<T>(call: &Call<T>, ready: &Receiver<()>) -> Result<T, Error> {
+    ready.recv_timeout(SOON).expect("it is ready");
+    call.fetch().expect("there is a result")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_barrier_stops_threads() {
+    let client = threads().await;
+    soon(on_a_thread(move || {
+        let barrier = client.barrier("/threads/single").unwrap();
+        assert_eq!(barrier.path(), "/threads/single");
+        assert!(barrier.set().unwrap() && !barrier.set().unwrap() && barrier.is_set().unwrap());
+        let waiting = barrier.clone();
+        let waiter = std::thread::spawn(move || waiting.wait());
+        let (ready, rung) = bell();
+        let call = barrier.start_wait(None, ready).unwrap();
+        let start = Instant::now();
+        let error = barrier.wait_timeout(Duration::from_millis(200)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+        assert!(error.to_string().contains("still set after 200ms"), "{error}");
+        assert!(start.elapsed() >= Duration::from_millis(200) && start.elapsed() < Duration::from_secs(2));
+        assert_eq!(barrier.wait_timeout(Duration::ZERO).unwrap_err().kind(), ErrorKind::Timeout);
+        let interrupt = Interrupt::new();
+        interrupt.trigger();
+        assert_eq!(barrier.wait_interruptible(None, &interrupt).unwrap_err().kind(), ErrorKind::Interrupted);
+        assert!(!waiter.is_finished() && call.fetch().is_none());
+        assert!(barrier.remove().unwrap() && !barrier.remove().unwrap());
+        waiter.join().unwrap().unwrap();
+        result(&call, &rung).unwrap();
+
+        let (ready, rung) = bell();
+        assert!(result(&barrier.start_set(ready).unwrap(), &rung).unwrap());
+        let (ready, rung) = bell();
+        assert!(result(&barrier.start_is_set(ready).unwrap(), &rung).unwrap());
+        let (ready, rung) = bell();
+        let late = barrier.start_wait(Some(Duration::from_millis(50)), ready).unwrap();
+        assert_eq!(result(&late, &rung).unwrap_err().kind(), ErrorKind::Timeout);
+        let (ready, rung) = bell();
+        assert!(result(&barrier.start_remove(ready).unwrap(), &rung).unwrap());
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn threads_begin_together_and_end_together() {
+    let (client, path) = (threads().await, "/threads/double");
+    soon(on_a_thread(move || {
+        let barrier = client.double_barrier(path, 3).unwrap();
+        assert_eq!((barrier.path(), barrier.members()), (path, 3));
+        for _ in 0..3 {
+            let members: Vec<_> = (0..2)
+                .map(|_| {
+                    let barrier = barrier.clone();
+                    std::thread::spawn(move || {
+                        let member = barrier.enter().unwrap();
+                        assert!(member.node().starts_with(path) && member.path() == path);
+                        assert_eq!(member.loss(), None);
+                        member.leave().unwrap();
+                        assert_eq!(member.leave().unwrap_err().kind(), ErrorKind::NotHeld);
+                    })
+                })
+                .collect();
+            let (ready, rung) = bell();
+            let call = barrier.start_enter(None, ready).unwrap();
+            let member = result(&call, &rung).unwrap();
+            let (ready, rung) = bell();
+            let call = member.start_leave(None, ready).unwrap();
+            result(&call, &rung).unwrap();
+            members.into_iter().for_each(|member| member.join().unwrap());
+        }
+    }))
+    .await;
+    is_empty(&operator(), path);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wait_that_is_ended_leaves_nothing() {
+    let (client, path) = (threads().await, "/threads/ended");
+    soon(on_a_thread(move || {
+        let operator = operator();
+        let barrier = client.double_barrier(path, 2).unwrap();
+        let error = barrier.enter_timeout(Duration::from_millis(100)).unwrap_err();
+        says(&error, ErrorKind::Timeout, &["within 100ms", "2 members"]);
+        is_empty(&operator, path);
+
+        let (interrupt, waiting) = (Interrupt::new(), barrier.clone());
+        let elsewhere = interrupt.clone();
+        let waiter = std::thread::spawn(move || waiting.enter_interruptible(None, &elsewhere).map(drop));
+        there(&operator, path, 1);
+        interrupt.trigger();
+        assert_eq!(waiter.join().unwrap().unwrap_err().kind(), ErrorKind::Interrupted);
+        is_empty(&operator, path);
+
+        let (ready, _rung) = bell();
+        let call = barrier.start_enter(None, ready).unwrap();
+        there(&operator, path, 1);
+        call.cancel();
+        assert_eq!(call.fetch().unwrap().unwrap_err().kind(), ErrorKind::Interrupted);
+        is_empty(&operator, path);
+
+        // One that was not fetched has left when its call is dropped.
+        let one = client.double_barrier(path, 1).unwrap();
+        let (ready, rung) = bell();
+        let call = one.start_enter(None, ready).unwrap();
+        rung.recv_timeout(SOON).unwrap();
+        there(&operator, path, 1);
+        drop(call);
+        is_empty(&operator, path);
+
+        // A leave that is interrupted or dropped has left.
+        let (member, other) = (one.enter().unwrap(), one.enter().unwrap());
+        interrupt.reset();
+        let elsewhere = interrupt.clone();
+        let leaver = std::thread::spawn(move || member.leave_interruptible(None, &elsewhere));
+        std::thread::sleep(Duration::from_millis(100));
+        interrupt.trigger();
+        assert_eq!(leaver.join().unwrap().unwrap_err().kind(), ErrorKind::Interrupted);
+        there(&operator, path, 1);
+        let third = one.enter().unwrap();
+        let (ready, _rung) = bell();
+        drop(other.start_leave(None, ready).unwrap());
+        there(&operator, path, 1);
+        drop(third);
+        is_empty(&operator, path);
+    }))
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_is_told_when_its_client_is_closed() {
+    let client = threads().await;
+    soon(on_a_thread(move || {
+        let member = client.double_barrier("/threads/closed", 1).unwrap().enter().unwrap();
+        let none = Some(Duration::from_millis(50));
+        assert_eq!(member.lost(none, None).unwrap_err().kind(), ErrorKind::Timeout);
+        let (ready, rung) = bell();
+        let call = member.start_lost(ready).unwrap();
+        client.close().unwrap();
+        assert_eq!(result(&call, &rung).unwrap(), LossReason::ClientClosed);
+        assert_eq!(member.loss(), Some(LossReason::ClientClosed));
+        let error = member.leave_timeout(Duration::from_secs(1)).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Lost(LossReason::ClientClosed));
+    }))
+    .await;
+}

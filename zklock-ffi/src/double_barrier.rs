@@ -1,0 +1,180 @@
+//! The double barrier: its members begin together, and end together.
+
+use crate::call;
+use crate::client::{Client, zklock_client};
+use crate::handle::{Object, Table, out, text};
+use crate::lock::{c_string, patience};
+use crate::loss::{self, zklock_reason};
+use crate::status::zklock_status;
+use std::ffi::{CString, c_char};
+use zklock_core::blocking;
+
+/// Lets its members begin together, and end together.
+#[allow(non_camel_case_types, reason = "the name in C")]
+#[derive(Debug)]
+pub struct zklock_double_barrier {
+    _opaque: [u8; 0],
+}
+
+/// One who is within a double barrier.
+#[allow(non_camel_case_types, reason = "the name in C")]
+#[derive(Debug)]
+pub struct zklock_member {
+    _opaque: [u8; 0],
+}
+
+pub(crate) struct DoubleBarrier(blocking::DoubleBarrier);
+
+pub(crate) struct Member {
+    inner: blocking::Member,
+    node: CString,
+}
+
+impl Object for DoubleBarrier {
+    type Opaque = zklock_double_barrier;
+    const NAME: &'static str = "zklock_double_barrier";
+    const KIND: u64 = 9;
+
+    fn table() -> &'static Table<Self> {
+        static TABLE: Table<DoubleBarrier> = Table::new();
+        &TABLE
+    }
+}
+
+impl Object for Member {
+    type Opaque = zklock_member;
+    const NAME: &'static str = "zklock_member";
+    const KIND: u64 = 10;
+
+    fn table() -> &'static Table<Self> {
+        static TABLE: Table<Member> = Table::new();
+        &TABLE
+    }
+}
+
+/// Makes the double barrier at a path, which is the DistributedDoubleBarrier of Curator's there. It costs no request.
+///
+/// @param client the client. It may be freed before the barrier.
+/// @param path such as "/barriers/round".
+/// @param members how many open it, 1 to 4294967295. All who use it must agree on it. Who comes when it is open goes in
+///        as well.
+/// @param[out] double_barrier the barrier. Free it with zklock_double_barrier_free.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
+///         ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_double_barrier_new(
+    client: *mut zklock_client,
+    path: *const c_char,
+    members: u32,
+    double_barrier: *mut *mut zklock_double_barrier,
+) -> zklock_status {
+    call::status("zklock_double_barrier_new", || {
+        let double_barrier = out("double_barrier", double_barrier)?;
+        let path = text("path", path)?;
+        let made = Client::table().find(client)?.inner().double_barrier(path, members)?;
+        double_barrier.set(DoubleBarrier::table().put(DoubleBarrier(made)));
+        Ok(())
+    })
+}
+
+/// Frees the barrier. Members are not touched, and waits for it go on.
+///
+/// @param double_barrier may be NULL; a handle that was freed before is ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_double_barrier_free(double_barrier: *mut zklock_double_barrier) {
+    call::free("zklock_double_barrier_free", || drop(DoubleBarrier::table().take(double_barrier)));
+}
+
+/// Comes to the barrier, and waits until it is open. Every call is a member of its own.
+///
+/// @param double_barrier the barrier.
+/// @param timeout milliseconds: 0 goes in if it is open or opens with this member, which may take as long as the connect
+///        timeout where no server answers; ZKLOCK_FOREVER (or any negative number) waits as long as it takes. Else it
+///        returns by then, whatever the network does.
+/// @param[out] member the member, who is within until zklock_member_leave. Free it with zklock_member_free.
+/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it did not open until then; ZKLOCK_UNREACHABLE if it tried once and no server
+///         answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
+///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_double_barrier_enter(
+    double_barrier: *mut zklock_double_barrier,
+    timeout: i64,
+    member: *mut *mut zklock_member,
+) -> zklock_status {
+    call::status("zklock_double_barrier_enter", || {
+        let member = out("member", member)?;
+        let barrier = DoubleBarrier::table().find(double_barrier)?;
+        let inner = match patience(timeout) {
+            Some(timeout) => barrier.0.enter_timeout(timeout)?,
+            None => barrier.0.enter()?,
+        };
+        let node = c_string(inner.node());
+        member.set(Member::table().put(Member { inner, node }));
+        Ok(())
+    })
+}
+
+/// Leaves, and waits until all have left who are within. Who crashes has left when its session is over.
+///
+/// Whatever is returned, but for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left, or leaves in the background.
+///
+/// @param member the member. It must be freed all the same.
+/// @param timeout milliseconds: 0 waits for nobody; ZKLOCK_FOREVER (or any negative number) waits as long as it takes.
+/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others are still within then; ZKLOCK_LOST if its session ended before, or
+///         somebody deleted its node: the others may have gone on without it; ZKLOCK_NOT_HELD if it has left before;
+///         ZKLOCK_UNREACHABLE if it waited for nobody and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED;
+///         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+///         ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_member_leave(member: *mut zklock_member, timeout: i64) -> zklock_status {
+    call::status("zklock_member_leave", || {
+        let member = Member::table().find(member)?;
+        match patience(timeout) {
+            Some(timeout) => member.inner.leave_timeout(timeout)?,
+            None => member.inner.leave()?,
+        }
+        Ok(())
+    })
+}
+
+/// The path of the node that stands for a member.
+///
+/// @param member the member.
+/// @param[out] node valid until the member is freed.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_member_node(
+    member: *const zklock_member,
+    node: *mut *const c_char,
+) -> zklock_status {
+    call::status("zklock_member_node", || {
+        out("node", node)?.set(Member::table().find(member)?.node.as_ptr());
+        Ok(())
+    })
+}
+
+/// Why a member is lost: when its session has ended, the others take it to have left. It costs no request.
+///
+/// @param member the member.
+/// @param[out] reason why it was lost, ZKLOCK_REASON_NONE if it is not.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_member_loss(
+    member: *const zklock_member,
+    reason: *mut zklock_reason,
+) -> zklock_status {
+    call::status("zklock_member_loss", || {
+        let reason = out("reason", reason)?;
+        let why = Member::table().find(member)?.inner.loss();
+        reason.set(why.map_or(zklock_reason::ZKLOCK_REASON_NONE, loss::reason));
+        Ok(())
+    })
+}
+
+/// Frees a member. One who has not left does so in the background, without waiting for the others.
+///
+/// @param member may be NULL; a handle that was freed before is ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_member_free(member: *mut zklock_member) {
+    call::free("zklock_member_free", || drop(Member::table().take(member)));
+}

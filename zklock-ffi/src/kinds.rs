@@ -1,0 +1,208 @@
+//! The kinds of lock: a constructor each. What is made can be acquired, whatever kind it is.
+
+use crate::call;
+use crate::client::{Client, zklock_client};
+use crate::handle::{Object, array, out, text};
+use crate::lock::{Lock, zklock_lock};
+use crate::lock_options::{Behaviour, zklock_lock_options};
+use crate::status::{Failure, zklock_status};
+use std::ffi::c_char;
+use zklock_core::{Error, LockOptions, blocking};
+
+/// Makes the mutex at a path: one holder at a time, in the order of arrival. Like every kind of lock it costs
+/// no request: the node is created by the first acquire.
+///
+/// It stands in one queue with Curator's InterProcessMutex and LeaderSelector, and with more: see zklock_dialect.
+///
+/// @param client the client. It may be freed before the lock.
+/// @param path such as "/locks/report".
+/// @param options NULL for the defaults. They are copied.
+/// @param[out] lock the lock. Free it with zklock_lock_free.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what a mutex has not;
+///         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_mutex_new(
+    client: *mut zklock_client,
+    path: *const c_char,
+    options: *const zklock_lock_options,
+    lock: *mut *mut zklock_lock,
+) -> zklock_status {
+    at_path("zklock_mutex_new", client, path, options, lock, blocking::Client::mutex_with)
+}
+
+/// Makes the read side of the read/write lock at a path: it is held by any number at once, while no writer holds.
+///
+/// Who holds the write side may acquire the read side as well, and release the write side first: a downgrade.
+/// It stands in one queue with Curator's InterProcessReadWriteLock, and in kazoo's dialect with kazoo's.
+///
+/// @param client the client. It may be freed before the lock.
+/// @param path such as "/locks/catalogue".
+/// @param options NULL for the defaults. They are copied.
+/// @param[out] lock the lock. Free it with zklock_lock_free.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
+///         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_read_new(
+    client: *mut zklock_client,
+    path: *const c_char,
+    options: *const zklock_lock_options,
+    lock: *mut *mut zklock_lock,
+) -> zklock_status {
+    at_path("zklock_read_new", client, path, options, lock, blocking::Client::read_with)
+}
+
+/// Makes the write side of the read/write lock at a path: one holder at a time, and no reader beside it.
+///
+/// Who holds the read side cannot acquire it: two that tried would wait for each other, so that is ZKLOCK_DEADLOCK.
+///
+/// @param client the client. It may be freed before the lock.
+/// @param path that of the read side.
+/// @param options NULL for the defaults. They are copied.
+/// @param[out] lock the lock. Free it with zklock_lock_free.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
+///         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_write_new(
+    client: *mut zklock_client,
+    path: *const c_char,
+    options: *const zklock_lock_options,
+    lock: *mut *mut zklock_lock,
+) -> zklock_status {
+    at_path("zklock_write_new", client, path, options, lock, blocking::Client::write_with)
+}
+
+/// Makes the election at a path: who acquires it leads until it releases. It stands in one queue with Curator's
+/// LeaderLatch. Who leads can be seen with zklock_observe, also by those who do not stand.
+///
+/// @param client the client. It may be freed before the lock.
+/// @param path such as "/election/scheduler".
+/// @param options NULL for the defaults. They are copied.
+/// @param[out] lock the lock. Free it with zklock_lock_free.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
+///         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_election_new(
+    client: *mut zklock_client,
+    path: *const c_char,
+    options: *const zklock_lock_options,
+    lock: *mut *mut zklock_lock,
+) -> zklock_status {
+    at_path("zklock_election_new", client, path, options, lock, blocking::Client::election_with)
+}
+
+/// Makes the exclusive lock at a path: who creates the one node "lock" below it holds. There is no queue and no
+/// order, so it is for jobs that are tried once, and left to whoever does them.
+///
+/// @param client the client. It may be freed before the lock.
+/// @param path such as "/jobs/nightly".
+/// @param options NULL for the defaults. They are copied.
+/// @param[out] lock the lock. Free it with zklock_lock_free.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
+///         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_exclusive_new(
+    client: *mut zklock_client,
+    path: *const c_char,
+    options: *const zklock_lock_options,
+    lock: *mut *mut zklock_lock,
+) -> zklock_status {
+    at_path("zklock_exclusive_new", client, path, options, lock, blocking::Client::exclusive_with)
+}
+
+/// Makes the semaphore at a path: as many hold it as it has permits, in the order of arrival. It has the layout of
+/// Curator's InterProcessSemaphoreV2.
+///
+/// A permit belongs to nobody: any thread may acquire several and release any.
+///
+/// @param client the client. It may be freed before the lock.
+/// @param path such as "/locks/licences".
+/// @param limit how many permits there are, 1 to 4294967295. All who use it must agree on it.
+/// @param options NULL for the defaults. They are copied.
+/// @param[out] lock the lock. Free it with zklock_lock_free.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, if more permits are wanted than there are, or the
+///         options have what it has not; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_semaphore_new(
+    client: *mut zklock_client,
+    path: *const c_char,
+    limit: u32,
+    options: *const zklock_lock_options,
+    lock: *mut *mut zklock_lock,
+) -> zklock_status {
+    at_path("zklock_semaphore_new", client, path, options, lock, |client, path, options| {
+        client.semaphore_with(path, limit, options)
+    })
+}
+
+/// Writes how many permits there are to the node that semaphores were told of with
+/// zklock_lock_options_set_limit_at, and creates it if it is not there.
+///
+/// Permits that are held stay so, also if there are to be fewer now.
+///
+/// @param client the client.
+/// @param path that of the node, such as "/limits/licences".
+/// @param limit 0 to 2147483647.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+///         ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_set_limit(
+    client: *mut zklock_client,
+    path: *const c_char,
+    limit: u32,
+) -> zklock_status {
+    call::status("zklock_set_limit", || {
+        let path = text("path", path)?;
+        Ok(Client::table().find(client)?.inner().set_limit(path, limit)?)
+    })
+}
+
+/// Makes the set of several locks, which are acquired and released together: all of them, or none. No two sets can
+/// come to wait for each other, in whatever order they name their locks.
+///
+/// @param client the client from which the locks come. It may be freed before the set.
+/// @param locks mutexes, read and write sides, semaphores and elections. They may be freed before the set.
+/// @param count how many there are: one at least.
+/// @param options NULL for the defaults. They are copied. The options of the locks stay, but whether one is
+///        reentrant is said of the set.
+/// @param[out] lock the set, which is a lock as well. Free it with zklock_lock_free.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, of another client or an exclusive
+///         one, if two are of one path, they are too many for one request, or the options have what a set has not;
+///         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_all_new(
+    client: *mut zklock_client,
+    locks: *const *mut zklock_lock,
+    count: usize,
+    options: *const zklock_lock_options,
+    lock: *mut *mut zklock_lock,
+) -> zklock_status {
+    call::status("zklock_all_new", || {
+        let lock = out("lock", lock)?;
+        let locks = array("locks", locks, count)?;
+        let found: Vec<_> = locks
+            .iter()
+            .map(|lock| Lock::table().find(*lock).map(|lock| lock.inner().clone()))
+            .collect::<Result<_, _>>()?;
+        let options = Behaviour::of(options)?;
+        lock.set(Lock::keep(Client::table().find(client)?.inner().all_with(&found, options)?));
+        Ok(())
+    })
+}
+
+fn at_path(
+    call: &str,
+    client: *mut zklock_client,
+    path: *const c_char,
+    options: *const zklock_lock_options,
+    lock: *mut *mut zklock_lock,
+    make: impl FnOnce(&blocking::Client, &str, LockOptions) -> Result<blocking::Lock, Error>,
+) -> zklock_status {
+    call::status(call, || -> Result<(), Failure> {
+        let lock = out("lock", lock)?;
+        let path = text("path", path)?;
+        let options = Behaviour::of(options)?;
+        lock.set(Lock::keep(make(Client::table().find(client)?.inner(), path, options)?));
+        Ok(())
+    })
+}

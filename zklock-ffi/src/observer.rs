@@ -1,0 +1,195 @@
+//! Who holds a lock, seen from outside.
+
+use crate::call;
+use crate::descriptor::Descriptor;
+use crate::handle::{Object, Table, out};
+use crate::lock::{Lock, patience, zklock_lock};
+use crate::queued::{Shown, zklock_contender};
+use crate::status::zklock_status::ZKLOCK_TIMEOUT;
+use crate::status::{Failure, zklock_status};
+use std::ffi::c_int;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use zklock_core::blocking::{self, Call};
+use zklock_core::{Error, ErrorKind, QueuedContender};
+
+/// Tells who holds a lock, without taking part.
+#[allow(non_camel_case_types, reason = "the name in C")]
+#[derive(Debug)]
+pub struct zklock_observer {
+    _opaque: [u8; 0],
+}
+
+pub(crate) struct Observer {
+    inner: blocking::Observer,
+    watching: Mutex<Watching>,
+}
+
+#[derive(Default)]
+struct Watching {
+    /// Asks for what is next while nobody waits for it.
+    call: Option<Call<Option<QueuedContender>>>,
+    /// Readable when the call has an answer. Made for those who ask for it.
+    ready: Arc<OnceLock<Descriptor>>,
+    /// What was told last: C has pointers to it.
+    told: Option<Box<Shown>>,
+}
+
+impl Object for Observer {
+    type Opaque = zklock_observer;
+    const NAME: &'static str = "zklock_observer";
+    const KIND: u64 = 7;
+
+    fn table() -> &'static Table<Self> {
+        static TABLE: Table<Observer> = Table::new();
+        &TABLE
+    }
+}
+
+impl Observer {
+    fn watching(&self) -> MutexGuard<'_, Watching> {
+        self.watching.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// What is new, if it is known already.
+    fn fetch(&self) -> Result<Option<QueuedContender>, Failure> {
+        let mut watching = self.watching();
+        watching.look_ahead(&self.inner)?;
+        // Before the look: what comes after it raises it again.
+        if let Some(ready) = watching.ready.get() {
+            ready.lower();
+        }
+        let Some(answer) = watching.call.as_ref().and_then(Call::fetch) else {
+            return Err(Failure::new(ZKLOCK_TIMEOUT, "nothing is new yet"));
+        };
+        watching.call = None;
+        watching.look_ahead_for_descriptor(&self.inner)?;
+        Ok(answer?)
+    }
+
+    /// What is new, when it is known.
+    fn wait(&self, timeout: i64) -> Result<Option<QueuedContender>, Failure> {
+        let known = self.watching().call.take().as_ref().and_then(last_answer);
+        let answer = known.unwrap_or_else(|| self.inner.next(patience(timeout)));
+        self.watching().look_ahead_for_descriptor(&self.inner)?;
+        Ok(answer?)
+    }
+}
+
+impl Watching {
+    /// Has the next answer fetched in the background, if that is not so already.
+    fn look_ahead(&mut self, observer: &blocking::Observer) -> Result<(), Failure> {
+        if self.call.is_none() {
+            let ready = Arc::downgrade(&self.ready);
+            self.call = Some(observer.start_next(move || {
+                if let Some(ready) = ready.upgrade().as_deref().and_then(OnceLock::get) {
+                    ready.raise();
+                }
+            })?);
+        }
+        Ok(())
+    }
+
+    fn look_ahead_for_descriptor(&mut self, observer: &blocking::Observer) -> Result<(), Failure> {
+        match self.ready.get() {
+            Some(ready) if self.call.is_none() => ready.lower(),
+            _ => return Ok(()),
+        }
+        self.look_ahead(observer)
+    }
+}
+
+/// Ends the call, and gives its answer if there was one.
+fn last_answer(call: &Call<Option<QueuedContender>>) -> Option<Result<Option<QueuedContender>, Error>> {
+    call.cancel();
+    call.fetch().filter(|answer| !answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Interrupted))
+}
+
+/// Observes who holds a lock; of an election, who leads. It watches the holder alone, so that many may observe one
+/// lock without waking each other.
+///
+/// @param lock the lock: one that has one holder, or a read or write side. It may be freed before the observer.
+/// @param[out] observer the observer. Free it with zklock_observer_free.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for a semaphore or a set of locks; ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_observe(
+    lock: *mut zklock_lock,
+    observer: *mut *mut zklock_observer,
+) -> zklock_status {
+    call::status("zklock_observe", || {
+        let observer = out("observer", observer)?;
+        let inner = Lock::table().find(lock)?.inner().observe()?;
+        observer.set(Observer::table().put(Observer { inner, watching: Mutex::default() }));
+        Ok(())
+    })
+}
+
+/// Who holds the lock; when called again, as soon as that changes. Changes that follow one another quickly may be
+/// told as one; where several hold at once, it is the first of them. As long as no server answers it waits.
+///
+/// @param observer the observer.
+/// @param timeout milliseconds: 0 asks whether there is something new, and does not wait; ZKLOCK_FOREVER (or any
+///        negative number) waits as long as it takes.
+/// @param[out] holder the holder, NULL if there is none. It is valid until the next call with this observer.
+/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed until then; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
+///         if it were to wait in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+///         ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_observer_next(
+    observer: *mut zklock_observer,
+    timeout: i64,
+    holder: *mut *const zklock_contender,
+) -> zklock_status {
+    call::status("zklock_observer_next", || {
+        let holder = out("holder", holder)?;
+        let observer = Observer::table().find(observer)?;
+        let now = if timeout == 0 { observer.fetch()? } else { observer.wait(timeout)? };
+        let told = now.map(|now| Box::new(Shown::new(&now)));
+        holder.set(told.as_ref().map_or(std::ptr::null(), |told| std::ptr::from_ref(told.shown())));
+        observer.watching().told = told;
+        Ok(())
+    })
+}
+
+/// The descriptor of an observer: readable while zklock_observer_next has something new. When it is, call that
+/// with a timeout of 0, which gives ZKLOCK_TIMEOUT if it was for nothing. Do not read from it, write to it or close it.
+///
+/// @param observer the observer.
+/// @param[out] descriptor valid until the observer is freed.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_observer_fd(
+    observer: *mut zklock_observer,
+    descriptor: *mut c_int,
+) -> zklock_status {
+    call::status("zklock_observer_fd", || {
+        let descriptor = out("descriptor", descriptor)?;
+        let observer = Observer::table().find(observer)?;
+        let mut watching = observer.watching();
+        if watching.ready.get().is_none() {
+            let ready = watching.ready.clone();
+            let made = ready.get_or_init({
+                let made = Descriptor::new()?;
+                || made
+            });
+            // A call that is on its way may have had its answer before there was anything to raise.
+            if watching.call.is_some() {
+                made.raise();
+            }
+            watching.look_ahead(&observer.inner)?;
+        }
+        if let Some(ready) = watching.ready.get() {
+            descriptor.set(ready.number());
+        }
+        Ok(())
+    })
+}
+
+/// Frees an observer and its descriptor, which must be in no event loop any more. Calls that wait with it go on.
+///
+/// @param observer may be NULL; a handle that was freed before is ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_observer_free(observer: *mut zklock_observer) {
+    call::free("zklock_observer_free", || drop(Observer::table().take(observer)));
+}

@@ -1,0 +1,176 @@
+//! Who is in the queue of a lock, and how an operator takes one out of it.
+
+use crate::call;
+use crate::handle::{ContenderFunction, Context, Object, Pointing, call_contender, out, text};
+use crate::lock::{Lock, c_string, zklock_lock};
+use crate::status::{Failure, zklock_status};
+use std::ffi::{CString, c_char, c_int, c_void};
+use std::time::UNIX_EPOCH;
+use zklock_core::{QueuedContender, Role};
+
+/// What a contender wants.
+#[allow(non_camel_case_types, reason = "the name in C")]
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum zklock_role {
+    /// The whole lock: a mutex, a permit, or the lead.
+    ZKLOCK_ROLE_EXCLUSIVE = 1,
+    /// The read side of a read/write lock.
+    ZKLOCK_ROLE_READ = 2,
+    /// The write side of a read/write lock.
+    ZKLOCK_ROLE_WRITE = 3,
+}
+
+/// One in the queue of a lock. What it points to lives as long as the call of the visitor, or as
+/// zklock_observer_next says. New members may be added at the end: do not copy it by its size.
+#[allow(non_camel_case_types, reason = "the name in C")]
+#[repr(C)]
+#[derive(Debug)]
+pub struct zklock_contender {
+    /// The name of its node, a child of the lock's node.
+    pub name: *const c_char,
+    /// What it says of itself. zklock writes "host/pid" or what the client's options say.
+    pub identity: *const c_char,
+    /// The naming scheme of its library: "curator", "kazoo" or "writelock".
+    pub dialect: *const c_char,
+    /// The session that owns it.
+    pub session: u64,
+    /// Its fencing token, when it comes to hold the lock. A holder of a semaphore's permit has a smaller one: this is
+    /// the number of its permit.
+    pub token: u64,
+    /// Since when it is there: milliseconds since 1970 on the servers' clock.
+    pub since: i64,
+    /// The path of its node.
+    pub node: *const c_char,
+    /// What it wants.
+    pub role: zklock_role,
+    /// 1 if it holds the lock, as far as its place tells; 0 if it waits.
+    pub holds: i32,
+}
+
+/// Is shown one contender after the other.
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub type zklock_contender_visitor =
+    Option<unsafe extern "C" fn(contender: *const zklock_contender, context: *mut c_void)>;
+
+/// Shows who is in the queue of a lock, the holders first, of whatever library.
+///
+/// @param lock the lock.
+/// @param visitor called by this thread, before zklock_contenders returns. It may make any call.
+/// @param context handed to it.
+/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
+///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_contenders(
+    lock: *const zklock_lock,
+    visitor: zklock_contender_visitor,
+    context: *mut c_void,
+) -> zklock_status {
+    call::status("zklock_contenders", || {
+        let visitor = visitor.ok_or_else(|| Failure::argument("the visitor is NULL"))?;
+        show_all(&Lock::table().find(lock)?.inner().contenders()?, visitor, Context(context));
+        Ok(())
+    })
+}
+
+/// Takes a contender out of the queue, whoever it is, by deleting its node. A holder is told that its hold is lost,
+/// if its library tells; a waiter queues again.
+///
+/// This breaks what the lock guards, unless the contender is known to be at a standstill: until it has been told it
+/// takes itself for the holder, and another already is.
+///
+/// @param lock the lock.
+/// @param node the path of its node, as zklock_contenders shows it.
+/// @param[out] evicted 1, or 0 if it was not there any more. It may be NULL.
+/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
+///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is no contender of this
+///         lock; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_evict(
+    lock: *mut zklock_lock,
+    node: *const c_char,
+    evicted: *mut c_int,
+) -> zklock_status {
+    call::status("zklock_evict", || {
+        let node = text("node", node)?;
+        let was_there = Lock::table().find(lock)?.inner().evict(node)?;
+        if let Ok(evicted) = out("evicted", evicted) {
+            evicted.set(was_there.into());
+        }
+        Ok(())
+    })
+}
+
+/// Takes the lock away from all who hold it. See zklock_evict, also for what that breaks.
+///
+/// @param lock the lock.
+/// @param visitor called by this thread for each of them, before zklock_break_lock returns. It may make any call.
+///        It may be NULL.
+/// @param context handed to it.
+/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
+///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_break_lock(
+    lock: *mut zklock_lock,
+    visitor: zklock_contender_visitor,
+    context: *mut c_void,
+) -> zklock_status {
+    call::status("zklock_break_lock", || {
+        let broken = Lock::table().find(lock)?.inner().break_lock()?;
+        if let Some(visitor) = visitor {
+            show_all(&broken, visitor, Context(context));
+        }
+        Ok(())
+    })
+}
+
+fn show_all(contenders: &[QueuedContender], visitor: ContenderFunction, context: Context) {
+    for contender in contenders {
+        call_contender(visitor, Shown::new(contender).shown(), context);
+    }
+}
+
+/// A contender as C has it, with the strings to which it points.
+pub(crate) struct Shown {
+    shown: Pointing,
+    _strings: [CString; 4],
+}
+
+impl Shown {
+    pub(crate) fn new(contender: &QueuedContender) -> Self {
+        let since = contender.since.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
+        let strings = [
+            c_string(&contender.name),
+            c_string(&contender.identity),
+            c_string(&contender.dialect.to_string()),
+            c_string(&contender.node),
+        ];
+        let [name, identity, dialect, node] = strings.each_ref().map(|text| text.as_ptr());
+        let shown = zklock_contender {
+            name,
+            identity,
+            dialect,
+            session: u64::from_ne_bytes(contender.session.to_ne_bytes()),
+            token: contender.token.value(),
+            since: i64::try_from(since).unwrap_or(i64::MAX),
+            node,
+            role: role(contender.role),
+            holds: contender.holds.into(),
+        };
+        Self { shown: Pointing(shown), _strings: strings }
+    }
+
+    pub(crate) fn shown(&self) -> &zklock_contender {
+        &self.shown.0
+    }
+}
+
+fn role(role: Role) -> zklock_role {
+    match role {
+        Role::Read => zklock_role::ZKLOCK_ROLE_READ,
+        Role::Write => zklock_role::ZKLOCK_ROLE_WRITE,
+        _ => zklock_role::ZKLOCK_ROLE_EXCLUSIVE,
+    }
+}
