@@ -171,7 +171,7 @@ typedef enum {
      */
     ZKLOCK_NOT_OWNER = 6,
     /**
-     * The hold has been released before, or the ticket's result fetched: correct the program.
+     * The hold has been released before, the ticket's result fetched, or the member has left: correct the program.
      */
     ZKLOCK_NOT_HELD = 7,
     /**

@@ -6,11 +6,9 @@ import typing
 
 from contest import contend, foreign_side, zklock_side
 from ground import Ground
-from kinds import needs
 
 Figures = typing.Callable[[str], None]
 
 
-@needs("election")
 def test_election_with_curators_leader_latch(ground: Ground, path: str, figures: Figures) -> None:
     figures(contend(ground, path, [foreign_side("curator", "election"), zklock_side("election")]).figures)

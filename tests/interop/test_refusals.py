@@ -8,7 +8,6 @@ import typing
 import pytest
 from contest import FACES, Contest, foreign_side, zklock_side
 from ground import Ground
-from kinds import needs_option
 from register import Register, Rules
 
 import zklock
@@ -51,7 +50,6 @@ def test_mutex_is_refused_beside_a_plain_kazoo_lock(ground: Ground, path: str) -
             refuses(contest, node, face)
 
 
-@needs_option("dialect")
 @pytest.mark.parametrize(
     ("dialect", "library"), [("kazoo", "curator"), ("kazoo", "writelock"), ("writelock", "curator"), ("writelock", "kazoo")]
 )

@@ -6,7 +6,7 @@ import typing
 
 from contest import Outcome, contend, foreign_side, zklock_side
 from ground import Ground
-from kinds import needs, needs_curator_that_downgrades, needs_option
+from kinds import needs_curator_that_downgrades
 
 Figures = typing.Callable[[str], None]
 
@@ -19,14 +19,12 @@ def shared(outcome: Outcome, library: str) -> None:
     assert outcome.peak > 1 and others, outcome
 
 
-@needs("read", "write")
 def test_read_write_lock_with_curator(ground: Ground, path: str, figures: Figures) -> None:
     outcome = contend(ground, path, [foreign_side("curator", "rw"), zklock_side("rw")])
     figures(outcome.figures)
     shared(outcome, "curator")
 
 
-@needs("read", "write")
 def test_downgrade_beside_curator(ground: Ground, path: str, figures: Figures) -> None:
     """Curator knows our readers that were writers. (Debian's own Curator is no example: see CURATOR-621.)"""
     outcome = contend(ground, path, [foreign_side("curator", "rw"), zklock_side("downgrade", faces=DOWNGRADING)])
@@ -34,7 +32,6 @@ def test_downgrade_beside_curator(ground: Ground, path: str, figures: Figures) -
     shared(outcome, "curator")
 
 
-@needs("read", "write")
 @needs_curator_that_downgrades()
 def test_downgrade_of_curator_as_well(ground: Ground, path: str, figures: Figures) -> None:
     """And we know Curator's, whose nodes have no number of their own."""
@@ -44,10 +41,8 @@ def test_downgrade_of_curator_as_well(ground: Ground, path: str, figures: Figure
     shared(outcome, "curator-that-downgrades")
 
 
-@needs("read", "write")
-@needs_option("dialect")
 def test_read_write_lock_with_kazoo(ground: Ground, path: str, figures: Figures) -> None:
-    ours = zklock_side("rw", "--dialect=kazoo", faces=("python", "python", "rust", "rust"))
+    ours = zklock_side("rw", "--dialect=kazoo")
     outcome = contend(ground, path, [foreign_side("kazoo", "rw"), ours])
     figures(outcome.figures)
     shared(outcome, "kazoo")

@@ -6,7 +6,6 @@ import typing
 
 from contest import contend, foreign_side, zklock_side
 from ground import Ground
-from kinds import needs
 from register import Rules
 
 Figures = typing.Callable[[str], None]
@@ -17,7 +16,6 @@ STAY = 0.004
 ORDERED = False
 
 
-@needs("semaphore")
 def test_semaphore_with_curator(ground: Ground, path: str, figures: Figures) -> None:
     kind = "semaphore:3"
     sides = [foreign_side("curator", kind), zklock_side(kind)]
@@ -26,7 +24,6 @@ def test_semaphore_with_curator(ground: Ground, path: str, figures: Figures) -> 
     assert outcome.peak == 3
 
 
-@needs("semaphore")
 def test_several_leases_with_curator(ground: Ground, path: str, figures: Figures) -> None:
     # Two of Curator's can have one each while they wait for another, and even then the head of the queue must get two.
     kind = "semaphore:4:2"
@@ -36,7 +33,6 @@ def test_several_leases_with_curator(ground: Ground, path: str, figures: Figures
     assert outcome.peak == 4
 
 
-@needs("semaphore")
 def test_mutex_that_is_not_reentrant_with_curator(ground: Ground, path: str, figures: Figures) -> None:
     """InterProcessSemaphoreMutex is a semaphore with one lease."""
     kind = "semaphore-mutex"

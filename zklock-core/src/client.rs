@@ -127,6 +127,11 @@ impl Client {
         Lock::new(line, options)
     }
 
+    /// What is known of this path.
+    pub(crate) fn place(&self, path: &Arc<str>) -> Arc<Place> {
+        locked(&self.registry).place(path)
+    }
+
     pub(crate) fn is_same(&self, shared: &Arc<Shared>) -> bool {
         Arc::ptr_eq(&self.shared, shared)
     }

@@ -11,11 +11,13 @@ use crate::client::Client;
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::lock::deadline_in;
 use crate::locks::locked;
+use crate::machine::barrier::Seen;
 use crate::machine::exchange::Patience;
 use crate::path::check_lock_path;
 use crate::session::{Link, Session};
 use crate::stats::Progress;
 use stay::{Farewell, Stay};
+use std::collections::BTreeSet;
 use std::fmt;
 use std::future::pending;
 use std::pin::pin;
@@ -392,4 +394,13 @@ fn lost(reason: LossReason, path: &str) -> Error {
     let message =
         format!("the member of the barrier {path} is lost: {reason}; the others take it to have left");
     Error::new(ErrorKind::Lost(reason), message)
+}
+
+/// As if nobody had entered.
+fn by_name(children: &[String]) -> Vec<Seen<'_>> {
+    children.iter().map(|name| Seen { name, czxid: i64::MAX }).collect()
+}
+
+fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
+    names.into_iter().map(str::to_owned).collect()
 }

@@ -7,11 +7,14 @@ use crate::machine::claim::Claim;
 use crate::machine::name::{Role, Scheme};
 use crate::owner::Owner;
 use crate::session::Session;
+use crate::stats::Progress;
 use std::sync::{Arc, Mutex};
 
 #[derive(Default)]
 pub(crate) struct Place {
     held: Mutex<Vec<Held>>,
+    /// Members of a double barrier, under the names of their nodes.
+    members: Mutex<Vec<(Arc<str>, Arc<Progress>)>>,
 }
 
 struct Held {
@@ -39,6 +42,20 @@ impl Place {
     /// Forgets what is over.
     pub(crate) fn tidy(&self) {
         locked(&self.held).retain(|held| !held.grant.is_over());
+    }
+
+    /// Takes note of a member, until it is [forgotten](Self::forget).
+    pub(crate) fn note(&self, member: &Arc<str>, progress: &Arc<Progress>) {
+        locked(&self.members).push((member.clone(), progress.clone()));
+    }
+
+    pub(crate) fn forget(&self, member: &str) {
+        locked(&self.members).retain(|(name, _)| **name != *member);
+    }
+
+    /// Whether it is a member of this process that nobody wants any more, whose node may still be there.
+    pub(crate) fn has_gone(&self, member: &str) -> bool {
+        locked(&self.members).iter().any(|(name, progress)| **name == *member && !progress.is_wanted())
     }
 
     /// What the owner holds here that excludes this role.

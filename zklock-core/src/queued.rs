@@ -163,8 +163,18 @@ async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<Queu
     if claim.permits.is_none() {
         mark_holders(&mut queue);
     }
+    // The head of the queue has its permits there before there are enough. Ours have the same mark in both places.
+    for permit in &mut contenders {
+        permit.holds &=
+            !queue.iter().any(|waiter| mark(&waiter.name, "-lock-") == mark(&permit.name, "-lease-"));
+    }
     contenders.extend(queue);
     Ok(contenders)
+}
+
+/// What the contender has chosen of a node's name.
+fn mark<'a>(name: &'a str, infix: &str) -> &'a str {
+    name.rsplit_once(infix).map_or(name, |(mark, _)| mark)
 }
 
 async fn limit_of(session: &Arc<Session>, permits: &Permits) -> Result<u32, ReadFailure> {

@@ -25,7 +25,7 @@ pub enum zklock_status {
     ZKLOCK_DEADLOCK = 5,
     /// The hold belongs to another thread: release it there.
     ZKLOCK_NOT_OWNER = 6,
-    /// The hold has been released before, or the ticket's result fetched: correct the program.
+    /// The hold has been released before, the ticket's result fetched, or the member has left: correct the program.
     ZKLOCK_NOT_HELD = 7,
     /// The hold is lost: stop what it guarded; others may hold the lock.
     ZKLOCK_LOST = 8,

@@ -1,4 +1,4 @@
-/* zklock's C face in the queue: CONNECT KIND PATH SESSION_MS REGISTER NAME */
+/* zklock's C face in the queue: CONNECT KIND PATH SESSION_MS REGISTER NAME [OPTIONS] */
 
 #include <time.h>
 #include <zklock.h>
@@ -21,26 +21,39 @@ static zklock_lock **next(const char *mode) {
     return &locks[count++];
 }
 
-static void make(zklock_client *client, const char *kind, const char *path) {
+/* --dialect=kazoo, --dialect=writelock, --foreign=go-ahead */
+static zklock_lock_options *options_of(char **words, int words_count) {
+    zklock_lock_options *options;
+    int word;
+    ok(zklock_lock_options_new(&options));
+    for (word = 0; word < words_count; word++) {
+        if (strcmp(words[word], "--dialect=kazoo") == 0) {
+            ok(zklock_lock_options_set_dialect(options, ZKLOCK_DIALECT_KAZOO));
+        } else if (strcmp(words[word], "--dialect=writelock") == 0) {
+            ok(zklock_lock_options_set_dialect(options, ZKLOCK_DIALECT_WRITELOCK));
+        } else if (strcmp(words[word], "--foreign=go-ahead") == 0) {
+            ok(zklock_lock_options_set_flags(options, ZKLOCK_GO_AHEAD));
+        } else {
+            fprintf(stderr, "no option: %s\n", words[word]);
+            exit(1);
+        }
+    }
+    return options;
+}
+
+static void make(zklock_client *client, const char *kind, const char *path, zklock_lock_options *how) {
     static char mode[24];
-    int limit, permits = 1;
-    if (strcmp(kind, "mutex") == 0) {
-        ok(zklock_mutex_new(client, path, 0, next("x")));
-        return;
+    unsigned limit, permits = 1;
+    if (strcmp(kind, "mutex") == 0) ok(zklock_mutex_new(client, path, how, next("x")));
+    if (strcmp(kind, "election") == 0) ok(zklock_election_new(client, path, how, next("x")));
+    if (strcmp(kind, "semaphore-mutex") == 0) ok(zklock_semaphore_new(client, path, 1, how, next("x")));
+    if (sscanf(kind, "semaphore:%u:%u", &limit, &permits) >= 1) {
+        snprintf(mode, sizeof mode, "s:%u", permits);
+        ok(zklock_lock_options_set_permits(how, permits));
+        ok(zklock_semaphore_new(client, path, limit, how, next(mode)));
     }
-#ifdef ALL_KINDS
-    if (strcmp(kind, "election") == 0) ok(zklock_election_new(client, path, 0, next("x")));
-    if (strcmp(kind, "exclusive") == 0) ok(zklock_exclusive_new(client, path, 0, next("x")));
-    if (strcmp(kind, "semaphore-mutex") == 0) ok(zklock_semaphore_new(client, path, 1, 1, 0, next("x")));
-    if (sscanf(kind, "semaphore:%d:%d", &limit, &permits) >= 1) {
-        snprintf(mode, sizeof mode, "s:%d", permits);
-        ok(zklock_semaphore_new(client, path, limit, permits, 0, next(mode)));
-    }
-    if (strcmp(kind, "write") == 0 || strcmp(kind, "rw") == 0) ok(zklock_write_new(client, path, 0, next("x")));
-    if (strcmp(kind, "read") == 0 || strcmp(kind, "rw") == 0) ok(zklock_read_new(client, path, 0, next("r")));
-#else
-    (void)mode, (void)limit, (void)permits;
-#endif
+    if (strcmp(kind, "write") == 0 || strcmp(kind, "rw") == 0) ok(zklock_write_new(client, path, how, next("x")));
+    if (strcmp(kind, "read") == 0 || strcmp(kind, "rw") == 0) ok(zklock_read_new(client, path, how, next("r")));
     if (count == 0) {
         fprintf(stderr, "no kind: %s\n", kind);
         exit(1);
@@ -73,16 +86,18 @@ static int turn(zklock_lock *lock, const char *mode) {
 
 int main(int words_count, char **words) {
     zklock_options *options;
+    zklock_lock_options *how;
     zklock_client *client;
     int goes_on;
-    if (words_count != 7) return 2;
+    if (words_count < 7) return 2;
     line_open(words[5], words[6]);
     srand((unsigned)getpid());
     ok(zklock_options_new(&options));
     ok(zklock_options_set_session_timeout(options, atoi(words[4])));
     ok(zklock_options_set_identity(options, words[6]));
     ok(zklock_client_new(words[1], options, &client));
-    make(client, words[2], words[3]);
+    how = options_of(words + 7, words_count - 7);
+    make(client, words[2], words[3], how);
     goes_on = line_ask("hello", "");
     while (goes_on) {
         /* The write side comes first, and once in four times. */
@@ -90,6 +105,7 @@ int main(int words_count, char **words) {
         goes_on = turn(locks[which], modes[which]);
     }
     ok(zklock_client_close(client));
+    zklock_lock_options_free(how);
     zklock_options_free(options);
     return 0;
 }

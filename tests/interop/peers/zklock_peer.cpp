@@ -1,4 +1,4 @@
-// zklock's C++ face in the queue: CONNECT KIND PATH SESSION_MS REGISTER NAME
+// zklock's C++ face in the queue: CONNECT KIND PATH SESSION_MS REGISTER NAME [OPTIONS]
 
 #include <chrono>
 #include <cstdio>
@@ -10,6 +10,7 @@
 #include <shared_mutex>
 #include <string>
 #include <thread>
+#include <vector>
 #include <zklock.hpp>
 
 #include "line.h"
@@ -37,35 +38,44 @@ turn simply(zklock::lock lock, std::string mode) {
     };
 }
 
-turn choose(const zklock::client &client, const std::string &kind, const std::string &path) {
-    if (kind == "mutex") return simply(client.mutex(path), "x");
-#ifdef ALL_KINDS
-    if (kind == "election") return simply(client.election(path), "x");
-    if (kind == "exclusive") return simply(client.exclusive(path), "x");
-    if (kind == "semaphore-mutex") return simply(client.semaphore(path, 1), "x");
-    int limit = 0, permits = 1;
-    if (std::sscanf(kind.c_str(), "semaphore:%d:%d", &limit, &permits) >= 1) {
-        return simply(client.semaphore(path, limit, permits), "s:" + std::to_string(permits));
+/** --dialect=kazoo, --dialect=writelock, --foreign=go-ahead */
+zklock::lock_options options_of(const std::vector<std::string> &words) {
+    zklock::lock_options options;
+    for (const std::string &word : words) {
+        if (word == "--dialect=kazoo") options.dialect(ZKLOCK_DIALECT_KAZOO);
+        else if (word == "--dialect=writelock") options.dialect(ZKLOCK_DIALECT_WRITELOCK);
+        else if (word == "--foreign=go-ahead") options.go_ahead();
+        else throw std::invalid_argument("no option: " + word);
     }
-    const turn read = simply(client.read(path), "r"), write = simply(client.write(path), "x");
+    return options;
+}
+
+turn choose(const zklock::client &client, const std::string &kind, const std::string &path, zklock::lock_options how) {
+    if (kind == "mutex") return simply(client.mutex(path, how), "x");
+    if (kind == "election") return simply(client.election(path, how), "x");
+    if (kind == "semaphore-mutex") return simply(client.semaphore(path, 1, how), "x");
+    unsigned limit = 0, permits = 1;
+    if (std::sscanf(kind.c_str(), "semaphore:%u:%u", &limit, &permits) >= 1) {
+        return simply(client.semaphore(path, limit, how.permits(permits)), "s:" + std::to_string(permits));
+    }
+    const turn read = simply(client.read(path, how), "r"), write = simply(client.write(path, how), "x");
     if (kind == "read") return read;
     if (kind == "write") return write;
     if (kind == "rw") {
         auto random = std::make_shared<std::mt19937>(std::random_device{}());
         return [=] { return (*random)() % 4 == 0 ? write() : read(); };
     }
-#endif
     throw std::invalid_argument("no kind: " + kind);
 }
 } // namespace
 
 int main(int count, char **words) try {
-    if (count != 7) return 2;
+    if (count < 7) return 2;
     line_open(words[5], words[6]);
     zklock::options options;
     options.session_timeout(std::chrono::milliseconds(std::stoi(words[4]))).identity(words[6]);
     zklock::client client(words[1], options);
-    const turn next = choose(client, words[2], words[3]);
+    const turn next = choose(client, words[2], words[3], options_of({words + 7, words + count}));
     bool goes_on = line_ask("hello", "");
     while (goes_on) {
         try {

@@ -24,7 +24,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked); all others come with the result.
+    /// [`ErrorKind::Forked`]; all others come with the result.
     pub fn start_contenders(
         &self,
         ready: impl FnOnce() + Send + 'static,
@@ -42,7 +42,7 @@ impl Lock {
         wait(&self.io, self.inner.evict(node), None, None)?
     }
 
-    /// As [`evict`](Self::evict), and returns at once, as [`start_contenders`](Self::start_contenders) does.
+    /// As [`evict`](Self::evict), and returns at once, as `start_contenders` does.
     ///
     /// # Errors
     ///
@@ -65,8 +65,7 @@ impl Lock {
         wait(&self.io, self.inner.break_lock(), None, None)?
     }
 
-    /// As [`break_lock`](Self::break_lock), and returns at once, as [`start_contenders`](Self::start_contenders)
-    /// does.
+    /// As [`break_lock`](Self::break_lock), and returns at once, as `start_contenders` does.
     ///
     /// # Errors
     ///
@@ -83,7 +82,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
+    /// As there, and [`ErrorKind::Forked`].
     pub fn observe(&self) -> Result<Observer, Error> {
         fork::refuse_forked()?;
         Ok(Observer { inner: Arc::new(Mutex::new(self.inner.observe()?)), io: self.io.clone() })
@@ -112,7 +111,7 @@ impl Observer {
     ///
     /// # Errors
     ///
-    /// As there, and [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if nothing changed in that time.
+    /// As there, and [`ErrorKind::Timeout`] if nothing changed in that time.
     pub fn next(&self, timeout: Option<Duration>) -> Result<Option<QueuedContender>, Error> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
         let next = wait(&self.io, async { self.inner.lock().await.next().await }, deadline, None);
@@ -132,7 +131,7 @@ impl Observer {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked); all others come with the result.
+    /// [`ErrorKind::Forked`]; all others come with the result.
     pub fn start_next(
         &self,
         ready: impl FnOnce() + Send + 'static,

@@ -3,7 +3,7 @@
 //! It is a task's, never a caller's: a caller waits for an answer and may go away at any moment. So no await point of
 //! a caller can leak a node.
 
-use super::{Member, lost};
+use super::{Member, by_name, lost, names};
 use crate::ask::MOMENT;
 use crate::barrier::{ROUNDS_AT_MOST, end_of, news, unread};
 use crate::client::Client;
@@ -11,6 +11,7 @@ use crate::ensemble::{Child, Pending, ReadFailure, Write, WriteFailure};
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::machine::barrier::{self, Company, Entrance, READY, Ready, Seen};
 use crate::machine::exchange::{Operation, Outcome, Patience, WatchEvent};
+use crate::place::Place;
 use crate::platform;
 use crate::pool::Reservation;
 use crate::queued::text_of;
@@ -37,6 +38,7 @@ pub(super) struct Stay {
     members: usize,
     progress: Arc<Progress>,
     reservation: Reservation,
+    place: Arc<Place>,
     /// The node that is there, or may be.
     node: Option<Node>,
 }
@@ -80,7 +82,8 @@ impl Stay {
     pub(super) fn new(client: Client, path: Arc<str>, members: u32, progress: Arc<Progress>) -> Self {
         let reservation = client.pool().reserve(&path);
         let members = usize::try_from(members).unwrap_or(usize::MAX);
-        Self { client, path, members, progress, reservation, node: None }
+        let place = client.place(&path);
+        Self { client, path, members, progress, reservation, place, node: None }
     }
 
     pub(super) async fn run(
@@ -138,6 +141,7 @@ impl Stay {
             let session = self.reservation.slot().session().await?;
             let node = Node { session, name: platform::uuid().to_string().into() };
             self.node = Some(node.clone());
+            self.place.note(&node.name, &self.progress);
             match self.enter_as(&node, patience).await {
                 Ok(Some(_)) if node.session.is_over() => {}
                 Ok(entered) => return Ok(entered.map(|entered| (node, entered))),
@@ -150,11 +154,13 @@ impl Stay {
     async fn enter_as(&self, node: &Node, patience: Patience) -> Result<Option<BTreeSet<String>>, Ended> {
         let mut attempt = Attempt::default();
         loop {
-            let Some(look) = self.look(node, &mut attempt).await? else {
+            let Some(mut look) = self.look(node, &mut attempt).await? else {
                 attempt.in_doubt = true;
                 tokio::time::sleep(MOMENT).await;
                 continue;
             };
+            // Its caller may come again before the node of its last try is gone.
+            look.children.retain(|child| !self.place.has_gone(child));
             let mut seen = Vec::new();
             let ready = if !look.ready {
                 Ready::Missing
@@ -162,6 +168,7 @@ impl Stay {
                 Ready::Newer
             } else {
                 seen = self.children(&node.session).await?;
+                seen.retain(|child| !self.place.has_gone(&child.name));
                 Ready::of(&of(&seen), &node.name)
             };
             match barrier::entrance(&look.children, &node.name, self.members, ready) {
@@ -431,6 +438,7 @@ impl Stay {
             }
         };
         self.node = None;
+        self.place.forget(&node.name);
         self.progress.settle();
         deleted
     }
@@ -484,13 +492,4 @@ impl Drop for Stay {
 
 fn of(children: &[Child]) -> Vec<Seen<'_>> {
     children.iter().map(|child| Seen { name: &child.name, czxid: child.czxid }).collect()
-}
-
-/// As if nobody had entered.
-fn by_name(children: &[String]) -> Vec<Seen<'_>> {
-    children.iter().map(|name| Seen { name, czxid: i64::MAX }).collect()
-}
-
-fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
-    names.into_iter().map(str::to_owned).collect()
 }
