@@ -1,0 +1,58 @@
+import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.barriers.DistributedBarrier;
+import org.apache.curator.framework.recipes.barriers.DistributedDoubleBarrier;
+import org.apache.curator.retry.RetryOneTime;
+
+/**
+ * Curator at barriers. It prints what it does and when, in nanoseconds of the machine's monotonic clock.
+ *
+ * <p>CONNECT double PATH MEMBERS ROUNDS: goes through a double barrier as often as that. CONNECT wait|set|remove PATH: at a barrier.
+ */
+public final class BarrierRounds {
+    private BarrierRounds() {}
+
+    public static void main(String[] words) throws Exception {
+        String path = words[2];
+        try (CuratorFramework client = CuratorFrameworkFactory.newClient(words[0], 10_000, 10_000, new RetryOneTime(100))) {
+            client.start();
+            client.blockUntilConnected();
+            DistributedBarrier barrier = new DistributedBarrier(client, path);
+            switch (words[1]) {
+                case "double":
+                    rounds(client, path, Integer.parseInt(words[3]), Integer.parseInt(words[4]));
+                    break;
+                case "set":
+                    barrier.setBarrier();
+                    break;
+                case "remove":
+                    barrier.removeBarrier();
+                    break;
+                case "wait":
+                    say("waits");
+                    barrier.waitOnBarrier();
+                    say("passes");
+                    break;
+                default:
+                    throw new IllegalArgumentException(words[1]);
+            }
+        }
+    }
+
+    private static void rounds(CuratorFramework client, String path, int members, int rounds) throws Exception {
+        for (int round = 0; round < rounds; round++) {
+            DistributedDoubleBarrier barrier = new DistributedDoubleBarrier(client, path + "/" + round, members);
+            say("comes");
+            barrier.enter();
+            say("enters");
+            say("goes");
+            barrier.leave();
+            say("leaves");
+        }
+    }
+
+    private static void say(String what) {
+        System.out.println(what + " " + System.nanoTime());
+        System.out.flush();
+    }
+}

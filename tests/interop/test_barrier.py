@@ -1,0 +1,91 @@
+"""Barriers with members of both libraries."""
+
+from __future__ import annotations
+
+import collections
+import subprocess
+import threading
+import time
+import typing
+
+import zklock
+from contest import PROGRAMS
+from ground import Ground
+
+Figures = typing.Callable[[str], None]
+# What each member does in a round, with the time at which it did.
+Said = dict[str, list[int]]
+
+ROUNDS = 20
+OURS, CURATORS = 3, 2
+SOON = 60.0
+
+
+def curator(*words: str) -> subprocess.Popen[str]:
+    command = ["setpriv", "--pdeathsig", "KILL", *PROGRAMS["curator"][:-1], "BarrierRounds", *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
+def said_by(process: subprocess.Popen[str]) -> Said:
+    out, errors = process.communicate(timeout=SOON)
+    assert process.returncode == 0, errors
+    said: Said = collections.defaultdict(list)
+    for line in out.splitlines():
+        what, when = line.split()
+        said[what].append(int(when))
+    return said
+
+
+def go_round(hosts: str, path: str, said: Said) -> None:
+    with zklock.Client(hosts) as client:
+        client.connect()
+        for number in range(ROUNDS):
+            said["comes"].append(time.monotonic_ns())
+            with client.double_barrier(f"{path}/{number}", OURS + CURATORS, timeout=SOON):
+                said["enters"].append(time.monotonic_ns())
+                said["goes"].append(time.monotonic_ns())
+            said["leaves"].append(time.monotonic_ns())
+
+
+def test_double_barrier_with_curator(ground: Ground, path: str, figures: Figures) -> None:
+    """Nobody enters before all have come, and nobody has left before all go.
+
+    Each round has a path of its own: a leaver of Curator's would wait for members of the next round, who wait for him.
+    """
+    hosts, begun = ground("servers"), time.monotonic()
+    ours: list[Said] = [collections.defaultdict(list) for _ in range(OURS)]
+    threads = [threading.Thread(target=go_round, args=(hosts, path, said), daemon=True) for said in ours]
+    others = [curator(hosts, "double", path, str(OURS + CURATORS), str(ROUNDS)) for _ in range(CURATORS)]
+    for thread in threads:
+        thread.start()
+    members = [said_by(process) for process in others] + ours
+    for thread in threads:
+        thread.join(SOON)
+        assert not thread.is_alive()
+    for number in range(ROUNDS):
+        came, entered, went, left = ([said[what][number] for said in members] for what in ("comes", "enters", "goes", "leaves"))
+        assert max(came) < min(entered), f"round {number}: somebody entered before all had come"
+        assert max(went) < min(left), f"round {number}: somebody had left before all went"
+    for number in range(ROUNDS):
+        ground(f"delete-tree {path}/{number}")
+    figures(f"{ROUNDS} rounds of {OURS} of ours and {CURATORS} of Curator's in {time.monotonic() - begun:.0f} s")
+
+
+def test_barrier_with_curator(ground: Ground, path: str) -> None:
+    """Each waits at what the other has set, and passes when the other removes it."""
+    hosts, place = ground("servers"), f"{path}/barrier"
+    with zklock.Client(hosts) as client:
+        barrier = client.barrier(place)
+        assert barrier.set()
+        waiter = curator(hosts, "wait", place)
+        assert waiter.stdout is not None and waiter.stdout.readline().startswith("waits")
+        removed = time.monotonic_ns()
+        assert barrier.remove()
+        assert said_by(waiter)["passes"][0] > removed
+        said_by(curator(hosts, "set", place))
+        assert barrier.is_set() and not barrier.set()
+        passes = threading.Thread(target=barrier.wait, daemon=True)
+        passes.start()
+        said_by(curator(hosts, "remove", place))
+        passes.join(SOON)
+        assert not passes.is_alive() and not barrier.is_set()
