@@ -121,10 +121,12 @@ async fn a_cancel_at_any_step_of_an_enter_leaves_no_node() {
         scene.admin.create_all(&path, "");
         let gate = Gate::new();
         let held = scene.strike(kind, side, 1, &path, Action::Pause(gate.clone()));
+        let listed = scene.proxy.on(Trigger::reply(Kind::GetChildren).path(&path));
         let call = enters(&scene.client, &path, 2);
         let mut other = None;
         if matches!(kind, Kind::Event | Kind::GetData) {
-            there(&scene.admin, &path, 1);
+            // Were the other there when ours looks around for the first time, ours would open the barrier itself.
+            assert!(listed.wait(SOON), "{what}: ours did not look around");
             other = Some(soon(enters(&scene.other, &path, 2)).await.unwrap().unwrap());
         }
         scene.cancel_at(call, &held, &gate, &what).await;
@@ -168,12 +170,16 @@ async fn a_reset_at_any_step_of_an_enter_leaves_one_member() {
             if side == Side::Reply && matches!(action, Action::DropReplyAndReset) {
                 continue;
             }
+            let listed = scene.proxy.on(Trigger::reply(Kind::GetChildren).path(&path));
             let struck = scene.strike(kind, side, 1, &path, action);
             let call = enters(&scene.client, &path, 2);
-            there(&scene.admin, &path, 1);
-            if !matches!(kind, Kind::Event | Kind::GetData) {
+            if matches!(kind, Kind::Event | Kind::GetData) {
+                // As above.
+                assert!(listed.wait(SOON), "{what}: ours did not look around");
+            } else {
                 assert!(struck.wait(SOON), "{what}");
             }
+            there(&scene.admin, &path, 1);
             let other = soon(enters(&scene.other, &path, 2)).await.unwrap().unwrap();
             let member = soon(call).await.unwrap().unwrap();
             // A reconnect may bring the news in place of the event.
@@ -210,7 +216,7 @@ async fn a_cancel_at_any_step_of_a_leave_leaves_all_the_same() {
         let held = scene.strike(kind, side, 1, &path, Action::Pause(gate.clone()));
         let call = leaves(member);
         if kind == Kind::Event {
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            tokio::time::sleep(std::time::Duration::from_millis(300)).await; // for its watch
             let left = leaves(other);
             scene.cancel_at(call, &held, &gate, &what).await;
             soon(left).await.unwrap().unwrap();
@@ -238,7 +244,7 @@ async fn a_reset_at_any_step_of_a_leave_changes_nothing() {
         let struck = scene.strike(kind, side, 1, &path, Action::DropAndReset);
         let call = leaves(member);
         if kind == Kind::Event {
-            tokio::time::sleep(std::time::Duration::from_millis(100)).await;
+            tokio::time::sleep(std::time::Duration::from_millis(300)).await; // for its watch
         } else {
             assert!(struck.wait(SOON), "{what}");
         }
