@@ -16,10 +16,11 @@ TEST(every_kind_comes_from_the_client_and_is_acquired_in_the_same_way) {
         auto next = rival.try_acquire();
         CHECK(next && next->token() > hold.token());
     };
-    const std::string path = fresh_path(), election = fresh_path(), single = fresh_path(), permits = fresh_path();
+    const std::string path = fresh_path(), table = fresh_path(), election = fresh_path(), single = fresh_path(),
+                      permits = fresh_path();
     held_once(client.mutex(path), other.mutex(path), "-lock-");
-    held_once(client.read(path), other.write(path), "-__READ__");
-    held_once(client.write(path), other.read(path), "-__WRIT__");
+    held_once(client.read(table), other.write(table), "-__READ__");
+    held_once(client.write(table), other.read(table), "-__WRIT__");
     held_once(client.election(election), other.election(election), "-latch-");
     held_once(client.exclusive(single), other.exclusive(single), "/lock");
     held_once(client.semaphore(permits, 1), other.semaphore(permits, 1), "/leases/");
@@ -45,6 +46,7 @@ TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
            ZKLOCK_INVALID_ARGUMENT);
     THROWS(client.semaphore(path, 2, lock_options().limit_at(std::string("/a\0b", 4))), zklock::misuse_error,
            ZKLOCK_INVALID_ARGUMENT);
+    EVENTUALLY(client.mutex(path).contenders().empty());
     /* Under the locks of the standard library as well. */
     zklock::mutex mutex(client, path, kazoo);
     mutex.lock();
