@@ -48,7 +48,8 @@ def go_round(hosts: str, path: str, said: Said) -> None:
 
 
 def test_double_barrier_with_curator(ground: Ground, path: str, figures: Figures) -> None:
-    """Nobody enters before all have come, and nobody has left before all go.
+    """Nobody enters before all have come, and none of ours has left before all go. (One of Curator's may: it does not
+    wait for the last.)
 
     Each round has a path of its own: a leaver of Curator's would wait for members of the next round, who wait for him.
     """
@@ -63,9 +64,10 @@ def test_double_barrier_with_curator(ground: Ground, path: str, figures: Figures
         thread.join(SOON)
         assert not thread.is_alive()
     for number in range(ROUNDS):
-        came, entered, went, left = ([said[what][number] for said in members] for what in ("comes", "enters", "goes", "leaves"))
+        whats = ("comes", "enters", "goes", "leaves")
+        came, entered, went, left = ([said[what][number] for said in members] for what in whats)
         assert max(came) < min(entered), f"round {number}: somebody entered before all had come"
-        assert max(went) < min(left), f"round {number}: somebody had left before all went"
+        assert max(went) < min(left[CURATORS:]), f"round {number}: one of ours had left before all went"
     for number in range(ROUNDS):
         ground(f"delete-tree {path}/{number}")
     figures(f"{ROUNDS} rounds of {OURS} of ours and {CURATORS} of Curator's in {time.monotonic() - begun:.0f} s")
