@@ -46,11 +46,16 @@ pub(crate) async fn request(
     match landing.outcomes.pop() {
         None | Some(Outcome::Unknown) => Err(ReadFailure::Unknown),
         Some(Outcome::SessionOver) => Err(ReadFailure::SessionOver),
-        Some(Outcome::Refused(Refusal::Answer(answer))) => Err(ReadFailure::Refused(answer)),
-        Some(Outcome::Refused(_)) => {
-            Err(ReadFailure::Refused("the access list does not allow it".to_owned()))
-        }
+        Some(Outcome::Refused(refusal)) => Err(ReadFailure::Refused(text_of(&refusal))),
         Some(outcome) => Ok((outcome, landing)),
+    }
+}
+
+/// Why the server does not do what it was asked for.
+pub(crate) fn text_of(refusal: &Refusal) -> String {
+    match refusal {
+        Refusal::Answer(answer) => answer.clone(),
+        _ => "the access list does not allow it".to_owned(),
     }
 }
 

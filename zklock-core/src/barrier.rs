@@ -2,7 +2,7 @@
 //!
 //! It has the layout of Curator's `DistributedBarrier`: the node is the barrier. It outlives whoever set it.
 
-use crate::ask::{MOMENT, ask, request, silence};
+use crate::ask::{MOMENT, ask, request, silence, text_of};
 use crate::client::Client;
 use crate::ensemble::{Pending, ReadFailure, Write, WriteFailure};
 use crate::error::{Error, ErrorKind, LossReason};
@@ -10,7 +10,6 @@ use crate::lock::deadline_in;
 use crate::machine::exchange::{Operation, Outcome, WatchEvent};
 use crate::path::check_lock_path;
 use crate::pool::Pool;
-use crate::queued::text_of;
 use crate::session::{Link, Session};
 use std::fmt;
 use std::future::pending;

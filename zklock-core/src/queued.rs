@@ -185,13 +185,6 @@ async fn limit_of(session: &Arc<Session>, permits: &Permits) -> Result<u32, Read
     }
 }
 
-pub(crate) fn text_of(refusal: &crate::machine::exchange::Refusal) -> String {
-    match refusal {
-        crate::machine::exchange::Refusal::Answer(answer) => answer.clone(),
-        _ => "the access list does not allow it".to_owned(),
-    }
-}
-
 fn is_contender(claim: &Claim, node: &str) -> bool {
     let Some((directory, name)) = node.rsplit_once('/') else { return false };
     let is_permit = claim.permits.as_ref().is_some_and(|permits| *permits.directory == *directory)

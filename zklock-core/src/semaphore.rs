@@ -5,9 +5,9 @@
 //! there are enough, and makes way. Only the head watches the permits. To watch the n-th before one instead would miss
 //! the return of any other.
 
-use crate::ask::{MOMENT, silence};
+use crate::ask::ask;
 use crate::client::Client;
-use crate::ensemble::{Write, WriteFailure};
+use crate::ensemble::{ReadFailure, Write, WriteFailure};
 use crate::error::{Error, ErrorKind};
 use crate::lock::Lock;
 use crate::lock_options::LockOptions;
@@ -116,33 +116,29 @@ impl Client {
             )
         })?;
         let data = count.to_be_bytes().to_vec();
-        let pool = self.pool();
-        let slot = pool.first();
-        let written = async {
-            let mut refused = 0;
-            loop {
-                let session = slot.session().await?;
-                match write_limit(&session, path, &data).await {
-                    Ok(()) => return Ok(()),
-                    // Where others create or delete it at the same time.
-                    Err(WriteFailure::Refused { problem, .. }) if refused == ROUNDS_AT_MOST => {
-                        let message = format!("the limit at {path} cannot be written: {problem}");
-                        return Err(Error::new(ErrorKind::Refused, message));
-                    }
-                    Err(WriteFailure::Refused { .. }) => refused += 1,
-                    // The connection is being made again; a moment for it to be noticed.
-                    Err(_) => tokio::time::sleep(MOMENT).await,
-                }
-            }
-        };
-        tokio::time::timeout(pool.options().connect_timeout, written).await.unwrap_or_else(|_| {
-            let message = format!("the limit at {path} was not written: {}", silence(pool));
-            Err(Error::new(ErrorKind::Unreachable, message))
-        })
+        let data = &data;
+        let problem = || format!("the limit at {path} was not written");
+        ask(self.pool(), problem, |session| async move { write_limit(&session, path, data).await }).await
     }
 }
 
-async fn write_limit(session: &Arc<Session>, path: &str, data: &[u8]) -> Result<(), WriteFailure> {
+/// Sets the limit, or creates it; again where others create or delete it at the same time.
+async fn write_limit(session: &Arc<Session>, path: &str, data: &[u8]) -> Result<(), ReadFailure> {
+    let mut refused = 0;
+    loop {
+        match set_or_create(session, path, data).await {
+            Ok(()) => return Ok(()),
+            Err(WriteFailure::Refused { problem, .. }) if refused == ROUNDS_AT_MOST => {
+                return Err(ReadFailure::Refused(problem));
+            }
+            Err(WriteFailure::Refused { .. }) => refused += 1,
+            // To write it twice does no harm.
+            Err(_) => return Err(ReadFailure::Unknown),
+        }
+    }
+}
+
+async fn set_or_create(session: &Arc<Session>, path: &str, data: &[u8]) -> Result<(), WriteFailure> {
     let (path, data) = (path.to_owned(), data.to_vec());
     let set = Write::SetData { path: path.clone(), data: data.clone(), version: None };
     match session.commit(Vec::new(), vec![set]).await {

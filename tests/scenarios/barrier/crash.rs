@@ -1,7 +1,7 @@
 //! Members that die, and connections that do.
 
 use crate::common::{SESSION, SOON, client, expire_session, operator, proxied_client, says, settled, soon};
-use crate::members::{enters, is_empty, is_open, leaves, there, within};
+use crate::members::{enters, is_empty, is_open, leaves, there, waits_to_leave, within};
 use ground::{Action, Kind, Trigger, until};
 use std::time::Duration;
 use zklock_core::{ErrorKind, LossReason};
@@ -181,8 +181,9 @@ async fn a_lost_notification_delays_by_a_session_timeout_at_most() {
     assert!(swallowed.fired());
     let swallowed = proxy.on(Trigger::reply(Kind::Event).path(path).then(Action::Swallow));
     let also = proxy.on(Trigger::reply(Kind::Event).nth(2).path(path).then(Action::Swallow));
+    let watches = waits_to_leave(&proxy, &a, &b);
     let left = leaves(a);
-    tokio::time::sleep(Duration::from_millis(100)).await;
+    assert!(watches.wait(SOON));
     let other = leaves(b);
     soon(left).await.unwrap().unwrap();
     soon(other).await.unwrap().unwrap();

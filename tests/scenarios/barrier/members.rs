@@ -2,6 +2,7 @@
 
 use crate::common::{SOON, client, soon};
 use ground::wire::Admin;
+use ground::{Hook, Kind, Proxy, Trigger};
 use tokio::task::JoinHandle;
 use zklock_core::{Client, DoubleBarrier, Error, Member};
 
@@ -16,6 +17,13 @@ pub(crate) fn enters(client: &Client, path: &str, members: u32) -> JoinHandle<Re
 
 pub(crate) fn leaves(member: Member) -> JoinHandle<Result<(), Error>> {
     tokio::spawn(async move { member.leave().await })
+}
+
+/// Tells when the member, whose client is behind this proxy, has begun to wait for the other to leave.
+pub(crate) fn waits_to_leave(proxy: &Proxy, member: &Member, other: &Member) -> Hook {
+    // Whose name comes first keeps his node. The other deletes his own, and has read all nodes before.
+    let nth = if member.node() < other.node() { 1 } else { 2 };
+    proxy.on(Trigger::reply(Kind::GetData).nth(nth).path(other.node()))
 }
 
 /// So many members, each with a client of its own, who are within.

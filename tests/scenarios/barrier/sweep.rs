@@ -2,7 +2,7 @@
 //! or is lost, what is on the server afterwards is what ought to be there.
 
 use crate::common::{SOON, client, operator, options, settled, soon};
-use crate::members::{barrier, enters, is_empty, leaves, there};
+use crate::members::{barrier, enters, is_empty, leaves, there, waits_to_leave};
 use ground::wire::Admin;
 use ground::{Action, Gate, Hook, Kind, Proxy, Side, Trigger, shared, until};
 use tokio::task::JoinHandle;
@@ -213,10 +213,11 @@ async fn a_cancel_at_any_step_of_a_leave_leaves_all_the_same() {
     for (kind, side, path, what) in steps(LEAVES, "leaves") {
         let (member, other) = scene.two(&path).await;
         let gate = Gate::new();
+        let watches = waits_to_leave(&scene.proxy, &member, &other);
         let held = scene.strike(kind, side, 1, &path, Action::Pause(gate.clone()));
         let call = leaves(member);
         if kind == Kind::Event {
-            tokio::time::sleep(std::time::Duration::from_millis(300)).await; // for its watch
+            assert!(watches.wait(SOON), "{what}: ours did not wait");
             let left = leaves(other);
             scene.cancel_at(call, &held, &gate, &what).await;
             soon(left).await.unwrap().unwrap();
@@ -241,10 +242,11 @@ async fn a_reset_at_any_step_of_a_leave_changes_nothing() {
     let scene = Scene::new().await;
     for (kind, side, path, what) in steps(LEAVES, "reset-leaves") {
         let (member, other) = scene.two(&path).await;
+        let watches = waits_to_leave(&scene.proxy, &member, &other);
         let struck = scene.strike(kind, side, 1, &path, Action::DropAndReset);
         let call = leaves(member);
         if kind == Kind::Event {
-            tokio::time::sleep(std::time::Duration::from_millis(300)).await; // for its watch
+            assert!(watches.wait(SOON), "{what}: ours did not wait");
         } else {
             assert!(struck.wait(SOON), "{what}");
         }

@@ -4,7 +4,7 @@
 //! a caller can leak a node.
 
 use super::{Member, by_name, lost, names};
-use crate::ask::MOMENT;
+use crate::ask::{MOMENT, text_of};
 use crate::barrier::{ROUNDS_AT_MOST, end_of, news, unread};
 use crate::client::Client;
 use crate::ensemble::{Child, Pending, ReadFailure, Write, WriteFailure};
@@ -14,7 +14,6 @@ use crate::machine::exchange::{Operation, Outcome, Patience, WatchEvent};
 use crate::place::Place;
 use crate::platform;
 use crate::pool::Reservation;
-use crate::queued::text_of;
 use crate::session::{Link, Session};
 use crate::stats::Progress;
 use std::collections::BTreeSet;
