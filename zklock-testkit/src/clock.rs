@@ -1,0 +1,36 @@
+//! The server's clock, which can be put forward, and can be made to stand still between.
+
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+
+use crate::world::Moment;
+
+#[derive(Debug)]
+pub(crate) struct Clock {
+    begun: Instant,
+    wall: Duration,
+    /// How far it was put forward.
+    ahead: Duration,
+    is_manual: bool,
+}
+
+impl Clock {
+    pub(crate) fn new(is_manual: bool) -> Self {
+        let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Self { begun: Instant::now(), wall, ahead: Duration::ZERO, is_manual }
+    }
+
+    pub(crate) fn now(&self) -> Moment {
+        let elapsed = if self.is_manual { self.ahead } else { self.begun.elapsed() + self.ahead };
+        let wall = i64::try_from((self.wall + elapsed).as_millis()).unwrap_or(i64::MAX);
+        Moment { elapsed, wall }
+    }
+
+    pub(crate) fn advance(&mut self, by: Duration) {
+        self.ahead += by;
+    }
+
+    /// How long to wait for a point in time; `None` when it does not come by itself.
+    pub(crate) fn until(&self, elapsed: Duration) -> Option<Duration> {
+        (!self.is_manual).then(|| elapsed.saturating_sub(self.now().elapsed))
+    }
+}

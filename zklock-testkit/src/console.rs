@@ -1,0 +1,208 @@
+//! The server as a program of its own: for tests in C, for other languages, and for looking at it by hand.
+//!
+//! It prints where it listens, reads an order a line, and answers each with a line that begins with `ok` or `error`.
+
+use std::fmt;
+use std::io::{BufRead, Write};
+use std::str::FromStr;
+use std::time::Duration;
+
+use crate::fault::Fault;
+use crate::kind::Kind;
+use crate::server::{Builder, Server};
+
+/// What the program tells of itself when it is asked for help.
+pub const USAGE: &str = "\
+An in-memory ZooKeeper server for development and tests. It keeps nothing: when it ends, everything is gone.
+
+  --listen HOST:PORT   where to listen; by default a free port of 127.0.0.1
+  --tick SECONDS       ZooKeeper's unit of time, 2 by default; sessions last 2 to 20 of them
+  --manual-clock       time stands still, but for `advance`
+  --help               this text
+
+It prints where it listens, HOST:PORT, in a line of its own. Then it takes orders, one a line, and answers each with a
+line that begins with 'ok' or 'error'. When its input is a pipe, it ends with it: so it never outlives the test that
+has started it.
+
+  sessions                      the open sessions: id, state, timeout
+  expire ID                     ends a session at once, with its nodes
+  advance SECONDS               puts the server's clock forward
+  cut [ID]                      cuts all connections, or that of a session
+  freeze [ID] / thaw            stops answering all, or one session / goes on
+  refuse on|off                 closes new connections at once, or no longer
+  fault WHAT KIND [nth=N] [times=N] [below=PATH] [session=ID]
+                                at the next message of a kind (create, delete, multi, event, ...):
+                                lose-request, cut-before-reply, cut-after-reply, drop-reply, delay-reply=SECONDS,
+                                freeze, expire
+  clear                         forgets all faults that have not struck
+  children PATH / data PATH     looks at a node
+  put PATH [DATA]               makes a node, and its parents, or gives it other data
+  delete PATH                   deletes a node and all below it
+  wait PATH COUNT SECONDS       waits until a node has so many children
+  dump [PATH]                   all nodes, one a line, then 'ok'
+  quit                          ends the server
+";
+
+/// What was typed is no order, or cannot be carried out.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct BadOrder(String);
+
+fn bad(reason: impl fmt::Display) -> BadOrder {
+    BadOrder(reason.to_string())
+}
+
+/// What the arguments of the program ask for; `None` when it is help.
+///
+/// # Errors
+///
+/// When they make no sense.
+pub fn settings(arguments: &[String]) -> Result<Option<Builder>, BadOrder> {
+    let mut builder = Server::builder();
+    let mut words = arguments.iter().map(String::as_str);
+    while let Some(word) = words.next() {
+        let mut value =
+            || words.next().ok_or_else(|| bad(format!("{word} needs a value; --help tells more")));
+        builder = match word {
+            "--listen" => builder.address(value()?),
+            "--tick" => builder.tick(seconds(value()?)?),
+            "--manual-clock" => builder.manual_clock(),
+            "--help" | "-h" => return Ok(None),
+            _ => return Err(bad(format!("there is no option {word:?}; --help tells which there are"))),
+        };
+    }
+    Ok(Some(builder))
+}
+
+/// Carries out orders until there are no more, or one is `quit`; `true` when it was that.
+///
+/// # Errors
+///
+/// When answers cannot be written any more.
+pub fn run(server: &Server, orders: impl BufRead, mut answers: impl Write) -> std::io::Result<bool> {
+    for order in orders.lines() {
+        let order = order?;
+        let words: Vec<&str> = order.split_whitespace().collect();
+        let answer = match words[..] {
+            [] => continue,
+            ["quit"] => {
+                writeln!(answers, "ok")?;
+                return Ok(true);
+            }
+            ["help"] => Ok(USAGE.to_owned()),
+            _ => obey(server, &words),
+        };
+        match answer {
+            // What is longer than a line comes before the answer.
+            Ok(text) if text.ends_with('\n') => writeln!(answers, "{text}ok")?,
+            Ok(text) => writeln!(answers, "{}", format!("ok {text}").trim_end())?,
+            Err(error) => writeln!(answers, "error {error}")?,
+        }
+        answers.flush()?;
+    }
+    Ok(false)
+}
+
+fn obey(server: &Server, words: &[&str]) -> Result<String, BadOrder> {
+    let done = Ok(String::new());
+    let session =
+        |is_there: bool| if is_there { Ok(String::new()) } else { Err(bad("there is no such session")) };
+    match *words {
+        ["sessions"] => Ok(server.sessions().iter().map(|session| format!("{session}\n")).collect()),
+        ["expire", id] => session(server.expire(session_id(id)?)),
+        ["cut"] => {
+            server.cut();
+            done
+        }
+        ["cut", id] => session(server.cut_session(session_id(id)?)),
+        ["freeze"] => {
+            server.freeze();
+            done
+        }
+        ["freeze", id] => {
+            server.freeze_session(session_id(id)?);
+            done
+        }
+        ["thaw"] => {
+            server.thaw();
+            done
+        }
+        ["refuse", word @ ("on" | "off")] => {
+            server.refuse(word == "on");
+            done
+        }
+        ["advance", by] => {
+            server.advance(seconds(by)?);
+            done
+        }
+        ["fault", what, kind, ref rest @ ..] => {
+            let _ = server.inject(fault(what, kind, rest)?);
+            done
+        }
+        ["clear"] => {
+            server.clear_faults();
+            done
+        }
+        ["children", path] => {
+            server.children(path).map(|names| names.join(" ")).ok_or_else(|| bad("there is no such node"))
+        }
+        ["data", path] => server
+            .data(path)
+            .map(|data| String::from_utf8_lossy(&data).into_owned())
+            .ok_or_else(|| bad("there is no such node")),
+        ["put", path, ref data @ ..] => server.put(path, data.join(" ")).map(|()| String::new()).map_err(bad),
+        ["delete", path] if server.delete(path) => done,
+        ["delete", _] => Err(bad("there is no such node")),
+        ["wait", path, count, bound] => server
+            .wait_for_children(path, number(count)?, seconds(bound)?)
+            .map(|names| names.join(" "))
+            .ok_or_else(|| bad("there are not so many")),
+        ["dump"] => Ok(server.dump("/")),
+        ["dump", path] => Ok(server.dump(path)),
+        _ => Err(bad(format!("no such order: {}; 'help' tells which there are", words.join(" ")))),
+    }
+}
+
+fn fault(what: &str, kind: &str, rest: &[&str]) -> Result<Fault, BadOrder> {
+    let kind: Kind = kind.parse().map_err(bad)?;
+    let mut fault = match what.split_once('=').unwrap_or((what, "")) {
+        ("lose-request", "") => Fault::lose_request(kind),
+        ("cut-before-reply", "") => Fault::cut_before_reply(kind),
+        ("cut-after-reply", "") => Fault::cut_after_reply(kind),
+        ("drop-reply", "") => Fault::drop_reply(kind),
+        ("delay-reply", delay) => Fault::delay_reply(kind, seconds(delay)?),
+        ("freeze", "") => Fault::freeze(kind),
+        ("expire", "") => Fault::expire(kind),
+        _ => return Err(bad(format!("no such fault: {what}; 'help' tells which there are"))),
+    };
+    for word in rest {
+        fault = match word.split_once('=') {
+            Some(("nth", value)) => fault.nth(number(value)?),
+            Some(("times", value)) => fault.times(number(value)?),
+            Some(("below", path)) => fault.below(path),
+            Some(("session", id)) => fault.of_session(session_id(id)?),
+            _ => return Err(bad(format!("{word} is not nth=N, times=N, below=PATH or session=ID"))),
+        };
+    }
+    Ok(fault)
+}
+
+fn number<T: FromStr>(text: &str) -> Result<T, BadOrder> {
+    text.parse().map_err(|_| bad(format!("{text:?} is not a number")))
+}
+
+fn seconds(text: &str) -> Result<Duration, BadOrder> {
+    let seconds: f64 = number(text)?;
+    Duration::try_from_secs_f64(seconds).map_err(|_| bad(format!("{text:?} is not a number of seconds")))
+}
+
+/// As it is printed: 0x and hexadecimal digits; or decimal.
+fn session_id(text: &str) -> Result<i64, BadOrder> {
+    match text.strip_prefix("0x") {
+        Some(digits) => {
+            u64::from_str_radix(digits, 16).map(|bits| i64::from_ne_bytes(bits.to_ne_bytes())).ok()
+        }
+        None => text.parse().ok(),
+    }
+    .ok_or_else(|| bad(format!("{text:?} is not the number of a session")))
+}

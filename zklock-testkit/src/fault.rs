@@ -1,0 +1,185 @@
+//! Faults at a chosen message: which message, what happens then, and how a test learns that it has.
+
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::time::Duration;
+
+use crate::kind::Kind;
+
+/// A fault that waits for its message; give it to [`Server::inject`](crate::Server::inject).
+///
+/// It strikes at the next message of its kind, once, unless it is told otherwise. An event is sent unasked: at
+/// [`Kind::Event`] there is no request, only what would be the reply.
+///
+/// # Examples
+///
+/// The second node that anybody tries to create below `/locks` is created, but its creator is not told: the
+/// connection is cut instead of the reply.
+///
+/// ```
+/// use zklock_testkit::{Fault, Kind, Server};
+///
+/// let server = Server::start()?;
+/// let injected = server.inject(Fault::cut_before_reply(Kind::Create).below("/locks").nth(2));
+/// assert_eq!(injected.strikes(), 0);
+/// # Ok::<(), zklock_testkit::StartError>(())
+/// ```
+#[derive(Debug, Clone)]
+#[must_use = "give it to Server::inject"]
+pub struct Fault {
+    kind: Kind,
+    action: Action,
+    below: Option<String>,
+    session: Option<i64>,
+    nth: u64,
+    times: u64,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Action {
+    LoseRequest,
+    CutBeforeReply,
+    CutAfterReply,
+    DropReply,
+    DelayReply(Duration),
+    Freeze,
+    Expire,
+}
+
+impl Fault {
+    fn new(kind: Kind, action: Action) -> Self {
+        Self { kind, action, below: None, session: None, nth: 1, times: 1 }
+    }
+
+    /// The request never arrives: it is not carried out, and the connection is cut.
+    pub fn lose_request(kind: Kind) -> Self {
+        Self::new(kind, Action::LoseRequest)
+    }
+
+    /// The request is carried out, but the connection is cut before the reply is sent: the client cannot know.
+    pub fn cut_before_reply(kind: Kind) -> Self {
+        Self::new(kind, Action::CutBeforeReply)
+    }
+
+    /// The connection is cut just after the reply.
+    pub fn cut_after_reply(kind: Kind) -> Self {
+        Self::new(kind, Action::CutAfterReply)
+    }
+
+    /// The request is carried out, its reply is swallowed, and the connection goes on as if nothing were.
+    pub fn drop_reply(kind: Kind) -> Self {
+        Self::new(kind, Action::DropReply)
+    }
+
+    /// The reply, and all that this connection is to be sent after it, comes so much later by the server's clock.
+    pub fn delay_reply(kind: Kind, delay: Duration) -> Self {
+        Self::new(kind, Action::DelayReply(delay))
+    }
+
+    /// The session is frozen just before the request is carried out, as by
+    /// [`Server::freeze_session`](crate::Server::freeze_session).
+    pub fn freeze(kind: Kind) -> Self {
+        Self::new(kind, Action::Freeze)
+    }
+
+    /// The session ends just before the request would be carried out.
+    pub fn expire(kind: Kind) -> Self {
+        Self::new(kind, Action::Expire)
+    }
+
+    /// Only messages about this path, or one below it, count. Of a multi, the first path is looked at.
+    pub fn below(mut self, path: &str) -> Self {
+        self.below = Some(path.trim_end_matches('/').to_owned());
+        self
+    }
+
+    /// Only messages of this session count.
+    pub fn of_session(mut self, session: i64) -> Self {
+        self.session = Some(session);
+        self
+    }
+
+    /// It strikes at the n-th message that counts, from now on; 1 is the next one.
+    pub fn nth(mut self, nth: u64) -> Self {
+        self.nth = nth.max(1);
+        self
+    }
+
+    /// It strikes so many times, at one message after the other.
+    pub fn times(mut self, times: u64) -> Self {
+        self.times = times;
+        self
+    }
+
+    fn counts(&self, kind: Kind, path: Option<&str>, session: Option<i64>) -> bool {
+        let is_below = |below: &String| {
+            path.and_then(|path| path.strip_prefix(below.as_str()))
+                .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+        };
+        self.kind == kind
+            && self.below.as_ref().is_none_or(is_below)
+            && self.session.is_none_or(|wanted| Some(wanted) == session)
+    }
+}
+
+/// A fault that was injected: tells when it has struck. Dropping it changes nothing.
+#[derive(Debug, Clone)]
+pub struct Injected {
+    strikes: Arc<(Mutex<u64>, Condvar)>,
+}
+
+impl Injected {
+    /// How often it has struck.
+    pub fn strikes(&self) -> u64 {
+        *self.strikes.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until it has struck; `false` when it has not by `bound`.
+    #[must_use = "it may not have struck"]
+    pub fn wait(&self, bound: Duration) -> bool {
+        let strikes = self.strikes.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let waited = self.strikes.1.wait_timeout_while(strikes, bound, |strikes| *strikes == 0);
+        *waited.unwrap_or_else(PoisonError::into_inner).0 > 0
+    }
+
+    fn strike(&self) {
+        *self.strikes.0.lock().unwrap_or_else(PoisonError::into_inner) += 1;
+        self.strikes.1.notify_all();
+    }
+}
+
+/// All faults that wait.
+#[derive(Debug, Default)]
+pub(crate) struct Script {
+    waiting: Vec<(Fault, Injected)>,
+}
+
+impl Script {
+    pub(crate) fn add(&mut self, fault: Fault) -> Injected {
+        let injected = Injected { strikes: Arc::default() };
+        self.waiting.push((fault, injected.clone()));
+        injected
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.waiting.clear();
+    }
+
+    /// What is to happen at this message. Every fault counts it; the first that is due strikes.
+    pub(crate) fn strike(&mut self, kind: Kind, path: Option<&str>, session: Option<i64>) -> Option<Action> {
+        let mut action = None;
+        for (fault, injected) in &mut self.waiting {
+            if !fault.counts(kind, path, session) {
+                continue;
+            }
+            if fault.nth > 1 {
+                fault.nth -= 1;
+            } else if action.is_none() && fault.times > 0 {
+                fault.times -= 1;
+                action = Some(fault.action);
+                injected.strike();
+            }
+        }
+        self.waiting.retain(|(fault, _)| fault.times > 0);
+        action
+    }
+}

@@ -1,0 +1,346 @@
+//! Between the [`World`] and the sockets: where faults strike.
+//!
+//! One lock guards everything. Each connection has a thread that reads and one that writes, which wait for what
+//! concerns them on a condition of their own.
+
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+use std::net::{Shutdown, TcpStream};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::code::opcode;
+use crate::fault::{Action, Script};
+use crate::jute::Reader;
+use crate::kind::{self, Kind};
+use crate::world::{Effect, Settings, World};
+
+/// What may wait to be read by one client. Who leaves more than this is cut off.
+const MAX_BACKLOG: usize = 64 << 20;
+
+#[derive(Debug)]
+enum Outgoing {
+    Frame(Vec<u8>),
+    Close,
+}
+
+/// One connection.
+#[derive(Debug)]
+struct Link {
+    stream: TcpStream,
+    outbox: VecDeque<(Duration, Outgoing)>,
+    backlog: usize,
+    /// Nothing is sent before this, so that what is delayed stays in order.
+    not_before: Duration,
+    session: Option<i64>,
+    changed: Arc<Condvar>,
+}
+
+#[derive(Debug)]
+pub(crate) struct State {
+    pub(crate) world: World,
+    pub(crate) script: Script,
+    pub(crate) clock: Clock,
+    links: BTreeMap<u64, Link>,
+    last_link: u64,
+    pub(crate) is_frozen: bool,
+    pub(crate) frozen_sessions: BTreeSet<i64>,
+    pub(crate) is_refusing: bool,
+    is_ending: bool,
+    /// Threads of connections that run.
+    pub(crate) threads: usize,
+}
+
+#[derive(Debug)]
+pub(crate) struct Hub {
+    state: Mutex<State>,
+    /// Something has happened in the world, or to the clock.
+    happened: Condvar,
+}
+
+impl Hub {
+    pub(crate) fn new(settings: Settings, clock: Clock) -> Self {
+        let world = World::new(settings, clock.now());
+        let state = State {
+            world,
+            script: Script::default(),
+            clock,
+            links: BTreeMap::new(),
+            last_link: 0,
+            is_frozen: false,
+            frozen_sessions: BTreeSet::new(),
+            is_refusing: false,
+            is_ending: false,
+            threads: 0,
+        };
+        Self { state: Mutex::new(state), happened: Condvar::new() }
+    }
+
+    pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Changes something from outside, and lets everybody see it.
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut state = self.lock();
+        let outcome = change(&mut state);
+        state.carry_out(None);
+        state.wake_all();
+        self.happened.notify_all();
+        outcome
+    }
+
+    /// Waits until something is so; `false` when it is not by `bound`.
+    pub(crate) fn wait_until(&self, bound: Duration, is_so: impl Fn(&State) -> bool) -> bool {
+        let waited = self.happened.wait_timeout_while(self.lock(), bound, |state| !is_so(state));
+        is_so(&waited.unwrap_or_else(PoisonError::into_inner).0)
+    }
+
+    /// A connection has come. `None` when it is not wanted.
+    pub(crate) fn admit(&self, stream: TcpStream) -> Option<u64> {
+        let mut state = self.lock();
+        let is_full = state.links.len() >= state.world.settings.max_connections;
+        if state.is_refusing || state.is_ending || is_full {
+            return None;
+        }
+        let address = stream.peer_addr().ok()?.ip().to_string();
+        state.last_link += 1;
+        let id = state.last_link;
+        let link = Link {
+            stream,
+            outbox: VecDeque::new(),
+            backlog: 0,
+            not_before: Duration::ZERO,
+            session: None,
+            changed: Arc::default(),
+        };
+        state.links.insert(id, link);
+        state.world.connect(id, &address);
+        state.threads += 2;
+        Some(id)
+    }
+
+    /// A message has come; `false` when the connection is gone.
+    pub(crate) fn receive(&self, link: u64, frame: &[u8]) -> bool {
+        let mut state = self.lock();
+        let Some(from) = state.links.get(&link) else { return false };
+        let (kind, path, session) = aim(from.session, frame);
+        let mut action = None;
+        loop {
+            let is_frozen = state.is_frozen || session.is_some_and(|id| state.frozen_sessions.contains(&id));
+            if is_frozen {
+                let Some(changed) = state.links.get(&link).map(|link| Arc::clone(&link.changed)) else {
+                    return false;
+                };
+                state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            } else if action.is_none() {
+                action = state.script.strike(kind, path.as_deref(), session);
+                match (action, session) {
+                    (None, _) => break,
+                    (Some(Action::Freeze), Some(session)) => {
+                        state.frozen_sessions.insert(session);
+                    }
+                    _ => {}
+                }
+            } else {
+                break;
+            }
+        }
+        match (action, session) {
+            (Some(Action::LoseRequest), _) => state.cut(link),
+            (Some(Action::Expire), Some(session)) => {
+                let now = state.clock.now();
+                state.world.expire(now, session);
+                state.carry_out(None);
+            }
+            _ => {
+                let now = state.clock.now();
+                state.world.receive(now, link, frame);
+                state.carry_out(action.map(|action| (link, action)));
+            }
+        }
+        drop(state);
+        self.happened.notify_all();
+        true
+    }
+
+    /// The next thing to write, waiting for it; `None` when the connection is to be closed.
+    pub(crate) fn next_frame(&self, link: u64) -> Option<Vec<u8>> {
+        let mut state = self.lock();
+        loop {
+            let now = state.clock.now().elapsed;
+            let this = state.links.get(&link)?;
+            let is_frozen =
+                state.is_frozen || this.session.is_some_and(|id| state.frozen_sessions.contains(&id));
+            let changed = Arc::clone(&this.changed);
+            let pause = match this.outbox.front() {
+                Some((due, _)) if !is_frozen && *due <= now => {
+                    let this = state.links.get_mut(&link)?;
+                    return match this.outbox.pop_front()?.1 {
+                        Outgoing::Frame(frame) => {
+                            this.backlog -= frame.len();
+                            Some(frame)
+                        }
+                        Outgoing::Close => None,
+                    };
+                }
+                Some((due, _)) if !is_frozen => state.clock.until(*due),
+                _ => None,
+            };
+            state = match pause {
+                Some(pause) => changed.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0,
+                None => changed.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    /// A connection is at its end.
+    pub(crate) fn release(&self, link: u64) {
+        self.change(|state| state.cut(link));
+    }
+
+    /// A thread of a connection ends.
+    pub(crate) fn thread_ends(&self) {
+        self.change(|state| state.threads -= 1);
+    }
+
+    /// Ends sessions and reaps nodes when their time has come, until the server ends.
+    pub(crate) fn keep_time(&self) {
+        let mut state = self.lock();
+        while !state.is_ending {
+            let now = state.clock.now();
+            state.world.tick(now);
+            state.carry_out(None);
+            let pause = state.clock.until(state.world.next_tick());
+            self.happened.notify_all();
+            state = match pause {
+                // Never at once again: it is not before the full millisecond that a session is over.
+                Some(pause) => {
+                    let pause = pause.max(Duration::from_millis(1));
+                    self.happened.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0
+                }
+                None => self.happened.wait(state).unwrap_or_else(PoisonError::into_inner),
+            };
+        }
+    }
+
+    pub(crate) fn end(&self) {
+        self.change(|state| {
+            state.is_ending = true;
+            state.cut_all();
+        });
+    }
+
+    pub(crate) fn is_ending(&self) -> bool {
+        self.lock().is_ending
+    }
+}
+
+impl State {
+    /// Cuts a connection, whatever it was to be sent.
+    pub(crate) fn cut(&mut self, link: u64) {
+        if let Some(link) = self.links.remove(&link) {
+            let _ = link.stream.shutdown(Shutdown::Both);
+            link.changed.notify_all();
+        }
+        self.world.disconnect(link);
+    }
+
+    pub(crate) fn cut_all(&mut self) {
+        for link in self.links.keys().copied().collect::<Vec<_>>() {
+            self.cut(link);
+        }
+    }
+
+    /// The connection of a session.
+    pub(crate) fn link_of(&self, session: i64) -> Option<u64> {
+        self.world.sessions.get(&session).and_then(|session| session.connection)
+    }
+
+    /// Puts the clock forward.
+    pub(crate) fn advance(&mut self, by: Duration) {
+        self.clock.advance(by);
+        let (is_frozen, frozen, links) = (self.is_frozen, &self.frozen_sessions, &self.links);
+        let is_well = |link: u64| {
+            let session = links.get(&link).and_then(|link| link.session);
+            !is_frozen && session.is_some_and(|session| !frozen.contains(&session))
+        };
+        self.world.leap(by, is_well);
+        let now = self.clock.now();
+        self.world.tick(now);
+    }
+
+    fn wake_all(&self) {
+        self.links.values().for_each(|link| link.changed.notify_all());
+    }
+
+    /// Does what the world wants done; a fault strikes at what is sent to one connection.
+    fn carry_out(&mut self, fault: Option<(u64, Action)>) {
+        let effects: Vec<_> = self.world.effects().collect();
+        for effect in effects {
+            let (link, kind, path, frame) = match effect {
+                Effect::Close { connection } => {
+                    self.queue(connection, Duration::ZERO, Outgoing::Close);
+                    continue;
+                }
+                Effect::Send { connection, kind, path, frame } => (connection, kind, path, frame),
+            };
+            if kind == Kind::Connect {
+                // From now on it is known whose connection this is.
+                let session = self.world.connections.get(&link).and_then(|connection| connection.session);
+                if let Some(link) = self.links.get_mut(&link) {
+                    link.session = session;
+                }
+            }
+            let action = match (kind, fault) {
+                (Kind::Event, _) => {
+                    let session = self.links.get(&link).and_then(|link| link.session);
+                    self.script.strike(kind, path.as_deref(), session)
+                }
+                (_, Some((struck, action))) if struck == link => Some(action),
+                _ => None,
+            };
+            match action {
+                Some(Action::CutBeforeReply | Action::LoseRequest) => self.cut(link),
+                Some(Action::DropReply) => {}
+                Some(Action::DelayReply(delay)) => self.queue(link, delay, Outgoing::Frame(frame)),
+                Some(Action::CutAfterReply) => {
+                    self.queue(link, Duration::ZERO, Outgoing::Frame(frame));
+                    self.queue(link, Duration::ZERO, Outgoing::Close);
+                }
+                Some(Action::Freeze | Action::Expire) | None => {
+                    self.queue(link, Duration::ZERO, Outgoing::Frame(frame));
+                }
+            }
+        }
+    }
+
+    fn queue(&mut self, id: u64, delay: Duration, outgoing: Outgoing) {
+        let now = self.clock.now().elapsed;
+        let Some(link) = self.links.get_mut(&id) else { return };
+        if let Outgoing::Frame(frame) = &outgoing {
+            link.backlog += frame.len();
+        }
+        link.not_before = link.not_before.max(now + delay);
+        link.outbox.push_back((link.not_before, outgoing));
+        link.changed.notify_all();
+        if link.backlog > MAX_BACKLOG {
+            self.cut(id);
+        }
+    }
+}
+
+/// What a message is about: its kind, its path, and whose it is.
+fn aim(session: Option<i64>, frame: &[u8]) -> (Kind, Option<String>, Option<i64>) {
+    let mut reader = Reader(frame);
+    if session.is_none() {
+        let mut session = || {
+            let (_protocol, _seen, _timeout) = (reader.int().ok()?, reader.long().ok()?, reader.int().ok()?);
+            reader.long().ok().filter(|&session| session != 0)
+        };
+        return (Kind::Connect, None, session());
+    }
+    let operation = reader.int().and_then(|_| reader.int()).unwrap_or(opcode::ERROR);
+    let (kind, path) = kind::of_request(operation, reader);
+    (kind, path, session)
+}

@@ -1,0 +1,123 @@
+//! ZooKeeper's encoding ("jute"): big-endian numbers, and lengths before everything else.
+//!
+//! What is read came from anybody. Nothing is allocated by a length that has not arrived, so a message costs no more
+//! memory than a small multiple of its size.
+
+/// What was read is not what it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Malformed;
+
+/// Reads fields off the front of a message.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Reader<'a>(pub(crate) &'a [u8]);
+
+impl<'a> Reader<'a> {
+    fn take(&mut self, count: usize) -> Result<&'a [u8], Malformed> {
+        let (front, rest) = self.0.split_at_checked(count).ok_or(Malformed)?;
+        self.0 = rest;
+        Ok(front)
+    }
+
+    fn array<const N: usize>(&mut self) -> Result<[u8; N], Malformed> {
+        self.take(N)?.try_into().map_err(|_| Malformed)
+    }
+
+    pub(crate) fn int(&mut self) -> Result<i32, Malformed> {
+        self.array().map(i32::from_be_bytes)
+    }
+
+    pub(crate) fn long(&mut self) -> Result<i64, Malformed> {
+        self.array().map(i64::from_be_bytes)
+    }
+
+    pub(crate) fn boolean(&mut self) -> Result<bool, Malformed> {
+        Ok(self.take(1)?[0] != 0)
+    }
+
+    /// A buffer, or ZooKeeper's null.
+    pub(crate) fn buffer(&mut self) -> Result<Option<&'a [u8]>, Malformed> {
+        match self.int()? {
+            -1 => Ok(None),
+            length => self.take(usize::try_from(length).map_err(|_| Malformed)?).map(Some),
+        }
+    }
+
+    /// A text, or ZooKeeper's null. What is no UTF-8 is replaced, as Java does.
+    pub(crate) fn text(&mut self) -> Result<Option<String>, Malformed> {
+        Ok(self.buffer()?.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
+    }
+
+    /// A text that must be there.
+    pub(crate) fn some_text(&mut self) -> Result<String, Malformed> {
+        self.text()?.ok_or(Malformed)
+    }
+
+    /// A list; null and negative lengths count as an empty one.
+    pub(crate) fn list<T>(
+        &mut self,
+        mut item: impl FnMut(&mut Self) -> Result<T, Malformed>,
+    ) -> Result<Vec<T>, Malformed> {
+        let mut items = Vec::new();
+        for _ in 0..self.int()? {
+            items.push(item(self)?);
+        }
+        Ok(items)
+    }
+}
+
+/// Appends fields to a message.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct Writer(Vec<u8>);
+
+impl Writer {
+    pub(crate) fn int(mut self, value: i32) -> Self {
+        self.0.extend(value.to_be_bytes());
+        self
+    }
+
+    pub(crate) fn long(mut self, value: i64) -> Self {
+        self.0.extend(value.to_be_bytes());
+        self
+    }
+
+    pub(crate) fn boolean(mut self, value: bool) -> Self {
+        self.0.push(u8::from(value));
+        self
+    }
+
+    pub(crate) fn buffer(self, value: Option<&[u8]>) -> Self {
+        let Some(value) = value else { return self.int(-1) };
+        let mut longer = self.int(length(value.len()));
+        longer.0.extend(value);
+        longer
+    }
+
+    pub(crate) fn text(self, value: &str) -> Self {
+        self.buffer(Some(value.as_bytes()))
+    }
+
+    pub(crate) fn list<T>(
+        self,
+        items: impl ExactSizeIterator<Item = T>,
+        write: impl Fn(Self, T) -> Self,
+    ) -> Self {
+        let begun = self.int(length(items.len()));
+        items.fold(begun, write)
+    }
+
+    /// What another one has written, behind this.
+    pub(crate) fn and(mut self, other: Self) -> Self {
+        self.0.extend(other.0);
+        self
+    }
+
+    /// The whole message with its length in front, ready for the socket.
+    pub(crate) fn framed(self) -> Vec<u8> {
+        Self::default().buffer(Some(&self.0)).0
+    }
+}
+
+/// Everything that is sent came in before, in messages that are far shorter than this.
+pub(crate) fn length(length: usize) -> i32 {
+    i32::try_from(length).unwrap_or(i32::MAX)
+}

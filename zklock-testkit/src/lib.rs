@@ -1,0 +1,61 @@
+//! An in-memory ZooKeeper server for development and tests, which speaks the wire protocol and fails on demand.
+//!
+//! **It keeps nothing**: when it ends, everything is gone. It is one server, never an ensemble, and no replacement for
+//! one. It is there so that code which uses ZooKeeper can be tried and tested without Java, in milliseconds, and so
+//! that a test can have what a real server does once a year, at exactly the message that it is about.
+//!
+//! Any ZooKeeper client can use it. It is compared with ZooKeeper 3.8 in generated conversations, reply by reply; the
+//! README tells what it does not have.
+//!
+//! ```text
+//!   net      sockets and threads           fault    which message, and what happens to it
+//!    |                                       |
+//!   hub      one lock; where faults strike --+--- clock (can be put forward)
+//!    |
+//!   world    sessions and connections; time is a parameter, what to send is the answer
+//!    |
+//!   answer   one request, one answer       request  what is read from the wire (jute)
+//!    |
+//!   transaction   may it be done?          watches  who hears of it
+//!    |
+//!   tree     the nodes, with undo
+//! ```
+//!
+//! # Examples
+//!
+//! A client's session ends while it works, at exactly its next heartbeat:
+//!
+//! ```
+//! use zklock_testkit::{Fault, Kind, Server};
+//!
+//! let server = Server::builder().manual_clock().start()?;
+//! let injected = server.inject(Fault::expire(Kind::Multi));
+//! // ... run the code under test against server.connect_string() ...
+//! # assert_eq!(injected.strikes(), 0);
+//! # Ok::<(), zklock_testkit::StartError>(())
+//! ```
+#![forbid(unsafe_code)]
+
+mod access;
+mod answer;
+mod clock;
+mod code;
+pub mod console;
+mod fault;
+mod hub;
+mod jute;
+mod kind;
+mod net;
+mod path;
+mod request;
+mod server;
+mod stat;
+mod transaction;
+mod tree;
+mod watches;
+mod words;
+mod world;
+
+pub use fault::{Fault, Injected};
+pub use kind::{Kind, UnknownKind};
+pub use server::{BadPath, Builder, Server, Session, StartError};

@@ -1,0 +1,42 @@
+//! The server as a program: see [`zklock_testkit::console`].
+
+use std::fs;
+use std::io::{self, Write};
+use std::os::unix::fs::FileTypeExt;
+use std::process::ExitCode;
+use std::thread;
+
+use zklock_testkit::console;
+
+fn main() -> ExitCode {
+    match serve() {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn serve() -> Result<(), Box<dyn std::error::Error>> {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let Some(settings) = console::settings(&arguments)? else {
+        print!("{}", console::USAGE);
+        return Ok(());
+    };
+    let server = settings.start()?;
+    let mut output = io::stdout();
+    writeln!(output, "{}", server.connect_string())?;
+    output.flush()?;
+    // A pipe ends with the test that holds its other end; of a terminal or /dev/null that cannot be said.
+    let is_pipe = fs::metadata("/dev/stdin").is_ok_and(|input| {
+        let kind = input.file_type();
+        kind.is_fifo() || kind.is_socket()
+    });
+    if !console::run(&server, io::stdin().lock(), output)? && !is_pipe {
+        loop {
+            thread::park();
+        }
+    }
+    Ok(())
+}

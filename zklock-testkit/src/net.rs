@@ -1,0 +1,81 @@
+//! Sockets and threads.
+
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::thread;
+
+use crate::hub::Hub;
+use crate::words;
+
+/// Accepts connections until the server ends.
+pub(crate) fn accept(hub: &Arc<Hub>, listener: &TcpListener) {
+    for stream in listener.incoming() {
+        if hub.is_ending() {
+            return;
+        }
+        if let Ok(stream) = stream {
+            // Whoever is refused sees a connection that is closed at once, as there.
+            let _ = serve(hub, &stream);
+        }
+    }
+}
+
+fn serve(hub: &Arc<Hub>, stream: &TcpStream) -> io::Result<()> {
+    stream.set_nodelay(true)?;
+    let (reading, writing) = (stream.try_clone()?, stream.try_clone()?);
+    let Some(link) = hub.admit(stream.try_clone()?) else { return Ok(()) };
+    let spawn = |name: &str, work: Box<dyn FnOnce(&Hub) + Send>| {
+        let hub = Arc::clone(hub);
+        let thread = thread::Builder::new().name(name.to_owned()).stack_size(256 << 10);
+        let run = move || {
+            work(&hub);
+            hub.release(link);
+            hub.thread_ends();
+        };
+        thread.spawn(run).map(drop)
+    };
+    let started = [
+        spawn("zk-read", Box::new(move |hub| drop(read(hub, link, &reading)))),
+        spawn("zk-write", Box::new(move |hub| drop(write(hub, link, &writing)))),
+    ];
+    for started in started {
+        if started.is_err() {
+            // There are no more threads: this client has to come again.
+            hub.release(link);
+            hub.thread_ends();
+        }
+    }
+    Ok(())
+}
+
+fn read(hub: &Hub, link: u64, mut stream: &TcpStream) -> io::Result<()> {
+    let longest = hub.lock().world.settings.max_frame;
+    let mut is_first = true;
+    loop {
+        let mut head = [0; 4];
+        stream.read_exact(&mut head)?;
+        if let Some(word) = words::recognise(head).filter(|_| is_first) {
+            let answer = words::answer(word, &hub.lock().world);
+            return stream.write_all(answer.as_bytes());
+        }
+        is_first = false;
+        // A negative length is a very long one here.
+        let length = u32::from_be_bytes(head) as usize;
+        if length > longest {
+            return Err(io::ErrorKind::InvalidData.into());
+        }
+        let mut frame = vec![0; length];
+        stream.read_exact(&mut frame)?;
+        if !hub.receive(link, &frame) {
+            return Ok(());
+        }
+    }
+}
+
+fn write(hub: &Hub, link: u64, mut stream: &TcpStream) -> io::Result<()> {
+    while let Some(frame) = hub.next_frame(link) {
+        stream.write_all(&frame)?;
+    }
+    stream.shutdown(Shutdown::Both)
+}

@@ -1,0 +1,78 @@
+//! Which paths there may be.
+
+use crate::code::Code;
+
+/// Nodes that are always there.
+pub(crate) const SPECIAL: [&str; 4] = ["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"];
+
+/// ZooKeeper's rules for the path of a node, by which it judges in units of UTF-16.
+pub(crate) fn validate(path: &str) -> Result<(), Code> {
+    let Some(below) = path.strip_prefix('/') else { return Err(Code::BadArguments) };
+    if below.is_empty() {
+        return Ok(());
+    }
+    let is_name = |name: &str| !matches!(name, "" | "." | "..");
+    if below.split('/').all(is_name) && below.encode_utf16().all(is_allowed) {
+        Ok(())
+    } else {
+        Err(Code::BadArguments)
+    }
+}
+
+fn is_allowed(unit: u16) -> bool {
+    !matches!(unit, 0..=0x1f | 0x7f..=0x9f | 0xd800..=0xf8ff | 0xfff0..)
+}
+
+/// The parent, as far as it can be told from a path that may be none; that of `/a` is the empty path, which is the
+/// root as well.
+pub(crate) fn parent(path: &str) -> Result<&str, Code> {
+    if path.contains('\0') {
+        return Err(Code::BadArguments);
+    }
+    path.rfind('/').map(|slash| &path[..slash]).ok_or(Code::BadArguments)
+}
+
+/// The path itself, then its parents up to the root: where a recursive watch on it may stand.
+pub(crate) fn upwards(path: &str) -> impl Iterator<Item = &str> {
+    std::iter::successors(Some(path), |path| match path.rfind('/') {
+        Some(0) if path.len() > 1 => Some("/"),
+        Some(slash) if slash > 0 => Some(&path[..slash]),
+        _ => None,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn paths_are_what_zookeeper_takes_for_paths() {
+        for fine in ["/", "/a", "/a/b", "/a.b", "/...", "/a..", "/.a", "/ä€", "/a b"] {
+            assert_eq!(validate(fine), Ok(()), "{fine}");
+        }
+        for bad in [
+            "",
+            "a",
+            "/a/",
+            "//",
+            "/a//b",
+            "/.",
+            "/..",
+            "/a/./b",
+            "/a/..",
+            "/\0",
+            "/\u{1f}",
+            "/\u{fffd}",
+            "/😀",
+        ] {
+            assert_eq!(validate(bad), Err(Code::BadArguments), "{bad}");
+        }
+    }
+
+    #[test]
+    fn a_path_is_followed_by_its_parents() {
+        assert_eq!(upwards("/a/b/c").collect::<Vec<_>>(), ["/a/b/c", "/a/b", "/a", "/"]);
+        assert_eq!(upwards("/a").collect::<Vec<_>>(), ["/a", "/"]);
+        assert_eq!(upwards("/").collect::<Vec<_>>(), ["/"]);
+    }
+}

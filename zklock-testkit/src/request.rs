@@ -1,0 +1,215 @@
+//! What clients ask for, read from the wire.
+
+use crate::access::Entry;
+use crate::code::opcode;
+use crate::jute::{Malformed, Reader};
+
+/// A request to create a node, in one of its forms.
+#[derive(Debug, Clone)]
+pub(crate) struct Create {
+    /// Which form: it says what the node becomes, and what is answered.
+    pub(crate) opcode: i32,
+    pub(crate) path: String,
+    pub(crate) data: Option<Vec<u8>>,
+    pub(crate) access: Vec<Entry>,
+    pub(crate) flags: i32,
+    pub(crate) ttl: i64,
+}
+
+/// What changes the tree, alone or in a multi.
+#[derive(Debug, Clone)]
+pub(crate) enum Write {
+    Create(Create),
+    Delete { path: String, version: i32 },
+    SetData { path: String, data: Option<Vec<u8>>, version: i32 },
+    Check { path: String, version: i32 },
+    SetAcl { path: String, access: Vec<Entry>, version: i32 },
+    DeleteContainer { path: String },
+}
+
+/// What looks at the tree, alone or in a multi.
+#[derive(Debug, Clone)]
+pub(crate) enum Look {
+    Data { path: String, watch: bool },
+    Children { path: String, watch: bool, with_stat: bool },
+}
+
+/// Watches that a client had on another connection.
+#[derive(Debug, Clone)]
+pub(crate) struct OldWatches {
+    /// What the client has seen.
+    pub(crate) zxid: i64,
+    pub(crate) data: Vec<String>,
+    pub(crate) exist: Vec<String>,
+    pub(crate) child: Vec<String>,
+    pub(crate) persistent: Vec<String>,
+    pub(crate) recursive: Vec<String>,
+}
+
+#[derive(Debug, Clone)]
+pub(crate) enum Request {
+    Write(Write),
+    Look(Look),
+    Exists { path: String, watch: bool },
+    GetAcl { path: String },
+    Multi(Vec<Write>),
+    MultiRead(Vec<Look>),
+    Sync { path: Option<String> },
+    Ping,
+    OldWatches(OldWatches),
+    AddWatch { path: String, mode: i32 },
+    RemoveWatches { path: String, kind: i32 },
+    CheckWatches { path: String, kind: i32 },
+    Ephemerals { prefix: Option<String> },
+    CountBelow { path: String },
+    WhoAmI,
+    Reconfig,
+    CloseSession,
+}
+
+/// Whether a server knows a request of this kind at all.
+pub(crate) fn is_known(operation: i32) -> bool {
+    let is_between = |from, to| (from..=to).contains(&operation);
+    is_between(opcode::CREATE, opcode::SYNC)
+        || is_between(opcode::PING, opcode::MULTI_READ)
+        || is_between(opcode::SET_WATCHES, opcode::WHO_AM_I) && operation != 102
+        || operation == opcode::CLOSE_SESSION
+}
+
+/// Whether it takes a transaction number, also when it fails.
+pub(crate) fn is_write(operation: i32) -> bool {
+    use opcode::{
+        CHECK, CREATE, CREATE_2, CREATE_CONTAINER, CREATE_TTL, DELETE, DELETE_CONTAINER, MULTI, RECONFIG,
+        SET_ACL, SET_DATA,
+    };
+    matches!(
+        operation,
+        CREATE
+            | CREATE_2
+            | CREATE_CONTAINER
+            | CREATE_TTL
+            | DELETE
+            | DELETE_CONTAINER
+            | SET_DATA
+            | SET_ACL
+            | CHECK
+            | MULTI
+            | RECONFIG
+    )
+}
+
+impl Request {
+    pub(crate) fn read(operation: i32, reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(match operation {
+            opcode::MULTI => Self::Multi(multi(reader, write_in_multi)?),
+            opcode::MULTI_READ => Self::MultiRead(multi(reader, look)?),
+            opcode::EXISTS => Self::Exists { path: reader.some_text()?, watch: reader.boolean()? },
+            opcode::GET_ACL => Self::GetAcl { path: reader.some_text()? },
+            opcode::SYNC => Self::Sync { path: reader.text()? },
+            opcode::PING => Self::Ping,
+            opcode::SET_WATCHES => Self::OldWatches(old_watches(reader, false)?),
+            opcode::SET_WATCHES_2 => Self::OldWatches(old_watches(reader, true)?),
+            opcode::ADD_WATCH => Self::AddWatch { path: reader.some_text()?, mode: reader.int()? },
+            opcode::REMOVE_WATCHES => Self::RemoveWatches { path: reader.some_text()?, kind: reader.int()? },
+            opcode::CHECK_WATCHES => Self::CheckWatches { path: reader.some_text()?, kind: reader.int()? },
+            opcode::GET_EPHEMERALS => Self::Ephemerals { prefix: reader.text()? },
+            opcode::GET_ALL_CHILDREN_NUMBER => Self::CountBelow { path: reader.some_text()? },
+            opcode::WHO_AM_I => Self::WhoAmI,
+            opcode::RECONFIG => Self::Reconfig,
+            opcode::CLOSE_SESSION => Self::CloseSession,
+            opcode::GET_DATA | opcode::GET_CHILDREN | opcode::GET_CHILDREN_2 => {
+                Self::Look(look_at(operation, reader)?)
+            }
+            opcode::SET_ACL => Self::Write(Write::SetAcl {
+                path: reader.some_text()?,
+                access: reader.list(Entry::read)?,
+                version: reader.int()?,
+            }),
+            opcode::DELETE_CONTAINER => Self::Write(Write::DeleteContainer { path: reader.some_text()? }),
+            _ => Self::Write(write(operation, reader)?),
+        })
+    }
+}
+
+/// What may stand in a multi that writes.
+fn write(operation: i32, reader: &mut Reader<'_>) -> Result<Write, Malformed> {
+    Ok(match operation {
+        opcode::CREATE | opcode::CREATE_2 | opcode::CREATE_CONTAINER | opcode::CREATE_TTL => {
+            Write::Create(Create {
+                opcode: operation,
+                path: reader.some_text()?,
+                data: reader.buffer()?.map(<[u8]>::to_vec),
+                access: reader.list(Entry::read)?,
+                flags: reader.int()?,
+                ttl: if operation == opcode::CREATE_TTL { reader.long()? } else { -1 },
+            })
+        }
+        opcode::DELETE => Write::Delete { path: reader.some_text()?, version: reader.int()? },
+        opcode::SET_DATA => Write::SetData {
+            path: reader.some_text()?,
+            data: reader.buffer()?.map(<[u8]>::to_vec),
+            version: reader.int()?,
+        },
+        opcode::CHECK => Write::Check { path: reader.some_text()?, version: reader.int()? },
+        _ => return Err(Malformed),
+    })
+}
+
+/// In a multi the flags alone say what is created, and how that is answered: so it is in ZooKeeper before 3.8.2, where
+/// nobody is told the metadata of what was created (ZOOKEEPER-4026, 4667).
+fn write_in_multi(operation: i32, reader: &mut Reader<'_>) -> Result<Write, Malformed> {
+    Ok(match write(operation, reader)? {
+        Write::Create(create) => {
+            let opcode = match create.flags {
+                4 => opcode::CREATE_CONTAINER,
+                5 | 6 if create.opcode == opcode::CREATE_TTL => opcode::CREATE_TTL,
+                5 | 6 => return Err(Malformed),
+                _ => opcode::CREATE,
+            };
+            Write::Create(Create { opcode, ..create })
+        }
+        other => other,
+    })
+}
+
+/// What may stand in a multi that reads. There it sets no watch.
+fn look(operation: i32, reader: &mut Reader<'_>) -> Result<Look, Malformed> {
+    Ok(match look_at(operation, reader)? {
+        Look::Data { path, .. } => Look::Data { path, watch: false },
+        Look::Children { path, .. } => Look::Children { path, watch: false, with_stat: false },
+    })
+}
+
+fn look_at(operation: i32, reader: &mut Reader<'_>) -> Result<Look, Malformed> {
+    let (path, watch) = (reader.some_text()?, reader.boolean()?);
+    match operation {
+        opcode::GET_DATA => Ok(Look::Data { path, watch }),
+        opcode::GET_CHILDREN => Ok(Look::Children { path, watch, with_stat: false }),
+        opcode::GET_CHILDREN_2 => Ok(Look::Children { path, watch, with_stat: true }),
+        _ => Err(Malformed),
+    }
+}
+
+/// Operations, each with a header before it, and one that says that there are no more.
+fn multi<T>(
+    reader: &mut Reader<'_>,
+    item: impl Fn(i32, &mut Reader<'_>) -> Result<T, Malformed>,
+) -> Result<Vec<T>, Malformed> {
+    let mut items = Vec::new();
+    loop {
+        let (operation, is_done, _error) = (reader.int()?, reader.boolean()?, reader.int()?);
+        if is_done {
+            return Ok(items);
+        }
+        items.push(item(operation, reader)?);
+    }
+}
+
+fn old_watches(reader: &mut Reader<'_>, with_persistent: bool) -> Result<OldWatches, Malformed> {
+    let zxid = reader.long()?;
+    let mut paths = || reader.list(Reader::some_text);
+    let (data, exist, child) = (paths()?, paths()?, paths()?);
+    let (persistent, recursive) =
+        if with_persistent { (paths()?, paths()?) } else { (Vec::new(), Vec::new()) };
+    Ok(OldWatches { zxid, data, exist, child, persistent, recursive })
+}

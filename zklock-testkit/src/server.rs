@@ -1,0 +1,386 @@
+//! The server as its users see it.
+
+use std::fmt;
+use std::io;
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use crate::clock::Clock;
+use crate::fault::{Fault, Injected};
+use crate::hub::{Hub, State};
+use crate::net;
+use crate::tree::{Lifetime, Node};
+use crate::world::Settings;
+use crate::{access, path};
+
+/// How long the end of a server waits for its threads.
+const FAREWELL: Duration = Duration::from_secs(5);
+
+/// A ZooKeeper server in this process, **for development and tests**: all that it keeps is in memory, and gone when it
+/// is dropped.
+///
+/// It listens on loopback, on a port of its own, and any ZooKeeper client can use it.
+///
+/// # Examples
+///
+/// ```
+/// let server = zklock_testkit::Server::start()?;
+/// // Any client, such as zklock_core::Client::connect(ClientOptions::new(&server.connect_string())?)
+/// println!("connect to {}", server.connect_string());
+/// # Ok::<(), zklock_testkit::StartError>(())
+/// ```
+#[derive(Debug)]
+pub struct Server {
+    address: SocketAddr,
+    hub: Arc<Hub>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// A server could not be started.
+#[derive(Debug, thiserror::Error)]
+#[error("the embedded ZooKeeper server cannot listen on {address}: {reason}. Port 0 takes any that is free")]
+pub struct StartError {
+    address: String,
+    #[source]
+    reason: io::Error,
+}
+
+/// A session that is open on a server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+#[non_exhaustive]
+pub struct Session {
+    /// Its number, as its client knows it.
+    pub id: i64,
+    /// How long it lives on when nothing is heard of it.
+    pub timeout: Duration,
+    /// Whether it has a connection now.
+    pub is_connected: bool,
+    /// The nodes that end with it.
+    pub nodes: Vec<String>,
+}
+
+impl Server {
+    /// Starts a server on a free port of 127.0.0.1, with ZooKeeper's own ticks of 2 s: sessions of 4 to 40 s.
+    ///
+    /// # Errors
+    ///
+    /// When no port or thread is to be had.
+    pub fn start() -> Result<Self, StartError> {
+        Self::builder().start()
+    }
+
+    /// A server made to measure.
+    pub fn builder() -> Builder {
+        Builder {
+            address: None,
+            manual_clock: false,
+            session_timeouts: None,
+            settings: Settings {
+                tick: Duration::from_secs(2),
+                session_timeouts: (Duration::ZERO, Duration::ZERO),
+                container_check: Duration::from_secs(60),
+                extended_types: false,
+                max_frame: 0xf_ffff,
+                max_connections: 4096,
+            },
+        }
+    }
+
+    /// Where clients reach it.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    /// The same as a client is told it: `127.0.0.1:PORT`.
+    pub fn connect_string(&self) -> String {
+        self.address.to_string()
+    }
+
+    // The clock, and sessions.
+
+    /// Puts the server's clock forward: sessions that are not connected, or frozen, end when their time is over, and
+    /// what is delayed comes. Sessions that are connected would have been heard of meanwhile, and stay.
+    ///
+    /// The clocks of the clients go on as they were. So a holder that was frozen still believes in its lease when the
+    /// server has already given the lock to the next: what fencing tokens are for can be tested with that.
+    pub fn advance(&self, by: Duration) {
+        self.hub.change(|state| state.advance(by));
+    }
+
+    /// The sessions that are open, in the order of their beginning.
+    pub fn sessions(&self) -> Vec<Session> {
+        let state = self.hub.lock();
+        let session = |(&id, session): (&i64, &crate::world::Session)| Session {
+            id,
+            timeout: session.timeout,
+            is_connected: session.connection.is_some(),
+            nodes: state.world.tree.ephemerals(id).cloned().collect(),
+        };
+        state.world.sessions.iter().map(session).collect()
+    }
+
+    /// Ends a session at once, with its nodes, as if its time were over; `false` when there is none of this number.
+    pub fn expire(&self, session: i64) -> bool {
+        self.hub.change(|state| {
+            let now = state.clock.now();
+            state.world.expire(now, session)
+        })
+    }
+
+    // Faults.
+
+    /// Sets a fault for a message to come.
+    pub fn inject(&self, fault: Fault) -> Injected {
+        self.hub.change(|state| state.script.add(fault))
+    }
+
+    /// Forgets all faults that have not struck yet.
+    pub fn clear_faults(&self) {
+        self.hub.change(|state| state.script.clear());
+    }
+
+    /// Cuts all connections. The sessions live on, and new connections are welcome.
+    pub fn cut(&self) {
+        self.hub.change(State::cut_all);
+    }
+
+    /// Cuts the connection of a session; `false` when it has none.
+    pub fn cut_session(&self, session: i64) -> bool {
+        self.hub.change(|state| state.link_of(session).map(|link| state.cut(link)).is_some())
+    }
+
+    /// While `true`, new connections are closed at once. Those that are there stay.
+    pub fn refuse(&self, refused: bool) {
+        self.hub.change(|state| state.is_refusing = refused);
+    }
+
+    /// Stops answering: connections stay open, and new ones are accepted, but nothing is carried out and nothing sent.
+    pub fn freeze(&self) {
+        self.hub.change(|state| state.is_frozen = true);
+    }
+
+    /// Stops answering one session, on this connection and on those to come, as a broken network would.
+    pub fn freeze_session(&self, session: i64) {
+        self.hub.change(|state| state.frozen_sessions.insert(session));
+    }
+
+    /// Ends every freeze: what has waited goes on.
+    pub fn thaw(&self) {
+        self.hub.change(|state| {
+            state.is_frozen = false;
+            state.frozen_sessions.clear();
+        });
+    }
+
+    // The tree, as an operator at the console sees it.
+
+    /// The names of a node's children, sorted; `None` where there is no such node.
+    pub fn children(&self, path: &str) -> Option<Vec<String>> {
+        let state = self.hub.lock();
+        state.world.tree.node(path).map(|node| node.children.iter().cloned().collect())
+    }
+
+    /// A node's data; `None` where there is no such node.
+    pub fn data(&self, path: &str) -> Option<Vec<u8>> {
+        self.hub.lock().world.tree.node(path).map(|node| node.data.clone().unwrap_or_default())
+    }
+
+    /// The session that a node ends with; `None` where there is no such node, or it is not ephemeral.
+    pub fn owner(&self, path: &str) -> Option<i64> {
+        match self.hub.lock().world.tree.node(path)?.lifetime {
+            Lifetime::Ephemeral(session) => Some(session),
+            Lifetime::Persistent | Lifetime::Container | Lifetime::Ttl(_) => None,
+        }
+    }
+
+    /// Waits until a node has so many children (one that is not there has none), and gives their names, sorted;
+    /// `None` when that is not so by `bound`. So a test waits for a queue without sleeping.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use std::time::Duration;
+    /// let server = zklock_testkit::Server::start()?;
+    /// assert_eq!(server.wait_for_children("/locks/report", 0, Duration::from_secs(1)), Some(vec![]));
+    /// # Ok::<(), zklock_testkit::StartError>(())
+    /// ```
+    pub fn wait_for_children(&self, path: &str, count: usize, bound: Duration) -> Option<Vec<String>> {
+        let children = |state: &State| state.world.tree.node(path).map_or(0, |node| node.children.len());
+        let is_so = self.hub.wait_until(bound, |state| children(state) == count);
+        // Looked at again: it may have changed in between, and then it was so all the same.
+        is_so.then(|| self.children(path).unwrap_or_default())
+    }
+
+    /// Puts a persistent node there, and its parents; where there is one already, gives it other data.
+    ///
+    /// # Errors
+    ///
+    /// When the path is none that a node can have.
+    pub fn put(&self, path: &str, data: impl AsRef<[u8]>) -> Result<(), BadPath> {
+        path::validate(path).map_err(|_| BadPath(path.to_owned()))?;
+        self.hub.change(|state| {
+            let now = state.clock.now();
+            let missing: Vec<_> =
+                path::upwards(path).take_while(|path| state.world.tree.node(path).is_none()).collect();
+            for path in missing.into_iter().rev() {
+                let access = vec![access::Entry::anyone(access::right::ALL)];
+                state.world.transaction(now, 0, |transaction| transaction.place(path, access));
+            }
+            state.world.transaction(now, 0, |transaction| transaction.replace(path, data.as_ref()));
+        });
+        Ok(())
+    }
+
+    /// Deletes a node and all below it, as an operator would; `false` where there is none.
+    pub fn delete(&self, path: &str) -> bool {
+        self.hub.change(|state| {
+            let now = state.clock.now();
+            let all = crate::tree::listing(&state.world.tree, path);
+            for path in all.keys().rev().filter(|path| !path::SPECIAL.contains(&path.as_str())) {
+                state.world.transaction(now, 0, |transaction| transaction.end_node(path));
+            }
+            !all.is_empty()
+        })
+    }
+
+    /// Sets the number that the next sequential child of a node gets; `false` where there is no such node. ZooKeeper
+    /// counts in 32 bits with a sign: after 2147483647 comes -2147483648.
+    pub fn set_sequence(&self, path: &str, number: i32) -> bool {
+        self.hub.change(|state| state.world.tree.set_created(path, number))
+    }
+
+    /// The tree below a node as a text to look at, a node a line.
+    pub fn dump(&self, path: &str) -> String {
+        let state = self.hub.lock();
+        crate::tree::listing(&state.world.tree, path).iter().map(|(path, node)| line(path, node)).collect()
+    }
+}
+
+fn line(path: &str, node: &Node) -> String {
+    let lifetime = match node.lifetime {
+        Lifetime::Persistent => String::new(),
+        Lifetime::Ephemeral(session) => format!(" ephemeral, session {session:#x}"),
+        Lifetime::Container => " container".to_owned(),
+        Lifetime::Ttl(millis) => format!(" for {millis} ms"),
+    };
+    let data = node.data.as_deref().unwrap_or_default();
+    let data = if data.is_empty() { String::new() } else { format!(" {:?}", String::from_utf8_lossy(data)) };
+    format!("{path}{lifetime}{data}\n")
+}
+
+/// No node can have this path.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0:?} is no path: it begins with '/', does not end with it, and has no empty part, '.' or '..' in it"
+)]
+pub struct BadPath(String);
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.hub.end();
+        // Who waits for connections hears of the end with the next one.
+        let _ = TcpStream::connect_timeout(&self.address, FAREWELL);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+        self.hub.wait_until(FAREWELL, |state| state.threads == 0);
+    }
+}
+
+/// Settings for a [`Server`].
+#[derive(Debug, Clone)]
+#[must_use = "nothing runs before start()"]
+pub struct Builder {
+    address: Option<String>,
+    manual_clock: bool,
+    session_timeouts: Option<(Duration, Duration)>,
+    settings: Settings,
+}
+
+impl Builder {
+    /// Where to listen, `host:port`; by default a free port of 127.0.0.1. There is no encryption, and whoever can
+    /// reach it can do everything.
+    pub fn address(mut self, address: &str) -> Self {
+        self.address = Some(address.to_owned());
+        self
+    }
+
+    /// ZooKeeper's unit of time, 2 s by default. A session lasts 2 to 20 ticks, and ends at a full one.
+    pub fn tick(mut self, tick: Duration) -> Self {
+        self.settings.tick = tick.max(Duration::from_millis(1));
+        self
+    }
+
+    /// The shortest and the longest session timeout that is granted, in place of 2 and 20 ticks.
+    pub fn session_timeouts(mut self, shortest: Duration, longest: Duration) -> Self {
+        self.session_timeouts = Some((shortest, longest.max(shortest)));
+        self
+    }
+
+    /// The server's clock stands still, and goes on with [`Server::advance`] alone: no session ends by itself, however
+    /// long somebody looks at it in a debugger.
+    pub fn manual_clock(mut self) -> Self {
+        self.manual_clock = true;
+        self
+    }
+
+    /// How often empty containers are reaped; once a minute by default.
+    pub fn container_check(mut self, interval: Duration) -> Self {
+        self.settings.container_check = interval.max(Duration::from_millis(1));
+        self
+    }
+
+    /// Whether nodes may have a time to live, as ZooKeeper has it with `extendedTypesEnabled`; by default not.
+    pub fn extended_types(mut self, allowed: bool) -> Self {
+        self.settings.extended_types = allowed;
+        self
+    }
+
+    /// The longest message that is taken, in bytes; 1 MiB by default, as ZooKeeper's `jute.maxbuffer`.
+    pub fn max_frame(mut self, bytes: usize) -> Self {
+        self.settings.max_frame = bytes;
+        self
+    }
+
+    /// How many connections there may be; 4,096 by default. Each has two threads.
+    pub fn max_connections(mut self, count: usize) -> Self {
+        self.settings.max_connections = count;
+        self
+    }
+
+    /// Starts the server. It serves when this returns.
+    ///
+    /// # Errors
+    ///
+    /// When the address cannot be used, or no thread is to be had.
+    pub fn start(self) -> Result<Server, StartError> {
+        let address = self.address.clone().unwrap_or_else(|| format!("{}:0", Ipv4Addr::LOCALHOST));
+        self.launch(&address).map_err(|reason| StartError { address, reason })
+    }
+
+    fn launch(mut self, address: &str) -> io::Result<Server> {
+        let tick = self.settings.tick;
+        self.settings.session_timeouts = self.session_timeouts.unwrap_or((tick * 2, tick * 20));
+        let addresses: Vec<_> = address.to_socket_addrs()?.collect();
+        let listener = TcpListener::bind(&addresses[..])?;
+        let address = listener.local_addr()?;
+        let hub = Arc::new(Hub::new(self.settings, Clock::new(self.manual_clock)));
+        let mut server = Server { address, hub: Arc::clone(&hub), threads: Vec::new() };
+        let accepting = Arc::clone(&hub);
+        let start = |name: &str, work: Box<dyn FnOnce() + Send>| {
+            thread::Builder::new().name(name.to_owned()).spawn(work)
+        };
+        server.threads.push(start("zk-accept", Box::new(move || net::accept(&accepting, &listener)))?);
+        server.threads.push(start("zk-clock", Box::new(move || hub.keep_time()))?);
+        Ok(server)
+    }
+}
+
+impl fmt::Display for Session {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let state = if self.is_connected { "connected" } else { "not connected" };
+        write!(out, "{:#x} {state}, timeout {:?}, {} nodes", self.id, self.timeout, self.nodes.len())
+    }
+}

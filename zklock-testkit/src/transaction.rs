@@ -1,0 +1,226 @@
+//! Changes of the tree: whether they may be done, and doing them, all of a transaction or none.
+//!
+//! Each operation is judged by the tree as those before it in the transaction have left it, in the order in which
+//! ZooKeeper looks at things, so that of two mistakes the same one is reported.
+
+use crate::access::{self, Entry, Id, right};
+use crate::code::{Code, opcode};
+use crate::path;
+use crate::request::{Create, Write};
+use crate::stat::Stat;
+use crate::tree::{Lifetime, Node, TTL_MAX, Tree};
+
+/// Who does it, and when.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Context<'a> {
+    pub(crate) session: i64,
+    pub(crate) shown: &'a [Id],
+    pub(crate) zxid: i64,
+    /// Wall clock, in ms.
+    pub(crate) time: i64,
+    /// Whether nodes may have a time to live.
+    pub(crate) extended_types: bool,
+}
+
+/// What is answered to an operation that was done.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Done {
+    Created(String),
+    CreatedWithStat(String, Stat),
+    Stat(Stat),
+    Deleted,
+    Checked,
+}
+
+/// What watchers are to hear of.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Change {
+    Created(String),
+    Deleted(String),
+    Data(String),
+}
+
+/// One transaction on the tree; it is taken back unless it is committed.
+#[derive(Debug)]
+pub(crate) struct Transaction<'a> {
+    tree: &'a mut Tree,
+    context: Context<'a>,
+    changes: Vec<Change>,
+}
+
+impl<'a> Transaction<'a> {
+    pub(crate) fn new(tree: &'a mut Tree, context: Context<'a>) -> Self {
+        Self { tree, context, changes: Vec::new() }
+    }
+
+    /// Makes it final, and tells what has changed, in order.
+    pub(crate) fn commit(mut self) -> Vec<Change> {
+        self.tree.commit();
+        std::mem::take(&mut self.changes)
+    }
+
+    /// Does one operation.
+    pub(crate) fn write(&mut self, write: &Write) -> Result<Done, Code> {
+        match write {
+            Write::Create(create) => self.create(create),
+            Write::Delete { path, version } => self.delete(path, *version),
+            Write::SetData { path, data, version } => self.set_data(path, data.as_ref(), *version),
+            Write::Check { path, version } => self.check(path, *version),
+            Write::SetAcl { path, access, version } => self.set_acl(path, access, *version),
+            Write::DeleteContainer { path } => self.delete_container(path),
+        }
+    }
+
+    /// Deletes a node of a session that has ended, or one that is to be reaped.
+    pub(crate) fn end_node(&mut self, path: &str) {
+        self.tree.delete(path, self.context.zxid);
+        self.changes.push(Change::Deleted(path.to_owned()));
+    }
+
+    /// Puts an empty persistent node where there is none, below a parent that is there.
+    pub(crate) fn place(&mut self, path: &str, access: Vec<Entry>) {
+        let Context { zxid, time, .. } = self.context;
+        self.tree.create(path, Node::new(Some(Vec::new()), access, Lifetime::Persistent, zxid, time));
+        self.changes.push(Change::Created(path.to_owned()));
+    }
+
+    /// Gives other data to a node that is there.
+    pub(crate) fn replace(&mut self, path: &str, data: &[u8]) -> Stat {
+        self.store(path, Some(data.to_vec()))
+    }
+
+    fn create(&mut self, create: &Create) -> Result<Done, Code> {
+        let (lifetime, is_sequential) = self.mode(create)?;
+        let parent_path = path::parent(&create.path)?;
+        let list = access::settle(&create.access, self.context.shown)?;
+        let parent = self.node(parent_path)?;
+        access::check(&parent.access, right::CREATE, self.context.shown)?;
+        let path = match is_sequential {
+            true => format!("{}{:010}", create.path, parent.created),
+            false => create.path.clone(),
+        };
+        path::validate(&path)?;
+        if self.tree.node(&path).is_some() {
+            return Err(Code::NodeExists);
+        }
+        if matches!(parent.lifetime, Lifetime::Ephemeral(_)) {
+            return Err(Code::NoChildrenForEphemerals);
+        }
+        let node = Node::new(create.data.clone(), list, lifetime, self.context.zxid, self.context.time);
+        let stat = node.stat();
+        self.tree.create(&path, node);
+        self.changes.push(Change::Created(path.clone()));
+        Ok(match create.opcode {
+            opcode::CREATE => Done::Created(path),
+            _ => Done::CreatedWithStat(path, stat),
+        })
+    }
+
+    /// What the node becomes, by the form of the request and its flags together.
+    fn mode(&self, create: &Create) -> Result<(Lifetime, bool), Code> {
+        if !(0..=6).contains(&create.flags) {
+            return Err(Code::BadArguments);
+        }
+        let is_ttl = matches!(create.flags, 5 | 6);
+        if is_ttl && !self.context.extended_types {
+            return Err(Code::Unimplemented);
+        }
+        let is_valid = if is_ttl { (1..=TTL_MAX).contains(&create.ttl) } else { create.ttl < 0 };
+        if !is_valid {
+            return Err(Code::BadArguments);
+        }
+        let lifetime = match create.opcode {
+            opcode::CREATE_CONTAINER => Lifetime::Container,
+            opcode::CREATE_TTL => Lifetime::Ttl(create.ttl),
+            _ if matches!(create.flags, 1 | 3) => Lifetime::Ephemeral(self.context.session),
+            _ => Lifetime::Persistent,
+        };
+        Ok((lifetime, matches!(create.flags, 2 | 3 | 6)))
+    }
+
+    fn delete(&mut self, path: &str, version: i32) -> Result<Done, Code> {
+        let parent = self.node(deletable_parent(path)?)?;
+        access::check(&parent.access, right::DELETE, self.context.shown)?;
+        let node = self.node(path)?;
+        expect_version(node.version, version)?;
+        self.remove(path)
+    }
+
+    /// What the server itself does with an empty container. Clients may, too.
+    fn delete_container(&mut self, path: &str) -> Result<Done, Code> {
+        let parent = deletable_parent(path)?;
+        let node = self.node(path)?;
+        if !node.children.is_empty() {
+            return Err(Code::NotEmpty);
+        }
+        if matches!(node.lifetime, Lifetime::Ephemeral(_)) {
+            return Err(Code::BadVersion);
+        }
+        self.node(parent)?;
+        self.remove(path)
+    }
+
+    fn remove(&mut self, path: &str) -> Result<Done, Code> {
+        if !self.node(path)?.children.is_empty() {
+            return Err(Code::NotEmpty);
+        }
+        self.end_node(path);
+        Ok(Done::Deleted)
+    }
+
+    fn set_data(&mut self, path: &str, data: Option<&Vec<u8>>, version: i32) -> Result<Done, Code> {
+        path::validate(path)?;
+        let node = self.node(path)?;
+        access::check(&node.access, right::WRITE, self.context.shown)?;
+        expect_version(node.version, version)?;
+        Ok(Done::Stat(self.store(path, data.cloned())))
+    }
+
+    fn store(&mut self, path: &str, data: Option<Vec<u8>>) -> Stat {
+        let Context { zxid, time, .. } = self.context;
+        self.changes.push(Change::Data(path.to_owned()));
+        self.tree.change(path, |node| {
+            node.data = data;
+            node.version = node.version.wrapping_add(1);
+            (node.mzxid, node.mtime) = (zxid, time);
+        })
+    }
+
+    fn check(&mut self, path: &str, version: i32) -> Result<Done, Code> {
+        path::validate(path)?;
+        let node = self.node(path)?;
+        access::check(&node.access, right::READ, self.context.shown)?;
+        expect_version(node.version, version)?;
+        Ok(Done::Checked)
+    }
+
+    fn set_acl(&mut self, path: &str, list: &[Entry], version: i32) -> Result<Done, Code> {
+        path::validate(path)?;
+        let list = access::settle(list, self.context.shown)?;
+        let node = self.node(path)?;
+        access::check(&node.access, right::ADMIN, self.context.shown)?;
+        expect_version(node.aversion, version)?;
+        Ok(Done::Stat(self.tree.change(path, |node| {
+            node.access = list;
+            node.aversion = node.aversion.wrapping_add(1);
+        })))
+    }
+
+    fn node(&self, path: &str) -> Result<&Node, Code> {
+        self.tree.node(path).ok_or(Code::NoNode)
+    }
+}
+
+impl Drop for Transaction<'_> {
+    fn drop(&mut self) {
+        self.tree.roll_back(); // nothing, after a commit
+    }
+}
+
+fn deletable_parent(path: &str) -> Result<&str, Code> {
+    if path::SPECIAL.contains(&path) { Err(Code::BadArguments) } else { path::parent(path) }
+}
+
+fn expect_version(version: i32, expected: i32) -> Result<(), Code> {
+    if expected == -1 || expected == version { Ok(()) } else { Err(Code::BadVersion) }
+}

@@ -1,0 +1,309 @@
+//! The nodes.
+//!
+//! [`Tree`] does what it is told and can take it back; whether it may be done is for [`transaction`](crate::transaction)
+//! to say.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::access::{Entry, right};
+use crate::jute::length;
+use crate::stat::Stat;
+
+/// The owner of a container, which nobody owns.
+pub(crate) const CONTAINER: i64 = i64::MIN;
+
+/// What marks the owner of a node that ends when nothing was written to it for a time, which stands beside the mark.
+const TTL_MARK: i64 = 0xff << 56;
+
+/// The longest such time, in ms.
+pub(crate) const TTL_MAX: i64 = (1 << 40) - 1;
+
+/// What ends a node without anybody deleting it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Lifetime {
+    Persistent,
+    /// Ends with this session.
+    Ephemeral(i64),
+    /// Reaped when it has had children and is empty again.
+    Container,
+    /// Reaped when it is empty and was not written to for so many ms.
+    Ttl(i64),
+}
+
+impl Lifetime {
+    /// The number for it that is sent as the owner.
+    fn owner(self) -> i64 {
+        match self {
+            Self::Persistent => 0,
+            Self::Ephemeral(session) => session,
+            Self::Container => CONTAINER,
+            Self::Ttl(millis) => TTL_MARK | millis,
+        }
+    }
+}
+
+#[derive(Debug, Clone)]
+pub(crate) struct Node {
+    pub(crate) data: Option<Vec<u8>>,
+    pub(crate) access: Vec<Entry>,
+    pub(crate) lifetime: Lifetime,
+    pub(crate) children: BTreeSet<String>,
+    pub(crate) czxid: i64,
+    pub(crate) mzxid: i64,
+    /// The last change of the children.
+    pub(crate) pzxid: i64,
+    pub(crate) ctime: i64,
+    pub(crate) mtime: i64,
+    pub(crate) version: i32,
+    /// How many children were ever created: the number of the next sequential one.
+    pub(crate) created: i32,
+    pub(crate) aversion: i32,
+}
+
+impl Node {
+    pub(crate) fn new(
+        data: Option<Vec<u8>>,
+        access: Vec<Entry>,
+        lifetime: Lifetime,
+        zxid: i64,
+        time: i64,
+    ) -> Self {
+        Self {
+            data,
+            access,
+            lifetime,
+            children: BTreeSet::new(),
+            czxid: zxid,
+            mzxid: zxid,
+            pzxid: zxid,
+            ctime: time,
+            mtime: time,
+            version: 0,
+            created: 0,
+            aversion: 0,
+        }
+    }
+
+    pub(crate) fn stat(&self) -> Stat {
+        let children = length(self.children.len());
+        Stat {
+            czxid: self.czxid,
+            mzxid: self.mzxid,
+            ctime: self.ctime,
+            mtime: self.mtime,
+            version: self.version,
+            // Of all that were created, those that are gone have changed the list twice.
+            cversion: self.created.wrapping_mul(2).wrapping_sub(children),
+            aversion: self.aversion,
+            ephemeral_owner: self.lifetime.owner(),
+            data_length: self.data.as_ref().map_or(0, |data| length(data.len())),
+            num_children: children,
+            pzxid: self.pzxid,
+        }
+    }
+}
+
+/// How to take a change back.
+#[derive(Debug)]
+enum Undo {
+    Create { path: String, parent: (i32, i64) },
+    Delete { path: String, node: Node, parent_pzxid: i64 },
+    Replace { path: String, node: Node },
+}
+
+/// All nodes, by path.
+#[derive(Debug)]
+pub(crate) struct Tree {
+    nodes: HashMap<String, Node>,
+    ephemerals: HashMap<i64, BTreeSet<String>>,
+    /// Those with a lifetime that somebody has to look after.
+    reapable: BTreeSet<String>,
+    undo: Vec<Undo>,
+}
+
+impl Tree {
+    /// The nodes that a new server has.
+    pub(crate) fn new() -> Self {
+        let mut tree = Self {
+            nodes: HashMap::new(),
+            ephemerals: HashMap::new(),
+            reapable: BTreeSet::new(),
+            undo: Vec::new(),
+        };
+        for path in crate::path::SPECIAL {
+            let rights = if path == "/zookeeper/config" { right::READ } else { right::ALL };
+            let node = Node::new(Some(Vec::new()), vec![Entry::anyone(rights)], Lifetime::Persistent, 0, 0);
+            tree.nodes.insert(path.to_owned(), node);
+            if path != "/" {
+                let (parent, name) = split(path);
+                tree.known_mut(parent).children.insert(name.to_owned());
+            }
+        }
+        tree
+    }
+
+    /// The root answers to the empty path as well.
+    pub(crate) fn node(&self, path: &str) -> Option<&Node> {
+        self.nodes.get(if path.is_empty() { "/" } else { path })
+    }
+
+    /// How many nodes there are; the root counts twice, as it does there.
+    pub(crate) fn count(&self) -> usize {
+        self.nodes.len() + 1
+    }
+
+    /// How many nodes are below this one.
+    pub(crate) fn count_below(&self, path: &str) -> usize {
+        if path == "/" {
+            return self.nodes.len() - 1;
+        }
+        let prefix = format!("{path}/");
+        self.nodes.keys().filter(|path| path.starts_with(&prefix)).count()
+    }
+
+    pub(crate) fn data_size(&self) -> usize {
+        self.nodes.iter().map(|(path, node)| path.len() + node.data.as_ref().map_or(0, Vec::len)).sum()
+    }
+
+    pub(crate) fn ephemerals(&self, session: i64) -> impl Iterator<Item = &String> {
+        self.ephemerals.get(&session).into_iter().flatten()
+    }
+
+    pub(crate) fn count_of_ephemerals(&self) -> usize {
+        self.ephemerals.values().map(BTreeSet::len).sum()
+    }
+
+    /// The containers, and the nodes with a time to live, that are to go.
+    pub(crate) fn to_reap(&self, time: i64) -> Vec<String> {
+        let is_over = |path: &&String| {
+            let node = &self.nodes[*path];
+            node.children.is_empty()
+                && match node.lifetime {
+                    // A new one that nobody has used yet stays.
+                    Lifetime::Container => node.created > 0,
+                    Lifetime::Ttl(millis) => millis != 0 && time - node.mtime > millis,
+                    Lifetime::Persistent | Lifetime::Ephemeral(_) => false,
+                }
+        };
+        self.reapable.iter().filter(is_over).cloned().collect()
+    }
+
+    /// Sets the number of the next sequential child.
+    pub(crate) fn set_created(&mut self, path: &str, number: i32) -> bool {
+        self.nodes.get_mut(path).map(|node| node.created = number).is_some()
+    }
+
+    /// Puts a node where there is none, below a parent that is there.
+    pub(crate) fn create(&mut self, path: &str, node: Node) {
+        let (parent, name) = split(path);
+        let zxid = node.czxid;
+        let parent = self.known_mut(parent);
+        let undo = Undo::Create { path: path.to_owned(), parent: (parent.created, parent.pzxid) };
+        parent.children.insert(name.to_owned());
+        parent.created = parent.created.wrapping_add(1);
+        parent.pzxid = zxid;
+        self.put(path, node);
+        self.undo.push(undo);
+    }
+
+    /// Takes away a node that is there, and has no children.
+    pub(crate) fn delete(&mut self, path: &str, zxid: i64) {
+        let (parent, name) = split(path);
+        let node = self.take(path);
+        let parent = self.known_mut(parent);
+        parent.children.remove(name);
+        let parent_pzxid = std::mem::replace(&mut parent.pzxid, zxid);
+        self.undo.push(Undo::Delete { path: path.to_owned(), node, parent_pzxid });
+    }
+
+    /// Changes a node that is there, in its own fields; gives what became of it.
+    pub(crate) fn change(&mut self, path: &str, change: impl FnOnce(&mut Node)) -> Stat {
+        let node = self.known_mut(path);
+        let children = std::mem::take(&mut node.children);
+        let before = node.clone();
+        node.children = children;
+        change(node);
+        let stat = node.stat();
+        self.undo.push(Undo::Replace { path: path.to_owned(), node: before });
+        stat
+    }
+
+    /// What was done since the last call of this or of [`Tree::roll_back`] stays.
+    pub(crate) fn commit(&mut self) {
+        self.undo.clear();
+    }
+
+    /// Takes back what was done since the last [`Tree::commit`].
+    pub(crate) fn roll_back(&mut self) {
+        while let Some(undo) = self.undo.pop() {
+            match undo {
+                Undo::Create { path, parent: (created, pzxid) } => {
+                    self.take(&path);
+                    let (parent, name) = split(&path);
+                    let parent = self.known_mut(parent);
+                    parent.children.remove(name);
+                    (parent.created, parent.pzxid) = (created, pzxid);
+                }
+                Undo::Delete { path, node, parent_pzxid } => {
+                    let (parent, name) = split(&path);
+                    let parent = self.known_mut(parent);
+                    parent.children.insert(name.to_owned());
+                    parent.pzxid = parent_pzxid;
+                    self.put(&path, node);
+                }
+                Undo::Replace { path, node } => {
+                    let slot = self.known_mut(&path);
+                    let children = std::mem::take(&mut slot.children);
+                    *slot = Node { children, ..node };
+                }
+            }
+        }
+    }
+
+    /// # Panics
+    ///
+    /// When the caller has not looked.
+    fn known_mut(&mut self, path: &str) -> &mut Node {
+        let path = if path.is_empty() { "/" } else { path };
+        self.nodes.get_mut(path).expect("the caller has found this node")
+    }
+
+    fn put(&mut self, path: &str, node: Node) {
+        match node.lifetime {
+            Lifetime::Persistent => {}
+            Lifetime::Ephemeral(session) => {
+                self.ephemerals.entry(session).or_default().insert(path.to_owned());
+            }
+            Lifetime::Container | Lifetime::Ttl(_) => {
+                self.reapable.insert(path.to_owned());
+            }
+        }
+        self.nodes.insert(path.to_owned(), node);
+    }
+
+    fn take(&mut self, path: &str) -> Node {
+        let node = self.nodes.remove(path).expect("the caller has found this node");
+        self.reapable.remove(path);
+        if let Lifetime::Ephemeral(session) = node.lifetime {
+            if let Some(paths) = self.ephemerals.get_mut(&session) {
+                paths.remove(path);
+                if paths.is_empty() {
+                    self.ephemerals.remove(&session);
+                }
+            }
+        }
+        node
+    }
+}
+
+/// What stands before the last slash, and what behind it.
+fn split(path: &str) -> (&str, &str) {
+    path.rsplit_once('/').unwrap_or(("", path))
+}
+
+/// The nodes of a subtree as they are listed for people: path, data and owner of each.
+pub(crate) fn listing(tree: &Tree, root: &str) -> BTreeMap<String, Node> {
+    let prefix = format!("{}/", root.trim_end_matches('/'));
+    let is_in = |path: &&String| *path == root || path.starts_with(&prefix);
+    tree.nodes.keys().filter(is_in).map(|path| (path.clone(), tree.nodes[path].clone())).collect()
+}

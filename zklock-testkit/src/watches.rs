@@ -1,0 +1,241 @@
+//! Who is to hear of what.
+//!
+//! Two tables, one for what happens to a node and one for what happens to its children, with the rules of
+//! ZooKeeper's own: a watch fires once and is gone, unless it is persistent; a recursive one stands in the first table
+//! and hears of everything below.
+
+use std::collections::{BTreeMap, BTreeSet, HashMap};
+
+use crate::path::upwards;
+use crate::transaction::Change;
+
+/// A connection, as watches know it.
+pub(crate) type Watcher = u64;
+
+/// What is told, by ZooKeeper's numbers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum EventType {
+    Created = 1,
+    Deleted = 2,
+    DataChanged = 3,
+    ChildrenChanged = 4,
+}
+
+/// One watcher is to be told this.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Event {
+    pub(crate) watcher: Watcher,
+    pub(crate) event: EventType,
+    pub(crate) path: String,
+}
+
+/// How long a watch stays, and how far it sees.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    Once,
+    Persistent,
+    Recursive,
+}
+
+/// Which of the tables is meant.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Side {
+    Children,
+    Data,
+    Any,
+}
+
+impl Side {
+    pub(crate) fn from_number(number: i32) -> Option<Self> {
+        Some(match number {
+            1 => Self::Children,
+            2 => Self::Data,
+            3 => Self::Any,
+            _ => return None,
+        })
+    }
+}
+
+#[derive(Debug, Default)]
+struct Table {
+    by_path: HashMap<String, BTreeSet<Watcher>>,
+    by_watcher: BTreeMap<Watcher, BTreeSet<String>>,
+    /// Of those that are not gone after the first event.
+    lasting: HashMap<(Watcher, String), Mode>,
+}
+
+impl Table {
+    fn add(&mut self, path: &str, watcher: Watcher, mode: Mode) {
+        self.by_path.entry(path.to_owned()).or_default().insert(watcher);
+        self.by_watcher.entry(watcher).or_default().insert(path.to_owned());
+        // Whoever asks for one event at a path that it watched for ever gets one event, as there.
+        match mode {
+            Mode::Once => self.lasting.remove(&(watcher, path.to_owned())),
+            lasting => self.lasting.insert((watcher, path.to_owned()), lasting),
+        };
+    }
+
+    fn mode(&self, watcher: Watcher, path: &str) -> Mode {
+        if self.lasting.is_empty() {
+            return Mode::Once;
+        }
+        self.lasting.get(&(watcher, path.to_owned())).copied().unwrap_or(Mode::Once)
+    }
+
+    fn has_recursive(&self) -> bool {
+        self.lasting.values().any(|mode| *mode == Mode::Recursive)
+    }
+
+    /// Who hears of this; watches that are for one event are gone then.
+    fn trigger(&mut self, path: &str, event: EventType) -> BTreeSet<Watcher> {
+        let mut told = BTreeSet::new();
+        let height = if self.has_recursive() { usize::MAX } else { 1 };
+        for (up, place) in upwards(path).take(height).enumerate() {
+            let Some(watchers) = self.by_path.get(place) else { continue };
+            for watcher in watchers.clone() {
+                match self.mode(watcher, place) {
+                    Mode::Recursive if event == EventType::ChildrenChanged => {}
+                    Mode::Once if up == 0 => {
+                        told.insert(watcher);
+                        self.forget(place, watcher);
+                    }
+                    Mode::Persistent if up == 0 => {
+                        told.insert(watcher);
+                    }
+                    Mode::Recursive => {
+                        told.insert(watcher);
+                    }
+                    Mode::Once | Mode::Persistent => {}
+                }
+            }
+        }
+        told
+    }
+
+    fn forget(&mut self, path: &str, watcher: Watcher) {
+        if let Some(watchers) = self.by_path.get_mut(path) {
+            watchers.remove(&watcher);
+            if watchers.is_empty() {
+                self.by_path.remove(path);
+            }
+        }
+        if let Some(paths) = self.by_watcher.get_mut(&watcher) {
+            paths.remove(path);
+        }
+    }
+
+    fn remove(&mut self, path: &str, watcher: Watcher) -> bool {
+        let is_there = self.by_path.get(path).is_some_and(|watchers| watchers.contains(&watcher));
+        if is_there {
+            self.forget(path, watcher);
+            self.lasting.remove(&(watcher, path.to_owned()));
+        }
+        is_there
+    }
+
+    fn remove_watcher(&mut self, watcher: Watcher) {
+        for path in self.by_watcher.get(&watcher).cloned().unwrap_or_default() {
+            self.remove(&path, watcher);
+        }
+        self.by_watcher.remove(&watcher);
+    }
+
+    /// By anybody, as ZooKeeper sees it.
+    fn contains(&self, path: &str, watcher: Watcher) -> bool {
+        self.by_path.contains_key(path) || self.mode(watcher, path) == Mode::Recursive
+    }
+
+    fn count(&self) -> usize {
+        self.by_path.values().map(BTreeSet::len).sum()
+    }
+}
+
+/// All watches.
+#[derive(Debug, Default)]
+pub(crate) struct Watches {
+    data: Table,
+    children: Table,
+}
+
+impl Watches {
+    pub(crate) fn watch_data(&mut self, path: &str, watcher: Watcher) {
+        self.data.add(path, watcher, Mode::Once);
+    }
+
+    pub(crate) fn watch_children(&mut self, path: &str, watcher: Watcher) {
+        self.children.add(path, watcher, Mode::Once);
+    }
+
+    /// A watch that stays.
+    pub(crate) fn watch_on(&mut self, path: &str, watcher: Watcher, mode: Mode) {
+        self.data.add(path, watcher, mode);
+        if mode != Mode::Recursive {
+            self.children.add(path, watcher, mode);
+        }
+    }
+
+    /// A watch that stays, of a client that has come back. There it stands in both tables, whatever it is.
+    pub(crate) fn watch_on_again(&mut self, path: &str, watcher: Watcher, mode: Mode) {
+        self.data.add(path, watcher, mode);
+        self.children.add(path, watcher, mode);
+    }
+
+    pub(crate) fn contains(&self, path: &str, side: Side, watcher: Watcher) -> bool {
+        side != Side::Data && self.children.contains(path, watcher)
+            || side != Side::Children && self.data.contains(path, watcher)
+    }
+
+    pub(crate) fn remove(&mut self, path: &str, side: Side, watcher: Watcher) -> bool {
+        let of_children = side != Side::Data && self.children.remove(path, watcher);
+        let of_data = side != Side::Children && self.data.remove(path, watcher);
+        of_children || of_data
+    }
+
+    /// A connection is gone, and its watches with it.
+    pub(crate) fn remove_watcher(&mut self, watcher: Watcher) {
+        self.data.remove_watcher(watcher);
+        self.children.remove_watcher(watcher);
+    }
+
+    /// What is to be told of a change.
+    pub(crate) fn fire(&mut self, change: &Change) -> Vec<Event> {
+        let tell = |told: BTreeSet<Watcher>, event: EventType, path: &str| {
+            told.into_iter()
+                .map(move |watcher| Event { watcher, event, path: path.to_owned() })
+                .collect::<Vec<_>>()
+        };
+        let (path, event) = match change {
+            Change::Created(path) => (path, EventType::Created),
+            Change::Deleted(path) => (path, EventType::Deleted),
+            Change::Data(path) => (path, EventType::DataChanged),
+        };
+        let told = self.data.trigger(path, event);
+        let mut events = tell(told.clone(), event, path);
+        if event == EventType::DataChanged {
+            return events;
+        }
+        if event == EventType::Deleted {
+            // Who watches the node and its children hears of its end once.
+            let others = self.children.trigger(path, event).difference(&told).copied().collect();
+            events.extend(tell(others, event, path));
+        }
+        let parent = match path.rfind('/') {
+            Some(0) | None => "/",
+            Some(slash) => &path[..slash],
+        };
+        let told = self.children.trigger(parent, EventType::ChildrenChanged);
+        events.extend(tell(told, EventType::ChildrenChanged, parent));
+        events
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        self.data.count() + self.children.count()
+    }
+
+    /// What the word `wchs` answers. It counts the watches on nodes alone, as there.
+    pub(crate) fn summary(&self) -> String {
+        let total: usize = self.data.by_watcher.values().map(BTreeSet::len).sum();
+        let (watchers, paths) = (self.data.by_watcher.len(), self.data.by_path.len());
+        format!("{watchers} connections watching {paths} paths\nTotal watches:{total}\n\n")
+    }
+}

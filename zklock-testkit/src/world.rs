@@ -1,0 +1,388 @@
+//! The server without its sockets: sessions, connections and the tree, and what is to be sent when a message has come.
+//!
+//! It knows no clock, no thread and no socket: time is a parameter, and what it wants to have sent is its answer. So
+//! the faults, which strike between it and the sockets, are no concern of it, and it can be fed with anything.
+
+use std::collections::{BTreeMap, VecDeque};
+use std::hash::{BuildHasher, RandomState};
+use std::time::Duration;
+
+use crate::access::Id;
+use crate::code::{Code, opcode, xid};
+use crate::jute::{Malformed, Reader, Writer};
+use crate::kind::Kind;
+use crate::request::{self, Request};
+use crate::transaction::{Change, Context, Transaction};
+use crate::tree::Tree;
+use crate::watches::{Event, Watches};
+
+/// What a server is told before it starts.
+#[derive(Debug, Clone)]
+pub(crate) struct Settings {
+    pub(crate) tick: Duration,
+    pub(crate) session_timeouts: (Duration, Duration),
+    pub(crate) container_check: Duration,
+    pub(crate) extended_types: bool,
+    /// The longest message that is taken.
+    pub(crate) max_frame: usize,
+    pub(crate) max_connections: usize,
+}
+
+/// A point in time.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Moment {
+    /// Since the start.
+    pub(crate) elapsed: Duration,
+    /// By the clock on the wall, in ms.
+    pub(crate) wall: i64,
+}
+
+/// What is to be done on a connection.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Effect {
+    Send { connection: u64, kind: Kind, path: Option<String>, frame: Vec<u8> },
+    Close { connection: u64 },
+}
+
+#[derive(Debug)]
+pub(crate) struct Session {
+    password: Vec<u8>,
+    pub(crate) timeout: Duration,
+    /// When it ends unless something is heard of it.
+    expires: Duration,
+    pub(crate) connection: Option<u64>,
+}
+
+#[derive(Debug)]
+pub(crate) struct Connection {
+    pub(crate) session: Option<i64>,
+    /// Whom it has proven to be; the address counts as proof.
+    pub(crate) shown: Vec<Id>,
+}
+
+#[derive(Debug)]
+pub(crate) struct World {
+    pub(crate) settings: Settings,
+    pub(crate) tree: Tree,
+    pub(crate) watches: Watches,
+    pub(crate) sessions: BTreeMap<i64, Session>,
+    pub(crate) connections: BTreeMap<u64, Connection>,
+    /// The number of the last transaction.
+    pub(crate) zxid: i64,
+    pub(crate) received: u64,
+    pub(crate) sent: u64,
+    next_session: i64,
+    /// What passwords of sessions are made of.
+    secret: RandomState,
+    next_reaping: Duration,
+    effects: VecDeque<Effect>,
+}
+
+impl World {
+    pub(crate) fn new(settings: Settings, moment: Moment) -> Self {
+        let next_reaping = moment.elapsed + settings.container_check;
+        Self {
+            settings,
+            tree: Tree::new(),
+            watches: Watches::default(),
+            sessions: BTreeMap::new(),
+            connections: BTreeMap::new(),
+            zxid: 0,
+            received: 0,
+            sent: 0,
+            // As there: from the clock, so that ids of a server's former life do not come back.
+            next_session: (moment.wall << 24) >> 8 & i64::MAX,
+            secret: RandomState::new(),
+            next_reaping,
+            effects: VecDeque::new(),
+        }
+    }
+
+    /// What is to be done, in order. To be asked after each call of the others.
+    pub(crate) fn effects(&mut self) -> impl Iterator<Item = Effect> {
+        std::mem::take(&mut self.effects).into_iter()
+    }
+
+    /// A connection is there.
+    pub(crate) fn connect(&mut self, connection: u64, address: &str) {
+        let shown = vec![Id::new("ip", address)];
+        self.connections.insert(connection, Connection { session: None, shown });
+    }
+
+    /// A connection is gone; its session lives on for a while.
+    pub(crate) fn disconnect(&mut self, connection: u64) {
+        self.watches.remove_watcher(connection);
+        let Some(gone) = self.connections.remove(&connection) else { return };
+        if let Some(session) = gone.session.and_then(|session| self.sessions.get_mut(&session)) {
+            if session.connection == Some(connection) {
+                session.connection = None;
+            }
+        }
+    }
+
+    /// A message has come.
+    pub(crate) fn receive(&mut self, moment: Moment, connection: u64, frame: &[u8]) {
+        self.received += 1;
+        let Some(session) = self.connections.get(&connection).map(|connection| connection.session) else {
+            return;
+        };
+        let outcome = match session {
+            None => self.greet(moment, connection, &mut Reader(frame)),
+            Some(session) => self.request(moment, connection, session, &mut Reader(frame)),
+        };
+        if outcome.is_err() {
+            self.close(connection);
+        }
+    }
+
+    /// Time has passed: ends what is over.
+    pub(crate) fn tick(&mut self, moment: Moment) {
+        let is_over = |session: &Session| session.expires <= moment.elapsed;
+        let over: Vec<i64> =
+            self.sessions.iter().filter(|(_, session)| is_over(session)).map(|(&id, _)| id).collect();
+        for session in over {
+            self.expire(moment, session);
+        }
+        if self.next_reaping <= moment.elapsed {
+            self.next_reaping = moment.elapsed + self.settings.container_check;
+            for path in self.tree.to_reap(moment.wall) {
+                self.transaction(moment, 0, |transaction| transaction.end_node(&path));
+            }
+        }
+    }
+
+    /// When [`World::tick`] is to be called next, at the latest.
+    pub(crate) fn next_tick(&self) -> Duration {
+        let first = self.sessions.values().map(|session| session.expires).min();
+        first.map_or(self.next_reaping, |first| first.min(self.next_reaping))
+    }
+
+    /// The clock is put forward. Whoever is connected and well would have been heard of all the time.
+    pub(crate) fn leap(&mut self, by: Duration, is_well: impl Fn(u64) -> bool) {
+        for session in self.sessions.values_mut() {
+            if session.connection.is_some_and(&is_well) {
+                session.expires += by;
+            }
+        }
+    }
+
+    /// Ends a session, with its nodes and its connection.
+    pub(crate) fn expire(&mut self, moment: Moment, session: i64) -> bool {
+        let Some(ended) = self.sessions.remove(&session) else { return false };
+        self.end_nodes_of(moment, session);
+        if let Some(connection) = ended.connection {
+            self.close(connection);
+        }
+        true
+    }
+
+    /// Does something to the tree, as one transaction with a number of its own, and tells those who watch.
+    pub(crate) fn transaction<T>(
+        &mut self,
+        moment: Moment,
+        connection: u64,
+        work: impl FnOnce(&mut Transaction<'_>) -> T,
+    ) -> T {
+        self.attempt(moment, connection, |transaction| Ok::<_, std::convert::Infallible>(work(transaction)))
+            .unwrap_or_else(|never| match never {})
+    }
+
+    /// [`World::transaction`] that is taken back when it fails; its number is used up all the same, as there.
+    pub(crate) fn attempt<T, E>(
+        &mut self,
+        moment: Moment,
+        connection: u64,
+        work: impl FnOnce(&mut Transaction<'_>) -> Result<T, E>,
+    ) -> Result<T, E> {
+        self.zxid += 1;
+        let by = self.connections.get(&connection);
+        let context = Context {
+            session: by.and_then(|by| by.session).unwrap_or(0),
+            shown: by.map_or(&[], |by| &by.shown),
+            zxid: self.zxid,
+            time: moment.wall,
+            extended_types: self.settings.extended_types,
+        };
+        let mut transaction = Transaction::new(&mut self.tree, context);
+        let outcome = work(&mut transaction)?;
+        for change in transaction.commit() {
+            self.tell(&change);
+        }
+        Ok(outcome)
+    }
+
+    /// Sends an answer to a request.
+    pub(crate) fn reply(
+        &mut self,
+        connection: u64,
+        to: Asked,
+        code: Code,
+        body: impl FnOnce(Writer) -> Writer,
+    ) {
+        let head = Writer::default().int(to.xid).long(to.zxid.unwrap_or(self.zxid)).int(code as i32);
+        let frame = if code == Code::Ok { body(head) } else { head };
+        self.send(connection, to.kind, to.path, frame);
+    }
+
+    /// Closes a connection; its session lives on for a while.
+    pub(crate) fn close(&mut self, connection: u64) {
+        self.effects.push_back(Effect::Close { connection });
+        self.disconnect(connection);
+    }
+
+    /// Sends a watch event.
+    pub(crate) fn notify(&mut self, event: &Event) {
+        let connected = 3; // the state of the session as the client is to see it
+        let head = Writer::default().int(xid::EVENT).long(-1).int(0);
+        let frame = head.int(event.event as i32).int(connected).text(&event.path);
+        self.send(event.watcher, Kind::Event, Some(event.path.clone()), frame);
+    }
+
+    fn tell(&mut self, change: &Change) {
+        for event in self.watches.fire(change) {
+            self.notify(&event);
+        }
+    }
+
+    fn send(&mut self, connection: u64, kind: Kind, path: Option<String>, frame: Writer) {
+        self.sent += 1;
+        self.effects.push_back(Effect::Send { connection, kind, path, frame: frame.framed() });
+    }
+
+    /// The first message of a connection: a new session, or one that moves here.
+    fn greet(&mut self, moment: Moment, connection: u64, reader: &mut Reader<'_>) -> Result<(), Malformed> {
+        let (_protocol, seen, wanted, session) =
+            (reader.int()?, reader.long()?, reader.int()?, reader.long()?);
+        let password = reader.buffer()?.unwrap_or_default();
+        // Clients before 3.4 do not say it, and do not want to hear of it.
+        let knows_read_only = reader.boolean().is_ok();
+        if seen > self.zxid {
+            // It has seen more than this server has: it belongs to another one.
+            return Err(Malformed);
+        }
+        let (shortest, longest) = self.settings.session_timeouts;
+        let timeout = Duration::from_millis(u64::try_from(wanted).unwrap_or(0)).clamp(shortest, longest);
+        let granted = if session == 0 {
+            Some(self.open(moment, timeout))
+        } else {
+            if let Some(former) = self.sessions.get(&session).and_then(|session| session.connection) {
+                self.close(former);
+            }
+            self.sessions.get(&session).filter(|there| there.password == password).map(|_| session)
+        };
+        let millis = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
+        let (id, password) = match granted.and_then(|id| Some((id, self.sessions.get(&id)?))) {
+            Some((id, session)) => (id, session.password.clone()),
+            None => (0, vec![0; 16]),
+        };
+        let frame =
+            Writer::default().int(0).int(if id == 0 { 0 } else { millis }).long(id).buffer(Some(&password));
+        let frame = if knows_read_only { frame.boolean(false) } else { frame };
+        self.send(connection, Kind::Connect, None, frame);
+        if id == 0 {
+            return Err(Malformed);
+        }
+        if let Some(session) = self.sessions.get_mut(&id) {
+            (session.connection, session.timeout) = (Some(connection), timeout);
+        }
+        if let Some(connection) = self.connections.get_mut(&connection) {
+            connection.session = Some(id);
+        }
+        self.touch(moment, id);
+        Ok(())
+    }
+
+    fn open(&mut self, moment: Moment, timeout: Duration) -> i64 {
+        self.zxid += 1;
+        let id = self.next_session;
+        self.next_session += 1;
+        let half = |salt: u8| self.secret.hash_one((id, salt)).to_be_bytes();
+        let password = [half(0), half(1)].concat();
+        let session = Session { password, timeout, expires: moment.elapsed + timeout, connection: None };
+        self.sessions.insert(id, session);
+        id
+    }
+
+    /// Something was heard of a session. It ends at a full tick, as there.
+    fn touch(&mut self, moment: Moment, session: i64) {
+        let Some(session) = self.sessions.get_mut(&session) else { return };
+        let tick = self.settings.tick.as_millis().max(1);
+        let end = ((moment.elapsed + session.timeout).as_millis() / tick + 1) * tick;
+        session.expires = Duration::from_millis(u64::try_from(end).unwrap_or(u64::MAX));
+    }
+
+    fn end_nodes_of(&mut self, moment: Moment, session: i64) {
+        let paths: Vec<String> = self.tree.ephemerals(session).cloned().collect();
+        self.transaction(moment, 0, |transaction| paths.iter().for_each(|path| transaction.end_node(path)));
+    }
+
+    fn request(
+        &mut self,
+        moment: Moment,
+        connection: u64,
+        session: i64,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), Malformed> {
+        let (xid, operation) = (reader.int()?, reader.int()?);
+        let (kind, path) = crate::kind::of_request(operation, *reader);
+        let mut asked = Asked { xid, kind, path, zxid: None };
+        self.touch(moment, session);
+        if operation == opcode::AUTH {
+            return self.authenticate(connection, asked, reader);
+        }
+        if !request::is_known(operation) {
+            asked.zxid = Some(-1);
+            self.reply(connection, asked, Code::Unimplemented, |body| body);
+            return Err(Malformed);
+        }
+        match Request::read(operation, reader) {
+            Ok(Request::CloseSession) => {
+                self.end_nodes_of(moment, session);
+                self.sessions.remove(&session);
+                self.reply(connection, asked, Code::Ok, |body| body);
+                self.close(connection);
+            }
+            Ok(request) => self.answer(moment, connection, asked, request),
+            Err(Malformed) => {
+                self.zxid += i64::from(request::is_write(operation));
+                self.reply(connection, asked, Code::MarshallingError, |body| body);
+            }
+        }
+        Ok(())
+    }
+
+    fn authenticate(
+        &mut self,
+        connection: u64,
+        asked: Asked,
+        reader: &mut Reader<'_>,
+    ) -> Result<(), Malformed> {
+        let (_kind, scheme, proof) = (reader.int()?, reader.text()?, reader.buffer()?.unwrap_or_default());
+        let asked = Asked { zxid: Some(0), ..asked };
+        let known = match scheme.as_deref() {
+            Some("digest") => Some(Id::digest(proof)),
+            // The address is known already.
+            Some("ip") => None,
+            _ => {
+                self.reply(connection, asked, Code::AuthFailed, |body| body);
+                return Err(Malformed);
+            }
+        };
+        if let Some(there) = self.connections.get_mut(&connection) {
+            let known = known.filter(|id| !there.shown.contains(id));
+            there.shown.extend(known);
+        }
+        self.reply(connection, asked, Code::Ok, |body| body);
+        Ok(())
+    }
+}
+
+/// What an answer needs to know of its request.
+#[derive(Debug, Clone)]
+pub(crate) struct Asked {
+    pub(crate) xid: i32,
+    pub(crate) kind: Kind,
+    pub(crate) path: Option<String>,
+    /// In place of the number of the last transaction.
+    pub(crate) zxid: Option<i64>,
+}
