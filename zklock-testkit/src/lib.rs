@@ -42,6 +42,9 @@ mod clock;
 mod code;
 pub mod console;
 mod fault;
+mod frame;
+#[doc(hidden)]
+pub mod fuzzing;
 mod hub;
 mod jute;
 mod kind;

@@ -1,10 +1,11 @@
 //! Sockets and threads.
 
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
 
+use crate::frame::{self, Incoming};
 use crate::hub::Hub;
 use crate::words;
 
@@ -53,22 +54,13 @@ fn read(hub: &Hub, link: u64, mut stream: &TcpStream) -> io::Result<()> {
     let longest = hub.lock().world.settings.max_frame;
     let mut is_first = true;
     loop {
-        let mut head = [0; 4];
-        stream.read_exact(&mut head)?;
-        if let Some(word) = words::recognise(head).filter(|_| is_first) {
-            let answer = words::answer(word, &hub.lock().world);
-            return stream.write_all(answer.as_bytes());
-        }
-        is_first = false;
-        // A negative length is a very long one here.
-        let length = u32::from_be_bytes(head) as usize;
-        if length > longest {
-            return Err(io::ErrorKind::InvalidData.into());
-        }
-        let mut frame = vec![0; length];
-        stream.read_exact(&mut frame)?;
-        if !hub.receive(link, &frame) {
-            return Ok(());
+        match frame::next(&mut stream, is_first, longest)? {
+            Incoming::Word(word) => {
+                let answer = words::answer(word, &hub.lock().world);
+                return stream.write_all(answer.as_bytes());
+            }
+            Incoming::Message(message) if hub.receive(link, &message) => is_first = false,
+            Incoming::Message(_) => return Ok(()),
         }
     }
 }

@@ -360,13 +360,18 @@ impl Builder {
         self.launch(&address).map_err(|reason| StartError { address, reason })
     }
 
-    fn launch(mut self, address: &str) -> io::Result<Server> {
+    pub(crate) fn into_settings(self) -> Settings {
         let tick = self.settings.tick;
-        self.settings.session_timeouts = self.session_timeouts.unwrap_or((tick * 2, tick * 20));
+        let session_timeouts = self.session_timeouts.unwrap_or((tick * 2, tick * 20));
+        Settings { session_timeouts, ..self.settings }
+    }
+
+    fn launch(self, address: &str) -> io::Result<Server> {
         let addresses: Vec<_> = address.to_socket_addrs()?.collect();
+        let clock = Clock::new(self.manual_clock);
         let listener = TcpListener::bind(&addresses[..])?;
         let address = listener.local_addr()?;
-        let hub = Arc::new(Hub::new(self.settings, Clock::new(self.manual_clock)));
+        let hub = Arc::new(Hub::new(self.into_settings(), clock));
         let mut server = Server { address, hub: Arc::clone(&hub), threads: Vec::new() };
         let accepting = Arc::clone(&hub);
         let start = |name: &str, work: Box<dyn FnOnce() + Send>| {

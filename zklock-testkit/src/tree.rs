@@ -260,6 +260,28 @@ impl Tree {
         }
     }
 
+    /// For fuzzing: parents and children know each other, and every ephemeral node has its session.
+    ///
+    /// # Panics
+    ///
+    /// When that is not so.
+    pub(crate) fn verify(&self, is_open: impl Fn(i64) -> bool) {
+        let mut children = 0;
+        for (path, node) in &self.nodes {
+            let prefix = if path == "/" { "" } else { path };
+            children += node.children.len();
+            for name in &node.children {
+                assert!(self.nodes.contains_key(&format!("{prefix}/{name}")), "{path} has its child {name}");
+            }
+            if let Lifetime::Ephemeral(session) = node.lifetime {
+                let is_listed = self.ephemerals.get(&session).is_some_and(|paths| paths.contains(path));
+                assert!(is_open(session) && is_listed && node.children.is_empty(), "{path} is owned");
+            }
+        }
+        assert_eq!(children + 1, self.nodes.len(), "every node but the root is a child");
+        assert!(self.undo.is_empty(), "no transaction is open");
+    }
+
     /// # Panics
     ///
     /// When the caller has not looked.

@@ -44,6 +44,15 @@ pub(crate) enum Effect {
     Close { connection: u64 },
 }
 
+impl Effect {
+    pub(crate) fn length(&self) -> usize {
+        match self {
+            Self::Send { frame, .. } => frame.len(),
+            Self::Close { .. } => 0,
+        }
+    }
+}
+
 #[derive(Debug)]
 pub(crate) struct Session {
     password: Vec<u8>,
@@ -174,6 +183,19 @@ impl World {
             self.close(connection);
         }
         true
+    }
+
+    /// For fuzzing: what must hold whatever was asked.
+    ///
+    /// # Panics
+    ///
+    /// When it does not hold.
+    pub(crate) fn verify(&self) {
+        self.tree.verify(|session| self.sessions.contains_key(&session));
+        for (id, session) in &self.sessions {
+            let back = session.connection.map(|connection| self.connections[&connection].session);
+            assert!(back.is_none_or(|back| back == Some(*id)), "session {id:#x} is on its connection");
+        }
     }
 
     /// Does something to the tree, as one transaction with a number of its own, and tells those who watch.
