@@ -1,6 +1,7 @@
 //! Who may do what: access lists, and the identities that a connection has shown.
 
 use std::net::Ipv4Addr;
+use std::sync::Arc;
 
 use crate::code::Code;
 use crate::jute::{Malformed, Reader, Writer};
@@ -21,6 +22,9 @@ pub(crate) struct Id {
     pub(crate) scheme: String,
     pub(crate) id: String,
 }
+
+/// Who may do what with a node.
+pub(crate) type List = Arc<[Entry]>;
 
 /// One entry of an access list: these may do that.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -119,7 +123,7 @@ pub(crate) fn check(list: &[Entry], rights: i32, shown: &[Id]) -> Result<(), Cod
 }
 
 /// The list as it is stored: without repetitions, and with the identities that `auth` stands for.
-pub(crate) fn settle(list: &[Entry], shown: &[Id]) -> Result<Vec<Entry>, Code> {
+pub(crate) fn settle(list: &[Entry], shown: &[Id]) -> Result<List, Code> {
     let mut settled = Vec::new();
     for (index, entry) in list.iter().enumerate() {
         if list[..index].contains(entry) {
@@ -138,7 +142,7 @@ pub(crate) fn settle(list: &[Entry], shown: &[Id]) -> Result<Vec<Entry>, Code> {
             return Err(Code::InvalidAcl);
         }
     }
-    if settled.is_empty() { Err(Code::InvalidAcl) } else { Ok(settled) }
+    if settled.is_empty() { Err(Code::InvalidAcl) } else { Ok(settled.into()) }
 }
 
 fn base64(bytes: &[u8]) -> String {

@@ -6,7 +6,7 @@ use crate::jute::{Writer, length};
 use crate::request::{Look, OldWatches, Request, Write};
 use crate::transaction::Done;
 use crate::tree::Node;
-use crate::watches::{Event, EventType, Mode, Side};
+use crate::watches::{EventType, Mode, Side};
 use crate::world::{Asked, Moment, World};
 
 type Body = Result<Writer, Code>;
@@ -39,6 +39,7 @@ impl World {
             },
             Request::CheckWatches { path, kind } => match Side::from_number(kind) {
                 None => Err(Code::MarshallingError),
+                Some(_) if !path.contains('/') => Err(Code::MarshallingError),
                 Some(side) if self.watches.contains(&path, side, connection) => Ok(none),
                 Some(_) => Err(Code::NoWatcher),
             },
@@ -177,21 +178,21 @@ impl World {
     fn watch_again(&mut self, connection: u64, old: &OldWatches) {
         for path in &old.data {
             match self.tree.node(path).map(|node| node.mzxid > old.zxid) {
-                None => self.tell_late(connection, EventType::Deleted, path),
-                Some(true) => self.tell_late(connection, EventType::DataChanged, path),
+                None => self.notify(connection, EventType::Deleted, path),
+                Some(true) => self.notify(connection, EventType::DataChanged, path),
                 Some(false) => self.watches.watch_data(path, connection),
             }
         }
         for path in &old.exist {
             match self.tree.node(path) {
-                Some(_) => self.tell_late(connection, EventType::Created, path),
+                Some(_) => self.notify(connection, EventType::Created, path),
                 None => self.watches.watch_data(path, connection),
             }
         }
         for path in &old.child {
             match self.tree.node(path).map(|node| node.pzxid > old.zxid) {
-                None => self.tell_late(connection, EventType::Deleted, path),
-                Some(true) => self.tell_late(connection, EventType::ChildrenChanged, path),
+                None => self.notify(connection, EventType::Deleted, path),
+                Some(true) => self.notify(connection, EventType::ChildrenChanged, path),
                 Some(false) => self.watches.watch_children(path, connection),
             }
         }
@@ -200,10 +201,6 @@ impl World {
                 self.watches.watch_on_again(path, connection, mode);
             }
         }
-    }
-
-    fn tell_late(&mut self, connection: u64, event: EventType, path: &str) {
-        self.notify(&Event { watcher: connection, event, path: path.to_owned() });
     }
 
     /// A node, for a connection that has one of these rights.

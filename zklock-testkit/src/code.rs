@@ -44,6 +44,7 @@ pub(crate) mod opcode {
     pub(crate) const MULTI_READ: i32 = 22;
     pub(crate) const AUTH: i32 = 100;
     pub(crate) const SET_WATCHES: i32 = 101;
+    pub(crate) const SASL: i32 = 102;
     pub(crate) const GET_EPHEMERALS: i32 = 103;
     pub(crate) const GET_ALL_CHILDREN_NUMBER: i32 = 104;
     pub(crate) const SET_WATCHES_2: i32 = 105;

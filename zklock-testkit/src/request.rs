@@ -24,7 +24,7 @@ pub(crate) enum Write {
     SetData { path: String, data: Option<Vec<u8>>, version: i32 },
     Check { path: String, version: i32 },
     SetAcl { path: String, access: Vec<Entry>, version: i32 },
-    DeleteContainer { path: String },
+    DeleteContainer,
 }
 
 /// What looks at the tree, alone or in a multi.
@@ -72,15 +72,15 @@ pub(crate) fn is_known(operation: i32) -> bool {
     let is_between = |from, to| (from..=to).contains(&operation);
     is_between(opcode::CREATE, opcode::SYNC)
         || is_between(opcode::PING, opcode::MULTI_READ)
-        || is_between(opcode::SET_WATCHES, opcode::WHO_AM_I) && operation != 102
+        || is_between(opcode::SET_WATCHES, opcode::WHO_AM_I) && operation != opcode::SASL
         || operation == opcode::CLOSE_SESSION
 }
 
 /// Whether it takes a transaction number, also when it fails.
 pub(crate) fn is_write(operation: i32) -> bool {
     use opcode::{
-        CHECK, CREATE, CREATE_2, CREATE_CONTAINER, CREATE_TTL, DELETE, DELETE_CONTAINER, MULTI, RECONFIG,
-        SET_ACL, SET_DATA,
+        CHECK, CREATE, CREATE_2, CREATE_CONTAINER, CREATE_TTL, DELETE, DELETE_CONTAINER, MULTI, SET_ACL,
+        SET_DATA,
     };
     matches!(
         operation,
@@ -94,7 +94,6 @@ pub(crate) fn is_write(operation: i32) -> bool {
             | SET_ACL
             | CHECK
             | MULTI
-            | RECONFIG
     )
 }
 
@@ -115,23 +114,27 @@ impl Request {
             opcode::GET_EPHEMERALS => Self::Ephemerals { prefix: reader.text()? },
             opcode::GET_ALL_CHILDREN_NUMBER => Self::CountBelow { path: reader.some_text()? },
             opcode::WHO_AM_I => Self::WhoAmI,
-            opcode::RECONFIG => Self::Reconfig,
+            opcode::RECONFIG => {
+                let _servers = (reader.text()?, reader.text()?, reader.text()?, reader.long()?);
+                Self::Reconfig
+            }
             opcode::CLOSE_SESSION => Self::CloseSession,
             opcode::GET_DATA | opcode::GET_CHILDREN | opcode::GET_CHILDREN_2 => {
                 Self::Look(look_at(operation, reader)?)
             }
             opcode::SET_ACL => Self::Write(Write::SetAcl {
-                path: reader.some_text()?,
+                path: reader.text()?.unwrap_or_default(),
                 access: reader.list(Entry::read)?,
                 version: reader.int()?,
             }),
-            opcode::DELETE_CONTAINER => Self::Write(Write::DeleteContainer { path: reader.some_text()? }),
+            opcode::DELETE_CONTAINER => Self::Write(Write::DeleteContainer),
             _ => Self::Write(write(operation, reader)?),
         })
     }
 }
 
-/// What may stand in a multi that writes.
+/// What may stand in a multi that writes. Of those that judge the path before all else, a path that is missing is a
+/// bad one.
 fn write(operation: i32, reader: &mut Reader<'_>) -> Result<Write, Malformed> {
     Ok(match operation {
         opcode::CREATE | opcode::CREATE_2 | opcode::CREATE_CONTAINER | opcode::CREATE_TTL => {
@@ -146,11 +149,11 @@ fn write(operation: i32, reader: &mut Reader<'_>) -> Result<Write, Malformed> {
         }
         opcode::DELETE => Write::Delete { path: reader.some_text()?, version: reader.int()? },
         opcode::SET_DATA => Write::SetData {
-            path: reader.some_text()?,
+            path: reader.text()?.unwrap_or_default(),
             data: reader.buffer()?.map(<[u8]>::to_vec),
             version: reader.int()?,
         },
-        opcode::CHECK => Write::Check { path: reader.some_text()?, version: reader.int()? },
+        opcode::CHECK => Write::Check { path: reader.text()?.unwrap_or_default(), version: reader.int()? },
         _ => return Err(Malformed),
     })
 }

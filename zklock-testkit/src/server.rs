@@ -225,7 +225,7 @@ impl Server {
             let missing: Vec<_> =
                 path::upwards(path).take_while(|path| state.world.tree.node(path).is_none()).collect();
             for path in missing.into_iter().rev() {
-                let access = vec![access::Entry::anyone(access::right::ALL)];
+                let access = [access::Entry::anyone(access::right::ALL)].into();
                 state.world.transaction(now, 0, |transaction| transaction.place(path, access));
             }
             state.world.transaction(now, 0, |transaction| transaction.replace(path, data.as_ref()));

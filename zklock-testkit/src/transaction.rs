@@ -9,6 +9,7 @@ use crate::path;
 use crate::request::{Create, Write};
 use crate::stat::Stat;
 use crate::tree::{Lifetime, Node, TTL_MAX, Tree};
+use crate::watches::{Change, EventType};
 
 /// Who does it, and when.
 #[derive(Debug, Clone, Copy)]
@@ -32,19 +33,12 @@ pub(crate) enum Done {
     Checked,
 }
 
-/// What watchers are to hear of.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) enum Change {
-    Created(String),
-    Deleted(String),
-    Data(String),
-}
-
 /// One transaction on the tree; it is taken back unless it is committed.
 #[derive(Debug)]
 pub(crate) struct Transaction<'a> {
     tree: &'a mut Tree,
     context: Context<'a>,
+    /// What watchers are to hear of.
     changes: Vec<Change>,
 }
 
@@ -67,21 +61,22 @@ impl<'a> Transaction<'a> {
             Write::SetData { path, data, version } => self.set_data(path, data.as_ref(), *version),
             Write::Check { path, version } => self.check(path, *version),
             Write::SetAcl { path, access, version } => self.set_acl(path, access, *version),
-            Write::DeleteContainer { path } => self.delete_container(path),
+            // That is for the server itself to do.
+            Write::DeleteContainer => Err(Code::BadArguments),
         }
     }
 
     /// Deletes a node of a session that has ended, or one that is to be reaped.
     pub(crate) fn end_node(&mut self, path: &str) {
+        self.note(EventType::Deleted, path);
         self.tree.delete(path, self.context.zxid);
-        self.changes.push(Change::Deleted(path.to_owned()));
+        self.note_parent(path);
     }
 
     /// Puts an empty persistent node where there is none, below a parent that is there.
-    pub(crate) fn place(&mut self, path: &str, access: Vec<Entry>) {
+    pub(crate) fn place(&mut self, path: &str, access: access::List) {
         let Context { zxid, time, .. } = self.context;
-        self.tree.create(path, Node::new(Some(Vec::new()), access, Lifetime::Persistent, zxid, time));
-        self.changes.push(Change::Created(path.to_owned()));
+        self.put(path, Node::new(Some(Vec::new()), access, Lifetime::Persistent, zxid, time));
     }
 
     /// Gives other data to a node that is there.
@@ -108,8 +103,7 @@ impl<'a> Transaction<'a> {
         }
         let node = Node::new(create.data.clone(), list, lifetime, self.context.zxid, self.context.time);
         let stat = node.stat();
-        self.tree.create(&path, node);
-        self.changes.push(Change::Created(path.clone()));
+        self.put(&path, node);
         Ok(match create.opcode {
             opcode::CREATE => Done::Created(path),
             _ => Done::CreatedWithStat(path, stat),
@@ -143,25 +137,7 @@ impl<'a> Transaction<'a> {
         access::check(&parent.access, right::DELETE, self.context.shown)?;
         let node = self.node(path)?;
         expect_version(node.version, version)?;
-        self.remove(path)
-    }
-
-    /// What the server itself does with an empty container. Clients may, too.
-    fn delete_container(&mut self, path: &str) -> Result<Done, Code> {
-        let parent = deletable_parent(path)?;
-        let node = self.node(path)?;
         if !node.children.is_empty() {
-            return Err(Code::NotEmpty);
-        }
-        if matches!(node.lifetime, Lifetime::Ephemeral(_)) {
-            return Err(Code::BadVersion);
-        }
-        self.node(parent)?;
-        self.remove(path)
-    }
-
-    fn remove(&mut self, path: &str) -> Result<Done, Code> {
-        if !self.node(path)?.children.is_empty() {
             return Err(Code::NotEmpty);
         }
         self.end_node(path);
@@ -178,7 +154,7 @@ impl<'a> Transaction<'a> {
 
     fn store(&mut self, path: &str, data: Option<Vec<u8>>) -> Stat {
         let Context { zxid, time, .. } = self.context;
-        self.changes.push(Change::Data(path.to_owned()));
+        self.note(EventType::DataChanged, path);
         self.tree.change(path, |node| {
             node.data = data;
             node.version = node.version.wrapping_add(1);
@@ -204,6 +180,25 @@ impl<'a> Transaction<'a> {
             node.access = list;
             node.aversion = node.aversion.wrapping_add(1);
         })))
+    }
+
+    fn put(&mut self, path: &str, node: Node) {
+        self.tree.create(path, node);
+        self.note(EventType::Created, path);
+        self.note_parent(path);
+    }
+
+    /// Something happens to a node, which is there.
+    fn note(&mut self, event: EventType, path: &str) {
+        if let Some(node) = self.tree.node(path) {
+            self.changes.push(Change { event, path: path.to_owned(), access: node.access.clone() });
+        }
+    }
+
+    /// Something has happened to the children of this one's parent.
+    fn note_parent(&mut self, path: &str) {
+        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        self.note(EventType::ChildrenChanged, if parent.is_empty() { "/" } else { parent });
     }
 
     fn node(&self, path: &str) -> Result<&Node, Code> {

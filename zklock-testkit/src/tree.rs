@@ -5,17 +5,11 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
-use crate::access::{Entry, right};
+use crate::access::{self, Entry, right};
 use crate::jute::length;
 use crate::stat::Stat;
 
-/// The owner of a container, which nobody owns.
-pub(crate) const CONTAINER: i64 = i64::MIN;
-
-/// What marks the owner of a node that ends when nothing was written to it for a time, which stands beside the mark.
-const TTL_MARK: i64 = 0xff << 56;
-
-/// The longest such time, in ms.
+/// The longest time to live, in ms.
 pub(crate) const TTL_MAX: i64 = (1 << 40) - 1;
 
 /// What ends a node without anybody deleting it.
@@ -31,13 +25,11 @@ pub(crate) enum Lifetime {
 }
 
 impl Lifetime {
-    /// The number for it that is sent as the owner.
+    /// What clients are told of it: the owner of an ephemeral node.
     fn owner(self) -> i64 {
         match self {
-            Self::Persistent => 0,
             Self::Ephemeral(session) => session,
-            Self::Container => CONTAINER,
-            Self::Ttl(millis) => TTL_MARK | millis,
+            Self::Persistent | Self::Container | Self::Ttl(_) => 0,
         }
     }
 }
@@ -45,7 +37,7 @@ impl Lifetime {
 #[derive(Debug, Clone)]
 pub(crate) struct Node {
     pub(crate) data: Option<Vec<u8>>,
-    pub(crate) access: Vec<Entry>,
+    pub(crate) access: access::List,
     pub(crate) lifetime: Lifetime,
     pub(crate) children: BTreeSet<String>,
     pub(crate) czxid: i64,
@@ -63,7 +55,7 @@ pub(crate) struct Node {
 impl Node {
     pub(crate) fn new(
         data: Option<Vec<u8>>,
-        access: Vec<Entry>,
+        access: access::List,
         lifetime: Lifetime,
         zxid: i64,
         time: i64,
@@ -132,7 +124,10 @@ impl Tree {
         };
         for path in crate::path::SPECIAL {
             let rights = if path == "/zookeeper/config" { right::READ } else { right::ALL };
-            let node = Node::new(Some(Vec::new()), vec![Entry::anyone(rights)], Lifetime::Persistent, 0, 0);
+            let access = [Entry::anyone(rights)].into();
+            let mut node = Node::new(Some(Vec::new()), access, Lifetime::Persistent, 0, 0);
+            // It was never set by anybody, and has a list of its own all the same.
+            node.aversion = if path == "/zookeeper/config" { -1 } else { 0 };
             tree.nodes.insert(path.to_owned(), node);
             if path != "/" {
                 let (parent, name) = split(path);

@@ -6,8 +6,8 @@
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
+use crate::access;
 use crate::path::upwards;
-use crate::transaction::Change;
 
 /// A connection, as watches know it.
 pub(crate) type Watcher = u64;
@@ -21,12 +21,13 @@ pub(crate) enum EventType {
     ChildrenChanged = 4,
 }
 
-/// One watcher is to be told this.
+/// What has happened to a node, or to the children of one.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Event {
-    pub(crate) watcher: Watcher,
+pub(crate) struct Change {
     pub(crate) event: EventType,
     pub(crate) path: String,
+    /// Who may hear of it: those who may read the node.
+    pub(crate) access: access::List,
 }
 
 /// How long a watch stays, and how far it sees.
@@ -197,35 +198,17 @@ impl Watches {
         self.children.remove_watcher(watcher);
     }
 
-    /// What is to be told of a change.
-    pub(crate) fn fire(&mut self, change: &Change) -> Vec<Event> {
-        let tell = |told: BTreeSet<Watcher>, event: EventType, path: &str| {
-            told.into_iter()
-                .map(move |watcher| Event { watcher, event, path: path.to_owned() })
-                .collect::<Vec<_>>()
-        };
-        let (path, event) = match change {
-            Change::Created(path) => (path, EventType::Created),
-            Change::Deleted(path) => (path, EventType::Deleted),
-            Change::Data(path) => (path, EventType::DataChanged),
-        };
-        let told = self.data.trigger(path, event);
-        let mut events = tell(told.clone(), event, path);
-        if event == EventType::DataChanged {
-            return events;
+    /// Who is watching for a change. Watches that are for one event are gone then.
+    pub(crate) fn fire(&mut self, change: &Change) -> BTreeSet<Watcher> {
+        if change.event == EventType::ChildrenChanged {
+            return self.children.trigger(&change.path, change.event);
         }
-        if event == EventType::Deleted {
+        let mut told = self.data.trigger(&change.path, change.event);
+        if change.event == EventType::Deleted {
             // Who watches the node and its children hears of its end once.
-            let others = self.children.trigger(path, event).difference(&told).copied().collect();
-            events.extend(tell(others, event, path));
+            told.extend(self.children.trigger(&change.path, change.event));
         }
-        let parent = match path.rfind('/') {
-            Some(0) | None => "/",
-            Some(slash) => &path[..slash],
-        };
-        let told = self.children.trigger(parent, EventType::ChildrenChanged);
-        events.extend(tell(told, EventType::ChildrenChanged, parent));
-        events
+        told
     }
 
     pub(crate) fn count(&self) -> usize {
@@ -236,6 +219,6 @@ impl Watches {
     pub(crate) fn summary(&self) -> String {
         let total: usize = self.data.by_watcher.values().map(BTreeSet::len).sum();
         let (watchers, paths) = (self.data.by_watcher.len(), self.data.by_path.len());
-        format!("{watchers} connections watching {paths} paths\nTotal watches:{total}\n\n")
+        format!("{watchers} connections watching {paths} paths\nTotal watches:{total}\n")
     }
 }

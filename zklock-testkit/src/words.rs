@@ -21,6 +21,7 @@ pub(crate) fn answer(word: &str, world: &World) -> String {
         "ruok" => "imok".to_owned(),
         "srvr" => srvr(world),
         "mntr" => figures(world).into_iter().map(|(name, value)| format!("zk_{name}\t{value}\n")).collect(),
+        "isro" => "rw".to_owned(),
         "wchs" => world.watches.summary(),
         _ => format!("{word} is not executed because it is not in the whitelist.\n"),
     }

@@ -7,14 +7,14 @@ use std::collections::{BTreeMap, VecDeque};
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
-use crate::access::Id;
+use crate::access::{self, Id, right};
 use crate::code::{Code, opcode, xid};
 use crate::jute::{Malformed, Reader, Writer};
 use crate::kind::Kind;
 use crate::request::{self, Request};
-use crate::transaction::{Change, Context, Transaction};
+use crate::transaction::{Context, Transaction};
 use crate::tree::Tree;
-use crate::watches::{Event, Watches};
+use crate::watches::{Change, EventType, Watches};
 
 /// What a server is told before it starts.
 #[derive(Debug, Clone)]
@@ -253,16 +253,19 @@ impl World {
     }
 
     /// Sends a watch event.
-    pub(crate) fn notify(&mut self, event: &Event) {
+    pub(crate) fn notify(&mut self, connection: u64, event: EventType, path: &str) {
         let connected = 3; // the state of the session as the client is to see it
         let head = Writer::default().int(xid::EVENT).long(-1).int(0);
-        let frame = head.int(event.event as i32).int(connected).text(&event.path);
-        self.send(event.watcher, Kind::Event, Some(event.path.clone()), frame);
+        let frame = head.int(event as i32).int(connected).text(path);
+        self.send(connection, Kind::Event, Some(path.to_owned()), frame);
     }
 
     fn tell(&mut self, change: &Change) {
-        for event in self.watches.fire(change) {
-            self.notify(&event);
+        for watcher in self.watches.fire(change) {
+            let shown = self.connections.get(&watcher).map(|watcher| &watcher.shown[..]);
+            if access::check(&change.access, right::READ, shown.unwrap_or_default()).is_ok() {
+                self.notify(watcher, change.event, &change.path);
+            }
         }
     }
 
@@ -349,8 +352,16 @@ impl World {
         let (kind, path) = crate::kind::of_request(operation, *reader);
         let mut asked = Asked { xid, kind, path, zxid: None };
         self.touch(moment, session);
-        if operation == opcode::AUTH {
-            return self.authenticate(connection, asked, reader);
+        match operation {
+            opcode::AUTH => return self.authenticate(connection, asked, reader),
+            opcode::SASL => {
+                // So does a server that was not told how: the client learns nothing, and goes on without.
+                reader.buffer()?;
+                asked.zxid = Some(0);
+                self.reply(connection, asked, Code::Ok, |body| body.buffer(None));
+                return Ok(());
+            }
+            _ => {}
         }
         if !request::is_known(operation) {
             asked.zxid = Some(-1);
