@@ -198,7 +198,7 @@ impl World {
         }
         for (paths, mode) in [(&old.persistent, Mode::Persistent), (&old.recursive, Mode::Recursive)] {
             for path in paths {
-                self.watches.watch_on_again(path, connection, mode);
+                self.watches.watch_on(path, connection, mode);
             }
         }
     }

@@ -20,13 +20,14 @@ impl Clock {
     }
 
     pub(crate) fn now(&self) -> Moment {
-        let elapsed = if self.is_manual { self.ahead } else { self.begun.elapsed() + self.ahead };
-        let wall = i64::try_from((self.wall + elapsed).as_millis()).unwrap_or(i64::MAX);
+        let elapsed =
+            if self.is_manual { self.ahead } else { self.begun.elapsed().saturating_add(self.ahead) };
+        let wall = i64::try_from(self.wall.saturating_add(elapsed).as_millis()).unwrap_or(i64::MAX);
         Moment { elapsed, wall }
     }
 
     pub(crate) fn advance(&mut self, by: Duration) {
-        self.ahead += by;
+        self.ahead = self.ahead.saturating_add(by);
     }
 
     /// How long to wait for a point in time; `None` when it does not come by itself.

@@ -25,7 +25,8 @@ line that begins with 'ok' or 'error'. When its input is a pipe, it ends with it
 has started it.
 
   sessions                      the open sessions: id, state, timeout
-  expire ID                     ends a session at once, with its nodes
+  expire ID|all                 ends a session, or all, at once, with its nodes
+  owner PATH                    the session that a node ends with
   advance SECONDS               puts the server's clock forward
   cut [ID]                      cuts all connections, or that of a session
   freeze [ID] / thaw            stops answering all, or one session / goes on
@@ -109,6 +110,16 @@ fn obey(server: &Server, words: &[&str]) -> Result<String, BadOrder> {
         |is_there: bool| if is_there { Ok(String::new()) } else { Err(bad("there is no such session")) };
     match *words {
         ["sessions"] => Ok(server.sessions().iter().map(|session| format!("{session}\n")).collect()),
+        ["expire", "all"] => {
+            for session in server.sessions() {
+                server.expire(session.id);
+            }
+            done
+        }
+        ["owner", path] => server
+            .owner(path)
+            .map(|session| format!("{session:#x}"))
+            .ok_or_else(|| bad("there is no such node, or it ends with no session")),
         ["expire", id] => session(server.expire(session_id(id)?)),
         ["cut"] => {
             server.cut();

@@ -13,6 +13,7 @@ use crate::code::opcode;
 use crate::fault::{Action, Script};
 use crate::jute::Reader;
 use crate::kind::{self, Kind};
+use crate::words;
 use crate::world::{Effect, Settings, World};
 
 /// What may wait to be read by one client. Who leaves more than this is cut off.
@@ -147,7 +148,7 @@ impl Hub {
             }
         }
         match (action, session) {
-            (Some(Action::LoseRequest), _) => state.cut(link),
+            (Some(Action::LoseRequest), _) => state.finish(link),
             (Some(Action::Expire), Some(session)) => {
                 let now = state.clock.now();
                 state.world.expire(now, session);
@@ -162,6 +163,18 @@ impl Hub {
         drop(state);
         self.happened.notify_all();
         true
+    }
+
+    /// The answer to a word of four letters; `None` when the connection is gone.
+    pub(crate) fn word(&self, link: u64, word: &str) -> Option<String> {
+        let mut state = self.lock();
+        loop {
+            let changed = Arc::clone(&state.links.get(&link)?.changed);
+            if !state.is_frozen {
+                return Some(words::answer(word, &state.world));
+            }
+            state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+        }
     }
 
     /// The next thing to write, waiting for it; `None` when the connection is to be closed.
@@ -246,6 +259,12 @@ impl State {
         self.world.disconnect(link);
     }
 
+    /// Ends a connection when what it was to be sent is sent; nothing more is taken from it.
+    fn finish(&mut self, link: u64) {
+        self.world.disconnect(link);
+        self.queue(link, Duration::ZERO, Outgoing::Close);
+    }
+
     pub(crate) fn cut_all(&mut self) {
         for link in self.links.keys().copied().collect::<Vec<_>>() {
             self.cut(link);
@@ -276,6 +295,7 @@ impl State {
 
     /// Does what the world wants done; a fault strikes at what is sent to one connection.
     fn carry_out(&mut self, fault: Option<(u64, Action)>) {
+        let mut expired = Vec::new();
         let effects: Vec<_> = self.world.effects().collect();
         for effect in effects {
             let (link, kind, path, frame) = match effect {
@@ -292,26 +312,40 @@ impl State {
                     link.session = session;
                 }
             }
+            let session = self.links.get(&link).and_then(|link| link.session);
             let action = match (kind, fault) {
+                // Sent unasked: there was no request that could have been struck.
                 (Kind::Event, _) => {
-                    let session = self.links.get(&link).and_then(|link| link.session);
-                    self.script.strike(kind, path.as_deref(), session)
+                    let action = self.script.strike(kind, path.as_deref(), session);
+                    match action {
+                        Some(Action::Freeze) => self.frozen_sessions.extend(session),
+                        Some(Action::Expire) => expired.extend(session),
+                        _ => {}
+                    }
+                    action
                 }
                 (_, Some((struck, action))) if struck == link => Some(action),
                 _ => None,
             };
             match action {
-                Some(Action::CutBeforeReply | Action::LoseRequest) => self.cut(link),
+                Some(Action::CutBeforeReply | Action::LoseRequest) => self.finish(link),
                 Some(Action::DropReply) => {}
                 Some(Action::DelayReply(delay)) => self.queue(link, delay, Outgoing::Frame(frame)),
                 Some(Action::CutAfterReply) => {
                     self.queue(link, Duration::ZERO, Outgoing::Frame(frame));
-                    self.queue(link, Duration::ZERO, Outgoing::Close);
+                    self.finish(link);
                 }
                 Some(Action::Freeze | Action::Expire) | None => {
                     self.queue(link, Duration::ZERO, Outgoing::Frame(frame));
                 }
             }
+        }
+        if !expired.is_empty() {
+            let now = self.clock.now();
+            for session in expired {
+                self.world.expire(now, session);
+            }
+            self.carry_out(None);
         }
     }
 
@@ -321,7 +355,7 @@ impl State {
         if let Outgoing::Frame(frame) = &outgoing {
             link.backlog += frame.len();
         }
-        link.not_before = link.not_before.max(now + delay);
+        link.not_before = link.not_before.max(now.saturating_add(delay));
         link.outbox.push_back((link.not_before, outgoing));
         link.changed.notify_all();
         if link.backlog > MAX_BACKLOG {

@@ -7,7 +7,6 @@ use std::thread;
 
 use crate::frame::{self, Incoming};
 use crate::hub::Hub;
-use crate::words;
 
 /// Accepts connections until the server ends.
 pub(crate) fn accept(hub: &Arc<Hub>, listener: &TcpListener) {
@@ -56,7 +55,7 @@ fn read(hub: &Hub, link: u64, mut stream: &TcpStream) -> io::Result<()> {
     loop {
         match frame::next(&mut stream, is_first, longest)? {
             Incoming::Word(word) => {
-                let answer = words::answer(word, &hub.lock().world);
+                let answer = hub.word(link, word).unwrap_or_default();
                 return stream.write_all(answer.as_bytes());
             }
             Incoming::Message(message) if hub.receive(link, &message) => is_first = false,

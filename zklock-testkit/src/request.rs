@@ -161,6 +161,9 @@ fn write(operation: i32, reader: &mut Reader<'_>) -> Result<Write, Malformed> {
 /// In a multi the flags alone say what is created, and how that is answered: so it is in ZooKeeper before 3.8.2, where
 /// nobody is told the metadata of what was created (ZOOKEEPER-4026, 4667).
 fn write_in_multi(operation: i32, reader: &mut Reader<'_>) -> Result<Write, Malformed> {
+    if { *reader }.text()?.is_none() {
+        return Err(Malformed);
+    }
     Ok(match write(operation, reader)? {
         Write::Create(create) => {
             let opcode = match create.flags {

@@ -156,7 +156,7 @@ impl Server {
         self.hub.change(|state| state.is_refusing = refused);
     }
 
-    /// Stops answering: connections stay open, and new ones are accepted, but nothing is carried out and nothing sent.
+    /// Stops answering: connections stay open, and new ones are accepted, but nothing is carried out and nothing answered.
     pub fn freeze(&self) {
         self.hub.change(|state| state.is_frozen = true);
     }
@@ -362,7 +362,8 @@ impl Builder {
 
     pub(crate) fn into_settings(self) -> Settings {
         let tick = self.settings.tick;
-        let session_timeouts = self.session_timeouts.unwrap_or((tick * 2, tick * 20));
+        let session_timeouts =
+            self.session_timeouts.unwrap_or((tick.saturating_mul(2), tick.saturating_mul(20)));
         Settings { session_timeouts, ..self.settings }
     }
 

@@ -1,8 +1,8 @@
 //! Who is to hear of what.
 //!
 //! Two tables, one for what happens to a node and one for what happens to its children, with the rules of
-//! ZooKeeper's own: a watch fires once and is gone, unless it is persistent; a recursive one stands in the first table
-//! and hears of everything below.
+//! ZooKeeper's own: a watch fires once and is gone, unless it is persistent; a recursive one hears of everything below,
+//! but not of children as such.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
@@ -167,16 +167,8 @@ impl Watches {
         self.children.add(path, watcher, Mode::Once);
     }
 
-    /// A watch that stays.
+    /// A watch that stays. It stands in both tables, whatever it is, in place of what stood there.
     pub(crate) fn watch_on(&mut self, path: &str, watcher: Watcher, mode: Mode) {
-        self.data.add(path, watcher, mode);
-        if mode != Mode::Recursive {
-            self.children.add(path, watcher, mode);
-        }
-    }
-
-    /// A watch that stays, of a client that has come back. There it stands in both tables, whatever it is.
-    pub(crate) fn watch_on_again(&mut self, path: &str, watcher: Watcher, mode: Mode) {
         self.data.add(path, watcher, mode);
         self.children.add(path, watcher, mode);
     }

@@ -89,7 +89,7 @@ pub(crate) struct World {
 
 impl World {
     pub(crate) fn new(settings: Settings, moment: Moment) -> Self {
-        let next_reaping = moment.elapsed + settings.container_check;
+        let next_reaping = moment.elapsed.saturating_add(settings.container_check);
         Self {
             settings,
             tree: Tree::new(),
@@ -153,7 +153,7 @@ impl World {
             self.expire(moment, session);
         }
         if self.next_reaping <= moment.elapsed {
-            self.next_reaping = moment.elapsed + self.settings.container_check;
+            self.next_reaping = moment.elapsed.saturating_add(self.settings.container_check);
             for path in self.tree.to_reap(moment.wall) {
                 self.transaction(moment, 0, |transaction| transaction.end_node(&path));
             }
@@ -170,7 +170,7 @@ impl World {
     pub(crate) fn leap(&mut self, by: Duration, is_well: impl Fn(u64) -> bool) {
         for session in self.sessions.values_mut() {
             if session.connection.is_some_and(&is_well) {
-                session.expires += by;
+                session.expires = session.expires.saturating_add(by);
             }
         }
     }
@@ -323,7 +323,8 @@ impl World {
         self.next_session += 1;
         let half = |salt: u8| self.secret.hash_one((id, salt)).to_be_bytes();
         let password = [half(0), half(1)].concat();
-        let session = Session { password, timeout, expires: moment.elapsed + timeout, connection: None };
+        let session =
+            Session { password, timeout, expires: moment.elapsed.saturating_add(timeout), connection: None };
         self.sessions.insert(id, session);
         id
     }
@@ -332,7 +333,7 @@ impl World {
     fn touch(&mut self, moment: Moment, session: i64) {
         let Some(session) = self.sessions.get_mut(&session) else { return };
         let tick = self.settings.tick.as_millis().max(1);
-        let end = ((moment.elapsed + session.timeout).as_millis() / tick + 1) * tick;
+        let end = (moment.elapsed.saturating_add(session.timeout).as_millis() / tick + 1) * tick;
         session.expires = Duration::from_millis(u64::try_from(end).unwrap_or(u64::MAX));
     }
 

@@ -1,0 +1,87 @@
+/* A test of code that uses locks, on a server in memory: testing [PROGRAM]
+ *
+ * PROGRAM is zklock-testkit, which `cargo install --path zklock-testkit` installs. It ends with this test, whatever
+ * becomes of it, because its input does.
+ */
+
+#define _POSIX_C_SOURCE 200809L
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/wait.h>
+#include <unistd.h>
+#include <zklock.h>
+
+/* -- The server -- */
+
+static char hosts[64];
+static FILE *orders, *answers;
+static pid_t server;
+
+static void fail(const char *what) {
+    fprintf(stderr, "%s: %s\n", what, zklock_last_error());
+    exit(1);
+}
+
+static void server_start(const char *program) {
+    int to[2], from[2];
+    if (pipe(to) || pipe(from) || (server = fork()) < 0) fail("no pipe, or no process");
+    if (server == 0) {
+        dup2(to[0], 0);
+        dup2(from[1], 1);
+        close(to[0]), close(to[1]), close(from[0]), close(from[1]);
+        execlp(program, program, (char *)NULL);
+        _exit(127);
+    }
+    close(to[0]), close(from[1]);
+    orders = fdopen(to[1], "w"), answers = fdopen(from[0], "r");
+    if (!orders || !answers || !fgets(hosts, sizeof hosts, answers)) fail("the server does not start: is it installed?");
+    hosts[strcspn(hosts, "\n")] = 0;
+}
+
+/* Gives an order to the server, such as "expire all" or "wait /locks/report 2 5"; `zklock-testkit --help` has them. */
+static void server_do(const char *order) {
+    char answer[512];
+    fprintf(orders, "%s\n", order);
+    fflush(orders);
+    if (!fgets(answer, sizeof answer, answers) || strncmp(answer, "ok", 2)) fail(order);
+}
+
+static void server_end(void) {
+    fclose(orders), fclose(answers);
+    waitpid(server, NULL, 0);
+}
+
+/* -- The test -- */
+
+int main(int count, char **words) {
+    zklock_client *client;
+    zklock_lock *lock;
+    zklock_hold *hold;
+    zklock_reason reason;
+    server_start(count > 1 ? words[1] : "zklock-testkit");
+
+    if (zklock_client_new(hosts, NULL, &client)) fail("no client");
+    if (zklock_mutex_new(client, "/locks/report", NULL, &lock)) fail("no lock");
+    if (zklock_acquire(lock, 5000, &hold)) fail("not acquired");
+    server_do("wait /locks/report 1 5");
+
+    /* What does my program do when it loses the lock? Here it would be told. */
+    server_do("expire all");
+    if (zklock_hold_wait_lost(hold, 5000, &reason)) fail("not told");
+    zklock_hold_free(hold);
+
+    /* The reply is lost: the lock is acquired all the same, and there is one node of ours, not two. */
+    server_do("fault cut-before-reply create below=/locks/report");
+    if (zklock_acquire(lock, 5000, &hold)) fail("not acquired again");
+    server_do("wait /locks/report 1 5");
+    if (zklock_release(hold)) fail("not released");
+    server_do("wait /locks/report 0 5");
+
+    zklock_hold_free(hold);
+    zklock_lock_free(lock);
+    zklock_client_free(client);
+    server_end();
+    puts("passed");
+    return 0;
+}
