@@ -20,12 +20,17 @@ impl World {
         let none = Writer::default();
         let body = match request {
             Request::Write(write) => self.write(moment, connection, &write),
-            Request::Multi(writes) => Ok(self.multi(moment, connection, &writes)),
+            Request::Multi(writes) => self.multi(moment, connection, &writes),
+            Request::Nameless => {
+                self.burn_zxid();
+                Err(Code::MarshallingError)
+            }
             Request::Look(look) => self.look(connection, &look),
             Request::MultiRead(looks) => Ok(self.multi_read(connection, &looks)),
             Request::Exists { path, watch } => self.exists(connection, &path, watch),
             Request::GetAcl { path } => self.access_list(connection, &path),
-            Request::Sync { path } => Ok(none.buffer(path.as_deref().map(str::as_bytes))),
+            Request::Sync { path: None } => Ok(none.buffer(None)),
+            Request::Sync { path: Some(path) } => Ok(none.text(&path)),
             Request::Ping => Ok(none),
             Request::OldWatches(old) => {
                 self.watch_again(connection, &old);
@@ -39,7 +44,7 @@ impl World {
             },
             Request::CheckWatches { path, kind } => match Side::from_number(kind) {
                 None => Err(Code::MarshallingError),
-                Some(_) if !path.contains('/') => Err(Code::MarshallingError),
+                Some(_) if !path.is_empty() && !path.contains('/') => Err(Code::MarshallingError),
                 Some(side) if self.watches.contains(&path, side, connection) => Ok(none),
                 Some(_) => Err(Code::NoWatcher),
             },
@@ -52,7 +57,7 @@ impl World {
                 Ok(none.list(shown, |writer, id| writer.text(&id.scheme).text(id.user())))
             }
             Request::Reconfig => {
-                self.zxid += 1;
+                self.next_zxid();
                 Err(Code::ReconfigDisabled)
             }
             Request::CloseSession => Ok(none),
@@ -69,7 +74,7 @@ impl World {
     }
 
     /// All or none; what is answered tells of each operation.
-    fn multi(&mut self, moment: Moment, connection: u64, writes: &[Write]) -> Writer {
+    fn multi(&mut self, moment: Moment, connection: u64, writes: &[Write]) -> Body {
         let outcome = self.attempt(moment, connection, |transaction| {
             let mut all = Vec::new();
             for (index, write) in writes.iter().enumerate() {
@@ -88,6 +93,7 @@ impl World {
                 };
                 write_done(writer.int(operation).boolean(false).int(0), done)
             }),
+            Err((_, Code::MarshallingError)) => return Err(Code::MarshallingError),
             Err((failed, code)) => (0..writes.len()).fold(Writer::default(), |writer, index| {
                 let code = match index.cmp(&failed) {
                     std::cmp::Ordering::Less => Code::Ok,
@@ -97,7 +103,7 @@ impl World {
                 write_error(writer, code)
             }),
         };
-        body.int(-1).boolean(true).int(-1)
+        Ok(body.int(-1).boolean(true).int(-1))
     }
 
     fn multi_read(&mut self, connection: u64, looks: &[Look]) -> Writer {

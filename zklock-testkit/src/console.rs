@@ -81,8 +81,13 @@ pub fn settings(arguments: &[String]) -> Result<Option<Builder>, BadOrder> {
 ///
 /// When answers cannot be written any more.
 pub fn run(server: &Server, orders: impl BufRead, mut answers: impl Write) -> std::io::Result<bool> {
-    for order in orders.lines() {
+    for order in orders.split(b'\n') {
         let order = order?;
+        let Ok(order) = std::str::from_utf8(&order) else {
+            writeln!(answers, "error an order is in UTF-8, and this is not")?;
+            answers.flush()?;
+            continue;
+        };
         let words: Vec<&str> = order.split_whitespace().collect();
         let answer = match words[..] {
             [] => continue,

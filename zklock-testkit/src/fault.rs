@@ -76,12 +76,14 @@ impl Fault {
     }
 
     /// The session is frozen just before the request is carried out, as by
-    /// [`Server::freeze_session`](crate::Server::freeze_session).
+    /// [`Server::freeze_session`](crate::Server::freeze_session). A new session's [`Kind::Connect`] does not count: there is
+    /// no session yet.
     pub fn freeze(kind: Kind) -> Self {
         Self::new(kind, Action::Freeze)
     }
 
-    /// The session ends just before the request would be carried out.
+    /// The session ends just before the request would be carried out. A new session's [`Kind::Connect`] does not count:
+    /// there is no session yet.
     pub fn expire(kind: Kind) -> Self {
         Self::new(kind, Action::Expire)
     }
@@ -115,7 +117,10 @@ impl Fault {
             path.and_then(|path| path.strip_prefix(below.as_str()))
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
         };
-        self.kind == kind
+        // What is done to a session needs one.
+        let has_target = !matches!(self.action, Action::Freeze | Action::Expire) || session.is_some();
+        has_target
+            && self.kind == kind
             && self.below.as_ref().is_none_or(is_below)
             && self.session.is_none_or(|wanted| Some(wanted) == session)
     }

@@ -147,18 +147,16 @@ impl Hub {
                 break;
             }
         }
-        match (action, session) {
-            (Some(Action::LoseRequest), _) => state.finish(link),
-            (Some(Action::Expire), Some(session)) => {
-                let now = state.clock.now();
+        let now = state.clock.now();
+        if action == Some(Action::LoseRequest) {
+            state.finish(link);
+        } else {
+            if let (Some(Action::Expire), Some(session)) = (action, session) {
+                // With it goes its connection; if it has just come, on a new one, it is told that it has ended.
                 state.world.expire(now, session);
-                state.carry_out(None);
             }
-            _ => {
-                let now = state.clock.now();
-                state.world.receive(now, link, frame);
-                state.carry_out(action.map(|action| (link, action)));
-            }
+            state.world.receive(now, link, frame);
+            state.carry_out(action.map(|action| (link, action)));
         }
         drop(state);
         self.happened.notify_all();

@@ -3,6 +3,8 @@
 //! What is read came from anybody. Nothing is allocated by a length that has not arrived, so a message costs no more
 //! memory than a small multiple of its size.
 
+use std::borrow::Cow;
+
 /// What was read is not what it should be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Malformed;
@@ -44,7 +46,7 @@ impl<'a> Reader<'a> {
 
     /// A text, or ZooKeeper's null. What is no UTF-8 is replaced, as Java does.
     pub(crate) fn text(&mut self) -> Result<Option<String>, Malformed> {
-        Ok(self.buffer()?.map(|bytes| String::from_utf8_lossy(bytes).into_owned()))
+        Ok(self.buffer()?.map(decode))
     }
 
     /// A text that must be there.
@@ -93,7 +95,7 @@ impl Writer {
     }
 
     pub(crate) fn text(self, value: &str) -> Self {
-        self.buffer(Some(value.as_bytes()))
+        self.buffer(Some(&encode(value)))
     }
 
     pub(crate) fn list<T>(
@@ -115,6 +117,39 @@ impl Writer {
     pub(crate) fn framed(self) -> Vec<u8> {
         Self::default().buffer(Some(&self.0)).0
     }
+}
+
+/// What is beyond 16 bits Java sends in two halves, each encoded on its own.
+fn encode(text: &str) -> Cow<'_, [u8]> {
+    if text.chars().all(|letter| letter.len_utf16() == 1) {
+        return Cow::Borrowed(text.as_bytes());
+    }
+    let bits = |unit: u16, shift: u16, mark: u8| mark | (unit >> shift & 0x3f) as u8;
+    let halves = |unit: u16| [0xe0 | (unit >> 12) as u8, bits(unit, 6, 0x80), bits(unit, 0, 0x80)];
+    let letter = |letter: char| match letter.len_utf16() {
+        1 => letter.to_string().into_bytes(),
+        _ => letter.encode_utf16(&mut [0; 2]).iter().flat_map(|unit| halves(*unit)).collect(),
+    };
+    Cow::Owned(text.chars().flat_map(letter).collect())
+}
+
+/// Java takes a surrogate on its own for one broken character, where Rust sees three.
+fn decode(bytes: &[u8]) -> String {
+    let mut text = String::new();
+    let mut surrogate = 0;
+    for chunk in bytes.utf8_chunks() {
+        surrogate = match (surrogate, chunk.valid(), chunk.invalid()) {
+            (1, "", [0xa0..=0xbf]) => 2,
+            (2, "", [0x80..=0xbf]) => 3,
+            (_, _, [0xed]) => 1,
+            _ => 0,
+        };
+        text.push_str(chunk.valid());
+        if surrogate < 2 && !chunk.invalid().is_empty() {
+            text.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+    text
 }
 
 /// Everything that is sent came in before, in messages that are far shorter than this.

@@ -9,7 +9,8 @@ use crate::jute::{Malformed, Reader};
 pub(crate) struct Create {
     /// Which form: it says what the node becomes, and what is answered.
     pub(crate) opcode: i32,
-    pub(crate) path: String,
+    /// Missing, where the flags are bad: that is said first.
+    pub(crate) path: Option<String>,
     pub(crate) data: Option<Vec<u8>>,
     pub(crate) access: Vec<Entry>,
     pub(crate) flags: i32,
@@ -20,11 +21,27 @@ pub(crate) struct Create {
 #[derive(Debug, Clone)]
 pub(crate) enum Write {
     Create(Create),
-    Delete { path: String, version: i32 },
-    SetData { path: String, data: Option<Vec<u8>>, version: i32 },
-    Check { path: String, version: i32 },
-    SetAcl { path: String, access: Vec<Entry>, version: i32 },
+    Delete {
+        path: String,
+        version: i32,
+    },
+    SetData {
+        path: String,
+        data: Option<Vec<u8>>,
+        version: i32,
+    },
+    Check {
+        path: String,
+        version: i32,
+    },
+    SetAcl {
+        path: String,
+        access: Vec<Entry>,
+        version: i32,
+    },
     DeleteContainer,
+    /// In a multi: what breaks the whole of it when its turn comes.
+    Unfit,
 }
 
 /// What looks at the tree, alone or in a multi.
@@ -50,18 +67,40 @@ pub(crate) struct OldWatches {
 pub(crate) enum Request {
     Write(Write),
     Look(Look),
-    Exists { path: String, watch: bool },
-    GetAcl { path: String },
+    Exists {
+        path: String,
+        watch: bool,
+    },
+    GetAcl {
+        path: String,
+    },
     Multi(Vec<Write>),
+    /// A multi with a path that is missing.
+    Nameless,
     MultiRead(Vec<Look>),
-    Sync { path: Option<String> },
+    Sync {
+        path: Option<String>,
+    },
     Ping,
     OldWatches(OldWatches),
-    AddWatch { path: String, mode: i32 },
-    RemoveWatches { path: String, kind: i32 },
-    CheckWatches { path: String, kind: i32 },
-    Ephemerals { prefix: Option<String> },
-    CountBelow { path: String },
+    AddWatch {
+        path: String,
+        mode: i32,
+    },
+    RemoveWatches {
+        path: String,
+        kind: i32,
+    },
+    CheckWatches {
+        path: String,
+        kind: i32,
+    },
+    Ephemerals {
+        prefix: Option<String>,
+    },
+    CountBelow {
+        path: String,
+    },
     WhoAmI,
     Reconfig,
     CloseSession,
@@ -100,7 +139,14 @@ pub(crate) fn is_write(operation: i32) -> bool {
 impl Request {
     pub(crate) fn read(operation: i32, reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         Ok(match operation {
-            opcode::MULTI => Self::Multi(multi(reader, write_in_multi)?),
+            opcode::MULTI => {
+                let parts = multi(reader, part_of_multi)?;
+                if parts.windows(2).any(|pair| pair[0].0 != pair[1].0) {
+                    return Err(Malformed); // it both reads and writes
+                }
+                let writes = parts.into_iter().map(|(_, write)| write);
+                writes.collect::<Option<_>>().map_or(Self::Nameless, Self::Multi)
+            }
             opcode::MULTI_READ => Self::MultiRead(multi(reader, look)?),
             opcode::EXISTS => Self::Exists { path: reader.some_text()?, watch: reader.boolean()? },
             opcode::GET_ACL => Self::GetAcl { path: reader.some_text()? },
@@ -128,54 +174,56 @@ impl Request {
                 version: reader.int()?,
             }),
             opcode::DELETE_CONTAINER => Self::Write(Write::DeleteContainer),
-            _ => Self::Write(write(operation, reader)?),
+            _ => Self::Write(write(operation, reader.text()?, reader)?),
         })
     }
 }
 
 /// What may stand in a multi that writes. Of those that judge the path before all else, a path that is missing is a
 /// bad one.
-fn write(operation: i32, reader: &mut Reader<'_>) -> Result<Write, Malformed> {
+fn write(operation: i32, path: Option<String>, reader: &mut Reader<'_>) -> Result<Write, Malformed> {
     Ok(match operation {
         opcode::CREATE | opcode::CREATE_2 | opcode::CREATE_CONTAINER | opcode::CREATE_TTL => {
             Write::Create(Create {
                 opcode: operation,
-                path: reader.some_text()?,
+                path,
                 data: reader.buffer()?.map(<[u8]>::to_vec),
                 access: reader.list(Entry::read)?,
                 flags: reader.int()?,
                 ttl: if operation == opcode::CREATE_TTL { reader.long()? } else { -1 },
             })
         }
-        opcode::DELETE => Write::Delete { path: reader.some_text()?, version: reader.int()? },
+        opcode::DELETE => Write::Delete { path: path.ok_or(Malformed)?, version: reader.int()? },
         opcode::SET_DATA => Write::SetData {
-            path: reader.text()?.unwrap_or_default(),
+            path: path.unwrap_or_default(),
             data: reader.buffer()?.map(<[u8]>::to_vec),
             version: reader.int()?,
         },
-        opcode::CHECK => Write::Check { path: reader.text()?.unwrap_or_default(), version: reader.int()? },
+        opcode::CHECK => Write::Check { path: path.unwrap_or_default(), version: reader.int()? },
         _ => return Err(Malformed),
     })
 }
 
 /// In a multi the flags alone say what is created, and how that is answered: so it is in ZooKeeper before 3.8.2, where
-/// nobody is told the metadata of what was created (ZOOKEEPER-4026, 4667).
-fn write_in_multi(operation: i32, reader: &mut Reader<'_>) -> Result<Write, Malformed> {
-    if { *reader }.text()?.is_none() {
-        return Err(Malformed);
+/// nobody is told the metadata of what was created (ZOOKEEPER-4026, 4667). Tells whether it writes, and what; `None`
+/// is something without a path.
+fn part_of_multi(operation: i32, reader: &mut Reader<'_>) -> Result<(bool, Option<Write>), Malformed> {
+    let path = reader.text()?;
+    let is_nameless = path.is_none();
+    if matches!(operation, opcode::GET_DATA | opcode::GET_CHILDREN) {
+        let _watch = reader.boolean()?;
+        return Ok((false, path.map(|_| Write::Unfit)));
     }
-    Ok(match write(operation, reader)? {
-        Write::Create(create) => {
-            let opcode = match create.flags {
-                4 => opcode::CREATE_CONTAINER,
-                5 | 6 if create.opcode == opcode::CREATE_TTL => opcode::CREATE_TTL,
-                5 | 6 => return Err(Malformed),
-                _ => opcode::CREATE,
-            };
-            Write::Create(Create { opcode, ..create })
-        }
+    let write = match write(operation, Some(path.unwrap_or_default()), reader)? {
+        Write::Create(create) => match create.flags {
+            4 => Write::Create(Create { opcode: opcode::CREATE_CONTAINER, ttl: -1, ..create }),
+            5 | 6 if create.opcode == opcode::CREATE_TTL => Write::Create(create),
+            5 | 6 => Write::Unfit,
+            _ => Write::Create(Create { opcode: opcode::CREATE, ttl: -1, ..create }),
+        },
         other => other,
-    })
+    };
+    Ok((true, (!is_nameless).then_some(write)))
 }
 
 /// What may stand in a multi that reads. There it sets no watch.

@@ -63,6 +63,7 @@ impl<'a> Transaction<'a> {
             Write::SetAcl { path, access, version } => self.set_acl(path, access, *version),
             // That is for the server itself to do.
             Write::DeleteContainer => Err(Code::BadArguments),
+            Write::Unfit => Err(Code::MarshallingError),
         }
     }
 
@@ -86,13 +87,14 @@ impl<'a> Transaction<'a> {
 
     fn create(&mut self, create: &Create) -> Result<Done, Code> {
         let (lifetime, is_sequential) = self.mode(create)?;
-        let parent_path = path::parent(&create.path)?;
+        let path = create.path.as_ref().ok_or(Code::MarshallingError)?;
+        let parent_path = path::parent(path)?;
         let list = access::settle(&create.access, self.context.shown)?;
         let parent = self.node(parent_path)?;
         access::check(&parent.access, right::CREATE, self.context.shown)?;
         let path = match is_sequential {
-            true => format!("{}{:010}", create.path, parent.created),
-            false => create.path.clone(),
+            true => format!("{path}{:010}", parent.created),
+            false => path.clone(),
         };
         path::validate(&path)?;
         if self.tree.node(&path).is_some() {

@@ -78,6 +78,8 @@ pub(crate) struct World {
     pub(crate) connections: BTreeMap<u64, Connection>,
     /// The number of the last transaction.
     pub(crate) zxid: i64,
+    /// Numbers after it that were taken by what was no transaction.
+    burnt: i64,
     pub(crate) received: u64,
     pub(crate) sent: u64,
     next_session: i64,
@@ -97,6 +99,7 @@ impl World {
             sessions: BTreeMap::new(),
             connections: BTreeMap::new(),
             zxid: 0,
+            burnt: 0,
             received: 0,
             sent: 0,
             // As there: from the clock, so that ids of a server's former life do not come back.
@@ -216,7 +219,7 @@ impl World {
         connection: u64,
         work: impl FnOnce(&mut Transaction<'_>) -> Result<T, E>,
     ) -> Result<T, E> {
-        self.zxid += 1;
+        self.next_zxid();
         let by = self.connections.get(&connection);
         let context = Context {
             session: by.and_then(|by| by.session).unwrap_or(0),
@@ -231,6 +234,16 @@ impl World {
             self.tell(&change);
         }
         Ok(outcome)
+    }
+
+    /// The number of a transaction, also of one that fails.
+    pub(crate) fn next_zxid(&mut self) {
+        self.zxid += 1 + std::mem::take(&mut self.burnt);
+    }
+
+    /// Takes a number that nobody sees before the next one.
+    pub(crate) fn burn_zxid(&mut self) {
+        self.burnt += 1;
     }
 
     /// Sends an answer to a request.
@@ -318,7 +331,7 @@ impl World {
     }
 
     fn open(&mut self, moment: Moment, timeout: Duration) -> i64 {
-        self.zxid += 1;
+        self.next_zxid();
         let id = self.next_session;
         self.next_session += 1;
         let half = |salt: u8| self.secret.hash_one((id, salt)).to_be_bytes();
@@ -378,7 +391,9 @@ impl World {
             }
             Ok(request) => self.answer(moment, connection, asked, request),
             Err(Malformed) => {
-                self.zxid += i64::from(request::is_write(operation));
+                if request::is_write(operation) {
+                    self.next_zxid();
+                }
                 self.reply(connection, asked, Code::MarshallingError, |body| body);
             }
         }

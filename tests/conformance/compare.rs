@@ -1,0 +1,65 @@
+//! The same conversation with two servers, and where they part.
+
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::thread;
+
+use crate::plant::Plant;
+use crate::side::{Transcript, converse};
+use crate::step::Step;
+
+/// The two servers, and what is done to the answers of the second.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Pair {
+    pub(crate) real: SocketAddr,
+    pub(crate) other: SocketAddr,
+    pub(crate) plant: Plant,
+}
+
+/// What both said, and the step at which that differs.
+#[derive(Debug)]
+pub(crate) struct Outcome {
+    pub(crate) real: Transcript,
+    pub(crate) other: Transcript,
+    pub(crate) difference: Option<usize>,
+}
+
+impl Pair {
+    pub(crate) fn converse(&self, slots: usize, steps: &[Step]) -> Outcome {
+        // A tree of its own for each run, since not everything can be deleted after it.
+        static NUMBER: AtomicU64 = AtomicU64::new(1);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let (real, other) = thread::scope(|scope| {
+            let other = scope.spawn(|| converse(self.other, slots, steps, number, self.plant));
+            let real = converse(self.real, slots, steps, number, Plant::Nothing);
+            (real, other.join().expect("a conversation with the other server"))
+        });
+        let difference = (0..steps.len()).find(|&index| real[index] != other[index]);
+        Outcome { real, other, difference }
+    }
+}
+
+impl Outcome {
+    /// The conversation up to the difference, for people.
+    pub(crate) fn print(&self, steps: &[Step]) {
+        let end = self.difference.unwrap_or(steps.len() - 1);
+        for (index, step) in steps.iter().enumerate().take(end + 1) {
+            println!("    {:>3} {step}", index + 1);
+            // Who sees which transaction is told only where it differs.
+            let (real, other) = (&self.real[index], &self.other[index]);
+            for line in real {
+                if !other.contains(line) {
+                    println!("          real:  {line}");
+                } else if !line.contains("] sees ") {
+                    println!("                 {line}");
+                }
+            }
+            for line in other.iter().filter(|line| !real.contains(line)) {
+                println!("          other: {line}");
+            }
+            if real != other && real.iter().all(|line| other.contains(line)) && real.len() == other.len() {
+                println!("          in another order: {other:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,44 @@
+//! Repeatable chance.
+
+#[derive(Debug)]
+pub(crate) struct Dice(u64);
+
+impl Dice {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self(seed)
+    }
+
+    /// SplitMix64.
+    fn next(&mut self) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut mixed = self.0;
+        mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        mixed ^ (mixed >> 31)
+    }
+
+    pub(crate) fn below(&mut self, bound: usize) -> usize {
+        let bound = u64::try_from(bound).expect("a small bound");
+        usize::try_from(self.next() % bound).expect("less than the bound")
+    }
+
+    pub(crate) fn chance(&mut self, percent: usize) -> bool {
+        self.below(100) < percent
+    }
+
+    pub(crate) fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+        from[self.below(from.len())].clone()
+    }
+
+    /// The index of one of the weights, each as likely as it is large.
+    pub(crate) fn weighted(&mut self, weights: &[usize]) -> usize {
+        let mut left = self.below(weights.iter().sum());
+        for (index, weight) in weights.iter().enumerate() {
+            if left < *weight {
+                return index;
+            }
+            left -= weight;
+        }
+        unreachable!("less than the sum of all weights")
+    }
+}

@@ -1,0 +1,173 @@
+//! Conversations by chance with two servers, which have to agree in everything: `cargo test --test conformance`.
+//!
+//! Two real servers agree, which shows that the comparison is sound. That it is sharp is shown by errors that are
+//! planted in what one of them says, and have to be found.
+//!
+//! * [`generate`], [`dice`], [`scripts`]: conversations, each from a seed, and some that are written down
+//! * [`step`], [`request`], [`codec`]: what they are made of, down to the wire
+//! * [`side`], [`client`]: a conversation with one server
+//! * [`answer`], [`normalise`], [`words`]: what it says, as text without what servers may differ in
+//! * [`compare`], [`shrink`], [`gallery`], [`plant`]: where two of them part, in few words
+//! * [`coverage`], [`servers`]: what was tried at all, and with whom
+//!
+//! Options, after `--`: `--against real|embedded`, `--seed N` (that one alone), `--from N`, `--count N`, `--steps N`,
+//! `--list` (how often which operation gave which error), `--plant NAME`, `--show` (prints the conversation),
+//! `--keep-going` (shows each kind of difference once), `--extended` (nodes with a time to live).
+//! With `ZKLOCK_LONG` there are more conversations, with other seeds each time.
+
+mod answer;
+mod client;
+mod codec;
+mod compare;
+mod coverage;
+mod dice;
+mod gallery;
+mod generate;
+mod normalise;
+mod plant;
+mod request;
+mod scripts;
+mod servers;
+mod shrink;
+mod side;
+mod step;
+mod words;
+
+use std::env;
+use std::process::ExitCode;
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+use compare::{Outcome, Pair};
+use coverage::Coverage;
+use gallery::Gallery;
+use plant::Plant;
+use step::Step;
+
+const STEPS: usize = 60;
+const COUNT: u64 = 200;
+const LONG: u64 = 5000;
+
+fn main() -> ExitCode {
+    let begun = Instant::now();
+    let against = option("--against").unwrap_or_else(|| "embedded".to_owned());
+    let (real, other) = servers::pair(&against, flag("--extended"));
+    let pair = Pair { real: real.address(), other: other.address(), plant: Plant::Nothing };
+    println!("real: {}, other: {against}, {}", pair.real, pair.other);
+    let steps = number("--steps").map_or(STEPS, |count| usize::try_from(count).expect("a small number"));
+    let is_sound = match option("--plant") {
+        Some(name) => planted(&pair, &name, steps),
+        None => agree(&pair, steps) && (number("--seed").is_some() || catches_all(&pair, steps)),
+    };
+    println!("{:.1} s", begun.elapsed().as_secs_f64());
+    if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Whether the two servers agree in all conversations, and those were about everything.
+fn agree(pair: &Pair, steps: usize) -> bool {
+    let is_long = env::var_os("ZKLOCK_LONG").is_some();
+    let chosen = number("--seed");
+    let fresh = || SystemTime::now().duration_since(UNIX_EPOCH).map_or(1, |time| time.as_secs() << 20);
+    let first = chosen.or_else(|| number("--from")).unwrap_or_else(|| if is_long { fresh() } else { 1 });
+    let count = match chosen {
+        Some(_) => 1,
+        None => number("--count").unwrap_or(if is_long { LONG } else { COUNT }),
+    };
+    println!("{count} conversations of {steps} steps, seeds from {first}");
+    let mut coverage = Coverage::default();
+    let (mut known, mut differs) = (Gallery::default(), false);
+    for (name, slots, script) in scripts::all().into_iter().filter(|_| chosen.is_none()) {
+        let outcome = pair.converse(slots, &script);
+        if outcome.difference.is_some() {
+            println!("the servers differ in a script, {name}:");
+            outcome.print(&script);
+            if !flag("--keep-going") {
+                return false;
+            }
+            differs = true;
+        } else if flag("--show") {
+            outcome.print(&script);
+        }
+    }
+    for seed in first..first + count {
+        let (slots, conversation) = generate::conversation(seed, steps);
+        let outcome = pair.converse(slots, &conversation);
+        coverage.note(&outcome.real);
+        if outcome.difference.is_some() {
+            differs = true;
+            if flag("--keep-going") {
+                known.note(pair, seed, slots, &conversation);
+                continue;
+            }
+            report(pair, seed, slots, &conversation, &outcome);
+            return false;
+        }
+        if flag("--show") {
+            outcome.print(&conversation);
+        }
+    }
+    if flag("--list") {
+        coverage.print();
+    }
+    // Enough of them, of the usual kind, have to be about everything.
+    let is_whole = chosen.is_none() && count >= COUNT && steps >= STEPS && !flag("--extended");
+    let missing = if is_whole { coverage.missing() } else { Vec::new() };
+    for gap in &missing {
+        println!("never seen: {gap}");
+    }
+    missing.is_empty() && !differs
+}
+
+/// Prints where the servers part, in full and in short.
+fn report(pair: &Pair, seed: u64, slots: usize, conversation: &[Step], outcome: &Outcome) {
+    println!("the servers differ, seed {seed}:");
+    outcome.print(conversation);
+    let again = pair.converse(slots, conversation);
+    if again.difference.is_none() {
+        println!("(not so when held again)");
+        return;
+    }
+    let (short, outcome) = shrink::shrink(pair, slots, conversation, again);
+    println!("in short (--seed {seed}):");
+    outcome.print(&short);
+}
+
+fn catches_all(pair: &Pair, steps: usize) -> bool {
+    Plant::ALL.iter().all(|(name, _)| planted(pair, name, steps))
+}
+
+/// Whether a planted error is found, and in few steps.
+fn planted(pair: &Pair, name: &str, steps: usize) -> bool {
+    let known = Plant::ALL.iter().find(|(known, _)| *known == name);
+    let (_, plant) = known.unwrap_or_else(|| panic!("no such plant: {name}"));
+    let pair = Pair { plant: *plant, ..*pair };
+    for seed in 1..COUNT {
+        let (slots, conversation) = generate::conversation(seed, steps);
+        let outcome = pair.converse(slots, &conversation);
+        if outcome.difference.is_none() {
+            continue;
+        }
+        let (short, outcome) = shrink::shrink(&pair, slots, &conversation, outcome);
+        println!(
+            "planted {name}, found with seed {seed}, {} steps made {}:",
+            conversation.len(),
+            short.len()
+        );
+        outcome.print(&short);
+        return short.len() <= 10;
+    }
+    println!("planted {name}: not found");
+    false
+}
+
+fn flag(name: &str) -> bool {
+    env::args().any(|argument| argument == name)
+}
+
+fn option(name: &str) -> Option<String> {
+    let mut arguments = env::args().skip_while(|argument| argument != name);
+    arguments.next().and_then(|_| arguments.next())
+}
+
+fn number(name: &str) -> Option<u64> {
+    option(name).map(|text| text.parse().unwrap_or_else(|_| panic!("{name} takes a number, not {text}")))
+}

@@ -1,0 +1,161 @@
+//! What two servers may differ in, taken out of their answers.
+//!
+//! - Transactions count from the start of a conversation; older ones are all `old`.
+//! - Sessions are numbered as they are met.
+//! - A time is a property of its transaction, and of nothing else: what is left of it is a complaint.
+//! - The root, which outlives conversations, has its figures relative to their start.
+//! - The tree of a conversation is called `@`.
+//! - Sets have no order.
+
+use std::collections::HashMap;
+
+use crate::codec::Reader;
+
+/// The names of one conversation with one server.
+#[derive(Debug, Default)]
+pub(crate) struct Names {
+    pub(crate) root: String,
+    /// The last transaction before the conversation.
+    base: i64,
+    sessions: Vec<i64>,
+    times: HashMap<i64, i64>,
+    /// The root's count of children, and its versions.
+    root_figures: [i32; 4],
+    nodes: i32,
+    /// How many children the root has ever had: the next number of a sequence in it.
+    root_created: i32,
+}
+
+impl Names {
+    pub(crate) fn new(root: String) -> Self {
+        Self { root, ..Self::default() }
+    }
+
+    /// Starts counting from here: the reply to `exists /`, its transaction first, and the count of all nodes.
+    pub(crate) fn start(&mut self, base: i64, root: &[u8], nodes: i32) {
+        self.base = base;
+        self.nodes = nodes;
+        let stat = Stat::read(&mut Reader(root)).expect("the root has a stat");
+        // Of what was created, each is still there or was one more change.
+        self.root_created = (stat.child_version + stat.children) / 2;
+        self.root_figures = [stat.children, stat.version, stat.child_version, stat.acl_version];
+    }
+
+    pub(crate) fn meet(&mut self, session: i64) {
+        if !self.sessions.contains(&session) {
+            self.sessions.push(session);
+        }
+    }
+
+    pub(crate) fn zxid(&self, zxid: i64) -> String {
+        match zxid {
+            _ if zxid <= 0 => zxid.to_string(),
+            _ if zxid <= self.base => "old".to_owned(),
+            _ => format!("+{}", zxid - self.base),
+        }
+    }
+
+    pub(crate) fn session(&self, session: i64) -> String {
+        let known = self.sessions.iter().position(|&known| known == session);
+        known.map_or_else(|| format!("{session:#x}"), |index| format!("session {index}"))
+    }
+
+    pub(crate) fn path(&self, path: &str) -> String {
+        let short = path.replacen(&self.root, "@", 1);
+        // A sequence beside the conversation's tree counts on from others.
+        let number =
+            short.strip_prefix('@').filter(|rest| rest.len() == 10).and_then(|rest| rest.parse::<i32>().ok());
+        number.map_or(short, |number| format!("@#{}", number - self.root_created))
+    }
+
+    /// The names of children, in order; of the root's only those that conversations do not come and go with.
+    pub(crate) fn children(&self, of: &str, mut names: Vec<String>) -> String {
+        if is_root(of) {
+            names.retain(|name| name == "zookeeper" || self.root[1..] == **name);
+            names.iter_mut().filter(|name| **name != "zookeeper").for_each(|name| *name = "@".to_owned());
+        }
+        names.sort();
+        format!("[{}]", names.join(" "))
+    }
+
+    pub(crate) fn count(&self, of: &str, count: i32) -> i32 {
+        if is_root(of) { count - self.nodes } else { count }
+    }
+
+    /// A stat, of the node at `path`.
+    pub(crate) fn stat(&mut self, path: &str, reader: &mut Reader<'_>) -> Option<String> {
+        let mut stat = Stat::read(reader)?;
+        if is_root(path) {
+            let [children, version, child_version, acl_version] = self.root_figures;
+            stat.children -= children;
+            stat.version -= version;
+            stat.child_version -= child_version;
+            stat.acl_version -= acl_version;
+        }
+        let owner = match stat.owner {
+            0 => String::new(),
+            owner => format!(" owner={}", self.session(owner)),
+        };
+        Some(format!(
+            "{{c={} m={} p={} v={},{},{}{owner} length={} children={}{}{}}}",
+            self.zxid(stat.created),
+            self.zxid(stat.modified),
+            self.zxid(stat.children_changed),
+            stat.version,
+            stat.child_version,
+            stat.acl_version,
+            stat.length,
+            stat.children,
+            self.complain("ctime", stat.created, stat.created_at),
+            self.complain("mtime", stat.modified, stat.modified_at),
+        ))
+    }
+
+    fn complain(&mut self, name: &str, zxid: i64, time: i64) -> String {
+        let first = *self.times.entry(zxid).or_insert(time);
+        // The nodes that a server is born with are older than time.
+        let is_sound = if zxid == 0 { time == 0 } else { time > 1_000_000_000_000 };
+        match (first == time, is_sound) {
+            (true, true) => String::new(),
+            (false, _) => format!(" {name} is not that of its transaction"),
+            (true, false) => format!(" {name} is no time"),
+        }
+    }
+}
+
+/// It has two names.
+fn is_root(path: &str) -> bool {
+    matches!(path, "/" | "")
+}
+
+struct Stat {
+    created: i64,
+    modified: i64,
+    created_at: i64,
+    modified_at: i64,
+    version: i32,
+    child_version: i32,
+    acl_version: i32,
+    owner: i64,
+    length: i32,
+    children: i32,
+    children_changed: i64,
+}
+
+impl Stat {
+    fn read(reader: &mut Reader<'_>) -> Option<Self> {
+        Some(Self {
+            created: reader.long()?,
+            modified: reader.long()?,
+            created_at: reader.long()?,
+            modified_at: reader.long()?,
+            version: reader.int()?,
+            child_version: reader.int()?,
+            acl_version: reader.int()?,
+            owner: reader.long()?,
+            length: reader.int()?,
+            children: reader.int()?,
+            children_changed: reader.long()?,
+        })
+    }
+}

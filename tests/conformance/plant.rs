@@ -1,0 +1,47 @@
+//! Errors to be found: an answer altered on its way, so that it shows whether the comparison would notice.
+
+use crate::codec::Reader;
+
+/// What is done to one server's answers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Plant {
+    Nothing,
+    /// A node with children is answered for as one that is not there.
+    NotEmptyIsNoNode,
+    /// Nobody hears of changed children.
+    NoChildEvents,
+    /// Failing writes seem not to be counted.
+    FailuresUncounted,
+    /// The replies to `create2` and `setData` have data one byte longer.
+    LongerData,
+}
+
+impl Plant {
+    pub(crate) const ALL: [(&'static str, Self); 4] = [
+        ("not-empty-is-no-node", Self::NotEmptyIsNoNode),
+        ("no-child-events", Self::NoChildEvents),
+        ("failures-uncounted", Self::FailuresUncounted),
+        ("longer-data", Self::LongerData),
+    ];
+
+    /// `false` when the frame is to be lost.
+    pub(crate) fn alter(self, frame: &mut [u8]) -> bool {
+        let mut reader = Reader(frame);
+        let (Some(xid), Some(zxid), Some(error)) = (reader.int(), reader.long(), reader.int()) else {
+            return true;
+        };
+        match self {
+            Self::NotEmptyIsNoNode if error == -111 => {
+                frame[12..16].copy_from_slice(&(-101_i32).to_be_bytes());
+            }
+            Self::NoChildEvents if xid == -1 => return reader.int() != Some(4),
+            Self::FailuresUncounted if error == -103 => {
+                frame[4..12].copy_from_slice(&(zxid - 1).to_be_bytes());
+            }
+            // A stat alone, as the answer to `setData` is.
+            Self::LongerData if error == 0 && xid > 0 && frame.len() == 16 + 68 => frame[16 + 55] += 1,
+            _ => {}
+        }
+        true
+    }
+}

@@ -1,0 +1,83 @@
+//! Conversations that chance would not come upon: they take time, or an order of their own.
+
+use crate::generate::{create_root, opening};
+use crate::request::{Acl, Data, Maker, Request};
+use crate::step::{Connect, Password, Seen, Step, Wanted};
+
+/// Each with its name and its count of slots.
+pub(crate) fn all() -> Vec<(&'static str, usize, Vec<Step>)> {
+    vec![("sessions that expire", 4, expiry()), ("sequence numbers", 2, sequence())]
+}
+
+/// Two sessions fall silent, one without its connection. Those who watch hear of their nodes' end.
+fn expiry() -> Vec<Step> {
+    let brief = |slot| Step::Connect(Connect { slot, timeout: 0, ..connect(slot, Wanted::New) });
+    let watch = |slot, request| Step::Send { slot, requests: vec![request] };
+    let mut steps = vec![opening(0), opening(1), create_root(), create(0, "@/a", 0)];
+    steps.extend([brief(2), brief(3)]);
+    steps.extend([
+        create(2, "@/a/one", 1),
+        create(2, "@/a/q-", 3),
+        create(3, "@/b", 1),
+        create(3, "@/kept", 0),
+    ]);
+    steps.extend([
+        watch(0, Request::Exists { path: "@/a/one".to_owned(), watch: true }),
+        watch(0, Request::GetData { path: "@/b".to_owned(), watch: true }),
+        watch(0, Request::GetChildren { path: "@/a".to_owned(), watch: true }),
+        watch(1, Request::AddWatch { path: "@".to_owned(), mode: 1 }),
+        Step::HangUp { slot: 2 },
+        Step::Await { slot: 0, events: 3 },
+        // Not when they changed: which of the two went first is chance.
+        watch(0, Request::GetChildren { path: "@".to_owned(), watch: false }),
+        watch(0, Request::GetChildren { path: "@/a".to_owned(), watch: false }),
+        Step::Connect(connect(2, Wanted::Of(2))),
+        Step::Connect(connect(3, Wanted::Of(3))),
+        Step::Word("mntr"),
+    ]);
+    steps
+}
+
+/// The number of a sequence counts what was created in the parent, not what is there, and starts anew with it.
+fn sequence() -> Vec<Step> {
+    let delete = |path: &str| Step::Send {
+        slot: 1,
+        requests: vec![Request::Delete { path: path.to_owned(), version: -1 }],
+    };
+    vec![
+        opening(0),
+        opening(1),
+        create_root(),
+        create(0, "@/a", 0),
+        create(0, "@/a/q-", 2),
+        create(0, "@/a/x", 0),
+        delete("@/a/x"),
+        create(1, "@/a/q-", 3),
+        create(1, "@/a/", 2),
+        delete("@/a/q-0000000000"),
+        delete("@/a/q-0000000002"),
+        delete("@/a/0000000003"),
+        create(0, "@/a/other-", 2),
+        delete("@/a/other-0000000004"),
+        delete("@/a"),
+        create(0, "@/a", 0),
+        create(0, "@/a/q-", 2),
+    ]
+}
+
+fn create(slot: usize, path: &str, flags: i32) -> Step {
+    let (maker, data, acl) = (Maker::Create2, Data::Bytes(3), Acl::Open);
+    Step::Send { slot, requests: vec![Request::Create { maker, path: path.to_owned(), data, acl, flags }] }
+}
+
+fn connect(slot: usize, wanted: Wanted) -> Connect {
+    Connect {
+        slot,
+        wanted,
+        password: Password::Right,
+        seen: Seen::Nothing,
+        timeout: 30_000,
+        read_only: Some(false),
+        cut: None,
+    }
+}

@@ -1,0 +1,82 @@
+//! From a conversation that shows a difference to a short one that does.
+
+use std::time::{Duration, Instant};
+
+use crate::compare::{Outcome, Pair};
+use crate::request::Request;
+use crate::step::Step;
+
+const AT_MOST: Duration = Duration::from_secs(30);
+
+/// Leaves out what can be left out while the servers differ.
+pub(crate) fn shrink(pair: &Pair, slots: usize, steps: &[Step], outcome: Outcome) -> (Vec<Step>, Outcome) {
+    let end = Instant::now() + AT_MOST;
+    let mut short = steps[..=outcome.difference.expect("a difference to keep")].to_vec();
+    let mut last = outcome;
+    let mut attempt = |short: &mut Vec<Step>, candidate: Vec<Step>| {
+        if candidate.is_empty() || Instant::now() > end {
+            return false;
+        }
+        let outcome = pair.converse(slots, &candidate);
+        let Some(difference) = outcome.difference else { return false };
+        *short = candidate[..=difference].to_vec();
+        last = outcome;
+        true
+    };
+    let mut size = short.len() / 2;
+    while size > 0 {
+        let mut from = 0;
+        let mut is_shorter = false;
+        while from < short.len() {
+            let mut candidate = short.clone();
+            candidate.drain(from..(from + size).min(short.len()));
+            if attempt(&mut short, candidate) {
+                is_shorter = true;
+            } else {
+                from += size;
+            }
+        }
+        if !is_shorter || size > 1 {
+            size /= 2;
+        }
+    }
+    // Then inside of flights and transactions.
+    let mut index = 0;
+    while index < short.len() {
+        let shorter = parts(&short[index]).into_iter().any(|step| {
+            let mut candidate = short.clone();
+            candidate[index] = step;
+            attempt(&mut short, candidate)
+        });
+        if !shorter {
+            index += 1;
+        }
+    }
+    (short, last)
+}
+
+/// The step with one thing less, in all ways.
+fn parts(step: &Step) -> Vec<Step> {
+    let Step::Send { slot, requests } = step else { return Vec::new() };
+    let mut all = Vec::new();
+    for index in 0..requests.len() {
+        if requests.len() > 1 {
+            let mut fewer = requests.clone();
+            fewer.remove(index);
+            all.push(Step::Send { slot: *slot, requests: fewer });
+        }
+        let (inner, is_read) = match &requests[index] {
+            Request::Multi(inner) => (inner, false),
+            Request::MultiRead(inner) => (inner, true),
+            _ => continue,
+        };
+        for part in 0..inner.len() {
+            let mut fewer = inner.clone();
+            fewer.remove(part);
+            let mut requests = requests.clone();
+            requests[index] = if is_read { Request::MultiRead(fewer) } else { Request::Multi(fewer) };
+            all.push(Step::Send { slot: *slot, requests });
+        }
+    }
+    all
+}

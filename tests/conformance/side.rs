@@ -1,0 +1,437 @@
+//! One server's side of a conversation: sends what the steps say, and writes down what comes.
+//!
+//! Nothing here waits for time to pass. After each step a harmless read goes out on every connection, and what the
+//! server has to tell a connection about the step comes before the answer to that.
+
+use std::net::SocketAddr;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use crate::answer::{Header, event, reply};
+use crate::client::{Received, Wire};
+use crate::codec::{Reader, Writer, framed};
+use crate::normalise::Names;
+use crate::plant::Plant;
+use crate::request::{Data, Request, Terms};
+use crate::step::{Connect, Password, Seen, Step, Wanted};
+use crate::words::Figures;
+
+/// After this a server is silent for good.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// Within this most answers are there. What is sent to find out about the others does no harm to those that are late.
+const USUAL: Duration = Duration::from_millis(20);
+/// Within this a server closes what it has to close.
+const END: Duration = Duration::from_secs(2);
+/// Within this sessions of the shortest kind expire.
+const EXPIRY: Duration = Duration::from_secs(30);
+/// Asks for the root's stat, with an id of its own.
+const BARRIER: i32 = 1_000_000;
+const PASSWORD_LENGTH: usize = 16;
+
+/// What was heard after each step.
+pub(crate) type Transcript = Vec<Vec<String>>;
+
+#[derive(Debug, Default)]
+struct Slot {
+    wire: Option<Wire>,
+    session: i64,
+    password: Vec<u8>,
+    last_zxid: i64,
+    last_error: i32,
+    has_watches: bool,
+    next_xid: i32,
+}
+
+struct Side<'a> {
+    address: SocketAddr,
+    names: Names,
+    slots: Vec<Slot>,
+    /// All sessions that were opened, to be closed in the end.
+    opened: Vec<(i64, Vec<u8>)>,
+    figures: Figures,
+    plant: Plant,
+    lines: Vec<String>,
+    passed_checks: usize,
+    steps: &'a [Step],
+}
+
+/// Holds the conversation in a tree of its own, named by `number`.
+pub(crate) fn converse(
+    address: SocketAddr,
+    slots: usize,
+    steps: &[Step],
+    number: u64,
+    plant: Plant,
+) -> Transcript {
+    let mut side = Side {
+        address,
+        names: Names::new(format!("/c{number:08}")),
+        slots: (0..slots).map(|_| Slot::default()).collect(),
+        opened: Vec::new(),
+        figures: Figures::default(),
+        plant,
+        lines: Vec::new(),
+        passed_checks: 0,
+        steps,
+    };
+    side.start();
+    let transcript = side.steps.iter().map(|step| side.take(step)).collect();
+    side.finish();
+    transcript
+}
+
+impl Side<'_> {
+    /// Looks at the server as it is before the conversation.
+    fn start(&mut self) {
+        let mut wire = self.anonymous();
+        // The one node that conversations share.
+        let root = Request::SetData { path: "/".to_owned(), data: Data::Bytes(0), version: -1 };
+        ask(&mut wire, &root, &self.names.root);
+        let base = ask(&mut wire, &Request::Exists { path: "/".to_owned(), watch: false }, &self.names.root);
+        let (header, stat) = Header::read(&base).expect("an answer");
+        let nodes = ask(&mut wire, &Request::Count { path: "/".to_owned() }, &self.names.root);
+        let (_, nodes) = Header::read(&nodes).expect("an answer");
+        let count = Reader(nodes).int().expect("a count of nodes");
+        let base = header.zxid;
+        // Closing it is one more transaction.
+        self.names.start(base + 1, stat, count);
+        ask(&mut wire, &Request::Close, &self.names.root);
+        wire.hang_up(PATIENCE);
+        self.figures = Figures::read(self.address, PATIENCE);
+    }
+
+    fn anonymous(&self) -> Wire {
+        let mut wire = Wire::connect(self.address);
+        let mut hello = Writer::default();
+        hello.int(0).long(0).int(30_000).long(0).buffer(Some(&[0; PASSWORD_LENGTH])).boolean(false);
+        wire.send(&framed(&hello.0));
+        match wire.receive(PATIENCE) {
+            Received::Frame(_) => wire,
+            other => panic!("{} does not accept a session: {other:?}", self.address),
+        }
+    }
+
+    fn take(&mut self, step: &Step) -> Vec<String> {
+        self.lines.clear();
+        let mut settled = None;
+        // A server says something unasked only where it may close a connection, or where a watch fires.
+        let mut tells_all = true;
+        let mut tells_watchers = false;
+        match step {
+            Step::Connect(connect) => self.connect(connect),
+            Step::Send { slot, requests } => {
+                self.send(*slot, requests);
+                tells_all = requests.iter().any(Request::may_close);
+                tells_watchers = requests.iter().any(Request::may_write);
+                settled = Some(*slot).filter(|_| !tells_all);
+            }
+            Step::HangUp { slot } => {
+                if let Some(wire) = self.slots[*slot].wire.take() {
+                    wire.hang_up(PATIENCE);
+                }
+            }
+            Step::Await { slot, events } => self.wait(*slot, *events),
+            Step::Word(word) => {
+                let line = self.figures.word(self.address, word, &self.names, PATIENCE);
+                self.lines.push(line);
+            }
+        }
+        let may_hear = |slot: &Slot| tells_all || (tells_watchers && slot.has_watches);
+        let others = 0..self.slots.len();
+        let others: Vec<_> =
+            others.filter(|&slot| settled != Some(slot) && may_hear(&self.slots[slot])).collect();
+        others.iter().for_each(|&slot| self.send_barrier(slot));
+        others.iter().for_each(|&slot| self.read_barrier(slot, &mut Vec::new()));
+        if step.ends_session() {
+            sort_events(&mut self.lines);
+        }
+        self.lines.clone()
+    }
+
+    fn connect(&mut self, connect: &Connect) {
+        let slot = connect.slot;
+        if let Some(old) = self.slots[slot].wire.take() {
+            // Else a server would have two of ours at once, and we no way to read the first.
+            old.hang_up(PATIENCE);
+        }
+        let (session, password) = match connect.wanted {
+            Wanted::New => (0, vec![0; PASSWORD_LENGTH]),
+            Wanted::Of(other) => (self.slots[other].session, self.slots[other].password.clone()),
+            Wanted::Unheard => (0x7777, vec![7; PASSWORD_LENGTH]),
+        };
+        let password = match connect.password {
+            Password::Right => Some(password),
+            Password::Wrong => Some(password.iter().map(|byte| !byte).collect()),
+            Password::Short => Some(vec![1; 3]),
+            Password::Null => None,
+        };
+        let seen = match connect.seen {
+            Seen::Nothing => 0,
+            Seen::Last => self.slots[slot].last_zxid,
+            Seen::Future => self.slots[slot].last_zxid + 1_000_000,
+        };
+        let mut hello = Writer::default();
+        hello.int(0).long(seen).int(connect.timeout).long(session).buffer(password.as_deref());
+        if let Some(read_only) = connect.read_only {
+            hello.boolean(read_only);
+        }
+        hello.0.truncate(connect.cut.unwrap_or(usize::MAX));
+        let mut wire = Wire::connect(self.address);
+        wire.send(&framed(&hello.0));
+        let Received::Frame(frame) = wire.receive(PATIENCE) else {
+            self.lines.push(format!("[{slot}] closed without an answer"));
+            return;
+        };
+        let mut reader = Reader(&frame);
+        let mut fields = || Some((reader.int()?, reader.int()?, reader.long()?, reader.buffer()?));
+        let (version, timeout, session, password) = fields().expect("an answer to a connect request");
+        let password = password.unwrap_or_default().to_vec();
+        if session != 0 {
+            self.names.meet(session);
+            let state = &mut self.slots[slot];
+            (state.session, state.next_xid, state.has_watches) = (session, 1, false);
+            state.password.clone_from(&password);
+            if !self.opened.contains(&(session, password.clone())) {
+                self.opened.push((session, password.clone()));
+            }
+        }
+        let password = match (password.len(), password.iter().all(|byte| *byte == 0)) {
+            (length, true) => format!("{length} zeros"),
+            (length, false) => format!("{length} bytes"),
+        };
+        self.lines.push(format!(
+            "[{slot}] {} version {version} timeout {timeout} password {password} and {:?}",
+            self.names.session(session),
+            reader.0
+        ));
+        if session == 0 {
+            let end = wire.receive(PATIENCE);
+            self.lines.push(format!(
+                "[{slot}] then {}",
+                if matches!(end, Received::Closed) { "closed" } else { "open" }
+            ));
+        } else {
+            self.slots[slot].wire = Some(wire);
+        }
+    }
+
+    fn send(&mut self, slot: usize, requests: &[Request]) {
+        let state = &mut self.slots[slot];
+        let Some(wire) = &mut state.wire else {
+            self.lines.push(format!("[{slot}] is not connected"));
+            return;
+        };
+        state.has_watches |= requests.iter().any(Request::may_watch);
+        let terms = Terms { root: &self.names.root, last_zxid: state.last_zxid };
+        let mut flight = Vec::new();
+        let mut expected = Vec::new();
+        for request in requests {
+            let xid = state.next_xid;
+            state.next_xid += 1;
+            flight.extend(request.frame(xid, &terms));
+            expected.push((request.xid(xid), request));
+        }
+        wire.send(&flight);
+        // A connection that is closed while it has something unread loses what was on the way to us.
+        let patience = if requests.iter().any(Request::may_close) { PATIENCE } else { USUAL };
+        if !self.read(slot, &mut expected, patience, true) {
+            // Some answers never come. Later ones tell so, without a wait.
+            self.send_barrier(slot);
+            self.read_barrier(slot, &mut expected);
+            // Whether it took this is a matter of time.
+            self.lines.retain(|line| !line.contains("] sees "));
+        } else if requests.last().is_some_and(|last| last.closes(self.slots[slot].last_error)) {
+            self.read_end(slot);
+        }
+        for _ in 0..std::mem::take(&mut self.passed_checks) {
+            self.lines.push(format!("[{slot}] 13: passed"));
+        }
+    }
+
+    /// Waits for the server to close the connection, and sends nothing: it may answer what comes in between.
+    fn read_end(&mut self, slot: usize) {
+        let Some(wire) = &mut self.slots[slot].wire else { return };
+        let end = match wire.receive(END) {
+            Received::Closed => "closed".to_owned(),
+            Received::Silence => "is still open".to_owned(),
+            Received::Frame(frame) => format!("has one more frame: {frame:02x?}"),
+        };
+        if end == "closed" {
+            self.slots[slot].wire = None;
+        }
+        self.lines.push(format!("[{slot}] {end}"));
+    }
+
+    /// A real server trips over a `check` of its own that succeeds, and never answers it; one that does is as good.
+    fn note_missing(&mut self, slot: usize, request: &Request, what: &str) {
+        if matches!(request, Request::Check { .. }) {
+            self.passed_checks += 1;
+        } else {
+            self.lines.push(format!("[{slot}] {}: {what}", request.opcode()));
+        }
+    }
+
+    /// The one place where time has to pass: until a server gives up sessions.
+    fn wait(&mut self, slot: usize, events: usize) {
+        let end = Instant::now() + EXPIRY;
+        let heard = |lines: &[String]| lines.iter().filter(|line| line.contains("] event: ")).count();
+        while heard(&self.lines) < events && Instant::now() < end {
+            self.send_barrier(slot);
+            self.read_barrier(slot, &mut Vec::new());
+            thread::sleep(Duration::from_millis(50));
+        }
+        // How often it took is not the servers' doing.
+        self.lines.retain(|line| !line.contains("] sees "));
+    }
+
+    fn send_barrier(&mut self, slot: usize) {
+        if let Some(wire) = &mut self.slots[slot].wire {
+            wire.send(&barrier().frame(BARRIER, &Terms { root: &self.names.root, last_zxid: 0 }));
+        }
+    }
+
+    /// Reads what the server has for a connection, and the answers to `expected` if they come at all.
+    fn read_barrier(&mut self, slot: usize, expected: &mut Vec<(i32, &Request)>) {
+        if self.slots[slot].wire.is_none() {
+            return;
+        }
+        let request = barrier();
+        let mut all = std::mem::take(expected);
+        all.push((BARRIER, &request));
+        self.read(slot, &mut all, PATIENCE, false);
+        for (_, request) in all.iter().filter(|(xid, _)| *xid != BARRIER) {
+            self.note_missing(slot, request, "no answer");
+        }
+    }
+
+    /// Reads until all of `expected` is there, or the barrier among it; `false` if that does not come to pass.
+    fn read(
+        &mut self,
+        slot: usize,
+        expected: &mut Vec<(i32, &Request)>,
+        patience: Duration,
+        may_be_late: bool,
+    ) -> bool {
+        while !expected.is_empty() {
+            let state = &mut self.slots[slot];
+            let Some(wire) = &mut state.wire else { return true };
+            match wire.receive(patience) {
+                Received::Frame(mut frame) => {
+                    if !self.plant.alter(&mut frame) {
+                        continue;
+                    }
+                    let Some((header, body)) = Header::read(&frame) else {
+                        self.lines.push(format!("[{slot}] a short frame: {frame:02x?}"));
+                        continue;
+                    };
+                    let line = if header.xid == -1 {
+                        event(&header, body, &self.names)
+                    } else if let Some(index) = expected.iter().position(|(xid, _)| *xid == header.xid) {
+                        if header.error == 0 && matches!(expected[index].1, Request::Check { .. }) {
+                            expected.remove(index);
+                            self.passed_checks += 1;
+                            continue;
+                        }
+                        state.last_zxid = state.last_zxid.max(header.zxid);
+                        state.last_error = header.error;
+                        let (xid, request) = expected.remove(index);
+                        if xid == BARRIER {
+                            self.lines.push(format!("[{slot}] sees {}", self.names.zxid(header.zxid)));
+                            return true;
+                        }
+                        format!("{}: {}", request.opcode(), reply(request, &header, body, &mut self.names))
+                    } else {
+                        format!("an answer that nobody asked for: {frame:02x?}")
+                    };
+                    self.lines.push(format!("[{slot}] {line}"));
+                }
+                Received::Closed => {
+                    state.wire = None;
+                    for (_, request) in expected.iter().filter(|(xid, _)| *xid != BARRIER) {
+                        self.note_missing(slot, request, "closed instead");
+                    }
+                    self.lines.push(format!("[{slot}] closed"));
+                    return true;
+                }
+                Received::Silence if may_be_late => return false,
+                Received::Silence => {
+                    self.lines.push(format!("[{slot}] silence"));
+                    state.wire = None;
+                    return true;
+                }
+            }
+        }
+        true
+    }
+
+    /// Ends all sessions and deletes what the conversation has left.
+    fn finish(&mut self) {
+        for slot in &mut self.slots {
+            let Some(mut wire) = slot.wire.take() else { continue };
+            ask(&mut wire, &Request::Close, &self.names.root);
+            wire.hang_up(PATIENCE);
+            self.opened.retain(|(session, _)| *session != slot.session);
+        }
+        for (session, password) in std::mem::take(&mut self.opened) {
+            let mut wire = Wire::connect(self.address);
+            let mut hello = Writer::default();
+            hello.int(0).long(0).int(30_000).long(session).buffer(Some(&password)).boolean(false);
+            wire.send(&framed(&hello.0));
+            let Received::Frame(frame) = wire.receive(PATIENCE) else { continue };
+            if Reader(&frame[8..]).long() == Some(session) {
+                ask(&mut wire, &Request::Close, &self.names.root);
+            }
+            wire.hang_up(PATIENCE);
+        }
+        let mut wire = self.anonymous();
+        let super_user =
+            Request::Auth { scheme: "digest".to_owned(), credentials: "super:secret".to_owned() };
+        ask(&mut wire, &super_user, &self.names.root);
+        let list =
+            ask(&mut wire, &Request::GetChildren { path: "/".to_owned(), watch: false }, &self.names.root);
+        // Also what stands beside the tree, with a number behind its name.
+        for name in children(&list).into_iter().filter(|name| name.starts_with(&self.names.root[1..])) {
+            delete(&mut wire, &format!("/{name}"), &self.names.root);
+        }
+        ask(&mut wire, &Request::Close, &self.names.root);
+        wire.hang_up(PATIENCE);
+    }
+}
+
+fn barrier() -> Request {
+    Request::Exists { path: "/".to_owned(), watch: false }
+}
+
+/// Sends one request, and gives its answer.
+fn ask(wire: &mut Wire, request: &Request, root: &str) -> Vec<u8> {
+    wire.send(&request.frame(1, &Terms { root, last_zxid: 0 }));
+    match wire.receive(PATIENCE) {
+        Received::Frame(frame) => frame,
+        other => panic!("no answer to {request:?}: {other:?}"),
+    }
+}
+
+/// Deletes a node with all below it, as far as the server lets us.
+fn delete(wire: &mut Wire, path: &str, root: &str) {
+    let answer = ask(wire, &Request::GetChildren { path: path.to_owned(), watch: false }, root);
+    for child in children(&answer) {
+        delete(wire, &format!("{path}/{child}"), root);
+    }
+    ask(wire, &Request::Delete { path: path.to_owned(), version: -1 }, root);
+}
+
+/// The names in an answer to `getChildren`; none where there was no leave to read them.
+fn children(answer: &[u8]) -> Vec<String> {
+    let mut reader = Reader(&answer[16..]);
+    let count = reader.count().unwrap_or(0);
+    (0..count).map_while(|_| reader.text()).collect()
+}
+
+/// Brings the events of each run of events into an order by connection and path.
+fn sort_events(lines: &mut [String]) {
+    let is_event = |line: &String| line.contains("] event: ");
+    let key = |line: &String| line.split(' ').take(3).map(str::to_owned).collect::<Vec<_>>();
+    for run in lines.chunk_by_mut(|one, other| is_event(one) && is_event(other)) {
+        run.sort_by_cached_key(key);
+    }
+}

@@ -1,0 +1,108 @@
+//! The steps of a conversation. They name connections by slots, and sessions by the slots that opened them.
+
+use std::fmt;
+
+use crate::request::Request;
+
+/// Which session a connection asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Wanted {
+    New,
+    /// The session of that slot, which may be the same one.
+    Of(usize),
+    /// One that never was.
+    Unheard,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Password {
+    Right,
+    Wrong,
+    Short,
+    Null,
+}
+
+/// The last transaction that a client says it has seen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Seen {
+    Nothing,
+    Last,
+    Future,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Connect {
+    pub(crate) slot: usize,
+    pub(crate) wanted: Wanted,
+    pub(crate) password: Password,
+    pub(crate) seen: Seen,
+    pub(crate) timeout: i32,
+    /// Old clients do not send it.
+    pub(crate) read_only: Option<bool>,
+    /// How many bytes of the request are sent, if not all.
+    pub(crate) cut: Option<usize>,
+}
+
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Step {
+    Connect(Connect),
+    /// Requests in one flight.
+    Send {
+        slot: usize,
+        requests: Vec<Request>,
+    },
+    HangUp {
+        slot: usize,
+    },
+    /// Until that many events were heard, all but this connection silent.
+    Await {
+        slot: usize,
+        events: usize,
+    },
+    Word(&'static str),
+}
+
+impl Step {
+    /// Whether nodes may go with the session of their owner, in no order that means anything.
+    pub(crate) fn ends_session(&self) -> bool {
+        match self {
+            Self::Send { requests, .. } => requests.contains(&Request::Close),
+            Self::Await { .. } => true,
+            _ => false,
+        }
+    }
+}
+
+impl fmt::Display for Step {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Connect(Connect { slot, wanted, password, seen, timeout, read_only, cut }) => {
+                write!(out, "[{slot}] connect ")?;
+                match wanted {
+                    Wanted::New => write!(out, "to a new session")?,
+                    Wanted::Of(other) => write!(out, "to the session of [{other}]")?,
+                    Wanted::Unheard => write!(out, "to an unheard-of session")?,
+                }
+                write!(out, ", password {password:?}, seen {seen:?}, timeout {timeout}")?;
+                match read_only {
+                    None => write!(out, ", as an old client")?,
+                    Some(true) => write!(out, ", read only")?,
+                    Some(false) => {}
+                }
+                cut.map_or(Ok(()), |count| write!(out, ", cut after {count} bytes"))
+            }
+            Self::Send { slot, requests } => {
+                write!(out, "[{slot}]")?;
+                let mut separator = " ";
+                for request in requests {
+                    write!(out, "{separator}{request:?}")?;
+                    separator = "\n          and ";
+                }
+                Ok(())
+            }
+            Self::HangUp { slot } => write!(out, "[{slot}] hang up"),
+            Self::Await { slot, events } => write!(out, "[{slot}] wait for {events} events"),
+            Self::Word(word) => write!(out, "{word}"),
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Four letter words: the lines that a client or an operator acts on.
+
+use std::net::SocketAddr;
+use std::time::Duration;
+
+use crate::client::Wire;
+use crate::normalise::Names;
+
+const KEYS: [&str; 4] =
+    ["zk_server_state", "zk_watch_count", "zk_ephemerals_count", "zk_num_alive_connections"];
+const NODES: &str = "zk_znode_count";
+
+/// A server's figures before a conversation.
+#[derive(Debug, Default)]
+pub(crate) struct Figures {
+    nodes: i64,
+}
+
+impl Figures {
+    pub(crate) fn read(address: SocketAddr, patience: Duration) -> Self {
+        let answer = say(address, "mntr", patience);
+        Self { nodes: value(&answer, NODES, '\t').and_then(|text| text.parse().ok()).unwrap_or(0) }
+    }
+
+    pub(crate) fn word(&self, address: SocketAddr, word: &str, names: &Names, patience: Duration) -> String {
+        let answer = say(address, word, patience);
+        let relative = |text: Option<&str>| match text.and_then(|text| text.parse::<i64>().ok()) {
+            Some(count) => (count - self.nodes).to_string(),
+            None => "none".to_owned(),
+        };
+        match word {
+            "srvr" => {
+                let zxid = value(&answer, "Zxid", ':').and_then(|text| text.strip_prefix("0x"));
+                let zxid = zxid.and_then(|text| i64::from_str_radix(text, 16).ok()).unwrap_or(-1);
+                format!(
+                    "srvr: mode {:?} zxid {} connections {:?} nodes {}",
+                    value(&answer, "Mode", ':'),
+                    names.zxid(zxid),
+                    value(&answer, "Connections", ':'),
+                    relative(value(&answer, "Node count", ':')),
+                )
+            }
+            "mntr" => {
+                let known = KEYS.map(|key| format!("{key} {:?}", value(&answer, key, '\t')));
+                format!("mntr: {} nodes {}", known.join(" "), relative(value(&answer, NODES, '\t')))
+            }
+            _ => format!("{word}: {answer:?}"),
+        }
+    }
+}
+
+fn say(address: SocketAddr, word: &str, patience: Duration) -> String {
+    let mut wire = Wire::connect(address);
+    wire.send(word.as_bytes());
+    wire.text(patience)
+}
+
+fn value<'a>(answer: &'a str, key: &str, separator: char) -> Option<&'a str> {
+    let pairs = answer.lines().filter_map(|line| line.split_once(separator));
+    pairs.filter(|(name, _)| *name == key).map(|(_, value)| value.trim()).next()
+}
