@@ -21,7 +21,9 @@ HERE = pathlib.Path(__file__).parent
 # Where tests/interop/run puts what it builds.
 BUILT = pathlib.Path(os.environ.get("ZKLOCK_INTEROP") or HERE.parents[1] / "target/interop")
 
-GRANTS = 2000
+# As many as are needed to show what is to be shown; the first number at least.
+AT_MOST = 2000
+GRANTS = AT_MOST if os.environ.get("ZKLOCK_LONG") else 500
 # The shortest that a server with the tick of ours grants is half of it; on a busy machine that would be lost too often.
 SESSION_MS = 1000
 BETWEEN_KILLS = 2.0
@@ -162,6 +164,17 @@ class Outcome(typing.NamedTuple):
     together: set[frozenset[str]]
 
 
+def by_program(grants: typing.Mapping[str, int]) -> collections.Counter[str]:
+    shares: collections.Counter[str] = collections.Counter()
+    for name, count in grants.items():
+        shares[name.rsplit("-", 1)[0]] += count
+    return shares
+
+
+def programs_of(pairs: typing.Iterable[frozenset[str]]) -> set[frozenset[str]]:
+    return {frozenset(name.rsplit("-", 1)[0] for name in pair) for pair in pairs}
+
+
 def contend(
     ground: Ground,
     path: str,
@@ -171,16 +184,30 @@ def contend(
     grants: int = GRANTS,
     kills: bool = True,
     stay: float = 0.001,
+    shows: typing.Callable[[int, set[frozenset[str]]], bool] = lambda peak, together: True,
 ) -> Outcome:
-    """Lets them contend, and fails if a rule is broken. They stay inside for at most so many seconds."""
+    """Lets them contend, and fails if a rule is broken. They stay inside for at most so many seconds. Who was killed and
+    who had a turn is chance: it goes on until two of each side were killed, each program had its turns, and it ``shows``
+    what is looked for."""
     first = sum(len(side.programs) for side in sides)
+    programs = {program for side in sides for program in side.programs}
+    share = grants / len(programs) / 10
+
+    def has_shown() -> bool:
+        shares = by_program(register.grants)
+        has_killed = not kills or contest.killed >= 2 * len(sides)
+        has_had_turns = all(shares[program] >= share for program in programs)
+        return has_killed and has_had_turns and shows(register.peak, programs_of(register.together))
 
     def exists(node: str) -> bool:
         # Those of a semaphore lie deeper.
         places = [path, f"{path}/locks", f"{path}/leases"]
         return any(ground(f"exists {place}/{node}") == "true" for place in places)
 
-    with Register(rules, grants, first, patience=PATIENCE, stay=stay, exists=exists) as register:
+    register = Register(
+        rules, grants, first, patience=PATIENCE, stay=stay, exists=exists, at_most=AT_MOST, has_shown=has_shown
+    )
+    with register:
         contest = Contest(ground, path, register)
         try:
             for side in sides:
@@ -198,17 +225,13 @@ def contend(
             assert not register.violations, f"{register.violations}\n{register.notes}\n{contest.said()}"
         finally:
             contest.close()
-        shares: collections.Counter[str] = collections.Counter()
-        for name, count in register.grants.items():
-            shares[name.rsplit("-", 1)[0]] += count
-        programs = {program for side in sides for program in side.programs}
+        shares = by_program(register.grants)
         for program in programs:
-            assert shares[program] >= grants / len(programs) / 10, f"{program} has hardly had a turn: {shares}"
-        figures = [f"{grants} grants in {seconds:.1f} s, {contest.killed} killed"]
+            assert shares[program] >= share, f"{program} has hardly had a turn: {shares}"
+        figures = [f"{sum(shares.values())} grants in {seconds:.1f} s, {contest.killed} killed"]
         figures.append(", ".join(f"{program} {count}" for program, count in sorted(shares.items())))
         for title, lines in (("excused", register.excused), ("notes", register.notes)):
             if lines:
                 kinds = collections.Counter(line.split(": ", 1)[-1][:60] for line in lines)
                 figures.append(f"{len(lines)} {title}, most {kinds.most_common(1)[0]}")
-        together = {frozenset(name.rsplit("-", 1)[0] for name in pair) for pair in register.together}
-        return Outcome("; ".join(figures), register.peak, together)
+        return Outcome("; ".join(figures), register.peak, programs_of(register.together))

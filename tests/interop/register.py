@@ -82,10 +82,13 @@ class Register:
         patience: float,
         stay: float | None = 0.001,
         exists: typing.Callable[[str], bool] = lambda node: True,
+        at_most: int = 0,
+        has_shown: typing.Callable[[], bool] = lambda: True,
     ) -> None:
-        """It is over after so many grants. Nobody begins before ``first`` are there, waits for longer than ``patience``, or
-        stays for longer than ``stay``, in seconds; or if that is ``None``, until it is let go. ``exists`` tells whether a
-        node is there."""
+        """It is over after so many grants, or if by then it ``has_shown`` not all that it is to show, when it has, after
+        ``at_most``. Nobody begins before ``first`` are there, waits for longer than ``patience``, or stays for longer than
+        ``stay``, in seconds; or if that is ``None``, until it is let go. ``exists`` tells whether a node is there."""
+        self.at_most, self.has_shown = at_most, has_shown
         self.rules, self.target, self.first = rules, grants, first
         self.patience, self.stay, self.exists = patience, stay, exists
         self.violations: list[str] = []
@@ -265,7 +268,8 @@ class Register:
         self.entered.set()
         self.peak = max(self.peak, sum(one.quantity for one in self.inside.values()))
         self.together.update(frozenset((name, other)) for other in self.inside if other != name)
-        if sum(self.grants.values()) >= self.target:
+        count = sum(self.grants.values())
+        if count >= self.target and (count >= self.at_most or self.has_shown()):
             self.over.set()
 
     def _compare(self, entry: Entry) -> None:

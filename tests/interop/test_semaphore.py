@@ -19,7 +19,8 @@ ORDERED = False
 def test_semaphore_with_curator(ground: Ground, path: str, figures: Figures) -> None:
     kind = "semaphore:3"
     sides = [foreign_side("curator", kind), zklock_side(kind)]
-    outcome = contend(ground, path, sides, Rules(limit=3, ordered=ORDERED), stay=STAY)
+    rules = Rules(limit=3, ordered=ORDERED)
+    outcome = contend(ground, path, sides, rules, stay=STAY, shows=lambda peak, together: peak == 3)
     figures(f"{outcome.figures}; {outcome.peak} leases of 3 at once")
     assert outcome.peak == 3
 
@@ -28,7 +29,8 @@ def test_several_leases_with_curator(ground: Ground, path: str, figures: Figures
     # Two of Curator's can have one each while they wait for another, and even then the head of the queue must get two.
     kind = "semaphore:4:2"
     sides = [foreign_side("curator", kind), zklock_side(kind)]
-    outcome = contend(ground, path, sides, Rules(limit=4, ordered=ORDERED), stay=STAY)
+    rules = Rules(limit=4, ordered=ORDERED)
+    outcome = contend(ground, path, sides, rules, stay=STAY, shows=lambda peak, together: peak == 4)
     figures(f"{outcome.figures}; {outcome.peak} leases of 4 at once")
     assert outcome.peak == 4
 

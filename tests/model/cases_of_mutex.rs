@@ -13,7 +13,7 @@ pub(crate) fn short() -> Vec<Case> {
             ..Setup::new("3, wraparound", 3, Faults { cancels: 1, ..Faults::NONE })
         }),
         scene(Setup::new("3, try once", 3, Faults::NONE).trying_once()),
-        scene(Setup { parent: None, ..Setup::new("3, no parent", 3, Faults::NONE) }),
+        scene(Setup { parent: None, ..Setup::new("2, no parent", 2, Faults::NONE) }),
         scene(Setup::new("2, two losses", 2, Faults { losses: 2, ..Faults::NONE })),
         scene(Setup::new("2, loss, cancel", 2, Faults { losses: 1, cancels: 1, ..Faults::NONE })),
         scene(Setup::new(
@@ -37,11 +37,6 @@ pub(crate) fn short() -> Vec<Case> {
             2,
             Faults { deletions: 1, cancels: 1, steps: 2, ..Faults::NONE },
         )),
-        scene(Setup::new(
-            "2, deletion, loss",
-            2,
-            Faults { deletions: 1, losses: 1, steps: 1, ..Faults::NONE },
-        )),
         scene(Setup::new("2, parent deletion", 2, Faults { parent_deletions: 1, steps: 2, ..Faults::NONE })),
         scene(Setup {
             attempts: 2,
@@ -51,7 +46,6 @@ pub(crate) fn short() -> Vec<Case> {
             tells_origin: false,
             ..Setup::new("2, old server", 2, Faults { losses: 1, expiries: 1, ..Faults::NONE })
         }),
-        scene(Setup::new("3, loss", 3, Faults { losses: 1, ..Faults::NONE })),
         scene(Setup::new("3, deletion", 3, Faults { deletions: 1, ..Faults::NONE })),
     ];
     cases.extend([5, 2].into_iter().flat_map(|period| pulses(period, 12)));
@@ -67,6 +61,13 @@ pub(crate) fn short() -> Vec<Case> {
 /// What takes longer.
 pub(crate) fn long() -> Vec<Case> {
     let mut cases = vec![
+        scene(Setup { parent: None, ..Setup::new("3, no parent", 3, Faults::NONE) }),
+        scene(Setup::new(
+            "2, deletion, loss",
+            2,
+            Faults { deletions: 1, losses: 1, steps: 1, ..Faults::NONE },
+        )),
+        scene(Setup::new("3, loss", 3, Faults { losses: 1, ..Faults::NONE })),
         scene(Setup::new("3, cancel, change", 3, Faults { cancels: 1, changes: 1, ..Faults::NONE })),
         scene(Setup::new(
             "2, expiry, loss, time",

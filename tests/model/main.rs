@@ -36,7 +36,10 @@ mod world;
 
 use explorer::{Failure, Report};
 use hunt::Catch;
+use std::collections::BTreeMap;
 use std::process::ExitCode;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::mpsc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use std::{env, thread};
 use suite::Case;
@@ -49,7 +52,6 @@ fn main() -> ExitCode {
         println!("model: test");
         return ExitCode::SUCCESS;
     }
-    // Building and hunting takes one core, exploring the other.
     let hunter = thread::spawn(|| if chosen_case().is_some() { Ok(Vec::new()) } else { hunt::hunt() });
     let mut failed = 0;
     let mut passed = 0;
@@ -58,10 +60,7 @@ fn main() -> ExitCode {
         "{:<42} {:>9} {:>11} {:>6} {:>8}",
         "the machine that ships", "states", "transitions", "depth", "seconds"
     );
-    for (case, seed) in cases() {
-        let report = case.run(&adapter::MACHINE, suite::STATES_AT_MOST, seed);
-        count(show(&case, &report));
-    }
+    explore_all(&cases(), |case, report| count(show(case, report)));
     println!(
         "\n{:<42} {:<38} {:<20} {:>5} {:>7} {:>8}",
         "planted bug", "found in", "property", "steps", "states", "seconds"
@@ -76,6 +75,41 @@ fn main() -> ExitCode {
     }
     println!("\n{passed} passed, {failed} failed, {:.1} s", begun.elapsed().as_secs_f64());
     if failed == 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// Explores them on all cores, and hands the reports over in their order.
+fn explore_all(cases: &[(Case, u64)], mut done: impl FnMut(&Case, &Report)) {
+    let next = AtomicUsize::new(0);
+    let (send, reports) = mpsc::channel();
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            let (send, next) = (send.clone(), &next);
+            scope.spawn(move || {
+                while let Some((at, (case, seed))) = take(cases, next) {
+                    let report = case.run(&adapter::MACHINE, suite::STATES_AT_MOST, *seed);
+                    if send.send((at, report)).is_err() {
+                        return;
+                    }
+                }
+            });
+        }
+        drop(send);
+        let mut early = BTreeMap::new();
+        for (at, (case, _)) in cases.iter().enumerate() {
+            while !early.contains_key(&at) {
+                let (which, report) = reports.recv().expect("each case has a report");
+                early.insert(which, report);
+            }
+            done(case, &early[&at]);
+            early.remove(&at);
+        }
+    });
+}
+
+/// The next one that nobody has begun.
+fn take<'a, T>(all: &'a [T], next: &AtomicUsize) -> Option<(usize, &'a T)> {
+    let at = next.fetch_add(1, Ordering::Relaxed);
+    all.get(at).map(|one| (at, one))
 }
 
 /// The cases, with the first seed of their random walks. `ZKLOCK_SEED` sets it, to see a walk again.

@@ -14,14 +14,18 @@ import zklock
 def test_tasks_read_together_and_write_alone(zk: zklock.Client, path: str, ground: Ground) -> None:
     async def main() -> None:
         read, write = zk.aio.read(path, timeout=5), zk.aio.write(path, timeout=5)
-        inside, most = 0, 0
+        inside, most, together = 0, 0, asyncio.Event()
 
         async def look() -> None:
             nonlocal inside, most
             async with read:
                 inside += 1
                 most = max(most, inside)
-                await asyncio.sleep(0.05)
+                if inside > 1:
+                    together.set()
+                # Until another comes, however slow the machine is; but not for ever, if a writer is between them.
+                await asyncio.wait({asyncio.ensure_future(together.wait())}, timeout=1)
+                await asyncio.sleep(0.01)
                 inside -= 1
 
         async def change() -> None:

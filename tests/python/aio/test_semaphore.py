@@ -14,13 +14,17 @@ import zklock
 def test_as_many_tasks_hold_it_as_it_has_permits(zk: zklock.Client, path: str, ground: Ground) -> None:
     async def main() -> None:
         at = f"{path}-permits"
-        inside, most = 0, 0
+        inside, most, all_inside = 0, 0, asyncio.Event()
 
         async def work() -> None:
             nonlocal inside, most
             async with zk.aio.semaphore(at, 3):
                 inside += 1
                 most = max(most, inside)
+                if inside == 3:
+                    all_inside.set()
+                # However slow the machine is, they meet.
+                await soon(all_inside.wait())
                 await asyncio.sleep(0.02)
                 inside -= 1
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import sys
 import threading
 import time
@@ -14,7 +15,8 @@ from guests.programs import Start
 
 import zklock
 
-# Interrupts at random moments of `with`: each is aimed at one block, and lands before, in or after it.
+# Interrupts at random moments of `with`: each is aimed at one block, and lands before, in or after it. There are so
+# many of them, and more until each phase has been struck; a storm that does not get there ends all the same.
 STORM = """
 import json, random, signal, sys, time
 import zklock
@@ -28,6 +30,7 @@ lock = {
     "all": lambda: zk.all([zk.election(path), zk.read(path + "-2"), zk.semaphore(path + "-3", 2)]),
 }.get(kind, lambda: zk.mutex(path, reentrant=kind == "reentrant"))()
 phase, landed, is_armed = "outside", {"outside": 0, "enter": 0, "body": 0, "exit": 0}, False
+count, working = int(count), 0.0
 
 
 def strike(number, frame):
@@ -42,13 +45,25 @@ def strike(number, frame):
 signal.signal(signal.SIGALRM, strike)
 
 
+def work():
+    # In byte codes, between which a signal lands.
+    until = time.perf_counter() + working
+    while time.perf_counter() < until:
+        pass
+
+
+def is_over():
+    has_all = landed["enter"] > count / 20 and landed["body"] and landed["exit"]
+    return sum(landed.values()) >= count and has_all or time.perf_counter() > begun + 25
+
+
 def block():
     global phase
     phase = "enter"
     with lock as hold:
         phase = "body"
         assert hold.valid_for() > 0
-        sum(range(2000))
+        work()
         phase = "exit"
     phase = "outside"
 
@@ -67,7 +82,7 @@ def block_of_a_value():
     phase = "enter"
     with lock.hold() as hold:
         phase = "body"
-        sum(range(2000))
+        work()
         phase = "exit"
     del hold
     phase = "outside"
@@ -75,12 +90,25 @@ def block_of_a_value():
 
 zk.connect()
 run = {"reentrant": nested_blocks, "value": block_of_a_value}.get(kind, block)
+
+
+def gauge():
+    global working, usual
+    working, took = 0.0, []
+    for _ in range(20):
+        start = time.perf_counter()
+        run()
+        took.append(time.perf_counter() - start)
+    # A tenth of a turn is work: less would be missed.
+    working = sorted(took)[10] / 9
+    usual = 10 * working
+
+
 begun = time.perf_counter()
-for _ in range(50):
-    run()
-usual = (time.perf_counter() - begun) / 50
-begun = time.perf_counter()
-while sum(landed.values()) < int(count):
+while not is_over():
+    # Again and again, for the machine has other things to do as well.
+    if sum(landed.values()) % 100 == 0:
+        gauge()
     try:
         while True:
             is_armed = True
@@ -104,10 +132,12 @@ with lock:
 IS_LEFT: typing.Final = sys.version_info >= (3, 10)
 IS_ENTERED: typing.Final = sys.version_info < (3, 14)
 
+MANY: typing.Final = 3000 if os.environ.get("ZKLOCK_LONG") else 1000
+
 
 @pytest.mark.skipif(not IS_LEFT, reason="this interpreter does not always call __exit__")
 @pytest.mark.parametrize(
-    ("kind", "count"), [("free", 3000), ("contended", 600), ("reentrant", 600), ("value", 600)], ids=str
+    ("kind", "count"), [("free", MANY), ("contended", 600), ("reentrant", 600), ("value", 600)], ids=str
 )
 def test_a_storm_of_interrupts_leaves_nothing(
     start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str, kind: str, count: int
@@ -143,7 +173,7 @@ def test_a_storm_of_interrupts_leaves_nothing(
         assert time.monotonic() - begun < 0.5
     program.tell()
     assert program.finish()[:3] == (0, "", "")
-    assert sum(landed.values()) == count
+    assert sum(landed.values()) >= count
     assert took < 30
     # It struck everywhere; in a crowd most of the time is spent on the way in.
     assert landed["enter"] > count / 20, landed
@@ -157,11 +187,12 @@ def test_a_storm_of_interrupts_leaves_nothing_of_any_kind(
 ) -> None:
     at = f"{path}-{kind}"
     program = start(STORM, hosts, at, kind, "400")
-    landed, _, left, owed, losses = json.loads(program.line(within=50))
+    landed, took, left, owed, losses = json.loads(program.line(within=50))
     assert (left, owed, losses) == ([False, False], 0, 0)
     # Its session lives on: what is in the queues now would stay.
     for queue in (at, f"{at}-2", f"{at}-3"):
         ground.expect_free(queue, within=1)
     program.tell()
     assert program.finish()[:3] == (0, "", "")
+    assert sum(landed.values()) >= 400 and took < 30
     assert landed["enter"] > 20 and min(landed["body"], landed["exit"]) > 0, landed
