@@ -64,6 +64,8 @@ pub(crate) fn event(header: &Header, body: &[u8], names: &Names) -> String {
 /// The fields of a reply without an error, each with a space before it.
 fn fields(request: &Request, reader: &mut Reader<'_>, names: &mut Names) -> Option<String> {
     Some(match request {
+        // There was nothing to cut.
+        Request::Truncated { request, .. } => fields(request, reader, names)?,
         Request::Create { path, .. } => {
             let shape = request.opcode();
             created(shape, path, reader, names)?

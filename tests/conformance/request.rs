@@ -172,7 +172,9 @@ impl Request {
         message.int(self.xid(xid)).int(self.opcode());
         self.body(&mut message, terms);
         if let Self::Truncated { keep, .. } = self {
-            message.0.truncate(8 + keep);
+            // Less than the whole, unless there is nothing to cut.
+            let body = message.0.len() - 8;
+            message.0.truncate(8 + (*keep).min(body.saturating_sub(1)));
         }
         framed(&message.0)
     }

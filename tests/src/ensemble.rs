@@ -14,12 +14,24 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::certificates::Certificates;
+use crate::embedded;
 use crate::install::Install;
 use crate::port::Port;
 use crate::proxy::Proxy;
 use crate::server::{STARTED, Server};
 use crate::talk::Talk;
 use crate::wait::until;
+
+/// How a server says that its port is in use.
+const TAKEN: [&str; 2] = ["BindException", "Address already in use"];
+
+/// Where servers come from.
+#[derive(Debug)]
+enum Origin {
+    Real(Install),
+    /// The path of its program.
+    Embedded(PathBuf),
+}
 
 /// A running ensemble. Dropping it ends all its servers and removes their data.
 #[derive(Debug)]
@@ -54,9 +66,11 @@ impl Ensemble {
             max_session_timeout: None,
             quorum_proxies: false,
             tls: false,
+            // Long after any test: containers stay, unless a test is about them.
             container_check: Duration::from_secs(3600),
             configuration: String::new(),
             properties: Vec::new(),
+            real: None,
         }
     }
 
@@ -196,6 +210,7 @@ pub struct Builder {
     container_check: Duration,
     configuration: String,
     properties: Vec<String>,
+    real: Option<&'static str>,
 }
 
 impl Builder {
@@ -249,6 +264,12 @@ impl Builder {
         self
     }
 
+    /// Not the embedded server, even where the environment asks for it, and why.
+    pub fn real(mut self, reason: &'static str) -> Self {
+        self.real = Some(reason);
+        self
+    }
+
     /// Starts the servers and waits until all serve.
     ///
     /// # Panics
@@ -261,23 +282,26 @@ impl Builder {
 
     /// [`Builder::start`] with the failure as a value.
     pub fn try_start(self) -> Result<Ensemble, String> {
-        let install = Install::find()?;
+        let origin = match embedded::program(self.what_is_not_embedded())? {
+            Some(program) => Origin::Embedded(program),
+            None => Origin::Real(Install::find()?),
+        };
         let mut attempts = 3;
         loop {
             attempts -= 1;
-            let tried = self.launch(&install).and_then(|ensemble| {
+            let tried = self.launch(&origin).and_then(|ensemble| {
                 ensemble.await_whole(STARTED)?;
                 Ok(ensemble)
             });
             match tried {
                 // Somebody took one of the ports between our look and the server's bind.
-                Err(reason) if attempts > 0 && reason.contains("BindException") => {}
+                Err(reason) if attempts > 0 && TAKEN.iter().any(|taken| reason.contains(taken)) => {}
                 other => return other,
             }
         }
     }
 
-    fn launch(&self, install: &Install) -> Result<Ensemble, String> {
+    fn launch(&self, origin: &Origin) -> Result<Ensemble, String> {
         if self.servers != 1 && self.servers != 3 {
             return Err(format!("an ensemble has 1 or 3 servers, not {}", self.servers));
         }
@@ -314,7 +338,13 @@ impl Builder {
                 .and_then(|()| fs::write(home.join("data/myid"), number.to_string()))
                 .and_then(|()| quiet_logging(&home));
             written.map_err(|error| format!("writing to {}: {error}", home.display()))?;
-            let server = Server::new(number, port, secure_port, home.clone(), &self.command(install, &home));
+            let command = match origin {
+                Origin::Real(install) => self.command(install, &home),
+                Origin::Embedded(program) => {
+                    embedded::command(program, port.address().port(), self.tick, self.container_check)
+                }
+            };
+            let server = Server::new(number, port, secure_port, home, &command);
             servers.push(server.map_err(|error| format!("starting a watchdog shell: {error}"))?);
         }
         for server in &servers {
@@ -322,6 +352,18 @@ impl Builder {
         }
         let ports = quorum.into_iter().flat_map(|(data, election)| [data, election]).collect();
         Ok(Ensemble { servers, tick: self.tick, links, certificates, _ports: ports })
+    }
+
+    /// What is asked for, and only a real server has.
+    fn what_is_not_embedded(&self) -> Option<&'static str> {
+        let needs = [
+            (self.servers != 1, "more than one server"),
+            (self.tls, "TLS"),
+            (self.max_session_timeout.is_some(), "a longest session timeout"),
+            (!self.configuration.is_empty(), "configuration"),
+            (!self.properties.is_empty(), "system properties"),
+        ];
+        self.real.or_else(|| needs.into_iter().find_map(|(is_so, what)| is_so.then_some(what)))
     }
 
     fn configuration(&self, home: &Path, port: u16, tls: &str) -> String {

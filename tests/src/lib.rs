@@ -9,6 +9,7 @@
 //! other languages over stdin and stdout.
 
 mod certificates;
+mod embedded;
 mod ensemble;
 mod install;
 mod jvm;
@@ -20,6 +21,7 @@ mod wait;
 pub mod wire;
 
 pub use certificates::Certificates;
+pub use embedded::embedded_program;
 pub use ensemble::{Builder, Ensemble, connect_string};
 pub use proxy::{
     Action, Counts, Direction, Gate, Hook, Kind, Message, Proxy, Rewriter, Side, Trigger, one_flight,

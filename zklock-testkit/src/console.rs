@@ -17,6 +17,10 @@ An in-memory ZooKeeper server for development and tests. It keeps nothing: when 
 
   --listen HOST:PORT   where to listen; by default a free port of 127.0.0.1
   --tick SECONDS       ZooKeeper's unit of time, 2 by default; sessions last 2 to 20 of them
+  --session-timeouts SHORTEST-LONGEST
+                       in seconds, in place of that
+  --container-check SECONDS
+                       how often empty containers are reaped, 60 by default
   --manual-clock       time stands still, but for `advance`
   --help               this text
 
@@ -67,6 +71,13 @@ pub fn settings(arguments: &[String]) -> Result<Option<Builder>, BadOrder> {
         builder = match word {
             "--listen" => builder.address(value()?),
             "--tick" => builder.tick(seconds(value()?)?),
+            "--session-timeouts" => {
+                let (shortest, longest) = value()?
+                    .split_once('-')
+                    .ok_or_else(|| bad("--session-timeouts takes two numbers of seconds, such as 4-40"))?;
+                builder.session_timeouts(seconds(shortest)?, seconds(longest)?)
+            }
+            "--container-check" => builder.container_check(seconds(value()?)?),
             "--manual-clock" => builder.manual_clock(),
             "--help" | "-h" => return Ok(None),
             _ => return Err(bad(format!("there is no option {word:?}; --help tells which there are"))),

@@ -65,7 +65,8 @@ impl Fault {
         Self::new(kind, Action::CutAfterReply)
     }
 
-    /// The request is carried out, its reply is swallowed, and the connection goes on as if nothing were.
+    /// The request is carried out, its reply is swallowed, and the connection goes on as if nothing were. No network does
+    /// that: it is a server's bug. A client that has no bound for an answer of its own waits until the connection ends.
     pub fn drop_reply(kind: Kind) -> Self {
         Self::new(kind, Action::DropReply)
     }

@@ -174,8 +174,10 @@ impl Watches {
     }
 
     pub(crate) fn contains(&self, path: &str, side: Side, watcher: Watcher) -> bool {
-        side != Side::Data && self.children.contains(path, watcher)
-            || side != Side::Children && self.data.contains(path, watcher)
+        // The root's other name is never found.
+        !path.is_empty()
+            && (side != Side::Data && self.children.contains(path, watcher)
+                || side != Side::Children && self.data.contains(path, watcher))
     }
 
     pub(crate) fn remove(&mut self, path: &str, side: Side, watcher: Watcher) -> bool {

@@ -191,7 +191,8 @@ async fn connections_that_break_all_the_time_let_nobody_in_beside_the_holder() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_dies_and_comes_back_lets_nobody_in_beside_the_holder() {
-    let ensemble = Ensemble::builder().tick(Duration::from_millis(200)).start();
+    let builder = Ensemble::builder().tick(Duration::from_millis(200));
+    let ensemble = builder.real("its data survives a restart").start();
     let register = Arc::new(Register::default());
     let ended = Arc::new(AtomicBool::new(false));
     let clients = clients(&ensemble.connect_string(), 8).await;

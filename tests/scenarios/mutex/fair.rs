@@ -55,7 +55,8 @@ fn fired(server: &Server) -> (u64, u64) {
 async fn a_release_wakes_one_of_five_hundred_waiters_and_each_in_its_turn() {
     const WAITERS: usize = 500;
     // A server of its own: the figures are those of the whole server.
-    let ensemble = Ensemble::builder().tick(Duration::from_millis(500)).start();
+    let builder = Ensemble::builder().tick(Duration::from_millis(500));
+    let ensemble = builder.real("it counts the watches that fire").start();
     let server = ensemble.server(0);
     let operator = Admin::connect(server.address());
     let clients = clients(&ensemble.connect_string(), WAITERS + 1).await;

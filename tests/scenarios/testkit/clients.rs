@@ -1,0 +1,203 @@
+//! Every fault, as a client of zklock's lives through it: it gets what it asked for, once, and leaves nothing.
+
+use std::time::Duration;
+
+use crate::common::{SESSION, SOON, client, client_with, queue_of, soon, struck};
+use tokio::task::JoinSet;
+use zklock_core::{Client, ErrorKind, Hold, HoldState, LossReason};
+use zklock_testkit::{Fault, Injected, Kind, Server};
+
+const PATH: &str = "/locks/report";
+const LATE: Duration = Duration::from_millis(200);
+
+type Make = fn(Kind) -> Fault;
+
+/// All but a dropped reply, which is not to be noticed on a connection that goes on.
+const FAULTS: [(&str, Make); 6] = [
+    ("lose-request", Fault::lose_request),
+    ("cut-before-reply", Fault::cut_before_reply),
+    ("cut-after-reply", Fault::cut_after_reply),
+    ("delay-reply", |kind| Fault::delay_reply(kind, LATE)),
+    ("freeze", Fault::freeze),
+    ("expire", Fault::expire),
+];
+
+/// Sets the fault, does what it strikes at, and ends a freeze when it has struck.
+async fn through<T>(server: &Server, fault: Fault, work: impl Future<Output = T>) -> (T, Injected) {
+    let injected = server.inject(fault.below(PATH));
+    let thawed = async {
+        struck(&injected).await;
+        server.thaw();
+    };
+    let (done, ()) = tokio::join!(soon(work), thawed);
+    (done, injected)
+}
+
+async fn settled(client: &Client) {
+    soon(async {
+        while client.stats().owed > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+/// The hold has the one node there is, of its client's own session, which is its first unless that was ended.
+async fn is_right(server: &Server, client: &Client, hold: &Hold, fault: &str) {
+    // It may have been out of touch just now, or still be about to hear of it.
+    soon(hold.confirm()).await.unwrap();
+    soon(async {
+        while hold.state() == HoldState::AtRisk {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    let nodes = server.children(PATH).unwrap();
+    assert!(nodes.len() == 1 && hold.node().ends_with(&nodes[0]), "{fault}: {nodes:?} for {hold:?}");
+    assert_eq!(server.owner(hold.node()), client.session_id(), "{fault}");
+    assert_eq!(client.stats().sessions, if fault == "expire" { 2 } else { 1 }, "{fault}");
+    assert!(!matches!(hold.state(), HoldState::Lost(_)), "{fault}: {hold:?}");
+}
+
+async fn acquires_through((name, fault): (&str, Make), kind: Kind) {
+    let server = Server::start().unwrap();
+    server.put(PATH, "").unwrap();
+    let client = client(&server).await;
+    let lock = client.mutex(PATH).unwrap();
+    let (hold, injected) = through(&server, fault(kind), lock.acquire()).await;
+    let hold = hold.unwrap_or_else(|error| panic!("{name} at {kind}: {error}"));
+    settled(&client).await;
+    is_right(&server, &client, &hold, name).await;
+    assert_eq!(injected.strikes(), 1, "{name} at {kind}");
+    soon(hold.release()).await.unwrap();
+    queue_of(&server, PATH, 0);
+}
+
+async fn releases_through((name, fault): (&str, Make)) {
+    let server = Server::start().unwrap();
+    let client = client(&server).await;
+    let hold = soon(client.mutex(PATH).unwrap().acquire()).await.unwrap();
+    let (released, _) = through(&server, fault(Kind::Delete), hold.release()).await;
+    assert!(released.is_ok() || name == "expire", "{name}: {released:?}");
+    queue_of(&server, PATH, 0);
+    settled(&client).await;
+    if name != "expire" {
+        assert_eq!(client.stats().sessions, 1, "{name}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_acquire_comes_through_every_fault_with_one_node() {
+    let mut cases = JoinSet::new();
+    for fault in FAULTS {
+        cases.spawn(acquires_through(fault, Kind::Create));
+        cases.spawn(acquires_through(fault, Kind::GetChildren));
+    }
+    cases.join_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_comes_through_every_fault_and_leaves_no_node() {
+    let mut cases = JoinSet::new();
+    for fault in FAULTS {
+        cases.spawn(releases_through(fault));
+    }
+    cases.join_all().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_that_is_dropped_is_missed_at_the_deadline_and_nothing_is_left_after_the_next_cut() {
+    let server = Server::start().unwrap();
+    server.put(PATH, "").unwrap();
+    let client = client(&server).await;
+    let lock = client.mutex(PATH).unwrap();
+    for kind in [Kind::Create, Kind::GetChildren] {
+        let injected = server.inject(Fault::drop_reply(kind).below(PATH).nth(2));
+        soon(lock.acquire()).await.unwrap().release().await.unwrap();
+        let error = soon(lock.acquire_timeout(LATE)).await.unwrap_err();
+        assert_eq!((error.kind(), injected.strikes()), (ErrorKind::Timeout, 1), "{kind}: {error}");
+        server.cut();
+        queue_of(&server, PATH, 0);
+        settled(&client).await;
+    }
+    let hold = soon(lock.acquire()).await.unwrap();
+    let injected = server.inject(Fault::drop_reply(Kind::Delete).below(PATH));
+    let call = tokio::spawn(async move { hold.release().await });
+    struck(&injected).await;
+    queue_of(&server, PATH, 0);
+    server.cut();
+    soon(call).await.unwrap().unwrap();
+    settled(&client).await;
+    assert_eq!(client.stats().sessions, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_that_ends_at_a_heartbeat_is_a_loss_that_its_holder_is_told() {
+    let server = Server::start().unwrap();
+    let client = client(&server).await;
+    let hold = soon(client.mutex(PATH).unwrap().acquire()).await.unwrap();
+    let (reason, _) = through(&server, Fault::expire(Kind::Multi), hold.lost()).await;
+    assert_eq!(reason, Some(LossReason::SessionExpired));
+    let next = soon(client.mutex(PATH).unwrap().acquire()).await.unwrap();
+    assert!(next.token() > hold.token());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_heartbeat_that_is_cut_off_or_late_costs_no_hold() {
+    let faults: [Make; 4] = [Fault::lose_request, Fault::cut_before_reply, Fault::cut_after_reply, |kind| {
+        Fault::delay_reply(kind, LATE)
+    }];
+    for fault in faults {
+        let server = Server::start().unwrap();
+        let client = client_with(&server, SESSION).await;
+        let hold = soon(client.mutex(PATH).unwrap().acquire()).await.unwrap();
+        through(&server, fault(Kind::Multi), async {}).await;
+        is_right(&server, &client, &hold, "heartbeat").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiter_whose_news_is_cut_off_is_granted_all_the_same() {
+    for fault in [Fault::cut_before_reply, Fault::cut_after_reply, Fault::lose_request] {
+        let server = Server::start().unwrap();
+        let (holder, waiter) = (client(&server).await, client(&server).await);
+        let hold = soon(holder.mutex(PATH).unwrap().acquire()).await.unwrap();
+        let lock = waiter.mutex(PATH).unwrap();
+        let waiting = tokio::spawn(async move { lock.acquire().await });
+        queue_of(&server, PATH, 2);
+        // Who has no watch yet is not told by one.
+        soon(async {
+            while watches(&server) == 0 {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+        let (released, injected) = through(&server, fault(Kind::Event), hold.release()).await;
+        released.unwrap();
+        let next = soon(waiting).await.unwrap().unwrap();
+        is_right(&server, &waiter, &next, "event").await;
+        assert_eq!(injected.strikes(), 1);
+    }
+}
+
+/// By the four letter word for it.
+fn watches(server: &Server) -> usize {
+    let figures = crate::words::ask(server, b"mntr");
+    let line = figures.lines().find_map(|line| line.strip_prefix("zk_watch_count\t"));
+    line.unwrap().parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_whose_server_refuses_connections_is_had_when_it_takes_them_again() {
+    let server = Server::start().unwrap();
+    let client = client(&server).await;
+    server.refuse(true);
+    server.cut();
+    let lock = client.mutex(PATH).unwrap();
+    let early = lock.acquire_timeout(Duration::from_millis(100)).await.unwrap_err();
+    assert!(matches!(early.kind(), ErrorKind::Timeout | ErrorKind::Unreachable), "{early}");
+    assert!(!server.sessions()[0].is_connected);
+    server.refuse(false);
+    let hold = tokio::time::timeout(SOON, lock.acquire()).await.unwrap().unwrap();
+    is_right(&server, &client, &hold, "refuse").await;
+}

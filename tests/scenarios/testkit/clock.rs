@@ -1,0 +1,145 @@
+//! The clock that can be put forward, and the one that stands still.
+
+use std::time::{Duration, Instant};
+
+use crate::common::{A_WHILE, Raw, SOON, client_with, manual, operation, queue_of, soon};
+use ground::until;
+use zklock_core::{ErrorKind, HoldState, LossReason, Token};
+use zklock_testkit::Server;
+
+const HALF_A_MINUTE: Duration = Duration::from_secs(30);
+const PATH: &str = "/locks/report";
+
+/// What a lock guards: it keeps the greatest token that it has seen, and refuses what comes with a smaller one.
+#[derive(Default)]
+struct Register {
+    greatest: Option<Token>,
+    written: Vec<&'static str>,
+}
+
+impl Register {
+    fn write(&mut self, token: Token, what: &'static str) -> bool {
+        let is_late = self.greatest.is_some_and(|greatest| token < greatest);
+        if !is_late {
+            self.greatest = Some(token);
+            self.written.push(what);
+        }
+        !is_late
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_frozen_holder_believes_in_its_lease_when_the_next_has_the_lock_and_its_token_is_refused() {
+    let server = manual();
+    let (one, next) = (client_with(&server, HALF_A_MINUTE).await, client_with(&server, HALF_A_MINUTE).await);
+    assert_eq!(one.session_timeout(), Some(HALF_A_MINUTE));
+    let hold = soon(one.mutex(PATH).unwrap().acquire()).await.unwrap();
+    let lock = next.mutex(PATH).unwrap();
+    let waiting = tokio::spawn(async move { lock.acquire().await });
+    queue_of(&server, PATH, 2);
+    let mut register = Register::default();
+    assert!(register.write(hold.token(), "first"));
+
+    server.freeze_session(one.session_id().unwrap());
+    let begun = Instant::now();
+    server.advance(HALF_A_MINUTE + server_tick());
+    let later = soon(waiting).await.unwrap().unwrap();
+    assert!(begun.elapsed() < HALF_A_MINUTE / 6, "in no time: {:?}", begun.elapsed());
+    assert!(!hold.valid_for().is_zero() && !matches!(hold.state(), HoldState::Lost(_)), "{hold:?}");
+    assert!(later.token() > hold.token());
+    assert!(register.write(later.token(), "second"));
+    assert!(!register.write(hold.token(), "late"), "the late write is refused");
+    assert_eq!(register.written, ["first", "second"]);
+
+    // Back in touch, it is told, and a write that ZooKeeper itself guards is refused.
+    server.thaw();
+    assert_eq!(soon(hold.lost()).await, Some(LossReason::SessionExpired));
+    let refused = soon(hold.guarded().create("/late", b"").commit()).await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::Lost(LossReason::SessionExpired), "{refused}");
+    assert_eq!(server.children("/late"), None);
+    assert_eq!(later.state(), HoldState::Held);
+}
+
+/// Sessions end at a full tick.
+fn server_tick() -> Duration {
+    Duration::from_secs(2)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_connected_and_well_outlives_any_leap_of_the_clock() {
+    let server = Server::start().unwrap();
+    let client = client_with(&server, HALF_A_MINUTE).await;
+    let hold = soon(client.mutex(PATH).unwrap().acquire()).await.unwrap();
+    for _ in 0..3 {
+        server.advance(Duration::from_secs(3600));
+        soon(hold.confirm()).await.unwrap();
+    }
+    assert_eq!((hold.state(), client.stats().sessions), (HoldState::Held, 1));
+}
+
+#[test]
+fn a_session_without_a_connection_ends_when_its_timeout_and_a_tick_have_passed_and_not_before() {
+    let server = manual();
+    let mut raw = Raw::open_for(&server, HALF_A_MINUTE);
+    assert_eq!(raw.ask(1, operation::CREATE, &crate::common::creation("/mine", 1)).error, 0);
+    assert!(server.cut_session(raw.session));
+    server.advance(HALF_A_MINUTE - Duration::from_millis(1));
+    assert_eq!(server.sessions().len(), 1, "too early");
+    server.advance(server_tick() + Duration::from_millis(1));
+    assert_eq!((server.sessions(), server.children("/mine")), (vec![], None));
+}
+
+fn quick() -> zklock_testkit::Builder {
+    let tick = Duration::from_millis(10);
+    Server::builder().tick(tick).session_timeouts(tick, SOON)
+}
+
+#[test]
+fn a_manual_clock_ends_no_session_and_a_running_one_does() {
+    let timeout = Duration::from_millis(20);
+    let (standing, running) = (quick().manual_clock().start().unwrap(), quick().start().unwrap());
+    let abandoned = Raw::open_for(&standing, timeout);
+    let other = Raw::open_for(&running, timeout);
+    assert_eq!((abandoned.timeout, other.timeout), (timeout, timeout));
+    standing.cut();
+    running.cut();
+    assert!(until(SOON, || running.sessions().is_empty()));
+    std::thread::sleep(A_WHILE);
+    assert_eq!(standing.sessions().len(), 1);
+    abandoned.again(&standing).unwrap().is_served();
+    standing.cut();
+    standing.advance(timeout * 2);
+    assert_eq!(standing.sessions(), []);
+}
+
+#[test]
+fn a_session_that_is_silent_ends_by_a_running_clock_and_its_connection_with_it() {
+    let server = quick().start().unwrap();
+    let mut raw = Raw::open_for(&server, Duration::from_millis(50));
+    assert!(raw.is_closed(SOON));
+    assert_eq!(server.sessions(), []);
+}
+
+#[test]
+fn timeouts_are_granted_between_two_and_twenty_ticks_unless_told_otherwise() {
+    let granted = |server: &Server, millis| Raw::open_for(server, Duration::from_millis(millis)).timeout;
+    let ticks = Server::builder().tick(Duration::from_millis(500)).manual_clock().start().unwrap();
+    let told = Server::builder().session_timeouts(Duration::from_secs(1), Duration::from_secs(2));
+    let told = told.manual_clock().start().unwrap();
+    let millis = |server: &Server| [1, 1500, 1_000_000].map(|wanted| granted(server, wanted).as_millis());
+    assert_eq!((millis(&ticks), millis(&told)), ([1000, 1500, 10_000], [1000, 1500, 2000]));
+}
+
+#[test]
+fn a_leap_over_centuries_or_beyond_all_time_does_no_harm() {
+    let server = manual();
+    let mut raw = Raw::open(&server);
+    for _ in 0..3 {
+        server.advance(Duration::from_secs(100 * 365 * 86_400));
+        raw.is_served();
+    }
+    server.advance(Duration::MAX);
+    server.advance(Duration::MAX);
+    server.put("/still", "there").unwrap();
+    assert_eq!(server.data("/still"), Some(b"there".to_vec()));
+}

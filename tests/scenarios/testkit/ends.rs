@@ -1,0 +1,90 @@
+//! How a server begins and ends, with clients on it.
+
+use std::error::Error as _;
+use std::time::{Duration, Instant};
+
+use crate::common::{Raw, SESSION, SOON, client, manual, queue_of, soon};
+use zklock_core::{Client, ClientOptions, ErrorKind, LossReason};
+use zklock_testkit::{Fault, Kind, Server};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn clients_of_a_server_that_ends_get_typed_errors_in_time() {
+    let server = Server::start().unwrap();
+    let (holder, waiter) = (client(&server).await, client(&server).await);
+    let hold = soon(holder.mutex("/ends").unwrap().acquire()).await.unwrap();
+    let lock = waiter.mutex("/ends").unwrap();
+    let bound = Duration::from_millis(500);
+    let waiting = tokio::spawn(async move { lock.acquire_timeout(bound).await });
+    queue_of(&server, "/ends", 2);
+    let hosts = server.connect_string();
+    let begun = Instant::now();
+    drop(server);
+    assert!(begun.elapsed() < SOON / 2, "it ends at once: {:?}", begun.elapsed());
+
+    let error = soon(waiting).await.unwrap().unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unreachable), "{error}");
+    assert_eq!(soon(hold.lost()).await, Some(LossReason::LeaseLapsed));
+    assert!(begun.elapsed() < SESSION, "{:?}", begun.elapsed());
+    let options = ClientOptions::new(&hosts).unwrap().connect_timeout(bound);
+    let error = soon(Client::connect(options)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+}
+
+#[test]
+fn a_server_ends_at_once_whatever_its_connections_wait_for() {
+    let server = manual();
+    let mut delayed = Raw::open(&server);
+    let injected = server.inject(Fault::delay_reply(Kind::Ping, Duration::from_secs(3600)));
+    delayed.send(-2, crate::common::operation::PING, &[]);
+    assert!(injected.wait(SOON));
+    let (mut idle, mut silent) = (Raw::open(&server), Raw::silent(server.address()));
+    let mut frozen = Raw::open(&server);
+    server.freeze();
+    frozen.send(-2, crate::common::operation::PING, &[]);
+    let begun = Instant::now();
+    drop(server);
+    assert!(begun.elapsed() < SOON / 4, "{:?}", begun.elapsed());
+    for raw in [&mut delayed, &mut idle, &mut silent, &mut frozen] {
+        assert!(raw.is_closed(SOON));
+    }
+}
+
+#[test]
+fn a_port_is_free_again_when_its_server_has_ended() {
+    let first = manual();
+    let address = first.connect_string();
+    let _client = Raw::open(&first);
+    drop(first);
+    let second = Server::builder().address(&address).start().unwrap();
+    assert_eq!(second.connect_string(), address);
+    Raw::open(&second).is_served();
+}
+
+#[test]
+fn servers_are_worlds_of_their_own() {
+    let (one, other) = (manual(), manual());
+    one.put("/mine", "").unwrap();
+    assert_eq!(other.children("/mine"), None);
+    let raw = Raw::open(&one);
+    let refused = Raw::attach(&other, SOON, raw.session, &raw.password).unwrap_err();
+    assert_eq!(refused.kind(), std::io::ErrorKind::NotFound);
+}
+
+#[test]
+fn an_address_that_cannot_be_had_is_named_with_the_reason() {
+    let there = manual();
+    let taken = there.connect_string();
+    for (address, reason) in [
+        (taken.as_str(), "in use"),
+        ("nonsense", "invalid"),
+        ("127.0.0.1", "invalid"),
+        ("127.0.0.1:99999", "invalid"),
+        ("192.0.2.1:0", "assign"),
+    ] {
+        let error = Server::builder().address(address).start().unwrap_err();
+        let text = error.to_string();
+        assert!(text.contains(address) && text.contains("Port 0"), "{text}");
+        assert!(text.contains(reason), "{text}");
+        assert!(error.source().is_some());
+    }
+}

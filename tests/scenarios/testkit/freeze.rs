@@ -1,0 +1,99 @@
+//! Freezing and thawing: what a broken network and a stopped server look like.
+
+use std::time::{Duration, Instant};
+
+use crate::common::{A_WHILE, Raw, SOON, client, manual, operation, queue_of, reading, soon};
+use zklock_core::ErrorKind;
+use zklock_testkit::Server;
+
+#[test]
+fn a_frozen_session_is_not_served_on_any_connection_until_it_is_thawed() {
+    let server = manual();
+    let (mut one, mut other) = (Raw::open(&server), Raw::open(&server));
+    server.freeze_session(one.session);
+    one.send(1, operation::EXISTS, &reading("/", false));
+    assert_eq!(one.answer_within(A_WHILE), None);
+    other.is_served();
+    // On the next connection neither: it is not even greeted.
+    let mut again = Raw::silent(server.address());
+    again.greet(one.timeout, one.session, &one.password);
+    assert!(!again.is_closed(A_WHILE));
+    other.is_served();
+    server.thaw();
+    again.greeted().unwrap();
+    again.is_served();
+}
+
+#[test]
+fn a_frozen_session_ends_in_its_time_though_its_client_comes_again() {
+    let server = manual();
+    let raw = Raw::open(&server);
+    server.freeze_session(raw.session);
+    server.advance(raw.timeout - Duration::from_millis(1));
+    let mut again = Raw::silent(server.address());
+    again.greet(raw.timeout, raw.session, &raw.password);
+    // A greeting that was taken would be a sign of life.
+    assert!(!again.is_closed(A_WHILE));
+    // It ends at a full tick.
+    server.advance(Duration::from_millis(2001));
+    assert_eq!(server.sessions(), []);
+    server.thaw();
+    assert_eq!(again.greeted().unwrap_err().kind(), std::io::ErrorKind::NotFound);
+}
+
+#[test]
+fn what_waits_for_a_frozen_session_comes_when_it_is_thawed() {
+    let server = manual();
+    let mut raw = Raw::open(&server);
+    assert_eq!(raw.ask(1, operation::EXISTS, &reading("/news", true)).error, -101);
+    server.freeze_session(raw.session);
+    server.put("/news", "").unwrap();
+    assert_eq!(raw.answer_within(A_WHILE), None);
+    server.thaw();
+    assert_eq!(raw.answer().xid, crate::common::EVENT);
+}
+
+#[test]
+fn a_frozen_server_takes_connections_and_says_nothing() {
+    let server = manual();
+    let mut old = Raw::open(&server);
+    server.freeze();
+    old.send(1, operation::EXISTS, &reading("/", false));
+    let mut new = Raw::silent(server.address());
+    new.greet(SOON, 0, &[0; 16]);
+    assert_eq!(old.answer_within(A_WHILE), None);
+    assert!(!new.is_closed(A_WHILE), "it is accepted");
+    assert_eq!(server.sessions().len(), 1, "nothing is carried out");
+    server.thaw();
+    assert_eq!(old.answer().xid, 1);
+    new.greeted().unwrap();
+}
+
+#[test]
+fn a_frozen_server_answers_no_words() {
+    let server = manual();
+    server.freeze();
+    let mut raw = Raw::silent(server.address());
+    std::io::Write::write_all(&mut raw.stream, b"ruok").unwrap();
+    assert!(!raw.is_closed(A_WHILE), "it is as silent as a server that stands");
+    assert_eq!(raw.stream.peek(&mut [0]).map_err(|error| error.kind()), Err(std::io::ErrorKind::WouldBlock));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_frozen_server_delays_no_acquire_beyond_its_deadline() {
+    let server = Server::start().unwrap();
+    let client = client(&server).await;
+    let lock = client.mutex("/bounded").unwrap();
+    soon(lock.acquire()).await.unwrap().release().await.unwrap();
+    server.freeze();
+    let begun = Instant::now();
+    let error = soon(lock.acquire_timeout(Duration::from_millis(200))).await.unwrap_err();
+    let took = begun.elapsed();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    assert!(took >= Duration::from_millis(200) && took < SOON / 2, "{took:?}");
+    server.thaw();
+    let hold = soon(lock.acquire()).await.unwrap();
+    queue_of(&server, "/bounded", 1);
+    drop(hold);
+    queue_of(&server, "/bounded", 0);
+}

@@ -1,0 +1,16 @@
+//! What the embedded server promises: with a client of zklock's on it, and with bare sockets where it matters what
+//! exactly goes over the wire.
+
+mod clients;
+mod clock;
+mod common;
+mod console;
+mod ends;
+mod faults;
+mod freeze;
+mod limits;
+mod program;
+mod sequence;
+mod sessions;
+mod tree;
+mod words;
