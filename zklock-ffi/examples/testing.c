@@ -5,6 +5,8 @@
  */
 
 #define _POSIX_C_SOURCE 200809L
+#include <fcntl.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -19,7 +21,7 @@ static FILE *orders, *answers;
 static pid_t server;
 
 static void fail(const char *what) {
-    fprintf(stderr, "%s: %s\n", what, zklock_last_error());
+    fprintf(stderr, "failed: %s (%s)\n", what, zklock_last_error());
     exit(1);
 }
 
@@ -34,17 +36,25 @@ static void server_start(const char *program) {
         _exit(127);
     }
     close(to[0]), close(from[1]);
+    /* The server ends when nobody holds the other end any more: so no other child may. */
+    fcntl(to[1], F_SETFD, FD_CLOEXEC), fcntl(from[0], F_SETFD, FD_CLOEXEC);
+    signal(SIGPIPE, SIG_IGN);
     orders = fdopen(to[1], "w"), answers = fdopen(from[0], "r");
     if (!orders || !answers || !fgets(hosts, sizeof hosts, answers)) fail("the server does not start: is it installed?");
     hosts[strcspn(hosts, "\n")] = 0;
 }
 
-/* Gives an order to the server, such as "expire all" or "wait /locks/report 2 5"; `zklock-testkit --help` has them. */
+/* Gives an order that is answered in one line, such as "expire all"; `zklock-testkit --help` has them. */
 static void server_do(const char *order) {
-    char answer[512];
+    char *answer = NULL;
+    size_t size = 0;
     fprintf(orders, "%s\n", order);
     fflush(orders);
-    if (!fgets(answer, sizeof answer, answers) || strncmp(answer, "ok", 2)) fail(order);
+    if (getline(&answer, &size, answers) < 0 || strncmp(answer, "ok", 2)) {
+        fprintf(stderr, "the server says: %s\n", answer && *answer ? answer : "nothing");
+        fail(order);
+    }
+    free(answer);
 }
 
 static void server_end(void) {

@@ -55,6 +55,25 @@ pub(crate) fn not_owner(py: Python<'_>, message: String) -> PyErr {
     made(py, intern!(py, "NotOwner"), (message,)).unwrap_or_else(|failure| failure)
 }
 
+/// The system forbids it.
+pub(crate) fn refused(py: Python<'_>, message: String) -> PyErr {
+    made(py, intern!(py, "Refused"), (message,)).unwrap_or_else(|failure| failure)
+}
+
+/// The time was over before it was so.
+pub(crate) fn late(py: Python<'_>, message: String) -> PyErr {
+    made(py, intern!(py, "Timeout"), (message,)).unwrap_or_else(|failure| failure)
+}
+
+/// It belongs to the process from which this one was forked.
+pub(crate) fn forked(py: Python<'_>, message: String) -> PyErr {
+    made(py, intern!(py, "ForkedError"), (message,)).unwrap_or_else(|failure| failure)
+}
+
+pub(crate) fn closed(py: Python<'_>, message: String) -> PyErr {
+    made(py, intern!(py, "Closed"), (message,)).unwrap_or_else(|failure| failure)
+}
+
 /// Why an object cannot be pickled, or copied.
 pub(crate) fn unpicklable(class: &str, instead: &str) -> PyErr {
     let message = format!("a {class} cannot be pickled or copied: it belongs to this process; {instead}");

@@ -7,6 +7,7 @@
 //!  kinds   kind   patience                      the kinds of lock; one lock, and how long to wait for it
 //!  place                                        what is held at a path, and by whom
 //!  coroutine   task                             calls as coroutines; tasks as owners
+//!  testing                                      the embedded server, which uses none of these but the last row
 //!  wait   exit   dispatch   log   error   value   what a guest of the interpreter has to mind
 //! ```
 //!
@@ -34,6 +35,7 @@ mod options;
 mod patience;
 mod place;
 mod task;
+mod testing;
 mod value;
 mod wait;
 
@@ -58,6 +60,7 @@ mod _zklock {
         loss::Loss,
         observer::Observer,
         options::Tls,
+        testing::{Injected, Server},
     };
 
     #[pymodule_init]

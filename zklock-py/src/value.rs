@@ -20,6 +20,7 @@ struct Classes {
     forked: Py<PyAny>,
     stats: Py<PyAny>,
     contender: Py<PyAny>,
+    session: Py<PyAny>,
     /// `tuple.__new__`, since that of a named tuple is written in Python.
     make: Py<PyAny>,
 }
@@ -40,6 +41,7 @@ impl Classes {
             forked: member("LossReason", "FORKED")?,
             stats: module.getattr("Stats")?.unbind(),
             contender: module.getattr("Contender")?.unbind(),
+            session: module.getattr("Session")?.unbind(),
             make: py.get_type::<PyTuple>().getattr("__new__")?.unbind(),
         })
     }
@@ -101,6 +103,13 @@ pub(crate) fn contender(py: Python<'_>, contender: QueuedContender) -> PyResult<
     let QueuedContender { name, node, identity, session, token, dialect, holds, .. } = contender;
     let values = (name, identity, session, token.value(), since, dialect.to_string(), node, role, holds);
     classes.make.call1(py, (&classes.contender, values))
+}
+
+pub(crate) fn session(py: Python<'_>, session: zklock_testkit::Session) -> PyResult<Py<PyAny>> {
+    let classes = Classes::of(py)?;
+    let nodes = PyTuple::new(py, session.nodes)?;
+    let values = (session.id, session.timeout.as_secs_f64(), session.is_connected, nodes);
+    classes.make.call1(py, (&classes.session, values))
 }
 
 pub(crate) fn boolean(py: Python<'_>, value: bool) -> Py<PyAny> {

@@ -18,6 +18,8 @@ use zklock_core::blocking::{Park, Parked, park_by};
 
 const FIRST_SLEEP: Duration = Duration::from_millis(20);
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
+/// How long a wait that knows nothing of signals may be.
+const SLICE: Duration = Duration::from_millis(20);
 
 thread_local! {
     static DOORBELL: RefCell<Option<Arc<Doorbell>>> = const { RefCell::new(None) };
@@ -39,6 +41,32 @@ pub(crate) fn detached<T: Send>(
 ) -> PyResult<T> {
     let result = py.detach(|| call().inspect(|_| exit::stay_if_over()));
     result.map_err(|error| raised(py, &error))
+}
+
+/// Calls `look`, which waits for so long at most, until it has seen what it looks for; `None` when the time is over.
+/// For waits that are none of the core's, and of which nobody makes many: they hear of signals between two looks.
+pub(crate) fn in_slices<T: Send>(
+    py: Python<'_>,
+    timeout: Option<Duration>,
+    mut look: impl FnMut(Duration) -> Option<T> + Send,
+) -> PyResult<Option<T>> {
+    let begun = Instant::now();
+    loop {
+        let left = timeout.map(|timeout| timeout.saturating_sub(begun.elapsed()));
+        let slice = left.map_or(SLICE, |left| left.min(SLICE));
+        let seen = py.detach(|| {
+            let seen = look(slice);
+            exit::stay_if_over();
+            seen
+        });
+        if seen.is_some() {
+            return Ok(seen);
+        }
+        py.check_signals()?;
+        if left.is_some_and(|left| left <= slice) {
+            return Ok(None);
+        }
+    }
 }
 
 /// The exception that ended a wait of this thread.

@@ -1,5 +1,6 @@
 //! Who may do what: access lists, and the identities that a connection has shown.
 
+use std::collections::HashSet;
 use std::net::Ipv4Addr;
 use std::sync::Arc;
 
@@ -17,7 +18,7 @@ pub(crate) mod right {
 }
 
 /// Somebody, in the words of a scheme: `world:anyone`, `digest:user:hash`, `ip:127.0.0.1`.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Id {
     pub(crate) scheme: String,
     pub(crate) id: String,
@@ -27,7 +28,7 @@ pub(crate) struct Id {
 pub(crate) type List = Arc<[Entry]>;
 
 /// One entry of an access list: these may do that.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Entry {
     pub(crate) rights: i32,
     pub(crate) who: Id,
@@ -125,10 +126,8 @@ pub(crate) fn check(list: &[Entry], rights: i32, shown: &[Id]) -> Result<(), Cod
 /// The list as it is stored: without repetitions, and with the identities that `auth` stands for.
 pub(crate) fn settle(list: &[Entry], shown: &[Id]) -> Result<List, Code> {
     let mut settled = Vec::new();
-    for (index, entry) in list.iter().enumerate() {
-        if list[..index].contains(entry) {
-            continue;
-        }
+    let mut seen = HashSet::new();
+    for entry in list.iter().filter(|entry| seen.insert(*entry)) {
         if entry.who.scheme == "auth" {
             // An address proves nobody.
             let proven: Vec<_> = shown.iter().filter(|id| id.scheme != "ip").collect();

@@ -11,6 +11,9 @@ use crate::world::{Asked, Moment, World};
 
 type Body = Result<Writer, Code>;
 
+/// The longest answer to a multi that reads.
+const MAX_ANSWER: usize = 16 << 20;
+
 impl World {
     pub(crate) fn answer(&mut self, moment: Moment, connection: u64, asked: Asked, request: Request) {
         let asked = match request {
@@ -26,7 +29,7 @@ impl World {
                 Err(Code::MarshallingError)
             }
             Request::Look(look) => self.look(connection, &look),
-            Request::MultiRead(looks) => Ok(self.multi_read(connection, &looks)),
+            Request::MultiRead(looks) => self.multi_read(connection, &looks),
             Request::Exists { path, watch } => self.exists(connection, &path, watch),
             Request::GetAcl { path } => self.access_list(connection, &path),
             Request::Sync { path: None } => Ok(none.buffer(None)),
@@ -106,18 +109,23 @@ impl World {
         Ok(body.int(-1).boolean(true).int(-1))
     }
 
-    fn multi_read(&mut self, connection: u64, looks: &[Look]) -> Writer {
-        let body = looks.iter().fold(Writer::default(), |writer, look| {
+    /// A short message can ask for the same long node many times: there is a limit to that.
+    fn multi_read(&mut self, connection: u64, looks: &[Look]) -> Body {
+        let mut body = Writer::default();
+        for look in looks {
             let operation = match look {
                 Look::Data { .. } => opcode::GET_DATA,
                 Look::Children { .. } => opcode::GET_CHILDREN,
             };
-            match self.look(connection, look) {
-                Ok(body) => writer.int(operation).boolean(false).int(0).and(body),
-                Err(code) => write_error(writer, code),
+            body = match self.look(connection, look) {
+                Ok(found) => body.int(operation).boolean(false).int(0).and(found),
+                Err(code) => write_error(body, code),
+            };
+            if body.length() > MAX_ANSWER {
+                return Err(Code::MarshallingError);
             }
-        });
-        body.int(-1).boolean(true).int(-1)
+        }
+        Ok(body.int(-1).boolean(true).int(-1))
     }
 
     fn look(&mut self, connection: u64, look: &Look) -> Body {

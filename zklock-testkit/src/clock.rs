@@ -4,6 +4,9 @@ use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 use crate::world::Moment;
 
+/// A thousand years: so far it can be put forward, and sums of such times are still times.
+const LONGEST: Duration = Duration::from_secs(1000 * 365 * 24 * 3600);
+
 #[derive(Debug)]
 pub(crate) struct Clock {
     begun: Instant,
@@ -27,7 +30,7 @@ impl Clock {
     }
 
     pub(crate) fn advance(&mut self, by: Duration) {
-        self.ahead = self.ahead.saturating_add(by);
+        self.ahead = self.ahead.saturating_add(by).min(LONGEST);
     }
 
     /// How long to wait for a point in time; `None` when it does not come by itself.

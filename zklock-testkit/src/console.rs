@@ -3,11 +3,11 @@
 //! It prints where it listens, reads an order a line, and answers each with a line that begins with `ok` or `error`.
 
 use std::fmt;
-use std::io::{BufRead, Write};
+use std::io::{self, BufRead, Write};
 use std::str::FromStr;
 use std::time::Duration;
 
-use crate::fault::Fault;
+use crate::fault::{Fault, Injected};
 use crate::kind::Kind;
 use crate::server::{Builder, Server};
 
@@ -25,10 +25,10 @@ An in-memory ZooKeeper server for development and tests. It keeps nothing: when 
   --help               this text
 
 It prints where it listens, HOST:PORT, in a line of its own. Then it takes orders, one a line, and answers each with a
-line that begins with 'ok' or 'error'. When its input is a pipe, it ends with it: so it never outlives the test that
-has started it.
+line that begins with 'ok' or 'error'. When its input is a pipe, it ends with it, and so with the test that has
+started it.
 
-  sessions                      the open sessions: id, state, timeout
+  sessions                      the open sessions, one a line, then 'ok'
   expire ID|all                 ends a session, or all, at once, with its nodes
   owner PATH                    the session that a node ends with
   advance SECONDS               puts the server's clock forward
@@ -39,8 +39,9 @@ has started it.
                                 at the next message of a kind (create, delete, multi, event, ...):
                                 lose-request, cut-before-reply, cut-after-reply, drop-reply, delay-reply=SECONDS,
                                 freeze, expire
+  strikes N                     how often the n-th fault has struck; `fault` answers its number
   clear                         forgets all faults that have not struck
-  children PATH / data PATH     looks at a node
+  children PATH / data PATH     looks at a node; data is printed with escapes
   put PATH [DATA]               makes a node, and its parents, or gives it other data
   delete PATH                   deletes a node and all below it
   wait PATH COUNT SECONDS       waits until a node has so many children
@@ -86,45 +87,62 @@ pub fn settings(arguments: &[String]) -> Result<Option<Builder>, BadOrder> {
     Ok(Some(builder))
 }
 
-/// Carries out orders until there are no more, or one is `quit`; `true` when it was that.
+/// Who takes the orders, and knows the faults that were ordered by their numbers.
 ///
-/// # Errors
-///
-/// When answers cannot be written any more.
-pub fn run(server: &Server, orders: impl BufRead, mut answers: impl Write) -> std::io::Result<bool> {
-    for order in orders.split(b'\n') {
-        let order = order?;
-        let Ok(order) = std::str::from_utf8(&order) else {
-            writeln!(answers, "error an order is in UTF-8, and this is not")?;
-            answers.flush()?;
-            continue;
-        };
-        let words: Vec<&str> = order.split_whitespace().collect();
-        let answer = match words[..] {
-            [] => continue,
-            ["quit"] => {
-                writeln!(answers, "ok")?;
-                return Ok(true);
-            }
-            ["help"] => Ok(USAGE.to_owned()),
-            _ => obey(server, &words),
-        };
-        match answer {
-            // What is longer than a line comes before the answer.
-            Ok(text) if text.ends_with('\n') => writeln!(answers, "{text}ok")?,
-            Ok(text) => writeln!(answers, "{}", format!("ok {text}").trim_end())?,
-            Err(error) => writeln!(answers, "error {error}")?,
-        }
-        answers.flush()?;
-    }
-    Ok(false)
+/// ```
+/// let server = zklock_testkit::Server::start()?;
+/// let mut answers = Vec::new();
+/// zklock_testkit::console::Console::default().run(&server, &b"put /a b\ndata /a\n"[..], &mut answers)?;
+/// assert_eq!(answers, b"ok\nok b\n");
+/// # Ok::<(), Box<dyn std::error::Error>>(())
+/// ```
+#[derive(Debug, Default)]
+pub struct Console {
+    faults: Vec<Injected>,
 }
 
-fn obey(server: &Server, words: &[&str]) -> Result<String, BadOrder> {
+impl Console {
+    /// Carries out orders until there are no more, or one is `quit`; `true` when it was that.
+    ///
+    /// # Errors
+    ///
+    /// When orders cannot be read, or answers cannot be written any more.
+    pub fn run(
+        &mut self,
+        server: &Server,
+        orders: impl BufRead,
+        mut answers: impl Write,
+    ) -> io::Result<bool> {
+        for order in orders.split(b'\n') {
+            let order = order?;
+            let answer = match std::str::from_utf8(&order).map(str::trim) {
+                Ok("") => continue,
+                Ok("quit") => {
+                    writeln!(answers, "ok")?;
+                    return Ok(true);
+                }
+                Ok("help") => Ok(USAGE.to_owned()),
+                Ok(order) => obey(server, &mut self.faults, order),
+                Err(_) => Err(bad("an order is in UTF-8, and this is not")),
+            };
+            match answer {
+                // What is longer than a line comes before the answer.
+                Ok(text) if text.ends_with('\n') => writeln!(answers, "{text}ok")?,
+                Ok(text) => writeln!(answers, "{}", format!("ok {text}").trim_end())?,
+                Err(error) => writeln!(answers, "error {error}")?,
+            }
+            answers.flush()?;
+        }
+        Ok(false)
+    }
+}
+
+fn obey(server: &Server, faults: &mut Vec<Injected>, order: &str) -> Result<String, BadOrder> {
+    let words: Vec<&str> = order.split_whitespace().collect();
     let done = Ok(String::new());
     let session =
         |is_there: bool| if is_there { Ok(String::new()) } else { Err(bad("there is no such session")) };
-    match *words {
+    match words[..] {
         ["sessions"] => Ok(server.sessions().iter().map(|session| format!("{session}\n")).collect()),
         ["expire", "all"] => {
             for session in server.sessions() {
@@ -146,10 +164,7 @@ fn obey(server: &Server, words: &[&str]) -> Result<String, BadOrder> {
             server.freeze();
             done
         }
-        ["freeze", id] => {
-            server.freeze_session(session_id(id)?);
-            done
-        }
+        ["freeze", id] => session(server.freeze_session(session_id(id)?)),
         ["thaw"] => {
             server.thaw();
             done
@@ -163,8 +178,14 @@ fn obey(server: &Server, words: &[&str]) -> Result<String, BadOrder> {
             done
         }
         ["fault", what, kind, ref rest @ ..] => {
-            let _ = server.inject(fault(what, kind, rest)?);
-            done
+            faults.push(server.inject(fault(what, kind, rest)?));
+            Ok(faults.len().to_string())
+        }
+        ["strikes", number] => {
+            let index = self::number::<usize>(number)?.checked_sub(1);
+            let fault =
+                index.and_then(|index| faults.get(index)).ok_or_else(|| bad("there is no such fault"))?;
+            Ok(fault.strikes().to_string())
         }
         ["clear"] => {
             server.clear_faults();
@@ -175,15 +196,21 @@ fn obey(server: &Server, words: &[&str]) -> Result<String, BadOrder> {
         }
         ["data", path] => server
             .data(path)
-            .map(|data| String::from_utf8_lossy(&data).into_owned())
+            .map(|data| String::from_utf8_lossy(&data).escape_debug().to_string())
             .ok_or_else(|| bad("there is no such node")),
-        ["put", path, ref data @ ..] => server.put(path, data.join(" ")).map(|()| String::new()).map_err(bad),
+        ["put", path, ..] => {
+            // All behind the path, spaces included.
+            let data = order.split_once(path).map_or("", |(_, data)| data.strip_prefix(' ').unwrap_or(data));
+            server.put(path, data).map(|()| String::new()).map_err(bad)
+        }
         ["delete", path] if server.delete(path) => done,
         ["delete", _] => Err(bad("there is no such node")),
         ["wait", path, count, bound] => server
             .wait_for_children(path, number(count)?, seconds(bound)?)
             .map(|names| names.join(" "))
-            .ok_or_else(|| bad("there are not so many")),
+            .ok_or_else(|| {
+                bad(format!("there are {}", server.children(path).map_or(0, |names| names.len())))
+            }),
         ["dump"] => Ok(server.dump("/")),
         ["dump", path] => Ok(server.dump(path)),
         _ => Err(bad(format!("no such order: {}; 'help' tells which there are", words.join(" ")))),

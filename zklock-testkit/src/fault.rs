@@ -7,7 +7,8 @@ use crate::kind::Kind;
 
 /// A fault that waits for its message; give it to [`Server::inject`](crate::Server::inject).
 ///
-/// It strikes at the next message of its kind, once, unless it is told otherwise. An event is sent unasked: at
+/// It strikes at the next message of its kind, once, unless it is told otherwise; a request counts also when it is going
+/// to be refused. (A zklock client creates the directory of a lock when a first create has failed.) An event is sent unasked: at
 /// [`Kind::Event`] there is no request, only what would be the reply.
 ///
 /// # Examples
@@ -89,7 +90,8 @@ impl Fault {
         Self::new(kind, Action::Expire)
     }
 
-    /// Only messages about this path, or one below it, count. Of a multi, the first path is looked at.
+    /// Only messages about this path, or one below it, count. Of a multi, the first path is looked at. Messages that are
+    /// not about one node (such as pings, and those about watches) do not count then.
     pub fn below(mut self, path: &str) -> Self {
         self.below = Some(path.trim_end_matches('/').to_owned());
         self

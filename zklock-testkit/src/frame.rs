@@ -12,7 +12,8 @@ pub(crate) enum Incoming {
     Word(&'static str),
 }
 
-/// Reads what stands next. Nothing is allocated for a message that is longer than `longest`.
+/// Reads what stands next. For a message that is longer than `longest` nothing is allocated; for others what they say
+/// they need.
 ///
 /// # Errors
 ///

@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::frame::{self, Incoming};
 use crate::server::Server;
 use crate::words;
-use crate::world::{Moment, World};
+use crate::world::{Effect, Moment, World};
 
 /// Feeds bytes to a server as anybody could: as one stream, lengths and all, or as the messages of two connections
 /// that are well begun. Gives how many bytes the server would have sent.
@@ -42,7 +42,7 @@ pub fn converse(bytes: &[u8]) -> usize {
         time += 50;
         world.receive(moment(time), connection, &message);
         world.tick(moment(time));
-        sent += world.effects().map(|effect| effect.length()).sum::<usize>();
+        sent += world.effects().iter().map(Effect::length).sum::<usize>();
     }
     // Whatever was said: the books are in order.
     world.verify();

@@ -28,7 +28,7 @@ enum Outgoing {
 /// One connection.
 #[derive(Debug)]
 struct Link {
-    stream: TcpStream,
+    stream: Arc<TcpStream>,
     outbox: VecDeque<(Duration, Outgoing)>,
     backlog: usize,
     /// Nothing is sent before this, so that what is delayed stays in order.
@@ -55,8 +55,10 @@ pub(crate) struct State {
 #[derive(Debug)]
 pub(crate) struct Hub {
     state: Mutex<State>,
-    /// Something has happened in the world, or to the clock.
+    /// Something has happened in the world.
     happened: Condvar,
+    /// The clock was changed, or something ends earlier than what was waited for.
+    sooner: Condvar,
 }
 
 impl Hub {
@@ -74,7 +76,7 @@ impl Hub {
             is_ending: false,
             threads: 0,
         };
-        Self { state: Mutex::new(state), happened: Condvar::new() }
+        Self { state: Mutex::new(state), happened: Condvar::new(), sooner: Condvar::new() }
     }
 
     pub(crate) fn lock(&self) -> MutexGuard<'_, State> {
@@ -86,19 +88,24 @@ impl Hub {
         let mut state = self.lock();
         let outcome = change(&mut state);
         state.carry_out(None);
-        state.wake_all();
         self.happened.notify_all();
+        self.sooner.notify_all();
         outcome
     }
 
-    /// Waits until something is so; `false` when it is not by `bound`.
-    pub(crate) fn wait_until(&self, bound: Duration, is_so: impl Fn(&State) -> bool) -> bool {
-        let waited = self.happened.wait_timeout_while(self.lock(), bound, |state| !is_so(state));
-        is_so(&waited.unwrap_or_else(PoisonError::into_inner).0)
+    /// Waits until there is something to be seen; `None` when there is not by `bound`.
+    pub(crate) fn wait_for<T>(&self, bound: Duration, look: impl Fn(&State) -> Option<T>) -> Option<T> {
+        let mut seen = None;
+        let is_missing = |state: &mut State| {
+            seen = look(state);
+            seen.is_none()
+        };
+        drop(self.happened.wait_timeout_while(self.lock(), bound, is_missing));
+        seen
     }
 
     /// A connection has come. `None` when it is not wanted.
-    pub(crate) fn admit(&self, stream: TcpStream) -> Option<u64> {
+    pub(crate) fn admit(&self, stream: Arc<TcpStream>) -> Option<u64> {
         let mut state = self.lock();
         let is_full = state.links.len() >= state.world.settings.max_connections;
         if state.is_refusing || state.is_ending || is_full {
@@ -126,6 +133,7 @@ impl Hub {
         let mut state = self.lock();
         let Some(from) = state.links.get(&link) else { return false };
         let (kind, path, session) = aim(from.session, frame);
+        let is_new = kind == Kind::Connect;
         let mut action = None;
         loop {
             let is_frozen = state.is_frozen || session.is_some_and(|id| state.frozen_sessions.contains(&id));
@@ -134,6 +142,9 @@ impl Hub {
                     return false;
                 };
                 state = changed.wait(state).unwrap_or_else(PoisonError::into_inner);
+            } else if !state.world.connections.contains_key(&link) {
+                // It was ended while this was on its way.
+                return true;
             } else if action.is_none() {
                 action = state.script.strike(kind, path.as_deref(), session);
                 match (action, session) {
@@ -160,6 +171,9 @@ impl Hub {
         }
         drop(state);
         self.happened.notify_all();
+        if is_new {
+            self.sooner.notify_all();
+        }
         true
     }
 
@@ -205,14 +219,12 @@ impl Hub {
         }
     }
 
-    /// A connection is at its end.
-    pub(crate) fn release(&self, link: u64) {
-        self.change(|state| state.cut(link));
-    }
-
-    /// A thread of a connection ends.
-    pub(crate) fn thread_ends(&self) {
-        self.change(|state| state.threads -= 1);
+    /// A thread of a connection ends, and the connection with it.
+    pub(crate) fn thread_ends(&self, link: u64) {
+        let mut state = self.lock();
+        state.cut(link);
+        state.threads -= 1;
+        self.happened.notify_all();
     }
 
     /// Ends sessions and reaps nodes when their time has come, until the server ends.
@@ -225,12 +237,12 @@ impl Hub {
             let pause = state.clock.until(state.world.next_tick());
             self.happened.notify_all();
             state = match pause {
-                // Never at once again: it is not before the full millisecond that a session is over.
+                // Not at once again, should a clock be coarser than what it is asked for.
                 Some(pause) => {
                     let pause = pause.max(Duration::from_millis(1));
-                    self.happened.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0
+                    self.sooner.wait_timeout(state, pause).unwrap_or_else(PoisonError::into_inner).0
                 }
-                None => self.happened.wait(state).unwrap_or_else(PoisonError::into_inner),
+                None => self.sooner.wait(state).unwrap_or_else(PoisonError::into_inner),
             };
         }
     }
@@ -283,67 +295,73 @@ impl State {
             !is_frozen && session.is_some_and(|session| !frozen.contains(&session))
         };
         self.world.leap(by, is_well);
+        self.wake_all();
         let now = self.clock.now();
         self.world.tick(now);
     }
 
-    fn wake_all(&self) {
+    /// Lets all threads of connections look again: at the clock, or at what is frozen.
+    pub(crate) fn wake_all(&self) {
         self.links.values().for_each(|link| link.changed.notify_all());
     }
 
     /// Does what the world wants done; a fault strikes at what is sent to one connection.
     fn carry_out(&mut self, fault: Option<(u64, Action)>) {
-        let mut expired = Vec::new();
-        let effects: Vec<_> = self.world.effects().collect();
-        for effect in effects {
-            let (link, kind, path, frame) = match effect {
-                Effect::Close { connection } => {
-                    self.queue(connection, Duration::ZERO, Outgoing::Close);
-                    continue;
-                }
-                Effect::Send { connection, kind, path, frame } => (connection, kind, path, frame),
-            };
-            if kind == Kind::Connect {
-                // From now on it is known whose connection this is.
-                let session = self.world.connections.get(&link).and_then(|connection| connection.session);
-                if let Some(link) = self.links.get_mut(&link) {
-                    link.session = session;
-                }
-            }
-            let session = self.links.get(&link).and_then(|link| link.session);
-            let action = match (kind, fault) {
-                // Sent unasked: there was no request that could have been struck.
-                (Kind::Event, _) => {
-                    let action = self.script.strike(kind, path.as_deref(), session);
-                    match action {
-                        Some(Action::Freeze) => self.frozen_sessions.extend(session),
-                        Some(Action::Expire) => expired.extend(session),
-                        _ => {}
+        loop {
+            let mut expired = Vec::new();
+            for effect in self.world.effects() {
+                match effect {
+                    Effect::Close { connection } => self.queue(connection, Duration::ZERO, Outgoing::Close),
+                    Effect::Send { connection, kind, path, frame } => {
+                        let session = self.recognise(connection, kind);
+                        let action = match (kind, fault) {
+                            // Sent unasked: there was no request that could have been struck.
+                            (Kind::Event, _) => self.script.strike(kind, path.as_deref(), session),
+                            (_, Some((struck, action))) if struck == connection => Some(action),
+                            _ => None,
+                        };
+                        if kind == Kind::Event && action == Some(Action::Expire) {
+                            expired.extend(session);
+                        }
+                        if kind == Kind::Event && action == Some(Action::Freeze) {
+                            self.frozen_sessions.extend(session);
+                        }
+                        self.send(connection, action, frame);
                     }
-                    action
-                }
-                (_, Some((struck, action))) if struck == link => Some(action),
-                _ => None,
-            };
-            match action {
-                Some(Action::CutBeforeReply | Action::LoseRequest) => self.finish(link),
-                Some(Action::DropReply) => {}
-                Some(Action::DelayReply(delay)) => self.queue(link, delay, Outgoing::Frame(frame)),
-                Some(Action::CutAfterReply) => {
-                    self.queue(link, Duration::ZERO, Outgoing::Frame(frame));
-                    self.finish(link);
-                }
-                Some(Action::Freeze | Action::Expire) | None => {
-                    self.queue(link, Duration::ZERO, Outgoing::Frame(frame));
                 }
             }
-        }
-        if !expired.is_empty() {
             let now = self.clock.now();
+            if expired.is_empty() {
+                return;
+            }
             for session in expired {
                 self.world.expire(now, session);
             }
-            self.carry_out(None);
+        }
+    }
+
+    /// Whose connection this is. Of a new one that is known from its greeting on.
+    fn recognise(&mut self, link: u64, kind: Kind) -> Option<i64> {
+        let link = (self.links.get_mut(&link)?, self.world.connections.get(&link));
+        if let (link, Some(connection)) = link {
+            if kind == Kind::Connect {
+                link.session = connection.session;
+            }
+            return link.session;
+        }
+        link.0.session
+    }
+
+    fn send(&mut self, link: u64, action: Option<Action>, frame: Vec<u8>) {
+        let delay = match action {
+            Some(Action::DropReply) => return,
+            Some(Action::CutBeforeReply | Action::LoseRequest) => return self.finish(link),
+            Some(Action::DelayReply(delay)) => delay,
+            Some(Action::CutAfterReply | Action::Freeze | Action::Expire) | None => Duration::ZERO,
+        };
+        self.queue(link, delay, Outgoing::Frame(frame));
+        if action == Some(Action::CutAfterReply) {
+            self.finish(link);
         }
     }
 

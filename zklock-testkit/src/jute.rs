@@ -1,7 +1,6 @@
 //! ZooKeeper's encoding ("jute"): big-endian numbers, and lengths before everything else.
 //!
-//! What is read came from anybody. Nothing is allocated by a length that has not arrived, so a message costs no more
-//! memory than a small multiple of its size.
+//! What is read came from anybody: no length in a message is believed before that much has arrived.
 
 use std::borrow::Cow;
 
@@ -107,6 +106,10 @@ impl Writer {
         items.fold(begun, write)
     }
 
+    pub(crate) fn length(&self) -> usize {
+        self.0.len()
+    }
+
     /// What another one has written, behind this.
     pub(crate) fn and(mut self, other: Self) -> Self {
         self.0.extend(other.0);
@@ -152,7 +155,7 @@ fn decode(bytes: &[u8]) -> String {
     text
 }
 
-/// Everything that is sent came in before, in messages that are far shorter than this.
+/// Nothing that is kept or sent comes near the limit.
 pub(crate) fn length(length: usize) -> i32 {
     i32::try_from(length).unwrap_or(i32::MAX)
 }

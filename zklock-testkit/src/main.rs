@@ -6,7 +6,7 @@ use std::os::unix::fs::FileTypeExt;
 use std::process::ExitCode;
 use std::thread;
 
-use zklock_testkit::console;
+use zklock_testkit::console::{self, Console};
 
 fn main() -> ExitCode {
     match serve() {
@@ -33,7 +33,7 @@ fn serve() -> Result<(), Box<dyn std::error::Error>> {
         let kind = input.file_type();
         kind.is_fifo() || kind.is_socket()
     });
-    if !console::run(&server, io::stdin().lock(), output)? && !is_pipe {
+    if !Console::default().run(&server, io::stdin().lock(), output)? && !is_pipe {
         loop {
             thread::park();
         }

@@ -4,9 +4,13 @@ use std::io::{self, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::thread;
+use std::time::Duration;
 
 use crate::frame::{self, Incoming};
 use crate::hub::Hub;
+
+/// A client that has read nothing for so long is gone.
+const WRITE_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// Accepts connections until the server ends.
 pub(crate) fn accept(hub: &Arc<Hub>, listener: &TcpListener) {
@@ -14,37 +18,39 @@ pub(crate) fn accept(hub: &Arc<Hub>, listener: &TcpListener) {
         if hub.is_ending() {
             return;
         }
-        if let Ok(stream) = stream {
+        match stream {
             // Whoever is refused sees a connection that is closed at once, as there.
-            let _ = serve(hub, &stream);
+            Ok(stream) => drop(serve(hub, &Arc::new(stream))),
+            // There are no more descriptors, mostly: that does not pass at once.
+            Err(_) => thread::sleep(Duration::from_millis(20)),
         }
     }
 }
 
-fn serve(hub: &Arc<Hub>, stream: &TcpStream) -> io::Result<()> {
+/// A thread of a connection. With one the other ends, and the connection, however it came to that.
+struct Thread {
+    hub: Arc<Hub>,
+    link: u64,
+}
+
+impl Drop for Thread {
+    fn drop(&mut self) {
+        self.hub.thread_ends(self.link);
+    }
+}
+
+fn serve(hub: &Arc<Hub>, stream: &Arc<TcpStream>) -> io::Result<()> {
     stream.set_nodelay(true)?;
-    let (reading, writing) = (stream.try_clone()?, stream.try_clone()?);
-    let Some(link) = hub.admit(stream.try_clone()?) else { return Ok(()) };
-    let spawn = |name: &str, work: Box<dyn FnOnce(&Hub) + Send>| {
-        let hub = Arc::clone(hub);
+    stream.set_write_timeout(Some(WRITE_TIMEOUT))?;
+    let Some(link) = hub.admit(Arc::clone(stream)) else { return Ok(()) };
+    for (name, work) in
+        [("zk-read", read as fn(&Hub, u64, &TcpStream) -> io::Result<()>), ("zk-write", write)]
+    {
+        let this = Thread { hub: Arc::clone(hub), link };
+        let stream = Arc::clone(stream);
+        // If there are no more threads, what would have run in it ends here, and the client has to come again.
         let thread = thread::Builder::new().name(name.to_owned()).stack_size(256 << 10);
-        let run = move || {
-            work(&hub);
-            hub.release(link);
-            hub.thread_ends();
-        };
-        thread.spawn(run).map(drop)
-    };
-    let started = [
-        spawn("zk-read", Box::new(move |hub| drop(read(hub, link, &reading)))),
-        spawn("zk-write", Box::new(move |hub| drop(write(hub, link, &writing)))),
-    ];
-    for started in started {
-        if started.is_err() {
-            // There are no more threads: this client has to come again.
-            hub.release(link);
-            hub.thread_ends();
-        }
+        let _ = thread.spawn(move || drop(work(&this.hub, this.link, &stream)));
     }
     Ok(())
 }

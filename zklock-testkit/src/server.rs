@@ -2,7 +2,8 @@
 
 use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
+use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
@@ -32,9 +33,12 @@ const FAREWELL: Duration = Duration::from_secs(5);
 /// # Ok::<(), zklock_testkit::StartError>(())
 /// ```
 #[derive(Debug)]
+#[must_use = "it ends when it is dropped"]
 pub struct Server {
     address: SocketAddr,
     hub: Arc<Hub>,
+    /// The listener once more, to be shut down: also a forked child that has inherited it accepts nobody then.
+    listening: TcpStream,
     threads: Vec<JoinHandle<()>>,
 }
 
@@ -157,13 +161,19 @@ impl Server {
     }
 
     /// Stops answering: connections stay open, and new ones are accepted, but nothing is carried out and nothing answered.
+    /// The clock goes on, so that sessions end. Who hangs up is noticed after [`Server::thaw`].
     pub fn freeze(&self) {
         self.hub.change(|state| state.is_frozen = true);
     }
 
-    /// Stops answering one session, on this connection and on those to come, as a broken network would.
-    pub fn freeze_session(&self, session: i64) {
-        self.hub.change(|state| state.frozen_sessions.insert(session));
+    /// Stops answering one session, on this connection and on those to come, as a broken network would; `false` when
+    /// there is none of this number.
+    pub fn freeze_session(&self, session: i64) -> bool {
+        self.hub.change(|state| {
+            let is_there = state.world.sessions.contains_key(&session);
+            state.frozen_sessions.extend(is_there.then_some(session));
+            is_there
+        })
     }
 
     /// Ends every freeze: what has waited goes on.
@@ -171,6 +181,7 @@ impl Server {
         self.hub.change(|state| {
             state.is_frozen = false;
             state.frozen_sessions.clear();
+            state.wake_all();
         });
     }
 
@@ -206,42 +217,59 @@ impl Server {
     /// assert_eq!(server.wait_for_children("/locks/report", 0, Duration::from_secs(1)), Some(vec![]));
     /// # Ok::<(), zklock_testkit::StartError>(())
     /// ```
+    #[must_use = "there may not be so many"]
     pub fn wait_for_children(&self, path: &str, count: usize, bound: Duration) -> Option<Vec<String>> {
-        let children = |state: &State| state.world.tree.node(path).map_or(0, |node| node.children.len());
-        let is_so = self.hub.wait_until(bound, |state| children(state) == count);
-        // Looked at again: it may have changed in between, and then it was so all the same.
-        is_so.then(|| self.children(path).unwrap_or_default())
+        self.hub.wait_for(bound, |state| match state.world.tree.node(path) {
+            None => (count == 0).then(Vec::new),
+            Some(node) => (node.children.len() == count).then(|| node.children.iter().cloned().collect()),
+        })
     }
 
     /// Puts a persistent node there, and its parents; where there is one already, gives it other data.
     ///
     /// # Errors
     ///
-    /// When the path is none that a node can have.
+    /// When the path is none that a node can have, or leads through an ephemeral node.
     pub fn put(&self, path: &str, data: impl AsRef<[u8]>) -> Result<(), BadPath> {
-        path::validate(path).map_err(|_| BadPath(path.to_owned()))?;
+        path::validate(path).map_err(|_| {
+            BadPath::of(
+                path,
+                "it begins with '/', does not end with it, and has no empty part, '.' or '..' in it",
+            )
+        })?;
         self.hub.change(|state| {
             let now = state.clock.now();
-            let missing: Vec<_> =
-                path::upwards(path).take_while(|path| state.world.tree.node(path).is_none()).collect();
+            let is_missing = |path: &&str| state.world.tree.node(path).is_none();
+            let missing: Vec<_> = path::upwards(path).take_while(is_missing).collect();
+            let top = path::upwards(path)
+                .find(|path| !is_missing(path))
+                .and_then(|path| state.world.tree.node(path));
+            if !missing.is_empty() && top.is_some_and(|top| matches!(top.lifetime, Lifetime::Ephemeral(_))) {
+                return Err(BadPath::of(path, "an ephemeral node has no children"));
+            }
             for path in missing.into_iter().rev() {
                 let access = [access::Entry::anyone(access::right::ALL)].into();
                 state.world.transaction(now, 0, |transaction| transaction.place(path, access));
             }
             state.world.transaction(now, 0, |transaction| transaction.replace(path, data.as_ref()));
-        });
-        Ok(())
+            Ok(())
+        })
     }
 
-    /// Deletes a node and all below it, as an operator would; `false` where there is none.
+    /// Deletes a node and all below it, as an operator would, but ZooKeeper's own: of `/` that leaves a new server's nodes.
+    /// `false` where there was nothing to delete.
     pub fn delete(&self, path: &str) -> bool {
+        if path::validate(path).is_err() {
+            return false;
+        }
         self.hub.change(|state| {
             let now = state.clock.now();
             let all = crate::tree::listing(&state.world.tree, path);
-            for path in all.keys().rev().filter(|path| !path::SPECIAL.contains(&path.as_str())) {
+            let doomed = || all.keys().rev().filter(|path| !path::SPECIAL.contains(&path.as_str()));
+            for path in doomed() {
                 state.world.transaction(now, 0, |transaction| transaction.end_node(path));
             }
-            !all.is_empty()
+            doomed().next().is_some()
         })
     }
 
@@ -272,20 +300,26 @@ fn line(path: &str, node: &Node) -> String {
 
 /// No node can have this path.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error(
-    "{0:?} is no path: it begins with '/', does not end with it, and has no empty part, '.' or '..' in it"
-)]
-pub struct BadPath(String);
+#[error("{path:?} is no path of a node: {reason}")]
+pub struct BadPath {
+    path: String,
+    reason: &'static str,
+}
+
+impl BadPath {
+    fn of(path: &str, reason: &'static str) -> Self {
+        Self { path: path.to_owned(), reason }
+    }
+}
 
 impl Drop for Server {
     fn drop(&mut self) {
         self.hub.end();
-        // Who waits for connections hears of the end with the next one.
-        let _ = TcpStream::connect_timeout(&self.address, FAREWELL);
+        let _ = self.listening.shutdown(Shutdown::Both);
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
-        self.hub.wait_until(FAREWELL, |state| state.threads == 0);
+        self.hub.wait_for(FAREWELL, |state| (state.threads == 0).then_some(()));
     }
 }
 
@@ -344,7 +378,8 @@ impl Builder {
         self
     }
 
-    /// How many connections there may be; 4,096 by default. Each has two threads.
+    /// How many connections there may be; 4,096 by default. Each has a descriptor and two threads; where the system gives
+    /// no more of them, further clients are closed.
     pub fn max_connections(mut self, count: usize) -> Self {
         self.settings.max_connections = count;
         self
@@ -373,7 +408,8 @@ impl Builder {
         let listener = TcpListener::bind(&addresses[..])?;
         let address = listener.local_addr()?;
         let hub = Arc::new(Hub::new(self.into_settings(), clock));
-        let mut server = Server { address, hub: Arc::clone(&hub), threads: Vec::new() };
+        let listening = TcpStream::from(OwnedFd::from(listener.try_clone()?));
+        let mut server = Server { address, hub: Arc::clone(&hub), listening, threads: Vec::new() };
         let accepting = Arc::clone(&hub);
         let start = |name: &str, work: Box<dyn FnOnce() + Send>| {
             thread::Builder::new().name(name.to_owned()).spawn(work)

@@ -3,7 +3,7 @@
 //! It knows no clock, no thread and no socket: time is a parameter, and what it wants to have sent is its answer. So
 //! the faults, which strike between it and the sockets, are no concern of it, and it can be fed with anything.
 
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::time::Duration;
 
@@ -86,7 +86,7 @@ pub(crate) struct World {
     /// What passwords of sessions are made of.
     secret: RandomState,
     next_reaping: Duration,
-    effects: VecDeque<Effect>,
+    effects: Vec<Effect>,
 }
 
 impl World {
@@ -106,13 +106,13 @@ impl World {
             next_session: (moment.wall << 24) >> 8 & i64::MAX,
             secret: RandomState::new(),
             next_reaping,
-            effects: VecDeque::new(),
+            effects: Vec::new(),
         }
     }
 
     /// What is to be done, in order. To be asked after each call of the others.
-    pub(crate) fn effects(&mut self) -> impl Iterator<Item = Effect> {
-        std::mem::take(&mut self.effects).into_iter()
+    pub(crate) fn effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
     }
 
     /// A connection is there.
@@ -261,7 +261,7 @@ impl World {
 
     /// Closes a connection; its session lives on for a while.
     pub(crate) fn close(&mut self, connection: u64) {
-        self.effects.push_back(Effect::Close { connection });
+        self.effects.push(Effect::Close { connection });
         self.disconnect(connection);
     }
 
@@ -284,7 +284,7 @@ impl World {
 
     fn send(&mut self, connection: u64, kind: Kind, path: Option<String>, frame: Writer) {
         self.sent += 1;
-        self.effects.push_back(Effect::Send { connection, kind, path, frame: frame.framed() });
+        self.effects.push(Effect::Send { connection, kind, path, frame: frame.framed() });
     }
 
     /// The first message of a connection: a new session, or one that moves here.

@@ -4,12 +4,13 @@ use std::io::Cursor;
 use std::time::Duration;
 
 use crate::common::{Raw, SESSION, SOON, creation, manual, operation};
-use zklock_testkit::{Server, console};
+use zklock_testkit::Server;
+use zklock_testkit::console::{self, Console};
 
 /// What the server answers to one order.
 fn order(server: &Server, order: &str) -> String {
     let mut answers = Vec::new();
-    assert!(!console::run(server, Cursor::new(format!("{order}\n")), &mut answers).unwrap());
+    assert!(!Console::default().run(server, Cursor::new(format!("{order}\n")), &mut answers).unwrap());
     String::from_utf8(answers).unwrap()
 }
 
@@ -44,7 +45,7 @@ fn orders_for_the_tree() {
     );
     assert!(order(&server, "dump").starts_with("/\n/zookeeper\n"));
     assert_eq!(order(&server, ""), "", "an empty line is no order");
-    assert!(order(&server, "wait /a 1 0.01").starts_with("error there are not so many"));
+    assert_eq!(order(&server, "wait /a 1 0.01"), "error there are 0\n");
 }
 
 #[test]
@@ -113,8 +114,9 @@ fn orders_for_faults() {
     let server = manual();
     let ping = |raw: &mut Raw| raw.send(-2, operation::PING, &[]);
     for what in ["lose-request", "cut-before-reply", "cut-after-reply", "expire"] {
+        // Numbers begin anew with each who gives orders.
         let mut raw = Raw::open(&server);
-        assert_eq!(order(&server, &format!("fault {what} ping")), "ok\n");
+        assert_eq!(order(&server, &format!("fault {what} ping")), "ok 1\n");
         ping(&mut raw);
         if what == "cut-after-reply" {
             assert_eq!(raw.answer().error, 0);
@@ -130,7 +132,7 @@ fn orders_for_faults() {
             assert_eq!(answer, format!("error no such fault: {what}; 'help' tells which there are\n"));
             continue;
         }
-        assert_eq!(answer, "ok\n");
+        assert_eq!(answer, "ok 1\n");
         ping(&mut raw);
         assert_eq!(raw.answer_within(Duration::from_millis(50)), None, "{what}");
         assert_eq!(order(&server, remedy), "ok\n");
@@ -141,15 +143,15 @@ fn orders_for_faults() {
     // How it is aimed.
     let (mut one, mut other) = (Raw::open(&server), Raw::open(&server));
     let aimed = format!("fault drop-reply create nth=2 times=1 below=/a session={:#x}", one.session);
-    assert_eq!(order(&server, &aimed), "ok\n");
+    assert_eq!(order(&server, &aimed), "ok 1\n");
     server.put("/a", "").unwrap();
     assert_eq!(other.ask(1, operation::CREATE, &creation("/a/x", 0)).error, 0);
     assert_eq!(one.ask(1, operation::CREATE, &creation("/a/y", 0)).error, 0);
     one.send(2, operation::CREATE, &creation("/a/z", 0));
     one.is_served();
     assert_eq!(server.children("/a").unwrap().len(), 3);
-    assert_eq!(order(&server, "fault drop-reply get_data"), "ok\n");
-    assert_eq!(order(&server, "fault lose-request ping times=9"), "ok\n");
+    assert_eq!(order(&server, "fault drop-reply get_data"), "ok 1\n");
+    assert_eq!(order(&server, "fault lose-request ping times=9"), "ok 1\n");
     assert_eq!(order(&server, "clear"), "ok\n");
     one.is_served();
 }
@@ -197,7 +199,11 @@ fn what_is_no_order_is_said_to_be_none_and_the_next_is_obeyed() {
         ("owner /zookeeper", "error"),
         ("owner /not-there", "error"),
         ("put", "no such order"),
-        ("put a", "\"a\" is no path"),
+        ("put a", "\"a\" is no path of a node"),
+        ("strikes 0", "there is no such fault"),
+        ("strikes 99", "there is no such fault"),
+        ("strikes x", "\"x\" is not a number"),
+        ("freeze 0x1", "there is no such session"),
         ("delete", "no such order"),
         ("wait /a", "no such order"),
         ("wait /a x 1", "\"x\" is not a number"),
@@ -219,7 +225,7 @@ fn orders_end_with_quit_and_with_the_input() {
     let server = manual();
     let run = |orders: &str| {
         let mut answers = Vec::new();
-        let has_quit = console::run(&server, Cursor::new(orders.to_owned()), &mut answers).unwrap();
+        let has_quit = Console::default().run(&server, Cursor::new(orders.to_owned()), &mut answers).unwrap();
         (has_quit, String::from_utf8(answers).unwrap())
     };
     assert_eq!(run("put /a\n  quit \nput /b\n"), (true, "ok\nok\n".to_owned()));

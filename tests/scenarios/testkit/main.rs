@@ -1,6 +1,7 @@
 //! What the embedded server promises: with a client of zklock's on it, and with bare sockets where it matters what
 //! exactly goes over the wire.
 
+mod attacks;
 mod clients;
 mod clock;
 mod common;

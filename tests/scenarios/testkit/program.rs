@@ -157,6 +157,7 @@ fn a_leap_beyond_all_time_does_not_end_it() {
     let mut program = Program::start(&[]);
     assert_eq!(program.order("advance 1e19"), "ok");
     assert_eq!(program.order("advance 1e19"), "ok");
-    assert_eq!(program.order("fault delay-reply=1e19 create"), "ok");
+    assert_eq!(program.order("fault delay-reply=1e19 create"), "ok 1");
+    assert_eq!(program.order("strikes 1"), "ok 0");
     assert!(is_well(program.address));
 }

@@ -127,7 +127,7 @@ impl Play {
         while let Some((index, line)) = self.stage.next()? {
             match line.split_once(' ').unwrap_or((&line, "")) {
                 ("holds", token) => self.granted(index, token)?,
-                ("writes", token) => self.writes(index, token.parse()?),
+                ("writes", token) => self.writes(index, token.parse()?)?,
                 ("lost", reason) => {
                     self.lost.push(index);
                     self.stage.say(&format!("{} is told: {reason}", name(index)));
@@ -170,15 +170,13 @@ impl Play {
         Ok(())
     }
 
-    fn writes(&mut self, index: usize, token: u64) {
+    fn writes(&mut self, index: usize, token: u64) -> Result<()> {
         if self.ledger.write(token) {
             self.stage.say(&format!("{} writes with token {token}: accepted", name(index)));
             // The next has taken over: now the one that was stopped wakes up.
             if let Some(stopped) = self.stopped.take() {
                 self.stage.say(&format!("{} wakes up", name(stopped)));
-                if let Err(error) = self.stage.wake(stopped) {
-                    self.stage.say(&error.to_string());
-                }
+                self.stage.wake(stopped)?;
             }
         } else {
             self.refused.push(index);
@@ -186,14 +184,15 @@ impl Play {
             self.stage
                 .say(&format!("{} writes with token {token}: REFUSED, {greatest} has written", name(index)));
         }
+        Ok(())
     }
 
     /// So that there is somebody to be seen in it.
     fn wait_for_a_queue(&self) -> Result<()> {
-        let end = Instant::now() + Duration::from_secs(10);
+        let end = Instant::now() + Duration::from_secs(30);
         while self.lock.contenders()?.len() < WORKERS {
             if Instant::now() > end {
-                return Err("not all workers are in the queue after 10 s".into());
+                return Err("not all workers are in the queue after 30 s".into());
             }
             thread::sleep(Duration::from_millis(10));
         }
@@ -204,7 +203,11 @@ impl Play {
         let waiting: Vec<_> =
             self.lock.contenders()?.into_iter().filter(|contender| !contender.holds).collect();
         let names: Vec<_> = waiting.iter().map(|contender| contender.identity.as_str()).collect();
-        Ok(if names.is_empty() { "nobody waits".to_owned() } else { format!("{} wait", names.join(", ")) })
+        Ok(match names[..] {
+            [] => "nobody waits".to_owned(),
+            [one] => format!("{one} waits"),
+            _ => format!("{} wait", names.join(", ")),
+        })
     }
 
     /// Whether it was as promised.

@@ -1,5 +1,6 @@
 //! The processes of the workers, and what they say.
 
+use std::collections::VecDeque;
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, Sender, channel};
@@ -18,6 +19,8 @@ pub(crate) struct Stage {
     begun: Instant,
     workers: Vec<Child>,
     ended: usize,
+    /// What was said in a pause, to be heard after it.
+    later: VecDeque<(usize, String)>,
     reports: Receiver<Report>,
     sender: Sender<Report>,
 }
@@ -25,7 +28,7 @@ pub(crate) struct Stage {
 impl Stage {
     pub(crate) fn new() -> Self {
         let (sender, reports) = channel();
-        Self { begun: Instant::now(), workers: Vec::new(), ended: 0, reports, sender }
+        Self { begun: Instant::now(), workers: Vec::new(), ended: 0, later: VecDeque::new(), reports, sender }
     }
 
     /// A line for whoever watches.
@@ -56,7 +59,10 @@ impl Stage {
 
     /// What is said next, and by whom; `None` when all have ended.
     pub(crate) fn next(&mut self) -> Result<Option<(usize, String)>> {
-        while self.ended < self.workers.len() {
+        while self.ended < self.workers.len() || !self.later.is_empty() {
+            if let Some(report) = self.later.pop_front() {
+                return Ok(Some(report));
+            }
             match self.reports.recv_timeout(PATIENCE) {
                 Ok((index, Some(line))) => return Ok(Some((index, line))),
                 Ok((_, None)) => self.ended += 1,
@@ -66,15 +72,17 @@ impl Stage {
         Ok(None)
     }
 
-    /// Lets time pass in which nobody may have anything to say.
+    /// Lets time pass in which nobody else may come to hold the lock.
     pub(crate) fn pause(&mut self, duration: Duration) -> Result<()> {
         let end = Instant::now() + duration;
         loop {
             match self.reports.recv_timeout(end.saturating_duration_since(Instant::now())) {
                 Ok((_, None)) => self.ended += 1,
-                Ok((index, Some(line))) => {
-                    return Err(format!("{} says {line:?} while another holds the lock", name(index)).into());
+                Ok((index, Some(line))) if line.starts_with("holds") => {
+                    return Err(format!("{} {line} while another holds the lock", name(index)).into());
                 }
+                // Each has a pipe of its own: what one has said of its past may come late.
+                Ok((index, Some(line))) => self.later.push_back((index, line)),
                 Err(_) => return Ok(()),
             }
         }

@@ -79,7 +79,7 @@ class Refused(Error):
 
 
 class Closed(Error):
-    """The client is closed: make a new one."""
+    """The client, or the embedded server, is closed: make a new one."""
 
     __module__ = "zklock"
 

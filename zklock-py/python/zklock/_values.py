@@ -64,3 +64,16 @@ class Contender(typing.NamedTuple):
     """What it wants: exclusive, read or write."""
     holds: bool
     """Whether it holds the lock, as far as its place tells."""
+
+
+class Session(typing.NamedTuple):
+    """A session that is open on an embedded server. See ``Server.sessions``."""
+
+    id: int
+    """Its number: what the ``session_id`` of its client says."""
+    timeout: float
+    """How many seconds it lives on when nothing is heard of it."""
+    is_connected: bool
+    """Whether it has a connection now."""
+    nodes: tuple[str, ...]
+    """The paths of the nodes that end with it."""

@@ -5,7 +5,7 @@ from typing import Any, Final, Generic, Literal, TypeVar, final, overload
 
 from typing_extensions import Self, disjoint_base
 
-from ._values import Contender, HoldState, LossReason, Stats
+from ._values import Contender, HoldState, LossReason, Session, Stats
 
 # The docstrings are those of the native module: tests/python/face/stub.py writes and checks them.
 #
@@ -28,10 +28,12 @@ __all__ = [
     "DoubleBarrier",
     "Guarded",
     "Hold",
+    "Injected",
     "Lock",
     "Loss",
     "Member",
     "Observer",
+    "Server",
     "Tls",
     "__version__",
 ]
@@ -43,6 +45,25 @@ _AnyBarrier = TypeVar("_AnyBarrier")
 _AnyDoubleBarrier = TypeVar("_AnyDoubleBarrier")
 _Foreign = Literal["refuse", "go-ahead"]
 _Watching = Literal["nearest", "children"]
+_Fault = Literal["lose-request", "cut-before-reply", "cut-after-reply", "drop-reply", "freeze", "expire"]
+_Kind = Literal[
+    "connect",
+    "create",
+    "delete",
+    "exists",
+    "get-data",
+    "set-data",
+    "get-children",
+    "acl",
+    "sync",
+    "ping",
+    "multi",
+    "auth",
+    "watches",
+    "close",
+    "event",
+    "other",
+]
 
 @disjoint_base
 class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
@@ -847,3 +868,188 @@ class Tls:
         certificate: str | os.PathLike[str],
         key: str | os.PathLike[str],
     ) -> Self: ...
+
+@final
+class Server:
+    """A ZooKeeper server in this process, for tests: all that it keeps is in memory, and gone when it is closed.
+
+    >>> with zklock.testing.Server() as server, zklock.Client(server.hosts) as zk:
+    ...     with zk.mutex("/locks/doc"):
+    ...         len(server.children("/locks/doc"))
+    1
+
+    It serves as soon as it is made, on a port of its own on 127.0.0.1, and any ZooKeeper client can use it, of any
+    process. It is one server, and no replacement for an ensemble. There is no encryption, and whoever can reach it can do
+    everything: ``listen`` is where it listens, ``host:port``, and port 0 takes any that is free.
+
+    Times are in seconds. ``tick`` is ZooKeeper's unit of time: a session lasts 2 to 20 of them, and ends at a full one;
+    ``session_timeouts`` are the shortest and the longest that are granted, in place of that. With ``manual_clock`` time stands
+    still, but for ``advance``: no session ends by itself, however long somebody looks at it in a debugger.
+
+    Threads may share it. A fork has only its ``hosts``: all else raises ``ForkedError`` there. And once it is closed, all
+    else raises ``Closed``.
+    """
+    def __new__(
+        cls,
+        *,
+        listen: str = "127.0.0.1:0",
+        tick: float = 2.0,
+        session_timeouts: tuple[float, float] | None = None,
+        manual_clock: bool = False,
+    ) -> Self: ...
+    @property
+    def hosts(self) -> str:
+        """Where clients reach it: ``127.0.0.1:PORT``. It stays the same when it is closed."""
+    def sessions(self) -> list[Session]:
+        """The sessions that are open, in the order of their beginning: a list of ``Session``."""
+    def expire(self, session: int | Session) -> bool:
+        """Ends a session at once, with its nodes, as if its time were over: a ``Session``, or the ``session_id`` of a client.
+        ``False`` when there is no such session.
+
+        >>> hold = zk.mutex("/locks/doc").hold()
+        >>> server.expire(zk.session_id), hold.lost.wait(timeout=5)
+        (True, True)
+        """
+    def advance(self, seconds: float, /) -> None:
+        """Puts the server's clock forward: sessions that are not connected, or frozen, end when their time is over, and what
+        is delayed comes. Sessions that are connected would have been heard of meanwhile, and stay.
+
+        The clocks of clients go on as they were. So a holder that is frozen still believes in its lease when the next has the
+        lock: what fencing tokens are for can be tested with that.
+        """
+    @overload
+    def inject(
+        self,
+        fault: Literal["delay-reply"],
+        kind: _Kind,
+        *,
+        nth: int = 1,
+        times: int = 1,
+        below: str | None = None,
+        session: int | Session | None = None,
+        delay: float,
+    ) -> Injected:
+        """Sets a fault for a message to come, and gives an ``Injected``, which tells when it has struck.
+
+        >>> injected = server.inject("cut-before-reply", "create", below="/locks/doc")
+        >>> with zk.mutex("/locks/doc", timeout=5):
+        ...     injected.strikes
+        1
+
+        ``fault`` is what happens: with ``"lose-request"`` the request never arrives, and the connection is cut; with
+        ``"cut-before-reply"`` it is carried out, but the connection is cut in place of the reply; with ``"cut-after-reply"`` it
+        is cut just after it; with ``"drop-reply"`` the reply is swallowed; with ``"delay-reply"`` it comes ``delay`` seconds
+        later, by the server's clock; with ``"freeze"`` the session is frozen just before, and with ``"expire"`` ended.
+
+        ``kind`` is what the message is about: connect, create, delete, exists, get-data, set-data, get-children, acl, sync,
+        ping, multi (the heartbeat of a holder is one), auth, watches, close, event (a watch has fired; this one the server
+        sends unasked) or other. Only those count that are about a path at or ``below`` this one, and of this ``session``. It
+        strikes at the ``nth`` that counts from now on, and so many ``times``.
+        """
+    @overload
+    def inject(
+        self,
+        fault: _Fault,
+        kind: _Kind,
+        *,
+        nth: int = 1,
+        times: int = 1,
+        below: str | None = None,
+        session: int | Session | None = None,
+        delay: None = None,
+    ) -> Injected:
+        """Sets a fault for a message to come, and gives an ``Injected``, which tells when it has struck.
+
+        >>> injected = server.inject("cut-before-reply", "create", below="/locks/doc")
+        >>> with zk.mutex("/locks/doc", timeout=5):
+        ...     injected.strikes
+        1
+
+        ``fault`` is what happens: with ``"lose-request"`` the request never arrives, and the connection is cut; with
+        ``"cut-before-reply"`` it is carried out, but the connection is cut in place of the reply; with ``"cut-after-reply"`` it
+        is cut just after it; with ``"drop-reply"`` the reply is swallowed; with ``"delay-reply"`` it comes ``delay`` seconds
+        later, by the server's clock; with ``"freeze"`` the session is frozen just before, and with ``"expire"`` ended.
+
+        ``kind`` is what the message is about: connect, create, delete, exists, get-data, set-data, get-children, acl, sync,
+        ping, multi (the heartbeat of a holder is one), auth, watches, close, event (a watch has fired; this one the server
+        sends unasked) or other. Only those count that are about a path at or ``below`` this one, and of this ``session``. It
+        strikes at the ``nth`` that counts from now on, and so many ``times``.
+        """
+    def clear_faults(self) -> None:
+        """Forgets all faults that have not struck yet."""
+    def cut(self, session: int | Session | None = None) -> bool:
+        """Cuts all connections, or that of a session; ``False`` when that has none. Sessions live on, and new connections are
+        welcome.
+        """
+    def freeze(self, session: int | Session | None = None) -> bool:
+        """Stops answering all, or one session, on this connection and on those to come, as a broken network would. Connections
+        stay open, and new ones are accepted. ``False`` when there is no such session.
+        """
+    def thaw(self) -> None:
+        """Ends every freeze: what has waited goes on."""
+    def refuse(self, refused: bool = True) -> None:
+        """Closes new connections at once; those that are there stay. ``refuse(False)`` ends it."""
+    def children(self, path: str) -> list[str] | None:
+        """The names of a node's children, sorted; ``None`` where there is no such node."""
+    def data(self, path: str) -> bytes | None:
+        """A node's data; ``None`` where there is no such node."""
+    def owner(self, path: str) -> int | None:
+        """The number of the session that a node ends with; ``None`` where there is no such node, or it is not ephemeral."""
+    def put(self, path: str, data: bytes | bytearray = b"") -> None:
+        """Puts a persistent node there, and its parents; where there is one already, gives it other data."""
+    def delete(self, path: str) -> bool:
+        """Deletes a node and all below it, as an operator would; ``False`` where there is none."""
+    def set_sequence(self, path: str, number: int) -> bool:
+        """Sets the number that the next sequential child of a node gets; ``False`` where there is no such node. ZooKeeper counts
+        in 32 bits with a sign: after 2147483647 comes -2147483648.
+        """
+    def wait_for_children(self, path: str, count: int, timeout: float | None = 10.0) -> list[str]:
+        """Waits until a node has so many children, and gives their names, sorted: so a test waits for a queue without sleeping. A
+        node that is not there has none.
+
+        Raises ``Timeout`` if that is not so within ``timeout`` seconds; ``None`` waits for ever.
+        """
+    def dump(self, path: str = "/") -> str:
+        """The tree below a node as a text to look at, a node a line."""
+    def close(self) -> None:
+        """Ends the server. Its clients lose their connections. Closing twice is no mistake."""
+    @staticmethod
+    def _of_arguments(arguments: list[str], /) -> Server | None:
+        """staticmethod(function) -> method
+
+        Convert a function to be a static method.
+
+        A static method does not receive an implicit first argument.
+        To declare a static method, use this idiom:
+
+             class C:
+                 @staticmethod
+                 def f(arg1, arg2, argN):
+                     ...
+
+        It can be called either on the class (e.g. C.f()) or on an instance
+        (e.g. C().f()). Both the class and the instance are ignored, and
+        neither is passed implicitly as the first argument to the method.
+
+        Static methods in Python are similar to those found in Java or C++.
+        For a more advanced concept, see the classmethod builtin.
+        """
+    _usage: Final[str]
+    def _obey(self, order: str, /) -> tuple[str, bool]:
+        """Carries out an order to the program; its answer, and whether it was to quit."""
+    def __enter__(self) -> Self: ...
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: TracebackType | None,
+    ) -> Literal[False]: ...
+
+@final
+class Injected:
+    """A fault that was injected: tells when it has struck. To forget it changes nothing. See ``Server.inject``."""
+    @property
+    def strikes(self) -> int:
+        """How often it has struck."""
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits until it has struck: ``True`` then, ``False`` if the time is over."""

@@ -1,0 +1,75 @@
+"""What is said of the embedded server is so."""
+
+from __future__ import annotations
+
+import doctest
+import inspect
+import typing
+
+import pytest
+
+import zklock
+import zklock.pytest_plugin
+import zklock.quickstart
+import zklock.testing
+from zklock.testing import Server
+
+CLASSES = {name: getattr(zklock.testing, name) for name in zklock.testing.__all__}
+MEMBERS = {
+    f"{name}.{member}": value
+    for name, cls in CLASSES.items()
+    for member, value in vars(cls).items()
+    if not member.startswith("_")
+}
+DOCUMENTED: dict[str, object] = {"zklock.testing": zklock.testing, **CLASSES, **MEMBERS}
+EXAMPLES = {name: doc for name, value in DOCUMENTED.items() if ">>>" in (doc := inspect.getdoc(value) or "")}
+
+
+def test_all_is_seen() -> None:
+    assert {"Server.inject", "Server.hosts", "Injected.wait", "Session.nodes"} <= set(DOCUMENTED)
+    assert {"zklock.testing", "Server", "Server.expire", "Server.inject"} <= set(EXAMPLES)
+
+
+@pytest.mark.parametrize("name", sorted(DOCUMENTED))
+def test_is_documented(name: str) -> None:
+    doc = inspect.getdoc(DOCUMENTED[name])
+    assert doc and (doc[0].isupper() or name.startswith("Session.")), doc
+    assert doc.split("\n\n")[0][-1] in ".:" or name.startswith("Session."), doc
+
+
+@pytest.mark.parametrize("name", sorted(EXAMPLES))
+def test_example(name: str, server: Server, zk: zklock.Client) -> None:
+    names = {"zklock": zklock, "server": server, "zk": zk}
+    test = doctest.DocTestParser().get_doctest(EXAMPLES[name], names, name, None, None)
+    said: list[str] = []
+    results = doctest.DocTestRunner().run(test, out=said.append)
+    assert results.attempted > 0
+    assert results.failed == 0, "".join(said)
+
+
+def known(refusal: str) -> set[str]:
+    """The words that a refusal names."""
+    return set(refusal.rpartition("known are ")[2].split(", "))
+
+
+def test_words_of_the_documentation_are_those_of_the_server(server: Server) -> None:
+    doc = Server.inject.__doc__ or ""
+    call: typing.Any = server.inject
+    with pytest.raises(zklock.InvalidInput) as no_fault:
+        call("nothing", "create")
+    with pytest.raises(zklock.InvalidInput) as no_kind:
+        call("freeze", "nothing")
+    for fault in known(str(no_fault.value)):
+        assert f'"{fault}"' in doc
+        call(fault, "create", delay=1 if fault == "delay-reply" else None)
+    kinds = known(str(no_kind.value))
+    assert {"create", "event", "other"} < kinds
+    for kind in kinds:
+        # In the list of kinds.
+        assert kind in doc[doc.index("``kind`` is what") :]
+        call("freeze", kind)
+
+
+def test_fixtures_say_what_they_are() -> None:
+    doc = zklock.pytest_plugin.__doc__ or ""
+    assert "zklock_server" in doc and "zklock_client" in doc

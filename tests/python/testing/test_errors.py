@@ -1,0 +1,156 @@
+"""What is wrong is said at once, with an error that tells what to do."""
+
+from __future__ import annotations
+
+import math
+import re
+import typing
+
+import pytest
+
+import zklock
+from zklock.testing import Server
+
+Call = typing.Callable[[typing.Any], object]
+
+BAD_ARGUMENTS: dict[str, tuple[Call, str]] = {
+    "tick of nothing": (lambda _: Server(tick=0), "tick of 0 s: it is a number of seconds from 0.001 to 86400"),
+    "tick below nothing": (lambda _: Server(tick=-1), "tick of -1 s"),
+    "tick that is no number": (lambda _: Server(tick=math.nan), "tick of NaN s"),
+    "tick without end": (lambda _: Server(tick=math.inf), "tick of inf s"),
+    "shortest is longest": (lambda _: Server(session_timeouts=(2, 1)), "the shortest comes first"),
+    "shortest of nothing": (lambda _: Server(session_timeouts=(0, 1)), "session_timeouts of 0 s"),
+    "listen nowhere": (lambda _: Server(listen="nowhere"), "cannot listen on nowhere: .*Port 0 takes any that is free"),
+    "listen at no port": (lambda _: Server(listen="127.0.0.1:http:80"), "cannot listen on"),
+    "advance backwards": (lambda server: server.advance(-1), "seconds of -1 s"),
+    "advance by what is no number": (lambda server: server.advance(math.nan), "seconds of NaN s"),
+    "unknown fault": (
+        lambda server: server.inject("explode", "create"),
+        'no fault that is called "explode": known are lose-request, .*, expire',
+    ),
+    "unknown kind": (
+        lambda server: server.inject("freeze", "everything"),
+        'no kind of message that is called "everything": known are connect, create, .*, event, other',
+    ),
+    "no delay": (lambda server: server.inject("delay-reply", "create"), "needs a delay, in seconds: delay=5"),
+    "delay that is too much": (
+        lambda server: server.inject("freeze", "create", delay=1),
+        "the fault freeze has no delay: only delay-reply has",
+    ),
+    "delay backwards": (lambda server: server.inject("delay-reply", "create", delay=-1), "delay of -1 s"),
+    "nth of nothing": (lambda server: server.inject("freeze", "create", nth=0), "nth=0: it is a number from 1 on"),
+    "times of nothing": (lambda server: server.inject("freeze", "create", times=-1), "times=-1: it is a number from 1"),
+    "below no path": (lambda server: server.inject("freeze", "create", below="locks"), '"locks" is no path of a node'),
+    "children of no path": (lambda server: server.children("locks"), '"locks" is no path of a node: it begins with'),
+    "data of no path": (lambda server: server.data("/locks/"), '"/locks/" is no path of a node'),
+    "owner of no path": (lambda server: server.owner(""), '"" is no path of a node'),
+    "delete no path": (lambda server: server.delete("locks"), '"locks" is no path of a node'),
+    "dump no path": (lambda server: server.dump("locks"), '"locks" is no path of a node'),
+    "sequence of no path": (lambda server: server.set_sequence("locks", 1), '"locks" is no path of a node'),
+    "put no path": (lambda server: server.put("locks"), '"locks" is no path'),
+    "put an empty name": (lambda server: server.put("/a//b"), '"/a//b" is no path'),
+    "put dots": (lambda server: server.put("/a/../b"), '"/a/../b" is no path'),
+    "wait for less than nothing": (lambda server: server.wait_for_children("/a", -1), "count=-1: it is a number from 0"),
+    "wait for no path": (lambda server: server.wait_for_children("a", 1), '"a" is no path of a node'),
+    "wait backwards": (lambda server: server.wait_for_children("/a", 1, -1), "a timeout of -1 s"),
+    "wait for a strike backwards": (lambda server: server.inject("freeze", "multi").wait(-1), "a timeout of -1 s"),
+}
+
+WRONG_TYPES: dict[str, Call] = {
+    "tick": lambda _: Server(tick="2"),  # type: ignore[arg-type]
+    "positional": lambda _: Server("127.0.0.1:0"),  # type: ignore[call-arg]
+    "timeouts": lambda _: Server(session_timeouts=4),  # type: ignore[arg-type]
+    "session": lambda server: server.expire("0x1"),
+    "no session": lambda server: server.expire(None),
+    "path": lambda server: server.children(b"/a"),
+    "data": lambda server: server.put("/a", "text"),
+    "count": lambda server: server.wait_for_children("/a", 1.5),
+    "options of a fault": lambda server: server.inject("freeze", "create", 1),
+}
+
+CALLS: dict[str, Call] = {
+    "enter": lambda server: server.__enter__(),
+    "sessions": lambda server: server.sessions(),
+    "expire": lambda server: server.expire(1),
+    "advance": lambda server: server.advance(1),
+    "inject": lambda server: server.inject("freeze", "create"),
+    "clear_faults": lambda server: server.clear_faults(),
+    "cut": lambda server: server.cut(),
+    "cut one": lambda server: server.cut(1),
+    "freeze": lambda server: server.freeze(),
+    "freeze one": lambda server: server.freeze(1),
+    "thaw": lambda server: server.thaw(),
+    "refuse": lambda server: server.refuse(),
+    "children": lambda server: server.children("/"),
+    "data": lambda server: server.data("/"),
+    "owner": lambda server: server.owner("/"),
+    "put": lambda server: server.put("/a"),
+    "delete": lambda server: server.delete("/a"),
+    "set_sequence": lambda server: server.set_sequence("/", 1),
+    "wait_for_children": lambda server: server.wait_for_children("/a", 1),
+    "dump": lambda server: server.dump(),
+    "_obey": lambda server: server._obey("dump"),
+}
+
+
+def test_all_calls_are_known() -> None:
+    names = {name for name in vars(Server) if not name.startswith("_")} - {"hosts", "close"}
+    assert names <= set(CALLS)
+
+
+@pytest.mark.parametrize("name", BAD_ARGUMENTS)
+def test_bad_argument(server: Server, name: str) -> None:
+    call, says = BAD_ARGUMENTS[name]
+    with pytest.raises(zklock.InvalidInput, match=says) as caught:
+        call(server)
+    assert isinstance(caught.value, ValueError)
+    # Nothing of it has been done.
+    assert server.children("/") == ["zookeeper"]
+
+
+@pytest.mark.parametrize("name", WRONG_TYPES)
+def test_wrong_type(server: Server, name: str) -> None:
+    with pytest.raises(TypeError):
+        WRONG_TYPES[name](server)
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_call_after_close(server: Server, name: str) -> None:
+    server.close()
+    with pytest.raises(zklock.Closed, match="the embedded server is closed: start another one"):
+        CALLS[name](server)
+
+
+def test_strikes_can_be_counted_after_close(server: Server, zk: zklock.Client) -> None:
+    injected = server.inject("cut-after-reply", "create")
+    with zk.mutex("/locks/counted"):
+        pass
+    server.close()
+    assert injected.strikes == 1
+    assert injected.wait() is True
+    never = Server()
+    injected = never.inject("freeze", "create")
+    never.close()
+    with pytest.raises(zklock.Closed):
+        injected.wait()
+    del never
+    with pytest.raises(zklock.Closed):
+        injected.wait()
+
+
+def test_port_that_is_taken(server: Server) -> None:
+    with pytest.raises(zklock.Refused, match=f"cannot listen on {server.hosts}: .*in use.*Port 0 takes any"):
+        Server(listen=server.hosts)
+
+
+def test_address_that_is_not_ours() -> None:
+    with pytest.raises(zklock.Refused, match="cannot listen on 192.0.2.1:0"):
+        Server(listen="192.0.2.1:0")
+
+
+def test_children_that_do_not_come(server: Server) -> None:
+    server.put("/a/b")
+    with pytest.raises(zklock.Timeout, match=re.escape('/a has not got 2 children within 0.05 s, but these: ["b"]')):
+        server.wait_for_children("/a", 2, timeout=0.05)
+    with pytest.raises(TimeoutError):
+        server.wait_for_children("/a", 0, timeout=0)

@@ -1,0 +1,142 @@
+"""The embedded server is a good guest: signals, forks, the end of the interpreter."""
+
+from __future__ import annotations
+
+import signal
+import statistics
+
+import pytest
+from guests.programs import FORKS, STRICT, Start
+
+WAITS = """
+import sys, time
+import zklock.testing
+
+server = zklock.testing.Server()
+waits = {
+    "children": lambda: server.wait_for_children("/a", 1, timeout=None),
+    "strike": server.inject("freeze", "create").wait,
+    "order": lambda: server._obey("wait /a 1 60"),
+}
+for _ in range(int(sys.argv[2])):
+    try:
+        print("waits", flush=True)
+        waits[sys.argv[1]]()
+    except KeyboardInterrupt:
+        print(time.monotonic(), flush=True)
+"""
+
+FORK = """
+import os, sys, threading, time
+import zklock.testing
+
+server = zklock.testing.Server()
+injected = server.inject("freeze", "multi")
+# Others are in the midst of it all the time.
+for _ in range(4):
+    threading.Thread(target=lambda: [server.put("/a", b"x") for _ in iter(int, 1)], daemon=True).start()
+for _ in range(20):
+    child = os.fork()
+    if not child:
+        calls = [
+            lambda: server.sessions(), lambda: server.put("/b"), lambda: server.expire(1), lambda: server.close(),
+            lambda: server.__enter__(), lambda: server.wait_for_children("/a", 1), lambda: server._obey("dump"),
+            lambda: injected.strikes, lambda: injected.wait(), lambda: server.__exit__(None, None, None),
+        ]
+        status = 0
+        for number, call in enumerate(calls, 1):
+            try:
+                call()
+            except zklock.ForkedError as error:
+                assert "only there it can be told what to do" in str(error)
+            else:
+                status = number
+        assert server.hosts in repr(server)
+        # To drop it is nothing here.
+        del server, injected
+        os._exit(status)
+    assert os.waitpid(child, 0)[1] == 0
+with zklock.Client(server.hosts) as zk, zk.mutex("/locks/a"):
+    print("goes on", flush=True)
+"""
+
+FORKED_CLIENT = """
+import os, time
+import zklock.testing
+
+server = zklock.testing.Server()
+child = os.fork()
+if not child:
+    with zklock.Client(server.hosts) as zk, zk.mutex("/locks/a", timeout=10) as hold:
+        os._exit(0 if hold.token > 0 else 1)
+assert os.waitpid(child, 0)[1] == 0
+# It ended without a word, and the server hears of that.
+end = time.monotonic() + 10
+while any(session.is_connected for session in server.sessions()):
+    assert time.monotonic() < end
+    time.sleep(0.005)
+server.close()
+"""
+
+FORGETS = """
+import zklock.testing
+
+server = zklock.testing.Server()
+zk = zklock.Client(server.hosts)
+held = zk.mutex("/locks/a")
+held.acquire()
+print("ends", flush=True)
+"""
+
+
+@pytest.mark.parametrize("wait", ["children", "strike", "order"])
+def test_ctrl_c_ends_waits_at_once(start: Start, wait: str) -> None:
+    program = start(WAITS, wait, "7")
+    took = []
+    for _ in range(7):
+        program.expect("waits")
+        program.await_sleep()
+        sent = program.signal(signal.SIGINT)
+        took.append(float(program.line()) - sent)
+    # On a busy machine one may be late that has nothing to do with it.
+    assert statistics.median(took) < 0.05
+    assert program.finish()[:3] == (0, "", "")
+
+
+def test_a_child_gets_an_error_and_never_a_hang(start: Start) -> None:
+    program = start(FORK, options=FORKS)
+    program.expect("goes on")
+    assert program.finish()[:3] == (0, "", "")
+
+
+def test_a_child_may_use_it_as_any_other(start: Start) -> None:
+    assert start(FORKED_CLIENT, options=FORKS).finish()[:3] == (0, "", "")
+
+
+def test_the_end_of_the_interpreter_waits_for_nothing(start: Start) -> None:
+    program = start(FORGETS)
+    program.expect("ends")
+    ended = program.finish()
+    assert ended[:3] == (0, "", "")
+    assert ended.seconds < 1
+
+
+SIGNALS = """
+import pathlib
+import zklock.testing
+
+server = zklock.testing.Server()
+with zklock.Client(server.hosts):
+    for task in pathlib.Path("/proc/self/task").iterdir():
+        name = (task / "comm").read_text().strip()
+        [blocked] = [line.split()[1] for line in (task / "status").read_text().splitlines() if line.startswith("SigBlk")]
+        if name.startswith("zk-"):
+            # SIGINT, SIGTERM and SIGALRM are for the host.
+            print(name, all(int(blocked, 16) >> number - 1 & 1 for number in (2, 14, 15)), flush=True)
+"""
+
+
+def test_its_threads_take_no_signals(start: Start) -> None:
+    ended = start(SIGNALS, options=STRICT).finish()
+    assert (ended.status, ended.err) == (0, "")
+    assert sorted(ended.out.splitlines()) == [f"{name} True" for name in ("zk-accept", "zk-clock", "zk-read", "zk-write")]

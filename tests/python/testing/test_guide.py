@@ -1,0 +1,16 @@
+"""The examples of the guide to testing one's own code, as they stand there: they need no ZooKeeper, and nothing of this folder."""
+
+from __future__ import annotations
+
+import pathlib
+import re
+
+GUIDE = pathlib.Path(__file__).parents[3] / "zklock-testkit/README.md"
+
+[EXAMPLE] = re.findall(r"^```python\n(.*?)^```$", GUIDE.read_text(), re.DOTALL | re.MULTILINE)
+# Its functions are tests of this module.
+exec(compile(EXAMPLE, str(GUIDE), "exec"))
+
+
+def test_the_guide_has_tests() -> None:
+    assert sum(name.startswith("test_") for name in globals()) > 3

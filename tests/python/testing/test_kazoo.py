@@ -1,0 +1,348 @@
+"""Any client of ZooKeeper can use the embedded server: here kazoo, with what people use it for."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import typing
+
+import pytest
+from kazoo.client import KazooClient, KazooState  # type: ignore[import-untyped]
+from kazoo.exceptions import (  # type: ignore[import-untyped]
+    BadVersionError,
+    ConnectionLoss,
+    InvalidACLError,
+    NoAuthError,
+    NoChildrenForEphemeralsError,
+    NodeExistsError,
+    NoNodeError,
+    NotEmptyError,
+    RolledBackError,
+)
+from kazoo.security import OPEN_ACL_UNSAFE, make_acl, make_digest_acl  # type: ignore[import-untyped]
+from scenes import SOON, Attempt, eventually
+
+import zklock
+from zklock.testing import Server
+
+Connect = typing.Callable[..., typing.Any]
+
+
+@pytest.fixture
+def connect(server: Server) -> typing.Iterator[Connect]:
+    clients = []
+
+    def connect(**options: typing.Any) -> typing.Any:
+        client: typing.Any = KazooClient(server.hosts, timeout=10, **options)
+        clients.append(client)
+        client.start(timeout=SOON)
+        return client
+
+    yield connect
+    for client in clients:
+        client.stop()
+        client.close()
+
+
+@pytest.fixture
+def kazoo(connect: Connect) -> typing.Any:
+    return connect()
+
+
+def test_nodes(kazoo: typing.Any, server: Server) -> None:
+    assert kazoo.create("/a", b"one") == "/a"
+    data, stat = kazoo.get("/a")
+    assert (data, stat.version, stat.dataLength, stat.ephemeralOwner) == (b"one", 0, 3, 0)
+    assert kazoo.set("/a", b"two", version=0).version == 1
+    assert server.data("/a") == b"two"
+    path, created = kazoo.create("/a/b", include_data=True)
+    assert (path, created.czxid) == ("/a/b", kazoo.get("/a/b")[1].czxid)
+    assert kazoo.create("/a/s-", sequence=True) == "/a/s-0000000001"
+    kazoo.create("/a/e", ephemeral=True)
+    assert server.owner("/a/e") == kazoo.client_id[0]
+    assert sorted(kazoo.get_children("/a")) == server.children("/a") == ["b", "e", "s-0000000001"]
+    children, stat = kazoo.get_children("/a", include_data=True)
+    assert (len(children), stat.numChildren, stat.cversion) == (3, 3, 3)
+    assert kazoo.exists("/a/b").numChildren == 0
+    assert kazoo.exists("/a/c") is None
+    kazoo.ensure_path("/x/y/z")
+    kazoo.sync("/x")
+    kazoo.delete("/x", recursive=True)
+    assert server.children("/x") is None
+
+
+@pytest.mark.parametrize(
+    ("call", "error"),
+    [
+        (lambda kazoo: kazoo.create("/a"), NodeExistsError),
+        (lambda kazoo: kazoo.create("/b/c"), NoNodeError),
+        (lambda kazoo: kazoo.create("/a/e/c"), NoChildrenForEphemeralsError),
+        (lambda kazoo: kazoo.get("/b"), NoNodeError),
+        (lambda kazoo: kazoo.get_children("/b"), NoNodeError),
+        (lambda kazoo: kazoo.set("/a", b"", version=7), BadVersionError),
+        (lambda kazoo: kazoo.delete("/a"), NotEmptyError),
+        (lambda kazoo: kazoo.delete("/a/e", version=7), BadVersionError),
+        (lambda kazoo: kazoo.create("/b", acl=[make_acl("digest", "x", all=True)]), InvalidACLError),
+    ],
+)
+def test_refusals(kazoo: typing.Any, call: typing.Callable[[typing.Any], object], error: type[Exception]) -> None:
+    kazoo.create("/a")
+    kazoo.create("/a/e", ephemeral=True)
+    with pytest.raises(error):
+        call(kazoo)
+
+
+def test_watches(kazoo: typing.Any, connect: Connect) -> None:
+    other = connect()
+    events: queue.Queue[typing.Any] = queue.Queue()
+    assert kazoo.exists("/a", watch=events.put) is None
+    other.create("/a")
+    assert events.get(timeout=SOON)[:3:2] == ("CREATED", "/a")
+    kazoo.get("/a", watch=events.put)
+    kazoo.get_children("/a", watch=events.put)
+    other.create("/a/b")
+    assert events.get(timeout=SOON)[:3:2] == ("CHILD", "/a")
+    other.set("/a", b"x")
+    assert events.get(timeout=SOON)[:3:2] == ("CHANGED", "/a")
+    # Each has fired once.
+    other.set("/a", b"y")
+    other.delete("/a/b")
+    kazoo.sync("/")
+    assert events.empty()
+    kazoo.get("/a", watch=events.put)
+    other.delete("/a")
+    assert events.get(timeout=SOON)[:3:2] == ("DELETED", "/a")
+
+
+def test_data_watch_and_children_watch(kazoo: typing.Any, server: Server) -> None:
+    data: queue.Queue[object] = queue.Queue()
+    children: queue.Queue[object] = queue.Queue()
+    server.put("/a", b"0")
+
+    @kazoo.DataWatch("/a")  # type: ignore[untyped-decorator]
+    def changed(value: object, stat: object) -> None:
+        data.put(value)
+
+    @kazoo.ChildrenWatch("/a")  # type: ignore[untyped-decorator]
+    def grown(names: list[str]) -> None:
+        children.put(sorted(names))
+
+    assert (data.get(timeout=SOON), children.get(timeout=SOON)) == (b"0", [])
+    for number in range(1, 4):
+        server.put("/a", str(number).encode())
+        assert data.get(timeout=SOON) == str(number).encode()
+        server.put(f"/a/{number}")
+        assert children.get(timeout=SOON) == [str(name) for name in range(1, number + 1)]
+    # They go on over a lost connection.
+    server.cut()
+    server.put("/a", b"after")
+    server.put("/a/after")
+    assert data.get(timeout=SOON) == b"after"
+    assert children.get(timeout=SOON) == ["1", "2", "3", "after"]
+    server.delete("/a")
+    assert data.get(timeout=SOON) is None
+
+
+def test_transaction(kazoo: typing.Any, server: Server) -> None:
+    kazoo.create("/a")
+    good = kazoo.transaction()
+    good.check("/a", version=0)
+    good.create("/a/b", b"one")
+    good.set_data("/a/b", b"two")
+    good.create("/a/s-", sequence=True)
+    good.delete("/a/s-0000000001")
+    results = good.commit()
+    assert (results[0], results[1], results[2].version, results[3:]) == (True, "/a/b", 1, ["/a/s-0000000001", True])
+    assert server.data("/a/b") == b"two"
+    bad = kazoo.transaction()
+    bad.create("/a/c")
+    bad.check("/a", version=5)
+    bad.delete("/a/b")
+    results = bad.commit()
+    assert [type(result) for result in results][:2] == [RolledBackError, BadVersionError]
+    assert server.children("/a") == ["b"]
+
+
+def test_digest_authentication(kazoo: typing.Any, connect: Connect) -> None:
+    knows = connect(auth_data=[("digest", "user:secret")])
+    mine = make_digest_acl("user", "secret", all=True)
+    readable = make_acl("world", "anyone", read=True)
+    knows.create("/mine", b"x", acl=[mine])
+    knows.create("/shown", b"x", acl=[mine, readable])
+    assert knows.get("/mine")[0] == b"x"
+    for call, *arguments in (
+        (kazoo.get, "/mine"),
+        (kazoo.set, "/shown", b"y"),
+        (kazoo.create, "/mine/a"),
+        (kazoo.set_acls, "/shown", OPEN_ACL_UNSAFE),
+    ):
+        with pytest.raises(NoAuthError):
+            call(*arguments)
+    assert kazoo.get("/shown")[0] == b"x"
+    acls, _ = knows.get_acls("/mine")
+    assert acls == [mine]
+    wrong = connect(auth_data=[("digest", "user:guess")])
+    with pytest.raises(NoAuthError):
+        wrong.get("/mine")
+    # Who proves it later may from then on.
+    kazoo.add_auth("digest", "user:secret")
+    assert kazoo.get("/mine")[0] == b"x"
+    knows.set_acls("/mine", OPEN_ACL_UNSAFE)
+    assert wrong.get("/mine")[0] == b"x"
+
+
+def test_lock(kazoo: typing.Any, connect: Connect, server: Server) -> None:
+    first, second = kazoo.Lock("/lock", "first"), connect().Lock("/lock", "second")
+    assert first.acquire(timeout=SOON)
+    assert second.acquire(blocking=False) is False
+    waiting = Attempt(lambda: second.acquire(timeout=SOON))
+    server.wait_for_children("/lock", 2)
+    assert first.contenders() == ["first", "second"]
+    first.release()
+    assert waiting.result() is True
+    second.release()
+
+
+def test_read_and_write_lock(kazoo: typing.Any, connect: Connect, server: Server) -> None:
+    reader, writer = kazoo.ReadLock("/lock"), connect().WriteLock("/lock")
+    assert reader.acquire(timeout=SOON)
+    waiting = Attempt(lambda: writer.acquire(timeout=SOON))
+    server.wait_for_children("/lock", 2)
+    assert not waiting.wait(0.05)
+    reader.release()
+    assert waiting.result() is True
+    writer.release()
+
+
+def test_lock_beside_ours(kazoo: typing.Any, zk: zklock.Client, server: Server) -> None:
+    theirs = kazoo.Lock("/lock")
+    assert theirs.acquire(timeout=SOON)
+    waiting = Attempt(zk.mutex("/lock", dialect="kazoo").hold)
+    server.wait_for_children("/lock", 2)
+    assert not waiting.wait(0.05)
+    theirs.release()
+    waiting.result().release()
+
+
+def test_semaphore(kazoo: typing.Any, connect: Connect) -> None:
+    permits = [connect().Semaphore("/semaphore", max_leases=2) for _ in range(3)]
+    assert permits[0].acquire(timeout=SOON) and permits[1].acquire(timeout=SOON)
+    assert permits[2].acquire(blocking=False) is False
+    assert len(permits[0].lease_holders()) == 2
+    waiting = Attempt(lambda: permits[2].acquire(timeout=SOON))
+    assert not waiting.wait(0.05)
+    permits[0].release()
+    assert waiting.result() is True
+
+
+def test_election(kazoo: typing.Any, connect: Connect, server: Server) -> None:
+    led: queue.Queue[str] = queue.Queue()
+    goes = threading.Event()
+
+    def lead(name: str) -> None:
+        led.put(name)
+        assert goes.wait(SOON)
+
+    first, second = kazoo.Election("/election", "first"), connect().Election("/election", "second")
+    leading = Attempt(lambda: first.run(lead, "first"))
+    assert led.get(timeout=SOON) == "first"
+    following = Attempt(lambda: second.run(lead, "second"))
+    server.wait_for_children("/election", 2)
+    assert first.contenders() == ["first", "second"]
+    goes.set()
+    leading.result()
+    assert led.get(timeout=SOON) == "second"
+    following.result()
+
+
+def test_barrier(kazoo: typing.Any, connect: Connect) -> None:
+    barrier, other = kazoo.Barrier("/barrier"), connect().Barrier("/barrier")
+    barrier.create()
+    assert other.wait(timeout=0.05) is False
+    waiting = Attempt(lambda: other.wait(timeout=SOON))
+    assert not waiting.wait(0.05)
+    assert barrier.remove() is True
+    assert waiting.result() is True
+    assert barrier.remove() is False
+
+
+def test_double_barrier(kazoo: typing.Any, connect: Connect) -> None:
+    first, second = kazoo.DoubleBarrier("/barrier", 2), connect().DoubleBarrier("/barrier", 2)
+    entering = Attempt(first.enter)
+    assert not entering.wait(0.05)
+    second.enter()
+    entering.result()
+    leaving = Attempt(first.leave)
+    assert not leaving.wait(0.05)
+    second.leave()
+    leaving.result()
+
+
+def test_counter(connect: Connect, server: Server) -> None:
+    def count() -> None:
+        counter = connect().Counter("/counter")
+        for _ in range(20):
+            counter += 1
+
+    counting = [Attempt(count) for _ in range(3)]
+    for one in counting:
+        one.result(30)
+    assert server.data("/counter") == b"60"
+    assert connect().Counter("/counter").value == 60
+
+
+def test_queue(kazoo: typing.Any, connect: Connect) -> None:
+    entries, taking = kazoo.Queue("/queue"), connect().Queue("/queue")
+    for number in range(5):
+        entries.put(str(number).encode())
+    entries.put(b"urgent", priority=1)
+    assert [taking.get() for _ in range(7)] == [b"urgent", b"0", b"1", b"2", b"3", b"4", None]
+
+
+def test_locking_queue(kazoo: typing.Any, connect: Connect) -> None:
+    entries, taking = kazoo.LockingQueue("/queue"), connect().LockingQueue("/queue")
+    waiting = Attempt(lambda: taking.get(timeout=SOON))
+    entries.put(b"job")
+    assert waiting.result() == b"job"
+    assert len(entries) == 1
+    assert taking.consume() is True
+    assert len(entries) == 0
+
+
+def states_of(client: typing.Any) -> queue.Queue[typing.Any]:
+    states: queue.Queue[typing.Any] = queue.Queue()
+    client.add_listener(states.put)
+    return states
+
+
+def test_session_outlives_a_cut(kazoo: typing.Any, server: Server) -> None:
+    kazoo.create("/mine", ephemeral=True)
+    number = kazoo.client_id
+    states = states_of(kazoo)
+    server.cut()
+    assert [states.get(timeout=SOON), states.get(timeout=SOON)] == [KazooState.SUSPENDED, KazooState.CONNECTED]
+    assert kazoo.client_id == number
+    assert server.owner("/mine") == number[0]
+
+
+def test_session_that_expires(kazoo: typing.Any, server: Server) -> None:
+    kazoo.create("/mine", ephemeral=True)
+    number = kazoo.client_id
+    states = states_of(kazoo)
+    assert server.expire(number[0]) is True
+    assert server.children("/") == ["zookeeper"]
+    seen = []
+    while KazooState.CONNECTED not in seen:
+        seen.append(states.get(timeout=SOON))
+    assert KazooState.LOST in seen
+    assert kazoo.client_id != number
+    eventually(lambda: [session.id for session in server.sessions()] == [kazoo.client_id[0]])
+
+
+def test_lost_reply(kazoo: typing.Any, server: Server) -> None:
+    """What kazoo cannot know: the node is there, but it is told that the connection was lost."""
+    injected = server.inject("cut-before-reply", "create", below="/a")
+    with pytest.raises(ConnectionLoss):
+        kazoo.create("/a")
+    assert injected.strikes == 1
+    assert server.children("/a") == []

@@ -1,0 +1,134 @@
+"""The fixtures for pytest, as they are found in an environment where zklock is installed."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import sys
+
+import pytest
+
+pytest_plugins = ("pytester",)
+# Whole runs of pytest, with processes of their own.
+pytestmark = pytest.mark.timeout(180)
+
+USES_BOTH = """
+import zklock, zklock.testing
+
+def test_lock(zklock_server, zklock_client):
+    assert isinstance(zklock_server, zklock.testing.Server)
+    assert isinstance(zklock_client, zklock.Client)
+    with zklock_client.mutex("/locks/a", timeout=5) as hold:
+        assert zklock_server.children("/locks/a") == [hold.node.rpartition("/")[2]]
+"""
+
+# Each test has a server of its own, whose end is seen by the next.
+HAS_ITS_OWN = """
+import pytest, zklock
+
+seen = []
+
+@pytest.mark.parametrize("number", range(8))
+def test_is_new(number, zklock_server, zklock_client):
+    assert zklock_server.children("/") == ["zookeeper"]
+    assert [session.id for session in zklock_server.sessions()] == [zklock_client.session_id]
+    zklock_server.put("/here")
+    for before in seen:
+        with pytest.raises(zklock.Closed):
+            before.sessions()
+    seen.append(zklock_server)
+"""
+
+
+@pytest.fixture
+def inner(pytester: pytest.Pytester) -> pytest.Pytester:
+    """A folder of a user's tests. What these do wrong is an error, too."""
+    pytester.makeini("[pytest]\nfilterwarnings = error\naddopts = -p no:cacheprovider\n")
+    return pytester
+
+
+def test_fixtures_are_found(inner: pytest.Pytester) -> None:
+    inner.makepyfile(USES_BOTH)
+    inner.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+def test_each_test_has_its_own(inner: pytest.Pytester) -> None:
+    inner.makepyfile(HAS_ITS_OWN)
+    inner.runpytest_inprocess().assert_outcomes(passed=8)
+
+
+def test_with_processes(inner: pytest.Pytester) -> None:
+    inner.makepyfile(HAS_ITS_OWN)
+    inner.runpytest_subprocess("--numprocesses", "2").assert_outcomes(passed=8)
+
+
+def test_is_documented(inner: pytest.Pytester) -> None:
+    result = inner.runpytest_subprocess("--fixtures")
+    result.stdout.fnmatch_lines(["zklock_server -- *", "*zklock.testing.Server*", "zklock_client -- *"])
+
+
+def test_server_can_be_made_otherwise(inner: pytest.Pytester) -> None:
+    inner.makeconftest(
+        """
+        import pytest, zklock.testing
+
+        @pytest.fixture
+        def zklock_server():
+            with zklock.testing.Server(tick=0.1, manual_clock=True) as server:
+                yield server
+        """
+    )
+    inner.makepyfile("def test_tick(zklock_client):\n    assert zklock_client.session_timeout == 2.0\n")
+    inner.runpytest_inprocess().assert_outcomes(passed=1)
+
+
+def test_a_server_that_was_closed_by_the_test_is_no_error(inner: pytest.Pytester) -> None:
+    inner.makepyfile("def test_end(zklock_server, zklock_client):\n    zklock_server.close()\n")
+    inner.runpytest_inprocess().assert_outcomes(passed=1)
+
+
+def test_a_failing_test_leaves_nothing(inner: pytest.Pytester) -> None:
+    inner.makepyfile(
+        """
+        def test_fails(zklock_server, zklock_client):
+            zklock_client.mutex("/locks/a").acquire()
+            assert False, "on purpose"
+
+        def test_after(zklock_server):
+            assert zklock_server.children("/") == ["zookeeper"]
+        """
+    )
+    inner.runpytest_inprocess().assert_outcomes(passed=1, failed=1)
+
+
+def test_names_of_others_stay(inner: pytest.Pytester) -> None:
+    """A user's own fixtures and modules keep their names."""
+    inner.makepyfile(testing="name = 'mine'", quickstart="name = 'mine'", pytest_plugin="name = 'mine'")
+    inner.makepyfile(
+        """
+        import pytest, quickstart, testing, pytest_plugin
+
+        @pytest.fixture
+        def server():
+            return "mine"
+
+        def test_mine(server):
+            assert {server, testing.name, quickstart.name, pytest_plugin.name} == {"mine"}
+        """
+    )
+    inner.runpytest_subprocess().assert_outcomes(passed=1)
+
+
+def test_can_be_switched_off(inner: pytest.Pytester) -> None:
+    inner.makepyfile(USES_BOTH)
+    inner.runpytest_subprocess("-p", "no:zklock").assert_outcomes(errors=1)
+
+
+def test_nothing_of_ours_imports_pytest(tmp_path: pathlib.Path) -> None:
+    program = "import sys, zklock, zklock.testing, zklock.quickstart; assert 'pytest' not in sys.modules, 'it does'"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=20, cwd=tmp_path)
+
+
+def test_zklock_itself_imports_nothing_for_tests(tmp_path: pathlib.Path) -> None:
+    program = "import sys, zklock; assert not {'zklock.testing', 'zklock.pytest_plugin'} & set(sys.modules)"
+    subprocess.run([sys.executable, "-c", program], check=True, timeout=20, cwd=tmp_path)

@@ -1,0 +1,126 @@
+"""``python -m zklock.quickstart``: what it promises happens, and its status tells whether it did."""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+
+from zklock.testing import Server
+
+COMMAND = (sys.executable, "-W", "error", "-m", "zklock.quickstart")
+
+# A line each, after the time; the names are in the order of the queue.
+STORY = """
+4 workers want the lock /zklock-quickstart
+A holds the lock, token \\d+; B, C, D wait
+A writes with token \\d+: accepted
+A has released the lock
+B holds the lock, token \\d+; C, D wait
+B is killed; the lock is free when its session is over
+C holds the lock, token \\d+; D waits
+C is stopped where it is, and knows nothing of it
+D holds the lock, token \\d+; nobody waits
+D writes with token \\d+: accepted
+C wakes up
+C writes with token \\d+: REFUSED, \\d+ has written
+C is told: .*
+D has released the lock
+done: one holder at a time, in the order of the queue, and the late write did no harm
+""".strip().splitlines()
+
+
+def check_story(out: str) -> None:
+    lines = [line.partition(" s  ")[2] for line in out.splitlines() if re.match(r" *\d+\.\d\d s  ", line)]
+    holders = [line.split()[0] for line in lines if " holds the lock" in line]
+    assert sorted(holders) == [f"worker-{number}" for number in range(1, 5)], out
+    for name, letter in zip(holders, "ABCD"):
+        lines = [line.replace(name, letter) for line in lines]
+    # That of two processes which do something at the same time may come in either order.
+    assert len(lines) == len(STORY), out
+    for pattern in STORY:
+        assert any(re.fullmatch(pattern, line) for line in lines), (pattern, out)
+    tokens = [int(line.split("token ")[1].partition(";")[0]) for line in lines if " holds the lock" in line]
+    assert tokens == sorted(set(tokens))
+    [refused] = [line for line in lines if "REFUSED" in line]
+    assert [int(number) for number in re.findall(r"\d+", refused)] == tokens[2:]
+
+
+def test_on_a_server_of_its_own() -> None:
+    begun = time.monotonic()
+    done = subprocess.run(COMMAND, capture_output=True, text=True, timeout=50)
+    took = time.monotonic() - begun
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    assert done.stdout.startswith("A ZooKeeper server in memory, for this run alone: 127.0.0.1:")
+    check_story(done.stdout)
+    assert took < 20
+
+
+def test_on_an_ensemble(hosts: str) -> None:
+    done = subprocess.run([*COMMAND, "--connect", hosts], capture_output=True, text=True, timeout=50)
+    assert (done.returncode, done.stderr) == (0, ""), done.stdout
+    check_story(done.stdout)
+
+
+def test_fails_where_nobody_answers() -> None:
+    with Server() as server:
+        hosts = server.hosts
+    done = subprocess.run([*COMMAND, "--connect", hosts], capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert hosts in done.stderr and "Traceback" not in done.stderr
+
+
+def workers_of(number: int) -> dict[str, int]:
+    """The processes of its workers, by their names."""
+    found = {}
+    # Its main thread has started them.
+    for child in pathlib.Path(f"/proc/{number}/task/{number}/children").read_text().split():
+        words = pathlib.Path(f"/proc/{child}/cmdline").read_text().split("\0")
+        # One that was killed has none any more.
+        if "--worker" in words:
+            found[words[words.index("--worker") + 1]] = int(child)
+    return found
+
+
+def start_until(moment: str) -> tuple[subprocess.Popen[str], str]:
+    """Starts it, and waits for a line that tells of this; whom it is about."""
+    process = subprocess.Popen(COMMAND, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    for line in process.stdout:
+        if moment in line:
+            return process, line.split()[2]
+    raise AssertionError(f"never: {moment}; {process.communicate()[1]}")
+
+
+def test_fails_when_it_is_not_as_promised() -> None:
+    process, stopped = start_until("is stopped")
+    # So its late write never comes.
+    os.kill(workers_of(process.pid)[stopped], signal.SIGKILL)
+    _, err = process.communicate(timeout=50)
+    assert (process.returncode, err) == (1, f"{stopped} has ended with -9\n")
+
+
+@pytest.mark.parametrize("moment", ["is stopped", "is killed"])
+def test_ctrl_c_leaves_no_worker(moment: str) -> None:
+    process, _ = start_until(moment)
+    workers = workers_of(process.pid)
+    # Who was first is through, and who was killed is gone; the others are there.
+    assert len(workers) >= 2
+    process.send_signal(signal.SIGINT)
+    _, err = process.communicate(timeout=20)
+    assert (process.returncode, err) == (130, "")
+    for worker in workers.values():
+        with pytest.raises(ProcessLookupError):
+            os.kill(worker, 0)
+
+
+def test_helps() -> None:
+    done = subprocess.run([*COMMAND, "--help"], capture_output=True, text=True, timeout=20)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "--connect HOSTS" in done.stdout and "--worker" not in done.stdout

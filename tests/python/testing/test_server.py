@@ -1,0 +1,346 @@
+"""The embedded server does what it is told to."""
+
+from __future__ import annotations
+
+import pickle
+import threading
+import time
+import typing
+import weakref
+
+import pytest
+from scenes import SOON, Attempt, eventually
+
+import zklock
+from zklock.testing import Injected, Server, Session
+
+PATH = "/locks/embedded"
+
+
+def number_of(zk: zklock.Client) -> int:
+    assert zk.session_id is not None
+    return zk.session_id
+
+
+def test_serves_from_the_first_moment() -> None:
+    with Server() as server, zklock.Client(server.hosts, connect_timeout=0.5) as zk:
+        with zk.mutex(PATH, timeout=5) as hold:
+            assert server.children(PATH) == [hold.node.rpartition("/")[2]]
+            assert server.owner(hold.node) == zk.session_id
+        assert server.children(PATH) == []
+
+
+def test_listens_on_loopback_on_a_port_of_its_own() -> None:
+    with Server() as one, Server() as two:
+        assert one.hosts.startswith("127.0.0.1:") and two.hosts.startswith("127.0.0.1:")
+        assert one.hosts != two.hosts
+
+
+def test_listens_where_it_is_told_to() -> None:
+    with Server() as server:
+        hosts = server.hosts
+    with Server(listen=hosts) as server, zklock.Client(hosts):
+        assert server.hosts == hosts
+
+
+def test_sessions_are_shown(server: Server, zk: zklock.Client) -> None:
+    with zk.mutex(PATH) as hold:
+        [session] = server.sessions()
+        assert session == Session(number_of(zk), 10.0, True, (hold.node,))
+    zk.close()
+    assert server.sessions() == []
+
+
+@pytest.mark.parametrize(
+    ("settings", "granted"),
+    [
+        ({}, (4.0, 40.0)),
+        ({"tick": 0.1}, (0.2, 2.0)),
+        ({"session_timeouts": (1, 3.5)}, (1.0, 3.5)),
+        ({"tick": 0.1, "session_timeouts": (1, 3.5)}, (1.0, 3.5)),
+    ],
+)
+def test_timeouts_of_sessions_are_bounded(settings: dict[str, object], granted: tuple[float, float]) -> None:
+    with Server(**settings) as server:  # type: ignore[arg-type]
+        for wanted, bound in zip((0.1, 1000.0), granted):
+            with zklock.Client(server.hosts, session_timeout=wanted) as zk:
+                assert zk.session_timeout == bound
+
+
+def test_expire_tells_the_holder_and_lets_the_next_have_it(server: Server, zk: zklock.Client) -> None:
+    with zklock.Client(server.hosts) as other:
+        hold = zk.mutex(PATH).hold()
+        waiting = Attempt(other.mutex(PATH).hold)
+        server.wait_for_children(PATH, 2)
+        assert server.expire(number_of(zk)) is True
+        with waiting.result() as later:
+            assert later.token > hold.token
+        assert hold.lost.wait(SOON)
+        assert hold.lost.reason is zklock.LossReason.SESSION_EXPIRED
+
+
+def test_expire_takes_what_sessions_gives(server: Server, zk: zklock.Client) -> None:
+    [session] = server.sessions()
+    assert server.expire(session) is True
+    assert server.expire(session) is False
+    assert server.expire(session.id) is False
+
+
+def test_time_goes_on_at_a_word() -> None:
+    with Server(manual_clock=True) as server:
+        holder, waiter = zklock.Client(server.hosts, session_timeout=30), zklock.Client(server.hosts)
+        with holder, waiter:
+            begun = time.monotonic()
+            hold = holder.mutex(PATH).hold()
+            waiting = Attempt(waiter.mutex(PATH).hold)
+            server.wait_for_children(PATH, 2)
+            server.freeze(number_of(holder))
+            server.advance(29)
+            assert not waiting.wait(0.1)
+            server.advance(3)
+            with waiting.result() as later:
+                # The clock of the one that is frozen has not moved: it believes in its lease.
+                assert hold.valid_for() > 0
+                assert later.token > hold.token
+            assert time.monotonic() - begun < 5
+            server.thaw()
+            assert hold.lost.wait(SOON)
+
+
+def test_no_session_ends_by_itself_while_time_stands_still() -> None:
+    with Server(manual_clock=True, tick=0.01) as server:
+        with zklock.Client(server.hosts, session_timeout=0.1) as zk:
+            assert zk.session_timeout == 0.1
+            server.freeze()
+            server.cut()
+            # Ten times as long as it lasts.
+            assert not Attempt(lambda: eventually(lambda: server.sessions() == [], within=1)).wait(0.9)
+            server.advance(1)
+            assert server.sessions() == []
+            server.thaw()
+
+
+@pytest.mark.parametrize("fault", ["lose-request", "cut-before-reply", "cut_after_reply", "freeze", "expire"])
+def test_faults_strike_and_the_lock_is_had_all_the_same(server: Server, zk: zklock.Client, fault: str) -> None:
+    injected = server.inject(fault, "create", below=PATH)  # type: ignore[call-overload]
+    assert injected.strikes == 0
+    attempt = Attempt(lambda: zk.mutex(PATH).hold(timeout=20))
+    assert injected.wait(SOON)
+    server.thaw()
+    with attempt.result(20) as hold:
+        assert injected.strikes == 1
+        assert server.children(PATH) == [hold.node.rpartition("/")[2]]
+
+
+def test_a_reply_is_late_by_the_servers_clock(server: Server, zk: zklock.Client) -> None:
+    injected = server.inject("delay-reply", "create", delay=3, below=PATH)
+    attempt = Attempt(zk.mutex(PATH).hold)
+    assert injected.wait(SOON)
+    assert not attempt.wait(0.1)
+    server.advance(3)
+    attempt.result(2).release()
+
+
+def test_faults_are_aimed(server: Server, zk: zklock.Client) -> None:
+    with zklock.Client(server.hosts) as other:
+        other_number = number_of(other)
+        third = server.inject("cut-after-reply", "create", nth=3, below="/a")
+        twice = server.inject("cut-after-reply", "delete", times=2)
+        others = server.inject("cut-after-reply", "create", session=other_number)
+        for _ in range(2):
+            with zk.mutex("/b/lock"):
+                pass
+        eventually(lambda: twice.strikes == 2)
+        with zk.mutex("/b/lock"):
+            pass
+        assert (third.strikes, twice.strikes, others.strikes) == (0, 2, 0)
+        with other.mutex("/b/lock"):
+            assert others.strikes == 1
+
+
+def test_faults_are_forgotten(server: Server, zk: zklock.Client) -> None:
+    injected = server.inject("cut-before-reply", "create")
+    server.clear_faults()
+    with zk.mutex(PATH):
+        assert injected.strikes == 0
+        assert injected.wait(0) is False
+
+
+def test_a_session_outlives_a_cut(server: Server, zk: zklock.Client) -> None:
+    with zk.mutex(PATH, timeout=5) as hold:
+        assert server.cut() is True
+        assert hold.confirm() > 0
+        assert server.cut(number_of(zk)) is True
+        assert hold.confirm() > 0
+    assert zk.stats().sessions == 1
+    zk.close()
+    assert server.cut(1) is False
+
+
+def test_refuse_keeps_new_connections_out(server: Server) -> None:
+    server.refuse()
+    with pytest.raises(zklock.Unreachable):
+        zklock.Client(server.hosts, connect_timeout=0.3).connect()
+    server.refuse(False)
+    zklock.Client(server.hosts, connect_timeout=5).connect()
+
+
+def test_freeze_stops_all_and_thaw_goes_on(server: Server, zk: zklock.Client) -> None:
+    server.freeze()
+    attempt = Attempt(zk.mutex(PATH).hold)
+    assert not attempt.wait(0.1)
+    server.thaw()
+    attempt.result().release()
+
+
+def test_nodes_are_put_and_deleted(server: Server) -> None:
+    assert server.children("/a") is None
+    assert server.data("/a") is None
+    server.put("/a/b/c", b"one")
+    server.put("/a/b/d", bytearray(b"two"))
+    server.put("/a/b/c", b"three")
+    assert server.children("/a/b") == ["c", "d"]
+    assert (server.data("/a/b/c"), server.data("/a/b/d"), server.data("/a")) == (b"three", b"two", b"")
+    assert server.owner("/a/b/c") is None
+    assert server.dump("/a") == '/a\n/a/b\n/a/b/c "three"\n/a/b/d "two"\n'
+    assert "/a/b/c" in server.dump() and "/zookeeper" in server.dump()
+    assert server.delete("/a") is True
+    assert server.delete("/a") is False
+    assert server.children("/") == ["zookeeper"]
+
+
+def test_a_lock_node_that_is_deleted_is_lost(server: Server, zk: zklock.Client) -> None:
+    hold = zk.mutex(PATH).hold()
+    server.delete(hold.node)
+    assert hold.lost.wait(SOON)
+    assert hold.lost.reason is zklock.LossReason.NODE_DELETED
+
+
+def test_sequence_wraps(server: Server, zk: zklock.Client) -> None:
+    server.put(PATH)
+    assert server.set_sequence(PATH, 2147483647) is True
+    assert server.set_sequence("/nowhere", 1) is False
+    with zklock.Client(server.hosts) as other:
+        hold = zk.mutex(PATH).hold()
+        waiting = Attempt(other.mutex(PATH).hold)
+        names = server.wait_for_children(PATH, 2)
+        assert sorted(name.partition("-lock-")[2] for name in names) == ["-2147483648", "2147483647"]
+        assert not waiting.wait(0.1)
+        hold.release()
+        with waiting.result() as later:
+            assert later.token > hold.token
+
+
+def test_waits_for_children(server: Server) -> None:
+    assert server.wait_for_children("/a", 0) == []
+    waiting = Attempt(lambda: server.wait_for_children("/a", 2, timeout=None))
+    server.put("/a/b")
+    assert not waiting.wait(0.1)
+    server.put("/a/c")
+    assert waiting.result() == ["b", "c"]
+
+
+def test_threads_share_it(server: Server) -> None:
+    def work(number: int) -> None:
+        for round_number in range(50):
+            server.put(f"/{number}/{round_number}", b"x")
+            assert len(server.wait_for_children(f"/{number}", round_number + 1)) == round_number + 1
+
+    workers = [Attempt(lambda number=number: work(number)) for number in range(8)]  # type: ignore[misc]
+    for worker in workers:
+        worker.result(30)
+
+
+def test_other_threads_run_while_it_is_waited_for(server: Server) -> None:
+    beats = 0
+    is_over = threading.Event()
+
+    def beat() -> None:
+        nonlocal beats
+        while not is_over.is_set():
+            beats += 1
+            time.sleep(0.001)
+
+    beating = Attempt(beat)
+    with pytest.raises(zklock.Timeout):
+        server.wait_for_children("/a", 1, timeout=0.5)
+    is_over.set()
+    beating.result()
+    assert beats > 50
+
+
+def test_close_ends_it(server: Server, zk: zklock.Client) -> None:
+    server.close()
+    server.close()
+    with pytest.raises(zklock.Unreachable):
+        zklock.Client(server.hosts, connect_timeout=0.3).connect()
+    assert repr(server) == f"<zklock.testing.Server closed, was at {server.hosts}>"
+
+
+def test_close_ends_waits(server: Server) -> None:
+    injected = server.inject("freeze", "create")
+    waits: list[Attempt[typing.Any]] = [
+        Attempt(lambda: server.wait_for_children("/a", 1, timeout=None)),
+        Attempt(injected.wait),
+    ]
+    assert not waits[0].wait(0.1)
+    server.close()
+    for wait in waits:
+        assert isinstance(wait.error(2), zklock.Closed)
+
+
+def test_close_waits_for_nobody_who_is_stuck() -> None:
+    server = Server()
+    client = zklock.Client(server.hosts)
+    client.connect()
+    server.freeze()
+    begun = time.monotonic()
+    server.close()
+    assert time.monotonic() - begun < 2
+    client.close()
+
+
+def test_one_that_is_forgotten_ends() -> None:
+    server = Server()
+    hosts, gone = server.hosts, weakref.ref(server)
+    del server
+    assert gone() is None
+
+    def is_free() -> bool:
+        try:
+            Server(listen=hosts).close()
+        except zklock.Refused:
+            return False
+        return True
+
+    eventually(is_free)
+
+
+def test_many_leave_no_thread() -> None:
+    before = threading_count()
+    for _ in range(30):
+        with Server() as server, zklock.Client(server.hosts) as zk, zk.mutex(PATH):
+            pass
+    # Those of the client stay: there is one set for the process.
+    eventually(lambda: threading_count() <= before + 4)
+
+
+def threading_count() -> int:
+    with open("/proc/self/status") as status:
+        [count] = [line.split()[1] for line in status if line.startswith("Threads:")]
+    return int(count)
+
+
+def test_what_it_looks_like(server: Server) -> None:
+    injected = server.inject("freeze", "get-data")
+    assert repr(server) == f"<zklock.testing.Server at {server.hosts}>"
+    assert repr(injected) == "<zklock.testing.Injected freeze at get-data>"
+    assert (type(server).__module__, type(injected).__module__) == ("zklock.testing", "zklock.testing")
+
+
+def test_cannot_be_pickled(server: Server) -> None:
+    injected: Injected = server.inject("freeze", "multi")
+    for thing in (server, injected):
+        with pytest.raises(TypeError, match="cannot be pickled"):
+            pickle.dumps(thing)
+    assert pickle.loads(pickle.dumps(server.sessions())) == []

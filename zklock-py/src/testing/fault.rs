@@ -1,0 +1,111 @@
+//! Faults, by the words that Python has for them.
+
+use super::embedded::{Embedded, is_closed};
+use crate::error::{invalid, unpicklable};
+use crate::value::{patience, seconds};
+use crate::wait::in_slices;
+use pyo3::prelude::*;
+use std::sync::Weak;
+use zklock_testkit::{Fault, Kind};
+
+/// A session, or its number.
+#[derive(FromPyObject)]
+pub(super) enum SessionLike {
+    #[pyo3(transparent, annotation = "int")]
+    Number(i64),
+    #[pyo3(annotation = "Session")]
+    Session { id: i64 },
+}
+
+impl SessionLike {
+    pub(super) fn id(&self) -> i64 {
+        match *self {
+            Self::Number(id) | Self::Session { id } => id,
+        }
+    }
+}
+
+pub(super) fn fault(py: Python<'_>, fault: &str, kind: &str, delay: Option<f64>) -> PyResult<Fault> {
+    let kind: Kind = kind.parse().map_err(|error| invalid(py, format!("{error}")))?;
+    let delay = delay.map(|delay| seconds(py, "delay", delay)).transpose()?;
+    let name = fault.replace('_', "-");
+    let make = match (name.as_str(), delay) {
+        ("delay-reply", Some(delay)) => return Ok(Fault::delay_reply(kind, delay)),
+        ("delay-reply", None) => {
+            return Err(invalid(py, "the fault delay-reply needs a delay, in seconds: delay=5".to_owned()));
+        }
+        ("lose-request", _) => Fault::lose_request,
+        ("cut-before-reply", _) => Fault::cut_before_reply,
+        ("cut-after-reply", _) => Fault::cut_after_reply,
+        ("drop-reply", _) => Fault::drop_reply,
+        ("freeze", _) => Fault::freeze,
+        ("expire", _) => Fault::expire,
+        _ => {
+            let message = format!(
+                "there is no fault that is called {fault:?}: known are lose-request, cut-before-reply, \
+                 cut-after-reply, drop-reply, delay-reply, freeze, expire"
+            );
+            return Err(invalid(py, message));
+        }
+    };
+    if delay.is_some() {
+        return Err(invalid(py, format!("the fault {name} has no delay: only delay-reply has")));
+    }
+    Ok(make(kind))
+}
+
+pub(super) fn positive(py: Python<'_>, name: &str, number: i64) -> PyResult<u64> {
+    let is_wrong = || invalid(py, format!("{name}={number}: it is a number from 1 on"));
+    u64::try_from(number).ok().filter(|&number| number > 0).ok_or_else(is_wrong)
+}
+
+/// A fault that was injected: tells when it has struck. To forget it changes nothing. See ``Server.inject``.
+#[pyclass(frozen, weakref, module = "zklock.testing")]
+pub(crate) struct Injected {
+    pub(super) injected: zklock_testkit::Injected,
+    pub(super) name: String,
+    pub(super) embedded: Weak<Embedded>,
+}
+
+impl Injected {
+    fn refuse_forked(&self, py: Python<'_>) -> PyResult<()> {
+        self.embedded.upgrade().map_or(Ok(()), |embedded| embedded.refuse_forked(py))
+    }
+}
+
+#[pymethods]
+impl Injected {
+    /// How often it has struck.
+    #[getter]
+    fn strikes(&self, py: Python<'_>) -> PyResult<u64> {
+        self.refuse_forked(py)?;
+        Ok(self.injected.strikes())
+    }
+
+    /// Waits until it has struck: ``True`` then, ``False`` if the time is over.
+    #[pyo3(signature = (timeout=None))]
+    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        let timeout = patience(py, timeout)?;
+        self.refuse_forked(py)?;
+        let seen = in_slices(py, timeout, |slice| {
+            if self.injected.wait(slice) {
+                return Some(true);
+            }
+            let is_open = self.embedded.upgrade().is_some_and(|embedded| embedded.call(|_| ()).is_some());
+            (!is_open).then_some(false)
+        })?;
+        match seen {
+            Some(true) => Ok(true),
+            Some(false) => Err(is_closed(py)),
+            None => Ok(false),
+        }
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<zklock.testing.Injected {}>", self.name)
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("Injected", "look at it where the server runs"))
+    }
+}
