@@ -68,7 +68,8 @@ def test_serves_and_obeys(run: Run) -> None:
     assert program("data /a") == "ok some words"
     assert program("dump /a") == '/a "some words"'
     assert program.line() == "ok"
-    assert program("fault freeze create nth=2") == "ok"
+    assert program("fault freeze create nth=2") == "ok 1"
+        assert program("strikes 1") == "ok 0"
     assert program.finish() == (0, "", "")
 
 
