@@ -69,7 +69,7 @@ def test_serves_and_obeys(run: Run) -> None:
     assert program("dump /a") == '/a "some words"'
     assert program.line() == "ok"
     assert program("fault freeze create nth=2") == "ok 1"
-        assert program("strikes 1") == "ok 0"
+    assert program("strikes 1") == "ok 0"
     assert program.finish() == (0, "", "")
 
 
