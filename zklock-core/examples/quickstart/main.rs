@@ -1,8 +1,8 @@
 //! Four workers, each a process of its own, share one lock and write to one ledger. One is killed while it holds the
 //! lock; one is stopped while it holds the lock, and wakes when another has taken over: its late write is refused.
 //!
-//!     cargo run --example quickstart                                 on a server in this process
-//!     cargo run --example quickstart -- --connect zk1:2181,zk2:2181  on an ensemble of yours
+//!     cargo run -p zklock-core --example quickstart                                 on a server in this process
+//!     cargo run -p zklock-core --example quickstart -- --connect zk1:2181,zk2:2181  on an ensemble of yours
 
 mod stage;
 mod worker;
