@@ -47,8 +47,30 @@ const STEPS: usize = 60;
 const COUNT: u64 = 200;
 const LONG: u64 = 5000;
 
+/// What may be typed, and whether a value follows.
+const OPTIONS: [(&str, bool); 10] = [
+    ("--against", true),
+    ("--seed", true),
+    ("--from", true),
+    ("--count", true),
+    ("--steps", true),
+    ("--plant", true),
+    ("--list", false),
+    ("--show", false),
+    ("--keep-going", false),
+    ("--extended", false),
+];
+
 fn main() -> ExitCode {
     let begun = Instant::now();
+    let mut words = env::args().skip(1);
+    while let Some(word) = words.next() {
+        let known = OPTIONS.iter().find(|(option, _)| *option == word);
+        if known.is_none_or(|(_, has_value)| *has_value && words.next().is_none()) {
+            eprintln!("{word}: no option, or one without its value");
+            return ExitCode::from(2);
+        }
+    }
     let against = option("--against").unwrap_or_else(|| "embedded".to_owned());
     let (real, other) = servers::pair(&against, flag("--extended"));
     let pair = Pair { real: real.address(), other: other.address(), plant: Plant::Nothing };

@@ -68,13 +68,14 @@ async fn a_release_wakes_one_of_five_hundred_waiters_and_each_in_its_turn() {
     for client in waiting {
         waiters.spawn(wait_in_line(client.mutex("/fair/500").unwrap(), &grants, sequence));
     }
-    wait_for_queue(&operator, "/fair/500", WAITERS + 1, SOON * 2);
+    // So many at once are slow on a machine that has other work: some may even have to connect again.
+    wait_for_queue(&operator, "/fair/500", WAITERS + 1, SOON * 4);
     let watched = || server.mntr()["zk_watch_count"].parse::<usize>().unwrap();
-    assert!(until(SOON, || watched() == WAITERS), "{} watches for {WAITERS} waiters", watched());
+    assert!(until(SOON * 4, || watched() == WAITERS), "{} watches for {WAITERS} waiters", watched());
     assert_eq!(fired(server).0, 0, "somebody was woken before the release");
 
     hold.release().await.unwrap();
-    tokio::time::timeout(SOON * 3, waiters.join_all()).await.expect("everybody has a turn");
+    tokio::time::timeout(SOON * 4, waiters.join_all()).await.expect("everybody has a turn");
     assert_eq!(fired(server), (WAITERS as u64, 1), "one notification a release");
     let expected: Vec<_> = (first + 1..=first + WAITERS as u64).collect();
     assert_eq!(*grants.lock().unwrap(), expected);
