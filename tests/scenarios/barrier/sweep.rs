@@ -272,7 +272,8 @@ async fn an_enter_dropped_at_any_moment_leaves_no_node() {
     for _ in 0..10 {
         soon(soon(barrier.enter()).await.unwrap().leave()).await.unwrap();
     }
-    let span = one.elapsed() / 10;
+    // Twice as long as it usually takes: a machine may become slower.
+    let span = one.elapsed() / 5;
     let (mut entered, mut dropped) = (0, 0);
     for round in 0_u32..200 {
         let call = enters(&client, path, 1);
