@@ -219,10 +219,15 @@ impl Hub {
         }
     }
 
-    /// A thread of a connection ends, and the connection with it.
-    pub(crate) fn thread_ends(&self, link: u64) {
+    /// A thread of a connection ends, and the connection with it: with the one that reads when what was answered before is
+    /// sent, for one message may be good and the next one break it off.
+    pub(crate) fn thread_ends(&self, link: u64, is_reader: bool) {
         let mut state = self.lock();
-        state.cut(link);
+        if is_reader {
+            state.finish(link);
+        } else {
+            state.cut(link);
+        }
         state.threads -= 1;
         self.happened.notify_all();
     }

@@ -31,11 +31,12 @@ pub(crate) fn accept(hub: &Arc<Hub>, listener: &TcpListener) {
 struct Thread {
     hub: Arc<Hub>,
     link: u64,
+    is_reader: bool,
 }
 
 impl Drop for Thread {
     fn drop(&mut self) {
-        self.hub.thread_ends(self.link);
+        self.hub.thread_ends(self.link, self.is_reader);
     }
 }
 
@@ -46,7 +47,7 @@ fn serve(hub: &Arc<Hub>, stream: &Arc<TcpStream>) -> io::Result<()> {
     for (name, work) in
         [("zk-read", read as fn(&Hub, u64, &TcpStream) -> io::Result<()>), ("zk-write", write)]
     {
-        let this = Thread { hub: Arc::clone(hub), link };
+        let this = Thread { hub: Arc::clone(hub), link, is_reader: name == "zk-read" };
         let stream = Arc::clone(stream);
         // If there are no more threads, what would have run in it ends here, and the client has to come again.
         let thread = thread::Builder::new().name(name.to_owned()).stack_size(256 << 10);
