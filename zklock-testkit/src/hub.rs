@@ -346,15 +346,12 @@ impl State {
     }
 
     /// Whose connection this is. Of a new one that is known from its greeting on.
-    fn recognise(&mut self, link: u64, kind: Kind) -> Option<i64> {
-        let link = (self.links.get_mut(&link)?, self.world.connections.get(&link));
-        if let (link, Some(connection)) = link {
-            if kind == Kind::Connect {
-                link.session = connection.session;
-            }
-            return link.session;
+    fn recognise(&mut self, id: u64, kind: Kind) -> Option<i64> {
+        let link = self.links.get_mut(&id)?;
+        if kind == Kind::Connect {
+            link.session = self.world.connections.get(&id).and_then(|connection| connection.session);
         }
-        link.0.session
+        link.session
     }
 
     fn send(&mut self, link: u64, action: Option<Action>, frame: Vec<u8>) {
