@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{SESSION, SOON, client, client_with, queue_of, soon, struck};
+use crate::common::{SESSION, SOON, client, client_with, queue_of, settled, soon, struck};
 use tokio::task::JoinSet;
 use zklock_core::{Client, ErrorKind, Hold, HoldState, LossReason};
 use zklock_testkit::{Fault, Injected, Kind, Server};
@@ -31,15 +31,6 @@ async fn through<T>(server: &Server, fault: Fault, work: impl Future<Output = T>
     };
     let (done, ()) = tokio::join!(soon(work), thawed);
     (done, injected)
-}
-
-async fn settled(client: &Client) {
-    soon(async {
-        while client.stats().owed > 0 {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
 }
 
 /// The hold has the one node there is, of its client's own session, which is its first unless that was ended.

@@ -4,11 +4,10 @@ use std::io::{self, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::time::{Duration, Instant};
 
+pub(crate) use crate::scenarios::{SOON, settled, soon};
 use zklock_core::{Client, ClientOptions};
 use zklock_testkit::{Injected, Server};
 
-/// How long anything may take that takes no time on an idle machine.
-pub(crate) const SOON: Duration = Duration::from_secs(10);
 /// The shortest session of a server with ZooKeeper's own ticks.
 pub(crate) const SESSION: Duration = Duration::from_secs(4);
 /// How long nothing must happen where nothing is to happen.
@@ -25,18 +24,6 @@ pub(crate) async fn client(server: &Server) -> Client {
 pub(crate) async fn client_with(server: &Server, session: Duration) -> Client {
     let options = ClientOptions::new(&server.connect_string()).unwrap().session_timeout(session).unwrap();
     soon(Client::connect(options)).await.unwrap()
-}
-
-/// The result of what must not take long.
-#[track_caller]
-pub(crate) fn soon<F: Future>(future: F) -> impl Future<Output = F::Output> {
-    let caller = std::panic::Location::caller();
-    async move {
-        match tokio::time::timeout(SOON, future).await {
-            Ok(result) => result,
-            Err(_) => panic!("took longer than {SOON:?} at {caller}"),
-        }
-    }
 }
 
 /// Waits for a fault without keeping a thread of the runtime.

@@ -1,6 +1,10 @@
 //! What the embedded server promises: with a client of zklock's on it, and with bare sockets where it matters what
 //! exactly goes over the wire.
 
+#[path = "../mutex/common.rs"]
+#[allow(dead_code, reason = "scenarios on real servers need more of it")]
+mod scenarios;
+
 mod attacks;
 mod clients;
 mod clock;
