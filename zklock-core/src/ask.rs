@@ -37,6 +37,12 @@ where
     })
 }
 
+/// Lets what is read next be as new as anything that the caller may know of. A server that lags behind, or that leads no
+/// longer and has not noticed, would answer from what it has.
+pub(crate) async fn catch_up(session: &Arc<Session>, directory: &Arc<str>) -> Result<(), ReadFailure> {
+    request(session, Operation::Barrier { directory: directory.clone() }).await.map(|_| ())
+}
+
 /// Sends one request. What it left to be watched is in the landing.
 pub(crate) async fn request(
     session: &Arc<Session>,

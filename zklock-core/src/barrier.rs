@@ -226,9 +226,9 @@ impl Barrier {
     ) -> Result<(bool, Option<Pending<WatchEvent>>), ReadFailure> {
         let path = self.path.to_string();
         // A server that is behind may not know of a barrier that the caller knows to be set.
-        let sync = Operation::Sync { directory: self.path.clone() };
+        let committed = Operation::Barrier { directory: self.path.clone() };
         let inspect = if watches { Operation::InspectAndWatch { path } } else { Operation::Inspect { path } };
-        let landing = session.clone().send(vec![sync, inspect]).await;
+        let landing = session.clone().send(vec![committed, inspect]).await;
         match &landing.outcomes[..] {
             [Outcome::Done, Outcome::Found(_)] => Ok((true, landing.watch)),
             [Outcome::Done, Outcome::NoNode] => Ok((false, landing.watch)),

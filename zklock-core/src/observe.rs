@@ -1,6 +1,6 @@
 //! Who leads, or holds, without taking part.
 
-use crate::ask::{MOMENT, request};
+use crate::ask::{MOMENT, catch_up, request};
 use crate::ensemble::{Landing, Pending, ReadFailure};
 use crate::error::{Error, ErrorKind};
 use crate::lock::Lock;
@@ -86,7 +86,9 @@ impl Observer {
                 self.watch = None;
             }
             let session = self.reservation.slot().session().await?;
-            match look(&self.lock.claims()[0], &session).await {
+            // What is told later is of the same server, or of a new connection, which begins with a barrier.
+            let is_first = self.told.is_none();
+            match look(&self.lock.claims()[0], &session, is_first).await {
                 Ok((holder, event)) => {
                     self.watch = Some(Watch { session, event });
                     if self.told.as_ref() != Some(&holder) {
@@ -106,6 +108,9 @@ impl Observer {
     }
 }
 
+/// The holder, and what changes it.
+type Look = (Option<QueuedContender>, Pending<WatchEvent>);
+
 impl Watch {
     async fn tells(&mut self) {
         let mut link = self.session.link();
@@ -116,12 +121,11 @@ impl Watch {
     }
 }
 
-/// The holder, and what changes it.
-async fn look(
-    claim: &Claim,
-    session: &Arc<Session>,
-) -> Result<(Option<QueuedContender>, Pending<WatchEvent>), ReadFailure> {
+async fn look(claim: &Claim, session: &Arc<Session>, is_first: bool) -> Result<Look, ReadFailure> {
     let directory = claim.directory.clone();
+    if is_first {
+        catch_up(session, &directory).await?;
+    }
     loop {
         let list = Operation::List { directory: directory.clone() };
         if let (Outcome::Children(children), _) = request(session, list).await? {

@@ -1,6 +1,6 @@
 //! Who is in the queue of a lock, and how an operator takes one out of it.
 
-use crate::ask::{ask, request};
+use crate::ask::{ask, catch_up, request};
 use crate::ensemble::{Child, ReadFailure};
 use crate::error::{Error, ErrorKind};
 use crate::hold::Token;
@@ -58,6 +58,9 @@ impl Lock {
     pub async fn contenders(&self) -> Result<Vec<QueuedContender>, Error> {
         self.ask("its queue could not be read", |session| async move {
             let mut contenders = Vec::new();
+            if let Some(claim) = self.claims().first() {
+                catch_up(&session, &claim.directory).await?;
+            }
             for claim in self.claims() {
                 contenders.extend(contenders_of(&session, claim).await?);
             }

@@ -5,14 +5,14 @@ use super::{CONTENDER, ENTER, LEASE, NAME, QUEUE, Seed, TURN, edit, seed};
 pub(super) const SEEDS: &[Seed] = &[
     seed(
         "",
-        "recovery without sync",
+        "a sync taken for a barrier",
         &[
             edit(
                 ENTER,
-                "map(|directory| Operation::Sync { directory:",
+                "map(|directory| Operation::Barrier { directory:",
                 "map(|directory| Operation::List { directory:",
             ),
-            edit(ENTER, "if *synced != Outcome::Done {", "if *synced == Outcome::Unknown {"),
+            edit(ENTER, "if *barrier != Outcome::Done {", "if *barrier == Outcome::Unknown {"),
         ],
     ),
     seed(

@@ -196,7 +196,7 @@ impl Stay {
     async fn look(&self, node: &Node, attempt: &mut Attempt) -> Result<Option<Look>, Ended> {
         let mut flight = Vec::new();
         if std::mem::take(&mut attempt.in_doubt) {
-            flight.push(Operation::Sync { directory: self.path.clone() });
+            flight.push(Operation::Barrier { directory: self.path.clone() });
         }
         if !attempt.created {
             flight.push(Operation::CreateSingle { path: self.path_of(&node.name) });

@@ -37,9 +37,11 @@ pub enum Operation {
         /// The directory.
         directory: Arc<str>,
     },
-    /// Let the server catch up with the leader before it answers what follows.
-    Sync {
-        /// Any node.
+    /// Let the quorum commit something that changes nothing: what is read after it on the same connection is as
+    /// new as that. A `sync` would not do, because a leader that has been deposed and does not know it yet answers
+    /// it from what it has.
+    Barrier {
+        /// A node that may be there or not.
         directory: Arc<str>,
     },
     /// Read who owns a node, and its `czxid`.
@@ -82,13 +84,13 @@ impl Operation {
             | Self::CreateAll(_)
             | Self::CreateWithin { .. }
             | Self::CreateSingle { .. }
+            | Self::Barrier { .. }
             | Self::Check { .. }
             | Self::Delete { .. } => true,
             // Creating parents that are there writes nothing; the rest reads.
             Self::CreateParents { .. }
             | Self::List { .. }
             | Self::ListAndWatch { .. }
-            | Self::Sync { .. }
             | Self::Inspect { .. }
             | Self::InspectAndWatch { .. }
             | Self::Watch { .. }
@@ -117,7 +119,7 @@ pub enum Outcome {
     Found(Node),
     /// How many permits there are; `None` if the node is not there.
     Limit(Option<u32>),
-    /// Done: synced, watched, checked, deleted, parents created.
+    /// Done: committed, watched, checked, deleted, parents created.
     Done,
     /// The node is not there, or its parent, or the node that guards it.
     NoNode,

@@ -74,9 +74,9 @@ pub(super) fn start<'a>(
                 }
             })
         }
-        Operation::Sync { directory } => {
-            let call = client.sync(directory);
-            unwatched(async move { call.await.map(|()| Outcome::Done) })
+        Operation::Barrier { directory } => {
+            let call = check_all(client, [directory]);
+            Box::pin(async move { (barrier(call.await), None) })
         }
         Operation::Inspect { path } => {
             let call = client.check_stat(path);
@@ -189,6 +189,15 @@ async fn awaited_limit(client: &Client, path: &str) -> (Outcome, Option<Pending<
         Ok((Some(_), _)) => (Outcome::Limit(None), Some(Box::pin(async { WatchEvent::Changed }))),
         Ok((None, watcher)) => (Outcome::Limit(None), Some(watch(watcher))),
         Err(error) => (outcome(&error), None),
+    }
+}
+
+/// A transaction that the quorum has committed as an error is as good as any other. Only a single write may be
+/// refused by the server that we are connected to.
+fn barrier(checked: Outcome) -> Outcome {
+    match checked {
+        Outcome::NoNode | Outcome::Refused(Refusal::Denied) => Outcome::Done,
+        outcome => outcome,
     }
 }
 

@@ -96,17 +96,18 @@ impl Contender {
         self.go(stage.creation());
     }
 
-    /// Sync and list, or a server that lags behind would not show the node that is there.
+    /// List behind a barrier, or a server that lags behind, or leads no longer, would not show the node that is there.
     pub(super) fn recovery(&self, stage: Stage) -> Vec<Operation> {
         let directories = self.nodes(stage).directories();
-        let sync = directories.first().map(|directory| Operation::Sync { directory: directory.clone() });
-        sync.into_iter()
+        let barrier = directories.first().map(|directory| Operation::Barrier { directory: directory.clone() });
+        barrier
+            .into_iter()
             .chain(directories.into_iter().map(|directory| Operation::List { directory }))
             .collect()
     }
 
-    pub(super) fn recovered(&mut self, stage: Stage, synced: &Outcome, listed: Vec<Outcome>, now: Now) {
-        if *synced != Outcome::Done {
+    pub(super) fn recovered(&mut self, stage: Stage, barrier: &Outcome, listed: Vec<Outcome>, now: Now) {
+        if *barrier != Outcome::Done {
             return self.retry(Step::Recover(stage), now);
         }
         let mut children = Vec::new();
