@@ -17,7 +17,7 @@ const fn step(kind: Kind, side: Side, nth: usize, place: &'static str) -> Step {
     (kind, side, nth, place)
 }
 
-use Kind::{CreateContainer, Delete, Event, Exists, GetChildren, GetData, Multi, Sync};
+use Kind::{CreateContainer, Delete, Event, Exists, GetChildren, GetData, Multi};
 use Side::{Reply, Request};
 
 /// A writer stands before it in the second queue.
@@ -57,8 +57,8 @@ const MIXED: Subject = Subject {
         (
             step(Multi, Request, 1, "/a"),
             &[
-                step(Sync, Request, 1, "/a"),
-                step(Sync, Reply, 1, "/a"),
+                step(Multi, Request, 1, "/a"),
+                step(Multi, Reply, 1, "/a"),
                 step(GetChildren, Request, 1, "/a"),
                 step(GetChildren, Reply, 1, "/b"),
                 step(GetChildren, Reply, 1, "/c/locks"),
@@ -70,8 +70,8 @@ const MIXED: Subject = Subject {
         (
             step(Multi, Request, 1, "/c/leases"),
             &[
-                step(Sync, Request, 1, "/c/leases"),
-                step(Sync, Reply, 1, "/c/leases"),
+                step(Multi, Request, 1, "/c/leases"),
+                step(Multi, Reply, 1, "/c/leases"),
                 step(GetChildren, Reply, 1, "/c/leases"),
                 step(Exists, Reply, 1, "/c/leases/"),
             ],

@@ -18,8 +18,8 @@ const FREE: Subject = Subject {
     recoveries: &[(
         (Kind::Create, Side::Request, 1, ""),
         &[
-            (Kind::Sync, Side::Request, 1, ""),
-            (Kind::Sync, Side::Reply, 1, ""),
+            (Kind::Multi, Side::Request, 1, ""),
+            (Kind::Multi, Side::Reply, 1, ""),
             (Kind::GetChildren, Side::Request, 1, ""),
             (Kind::GetChildren, Side::Reply, 1, ""),
             (Kind::Exists, Side::Request, 1, "/lock"),

@@ -37,8 +37,8 @@ const FRESH: [(Kind, Side, usize); 6] = [
 
 /// Those of the search for a node whose reply was lost.
 const RECOVERY: [(Kind, Side, usize); 6] = [
-    (Kind::Sync, Side::Request, 1),
-    (Kind::Sync, Side::Reply, 1),
+    (Kind::Multi, Side::Request, 1),
+    (Kind::Multi, Side::Reply, 1),
     (Kind::GetChildren, Side::Reply, 1),
     (Kind::Exists, Side::Request, 1),
     (Kind::Exists, Side::Reply, 1),

@@ -245,8 +245,8 @@ const STEPS: [Step; 4] = [
 
 /// Those of the search for a reader whose reply was lost.
 const RECOVERY: [Step; 5] = [
-    (Kind::Sync, Side::Request, 1, ""),
-    (Kind::Sync, Side::Reply, 1, ""),
+    (Kind::Multi, Side::Request, 1, ""),
+    (Kind::Multi, Side::Reply, 1, ""),
     (Kind::GetChildren, Side::Reply, 1, ""),
     (Kind::Exists, Side::Request, 1, ""),
     (Kind::Exists, Side::Reply, 1, ""),

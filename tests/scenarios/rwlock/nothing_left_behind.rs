@@ -30,8 +30,8 @@ const FRESH: &[Step] = &[
 
 const LOST: Step = (Kind::Create, Side::Request, 1, "");
 const RECOVERY: &[Step] = &[
-    (Kind::Sync, Side::Request, 1, ""),
-    (Kind::Sync, Side::Reply, 1, ""),
+    (Kind::Multi, Side::Request, 1, ""),
+    (Kind::Multi, Side::Reply, 1, ""),
     (Kind::GetChildren, Side::Reply, 1, ""),
     (Kind::Exists, Side::Request, 1, ""),
     (Kind::Exists, Side::Reply, 1, ""),

@@ -2,7 +2,7 @@
 
 use crate::permits::semaphore;
 use crate::sweep::{Step, Subject, cancels, resets};
-use ground::Kind::{Create, CreateContainer, Delete, Event, Exists, GetChildren, GetData, Multi, Sync};
+use ground::Kind::{Create, CreateContainer, Delete, Event, Exists, GetChildren, GetData, Multi};
 use ground::Side::{Reply, Request};
 
 const LOCKS: &str = "/locks";
@@ -37,7 +37,7 @@ const ONE: Subject = Subject {
         (
             (Create, Request, 1, LOCKS),
             &[
-                (Sync, Reply, 1, LOCKS),
+                (Multi, Reply, 1, LOCKS),
                 (GetChildren, Reply, 1, LOCKS),
                 (Exists, Reply, 1, LOCKS),
                 (GetChildren, Reply, 2, LOCKS),
@@ -46,8 +46,8 @@ const ONE: Subject = Subject {
         (
             (Create, Request, 1, LEASES),
             &[
-                (Sync, Request, 1, LEASES),
-                (Sync, Reply, 1, LEASES),
+                (Multi, Request, 1, LEASES),
+                (Multi, Reply, 1, LEASES),
                 (GetChildren, Reply, 1, LEASES),
                 (Exists, Request, 1, LEASES),
                 (Exists, Reply, 1, LEASES),
@@ -106,7 +106,7 @@ const THREE: Subject = Subject {
     recoveries: &[(
         LOST,
         &[
-            (Sync, Reply, 1, LEASES),
+            (Multi, Reply, 1, LEASES),
             (GetChildren, Reply, 1, LEASES),
             (Exists, Request, 1, LEASES),
             (Exists, Reply, 3, LEASES),
