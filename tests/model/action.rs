@@ -3,8 +3,8 @@
 /// Something that can happen. The first number is the client's.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Action {
-    /// Its next request is executed; a read is answered from this one of the states its server may
-    /// be in.
+    /// Its next request is executed; a read is answered from this one of the states its server may be in. A creation
+    /// at the end of the numbers gets the last of them, or one beyond.
     Execute(u8, u8),
     /// Its replies arrive.
     Deliver(u8),

@@ -75,6 +75,7 @@ fn semaphores() -> Vec<Case> {
         scene(each("semaphore: 1 1 of 1", &[lone; 2], NONE)),
         scene(each("semaphore: 1 2 of 2", &[one, two], NONE)),
         scene(each("semaphore: 1 2 of 2, once", &[one, two], NONE).trying_once()),
+        scene(each("semaphore: 1 1 of 2, once", &[one; 2], NONE).trying_once()),
         scene(Setup { parent: None, ..each("semaphore: 1 2 of 2, no parent", &[one, two], NONE) }),
         scene(each("semaphore: 1 1 of 1, loss", &[lone; 2], LOSS)),
         scene(each("semaphore: 1 1 of 1, cancel, time", &[lone; 2], Faults { steps: 1, ..CANCEL })),

@@ -5,12 +5,23 @@ use super::suite::{Case, pulses, scene, stalls, walks};
 
 /// What is explored in every run. The smallest come first, so that a violation has a short trace.
 pub(crate) fn short() -> Vec<Case> {
-    let wrapping = Some(i32::MAX - 1);
+    // The last that may be used.
+    let last = i32::MAX - (1 << 20);
     let mut cases = vec![
         scene(Setup::new("3 clients", 3, Faults::NONE)),
+        scene(Setup { parent: Some(last), ..Setup::new("numbers: 2, one is left", 2, Faults::NONE) }),
+        scene(Setup { parent: Some(last - 1), ..Setup::new("numbers: 3, two are left", 3, Faults::NONE) }),
         scene(Setup {
-            parent: wrapping,
-            ..Setup::new("3, wraparound", 3, Faults { cancels: 1, ..Faults::NONE })
+            parent: Some(i32::MAX),
+            ..Setup::new("numbers: 2, none is left", 2, Faults { cancels: 1, ..Faults::NONE })
+        }),
+        scene(Setup {
+            parent: Some(last),
+            ..Setup::new("numbers: 2, loss, cancel", 2, Faults { losses: 1, cancels: 1, ..Faults::NONE })
+        }),
+        scene(Setup {
+            parent: Some(last),
+            ..Setup::new("numbers: 2, try once", 2, Faults::NONE).trying_once()
         }),
         scene(Setup::new("3, try once", 3, Faults::NONE).trying_once()),
         scene(Setup { parent: None, ..Setup::new("2, no parent", 2, Faults::NONE) }),

@@ -55,6 +55,8 @@ pub(crate) struct Client {
     pub(crate) proofs: Vec<(String, Moment)>,
     /// Whether a proof is the last thing heard.
     pub(crate) is_proof_latest: bool,
+    /// Whether, since its attempt began, what it wants was not to be had at some time.
+    pub(crate) was_busy: bool,
 }
 
 impl Client {
@@ -72,6 +74,7 @@ impl Client {
             removed: Vec::new(),
             proofs: Vec::new(),
             is_proof_latest: false,
+            was_busy: false,
         }
     }
 
@@ -79,7 +82,7 @@ impl Client {
     pub(crate) fn try_again(&mut self, plan: &Plan) {
         self.contender = (self.machine.contender)(&plan.wants, None, plan.patience);
         self.attempt += 1;
-        (self.caller, self.was_granted) = (Caller::Wants, false);
+        (self.caller, self.was_granted, self.was_busy) = (Caller::Wants, false, false);
         self.removed.clear();
         self.proofs.clear();
     }

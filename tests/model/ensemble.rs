@@ -40,13 +40,19 @@ pub(crate) struct Directory {
 }
 
 impl Directory {
+    /// Whether the next number is the last there is.
+    pub(crate) fn is_at_the_end(&self) -> bool {
+        self.counter == i32::MAX
+    }
+
     pub(crate) fn names(&self) -> Vec<String> {
         self.children.iter().map(|child| child.name.clone()).collect()
     }
 
     fn insert(&mut self, name: String, place: Option<i64>, zxid: i64, owner: Owner) -> Child {
-        // Counts every creation, also where the number is not appended.
-        self.counter = self.counter.wrapping_add(1);
+        // Counts every creation, even if the number is not appended. Since 3.6 it is never set to less than it is, so it
+        // sticks at the largest number.
+        self.counter = self.counter.max(self.counter.wrapping_add(1));
         self.changed = zxid;
         let child = Child { name, czxid: zxid, mzxid: zxid, place: place.unwrap_or(zxid), owner };
         let index = self.children.partition_point(|other| other.name < child.name);
@@ -133,13 +139,16 @@ impl Ensemble {
     }
 
     /// Creates nodes with appended numbers in one transaction, unless a directory is missing.
-    pub(crate) fn create(&mut self, nodes: &[NewNode], owner: Owner) -> Option<Vec<Child>> {
+    ///
+    /// At the end of the counter a creation may also have the number that comes with others in flight.
+    pub(crate) fn create(&mut self, nodes: &[NewNode], owner: Owner, in_flight: bool) -> Option<Vec<Child>> {
         if nodes.iter().any(|node| self.head().directory(&node.directory).is_none()) {
             return None;
         }
         let create = |tree: &mut Tree, zxid, node: &NewNode| {
             let directory = tree.at(&node.directory);
-            let name = format!("{}{}", node.prefix, Sequence::new(directory.counter));
+            let number = if in_flight { directory.counter.wrapping_add(1) } else { directory.counter };
+            let name = format!("{}{}", node.prefix, Sequence::new(number));
             let is_read = Name::parse(&name).or_else(|| Name::parse_lease(&name)).is_some();
             assert!(is_read, "the server writes what can be read");
             directory.insert(name, None, zxid, owner)
@@ -184,6 +193,15 @@ impl Ensemble {
     pub(crate) fn delete_node(&mut self, path: &str) -> bool {
         let Some((directory, name)) = path.rsplit_once('/') else { return false };
         self.delete(|other, child| other == directory && child.name == name)
+    }
+
+    /// Whether the directory is there and was deleted; `None` if there are children in it.
+    pub(crate) fn delete_if_empty(&mut self, path: &str) -> Option<bool> {
+        let is_empty = self.head().directory(path).map(|directory| directory.children.is_empty());
+        if is_empty == Some(true) {
+            self.delete_directory(path);
+        }
+        is_empty.map_or(Some(false), |is_empty| is_empty.then_some(true))
     }
 
     pub(crate) fn delete_directory(&mut self, path: &str) {

@@ -2,6 +2,7 @@
 
 use super::action::Action;
 use super::client::{Caller, Client, is_creation, name_of};
+use super::ensemble::Directory;
 use super::explorer::Actions;
 use super::line::Session;
 use super::machine::exchange::{NewNode, Operation, Refusal, Verdict};
@@ -42,7 +43,12 @@ impl Scene {
                 let views = self.ensemble.views(line.floor).len();
                 progress.extend((0..views).map(|view| Action::Execute(number, view as u8)));
             }
-            Some(_) => progress.push(Action::Execute(number, 0)),
+            Some(operation) => {
+                progress.push(Action::Execute(number, 0));
+                if self.is_at_the_end(operation) {
+                    progress.push(Action::Execute(number, 1));
+                }
+            }
             None => {}
         }
         if let Some(flight) = &client.flight {
@@ -106,6 +112,18 @@ impl Scene {
         }
     }
 
+    /// Whether it is a creation that could have a number beyond the last.
+    fn is_at_the_end(&self, operation: &Operation) -> bool {
+        let is_at_the_end = |node: &NewNode| {
+            self.ensemble.head().directory(&node.directory).is_some_and(Directory::is_at_the_end)
+        };
+        match operation {
+            Operation::Create(node) => is_at_the_end(node),
+            Operation::CreateAll(nodes) => nodes.iter().all(is_at_the_end),
+            _ => false,
+        }
+    }
+
     fn has_directories(&self, operation: &Operation) -> bool {
         let is_there = |node: &NewNode| self.ensemble.head().directory(&node.directory).is_some();
         match operation {
@@ -134,6 +152,9 @@ impl Scene {
         match verdict {
             Verdict::Failed(Refusal::Busy) if self.setup.plans[number].within.is_some() => {
                 self.violate("downgrade", "its own writer is in its way".to_owned());
+            }
+            Verdict::Failed(Refusal::Busy) if !client.was_busy => {
+                self.violate("busy", format!("client {number} is told so, and nobody had what it wants"));
             }
             Verdict::Failed(_) => client.caller = Caller::Ended,
             Verdict::Granted { nodes, czxid, proven } => {

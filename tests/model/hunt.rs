@@ -47,7 +47,7 @@ const MODULES: [(&str, &[&str]); 5] = [
 ];
 
 /// The rooms of the modules that have any.
-const ROOMS: [(&str, &[&str]); 1] = [("contender", &["enter", "nodes", "turn"])];
+const ROOMS: [(&str, &[&str]); 1] = [("contender", &["enter", "nodes", "renew", "turn"])];
 
 /// Builds and runs them all.
 pub(crate) fn hunt() -> io::Result<Vec<Catch>> {

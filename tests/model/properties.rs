@@ -4,6 +4,7 @@ use super::client::{Caller, Client};
 use super::ensemble::{Child, Tree};
 use super::explorer::Violation;
 use super::machine::Moment;
+use super::machine::exchange::Patience;
 use super::setup::TIMEOUT;
 use super::subject::{Sort, Want};
 use super::watch::Target;
@@ -202,12 +203,19 @@ impl Scene {
                 let reads = |number| self.want(number, queue).is_some_and(|want| want.sort == Sort::Read);
                 reads(one) && reads(other)
             }
+            // Those who wait for the end of a directory have no node in it.
+            Target::Children(path) if self.is_outside(one, path) && self.is_outside(other, path) => true,
             Target::Children(path) => {
                 let may = |want: &Want| want.watches_children || want.sort == Sort::Single;
                 wants(one).iter().chain(wants(other)).all(|want| want.queue != path || may(want))
             }
             Target::Limit => true,
         }
+    }
+
+    fn is_outside(&self, number: usize, path: &str) -> bool {
+        let directory = self.ensemble.head().directory(path);
+        directory.is_none_or(|directory| directory.children.iter().all(|child| child.owner.client != number))
     }
 
     /// The nodes of this holder that an operator deleted, and when.
@@ -282,6 +290,32 @@ impl Scene {
             }
         }
         Ok(())
+    }
+
+    /// Takes note of the tries that may be told that somebody else has what they want.
+    pub(crate) fn note_who_is_busy(&mut self) {
+        for number in 0..self.clients.len() {
+            let plan = &self.setup.plans[number];
+            let tries = plan.patience == Patience::TriesOnce && self.clients[number].caller == Caller::Wants;
+            if tries && plan.wants.iter().any(|want| self.is_taken(number, want)) {
+                self.clients[number].was_busy = true;
+            }
+        }
+    }
+
+    /// Whether others have what this client wants, or are before it in a queue of holders.
+    fn is_taken(&self, number: usize, want: &Want) -> bool {
+        let head = self.ensemble.head();
+        let others = |path: &str| {
+            let children = head.directory(path).into_iter().flat_map(|directory| &directory.children);
+            children.filter(|child| child.owner.client != number).count()
+        };
+        match want.sort {
+            Sort::Semaphore { permits, count, limit, .. } => {
+                others(permits) + count as usize > limit_of(head, limit) as usize
+            }
+            _ => others(want.queue) > 0,
+        }
     }
 
     /// What holds while nobody does anything but hold: whoever waits has somebody in the way.

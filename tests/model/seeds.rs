@@ -44,6 +44,7 @@ const fn edit(file: &'static str, text: &'static str, replacement: &'static str)
 const CONTENDER: &str = "contender.rs";
 const ENTER: &str = "contender/enter.rs";
 const NODES: &str = "contender/nodes.rs";
+const RENEW: &str = "contender/renew.rs";
 const TURN: &str = "contender/turn.rs";
 const QUEUE: &str = "queue.rs";
 const NAME: &str = "name.rs";

@@ -45,7 +45,7 @@ impl Scene {
             self.lines[line].floor = zxid;
             return self.clients[number].answer(outcome, zxid);
         }
-        let outcome = self.write(number, &operation);
+        let outcome = self.write(number, &operation, view > 0);
         let zxid = self.ensemble.zxid();
         self.lines[line].floor = zxid;
         if let Some(session) = &mut self.lines[line].session {
@@ -54,14 +54,14 @@ impl Scene {
         self.clients[number].answer(outcome, zxid);
     }
 
-    fn write(&mut self, number: usize, operation: &Operation) -> Outcome {
+    fn write(&mut self, number: usize, operation: &Operation, in_flight: bool) -> Outcome {
         let tells = self.setup.tells_origin;
         let session = self.lines[self.line_of(number)].session.as_ref().map_or(0, |session| session.id);
         let owner = Owner { session, client: number, attempt: self.clients[number].attempt };
         let head = self.ensemble.head();
         let created = match operation {
-            Operation::Create(new) => self.ensemble.create(std::slice::from_ref(new), owner),
-            Operation::CreateAll(new) => self.ensemble.create(new, owner),
+            Operation::Create(new) => self.ensemble.create(std::slice::from_ref(new), owner, in_flight),
+            Operation::CreateAll(new) => self.ensemble.create(new, owner, in_flight),
             Operation::CreateWithin { path, guard } => {
                 let place = head.find(guard).map(|child| child.place);
                 if place.is_some() && head.find(path).is_some() {
@@ -82,6 +82,9 @@ impl Scene {
             Operation::CreateParents { directory } => {
                 self.ensemble.create_directory(directory);
                 return Outcome::Done;
+            }
+            Operation::DeleteDirectory { directory } => {
+                return self.ensemble.delete_if_empty(directory).map_or(Outcome::NotEmpty, done_if);
             }
             Operation::Check { paths } => return done_if(paths.iter().all(|path| head.find(path).is_some())),
             Operation::Delete { path } => {

@@ -122,6 +122,7 @@ impl Scene {
             }
         }
         self.look();
+        self.note_who_is_busy();
         self.ensemble.forget_before(oldest);
     }
 

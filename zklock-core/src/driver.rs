@@ -222,6 +222,13 @@ impl Driver {
                 ErrorKind::Refused,
                 format!("the node {path} vanishes whenever it is created: something deletes it in a loop"),
             ),
+            Refusal::UsedUp(directory) => (
+                ErrorKind::Refused,
+                format!(
+                    "the sequence numbers of {directory} are used up, after 2³¹ contenders: names repeat there, and two \
+                     could hold the lock {path}; delete that node when nobody uses the lock, it is created anew then"
+                ),
+            ),
             Refusal::NoRoot => (
                 ErrorKind::Refused,
                 format!("{path} cannot be created: the chroot does not exist; create it first"),

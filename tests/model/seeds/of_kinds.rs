@@ -56,13 +56,22 @@ pub(super) const SEEDS: &[Seed] = &[
     ),
     seed(
         "semaphore",
+        "semaphore: a try does not wait for its turn",
+        &[edit(
+            TURN,
+            "matches!(turn, Turn::Waits { .. }) && claim.permits.is_none()",
+            "matches!(turn, Turn::Waits { .. }) && claim.within.is_none()",
+        )],
+    ),
+    seed(
+        "semaphore",
         "semaphore: one permit less",
         &[edit(TURN, "|taken| taken <= limit", "|taken| taken < limit")],
     ),
     seed(
         "semaphore",
         "semaphore: one permit more",
-        &[edit(TURN, "u32::try_from(taken.len())", "u32::try_from(taken.len() - 1)")],
+        &[edit(TURN, "u32::try_from(taken)", "u32::try_from(taken.max(1) - 1)")],
     ),
     seed(
         "semaphore",
@@ -104,7 +113,7 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "semaphore",
         "semaphore: permits left behind",
-        &[edit(CONTENDER, "self.queue.paths().chain(self.permits.paths());", "self.queue.paths();")],
+        &[edit(CONTENDER, "self.permits.paths().chain(self.queue.paths());", "self.queue.paths();")],
     ),
     seed(
         "semaphore",
@@ -146,7 +155,7 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "all",
         "all: names come back",
-        &[edit(CONTENDER, "self.mark(self.uuid.next());", "self.mark(self.uuid);")],
+        &[edit(CONTENDER, "self.mark_with(self.uuid.next());", "self.mark_with(self.uuid);")],
     ),
     seed(
         "single",
@@ -170,10 +179,6 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "children",
         "children: no watch is left",
-        &[edit(
-            CONTENDER,
-            "Step::LookAndWatch(claim) => vec![Operation::ListAndWatch {",
-            "Step::LookAndWatch(claim) => vec![Operation::List {",
-        )],
+        &[edit(CONTENDER, "vec![Operation::ListAndWatch {", "vec![Operation::List {")],
     ),
 ];

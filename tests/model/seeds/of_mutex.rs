@@ -1,6 +1,6 @@
 //! Bugs that show with a mutex, and those of the lease.
 
-use super::{CONTENDER, ENTER, LEASE, NAME, QUEUE, Seed, TURN, edit, seed};
+use super::{CONTENDER, ENTER, LEASE, NAME, NODES, QUEUE, RENEW, Seed, TURN, edit, seed};
 
 pub(super) const SEEDS: &[Seed] = &[
     seed(
@@ -79,7 +79,7 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "",
         "grant without a live lease",
-        &[edit(TURN, "if is_fresh && now.moment < now.lease_until {", "if is_fresh {")],
+        &[edit(TURN, "if is_fresh && self.is_ample(now) {", "if is_fresh {")],
     ),
     seed(
         "",
@@ -125,8 +125,8 @@ pub(super) const SEEDS: &[Seed] = &[
             edit(CONTENDER, "self.forget();\n        self.failures = 0;", "self.failures = 0;"),
             edit(
                 CONTENDER,
-                "            self.mark(uuid);\n",
-                "            if self.queue.is_gone() { self.mark(uuid); }\n",
+                "            self.mark_with(uuid);\n",
+                "            if self.queue.is_gone() { self.mark_with(uuid); }\n",
             ),
         ],
     ),
@@ -139,7 +139,21 @@ pub(super) const SEEDS: &[Seed] = &[
             "filter(|other| other.text < me.text)",
         )],
     ),
-    seed("", "order does not wrap", &[edit(NAME, "other.0.wrapping_sub(self.0) > 0", "other.0 > self.0")]),
+    seed(
+        "numbers",
+        "numbers that are used up",
+        &[edit(NODES, "is_some_and(|name| name.sequence.is_used_up())", "is_some_and(|_| false)")],
+    ),
+    seed(
+        "numbers",
+        "numbers used up at the very end",
+        &[edit(NAME, "self.0 < 0 || self.0 > i32::MAX - (1 << 20)", "self.0 < 0")],
+    ),
+    seed(
+        "numbers",
+        "no watch on a directory that is left",
+        &[edit(RENEW, "self.go(Step::Drain(claim));", "self.wait(Step::Drain(claim));")],
+    ),
     seed(
         "",
         "the lowest is watched",

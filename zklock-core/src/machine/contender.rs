@@ -11,9 +11,11 @@
 //! * `enter`: how an attempt gets its nodes, and finds them again
 //! * `turn`: how it waits for its turn in each queue, takes permits, and is granted
 //! * `nodes`: which nodes are there, may be there, or are to be
+//! * `renew`: what to do where a directory has no numbers left
 
 mod enter;
 mod nodes;
+mod renew;
 mod turn;
 
 use super::Moment;
@@ -39,6 +41,12 @@ enum Step {
         alone: bool,
     },
     LookAndWatch(usize),
+    /// Delete a directory whose numbers are used up.
+    Renew(usize),
+    /// See who is still in a directory whose numbers are used up.
+    Drain(usize),
+    /// See whether there are permits, before a try waits for its turn to take them.
+    Peek(usize),
     /// Create the permits and count.
     Take,
     Count(usize),
@@ -144,16 +152,23 @@ pub struct Contender {
     turns: Vec<Turn>,
     /// The claims of which there are permits for us.
     counted: Vec<usize>,
+    /// The claim whose directory has no numbers left for us.
+    used_up: Option<usize>,
     verdict: Option<Verdict>,
     answered: bool,
     /// Unknown outcomes since the last that was known.
     failures: u32,
+    /// Checks in a row that left less of the lease than a holder should begin with.
+    scant: u32,
+    /// How often since a node was there.
     parents_created: u32,
 }
 
 /// How often the parents are created again before the attempt fails: the server may reap an empty
 /// container between two of our requests, but not for ever.
 const PARENTS_AT_MOST: u32 = 16;
+/// How many checks are made for a longer lease: more than it takes to renew one that has lapsed.
+const SCANT_AT_MOST: u32 = 4;
 const FIRST_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_PAUSE: Duration = Duration::from_millis(640);
 
@@ -174,9 +189,11 @@ impl Contender {
             permits,
             turns: Vec::new(),
             counted: Vec::new(),
+            used_up: None,
             verdict: None,
             answered: false,
             failures: 0,
+            scant: 0,
             parents_created: 0,
         }
     }
@@ -194,6 +211,11 @@ impl Contender {
     /// Whether it has a place in the queue, behind others.
     pub fn is_waiting(&self) -> bool {
         matches!(self.state, State::Waiting { .. })
+    }
+
+    /// The mark of the nodes that are there, or may be. Nodes with an earlier one are gone.
+    pub fn mark(&self) -> Uuid {
+        self.uuid
     }
 
     /// What the caller is to be told; it comes once.
@@ -214,13 +236,18 @@ impl Contender {
             Step::Watch { claim, name, .. } => {
                 vec![Operation::Watch { path: format!("{}/{name}", self.directory(*claim)) }]
             }
-            Step::LookAndWatch(claim) => vec![Operation::ListAndWatch { directory: self.directory(*claim) }],
+            Step::LookAndWatch(claim) | Step::Drain(claim) => {
+                vec![Operation::ListAndWatch { directory: self.directory(*claim) }]
+            }
+            Step::Renew(claim) => vec![Operation::DeleteDirectory { directory: self.directory(*claim) }],
+            Step::Peek(claim) => self.count_of(*claim).collect(),
             Step::Take => self.taking(),
             Step::Count(claim) => self.count(*claim),
             Step::Check => self.proof(),
             Step::Unqueue => self.making_way(),
             Step::Clear | Step::Leave => {
-                let paths = self.queue.paths().chain(self.permits.paths());
+                // The place in the queue last: whoever comes to the head of the queue counts the permits.
+                let paths = self.permits.paths().chain(self.queue.paths());
                 paths.map(|path| Operation::Delete { path }).collect()
             }
         };
@@ -248,7 +275,7 @@ impl Contender {
         if self.state == State::Idle {
             self.session = session;
             self.heartbeat = heartbeat;
-            self.mark(uuid);
+            self.mark_with(uuid);
             self.state = State::Ready(Step::Enter);
         }
     }
@@ -313,6 +340,9 @@ impl Contender {
             Step::Look(claim) => self.looked(claim, first(), now),
             Step::Watch { claim, alone, .. } => self.watched(claim, alone, first(), now),
             Step::LookAndWatch(claim) => self.looked_and_watched(claim, first(), now),
+            Step::Renew(claim) => self.renewed(claim, first(), now),
+            Step::Drain(claim) => self.drained(claim, first(), now),
+            Step::Peek(claim) => self.peeked(claim, rest.collect(), now),
             Step::Take => self.taken(first(), rest.collect(), sent, now),
             Step::Count(claim) => self.counted(claim, rest.collect(), now),
             Step::Check => self.checked(first(), rest.next(), sent, now),
@@ -323,8 +353,9 @@ impl Contender {
 
     fn left(&mut self, step: Step, outcomes: &[Outcome], now: Now) {
         if outcomes.iter().all(is_deleted) {
+            let used_up = self.used_up;
             self.forget();
-            self.go(Step::Enter);
+            self.go(used_up.map_or(Step::Enter, Step::Renew));
         } else {
             // What has this path may be another's by now, if the deletion was executed.
             self.queue.is_open |= !self.claims[0].has_queue();
@@ -355,15 +386,16 @@ impl Contender {
     /// No node of ours is there, nor will be. What comes next has other names: numbers begin again where a
     /// directory was deleted, and who watched a node that is gone must not find it again behind his own.
     fn forget(&mut self) {
-        self.mark(self.uuid.next());
+        self.mark_with(self.uuid.next());
     }
 
-    fn mark(&mut self, uuid: Uuid) {
+    fn mark_with(&mut self, uuid: Uuid) {
         self.uuid = uuid;
         self.queue = Nodes::of_queues(&self.claims, uuid, self.session);
         self.permits = Nodes::of_permits(&self.claims, uuid, self.session);
         self.turns.clear();
         self.counted.clear();
+        self.used_up = None;
     }
 
     fn go(&mut self, step: Step) {

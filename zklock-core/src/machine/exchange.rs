@@ -27,6 +27,11 @@ pub enum Operation {
         /// The directory.
         directory: Arc<str>,
     },
+    /// Delete a directory that is empty and says nothing, so that the numbers of its children begin again.
+    DeleteDirectory {
+        /// The directory.
+        directory: Arc<str>,
+    },
     /// List the children of a directory.
     List {
         /// The directory.
@@ -84,6 +89,7 @@ impl Operation {
             | Self::CreateAll(_)
             | Self::CreateWithin { .. }
             | Self::CreateSingle { .. }
+            | Self::DeleteDirectory { .. }
             | Self::Barrier { .. }
             | Self::Check { .. }
             | Self::Delete { .. } => true,
@@ -125,6 +131,8 @@ pub enum Outcome {
     NoNode,
     /// A node of this name is there already.
     NodeExists,
+    /// The directory has children.
+    NotEmpty,
     /// The ensemble answered that it will not do it.
     Refused(Refusal),
     /// It may have been done, or may yet be done, or not.
@@ -163,6 +171,8 @@ pub enum Refusal {
     NotOurs(String),
     /// The lock's node vanishes again whenever it is created.
     NoParent,
+    /// The numbers of this directory's children are used up, and it cannot be replaced.
+    UsedUp(String),
     /// The chroot is missing.
     NoRoot,
     /// The writer within which a reader was to stand is not there any more.

@@ -13,6 +13,7 @@
 //! * [`contender`]: one attempt to hold a lock, from the creation of its node to its deletion
 //! * [`exchange`]: the words in which the contender and its driver talk
 //! * [`lease`]: for how long acknowledged writes prove a session to be alive
+//! * [`marks`]: by what a node is recognised that no attempt knows of
 //! * [`barrier`]: who may go on at a double barrier, and who waits for whom
 //!
 //! The module is public so that it can be checked from outside as it ships. It is exempt from the
@@ -23,6 +24,7 @@ pub mod claim;
 pub mod contender;
 pub mod exchange;
 pub mod lease;
+pub mod marks;
 pub mod name;
 pub mod queue;
 

@@ -2,19 +2,23 @@
 //!
 //! A lock shares its directory with contenders of other libraries, so every dialect is recognised.
 //! The order is that of the numbers the server appended, never that of the strings: prefixes differ,
-//! and the number is a signed 32-bit counter that wraps.
+//! and a number may be negative.
 
 use std::cmp::Ordering;
 use std::fmt;
 
-/// A sequence number: 32 bits, signed, wrapping.
+/// A sequence number: 32 bits, signed.
+///
+/// Servers before 3.6 go on after the largest with the smallest. Later ones stay at the largest, so names repeat, and
+/// creations that are in flight together get numbers from the smallest on. What order there is then is that of the
+/// transactions alone, which the names do not tell. So a number near the end is [used up](Self::is_used_up).
 ///
 /// ```
 /// use zklock_core::machine::name::Sequence;
 ///
 /// assert!(Sequence::new(7).is_before(Sequence::new(8)));
-/// // The counter wraps: the number after the largest is the smallest.
 /// assert!(Sequence::new(i32::MAX).is_before(Sequence::new(i32::MIN)));
+/// assert!(Sequence::new(i32::MAX).is_used_up() && !Sequence::new(7).is_used_up());
 /// assert_eq!(Sequence::new(-5).to_string(), "-000000005");
 /// assert_eq!(Sequence::parse("0000000042"), Some(Sequence::new(42)));
 /// assert_eq!(Sequence::parse("42"), None);
@@ -35,9 +39,20 @@ impl Sequence {
         (value.to_string() == text).then_some(value)
     }
 
+    /// Whether a contender may not hold or wait with this number: it is so near to the end that others could get the
+    /// same, or one that seems to be before it. The distance is that of the creations that may be in flight together.
+    pub const fn is_used_up(self) -> bool {
+        self.0 < 0 || self.0 > i32::MAX - (1 << 20)
+    }
+
+    /// Whether it was given out long before the numbers are used up.
+    pub(crate) const fn is_young(self) -> bool {
+        self.0 >= 0 && self.0 < i32::MAX / 2
+    }
+
     /// Whether the server gave out this number before `other`.
     ///
-    /// Right as long as the two are less than 2³¹ creations apart.
+    /// Right as long as the two are less than 2³¹ creations apart, and one of them is not used up.
     pub const fn is_before(self, other: Self) -> bool {
         other.0.wrapping_sub(self.0) > 0
     }
@@ -67,11 +82,36 @@ impl Uuid {
         Self(version & !(0x3 << 62) | (0x2 << 62))
     }
 
-    /// Another.
+    /// The first mark of an attempt, counted from 0, among those of the session with this random number.
+    pub(crate) const fn of_attempt(session: u64, attempt: u64) -> Self {
+        Self::from_random((session as u128) << 64 | (attempt << BITS_OF_MARKS) as u128)
+    }
+
+    /// The next mark of the same attempt.
     pub(crate) const fn next(self) -> Self {
         Self::from_random(self.0.wrapping_add(1))
     }
+
+    /// What the marks of one session share, and no other's have.
+    pub(crate) const fn session(self) -> u64 {
+        (self.0 >> 64) as u64
+    }
+
+    /// What the marks of one attempt share within the session.
+    pub(crate) const fn attempt(self) -> u64 {
+        (self.0 as u64 & (u64::MAX >> 2)) >> BITS_OF_MARKS
+    }
+
+    /// Reads one as it stands in a name, with dashes or without.
+    fn parse(text: &str) -> Option<Self> {
+        let digits: String = text.split('-').collect();
+        let is_hex = digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
+        is_hex.then(|| u128::from_str_radix(&digits, 16).ok().map(Self)).flatten()
+    }
 }
+
+/// Of the marks of one attempt, which has a new one whenever it enters anew.
+const BITS_OF_MARKS: u32 = 20;
 
 impl fmt::Display for Uuid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -287,6 +327,17 @@ impl<'a> Name<'a> {
                 scheme.has_mark(mark).then_some(Self { text, scheme, sequence })
             })
         })
+    }
+
+    /// The mark in it, if it is one like ours.
+    pub fn uuid(&self) -> Option<Uuid> {
+        let front = self.text.strip_suffix(&self.sequence.to_string())?.strip_suffix(self.scheme.infix())?;
+        match self.scheme.dialect() {
+            Dialect::Curator => Uuid::parse(front.strip_prefix("_c_")?),
+            Dialect::Kazoo => Uuid::parse(front),
+            // What is before it is the session, which may be negative.
+            Dialect::WriteLock => Uuid::parse(front.get(front.len().checked_sub(36)?..)?),
+        }
     }
 
     /// The order of the queue.

@@ -15,6 +15,7 @@ pub(super) fn outcome(error: &Error) -> Outcome {
     match error {
         Error::NoNode => Outcome::NoNode,
         Error::NodeExists => Outcome::NodeExists,
+        Error::NotEmpty => Outcome::NotEmpty,
         error if is_over(error) => Outcome::SessionOver,
         Error::NoAuth | Error::InvalidAcl => Outcome::Refused(Refusal::Denied),
         Error::NoChildrenForEphemerals => Outcome::Refused(Refusal::Answer(

@@ -8,6 +8,9 @@ use zookeeper_client::{
     Acls, Client, CreateMode, Error, EventType, MultiWriteResult, MultiWriter, OneshotWatcher, Stat,
 };
 
+/// The owner that servers tell of a container.
+const CONTAINER: i64 = i64::MIN;
+
 type Call<'a> = std::pin::Pin<Box<dyn Future<Output = (Outcome, Option<Pending<WatchEvent>>)> + Send + 'a>>;
 
 /// The path of a node that is created in a request of its own.
@@ -58,6 +61,9 @@ pub(super) fn start<'a>(
         }
         Operation::CreateParents { directory } => {
             unwatched(async move { create_parents(client, directory).await.map(|()| Outcome::Done) })
+        }
+        Operation::DeleteDirectory { directory } => {
+            unwatched(async move { delete_directory(client, directory).await })
         }
         Operation::List { directory } => {
             let call = client.list_children(directory);
@@ -261,6 +267,19 @@ async fn create_parents(client: &Client, path: &str) -> Result<(), Error> {
         }
         result => result,
     }
+}
+
+/// Deletes a directory that the server itself would delete when it is empty, or one without data that anybody may
+/// delete: there is nothing of an operator's in them that would be lost.
+async fn delete_directory(client: &Client, directory: &str) -> Result<Outcome, Error> {
+    let (data, stat) = client.get_data(directory).await?;
+    if stat.ephemeral_owner != CONTAINER {
+        let (rights, _) = client.get_acl(directory).await?;
+        if !data.is_empty() || rights[..] != Acls::anyone_all()[..] {
+            return Ok(Outcome::Refused(Refusal::UsedUp(directory.to_owned())));
+        }
+    }
+    client.delete(directory, Some(stat.version)).await.map(|()| Outcome::Done)
 }
 
 pub(super) fn join(directory: &str, name: &str) -> String {

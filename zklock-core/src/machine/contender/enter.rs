@@ -49,6 +49,7 @@ impl Contender {
             Outcome::Created(nodes) if nodes.len() == self.queue.posts.len() => {
                 let known = self.are_known(&nodes);
                 self.queue.fill(nodes, sent);
+                self.parents_created = 0;
                 if known { self.looked_all(listed, now) } else { self.go(Step::Adopt(Stage::Queue)) }
             }
             Outcome::NoNode => {
@@ -99,7 +100,8 @@ impl Contender {
     /// List behind a barrier, or a server that lags behind, or leads no longer, would not show the node that is there.
     pub(super) fn recovery(&self, stage: Stage) -> Vec<Operation> {
         let directories = self.nodes(stage).directories();
-        let barrier = directories.first().map(|directory| Operation::Barrier { directory: directory.clone() });
+        let barrier =
+            directories.first().map(|directory| Operation::Barrier { directory: directory.clone() });
         barrier
             .into_iter()
             .chain(directories.into_iter().map(|directory| Operation::List { directory }))

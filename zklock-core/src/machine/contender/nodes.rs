@@ -82,6 +82,13 @@ impl Nodes {
         !self.is_open && self.surplus.is_empty() && self.posts.iter().all(|post| post.node.is_none())
     }
 
+    /// The first claim in whose queue the number of the node is used up.
+    pub(super) fn used_up(&self) -> Option<usize> {
+        let is_used_up =
+            |post: &&Post| Name::parse(post.name()).is_some_and(|name| name.sequence.is_used_up());
+        self.posts.iter().find(is_used_up).map(|post| post.claim)
+    }
+
     /// The nodes that are there.
     pub(super) fn nodes(&self) -> Vec<Node> {
         self.posts.iter().filter_map(|post| post.node.clone()).collect()

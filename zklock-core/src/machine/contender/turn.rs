@@ -1,15 +1,18 @@
 //! How an attempt waits for its turn in each queue, takes permits, and is granted.
 
 use super::nodes::Post;
-use super::{Contender, Stage, State, Step, Turn};
+use super::{Contender, SCANT_AT_MOST, Stage, State, Step, Turn};
 use crate::machine::Moment;
-use crate::machine::claim::Watching;
+use crate::machine::claim::{Permits, Watching};
 use crate::machine::exchange::{Now, Operation, Outcome, Patience, Refusal, Verdict};
 use crate::machine::queue::{Standing, standing};
 
 impl Contender {
     /// The listings of all queues, in the order of the claims.
     pub(super) fn looked_all(&mut self, listed: Vec<Outcome>, now: Now) {
+        if self.gives_up_a_number() {
+            return;
+        }
         self.turns.resize(self.claims.len(), Turn::Unknown);
         if !self.claims[0].has_queue() {
             self.turns[0] = Turn::Holds;
@@ -67,18 +70,15 @@ impl Contender {
 
     /// The next thing to do, as far as it is known where we stand.
     pub(super) fn proceed(&mut self, now: Now) {
-        let must_wait = self.turns.iter().any(|turn| matches!(turn, Turn::Waits { .. }));
-        if must_wait && self.patience == Patience::TriesOnce {
+        if self.patience == Patience::TriesOnce && self.waits_for_holders() {
             return self.fail(Refusal::Busy);
         }
         // One after the other: what has come to be our turn stays so.
         let next = self.turns.iter().position(|turn| *turn != Turn::Holds);
         if let Some(claim) = next {
             return self.go(match &self.turns[claim] {
-                Turn::Waits { watch, alone } if self.claims[claim].watching == Watching::Nearest => {
-                    Step::Watch { claim, name: watch.clone(), alone: *alone }
-                }
-                Turn::Waits { .. } => Step::LookAndWatch(claim),
+                Turn::Waits { .. } if self.patience == Patience::TriesOnce => Step::Peek(claim),
+                Turn::Waits { .. } => self.waiting(claim),
                 Turn::Unknown | Turn::Holds => Step::Look(claim),
             });
         }
@@ -96,6 +96,42 @@ impl Contender {
         }
     }
 
+    /// Whether one is before us who holds. In the queue of a semaphore nobody does: who is before us there is about to
+    /// take permits, and may leave enough of them.
+    fn waits_for_holders(&self) -> bool {
+        let mut turns = self.turns.iter().zip(&self.claims);
+        turns.any(|(turn, claim)| matches!(turn, Turn::Waits { .. }) && claim.permits.is_none())
+    }
+
+    /// How to wait for our turn in this queue.
+    fn waiting(&self, claim: usize) -> Step {
+        match &self.turns[claim] {
+            Turn::Waits { watch, alone } if self.claims[claim].watching == Watching::Nearest => {
+                Step::Watch { claim, name: watch.clone(), alone: *alone }
+            }
+            Turn::Waits { .. } => Step::LookAndWatch(claim),
+            Turn::Unknown | Turn::Holds => Step::Look(claim),
+        }
+    }
+
+    /// A try waits behind others only as long as there are permits that it could get.
+    pub(super) fn peeked(&mut self, claim: usize, outcomes: Vec<Outcome>, now: Now) {
+        let Some(permits) = &self.claims[claim].permits else { return };
+        let (taken, limit) = match Count::of(permits, outcomes) {
+            Count::Of { taken, limit } => (taken, limit),
+            // Nobody has ever taken one.
+            Count::Gone => (Vec::new(), permits.limit),
+            Count::Refused(refusal) => return self.fail(refusal),
+            Count::Unknown => return self.retry(Step::Peek(claim), now),
+        };
+        self.failures = 0;
+        if is_within(taken.len() + permits.count as usize, limit) {
+            self.go(self.waiting(claim));
+        } else {
+            self.fail(Refusal::Busy);
+        }
+    }
+
     pub(super) fn watched(&mut self, claim: usize, alone: bool, outcome: Outcome, now: Now) {
         match outcome {
             Outcome::Done if self.wanted => {
@@ -105,6 +141,8 @@ impl Contender {
             // It went between the listing and the watch: as if the watch had told.
             Outcome::NoNode if alone => self.pass(claim, now),
             Outcome::Done | Outcome::NoNode => self.go(Step::Look(claim)),
+            // We may not read that node. What becomes of it can be seen from its directory, which we may read.
+            Outcome::Refused(Refusal::Denied) => self.go(Step::LookAndWatch(claim)),
             Outcome::Refused(refusal) => self.fail(refusal),
             _ => self.retry(Step::Look(claim), now),
         }
@@ -153,7 +191,7 @@ impl Contender {
     }
 
     /// Waits until the watch that has been left tells of anything.
-    fn wait(&mut self, look: Step) {
+    pub(super) fn wait(&mut self, look: Step) {
         if self.wanted {
             self.state = State::Waiting { passes: None, look };
         } else {
@@ -175,7 +213,7 @@ impl Contender {
         flight
     }
 
-    fn count_of(&self, claim: usize) -> impl Iterator<Item = Operation> {
+    pub(super) fn count_of(&self, claim: usize) -> impl Iterator<Item = Operation> {
         self.claims[claim].permits.iter().flat_map(|permits| {
             let list = Operation::ListAndWatch { directory: permits.directory.clone() };
             let limit = permits.limit_at.clone().map(|path| Operation::ReadLimit { path });
@@ -199,6 +237,12 @@ impl Contender {
                 self.permits.forget();
                 self.fail(refusal);
             }
+            // Of several permits two have the same number, and so the same name.
+            Outcome::NodeExists => {
+                let directory = self.permits.posts[0].directory.to_string();
+                self.permits.forget();
+                self.fail(Refusal::UsedUp(directory));
+            }
             _ => self.retry(Step::Recover(Stage::Permits), now),
         }
     }
@@ -212,25 +256,19 @@ impl Contender {
 
     pub(super) fn counted(&mut self, claim: usize, outcomes: Vec<Outcome>, now: Now) {
         let Some(permits) = &self.claims[claim].permits else { return };
-        let (mut limit, mut taken) = (permits.limit, None);
-        for outcome in outcomes {
-            match outcome {
-                Outcome::Children(children) => taken = Some(children),
-                Outcome::Limit(Some(count)) => limit = count,
-                Outcome::Limit(None) | Outcome::Found(_) => {}
-                Outcome::NoNode => return self.enter_again(),
-                Outcome::Refused(refusal) => return self.fail(refusal),
-                _ => return self.retry(Step::Count(claim), now),
-            }
-        }
-        let Some(taken) = taken else { return self.retry(Step::Count(claim), now) };
+        let (taken, limit) = match Count::of(permits, outcomes) {
+            Count::Of { taken, limit } => (taken, limit),
+            Count::Gone => return self.enter_again(),
+            Count::Refused(refusal) => return self.fail(refusal),
+            Count::Unknown => return self.retry(Step::Count(claim), now),
+        };
         let mut own = self.permits.posts.iter().filter(|post| post.claim == claim);
         if !own.all(|post| taken.iter().any(|child| child == post.name())) {
             return self.enter_again();
         }
         self.failures = 0;
         // As Curator does: whatever is there counts.
-        if u32::try_from(taken.len()).is_ok_and(|taken| taken <= limit) {
+        if is_within(taken.len(), limit) {
             self.counted.push(claim);
             self.proceed(now);
         } else if self.patience == Patience::TriesOnce {
@@ -255,10 +293,15 @@ impl Contender {
     }
 
     /// It is our turn. A grant needs more: nodes proven within the last heartbeat, so that the
-    /// holder is told of a deletion by an operator in time, and a live lease.
+    /// holder is told of a deletion by an operator in time, and a lease that has not almost run out.
     fn grant(&mut self, now: Now) {
         let is_fresh = self.proven().is_some_and(|sent| now.moment.since(sent) <= self.heartbeat);
-        if is_fresh && now.moment < now.lease_until { self.granted() } else { self.go(Step::Check) }
+        if is_fresh && self.is_ample(now) { self.granted() } else { self.go(Step::Check) }
+    }
+
+    /// Whether what is left of the lease is enough to begin with.
+    fn is_ample(&self, now: Now) -> bool {
+        now.lease_until.since(now.moment) >= self.heartbeat
     }
 
     /// Since when all nodes of the hold have been proved, if they have.
@@ -282,8 +325,12 @@ impl Contender {
                 for post in self.queue.posts.iter_mut().chain(permits) {
                     post.proven = Some(sent);
                 }
-                // Even an old check will do where the network is that slow, if the lease still runs.
-                if now.moment < now.lease_until { self.granted() } else { self.retry(Step::Check, now) }
+                self.failures = 0;
+                self.scant += 1;
+                // Where the network is so slow that there is never more, less has to do; even an old check.
+                let will_do = self.scant > SCANT_AT_MOST && now.moment < now.lease_until;
+                // One check soon after the other is what renews a lease that has lapsed: no pause.
+                if self.is_ample(now) || will_do { self.granted() } else { self.go(Step::Check) }
             }
             Outcome::NoNode => {
                 // Of several it is not told which.
@@ -305,7 +352,7 @@ impl Contender {
         let nodes = self.hold().filter_map(Post::path).collect();
         self.verdict = Some(Verdict::Granted { nodes, czxid: origin.czxid, proven });
         self.answered = true;
-        self.failures = 0;
+        (self.failures, self.scant) = (0, 0);
         // Once an operator has deleted it, another may have a node of this path.
         self.queue.is_open = !self.claims[0].has_queue();
         // Those who have their permits make way for the next in the queue.
@@ -328,4 +375,37 @@ impl Contender {
         }
         if self.wanted { self.state = State::Held } else { self.clean_up() }
     }
+}
+
+/// How many permits are taken, of how many.
+enum Count {
+    Of {
+        taken: Vec<String>,
+        limit: u32,
+    },
+    /// Something is not there without which nobody can count.
+    Gone,
+    Refused(Refusal),
+    Unknown,
+}
+
+impl Count {
+    fn of(permits: &Permits, outcomes: Vec<Outcome>) -> Self {
+        let (mut limit, mut taken) = (permits.limit, None);
+        for outcome in outcomes {
+            match outcome {
+                Outcome::Children(children) => taken = Some(children),
+                Outcome::Limit(Some(count)) => limit = count,
+                Outcome::Limit(None) | Outcome::Found(_) => {}
+                Outcome::NoNode => return Self::Gone,
+                Outcome::Refused(refusal) => return Self::Refused(refusal),
+                _ => return Self::Unknown,
+            }
+        }
+        taken.map_or(Self::Unknown, |taken| Self::Of { taken, limit })
+    }
+}
+
+fn is_within(taken: usize, limit: u32) -> bool {
+    u32::try_from(taken).is_ok_and(|taken| taken <= limit)
 }
