@@ -7,6 +7,7 @@ import typing
 
 import pytest
 from ground import Ground
+from kazoo.client import KazooClient  # type: ignore[import-untyped]
 
 _numbers = itertools.count()
 
@@ -33,6 +34,16 @@ def path(request: pytest.FixtureRequest, ground: Ground) -> typing.Iterator[str]
             ground.expect_children(f"{path}/{child}", 0)
             ground(f"delete {path}/{child}")
     ground.expect_children(path, 0)
+
+
+@pytest.fixture
+def kazoo(ground: Ground) -> typing.Iterator[typing.Any]:
+    """A client of kazoo's in this process. It has no types."""
+    client: typing.Any = KazooClient(ground("servers"), timeout=4)
+    client.start(timeout=10)
+    yield client
+    client.stop()
+    client.close()
 
 
 @pytest.fixture

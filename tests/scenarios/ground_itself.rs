@@ -1,5 +1,8 @@
 //! The ground is what the tests stand on, so every fault that it promises is proved here, against real servers.
 
+#[path = "ground_itself/sequence.rs"]
+mod sequence;
+
 use std::io::{BufRead, BufReader, ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::process::{Command, Stdio};
@@ -470,6 +473,8 @@ fn nothing_outlives_a_killed_test_process() {
     let through: SocketAddr =
         ask("proxy 1").strip_prefix("ok 1 ").expect("a proxy").parse().expect("an address");
     assert_eq!(ask("create /a some data"), "ok /a");
+    assert_eq!(ask("sequence 1 /a 41"), "ok");
+    assert_eq!(ask("sequence 1 /b 41").split_once("it has").map(|(_, node)| node), Some(" no node /b"));
     let home = ask("home 1").strip_prefix("ok ").map(std::path::PathBuf::from).expect("a folder");
     assert!(home.join("zoo.cfg").exists());
     let tls = ask("tls");

@@ -16,6 +16,7 @@ mod jvm;
 mod port;
 mod proxy;
 mod server;
+mod snapshot;
 mod talk;
 mod wait;
 pub mod wire;

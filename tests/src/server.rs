@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::jvm::Jvm;
 use crate::port::Port;
+use crate::snapshot;
 use crate::wait::until;
 
 /// How long a server may take to serve, on a machine that has other work too.
@@ -108,6 +109,25 @@ impl Server {
         self.stop();
         self.start();
         self.wait_until_serving(STARTED);
+    }
+
+    /// Sets the number that the next sequential child of a node gets, as an operator could only by creating that many: the
+    /// server writes a snapshot when it starts, which is patched, and starts on that. It is started twice.
+    ///
+    /// Only for a server that is alone: the others of an ensemble would go on with their own number.
+    ///
+    /// # Panics
+    ///
+    /// When there is no such node, or the server is an embedded one, which keeps nothing: see
+    /// [`Builder::real`](crate::Builder::real), and `zklock_testkit::Server::set_sequence`.
+    #[track_caller]
+    pub fn set_sequence(&self, path: &str, number: i32) {
+        self.restart();
+        self.stop();
+        let set = snapshot::set_sequence(&self.home.join("data"), path, number);
+        self.start();
+        self.wait_until_serving(STARTED);
+        set.unwrap_or_else(|reason| panic!("server {}: the sequence of {path}: {reason}", self.number));
     }
 
     /// Waits until it serves.

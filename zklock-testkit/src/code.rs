@@ -16,6 +16,7 @@ pub(crate) enum Code {
     NotEmpty = -111,
     InvalidAcl = -114,
     AuthFailed = -115,
+    EphemeralOnLocalSession = -120,
     NoWatcher = -121,
     ReconfigDisabled = -123,
 }

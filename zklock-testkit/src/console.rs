@@ -22,6 +22,7 @@ An in-memory ZooKeeper server for development and tests. It keeps nothing: when 
   --container-check SECONDS
                        how often empty containers are reaped, 60 by default
   --manual-clock       time stands still, but for `advance`
+  --local-sessions     no session can have ephemeral nodes
   --help               this text
 
 It prints where it listens, HOST:PORT, in a line of its own. Then it takes orders, one a line, and answers each with a
@@ -38,12 +39,14 @@ started it.
   fault WHAT KIND [nth=N] [times=N] [below=PATH] [session=ID]
                                 at the next message of a kind (create, delete, multi, event, ...):
                                 lose-request, cut-before-reply, cut-after-reply, drop-reply, delay-reply=SECONDS,
-                                freeze, expire
+                                freeze, expire, bring-back
   strikes N                     how often the n-th fault has struck; `fault` answers its number
   clear                         forgets all faults that have not struck
   children PATH / data PATH     looks at a node; data is printed with escapes
   put PATH [DATA]               makes a node, and its parents, or gives it other data
   delete PATH                   deletes a node and all below it
+  bring-back PATH               puts back the node that was deleted last there, as it was
+  sequence PATH N               sets the number of a node's next sequential child
   wait PATH COUNT SECONDS       waits until a node has so many children
   dump [PATH]                   all nodes, one a line, then 'ok'
   quit                          ends the server
@@ -80,6 +83,7 @@ pub fn settings(arguments: &[String]) -> Result<Option<Builder>, BadOrder> {
             }
             "--container-check" => builder.container_check(seconds(value()?)?),
             "--manual-clock" => builder.manual_clock(),
+            "--local-sessions" => builder.local_sessions(true),
             "--help" | "-h" => return Ok(None),
             _ => return Err(bad(format!("there is no option {word:?}; --help tells which there are"))),
         };
@@ -205,6 +209,10 @@ fn obey(server: &Server, faults: &mut Vec<Injected>, order: &str) -> Result<Stri
         }
         ["delete", path] if server.delete(path) => done,
         ["delete", _] => Err(bad("there is no such node")),
+        ["bring-back", path] if server.bring_back(path) => done,
+        ["bring-back", _] => Err(bad("no node can come back there")),
+        ["sequence", path, next] if server.set_sequence(path, number(next)?) => done,
+        ["sequence", _, _] => Err(bad("there is no such node")),
         ["wait", path, count, bound] => server
             .wait_for_children(path, number(count)?, seconds(bound)?)
             .map(|names| names.join(" "))
@@ -227,6 +235,7 @@ fn fault(what: &str, kind: &str, rest: &[&str]) -> Result<Fault, BadOrder> {
         ("delay-reply", delay) => Fault::delay_reply(kind, seconds(delay)?),
         ("freeze", "") => Fault::freeze(kind),
         ("expire", "") => Fault::expire(kind),
+        ("bring-back", "") => Fault::bring_back(kind),
         _ => return Err(bad(format!("no such fault: {what}; 'help' tells which there are"))),
     };
     for word in rest {

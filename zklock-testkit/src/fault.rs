@@ -44,6 +44,7 @@ pub(crate) enum Action {
     DelayReply(Duration),
     Freeze,
     Expire,
+    BringBack,
 }
 
 impl Fault {
@@ -88,6 +89,32 @@ impl Fault {
     /// there is no session yet.
     pub fn expire(kind: Kind) -> Self {
         Self::new(kind, Action::Expire)
+    }
+
+    /// The request is carried out and answered, watchers hear of it, and then its deletions are lost: those nodes are there
+    /// again, as they were, and nobody is told. [`Kind::Delete`] and [`Kind::Multi`] delete nodes; what deletes none loses
+    /// none, and a session that has ended gets no node back.
+    ///
+    /// No ensemble may do that, and some have: ZooKeeper 3.8.0 can lose what it has confirmed when another server begins
+    /// to lead (ZOOKEEPER-4643). So a lock can be blocked by a node that its own client has seen deleted, while the session
+    /// lives on. [`Server::bring_back`](crate::Server::bring_back) does the same at any later time.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// # use zklock_core::{ClientOptions, blocking::Client};
+    /// use zklock_testkit::{Fault, Kind, Server};
+    ///
+    /// let server = Server::start()?;
+    /// let injected = server.inject(Fault::bring_back(Kind::Delete).below("/locks/report"));
+    /// let zk = Client::connect(ClientOptions::new(&server.connect_string())?)?;
+    /// let hold = zk.mutex("/locks/report")?.acquire()?;
+    /// hold.release()?;
+    /// assert_eq!(injected.strikes(), 1);
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn bring_back(kind: Kind) -> Self {
+        Self::new(kind, Action::BringBack)
     }
 
     /// Only messages about this path, or one below it, count. Of a multi, the first path is looked at. Messages that are

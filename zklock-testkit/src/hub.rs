@@ -166,7 +166,10 @@ impl Hub {
                 // With it goes its connection; if it has just come, on a new one, it is told that it has ended.
                 state.world.expire(now, session);
             }
-            state.world.receive(now, link, frame);
+            match action {
+                Some(Action::BringBack) => state.world.receive_and_bring_back(now, link, frame),
+                _ => state.world.receive(now, link, frame),
+            }
             state.carry_out(action.map(|action| (link, action)));
         }
         drop(state);
@@ -359,7 +362,9 @@ impl State {
             Some(Action::DropReply) => return,
             Some(Action::CutBeforeReply | Action::LoseRequest) => return self.finish(link),
             Some(Action::DelayReply(delay)) => delay,
-            Some(Action::CutAfterReply | Action::Freeze | Action::Expire) | None => Duration::ZERO,
+            Some(Action::CutAfterReply | Action::Freeze | Action::Expire | Action::BringBack) | None => {
+                Duration::ZERO
+            }
         };
         self.queue(link, delay, Outgoing::Frame(frame));
         if action == Some(Action::CutAfterReply) {

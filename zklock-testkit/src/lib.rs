@@ -18,7 +18,7 @@
 //!    |
 //!   transaction   may it be done?          watches  who hears of it
 //!    |
-//!   tree     the nodes, with undo
+//!   tree     the nodes, with undo         graveyard  what was deleted lately
 //! ```
 //!
 //! # Examples
@@ -49,6 +49,7 @@ mod fault;
 mod frame;
 #[doc(hidden)]
 pub mod fuzzing;
+mod graveyard;
 mod hub;
 mod jute;
 mod kind;

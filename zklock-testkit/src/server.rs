@@ -86,6 +86,7 @@ impl Server {
                 session_timeouts: (Duration::ZERO, Duration::ZERO),
                 container_check: Duration::from_secs(60),
                 extended_types: false,
+                local_sessions: false,
                 max_frame: 0xf_ffff,
                 max_connections: 4096,
             },
@@ -273,8 +274,37 @@ impl Server {
         })
     }
 
-    /// Sets the number that the next sequential child of a node gets; `false` where there is no such node. ZooKeeper
-    /// counts in 32 bits with a sign: after 2147483647 comes -2147483648.
+    /// Puts back the node that was deleted last at this path, as it was, down to its number of creation, and tells nobody:
+    /// its deletion was confirmed, and is lost, as when an ensemble has lost transactions in a change of its leader. (All
+    /// connections end then, too: [`Server::cut`].) `false` where there is a node again, where none was deleted, and where
+    /// its session or its parent is gone. The last 4,096 nodes that were deleted can come back.
+    ///
+    /// # Examples
+    ///
+    /// A lock is blocked by a node that was released:
+    ///
+    /// ```
+    /// # use zklock_core::{ClientOptions, blocking::Client};
+    /// # use zklock_testkit::Server;
+    /// let server = Server::start()?;
+    /// let zk = Client::connect(ClientOptions::new(&server.connect_string())?)?;
+    /// let hold = zk.mutex("/locks/report")?.acquire()?;
+    /// let node = hold.node().to_owned();
+    /// assert!(!server.bring_back(&node), "it is there");
+    /// hold.release()?;
+    /// assert!(server.bring_back(&node));
+    /// assert!(server.owner(&node).is_some(), "its session is still open");
+    /// # Ok::<(), Box<dyn std::error::Error>>(())
+    /// ```
+    pub fn bring_back(&self, path: &str) -> bool {
+        self.hub.change(|state| state.world.bring_back(path))
+    }
+
+    /// Sets the number that the next sequential child of a node gets; `false` where there is no such node.
+    ///
+    /// ZooKeeper counts in 32 bits with a sign, and since 3.6 its counter sticks: 2147483647 is the number of that child, and
+    /// of every further one. Only a create that comes while another is on its way gets a number after it, which is negative.
+    /// Here nothing is ever on its way when the next comes, except within one transaction.
     pub fn set_sequence(&self, path: &str, number: i32) -> bool {
         self.hub.change(|state| state.world.tree.set_created(path, number))
     }
@@ -369,6 +399,13 @@ impl Builder {
     /// Whether nodes may have a time to live, as ZooKeeper has it with `extendedTypesEnabled`; by default not.
     pub fn extended_types(mut self, allowed: bool) -> Self {
         self.settings.extended_types = allowed;
+        self
+    }
+
+    /// Whether a session is known to one server alone, as ZooKeeper has it with `localSessionsEnabled` and without
+    /// `localSessionsUpgradingEnabled`: nobody can create an ephemeral node, and so nobody gets a lock. By default not.
+    pub fn local_sessions(mut self, wanted: bool) -> Self {
+        self.settings.local_sessions = wanted;
         self
     }
 

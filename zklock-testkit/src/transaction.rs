@@ -3,6 +3,8 @@
 //! Each operation is judged by the tree as those before it in the transaction have left it, in the order in which
 //! ZooKeeper looks at things, so that of two mistakes the same one is reported.
 
+use std::collections::HashMap;
+
 use crate::access::{self, Entry, Id, right};
 use crate::code::{Code, opcode};
 use crate::path;
@@ -21,6 +23,8 @@ pub(crate) struct Context<'a> {
     pub(crate) time: i64,
     /// Whether nodes may have a time to live.
     pub(crate) extended_types: bool,
+    /// Whether sessions are known to one server alone, and can have no nodes.
+    pub(crate) local_sessions: bool,
 }
 
 /// What is answered to an operation that was done.
@@ -40,11 +44,14 @@ pub(crate) struct Transaction<'a> {
     context: Context<'a>,
     /// What watchers are to hear of.
     changes: Vec<Change>,
+    /// The numbers of the next children, where this transaction has created some. ZooKeeper counts on from them, though the
+    /// tree may heed them no more.
+    numbers: HashMap<String, i32>,
 }
 
 impl<'a> Transaction<'a> {
     pub(crate) fn new(tree: &'a mut Tree, context: Context<'a>) -> Self {
-        Self { tree, context, changes: Vec::new() }
+        Self { tree, context, changes: Vec::new(), numbers: HashMap::new() }
     }
 
     /// Makes it final, and tells what has changed, in order.
@@ -71,6 +78,7 @@ impl<'a> Transaction<'a> {
     pub(crate) fn end_node(&mut self, path: &str) {
         self.note(EventType::Deleted, path);
         self.tree.delete(path, self.context.zxid);
+        self.numbers.remove(path);
         self.note_parent(path);
     }
 
@@ -93,7 +101,7 @@ impl<'a> Transaction<'a> {
         let parent = self.node(parent_path)?;
         access::check(&parent.access, right::CREATE, self.context.shown)?;
         let path = match is_sequential {
-            true => format!("{path}{:010}", parent.created),
+            true => format!("{path}{:010}", self.next_number(parent_path)),
             false => path.clone(),
         };
         path::validate(&path)?;
@@ -124,6 +132,9 @@ impl<'a> Transaction<'a> {
         let is_valid = if is_ttl { (1..=TTL_MAX).contains(&create.ttl) } else { create.ttl < 0 };
         if !is_valid {
             return Err(Code::BadArguments);
+        }
+        if matches!(create.flags, 1 | 3) && self.context.local_sessions {
+            return Err(Code::EphemeralOnLocalSession);
         }
         let lifetime = match create.opcode {
             opcode::CREATE_CONTAINER => Lifetime::Container,
@@ -185,7 +196,10 @@ impl<'a> Transaction<'a> {
     }
 
     fn put(&mut self, path: &str, node: Node) {
-        self.tree.create(path, node);
+        let parent = parent_of(path);
+        let next = self.next_number(parent).wrapping_add(1);
+        self.tree.create(path, node, next);
+        self.numbers.insert(parent.to_owned(), next);
         self.note(EventType::Created, path);
         self.note_parent(path);
     }
@@ -197,9 +211,15 @@ impl<'a> Transaction<'a> {
         }
     }
 
+    /// The number of the next sequential child.
+    fn next_number(&self, parent: &str) -> i32 {
+        let of_tree = || self.tree.node(parent).map_or(0, |parent| parent.created);
+        self.numbers.get(parent).copied().unwrap_or_else(of_tree)
+    }
+
     /// Something has happened to the children of this one's parent.
     fn note_parent(&mut self, path: &str) {
-        let parent = path.rsplit_once('/').map_or("", |(parent, _)| parent);
+        let parent = parent_of(path);
         self.note(EventType::ChildrenChanged, if parent.is_empty() { "/" } else { parent });
     }
 
@@ -212,6 +232,11 @@ impl Drop for Transaction<'_> {
     fn drop(&mut self) {
         self.tree.roll_back(); // nothing, after a commit
     }
+}
+
+/// The parent of a node; that of one below the root is the empty path.
+fn parent_of(path: &str) -> &str {
+    path.rsplit_once('/').map_or("", |(parent, _)| parent)
 }
 
 fn deletable_parent(path: &str) -> Result<&str, Code> {

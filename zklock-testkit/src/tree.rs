@@ -6,6 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 
 use crate::access::{self, Entry, right};
+use crate::graveyard::Graveyard;
 use crate::jute::length;
 use crate::stat::Stat;
 
@@ -47,7 +48,7 @@ pub(crate) struct Node {
     pub(crate) ctime: i64,
     pub(crate) mtime: i64,
     pub(crate) version: i32,
-    /// How many children were ever created: the number of the next sequential one.
+    /// How many children were ever created: the number of the next sequential one. It sticks at the largest number.
     pub(crate) created: i32,
     pub(crate) aversion: i32,
 }
@@ -111,6 +112,7 @@ pub(crate) struct Tree {
     /// Those with a lifetime that somebody has to look after.
     reapable: BTreeSet<String>,
     undo: Vec<Undo>,
+    graveyard: Graveyard,
 }
 
 impl Tree {
@@ -121,6 +123,7 @@ impl Tree {
             ephemerals: HashMap::new(),
             reapable: BTreeSet::new(),
             undo: Vec::new(),
+            graveyard: Graveyard::default(),
         };
         for path in crate::path::SPECIAL {
             let rights = if path == "/zookeeper/config" { right::READ } else { right::ALL };
@@ -188,15 +191,19 @@ impl Tree {
         self.nodes.get_mut(path).map(|node| node.created = number).is_some()
     }
 
-    /// Puts a node where there is none, below a parent that is there.
-    pub(crate) fn create(&mut self, path: &str, node: Node) {
+    /// Puts a node where there is none, below a parent that is there and is to count so many children then.
+    ///
+    /// Since 3.6 ZooKeeper heeds that only if it is more than there were. So the counter sticks at 2147483647: the number
+    /// after that is negative. What is known of the last change of the children stays as it is then, too.
+    pub(crate) fn create(&mut self, path: &str, node: Node, created: i32) {
         let (parent, name) = split(path);
         let zxid = node.czxid;
         let parent = self.known_mut(parent);
         let undo = Undo::Create { path: path.to_owned(), parent: (parent.created, parent.pzxid) };
         parent.children.insert(name.to_owned());
-        parent.created = parent.created.wrapping_add(1);
-        parent.pzxid = zxid;
+        if created > parent.created {
+            (parent.created, parent.pzxid) = (created, zxid);
+        }
         self.put(path, node);
         self.undo.push(undo);
     }
@@ -225,7 +232,39 @@ impl Tree {
 
     /// What was done since the last call of this or of [`Tree::roll_back`] stays.
     pub(crate) fn commit(&mut self) {
-        self.undo.clear();
+        for undo in self.undo.drain(..) {
+            if let Undo::Delete { path, node, .. } = undo {
+                self.graveyard.bury(path, node);
+            }
+        }
+    }
+
+    /// How many nodes were ever deleted; for [`Tree::deleted_since`].
+    pub(crate) fn deleted(&self) -> u64 {
+        self.graveyard.count()
+    }
+
+    /// What was deleted since there were so many, parents before their children.
+    pub(crate) fn deleted_since(&self, deleted: u64) -> Vec<String> {
+        self.graveyard.since(deleted)
+    }
+
+    /// Puts back the node that was deleted last at this path, as it was, as if its deletion had never been; `false` where
+    /// there is one again, or it cannot be there any more, since its session or its parent is gone.
+    pub(crate) fn bring_back(&mut self, path: &str, is_open: impl Fn(i64) -> bool) -> bool {
+        let (parent, name) = split(path);
+        let Some(node) = self.graveyard.find(path).cloned() else { return false };
+        let may_have_children = |node: &Node| !matches!(node.lifetime, Lifetime::Ephemeral(_));
+        let has_session = match node.lifetime {
+            Lifetime::Ephemeral(session) => is_open(session),
+            Lifetime::Persistent | Lifetime::Container | Lifetime::Ttl(_) => true,
+        };
+        if self.node(path).is_some() || !has_session || !self.node(parent).is_some_and(may_have_children) {
+            return false;
+        }
+        self.known_mut(parent).children.insert(name.to_owned());
+        self.put(path, node);
+        true
     }
 
     /// Takes back what was done since the last [`Tree::commit`].

@@ -23,6 +23,7 @@ pub(crate) struct Settings {
     pub(crate) session_timeouts: (Duration, Duration),
     pub(crate) container_check: Duration,
     pub(crate) extended_types: bool,
+    pub(crate) local_sessions: bool,
     /// The longest message that is taken.
     pub(crate) max_frame: usize,
     pub(crate) max_connections: usize,
@@ -188,6 +189,20 @@ impl World {
         true
     }
 
+    /// A message has come whose deletions are lost once they are answered: those nodes are there again, as they were.
+    pub(crate) fn receive_and_bring_back(&mut self, moment: Moment, connection: u64, frame: &[u8]) {
+        let before = self.tree.deleted();
+        self.receive(moment, connection, frame);
+        for path in self.tree.deleted_since(before) {
+            self.bring_back(&path);
+        }
+    }
+
+    /// Puts back the node that was deleted last at this path, and tells nobody; `false` where that cannot be.
+    pub(crate) fn bring_back(&mut self, path: &str) -> bool {
+        self.tree.bring_back(path, |session| self.sessions.contains_key(&session))
+    }
+
     /// For fuzzing: what must hold whatever was asked.
     ///
     /// # Panics
@@ -227,6 +242,7 @@ impl World {
             zxid: self.zxid,
             time: moment.wall,
             extended_types: self.settings.extended_types,
+            local_sessions: self.settings.local_sessions,
         };
         let mut transaction = Transaction::new(&mut self.tree, context);
         let outcome = work(&mut transaction)?;

@@ -216,19 +216,28 @@ def test_a_lock_node_that_is_deleted_is_lost(server: Server, zk: zklock.Client) 
     assert hold.lost.reason is zklock.LossReason.NODE_DELETED
 
 
-def test_sequence_wraps(server: Server, zk: zklock.Client) -> None:
+def test_sequence_goes_on_where_it_is_set(server: Server, zk: zklock.Client) -> None:
     server.put(PATH)
-    assert server.set_sequence(PATH, 2147483647) is True
+    assert server.set_sequence(PATH, 41) is True
     assert server.set_sequence("/nowhere", 1) is False
-    with zklock.Client(server.hosts) as other:
-        hold = zk.mutex(PATH).hold()
-        waiting = Attempt(other.mutex(PATH).hold)
-        names = server.wait_for_children(PATH, 2)
-        assert sorted(name.partition("-lock-")[2] for name in names) == ["-2147483648", "2147483647"]
-        assert not waiting.wait(0.1)
-        hold.release()
-        with waiting.result() as later:
-            assert later.token > hold.token
+    with zk.mutex(PATH) as hold:
+        assert hold.node.endswith("-0000000041")
+
+
+def test_a_node_that_was_released_comes_back(server: Server, zk: zklock.Client) -> None:
+    with zk.mutex(PATH) as hold:
+        assert server.bring_back(hold.node) is False
+    assert server.children(PATH) == []
+    assert server.bring_back(hold.node) is True
+    assert server.owner(hold.node) == number_of(zk)
+    assert server.bring_back(PATH + "/never") is False
+
+
+def test_a_deletion_is_confirmed_and_lost(server: Server, zk: zklock.Client) -> None:
+    injected = server.inject("bring-back", "delete", below=PATH)
+    with zk.mutex(PATH):
+        assert injected.strikes == 0
+    assert injected.wait(SOON)
 
 
 def test_waits_for_children(server: Server) -> None:

@@ -46,9 +46,11 @@ pub(crate) fn queue_of(server: &Server, path: &str, count: usize) -> Vec<String>
 /// Numbers of the operations on the wire.
 pub(crate) mod operation {
     pub(crate) const CREATE: i32 = 1;
+    pub(crate) const DELETE: i32 = 2;
     pub(crate) const EXISTS: i32 = 3;
     pub(crate) const GET_DATA: i32 = 4;
     pub(crate) const PING: i32 = 11;
+    pub(crate) const MULTI: i32 = 14;
     pub(crate) const CREATE_CONTAINER: i32 = 19;
     pub(crate) const CLOSE: i32 = -11;
 }

@@ -3,7 +3,7 @@
 use std::io::Cursor;
 use std::time::Duration;
 
-use crate::common::{Raw, SESSION, SOON, creation, manual, operation};
+use crate::common::{Raw, SESSION, SOON, creation, manual, operation, text};
 use zklock_testkit::Server;
 use zklock_testkit::console::{self, Console};
 
@@ -46,6 +46,25 @@ fn orders_for_the_tree() {
     assert!(order(&server, "dump").starts_with("/\n/zookeeper\n"));
     assert_eq!(order(&server, ""), "", "an empty line is no order");
     assert_eq!(order(&server, "wait /a 1 0.01"), "error there are 0\n");
+}
+
+#[test]
+fn orders_for_what_an_ensemble_comes_to_in_years() {
+    let server = manual();
+    orders(
+        &server,
+        &[
+            ("put /a/b some data", "ok"),
+            ("delete /a", "ok"),
+            ("bring-back /a", "ok"),
+            ("bring-back /a/b", "ok"),
+            ("data /a/b", "ok some data"),
+            ("bring-back /a/b", "error no node can come back there"),
+            ("sequence /a 2147483647", "ok"),
+            ("sequence /a 2147483648", "error \"2147483648\" is not a number"),
+            ("sequence /b 1", "error there is no such node"),
+        ],
+    );
 }
 
 #[test]
@@ -140,6 +159,11 @@ fn orders_for_faults() {
         let bound = if is_lost { Duration::from_millis(50) } else { SOON };
         assert_eq!(raw.answer_within(bound).is_none(), is_lost, "{what}");
     }
+    let mut raw = Raw::open(&server);
+    server.put("/back", "").unwrap();
+    assert_eq!(order(&server, "fault bring-back delete below=/back"), "ok 1\n");
+    assert_eq!(raw.ask(1, operation::DELETE, &[text("/back"), vec![255; 4]].concat()).error, 0);
+    assert_eq!(order(&server, "data /back"), "ok\n");
     // How it is aimed.
     let (mut one, mut other) = (Raw::open(&server), Raw::open(&server));
     let aimed = format!("fault drop-reply create nth=2 times=1 below=/a session={:#x}", one.session);
@@ -269,4 +293,7 @@ fn options_that_make_no_sense_are_named() {
     let server = server.start().unwrap();
     let raw = Raw::open_for(&server, Duration::ZERO);
     assert_eq!(raw.timeout, Duration::from_secs(1));
+    let server = settings(&["--local-sessions"]).unwrap().unwrap().start().unwrap();
+    let refused = Raw::open(&server).ask(1, operation::CREATE, &creation("/mine", 1));
+    assert_eq!(refused.error, -120);
 }

@@ -14,6 +14,7 @@ mod ends;
 mod faults;
 mod freeze;
 mod limits;
+mod lost;
 mod program;
 mod sequence;
 mod sessions;

@@ -1,29 +1,111 @@
-//! The numbers of sequential nodes: they wrap, and begin again with their parent.
+//! The numbers of sequential nodes: they stick at the largest, as since ZooKeeper 3.6, and begin again with their parent.
+//! `ground_itself` shows the same of a real server.
 
-use crate::common::{Raw, client, creation, manual, operation, queue_of, soon};
-use tokio::sync::mpsc::unbounded_channel;
+use crate::common::{Raw, client, creation, manual, operation, reading, soon};
 use zklock_testkit::Server;
 
 const SEQUENTIAL: i32 = 2;
 
 fn next(raw: &mut Raw, parent: &str) -> String {
-    let answer = raw.ask(1, operation::CREATE, &creation(&format!("{parent}/n-"), SEQUENTIAL));
+    next_of(raw, parent, "n-")
+}
+
+/// The number of one more child, whose name begins like this.
+fn next_of(raw: &mut Raw, parent: &str, prefix: &str) -> String {
+    let start = format!("{parent}/{prefix}");
+    let answer = raw.ask(1, operation::CREATE, &creation(&start, SEQUENTIAL));
     assert_eq!(answer.error, 0);
-    answer.text().split_off(parent.len() + 3)
+    answer.text().split_off(start.len())
+}
+
+/// The numbers of children that one transaction creates, each with a prefix of its own.
+fn next_together(raw: &mut Raw, parent: &str, prefixes: &[&str]) -> Vec<String> {
+    let head = |operation: i32, is_last: bool, error: i32| {
+        [&operation.to_be_bytes()[..], &[u8::from(is_last)], &error.to_be_bytes()].concat()
+    };
+    let mut multi = Vec::new();
+    for prefix in prefixes {
+        multi.extend(head(operation::CREATE, false, -1));
+        multi.extend(creation(&format!("{parent}/{prefix}"), SEQUENTIAL));
+    }
+    multi.extend(head(-1, true, -1));
+    let answer = raw.ask(1, operation::MULTI, &multi);
+    assert_eq!(answer.error, 0);
+    let mut rest = &answer.body[..];
+    prefixes
+        .iter()
+        .map(|prefix| {
+            let start = format!("{parent}/{prefix}");
+            let length = i32::from_be_bytes(rest[9..13].try_into().unwrap()) as usize;
+            let path = String::from_utf8(rest[13..13 + length].to_vec()).unwrap();
+            rest = &rest[13 + length..];
+            path[start.len()..].to_owned()
+        })
+        .collect()
+}
+
+/// `Stat.cversion` and `Stat.pzxid` of a node.
+fn counted(raw: &mut Raw, path: &str) -> (i32, i64) {
+    let body = raw.ask(1, operation::EXISTS, &reading(path, false)).body;
+    let cversion = i32::from_be_bytes(body[36..40].try_into().unwrap());
+    (cversion, i64::from_be_bytes(body[60..68].try_into().unwrap()))
 }
 
 #[test]
-fn numbers_wrap_and_begin_again_with_the_parent() {
+fn numbers_stick_at_the_largest_and_begin_again_with_the_parent() {
     let server = manual();
     let mut raw = Raw::open(&server);
     server.put("/p", "").unwrap();
     assert_eq!([next(&mut raw, "/p"), next(&mut raw, "/p")], ["0000000000", "0000000001"]);
-    assert!(server.set_sequence("/p", i32::MAX));
-    assert_eq!([next(&mut raw, "/p"), next(&mut raw, "/p")], ["2147483647", "-2147483648"]);
+    assert!(server.set_sequence("/p", i32::MAX - 1));
+    assert_eq!(next(&mut raw, "/p"), "2147483646");
+    for prefix in ["a-", "b-", "c-"] {
+        assert_eq!(next_of(&mut raw, "/p", prefix), "2147483647", "for every child from now on");
+    }
+    let again = raw.ask(1, operation::CREATE, &creation("/p/c-", SEQUENTIAL));
+    assert_eq!(again.error, -110, "so one of the same prefix is there already");
     assert!(server.delete("/p"));
     server.put("/p", "").unwrap();
     assert_eq!(next(&mut raw, "/p"), "0000000000");
     assert!(!server.set_sequence("/not-there", 1));
+}
+
+#[test]
+fn numbers_turn_negative_within_a_transaction_that_passes_the_largest() {
+    let server = manual();
+    let mut raw = Raw::open(&server);
+    server.put("/p", "").unwrap();
+    assert!(server.set_sequence("/p", i32::MAX - 1));
+    let together = next_together(&mut raw, "/p", &["a-", "b-", "c-", "d-"]);
+    assert_eq!(together, ["2147483646", "2147483647", "-2147483648", "-2147483647"]);
+    assert_eq!(next(&mut raw, "/p"), "2147483647", "the tree has not heeded the negative ones");
+}
+
+#[test]
+fn negative_numbers_of_a_directory_that_an_older_server_has_wrapped_go_on() {
+    let server = manual();
+    let mut raw = Raw::open(&server);
+    server.put("/p", "").unwrap();
+    assert!(server.set_sequence("/p", i32::MIN));
+    assert_eq!([next(&mut raw, "/p"), next(&mut raw, "/p")], ["-2147483648", "-2147483647"]);
+    assert!(server.set_sequence("/p", -2));
+    assert_eq!([0, 1, 2].map(|_| next(&mut raw, "/p")), ["-000000002", "-000000001", "0000000000"]);
+}
+
+#[test]
+fn what_is_told_of_the_children_where_the_counter_sticks() {
+    let server = manual();
+    let mut raw = Raw::open(&server);
+    server.put("/p", "").unwrap();
+    assert!(server.set_sequence("/p", i32::MAX));
+    let (_, before) = counted(&mut raw, "/p");
+    next_of(&mut raw, "/p", "a-");
+    // Twice the counter, which does not fit, less the children.
+    assert_eq!(counted(&mut raw, "/p"), (-3, before), "a create is no change of the children any more");
+    assert!(server.delete("/p/a-2147483647"));
+    let (cversion, after) = counted(&mut raw, "/p");
+    assert_eq!(cversion, -2);
+    assert!(after > before, "a deletion is");
 }
 
 #[test]
@@ -34,34 +116,6 @@ fn a_deletion_gives_no_number_back() {
     next(&mut raw, "/p");
     assert!(server.delete("/p/n-0000000000"));
     assert_eq!(next(&mut raw, "/p"), "0000000001");
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_queue_goes_on_in_its_order_where_the_numbers_wrap() {
-    const PATH: &str = "/queue";
-    let server = Server::start().unwrap();
-    server.put(PATH, "").unwrap();
-    assert!(server.set_sequence(PATH, i32::MAX - 1));
-    let (granted, mut grants) = unbounded_channel();
-    let mut clients = Vec::new();
-    for place in 0..5 {
-        let client = client(&server).await;
-        let (lock, granted) = (client.mutex(PATH).unwrap(), granted.clone());
-        tokio::spawn(async move { granted.send((place, lock.acquire().await.unwrap())) });
-        queue_of(&server, PATH, place + 1);
-        clients.push(client);
-    }
-    let mut tokens = Vec::new();
-    let numbers = ["-2147483646", "2147483646", "2147483647", "-2147483648", "-2147483647"];
-    for (place, number) in [numbers[1], numbers[2], numbers[3], numbers[4], numbers[0]].iter().enumerate() {
-        let (first, hold) = soon(grants.recv()).await.unwrap();
-        assert_eq!(first, place);
-        assert!(hold.node().ends_with(number), "{}: {number}", hold.node());
-        assert!(grants.try_recv().is_err(), "two at once");
-        tokens.push(hold.token());
-        soon(hold.release()).await.unwrap();
-    }
-    assert!(tokens.is_sorted());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

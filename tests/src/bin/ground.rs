@@ -23,6 +23,7 @@ tls: connect string for TLS, PEM files: authority, client certificate, its key, 
 a client certificate from there, its key; \
 stop; \
 servers; leader; kill I; pause I; resume I; stop-server I; start-server I; restart I; serving I; home I: its folder; talk on|off; \
+sequence I PATH N: the number of the next sequential child, on a server that is alone; \
 proxy I: its number P and its address (I-J is the quorum proxy of server I before server J); \
 cut P; reset P; half-open P; freeze P to-server|to-client|both; thaw P; refuse P on|off; delay P MS; \
 drop-reply P KIND N [PATH]; drop-request P KIND N [PATH]; hold-reply P KIND N [PATH]; hold-request P KIND N [PATH]; \
@@ -84,9 +85,8 @@ impl Ground {
             "servers" => Ok(self.ensemble()?.connect_string()),
             "tls" => self.tls(),
             "leader" => Ok(self.ensemble()?.leader().number().to_string()),
-            "kill" | "pause" | "resume" | "stop-server" | "start-server" | "restart" | "serving" | "home" => {
-                self.server(command, &words)
-            }
+            "kill" | "pause" | "resume" | "stop-server" | "start-server" | "restart" | "serving" | "home"
+            | "sequence" => self.server(command, &words),
             "proxy" => {
                 let proxy = Proxy::before(self.server_of(words.at(0)?)?);
                 let address = proxy.address();
@@ -168,6 +168,10 @@ impl Ground {
             "stop-server" => server.stop(),
             "start-server" => server.start(),
             "restart" => server.restart(),
+            "sequence" => {
+                let number = words.at(2)?.parse().map_err(|_| format!("not a number: {}", words.0[2]))?;
+                server.set_sequence(words.at(1)?, number);
+            }
             "home" => return Ok(server.home().display().to_string()),
             _ => return Ok(server.is_serving().to_string()),
         }

@@ -45,7 +45,7 @@ _AnyBarrier = TypeVar("_AnyBarrier")
 _AnyDoubleBarrier = TypeVar("_AnyDoubleBarrier")
 _Foreign = Literal["refuse", "go-ahead"]
 _Watching = Literal["nearest", "children"]
-_Fault = Literal["lose-request", "cut-before-reply", "cut-after-reply", "drop-reply", "freeze", "expire"]
+_Fault = Literal["lose-request", "cut-before-reply", "cut-after-reply", "drop-reply", "freeze", "expire", "bring-back"]
 _Kind = Literal[
     "connect",
     "create",
@@ -939,7 +939,9 @@ class Server:
         ``fault`` is what happens: with ``"lose-request"`` the request never arrives, and the connection is cut; with
         ``"cut-before-reply"`` it is carried out, but the connection is cut in place of the reply; with ``"cut-after-reply"`` it
         is cut just after it; with ``"drop-reply"`` the reply is swallowed; with ``"delay-reply"`` it comes ``delay`` seconds
-        later, by the server's clock; with ``"freeze"`` the session is frozen just before, and with ``"expire"`` ended.
+        later, by the server's clock; with ``"freeze"`` the session is frozen just before, and with ``"expire"`` ended; with
+        ``"bring-back"`` it is answered, and the nodes that it has deleted are there again, as when an ensemble has lost what it
+        had confirmed.
 
         ``kind`` is what the message is about: connect, create, delete, exists, get-data, set-data, get-children, acl, sync,
         ping, multi (the heartbeat of a holder is one), auth, watches, close, event (a watch has fired; this one the server
@@ -968,7 +970,9 @@ class Server:
         ``fault`` is what happens: with ``"lose-request"`` the request never arrives, and the connection is cut; with
         ``"cut-before-reply"`` it is carried out, but the connection is cut in place of the reply; with ``"cut-after-reply"`` it
         is cut just after it; with ``"drop-reply"`` the reply is swallowed; with ``"delay-reply"`` it comes ``delay`` seconds
-        later, by the server's clock; with ``"freeze"`` the session is frozen just before, and with ``"expire"`` ended.
+        later, by the server's clock; with ``"freeze"`` the session is frozen just before, and with ``"expire"`` ended; with
+        ``"bring-back"`` it is answered, and the nodes that it has deleted are there again, as when an ensemble has lost what it
+        had confirmed.
 
         ``kind`` is what the message is about: connect, create, delete, exists, get-data, set-data, get-children, acl, sync,
         ping, multi (the heartbeat of a holder is one), auth, watches, close, event (a watch has fired; this one the server
@@ -999,9 +1003,14 @@ class Server:
         """Puts a persistent node there, and its parents; where there is one already, gives it other data."""
     def delete(self, path: str) -> bool:
         """Deletes a node and all below it, as an operator would; ``False`` where there is none."""
+    def bring_back(self, path: str) -> bool:
+        """Puts back the node that was deleted last at this path, as it was, and tells nobody: its deletion was confirmed, and is
+        lost, as when an ensemble has lost transactions in a change of its leader. ``False`` where there is a node again, where
+        none was deleted, and where its session or its parent is gone.
+        """
     def set_sequence(self, path: str, number: int) -> bool:
         """Sets the number that the next sequential child of a node gets; ``False`` where there is no such node. ZooKeeper counts
-        in 32 bits with a sign: after 2147483647 comes -2147483648.
+        in 32 bits with a sign, and since 3.6 its counter sticks: every child after that gets 2147483647, too.
         """
     def wait_for_children(self, path: str, count: int, timeout: float | None = 10.0) -> list[str]:
         """Waits until a node has so many children, and gives their names, sorted: so a test waits for a queue without sleeping. A

@@ -40,10 +40,11 @@ pub(super) fn fault(py: Python<'_>, fault: &str, kind: &str, delay: Option<f64>)
         ("drop-reply", _) => Fault::drop_reply,
         ("freeze", _) => Fault::freeze,
         ("expire", _) => Fault::expire,
+        ("bring-back", _) => Fault::bring_back,
         _ => {
             let message = format!(
                 "there is no fault that is called {fault:?}: known are lose-request, cut-before-reply, \
-                 cut-after-reply, drop-reply, delay-reply, freeze, expire"
+                 cut-after-reply, drop-reply, delay-reply, freeze, expire, bring-back"
             );
             return Err(invalid(py, message));
         }

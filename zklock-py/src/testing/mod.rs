@@ -145,7 +145,9 @@ impl Server {
     /// ``fault`` is what happens: with ``"lose-request"`` the request never arrives, and the connection is cut; with
     /// ``"cut-before-reply"`` it is carried out, but the connection is cut in place of the reply; with ``"cut-after-reply"`` it
     /// is cut just after it; with ``"drop-reply"`` the reply is swallowed; with ``"delay-reply"`` it comes ``delay`` seconds
-    /// later, by the server's clock; with ``"freeze"`` the session is frozen just before, and with ``"expire"`` ended.
+    /// later, by the server's clock; with ``"freeze"`` the session is frozen just before, and with ``"expire"`` ended; with
+    /// ``"bring-back"`` it is answered, and the nodes that it has deleted are there again, as when an ensemble has lost what it
+    /// had confirmed.
     ///
     /// ``kind`` is what the message is about: connect, create, delete, exists, get-data, set-data, get-children, acl, sync,
     /// ping, multi (the heartbeat of a holder is one), auth, watches, close, event (a watch has fired; this one the server
@@ -255,8 +257,16 @@ impl Server {
         self.ask(py, |server| server.delete(path))
     }
 
+    /// Puts back the node that was deleted last at this path, as it was, and tells nobody: its deletion was confirmed, and is
+    /// lost, as when an ensemble has lost transactions in a change of its leader. ``False`` where there is a node again, where
+    /// none was deleted, and where its session or its parent is gone.
+    fn bring_back(&self, py: Python<'_>, path: &str) -> PyResult<bool> {
+        let path = node_path(py, path)?;
+        self.ask(py, |server| server.bring_back(path))
+    }
+
     /// Sets the number that the next sequential child of a node gets; ``False`` where there is no such node. ZooKeeper counts
-    /// in 32 bits with a sign: after 2147483647 comes -2147483648.
+    /// in 32 bits with a sign, and since 3.6 its counter sticks: every child after that gets 2147483647, too.
     fn set_sequence(&self, py: Python<'_>, path: &str, number: i32) -> PyResult<bool> {
         let path = node_path(py, path)?;
         self.ask(py, |server| server.set_sequence(path, number))

@@ -1,0 +1,76 @@
+//! A real server whose child counter is near its end. `testkit/sequence.rs` tells the same of the embedded one.
+
+use std::time::Duration;
+
+use ground::Ensemble;
+use ground::wire::{Admin, Connection, Failure, Mode};
+
+use crate::SESSION;
+
+fn patchable() -> Ensemble {
+    Ensemble::builder().tick(Duration::from_millis(200)).real("its snapshot is patched").start()
+}
+
+/// The number of a node that the server has numbered, whose name began with this.
+fn number_of<'a>(path: &'a str, start: &str) -> &'a str {
+    path.strip_prefix(start).expect("the name is what was asked for, and the number")
+}
+
+#[test]
+fn the_child_counter_of_a_real_server_is_set_and_sticks_at_its_end() {
+    let ensemble = patchable();
+    let server = ensemble.server(0);
+    let admin = Admin::connect(server.address());
+    admin.create_all("/locks/report", "kept");
+    admin.create("/locks/report/child", "");
+    server.set_sequence("/locks/report", 2_147_483_640);
+    assert_eq!(admin.data("/locks/report"), b"kept");
+    assert_eq!(admin.children("/locks/report"), ["child"]);
+
+    let next = |start: &str| {
+        let start = format!("/locks/report/{start}");
+        let path = admin.create_mode(&start, "", Mode::PersistentSequential);
+        number_of(&path, &start).to_owned()
+    };
+    assert_eq!(next("n-"), "2147483640");
+    for expected in 2_147_483_641_u32..=2_147_483_647 {
+        assert_eq!(next("n-"), expected.to_string());
+    }
+    assert_eq!([next("a-"), next("b-")], ["2147483647", "2147483647"]);
+    let again = admin.try_create("/locks/report/b-", "", Mode::PersistentSequential);
+    assert!(matches!(again, Err(Failure::Server(-110))), "there is one of that name: {again:?}");
+    let stat = admin.stat("/locks/report").expect("it is there");
+    assert_eq!(stat.cversion, i32::MAX.wrapping_mul(2).wrapping_sub(stat.num_children));
+    assert!(stat.pzxid < admin.stat("/locks/report/a-2147483647").expect("it is there").czxid);
+}
+
+#[test]
+fn creates_that_are_under_way_at_once_get_negative_numbers_at_the_end_of_the_counter() {
+    let ensemble = patchable();
+    let server = ensemble.server(0);
+    let admin = Admin::connect(server.address());
+    admin.create("/p", "");
+    server.set_sequence("/p", i32::MAX);
+    let mut client = Connection::open(server.address(), SESSION).expect("it serves");
+    let mut is_seen = false;
+    // Whether the first is done when the second comes is a matter of luck.
+    for round in 0..100 {
+        let starts: Vec<_> = (0..20).map(|place| format!("/p/{round}-{place}-")).collect();
+        let paths = client.create_together(&starts, Mode::EphemeralSequential).expect("created");
+        let numbers = paths.iter().zip(&starts).map(|(path, start)| number_of(path, start));
+        is_seen |= numbers
+            .inspect(|number| assert!(is_at_the_end(number), "{number}"))
+            .any(|number| number.starts_with('-'));
+        if is_seen {
+            break;
+        }
+    }
+    assert!(is_seen, "never two under way at once");
+    let alone = admin.create_mode("/p/alone-", "", Mode::PersistentSequential);
+    assert_eq!(alone, "/p/alone-2147483647");
+}
+
+/// The last number, or one of the few after it.
+fn is_at_the_end(number: &str) -> bool {
+    number == "2147483647" || (-2_147_483_648..-2_147_483_600).contains(&number.parse::<i64>().unwrap_or(0))
+}

@@ -1,0 +1,104 @@
+//! Deletions that were confirmed and are lost all the same: the nodes are there again.
+
+use crate::common::{A_WHILE, EVENT, Raw, SESSION, creation, manual, operation, reading, text};
+use zklock_testkit::{Fault, Kind, Server};
+
+const EPHEMERAL: i32 = 1;
+
+/// A connection with nodes of its session, and one that it has put there to stay.
+fn with_nodes(server: &Server) -> Raw {
+    let mut raw = Raw::open(server);
+    for (path, flags) in [("/mine", EPHEMERAL), ("/stays", 0), ("/stays/below", EPHEMERAL)] {
+        assert_eq!(raw.ask(1, operation::CREATE, &creation(path, flags)).error, 0);
+    }
+    raw
+}
+
+fn delete(raw: &mut Raw, path: &str) -> i32 {
+    raw.ask(2, operation::DELETE, &[text(path), vec![255; 4]].concat()).error
+}
+
+/// What a client is told of a node.
+fn told(raw: &mut Raw, path: &str) -> Vec<u8> {
+    let answer = raw.ask(3, operation::EXISTS, &reading(path, false));
+    assert_eq!(answer.error, 0, "{path}");
+    answer.body
+}
+
+#[test]
+fn a_node_comes_back_once_its_deletion_is_answered() {
+    let server = manual();
+    let mut raw = with_nodes(&server);
+    let (mine, data) = (told(&mut raw, "/mine"), server.data("/mine"));
+    let injected = server.inject(Fault::bring_back(Kind::Delete));
+    assert_eq!(delete(&mut raw, "/mine"), 0, "its deletion is confirmed");
+    assert_eq!(injected.strikes(), 1);
+    assert_eq!((told(&mut raw, "/mine"), server.data("/mine")), (mine, data), "it is there, as it was");
+    assert_eq!(server.owner("/mine"), Some(raw.session));
+    assert_eq!(delete(&mut raw, "/mine"), 0);
+    assert_eq!(server.children("/mine"), None, "the fault is spent");
+}
+
+#[test]
+fn watchers_hear_of_a_deletion_that_is_lost_and_nothing_of_the_return() {
+    let server = manual();
+    let (mut raw, mut watcher) = (with_nodes(&server), Raw::open(&server));
+    assert_eq!(watcher.ask(1, operation::EXISTS, &reading("/mine", true)).error, 0);
+    let _injected = server.inject(Fault::bring_back(Kind::Delete));
+    assert_eq!(delete(&mut raw, "/mine"), 0);
+    let event = watcher.answer();
+    assert!(event.xid == EVENT && event.body.ends_with(&text("/mine")), "{event:?}");
+    assert_eq!(watcher.ask(2, operation::EXISTS, &reading("/mine", true)).error, 0, "it sees it again");
+    assert_eq!(watcher.answer_within(A_WHILE), None);
+}
+
+#[test]
+fn all_that_a_transaction_has_deleted_comes_back_and_what_it_has_created_stays() {
+    let server = manual();
+    let mut raw = with_nodes(&server);
+    let head = |operation: i32, is_last: bool| {
+        [&operation.to_be_bytes()[..], &[u8::from(is_last)], &[255; 4]].concat()
+    };
+    let mut multi = Vec::new();
+    for path in ["/stays/below", "/stays", "/mine"] {
+        multi.extend([head(operation::DELETE, false), text(path), vec![255; 4]].concat());
+    }
+    multi.extend([head(operation::CREATE, false), creation("/new", 0), head(-1, true)].concat());
+    let injected = server.inject(Fault::bring_back(Kind::Multi));
+    assert_eq!(raw.ask(4, operation::MULTI, &multi).error, 0);
+    assert_eq!(injected.strikes(), 1);
+    assert_eq!(server.children("/").unwrap(), ["mine", "new", "stays", "zookeeper"]);
+    assert_eq!(server.children("/stays").unwrap(), ["below"]);
+}
+
+#[test]
+fn a_node_is_brought_back_at_any_later_time() {
+    let server = manual();
+    let mut raw = with_nodes(&server);
+    assert!(!server.bring_back("/mine"), "it is there");
+    assert!(!server.bring_back("/never"), "there was none");
+    let mine = told(&mut raw, "/mine");
+    assert_eq!(delete(&mut raw, "/mine"), 0);
+    server.advance(SESSION);
+    assert!(server.bring_back("/mine"));
+    assert!(!server.bring_back("/mine"), "it is back");
+    assert_eq!(told(&mut raw, "/mine"), mine);
+    // It ends with its session, as before.
+    assert!(server.expire(raw.session));
+    assert_eq!(server.children("/mine"), None);
+}
+
+#[test]
+fn no_node_comes_back_without_its_session_or_its_parent() {
+    let server = manual();
+    let mut raw = with_nodes(&server);
+    let injected = server.inject(Fault::bring_back(Kind::Close));
+    assert_eq!(raw.ask(4, operation::CLOSE, &[]).error, 0);
+    assert_eq!((injected.strikes(), server.children("/mine")), (1, None));
+    assert!(!server.bring_back("/mine"), "its session has ended");
+
+    server.put("/a/b", "").unwrap();
+    assert!(server.delete("/a"));
+    assert!(!server.bring_back("/a/b"), "its parent is gone");
+    assert!(server.bring_back("/a") && server.bring_back("/a/b"));
+}

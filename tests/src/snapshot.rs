@@ -1,0 +1,115 @@
+//! A server's snapshot of its tree, patched: so a directory gets a child counter that takes others years to reach.
+//!
+//! As `FileSnap`, `SerializeUtils`, `DataTree` and `DataNode` write it: a header, the sessions, the access lists, the
+//! nodes with their parents first, `/` for the end of them, and the Adler-32 of all that. What stands behind it is
+//! optional, and left out, since it would tell of the tree as it was: newer servers write a digest there.
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use crate::wire::codec::{Reader, Writer};
+
+/// "ZKSN"
+const MAGIC: i32 = 0x5a4b_534e;
+
+/// What stands in a node between its data and its child counter: the number of its access list, four fields of 8 bytes
+/// and its version.
+const BEFORE_COUNTER: usize = 8 + 4 * 8 + 4;
+/// What stands behind the counter: `aversion`, `ephemeralOwner`, `pzxid`.
+const BEHIND_COUNTER: usize = 4 + 8 + 8;
+
+/// Sets the number of the next sequential child of a node in the latest snapshot of a server that does not run.
+pub(crate) fn set_sequence(data: &Path, path: &str, number: i32) -> Result<(), String> {
+    let told = |error: io::Error| format!("the snapshots in {}: {error}", data.display());
+    let file = latest(data).map_err(told)?.ok_or_else(|| format!("no snapshot in {}", data.display()))?;
+    let snapshot = fs::read(&file).map_err(told)?;
+    let patched =
+        patched(&snapshot, path, number).map_err(|reason| format!("{}: {reason}", file.display()))?;
+    fs::write(&file, patched).map_err(told)
+}
+
+/// Snapshots are called by the transaction that they come after, in hexadecimal digits.
+fn latest(data: &Path) -> io::Result<Option<PathBuf>> {
+    let mut found = Vec::new();
+    for entry in fs::read_dir(data.join("version-2"))? {
+        let entry = entry?;
+        let name = entry.file_name().to_string_lossy().into_owned();
+        let number = name.strip_prefix("snapshot.").and_then(|digits| u64::from_str_radix(digits, 16).ok());
+        found.extend(number.map(|number| (number, entry.path())));
+    }
+    Ok(found.into_iter().max().map(|(_, path)| path))
+}
+
+fn patched(snapshot: &[u8], path: &str, number: i32) -> Result<Vec<u8>, String> {
+    let (counter, end) = find(snapshot, path).ok_or("it is cut short, or in another format")?;
+    let counter = counter.ok_or_else(|| format!("it has no node {path}"))?;
+    let mut tree = snapshot[..end].to_vec();
+    tree[counter..counter + 4].copy_from_slice(&number.to_be_bytes());
+    let sum = i64::from(adler_32(&tree));
+    Ok(Writer(tree).long(sum).buffer(b"/").0)
+}
+
+/// Where the child counter of a node stands, and where the nodes end; `None` if this is no whole snapshot.
+fn find(snapshot: &[u8], wanted: &str) -> Option<(Option<usize>, usize)> {
+    let mut reader = Reader(snapshot);
+    let position = |reader: &Reader<'_>| snapshot.len() - reader.0.len();
+    let (magic, _version, _database) = (reader.int()?, reader.int()?, reader.long()?);
+    if magic != MAGIC {
+        return None;
+    }
+    for _session in 0..reader.int()? {
+        let (_id, _timeout) = (reader.long()?, reader.int()?);
+    }
+    for _list in 0..reader.int()? {
+        let _number = reader.long()?;
+        for _entry in 0..reader.int()? {
+            let (_rights, _scheme, _user) = (reader.int()?, reader.buffer()?, reader.buffer()?);
+        }
+    }
+    let mut counter = None;
+    loop {
+        let path = reader.text()?;
+        if path == "/" {
+            return Some((counter, position(&reader)));
+        }
+        let _data = reader.buffer()?;
+        reader.take(BEFORE_COUNTER)?;
+        if path == wanted {
+            counter = Some(position(&reader));
+        }
+        reader.int()?;
+        reader.take(BEHIND_COUNTER)?;
+    }
+}
+
+fn adler_32(bytes: &[u8]) -> u32 {
+    const PRIME: u32 = 65_521;
+    let sums = |(low, high): (u32, u32), &byte: &u8| {
+        let low = (low + u32::from(byte)) % PRIME;
+        (low, (high + low) % PRIME)
+    };
+    let (low, high) = bytes.iter().fold((1, 0), sums);
+    high << 16 | low
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sum_is_adlers() {
+        // The example of the encyclopaedias.
+        assert_eq!(adler_32(b"Wikipedia"), 0x11e6_0398);
+        assert_eq!(adler_32(b""), 1);
+    }
+
+    #[test]
+    fn what_is_no_snapshot_is_refused_with_a_reason() {
+        let empty = Writer::default().int(MAGIC).int(2).long(-1).int(0).int(0).buffer(b"/").0;
+        assert_eq!(patched(&empty, "/a", 1).unwrap_err(), "it has no node /a");
+        for bad in [&empty[..empty.len() - 1], b"", b"\x1f\x8b"] {
+            assert_eq!(patched(bad, "/a", 1).unwrap_err(), "it is cut short, or in another format");
+        }
+    }
+}
