@@ -245,6 +245,10 @@ typedef enum {
      * Another, for which this header has no number: the sentence to ZKLOCK_LOST tells it.
      */
     ZKLOCK_REASON_OTHER = 5,
+    /**
+     * A contender came that cannot see the hold, kazoo's Lock for one: both may hold the lock.
+     */
+    ZKLOCK_REASON_FOREIGN_CONTENDER = 6,
 } zklock_reason;
 
 /**

@@ -2,7 +2,7 @@
 
 use super::explorer::fingerprint;
 use super::machine::Moment;
-use super::machine::claim::{Claim, Permits, Watching};
+use super::machine::claim::{Claim, Foreign, Permits, Watching};
 use super::machine::contender::Contender;
 use super::machine::exchange::{Now, Operation, Outcome, Patience, Verdict, WatchEvent};
 use super::machine::lease::Lease;
@@ -35,6 +35,8 @@ fn claim(want: &Want) -> Claim {
     if let Sort::Semaphore { permits, count, limit, limit_at } = want.sort {
         let limit_at = limit_at.map(Into::into);
         claim.permits = Some(Permits { directory: permits.into(), count, limit, limit_at });
+        // There are no strangers here.
+        claim.foreign = Foreign::GoAhead;
     }
     claim
 }

@@ -5,6 +5,7 @@
 
 use crate::ensemble::{Landing, Pending};
 use crate::error::{Error, ErrorKind, LossReason};
+use crate::guard;
 use crate::machine::Moment;
 use crate::machine::claim::Claim;
 use crate::machine::contender::Contender;
@@ -12,7 +13,7 @@ use crate::machine::exchange::{Operation, Outcome, Patience, Refusal, Verdict, W
 use crate::machine::name::Scheme;
 use crate::platform;
 use crate::pool::{Reservation, Slot};
-use crate::session::{Holding, Link, Session, Status};
+use crate::session::{Holding, Link, Marked, Session, Status};
 use crate::stats::Progress;
 use std::future::{pending, poll_fn};
 use std::pin::pin;
@@ -22,6 +23,7 @@ use tokio::sync::watch;
 
 pub(crate) struct Driver {
     contender: Contender,
+    claims: Arc<[Claim]>,
     /// The lock, as messages name it.
     path: Arc<str>,
     progress: Arc<Progress>,
@@ -40,10 +42,13 @@ pub(crate) struct Driver {
 /// A session, and what is under way in it.
 struct AtWork {
     session: Arc<Session>,
+    marked: Marked,
     link: watch::Receiver<Link>,
     flight: Option<Pending<Landing>>,
     /// The nodes that the flight is to delete.
     deleting: Vec<Option<String>>,
+    /// The directories that it lists.
+    listing: Vec<Option<Arc<str>>>,
     watch: Option<Pending<WatchEvent>>,
 }
 
@@ -102,9 +107,21 @@ impl Driver {
         reservation: Option<Reservation>,
     ) -> Self {
         let shares_its_name = claims.iter().any(|claim| claim.scheme == Scheme::Single);
-        let contender = Contender::new(claims, patience);
+        let contender = Contender::new(claims.clone(), patience);
         let (at_work, held, first_delete) = (None, Vec::new(), None);
-        Self { contender, path, progress, place, reservation, at_work, shares_its_name, held, first_delete }
+        let claims = claims.into();
+        Self {
+            contender,
+            claims,
+            path,
+            progress,
+            place,
+            reservation,
+            at_work,
+            shares_its_name,
+            held,
+            first_delete,
+        }
     }
 
     /// Queues and waits until the lock is held, as long as `gone` does not come to its end.
@@ -141,16 +158,9 @@ impl Driver {
 
     /// Sees the attempt through until its node is gone: at once, or if there is a hold, when that has
     /// come to its end.
-    pub(crate) async fn leave(&mut self, holding: Option<&Holding>) {
+    pub(crate) async fn leave(&mut self, holding: Option<&Arc<Holding>>) {
         if let Some(holding) = holding {
-            let mut status = holding.watch();
-            while !self.contender.is_gone() && *status.borrow_and_update() == Status::Held {
-                tokio::select! {
-                    _ = status.changed() => {}
-                    // Without a client there is no session, and the hold has been told.
-                    stepped = self.step() => if stepped.is_err() { break }
-                }
-            }
+            self.stay(holding).await;
         }
         self.progress.owe();
         self.contender.handle_end();
@@ -165,6 +175,24 @@ impl Driver {
         self.progress.settle();
         if let Some(holding) = holding {
             self.close(holding);
+        }
+    }
+
+    /// Stays until the hold has come to its end.
+    async fn stay(&mut self, holding: &Arc<Holding>) {
+        let Some(session) = self.at_work.as_ref().map(|work| work.session.clone()) else { return };
+        let mut guard = pin!(guard::stranger(session.clone(), self.claims.clone(), holding.clone()));
+        let mut status = holding.watch();
+        while !self.contender.is_gone() && *status.borrow_and_update() == Status::Held {
+            tokio::select! {
+                _ = status.changed() => {}
+                name = &mut guard => {
+                    tracing::warn!(path = &*self.path, name, "a contender has come that cannot see the hold");
+                    session.lose(holding, LossReason::ForeignContender);
+                }
+                // Without a client there is no session, and the hold has been told.
+                stepped = self.step() => if stepped.is_err() { break }
+            }
         }
     }
 
@@ -206,8 +234,8 @@ impl Driver {
                 ErrorKind::ForeignContender,
                 format!(
                     "the lock {path} has the contender {name}, which cannot see contenders like ours: both could hold at once; \
-                     let both sides use one dialect and one kind of lock (kazoo: extra_lock_patterns=[\"-lock-\"]), or tell \
-                     the lock to go ahead if it is certain that they see ours"
+                     let both sides use one dialect and one kind of lock (kazoo: Lock(..., extra_lock_patterns=[\"-lock-\"]), \
+                     and its Semaphore at another path), or tell the lock to go ahead if it is certain that they see ours"
                 ),
             ),
             Refusal::NotOurs(name) => (
@@ -254,12 +282,15 @@ impl Driver {
                 Place::Slot(slot) => slot.session().await?,
                 Place::Session(session) => session.clone(),
             };
-            self.contender.handle_session(session.id(), session.heartbeat(), platform::uuid());
+            let marked = session.begin_attempt();
+            self.contender.handle_session(session.id(), session.heartbeat(), marked.mark());
             self.at_work = Some(AtWork {
                 link: session.link(),
                 session,
+                marked,
                 flight: None,
                 deleting: Vec::new(),
+                listing: Vec::new(),
                 watch: None,
             });
         }
@@ -326,6 +357,11 @@ impl Driver {
             });
             self.first_delete = of_hold.map(|(_, outcome)| outcome).max_by_key(|it| telling(it)).cloned();
         }
+        for (directory, outcome) in work.listing.iter().zip(&landing.outcomes) {
+            if let (Some(directory), Outcome::Children(children)) = (directory, outcome) {
+                work.session.heal(directory, children);
+            }
+        }
         self.contender.handle_replies(landing.outcomes, landing.sent, work.session.now());
     }
 }
@@ -338,7 +374,9 @@ impl AtWork {
             if let Some(flight) = contender.poll_flight() {
                 // What it tells would be of something that is not waited for any more.
                 self.watch = None;
+                self.marked.renew(contender.mark());
                 self.deleting = flight.iter().map(deleted_by).collect();
+                self.listing = flight.iter().map(listed_by).collect();
                 self.flight = Some(Box::pin(self.session.clone().send(flight)));
             }
         }
@@ -347,6 +385,13 @@ impl AtWork {
 
 fn deleted_by(operation: &Operation) -> Option<String> {
     if let Operation::Delete { path } = operation { Some(path.clone()) } else { None }
+}
+
+fn listed_by(operation: &Operation) -> Option<Arc<str>> {
+    match operation {
+        Operation::List { directory } | Operation::ListAndWatch { directory } => Some(directory.clone()),
+        _ => None,
+    }
 }
 
 /// How much the deletion of one node says of a hold that has several.

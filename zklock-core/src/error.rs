@@ -62,6 +62,9 @@ pub enum LossReason {
     LeaseLapsed,
     /// The client was closed.
     ClientClosed,
+    /// A contender came that cannot see the hold, so both may hold the lock: let both sides use one dialect and one kind
+    /// of lock.
+    ForeignContender,
     /// This process was forked from the holder, which goes on holding.
     Forked,
 }
@@ -73,6 +76,7 @@ impl fmt::Display for LossReason {
             Self::NodeDeleted => "its node was deleted",
             Self::LeaseLapsed => "its lease lapsed before the ensemble was heard from again",
             Self::ClientClosed => "its client was closed",
+            Self::ForeignContender => "a contender came that cannot see it, and may hold as well",
             Self::Forked => "it belongs to the process from which this one was forked",
         })
     }

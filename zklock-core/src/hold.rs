@@ -436,7 +436,7 @@ impl Grant {
         matches!(self.holding.status(), Status::Lost(_))
     }
 
-    pub(crate) fn holding(&self) -> &Holding {
+    pub(crate) fn holding(&self) -> &Arc<Holding> {
         &self.holding
     }
 

@@ -61,7 +61,7 @@
 //!  client   lock   hold   guarded              the public face
 //!  queued   observe                            who else is there
 //!  line   place                                one process's queue in front of a lock, and what it holds
-//!  driver                                      runs an attempt, owns its nodes
+//!  driver   guard                              runs an attempt, owns its nodes; looks out for strangers
 //!  pool    heartbeat                           sessions that follow one another, kept alive
 //!  session                                     one session: its lease, its holds
 //!  zookeeper -> ensemble                       the client library, behind a narrow trait
@@ -98,6 +98,8 @@ mod ensemble;
 mod error;
 #[cfg(feature = "client")]
 mod exclusive;
+#[cfg(feature = "client")]
+mod guard;
 #[cfg(feature = "client")]
 mod guarded;
 #[cfg(feature = "tls")]

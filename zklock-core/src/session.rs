@@ -9,6 +9,8 @@ use crate::locks::locked;
 use crate::machine::Moment;
 use crate::machine::exchange::{Now, Operation, Outcome};
 use crate::machine::lease::{Lease, Share};
+use crate::machine::marks::Marks;
+use crate::machine::name::Uuid;
 use crate::platform;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -30,6 +32,7 @@ pub(crate) struct Session {
     /// Taken when the session is over, so that nothing keeps its connection.
     ensemble: Mutex<Option<Arc<dyn Ensemble>>>,
     lease: Mutex<Lease>,
+    marks: Mutex<Marks>,
     holdings: Mutex<Vec<Arc<Holding>>>,
     /// Wakes the heartbeat when a first hold is there.
     enrolled: Notify,
@@ -74,6 +77,7 @@ impl Session {
             link: watch::Sender::new(Link::Connected),
             ensemble: Mutex::new(Some(ensemble)),
             lease: Mutex::new(lease),
+            marks: Mutex::new(Marks::new(platform::uuid().session())),
             holdings: Mutex::default(),
             enrolled: Notify::new(),
         })
@@ -112,6 +116,23 @@ impl Session {
         // The lease first: time that passes in between makes it look shorter, never longer.
         let lease_until = locked(&self.lease).until();
         Now { moment: platform::now(), lease_until }
+    }
+
+    /// The marks of a new attempt, until the result is dropped.
+    pub(crate) fn begin_attempt(self: &Arc<Self>) -> Marked {
+        let mark = locked(&self.marks).begin();
+        Marked { session: self.clone(), mark }
+    }
+
+    /// Deletes the children that this session has created and that none of its attempts knows: the ensemble has lost
+    /// their deletion. Nobody waits for it: whoever lists them the next time tries again.
+    pub(crate) fn heal(self: &Arc<Self>, directory: &str, children: &[String]) {
+        let path_of = |name: &String| Operation::Delete { path: format!("{directory}/{name}") };
+        let orphans: Vec<_> = locked(&self.marks).orphans(children).map(path_of).collect();
+        if !orphans.is_empty() {
+            tracing::warn!(?orphans, "nodes of this session that no attempt knows are deleted");
+            tokio::spawn(self.clone().send(orphans));
+        }
     }
 
     pub(crate) async fn send(self: Arc<Self>, flight: Vec<Operation>) -> Landing {
@@ -288,6 +309,32 @@ impl Session {
             result = pending => result,
             _ = link.wait_for(|link| matches!(link, Link::Over(_))) => over,
         }
+    }
+}
+
+/// The marks of an attempt in its session.
+pub(crate) struct Marked {
+    session: Arc<Session>,
+    mark: Uuid,
+}
+
+impl Marked {
+    pub(crate) fn mark(&self) -> Uuid {
+        self.mark
+    }
+
+    /// The attempt goes on with another of its marks.
+    pub(crate) fn renew(&mut self, mark: Uuid) {
+        if mark != self.mark {
+            self.mark = mark;
+            locked(&self.session.marks).renew(mark);
+        }
+    }
+}
+
+impl Drop for Marked {
+    fn drop(&mut self) {
+        locked(&self.session.marks).end(self.mark);
     }
 }
 

@@ -25,6 +25,8 @@ pub enum zklock_reason {
     ZKLOCK_REASON_CLIENT_CLOSED = 4,
     /// Another, for which this header has no number: the sentence to ZKLOCK_LOST tells it.
     ZKLOCK_REASON_OTHER = 5,
+    /// A contender came that cannot see the hold, kazoo's Lock for one: both may hold the lock.
+    ZKLOCK_REASON_FOREIGN_CONTENDER = 6,
 }
 
 /// Is called when a hold is lost.
@@ -38,6 +40,7 @@ pub(crate) fn reason(why: LossReason) -> zklock_reason {
         LossReason::NodeDeleted => zklock_reason::ZKLOCK_REASON_NODE_DELETED,
         LossReason::LeaseLapsed => zklock_reason::ZKLOCK_REASON_LEASE_LAPSED,
         LossReason::ClientClosed => zklock_reason::ZKLOCK_REASON_CLIENT_CLOSED,
+        LossReason::ForeignContender => zklock_reason::ZKLOCK_REASON_FOREIGN_CONTENDER,
         _ => zklock_reason::ZKLOCK_REASON_OTHER,
     }
 }

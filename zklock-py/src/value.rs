@@ -17,6 +17,7 @@ struct Classes {
     node_deleted: Py<PyAny>,
     lease_lapsed: Py<PyAny>,
     client_closed: Py<PyAny>,
+    foreign_contender: Py<PyAny>,
     forked: Py<PyAny>,
     stats: Py<PyAny>,
     contender: Py<PyAny>,
@@ -38,6 +39,7 @@ impl Classes {
             node_deleted: member("LossReason", "NODE_DELETED")?,
             lease_lapsed: member("LossReason", "LEASE_LAPSED")?,
             client_closed: member("LossReason", "CLIENT_CLOSED")?,
+            foreign_contender: member("LossReason", "FOREIGN_CONTENDER")?,
             forked: member("LossReason", "FORKED")?,
             stats: module.getattr("Stats")?.unbind(),
             contender: module.getattr("Contender")?.unbind(),
@@ -74,6 +76,7 @@ pub(crate) fn reason(py: Python<'_>, reason: LossReason) -> PyResult<Py<PyAny>> 
         LossReason::SessionExpired => &classes.session_expired,
         LossReason::NodeDeleted => &classes.node_deleted,
         LossReason::ClientClosed => &classes.client_closed,
+        LossReason::ForeignContender => &classes.foreign_contender,
         LossReason::Forked => &classes.forked,
         // There is no other.
         _ => &classes.lease_lapsed,

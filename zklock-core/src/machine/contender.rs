@@ -16,6 +16,8 @@
 mod enter;
 mod nodes;
 mod renew;
+#[cfg(test)]
+mod tests;
 mod turn;
 
 use super::Moment;

@@ -312,6 +312,11 @@ impl<'a> Name<'a> {
         Self::parse_as(text, &Scheme::OF_CONTENDERS)
     }
 
+    /// Whether this child is a holder of kazoo's `Semaphore`, which has no number, and sees no lock at its path.
+    pub fn is_holder_of_kazoos_semaphore(text: &str) -> bool {
+        text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+    }
+
     /// Recognises a permit of a semaphore.
     pub fn parse_lease(text: &'a str) -> Option<Self> {
         Self::parse_as(text, &[Scheme::Lease])

@@ -64,6 +64,9 @@ pub fn standing<'a>(children: &'a [String], own: &str, claim: &Claim) -> Standin
         if let Some(stranger) = rivals().find(|name| !name.scheme.sees(claim.scheme)) {
             return Standing::Foreign { name: stranger.text };
         }
+        if let Some(name) = stranger_without_a_queue(children) {
+            return Standing::Foreign { name };
+        }
     }
     // One that shares our number was there before us: only a node that reuses the number of its own
     // writer can (a reader after a downgrade).
@@ -71,6 +74,11 @@ pub fn standing<'a>(children: &'a [String], own: &str, claim: &Claim) -> Standin
     let Some(nearest) = ahead().max_by(Name::compare) else { return Standing::Holds };
     let leaves_one = nearest.scheme.may_leave_a_reader() && role.excludes(Role::Read);
     Standing::Waits { watch: nearest.text, alone: ahead().count() == 1 && !leaves_one }
+}
+
+/// One among the children of a lock's path that holds something of that path, and takes no part in any queue.
+pub(super) fn stranger_without_a_queue(children: &[String]) -> Option<&str> {
+    children.iter().map(String::as_str).find(|child| Name::is_holder_of_kazoos_semaphore(child))
 }
 
 #[cfg(test)]
@@ -165,6 +173,16 @@ mod tests {
             stands(&[node("a", 2), writer("w", 1)], &children[0]),
             Standing::Foreign { name: &children[2] }
         );
+    }
+
+    #[test]
+    fn a_holder_of_kazoos_semaphore_is_named_and_nobody_can_wait_for_it() {
+        let kazoo = "0123456789abcdef0123456789abcdef".to_owned();
+        let children = [node("a", 2), kazoo.clone()];
+        assert_eq!(stands(&children, &children[0]), Standing::Foreign { name: &kazoo });
+        let mut claim = Claim::new("/a", Scheme::Mutex);
+        claim.foreign = Foreign::GoAhead;
+        assert_eq!(standing(&children, &children[0], &claim), Standing::Holds);
     }
 
     #[test]

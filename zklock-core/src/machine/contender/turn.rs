@@ -3,9 +3,10 @@
 use super::nodes::Post;
 use super::{Contender, SCANT_AT_MOST, Stage, State, Step, Turn};
 use crate::machine::Moment;
-use crate::machine::claim::{Permits, Watching};
+use crate::machine::claim::{Foreign, Permits, Watching};
 use crate::machine::exchange::{Now, Operation, Outcome, Patience, Refusal, Verdict};
-use crate::machine::queue::{Standing, standing};
+use crate::machine::queue::{Standing, standing, stranger_without_a_queue};
+use std::sync::Arc;
 
 impl Contender {
     /// The listings of all queues, in the order of the claims.
@@ -251,10 +252,25 @@ impl Contender {
     /// may be at the head then, and each would count the permits of the other.
     pub(super) fn count(&self, claim: usize) -> Vec<Operation> {
         let place = self.queue.posts[claim].path().unwrap_or_default();
-        self.count_of(claim).chain([Operation::Inspect { path: place }]).collect()
+        let strangers = self.path_for_strangers(claim).map(|directory| Operation::List { directory });
+        self.count_of(claim).chain([Operation::Inspect { path: place }]).chain(strangers).collect()
     }
 
-    pub(super) fn counted(&mut self, claim: usize, outcomes: Vec<Outcome>, now: Now) {
+    /// Where those are who take permits at the same path in a layout of their own, if they are to be refused.
+    fn path_for_strangers(&self, claim: usize) -> Option<Arc<str>> {
+        let claim = &self.claims[claim];
+        let permits = claim.permits.as_ref().filter(|_| claim.foreign == Foreign::Refuse)?;
+        permits.directory.rsplit_once('/').map(|(path, _)| path.into())
+    }
+
+    pub(super) fn counted(&mut self, claim: usize, mut outcomes: Vec<Outcome>, now: Now) {
+        if self.path_for_strangers(claim).is_some() {
+            if let Some(Outcome::Children(children)) = outcomes.pop() {
+                if let Some(name) = stranger_without_a_queue(&children) {
+                    return self.fail(Refusal::ForeignContender(name.to_owned()));
+                }
+            }
+        }
         let Some(permits) = &self.claims[claim].permits else { return };
         let (taken, limit) = match Count::of(permits, outcomes) {
             Count::Of { taken, limit } => (taken, limit),
