@@ -101,7 +101,7 @@ pub(super) const SEEDS: &[Seed] = &[
         "semaphore: waits without its place",
         &[edit(
             TURN,
-            "self.count_of(claim).chain([Operation::Inspect { path: place }]).chain(strangers).collect()",
+            "strangers.into_iter().chain(self.count_of(claim)).chain([Operation::Inspect { path: place }]).collect()",
             "self.count_of(claim).collect()",
         )],
     ),

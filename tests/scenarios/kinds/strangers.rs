@@ -3,7 +3,8 @@
 use crate::common::{SOON, client, operator, says, settled, soon};
 use crate::dialects::{FOREIGN, SPOKEN, in_dialect, put};
 use crate::queue::{A_WHILE, acquire, granted, held, nodes};
-use zklock_core::{Client, Dialect, ErrorKind, Foreign, Lock, LockOptions, Role};
+use ground::wire::Mode;
+use zklock_core::{Client, Dialect, ErrorKind, Foreign, HoldState, Lock, LockOptions, LossReason, Role};
 
 /// Whether each of the foreign nodes is a stranger to a lock that speaks so: written by hand from what the libraries
 /// do, so that the table in the code is not asked about itself.
@@ -136,4 +137,65 @@ async fn a_set_refuses_a_stranger_in_any_of_its_queues() {
     assert!(nodes(&operator, "/strangers/set/a").is_empty());
     operator.delete(&stranger);
     soon(held(&set).await.release()).await.unwrap();
+}
+
+/// A contender of kazoo's `Lock`, and a holder of its `Semaphore`, which has no number.
+const KAZOO: [(&str, Mode); 2] = [
+    ("0123456789abcdef0123456789abcdef__lock__", Mode::EphemeralSequential),
+    ("0123456789abcdef0123456789abcdef", Mode::Ephemeral),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_is_told_of_a_contender_that_comes_and_cannot_see_it() {
+    let (client, operator) = (client().await, operator());
+    for (number, (name, mode)) in KAZOO.into_iter().enumerate() {
+        let path = format!("/strangers/after-{number}");
+        let hold = held(&client.mutex(&path).unwrap()).await;
+        let node = operator.create_mode(&format!("{path}/{name}"), "", mode);
+        assert_eq!(soon(hold.lost()).await, Some(LossReason::ForeignContender));
+        let error = soon(hold.release()).await.unwrap_err();
+        says(&error, ErrorKind::Lost(LossReason::ForeignContender), &[&path, "contender"]);
+        settled(&client).await;
+        assert_eq!(operator.tree(&path).len(), 2, "its own node is gone");
+        operator.delete(&node);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_hears_nothing_of_those_that_see_it_nor_if_it_was_told_to_go_ahead() {
+    let (client, operator) = (client().await, operator());
+    let options = LockOptions::new().foreign(Foreign::GoAhead);
+    let careless = held(&client.mutex_with("/strangers/careless", options).unwrap()).await;
+    let strange = operator.create_mode(&format!("/strangers/careless/{}", KAZOO[0].0), "", KAZOO[0].1);
+    let hold = held(&client.mutex("/strangers/seen").unwrap()).await;
+    let waiter = put(&operator, "/strangers/seen", FOREIGN[0].0);
+    // One that is told comes after them: so they would have been told.
+    let told = held(&client.mutex("/strangers/told").unwrap()).await;
+    let last = operator.create_mode(&format!("/strangers/told/{}", KAZOO[0].0), "", KAZOO[0].1);
+    assert_eq!(soon(told.lost()).await, Some(LossReason::ForeignContender));
+    for hold in [&careless, &hold] {
+        assert_eq!(hold.state(), HoldState::Held);
+        soon(hold.release()).await.unwrap();
+    }
+    for node in [strange, waiter, last] {
+        operator.delete(&node);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_holds_kazoos_semaphore_at_the_same_path_is_refused() {
+    let (client, operator, path) = (client().await, operator(), "/strangers/semaphore");
+    operator.create_all(path, "");
+    let node = operator.create_mode(&format!("{path}/{}", KAZOO[1].0), "", KAZOO[1].1);
+    for lock in [client.mutex(path).unwrap(), client.read(path).unwrap(), client.semaphore(path, 5).unwrap()]
+    {
+        let error = soon(lock.acquire()).await.unwrap_err();
+        says(&error, ErrorKind::ForeignContender, &[KAZOO[1].0, path, "Semaphore"]);
+        settled(&client).await;
+    }
+    let options = LockOptions::new().foreign(Foreign::GoAhead);
+    drop(held(&client.mutex_with(path, options.clone()).unwrap()).await);
+    drop(held(&client.semaphore_with(path, 5, options).unwrap()).await);
+    settled(&client).await;
+    operator.delete(&node);
 }

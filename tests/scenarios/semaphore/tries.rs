@@ -1,8 +1,8 @@
-//! A try succeeds if there are permits and nobody is before it, and leaves nothing if not.
+//! A try succeeds if there are permits that nobody before it waits for, and leaves nothing if not.
 
 use crate::common::{client, operator, proxied_client, settled, soon};
 use crate::permits::{Waiter, has, semaphore, take};
-use ground::{Kind, Side};
+use ground::{Kind, Message, Side};
 use zklock_core::Hold;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -48,10 +48,52 @@ async fn a_try_does_not_overtake_who_waits_for_more() {
     settled(&other).await;
     // It took no permit, which would have woken the head, and left no watch.
     let asked: Vec<_> = proxy.messages().into_iter().filter(|it| it.side == Side::Request).collect();
-    assert!(asked.iter().all(|it| !it.watch && !it.path.contains("/leases")), "{asked:?}");
-    assert_eq!(proxy.counts().asked, [Kind::Create, Kind::GetChildren, Kind::Delete]);
+    let takes = |it: &Message| it.kind == Kind::Create && it.path.contains("/leases");
+    assert!(asked.iter().all(|it| !it.watch && !takes(it)), "{asked:?}");
+    assert_eq!(proxy.counts().asked, [Kind::Create, Kind::GetChildren, Kind::GetChildren, Kind::Delete]);
     assert_eq!(head.woken(), 0);
     drop(holds);
     drop(head.granted().await);
     has(&operator, path, 0, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_two_tries_at_once_both_succeed_where_permits_are_free() {
+    let (one, other, path) = (client().await, client().await, "/semaphore/try-twice");
+    for round in 0..50 {
+        let tries = [&one, &other].map(|client| {
+            let lock = semaphore(client, path, 100, 1);
+            tokio::spawn(async move { lock.try_acquire().await })
+        });
+        for task in tries {
+            let hold = soon(task).await.unwrap().unwrap();
+            let hold = hold.unwrap_or_else(|| panic!("of 100 permits none is free in round {round}"));
+            soon(hold.release()).await.unwrap();
+        }
+    }
+    settled(&one).await;
+    settled(&other).await;
+    has(&operator(), path, 0, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_many_tries_at_once_as_many_succeed_as_there_are_permits() {
+    let (client, path) = (client().await, "/semaphore/try-many-at-once");
+    for _ in 0..20 {
+        let begin = || {
+            let lock = semaphore(&client, path, 5, 1);
+            tokio::spawn(async move { lock.try_acquire().await })
+        };
+        let tries: Vec<_> = (0..8).map(|_| begin()).collect();
+        let mut holds = Vec::new();
+        for task in tries {
+            holds.extend(soon(task).await.unwrap().unwrap());
+        }
+        assert_eq!(holds.len(), 5);
+        for hold in &holds {
+            soon(hold.release()).await.unwrap();
+        }
+    }
+    settled(&client).await;
+    has(&operator(), path, 0, 0);
 }

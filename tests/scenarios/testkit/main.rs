@@ -13,6 +13,7 @@ mod console;
 mod ends;
 mod faults;
 mod freeze;
+mod healed;
 mod limits;
 mod lost;
 mod program;

@@ -242,7 +242,7 @@ impl Contender {
                 vec![Operation::ListAndWatch { directory: self.directory(*claim) }]
             }
             Step::Renew(claim) => vec![Operation::DeleteDirectory { directory: self.directory(*claim) }],
-            Step::Peek(claim) => self.count_of(*claim).collect(),
+            Step::Peek(claim) => self.peek(*claim),
             Step::Take => self.taking(),
             Step::Count(claim) => self.count(*claim),
             Step::Check => self.proof(),

@@ -115,6 +115,15 @@ impl Contender {
         }
     }
 
+    /// As the count, without a watch on the permits: who is not at the head takes none.
+    pub(super) fn peek(&self, claim: usize) -> Vec<Operation> {
+        let unwatched = |operation| match operation {
+            Operation::ListAndWatch { directory } => Operation::List { directory },
+            operation => operation,
+        };
+        self.count_of(claim).map(unwatched).collect()
+    }
+
     /// A try waits behind others only as long as there are permits that it could get.
     pub(super) fn peeked(&mut self, claim: usize, outcomes: Vec<Outcome>, now: Now) {
         let Some(permits) = &self.claims[claim].permits else { return };
@@ -214,7 +223,7 @@ impl Contender {
         flight
     }
 
-    pub(super) fn count_of(&self, claim: usize) -> impl Iterator<Item = Operation> {
+    fn count_of(&self, claim: usize) -> impl Iterator<Item = Operation> {
         self.claims[claim].permits.iter().flat_map(|permits| {
             let list = Operation::ListAndWatch { directory: permits.directory.clone() };
             let limit = permits.limit_at.clone().map(|path| Operation::ReadLimit { path });
@@ -253,7 +262,11 @@ impl Contender {
     pub(super) fn count(&self, claim: usize) -> Vec<Operation> {
         let place = self.queue.posts[claim].path().unwrap_or_default();
         let strangers = self.path_for_strangers(claim).map(|directory| Operation::List { directory });
-        self.count_of(claim).chain([Operation::Inspect { path: place }]).chain(strangers).collect()
+        strangers
+            .into_iter()
+            .chain(self.count_of(claim))
+            .chain([Operation::Inspect { path: place }])
+            .collect()
     }
 
     /// Where those are who take permits at the same path in a layout of their own, if they are to be refused.
@@ -264,8 +277,8 @@ impl Contender {
     }
 
     pub(super) fn counted(&mut self, claim: usize, mut outcomes: Vec<Outcome>, now: Now) {
-        if self.path_for_strangers(claim).is_some() {
-            if let Some(Outcome::Children(children)) = outcomes.pop() {
+        if self.path_for_strangers(claim).is_some() && !outcomes.is_empty() {
+            if let Outcome::Children(children) = outcomes.remove(0) {
                 if let Some(name) = stranger_without_a_queue(&children) {
                     return self.fail(Refusal::ForeignContender(name.to_owned()));
                 }
