@@ -2,7 +2,7 @@
 //! had.
 
 use crate::common::{settled, soon};
-use ground::{Action, Ensemble, Kind, Proxy, Server, Trigger, connect_string, until};
+use ground::{Action, Ensemble, Kind, Message, Proxy, Server, Side, Trigger, connect_string, until};
 use std::time::Duration;
 use zklock_core::{Client, ClientOptions};
 
@@ -22,6 +22,11 @@ fn are_a_quorum(servers: &[&Server]) -> bool {
     modes == ["follower", "leader"]
 }
 
+/// Whether it still takes itself for the leader.
+fn old_leads(old: &Server) -> bool {
+    old.mode().as_deref() == Some("leader")
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_only_the_new_quorum_knows_is_found_behind_a_leader_that_was_deposed() {
     let ensemble =
@@ -35,18 +40,24 @@ async fn a_node_that_only_the_new_quorum_knows_is_found_behind_a_leader_that_was
     let lock = client.mutex(PATH).unwrap();
     soon(soon(lock.acquire()).await.unwrap().release()).await.unwrap();
 
+    before_follower.record();
     old.pause();
     assert!(until(ELECTION, || are_a_quorum(&followers)), "no new quorum");
-    // Its next create is the first thing that both its session and the new quorum have seen together.
-    assert!(until(ELECTION, || before_follower.connections() > 0), "the client is not back");
-    soon(client.mutex("/locks/other").unwrap().acquire()).await.unwrap().release().await.unwrap();
+    // It asks for nothing meanwhile: a server that is behind what it has seen would not let it in.
+    let is_back = |message: &Message| message.side == Side::Reply && message.kind == Kind::Connect;
+    assert!(until(ELECTION, || before_follower.messages().iter().any(is_back)), "the client is not back");
     let lost = before_follower.on(Trigger::request(Kind::Create).path(PATH).then(Action::DropReplyAndReset));
     before_follower.refuse(true);
     before_old.refuse(false);
+    before_old.record();
+    old.resume();
     let waiting = tokio::spawn(async move { lock.acquire().await });
     assert!(lost.wait(ELECTION), "its node was never created");
-    old.resume();
-    // The old leader gives up by itself, and the client has to come back.
+    // It asks the old leader, which soon gives up by itself. Until then nobody else is there to be asked.
+    let asks = |message: &Message| [Kind::Sync, Kind::Multi].contains(&message.kind);
+    let has_asked =
+        || before_old.messages().iter().any(|message| message.side == Side::Request && asks(message));
+    assert!(until(ELECTION, || has_asked() && !old_leads(old)), "the old leader was never asked");
     before_follower.refuse(false);
     let granted = tokio::time::timeout(ELECTION, waiting).await.expect("nothing blocks it").unwrap();
     let hold = granted.unwrap();
