@@ -97,6 +97,20 @@ struct State {
 }
 
 impl State {
+    /// The next, if it waits for as long as it takes: it takes over the place of one that went away.
+    fn heir(&mut self) -> Option<Waiter> {
+        while let Some(next) = self.waiting.pop_front() {
+            if next.patience == Patience::TriesOnce && next.progress.is_wanted() {
+                self.waiting.push_front(next);
+                return None;
+            }
+            if next.progress.begin() {
+                return Some(next);
+            }
+        }
+        None
+    }
+
     /// Those of the same owner who queued before it had the grant (as two calls of one task may) would wait for
     /// themselves.
     fn take_part(&mut self, grant: &Arc<Grant>) {

@@ -2,9 +2,10 @@
 
 use super::Line;
 use super::waiter::Waiter;
-use crate::driver::Turned;
+use crate::driver::{Driver, Entry, Turned};
 use crate::hold::{Grant, Hold, Token};
 use crate::locks::locked;
+use crate::machine::exchange::Patience;
 use crate::stats::{Counters, Progress};
 use std::sync::Arc;
 
@@ -33,11 +34,12 @@ impl Attempt {
         line.shared.pool.runtime().spawn(attempt.run(waiter));
     }
 
-    async fn run(mut self, waiter: Waiter) {
+    async fn run(mut self, mut waiter: Waiter) {
         let line = self.line.clone();
         let mut driver = line.driver(&waiter);
-        let Waiter { owner, within, reentrant, mut answer, progress, .. } = waiter;
-        match driver.enter(answer.closed()).await {
+        let entered = self.enter(&mut driver, &mut waiter).await;
+        let Waiter { owner, within, reentrant, answer, progress, .. } = waiter;
+        match entered {
             Ok(entry) => {
                 Counters::count(&line.shared.counters.grants);
                 // What the reader guards has seen the token of its writer, and the next writer is queued already
@@ -69,6 +71,39 @@ impl Attempt {
             Counters::count(&line.shared.counters.losses);
         }
         self.seen_through = true;
+    }
+
+    /// Enters for the one who waits, or if that one goes away, for whoever takes over its place.
+    async fn enter(&mut self, driver: &mut Driver, waiter: &mut Waiter) -> Result<Entry, Turned> {
+        loop {
+            let entered = driver.enter(waiter.answer.closed()).await;
+            match &entered {
+                Err(Turned::Away) if self.hand_on(driver, waiter) => continue,
+                Err(Turned::Away) => driver.withdraw().await,
+                Ok(_) if !waiter.progress.is_wanted() => {
+                    self.hand_on(driver, waiter);
+                }
+                _ => {}
+            }
+            return entered;
+        }
+    }
+
+    /// Gives the place of one that went away to the next who waits here: to queue again, behind those of other processes
+    /// who have come meanwhile, is not what it has waited for. `false` if there is none.
+    fn hand_on(&mut self, driver: &mut Driver, waiter: &mut Waiter) -> bool {
+        if !self.entering || waiter.patience == Patience::TriesOnce {
+            return false;
+        }
+        let mut state = locked(&self.line.state);
+        let Some(heir) = state.heir() else { return false };
+        state.entering = Some(heir.progress.clone());
+        drop(state);
+        driver.serve(heir.progress.clone());
+        // The one that went away owes nothing any more.
+        std::mem::replace(&mut self.progress, heir.progress.clone()).settle();
+        *waiter = heir;
+        true
     }
 
     fn entered(&mut self) {
