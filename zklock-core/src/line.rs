@@ -18,6 +18,7 @@ use crate::machine::name::{Role, Scheme};
 use crate::owner::Owner;
 use crate::place::{Place, Writer};
 use crate::pool::Pool;
+use crate::session::Status;
 use crate::stats::{Counters, Progress};
 use attempt::Attempt;
 use std::collections::VecDeque;
@@ -274,6 +275,16 @@ impl Line {
             self.claims.iter().map(|claim| &claim.directory).max_by_key(|directory| directory.len());
         let reservation = self.shared.pool.reserve(longest.unwrap_or(&self.path));
         Driver::new(self.claims.clone(), waiter.patience, self.path.clone(), progress, reservation)
+    }
+
+    /// Waits until the releases that have begun are done. (Or refused: what cannot be deleted is in the way indeed.)
+    async fn released(&self) {
+        let places = self.claims.iter().zip(&self.places);
+        let releases = places.flat_map(|(claim, place)| place.releases(claim.scheme.role()));
+        for mut release in releases.collect::<Vec<_>>() {
+            // It cannot fail as long as somebody sees the release through.
+            let _ = release.wait_for(|status| *status != Status::Releasing).await;
+        }
     }
 
     /// Those of this process who look for it find the grant.

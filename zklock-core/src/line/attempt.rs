@@ -75,6 +75,13 @@ impl Attempt {
 
     /// Enters for the one who waits, or if that one goes away, for whoever takes over its place.
     async fn enter(&mut self, driver: &mut Driver, waiter: &mut Waiter) -> Result<Entry, Turned> {
+        if waiter.patience == Patience::TriesOnce {
+            // Or it would be told that the lock is busy on account of a node that we are deleting.
+            tokio::select! {
+                () = waiter.answer.closed() => {}
+                () = self.line.released() => {}
+            }
+        }
         loop {
             let entered = driver.enter(waiter.answer.closed()).await;
             match &entered {
