@@ -1,4 +1,5 @@
-//! Promise 3: grants follow the order of the nodes, and a release wakes one waiter, never a herd.
+//! Promise 3: grants follow the order of the nodes, and a release wakes one waiter, never a herd. (How callers of one
+//! client share its nodes: `one_node_a_process`.)
 
 use crate::common::{SOON, client, operator, proxied_client, soon};
 use crate::exclusive::{assert_growing, clients};
