@@ -69,7 +69,7 @@ pub(crate) struct Entry {
 
 /// How an attempt to enter ended without a grant.
 pub(crate) enum Turned {
-    /// The caller went away.
+    /// The caller went away. The attempt goes on until it [leaves](Driver::leave).
     Away,
     /// Somebody else holds the lock, and the attempt was not to wait.
     Busy,
@@ -124,7 +124,8 @@ impl Driver {
         }
     }
 
-    /// Queues and waits until the lock is held, as long as `gone` does not come to its end.
+    /// Queues and waits until the lock is held, as long as `gone` does not come to its end. Then it may be called again,
+    /// for another who takes over the place.
     pub(crate) async fn enter(&mut self, gone: impl Future<Output = ()>) -> Result<Entry, Turned> {
         let mut gone = pin!(gone);
         loop {
@@ -144,16 +145,26 @@ impl Driver {
             }
             tokio::select! {
                 biased;
-                () = &mut gone => {
-                    self.contender.handle_end();
-                    return Err(Turned::Away);
-                }
+                () = &mut gone => return Err(Turned::Away),
                 stepped = self.step() => if let Err(error) = stepped {
                     self.contender.handle_end();
                     return Err(Turned::Failed(error));
                 }
             }
         }
+    }
+
+    /// From now on the attempt is that of another caller.
+    pub(crate) fn serve(&mut self, progress: Arc<Progress>) {
+        progress.set_behind_others(self.contender.is_waiting());
+        self.progress = progress;
+    }
+
+    /// Begins to leave. Its node's deletion is on its way when this returns, unless something else has to be answered
+    /// before: so whoever begins after it in the same session is behind nobody on account of it.
+    pub(crate) async fn withdraw(&mut self) {
+        self.contender.handle_end();
+        self.send_next().await;
     }
 
     /// Sees the attempt through until its node is gone: at once, or if there is a hold, when that has

@@ -33,7 +33,8 @@ impl Client {
         self.exclusive_with(path, LockOptions::new())
     }
 
-    /// As [`exclusive`](Self::exclusive), with options.
+    /// As [`exclusive`](Self::exclusive), with options. Where there is no queue, what to watch in it and what to do about
+    /// others' contenders in it mean nothing.
     ///
     /// # Errors
     ///
@@ -42,7 +43,8 @@ impl Client {
         check_lock_path(path)?;
         options.refuse_permits(path)?;
         options.refuse_dialect(path, "an exclusive lock")?;
-        let claim = options.apply(Claim::new(path, Scheme::Single));
-        Ok(self.lock(path, vec![claim], options))
+        // Whatever the options: all locks of this path are one line then, in which there is one attempt at a time. Two
+        // could not tell the node of the other from their own, and one that recovers from a lost reply would take it.
+        Ok(self.lock(path, vec![Claim::new(path, Scheme::Single)], options))
     }
 }

@@ -65,6 +65,10 @@ impl Lock {
 
     /// Waits until the lock is held.
     ///
+    /// Grants follow the order in which clients queue, and within a client that of its callers. However many callers
+    /// wait, one of a client is queued at the servers beside the holder, so that clients take turns; of those who can
+    /// hold together, as readers can, all are. One that gives up leaves its place to the next of its client.
+    ///
     /// # Errors
     ///
     /// * [`ErrorKind::Deadlock`] if this task or thread holds it already;

@@ -6,9 +6,10 @@ use crate::locks::locked;
 use crate::machine::claim::Claim;
 use crate::machine::name::{Role, Scheme};
 use crate::owner::Owner;
-use crate::session::Session;
+use crate::session::{Session, Status};
 use crate::stats::Progress;
 use std::sync::{Arc, Mutex};
+use tokio::sync::watch;
 
 #[derive(Default)]
 pub(crate) struct Place {
@@ -19,8 +20,8 @@ pub(crate) struct Place {
 
 struct Held {
     scheme: Scheme,
-    /// One of its nodes: that which stands in the queue of this place.
-    node: Arc<str>,
+    /// One of its nodes: that which stands in the queue of this place. None where permits are held.
+    node: Option<Arc<str>>,
     grant: Arc<Grant>,
 }
 
@@ -34,9 +35,8 @@ pub(crate) struct Writer {
 impl Place {
     pub(crate) fn add(&self, claim: &Claim, grant: &Arc<Grant>) {
         let is_here = |node: &&Arc<str>| node.rsplit_once('/').is_some_and(|(at, _)| *at == *claim.directory);
-        if let Some(node) = grant.holding().nodes.iter().find(is_here).cloned() {
-            locked(&self.held).push(Held { scheme: claim.scheme, node, grant: grant.clone() });
-        }
+        let node = grant.holding().nodes.iter().find(is_here).cloned();
+        locked(&self.held).push(Held { scheme: claim.scheme, node, grant: grant.clone() });
     }
 
     /// Forgets what is over.
@@ -61,7 +61,9 @@ impl Place {
     /// What the owner holds here that excludes this role.
     pub(crate) fn rival(&self, owner: Owner, role: Role) -> Option<Role> {
         let held = locked(&self.held);
-        let mut own = held.iter().filter(|held| held.grant.owner() == owner && held.grant.is_held());
+        let is_own =
+            |held: &&Held| held.node.is_some() && held.grant.owner() == owner && held.grant.is_held();
+        let mut own = held.iter().filter(is_own);
         own.find_map(|held| role.excludes(held.scheme.role()).then_some(held.scheme.role()))
     }
 
@@ -75,10 +77,19 @@ impl Place {
         let held = locked(&self.held);
         let is_his =
             |held: &&Held| held.scheme == writer && held.grant.owner() == owner && held.grant.is_held();
-        held.iter().find(is_his).map(|held| Writer {
+        let held = held.iter().find(is_his)?;
+        Some(Writer {
             session: held.grant.session().clone(),
-            node: held.node.clone(),
+            node: held.node.clone()?,
             token: held.grant.token(),
         })
+    }
+
+    /// The holds whose release has begun, and which exclude this role until it is done.
+    pub(crate) fn releases(&self, role: Role) -> Vec<watch::Receiver<Status>> {
+        let held = locked(&self.held);
+        let excludes = held.iter().filter(|held| role.excludes(held.scheme.role()));
+        let statuses = excludes.map(|held| held.grant.holding().watch());
+        statuses.filter(|status| *status.borrow() == Status::Releasing).collect()
     }
 }

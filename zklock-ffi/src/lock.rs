@@ -65,6 +65,9 @@ pub extern "C" fn zklock_lock_path(lock: *const zklock_lock, path: *mut *const c
 
 /// Waits until the lock is held.
 ///
+/// Grants follow the order in which clients queue, and within a client that of its callers: however many wait, clients
+/// take turns. A caller that gives up leaves its place to the next of its client.
+///
 /// @param lock the lock.
 /// @param timeout milliseconds: 0 tries once, which may take as long as the connect timeout where no server
 ///        answers; ZKLOCK_FOREVER (or any negative number) waits as long as it takes. Else it returns by

@@ -95,6 +95,9 @@ impl Lock {
     /// Without a timeout it waits as long as the lock was made to, and raises ``Timeout`` then; -1 is for ever. With
     /// ``blocking=False`` it waits for the ensemble's answer, and for nothing else. Why it was ``False`` is logged.
     ///
+    /// Grants follow the order in which clients queue, and within a client that of its callers: however many wait, clients
+    /// take turns. A caller that gives up leaves its place to the next of its client.
+    ///
     /// Raises ``Deadlock`` if this thread holds the lock already; ``Unreachable`` if the ensemble does not answer, and
     /// no timeout ends the wait before; ``ForeignContender``, ``LockLost``, ``Refused`` and ``Closed`` as they say.
     #[pyo3(signature = (blocking=Blocking(true), timeout=Seconds::Usual), text_signature = "($self, blocking=True, timeout=...)")]

@@ -5,12 +5,12 @@ use crate::queue::{A_WHILE, acquire, granted, held, told};
 use crate::register::{Faults, Register, clients};
 use crate::timing::Noise;
 use ground::wire::Mode;
-use ground::{Action, Kind, Proxy, Trigger, shared, until};
+use ground::{Action, Direction, Kind, Proxy, Trigger, shared, until};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::task::{JoinHandle, JoinSet};
-use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, LockOptions, LossReason};
+use zklock_core::{Client, Error, ErrorKind, Foreign, Hold, HoldState, LockOptions, LossReason, Watching};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_is_tried_once_is_done_by_one_of_all_who_try() {
@@ -249,4 +249,64 @@ async fn it_guards_no_writes_since_any_node_of_its_name_would_let_them_pass() {
     says(&error, ErrorKind::InvalidInput, &["/exclusive/guarded", "use a mutex"]);
     assert!(operator().stat("/exclusive/written").is_none());
     soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_reply_lets_nobody_in_beside_a_holder_of_the_same_client_whatever_the_options() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let options = || LockOptions::new();
+    let all = [
+        ("watching", options().watching(Watching::Children)),
+        ("foreign", options().foreign(Foreign::GoAhead)),
+        ("reentrant", options().reentrant(true)),
+    ];
+    for (case, options) in all {
+        let path = format!("/exclusive/options-{case}");
+        let hold = held(&client.exclusive(&path).unwrap()).await;
+        let other = client.exclusive_with(&path, options).unwrap();
+        let lost = proxy.on(Trigger::request(Kind::Create).path(&path).then(Action::DropReplyAndReset));
+        let waits = other.clone();
+        let waits = tokio::spawn(async move { waits.acquire_timeout(A_WHILE).await });
+        let error = soon(waits).await.unwrap().expect_err("another holds it");
+        assert_eq!(error.kind(), ErrorKind::Timeout, "{case}: {error}");
+        assert!(soon(other.try_acquire()).await.unwrap().is_none(), "{case}");
+        lost.cancel();
+        let stat = operator.stat(hold.node()).expect("nobody took its node away");
+        assert_eq!(stat.czxid.unsigned_abs(), hold.token().value());
+        assert_eq!(hold.state(), HoldState::Held);
+        soon(hold.release()).await.unwrap();
+        drop(held(&other).await);
+        settled(&client).await;
+        assert_eq!(operator.children(&path), [""; 0]);
+    }
+}
+
+/// What an attempt has not cleaned up yet is another's neither: not even where its lock is not there any more, and
+/// the next is made anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_attempt_begins_only_when_the_last_of_its_client_is_gone_though_no_handle_is_left() {
+    let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/exclusive/handles");
+    for watching in [Watching::Children, Watching::Nearest] {
+        let lock = client.exclusive_with(path, LockOptions::new().watching(watching)).unwrap();
+        let hold = held(&lock).await;
+        let held_back =
+            proxy.on(Trigger::request(Kind::Delete).path(path).then(Action::Freeze(Direction::ToServer)));
+        drop((hold, lock));
+        assert!(held_back.wait(SOON));
+        proxy.record();
+        let next = acquire(&client.exclusive(path).unwrap());
+        let tried = tokio::spawn({
+            let lock = client.exclusive(path).unwrap();
+            async move { lock.acquire_timeout(A_WHILE / 4).await.map(drop) }
+        });
+        assert_eq!(soon(tried).await.unwrap().unwrap_err().kind(), ErrorKind::Timeout);
+        assert_eq!(proxy.counts().requests(Kind::Create), 0, "the last is not gone yet");
+        proxy.thaw();
+        let next = granted(next).await;
+        let stat = operator.stat(next.node()).expect("it is there");
+        assert_eq!(stat.czxid.unsigned_abs(), next.token().value());
+        soon(next.release()).await.unwrap();
+    }
+    settled(&client).await;
+    assert_eq!(operator.children(path), [""; 0]);
 }

@@ -23,6 +23,7 @@ mod break_lock;
 mod children;
 mod contenders;
 mod dialects;
+mod dropped;
 mod election;
 mod evict;
 mod exclusive;

@@ -1,7 +1,9 @@
-//! Promise 3: grants follow the order of the nodes, and a release wakes one waiter, never a herd.
+//! Promise 3: grants follow the order of the nodes, and a release wakes one waiter, never a herd. (How callers of one
+//! client share its nodes: `one_node_a_process`.)
 
 use crate::common::{SOON, client, operator, proxied_client, soon};
 use crate::exclusive::{assert_growing, clients};
+use crate::one_node_a_process::{held, join};
 use ground::wire::Admin;
 use ground::{Ensemble, Kind, Proxy, Server, Trigger, shared, until};
 use std::sync::{Arc, Mutex};
@@ -183,4 +185,27 @@ async fn a_release_is_heard_by_the_next_and_by_nobody_behind() {
         assert_eq!(waiter.proxy.counts().requests(Kind::GetData), 0);
     }
     assert_eq!(*grants.lock().unwrap(), [0, 1, 2, 3]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_gives_up_leaves_its_place_to_the_next_of_its_client() {
+    let (operator, path) = (operator(), "/fair/handed-on");
+    let (holder, (client, proxy), other) = (client().await, proxied_client().await, client().await);
+    let hold = held(&holder.mutex(path).unwrap()).await;
+    let lock = client.mutex(path).unwrap();
+    let quitter = join(&lock).await;
+    operator.wait_for_children(path, 2, SOON);
+    let behind = join(&lock).await;
+    let grants = Grants::default();
+    let later = wait_in_line(other.mutex(path).unwrap(), &grants, |_| "later");
+    operator.wait_for_children(path, 3, SOON);
+    proxy.record();
+    drop(quitter);
+    hold.release().await.unwrap();
+    let behind = soon(behind).await.unwrap();
+    grants.lock().unwrap().push("behind");
+    behind.release().await.unwrap();
+    soon(later).await.unwrap();
+    assert_eq!(*grants.lock().unwrap(), ["behind", "later"]);
+    assert_eq!(proxy.counts().requests(Kind::Create), 0, "it queued again");
 }

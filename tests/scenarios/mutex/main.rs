@@ -11,6 +11,7 @@ mod crowd;
 mod exclusive;
 mod fair;
 mod fenced;
+mod handed_on;
 mod lease;
 mod no_false_grant;
 mod nothing_left_behind;

@@ -7,6 +7,7 @@ use ground::{Kind, Side, Trigger, shared};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use tokio::task::JoinSet;
+use zklock_core::{Error, Hold, Lock};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn whichever_permit_returns_goes_to_the_head() {
@@ -119,4 +120,48 @@ async fn waiters_of_one_client_stand_in_one_line_and_all_get_their_permits() {
     drop(holds);
     soon(waiters.join_all()).await;
     has(&operator, path, 0, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_gives_up_leaves_its_place_and_its_permit_to_the_next_of_its_client() {
+    let (holder, client, operator) = (client().await, client().await, operator());
+    let path = "/semaphore/handed-on";
+    let hold = take(&holder, path, 1, 1).await.remove(0);
+    let quitter = Waiting::join(&semaphore(&client, path, 1, 1)).await;
+    has(&operator, path, 1, 2);
+    let behind = Waiting::join(&semaphore(&client, path, 1, 1)).await;
+    let later = Waiter::new(path, false, 1, 1).await;
+    has(&operator, path, 2, 2);
+    let queue = operator.children(&format!("{path}/locks"));
+    let permits = operator.children(&format!("{path}/leases"));
+    drop(quitter);
+    soon(hold.release()).await.unwrap();
+    let behind = soon(behind.0).await.unwrap();
+    assert!(!later.task.is_finished(), "one that came later was granted before");
+    assert!(
+        permits.iter().any(|permit| behind.node().ends_with(permit)),
+        "{behind:?} is none of {permits:?}"
+    );
+    // It makes way, and the later one comes to the head.
+    has(&operator, path, 1, 2);
+    assert!(queue.contains(&operator.children(&format!("{path}/locks"))[0]));
+    soon(behind.release()).await.unwrap();
+    drop(later.granted().await);
+    has(&operator, path, 0, 0);
+}
+
+/// A call that waits in the line of its client.
+struct Waiting(std::pin::Pin<Box<dyn Future<Output = Result<Hold, Error>> + Send>>);
+
+impl Waiting {
+    async fn join(lock: &Lock) -> Self {
+        let lock = lock.clone();
+        let mut call: std::pin::Pin<Box<dyn Future<Output = _> + Send>> =
+            Box::pin(async move { lock.acquire().await });
+        tokio::select! {
+            biased;
+            early = &mut call => panic!("there is no permit: {early:?}"),
+            () = std::future::ready(()) => Self(call),
+        }
+    }
 }

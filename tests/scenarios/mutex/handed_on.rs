@@ -1,0 +1,256 @@
+//! Promise 3: one that gives up leaves its place in the queue to the next of its client, so that nobody is overtaken
+//! because another has left. (`fair` has the plain case.)
+
+use crate::common::{SESSION, SOON, client, operator, proxied_client, settled, soon};
+use crate::exclusive::clients;
+use crate::one_node_a_process::{Acquire, held, join};
+use ground::wire::Admin;
+use ground::{Action, Direction, Gate, Kind, Proxy, Trigger, shared, until};
+use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use zklock_core::{Client, Hold, Lock, LockOptions};
+
+/// The lock is held by another, and these wait for it in one client: the first of them with a node.
+struct Queue {
+    hold: Hold,
+    waiters: Vec<Acquire>,
+    node: String,
+    client: Client,
+    proxy: Proxy,
+    _holder: Client,
+}
+
+impl Queue {
+    async fn of(waiters: usize, path: &str, options: LockOptions) -> Self {
+        let (holder, (client, proxy)) = (client().await, proxied_client().await);
+        let hold = held(&holder.mutex(path).unwrap()).await;
+        let lock = client.mutex_with(path, options).unwrap();
+        let watched = proxy.on(Trigger::reply(Kind::GetData).path(path));
+        let mut waiting = vec![tokio::spawn(join_boxed(lock.clone())).await.unwrap()];
+        assert!(watched.wait(SOON), "it does not wait");
+        while waiting.len() < waiters {
+            waiting.push(join(&lock).await);
+        }
+        let nodes = operator().wait_for_children(path, 2, SOON);
+        let node = nodes.into_iter().find(|node| !hold.node().ends_with(node)).unwrap();
+        Self { hold, waiters: waiting, node, client, proxy, _holder: holder }
+    }
+}
+
+/// As [`join`], for an owner of its own.
+async fn join_boxed(lock: Lock) -> Acquire {
+    join(&lock).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_went_away_owes_nothing_once_its_place_is_anothers() {
+    let (path, operator) = ("/handed-on/owed", operator());
+    let Queue { hold, mut waiters, client, proxy, .. } = Queue::of(2, path, LockOptions::new()).await;
+    // Nothing that is sent now can settle anything, but for the end of the session.
+    proxy.freeze(Direction::Both);
+    drop(waiters.remove(0));
+    assert!(until(SESSION / 2, || client.stats().owed == 0), "{:?}", client.stats());
+    drop(waiters);
+    assert!(until(SOON, || client.stats().owed == 1), "nobody wants the node any more: {:?}", client.stats());
+    proxy.thaw();
+    settled(&client).await;
+    assert_eq!(operator.children(path).len(), 1, "the holder's");
+    soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn those_who_leave_while_the_turn_is_on_its_way_leave_it_to_the_next() {
+    let path = "/handed-on/turn";
+    let Queue { hold, mut waiters, node, client, proxy, .. } = Queue::of(4, path, LockOptions::new()).await;
+    let gate = Gate::new();
+    let told = proxy.on(Trigger::reply(Kind::Event).then(Action::Pause(gate.clone())));
+    soon(hold.release()).await.unwrap();
+    assert!(told.wait(SOON), "nobody is told of the release");
+    drop(waiters.remove(0));
+    drop(waiters.remove(1));
+    drop(waiters.remove(0));
+    gate.open();
+    let hold = soon(waiters.remove(0)).await.unwrap();
+    assert!(hold.node().ends_with(&node), "{hold:?} is not {node}");
+    soon(hold.release()).await.unwrap();
+    settled(&client).await;
+    assert_eq!(operator().children(path), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_grant_on_a_place_that_was_left_is_shared_by_the_calls_of_its_reentrant_owner() {
+    let (path, options) = ("/handed-on/reentrant", LockOptions::new().reentrant(true));
+    let Queue { hold, mut waiters, node, client, proxy: _proxy, .. } = Queue::of(3, path, options).await;
+    drop(waiters.remove(0));
+    soon(hold.release()).await.unwrap();
+    let (last, first) = (waiters.pop().unwrap(), waiters.pop().unwrap());
+    let (first, last) = (soon(first).await.unwrap(), soon(last).await.unwrap());
+    assert!(first.node().ends_with(&node), "{first:?} is not {node}");
+    assert_eq!(first.token(), last.token());
+    soon(first.release()).await.unwrap();
+    assert_eq!(operator().children(path), [&*node], "the other goes on");
+    soon(last.release()).await.unwrap();
+    settled(&client).await;
+    assert_eq!(operator().children(path), [""; 0]);
+}
+
+/// On one thread, so that the attempt cannot hear of the one that left before the try is in the line.
+#[tokio::test]
+async fn a_try_is_not_given_a_place_to_wait_in() {
+    let (path, operator) = ("/handed-on/try", operator());
+    let (holder, client) = (client().await, client().await);
+    let hold = held(&holder.mutex(path).unwrap()).await;
+    let lock = client.mutex(path).unwrap();
+    let quitter = join(&lock).await;
+    soon(async {
+        while operator.children(path).len() < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    drop(quitter);
+    assert!(soon(lock.try_acquire()).await.unwrap().is_none(), "it is held");
+    settled(&client).await;
+    assert_eq!(operator.children(path).len(), 1, "the holder's");
+    soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_writer_on_a_place_that_was_left_takes_the_read_side_and_keeps_it() {
+    let (path, operator) = ("/handed-on/downgrade", operator());
+    let (holder, client, other) = (client().await, client().await, client().await);
+    let hold = held(&holder.write(path).unwrap()).await;
+    let (write, read) = (client.write(path).unwrap(), client.read(path).unwrap());
+    let quitter = tokio::spawn(join_boxed(write.clone())).await.unwrap();
+    operator.wait_for_children(path, 2, SOON);
+    let behind = join(&write).await;
+    let next = tokio::spawn(join(&other.write(path).unwrap()).await);
+    operator.wait_for_children(path, 3, SOON);
+    drop(quitter);
+    soon(hold.release()).await.unwrap();
+    let written = soon(behind).await.unwrap();
+    let reading = soon(read.acquire()).await.unwrap();
+    assert_eq!(reading.token(), written.token());
+    soon(written.release()).await.unwrap();
+    assert_eq!(operator.children(path).len(), 2, "the reader, and the next writer");
+    assert!(!next.is_finished(), "a writer came between");
+    soon(reading.release()).await.unwrap();
+    soon(soon(next).await.unwrap().unwrap().release()).await.unwrap();
+}
+
+const CLIENTS: usize = 3;
+const TURNS: usize = 300;
+
+/// Clients who take turns: each has at least one that waits and does not give up, and others that do.
+struct Round {
+    operator: Mutex<Admin>,
+    /// The number of the node and the client, of each grant that was delivered.
+    grants: Mutex<Vec<(u64, usize)>>,
+    given_up: AtomicU64,
+    delivered: AtomicU64,
+    ended: AtomicBool,
+}
+
+const ROUND: &str = "/handed-on/round";
+
+impl Round {
+    /// Works until the next of each client is in the queue, so that it is certain whose turn comes then.
+    async fn turn(&self, client: usize, hold: Hold) {
+        self.delivered.fetch_add(1, Ordering::Relaxed);
+        let number = hold.node()[hold.node().len() - 10..].parse().unwrap();
+        let queued = || self.operator.lock().unwrap().children(ROUND).len() == 1 + CLIENTS;
+        let is_complete = || self.ended.load(Ordering::Relaxed) || queued();
+        assert!(tokio::task::block_in_place(|| until(SOON, is_complete)), "not everybody queues");
+        if !self.ended.load(Ordering::Relaxed) {
+            let mut grants = self.grants.lock().unwrap();
+            grants.push((number, client));
+            self.ended.store(grants.len() == TURNS, Ordering::Relaxed);
+        }
+        hold.release().await.unwrap();
+    }
+
+    async fn stay(&self, client: usize, lock: Lock) {
+        while !self.ended.load(Ordering::Relaxed) {
+            self.turn(client, lock.acquire().await.unwrap()).await;
+        }
+    }
+
+    /// Gives up after a moment that is another each time.
+    async fn give_up(&self, client: usize, lock: Lock, seed: u64) {
+        let mut dice = seed;
+        while !self.ended.load(Ordering::Relaxed) {
+            dice ^= dice << 13;
+            dice ^= dice >> 7;
+            dice ^= dice << 17;
+            let moment = async {
+                tokio::time::sleep(Duration::from_millis(dice % 16)).await;
+                for _ in 0..dice % 50 {
+                    tokio::task::yield_now().await;
+                }
+            };
+            let hold = tokio::select! {
+                hold = lock.acquire() => hold.unwrap(),
+                () = moment => {
+                    self.given_up.fetch_add(1, Ordering::Relaxed);
+                    continue;
+                }
+            };
+            self.turn(client, hold).await;
+        }
+    }
+}
+
+/// With every client in the queue while another holds, the numbers of their nodes go round. Whoever queued again
+/// because another left would come in another place of the round.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nobody_is_overtaken_because_another_gives_up_whenever_that_is() {
+    let clients = clients(&shared().connect_string(), CLIENTS).await;
+    let blocker = client().await;
+    let blocking = held(&blocker.mutex(ROUND).unwrap()).await;
+    let round = Arc::new(Round {
+        operator: Mutex::new(operator()),
+        grants: Mutex::default(),
+        given_up: AtomicU64::new(0),
+        delivered: AtomicU64::new(0),
+        ended: AtomicBool::new(false),
+    });
+    let mut tasks = JoinSet::new();
+    for (number, client) in clients.iter().enumerate() {
+        for task in 0..6 {
+            let (round, lock) = (round.clone(), client.mutex(ROUND).unwrap());
+            tasks.spawn(async move {
+                match task {
+                    0 | 1 => round.stay(number, lock).await,
+                    _ => round.give_up(number, lock, 1 + task + 10 * number as u64).await,
+                }
+            });
+        }
+    }
+    operator().wait_for_children(ROUND, 1 + CLIENTS, SOON);
+    soon(blocking.release()).await.unwrap();
+    tokio::time::timeout(SOON * 6, tasks.join_all()).await.expect("everybody has a turn");
+    for client in &clients {
+        settled(client).await;
+    }
+    assert_eq!(operator().children(ROUND), [""; 0]);
+
+    let grants: BTreeMap<u64, usize> = round.grants.lock().unwrap().iter().copied().collect();
+    let out_of_turn = grants.iter().filter(|(number, client)| {
+        let before = number.checked_sub(CLIENTS as u64).and_then(|number| grants.get(&number));
+        before.is_some_and(|before| before != *client)
+    });
+    let out_of_turn = out_of_turn.count() as u64;
+    let granted: u64 = clients.iter().map(|client| client.stats().grants).sum();
+    // A grant that came in the very moment in which its caller left is over at once, and nobody waited in it for the
+    // next of each client.
+    let unseen = granted - round.delivered.load(Ordering::Relaxed);
+    let given_up = round.given_up.load(Ordering::Relaxed);
+    println!(
+        "{given_up} gave up, {unseen} of them when they were granted; {out_of_turn} of {TURNS} out of turn"
+    );
+    assert!(given_up > TURNS as u64 / 2 && unseen < given_up / 4, "it shows nothing");
+    assert!(out_of_turn <= unseen * CLIENTS as u64, "{grants:?}");
+}

@@ -1,0 +1,149 @@
+//! One attempt of a line: from the turn of one who waits until nothing of it is left at the servers.
+
+use super::Line;
+use super::waiter::Waiter;
+use crate::driver::{Driver, Entry, Turned};
+use crate::hold::{Grant, Hold, Token};
+use crate::locks::locked;
+use crate::machine::exchange::Patience;
+use crate::stats::{Counters, Progress};
+use std::sync::Arc;
+
+/// One attempt of the line. Its place is free again when it is dropped.
+pub(super) struct Attempt {
+    line: Arc<Line>,
+    progress: Arc<Progress>,
+    /// Whether it has one of the places of the line.
+    in_line: bool,
+    entering: bool,
+    /// Whether it came to its end. If not, its runtime is gone, and nothing more can be started.
+    seen_through: bool,
+    grant: Option<Arc<Grant>>,
+}
+
+impl Attempt {
+    pub(super) fn start(line: &Arc<Line>, waiter: Waiter, in_line: bool) {
+        let attempt = Self {
+            line: line.clone(),
+            progress: waiter.progress.clone(),
+            in_line,
+            entering: in_line,
+            seen_through: false,
+            grant: None,
+        };
+        line.shared.pool.runtime().spawn(attempt.run(waiter));
+    }
+
+    async fn run(mut self, mut waiter: Waiter) {
+        let line = self.line.clone();
+        let mut driver = line.driver(&waiter);
+        let entered = self.enter(&mut driver, &mut waiter).await;
+        let Waiter { owner, within, reentrant, answer, progress, .. } = waiter;
+        match entered {
+            Ok(entry) => {
+                Counters::count(&line.shared.counters.grants);
+                // What the reader guards has seen the token of its writer, and the next writer is queued already
+                // with one that is smaller than that of the reader's node.
+                let token = within.map_or(Token::of(entry.czxid), |writer| writer.token);
+                let bound = reentrant && owner.returns();
+                let grant = Grant::new(entry, token, line.path.clone(), progress, owner, bound);
+                self.grant = Some(grant.clone());
+                // Together, or a caller that has just gone away could find itself the holder.
+                let mut state = locked(&line.state);
+                line.enter(&mut state, &grant);
+                if reentrant {
+                    state.take_part(&grant);
+                }
+                // If the caller is gone, the hold is dropped here, which releases it.
+                let _ = answer.send(Ok(Some(Hold::new(grant))));
+            }
+            Err(turned) => {
+                progress.owe();
+                let _ = answer.send(match turned {
+                    Turned::Busy | Turned::Away => Ok(None),
+                    Turned::Failed(error) => Err(error),
+                });
+            }
+        }
+        self.entered();
+        driver.leave(self.grant.as_ref().map(|grant| grant.holding())).await;
+        if self.grant.as_ref().is_some_and(|grant| grant.is_lost()) {
+            Counters::count(&line.shared.counters.losses);
+        }
+        self.seen_through = true;
+    }
+
+    /// Enters for the one who waits, or if that one goes away, for whoever takes over its place.
+    async fn enter(&mut self, driver: &mut Driver, waiter: &mut Waiter) -> Result<Entry, Turned> {
+        if waiter.patience == Patience::TriesOnce {
+            // Or it would be told that the lock is busy on account of a node that we are deleting.
+            tokio::select! {
+                () = waiter.answer.closed() => {}
+                () = self.line.released() => {}
+            }
+        }
+        loop {
+            let entered = driver.enter(waiter.answer.closed()).await;
+            match &entered {
+                Err(Turned::Away) if self.hand_on(driver, waiter) => continue,
+                Err(Turned::Away) => driver.withdraw().await,
+                Ok(_) if !waiter.progress.is_wanted() => {
+                    self.hand_on(driver, waiter);
+                }
+                _ => {}
+            }
+            return entered;
+        }
+    }
+
+    /// Gives the place of one that went away to the next who waits here: to queue again, behind those of other processes
+    /// who have come meanwhile, is not what it has waited for. `false` if there is none.
+    fn hand_on(&mut self, driver: &mut Driver, waiter: &mut Waiter) -> bool {
+        if !self.entering || waiter.patience == Patience::TriesOnce {
+            return false;
+        }
+        let mut state = locked(&self.line.state);
+        let Some(heir) = state.heir() else { return false };
+        state.entering = Some(heir.progress.clone());
+        drop(state);
+        driver.serve(heir.progress.clone());
+        // The one that went away owes nothing any more.
+        std::mem::replace(&mut self.progress, heir.progress.clone()).settle();
+        *waiter = heir;
+        true
+    }
+
+    fn entered(&mut self) {
+        if std::mem::take(&mut self.entering) {
+            locked(&self.line.state).entering = None;
+            self.line.start_next();
+        }
+    }
+}
+
+impl Drop for Attempt {
+    fn drop(&mut self) {
+        let mut state = locked(&self.line.state);
+        if self.in_line {
+            state.attempts -= 1;
+        }
+        if self.entering {
+            state.entering = None;
+        }
+        self.progress.settle();
+        if let Some(grant) = self.grant.take() {
+            grant.abandon();
+            // One that was lost is there as long as its owner has holds of it: until they are released, no
+            // inner section is entered.
+            state.grants.retain(|other| !other.is_over());
+            self.line.places.iter().for_each(|place| place.tidy());
+        }
+        if self.seen_through {
+            drop(state);
+            self.line.start_next();
+        } else {
+            // Their receivers hear of it.
+            state.waiting.clear();
+        }
+    }
+}

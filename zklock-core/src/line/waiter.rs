@@ -1,0 +1,66 @@
+//! One who waits in the line, and the caller's end of that: a ticket.
+
+use crate::error::Error;
+use crate::hold::Hold;
+use crate::machine::exchange::Patience;
+use crate::owner::Owner;
+use crate::place::Writer;
+use crate::stats::Progress;
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// The answer to one who waits: a hold, or nothing if the lock is busy and it was not to wait.
+pub(crate) type Answer = Result<Option<Hold>, Error>;
+
+pub(super) struct Waiter {
+    pub(super) owner: Owner,
+    /// The write side that the owner holds, if it wants the read side.
+    pub(super) within: Option<Writer>,
+    pub(super) reentrant: bool,
+    pub(super) patience: Patience,
+    pub(super) answer: oneshot::Sender<Answer>,
+    pub(super) progress: Arc<Progress>,
+}
+
+impl Waiter {
+    pub(super) fn new(
+        owner: Owner,
+        within: Option<Writer>,
+        reentrant: bool,
+        patience: Patience,
+        progress: Arc<Progress>,
+    ) -> (Self, Ticket) {
+        let (answer, receiver) = oneshot::channel();
+        let ticket = Ticket { receiver, answered: false, progress: progress.clone() };
+        (Self { owner, within, reentrant, patience, answer, progress }, ticket)
+    }
+}
+
+/// Waits for the answer. Dropping it leaves the queue.
+pub(crate) struct Ticket {
+    receiver: oneshot::Receiver<Answer>,
+    answered: bool,
+    progress: Arc<Progress>,
+}
+
+impl Ticket {
+    pub(crate) async fn answer(&mut self) -> Answer {
+        let answer = (&mut self.receiver).await;
+        self.answered = true;
+        // Without an answer the attempt has been dropped, because the client is closed.
+        answer.unwrap_or_else(|_| Err(Error::closed()))
+    }
+
+    /// Whether it waits behind others, here or in the ensemble.
+    pub(crate) fn is_behind_others(&self) -> bool {
+        self.progress.is_behind_others()
+    }
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        if !self.answered {
+            self.progress.owe();
+        }
+    }
+}
