@@ -93,7 +93,8 @@ impl Lock {
     /// >>> lock.release()
     ///
     /// Without a timeout it waits as long as the lock was made to, and raises ``Timeout`` then; -1 is for ever. With
-    /// ``blocking=False`` it waits for the ensemble's answer, and for nothing else. Why it was ``False`` is logged.
+    /// ``blocking=False`` it waits for the ensemble's answer, for the client's ``try_timeout`` at most, and for nothing else.
+    /// Why it was ``False`` is logged.
     ///
     /// Raises ``Deadlock`` if this thread holds the lock already; ``Unreachable`` if the ensemble does not answer, and
     /// no timeout ends the wait before; ``ForeignContender``, ``LockLost``, ``Refused`` and ``Closed`` as they say.
