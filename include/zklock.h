@@ -609,7 +609,7 @@ zklock_status zklock_barrier_is_set(zklock_barrier *barrier, int *is_set);
  * Waits until the barrier is not set.
  *
  * @param barrier the barrier.
- * @param timeout milliseconds: 0 looks once, which may take as long as the connect timeout where no server answers;
+ * @param timeout milliseconds: 0 looks once, which takes as long as the try timeout where no server answers;
  *        ZKLOCK_FOREVER (or any negative number) waits as long as it takes. Else it returns by then, whatever the
  *        network does.
  * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it was set until then; ZKLOCK_UNREACHABLE if it looked once and no server
@@ -691,7 +691,7 @@ void zklock_double_barrier_free(zklock_double_barrier *double_barrier);
  * Comes to the barrier, and waits until it is open. Every call is a member of its own.
  *
  * @param double_barrier the barrier.
- * @param timeout milliseconds: 0 goes in if it is open or opens with this member, which may take as long as the connect
+ * @param timeout milliseconds: 0 goes in if it is open or opens with this member, which takes as long as the try
  *        timeout where no server answers; ZKLOCK_FOREVER (or any negative number) waits as long as it takes. Else it
  *        returns by then, whatever the network does.
  * @param[out] member the member, who is within until zklock_member_leave. Free it with zklock_member_free.
@@ -709,7 +709,8 @@ zklock_status zklock_double_barrier_enter(zklock_double_barrier *double_barrier,
  * Whatever is returned, but for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left, or leaves in the background.
  *
  * @param member the member. It must be freed all the same.
- * @param timeout milliseconds: 0 waits for nobody; ZKLOCK_FOREVER (or any negative number) waits as long as it takes.
+ * @param timeout milliseconds: 0 waits for nobody, which takes as long as the try timeout where no server answers;
+ *        ZKLOCK_FOREVER (or any negative number) waits as long as it takes.
  * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others are still within then; ZKLOCK_LOST if its session ended before, or
  *         somebody deleted its node: the others may have gone on without it; ZKLOCK_NOT_HELD if it has left before;
  *         ZKLOCK_UNREACHABLE if it waited for nobody and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED;
@@ -773,14 +774,18 @@ zklock_status zklock_release(zklock_hold *hold);
 void zklock_hold_free(zklock_hold *hold);
 
 /**
- * The fencing token: of two grants of one path, the later has the greater token. Let what the lock guards
- * refuse a token smaller than one it has seen.
+ * The fencing token: of two grants of one path that exclude each other, the later has the greater token. Let what the
+ * lock guards refuse a token smaller than one it has seen.
+ *
+ * Those who can hold together are told of it in any order: of two readers without a writer between them the later may
+ * have the smaller token, and so may the later of two permits. So compare a reader's token with those of writers alone.
  *
  * @param hold the hold.
  * @param[out] token the token.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
-zklock_status zklock_hold_token(const zklock_hold *hold, uint64_t *token);
+zklock_status zklock_hold_token(const zklock_hold *hold,
+                                uint64_t *token);
 
 /**
  * For how long the lock is certain to be held without the servers being heard from again. Zero means that
@@ -866,8 +871,8 @@ zklock_status zklock_hold_wait_lost(zklock_hold *hold,
  * @param hold the hold.
  * @param[out] milliseconds for how long it is certain to be held. It may be NULL.
  * @return ZKLOCK_OK if it is held; ZKLOCK_LOST if it is not; ZKLOCK_UNREACHABLE if the servers did not answer
- *         within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a
- *         callback; ZKLOCK_INVALID_ARGUMENT if the hold is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+ *         within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a release, also one that comes
+ *         before their answer; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if the hold is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
  *         ZKLOCK_INTERNAL.
  */
 zklock_status zklock_hold_confirm(zklock_hold *hold,
@@ -1053,7 +1058,7 @@ zklock_status zklock_lock_path(const zklock_lock *lock, const char **path);
  * take turns. A caller that gives up leaves its place to the next of its client.
  *
  * @param lock the lock.
- * @param timeout milliseconds: 0 tries once, which may take as long as the connect timeout where no server
+ * @param timeout milliseconds: 0 tries once, which takes as long as the try timeout where no server
  *        answers; ZKLOCK_FOREVER (or any negative number) waits as long as it takes. Else it returns by
  *        then, whatever the network does.
  * @param[out] hold the proof that the lock is held. Give it back with zklock_release, and free it with
@@ -1215,7 +1220,7 @@ void zklock_options_free(zklock_options *options);
 zklock_status zklock_options_set_session_timeout(zklock_options *options, int64_t milliseconds);
 
 /**
- * How long to try to reach a server before zklock_client_new, or an acquire that tries once, fails.
+ * How long to try to reach a server before zklock_client_new, or a question such as zklock_contenders, fails.
  * Default: 10 s.
  *
  * @param options the options.
@@ -1223,6 +1228,17 @@ zklock_status zklock_options_set_session_timeout(zklock_options *options, int64_
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 zklock_status zklock_options_set_connect_timeout(zklock_options *options, int64_t milliseconds);
+
+/**
+ * How long the servers have to answer an acquire that tries once, and any other call whose timeout is 0, before it is
+ * ZKLOCK_UNREACHABLE. Default: 1 s. Where they answer, a try takes a few round trips and never that long.
+ *
+ * @param options the options.
+ * @param milliseconds positive.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_options_set_try_timeout(zklock_options *options,
+                                             int64_t milliseconds);
 
 /**
  * Put all paths below this node, which must exist. It replaces a chroot among the hosts.

@@ -67,7 +67,10 @@ private:
 class [[nodiscard]] hold : public detail::owner<zklock_hold, zklock_hold_free> {
 public:
     using owner::owner;
-    /** The fencing token: let what the lock guards refuse one that is smaller than it has seen. */
+    /**
+     * The fencing token: let what the lock guards refuse one that is smaller than it has seen. Of two grants that exclude
+     * each other the later has the greater one; among readers, or permits, that hold together the order says nothing.
+     */
     std::uint64_t token() const { return ask<std::uint64_t>(zklock_hold_token); }
     /** For how long the lock is certain to be held. Zero: others may hold it. */
     std::chrono::milliseconds valid_for() const {

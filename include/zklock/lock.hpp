@@ -22,7 +22,7 @@ public:
     hold acquire() const { return acquire_for(detail::span::max()); }
     /** The same, for this time at most: then it throws a timeout_error, whatever the network does. */
     hold acquire_for(detail::span wait) const { return hold(ask<zklock_hold *>(zklock_acquire, detail::ms(wait))); }
-    /** Tries once: nothing if the lock is held; an unreachable_error if no server answers. */
+    /** Tries once: nothing if the lock is held; an unreachable_error if no server answers within the try timeout. */
     [[nodiscard]] std::optional<hold> try_acquire() const { return try_acquire_for(detail::span(0)); }
     /** As acquire_for(), but nothing when the time is over. */
     [[nodiscard]] std::optional<hold> try_acquire_for(detail::span wait) const {

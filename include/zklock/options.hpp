@@ -20,8 +20,10 @@ public:
     options() : owner(detail::ask<zklock_options *>(zklock_options_new)) {}
     /** The session timeout to ask for: when it is over, the locks of a crashed holder are free. Default: 10 s. */
     options &session_timeout(std::chrono::milliseconds t) { return set(zklock_options_set_session_timeout, t.count()); }
-    /** How long to try to reach a server before client(), or an acquire that tries once, fails. Default: 10 s. */
+    /** How long to try to reach a server before client(), or a question such as contenders(), fails. Default: 10 s. */
     options &connect_timeout(std::chrono::milliseconds t) { return set(zklock_options_set_connect_timeout, t.count()); }
+    /** How long the servers have to answer what tries once before it throws an unreachable_error. Default: 1 s. */
+    options &try_timeout(std::chrono::milliseconds t) { return set(zklock_options_set_try_timeout, t.count()); }
     /** Put all paths below this node, which must exist. */
     options &chroot(const std::string &path) { return set(zklock_options_set_chroot, detail::text(path)); }
     /** What others see as the contender's name. Default: "host/pid". */

@@ -24,7 +24,12 @@ class Connect(typing.Protocol):
     """Connects a client, which is closed at the end of the test: by default to the servers, with the usual session."""
 
     def __call__(
-        self, hosts: str = ..., *, session_timeout: float = ..., connect_timeout: float = ...
+        self,
+        hosts: str = ...,
+        *,
+        session_timeout: float = ...,
+        connect_timeout: float = ...,
+        try_timeout: float = ...,
     ) -> zklock.Client: ...
 
 
@@ -38,7 +43,9 @@ class Far(typing.NamedTuple):
 class ConnectFar(typing.Protocol):
     """Connects a client through a proxy of its own."""
 
-    def __call__(self, *, session_timeout: float = ..., connect_timeout: float = ...) -> Far: ...
+    def __call__(
+        self, *, session_timeout: float = ..., connect_timeout: float = ..., try_timeout: float = ...
+    ) -> Far: ...
 
 
 def eventually(holds: typing.Callable[[], object], within: float = SOON) -> None:

@@ -1,4 +1,4 @@
-//! Questions to the ensemble that are asked again until there is an answer, within the connect timeout.
+//! Questions to the ensemble that are asked again until there is an answer, within the connect timeout or another.
 
 use crate::ensemble::{Landing, ReadFailure};
 use crate::error::{Error, ErrorKind};
@@ -20,6 +20,19 @@ pub(crate) async fn ask<T, F>(
 where
     F: Future<Output = Result<T, ReadFailure>>,
 {
+    ask_within(pool.options().connect_timeout, pool, problem, call).await
+}
+
+/// As [`ask`], for no longer than `patience`.
+pub(crate) async fn ask_within<T, F>(
+    patience: Duration,
+    pool: &Pool,
+    problem: impl Fn() -> String,
+    call: impl Fn(Arc<Session>) -> F,
+) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, ReadFailure>>,
+{
     let slot = pool.first();
     let asked = async {
         loop {
@@ -32,7 +45,7 @@ where
             }
         }
     };
-    tokio::time::timeout(pool.options().connect_timeout, asked).await.unwrap_or_else(|_| {
+    tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| {
         Err(Error::new(ErrorKind::Unreachable, format!("{}: {}", problem(), silence(pool))))
     })
 }

@@ -2,7 +2,7 @@
 //!
 //! It has the layout of Curator's `DistributedBarrier`: the node is the barrier. It outlives whoever set it.
 
-use crate::ask::{MOMENT, ask, request, silence, text_of};
+use crate::ask::{MOMENT, ask, ask_within, request, silence, text_of};
 use crate::client::Client;
 use crate::ensemble::{Pending, ReadFailure, Write, WriteFailure};
 use crate::error::{Error, ErrorKind, LossReason};
@@ -131,8 +131,13 @@ impl Barrier {
     ///
     /// Dropping the future changes nothing.
     pub async fn is_set(&self) -> Result<bool, Error> {
+        self.is_set_within(self.client.pool().options().connect_timeout).await
+    }
+
+    async fn is_set_within(&self, patience: Duration) -> Result<bool, Error> {
+        let problem = || format!("the barrier {} was not looked at", self.path);
         let look = |session| async move { Ok(self.look(&session, false).await?.0) };
-        ask(self.client.pool(), || format!("the barrier {} was not looked at", self.path), look).await
+        ask_within(patience, self.client.pool(), problem, look).await
     }
 
     /// Waits until the barrier is not set.
@@ -172,7 +177,8 @@ impl Barrier {
     /// # Errors
     ///
     /// As [`wait`](Self::wait), and [`ErrorKind::Timeout`] when the time is over, whatever the network does; of zero
-    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout.
+    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the
+    /// [try timeout](crate::ClientOptions::try_timeout).
     ///
     /// # Cancel safety
     ///
@@ -190,7 +196,8 @@ impl Barrier {
         let path = &self.path;
         if timeout.is_zero() {
             let set = || Error::new(ErrorKind::Timeout, format!("the barrier {path} is set"));
-            return if self.is_set().await? { Err(set()) } else { Ok(()) };
+            let patience = self.client.pool().options().try_timeout;
+            return if self.is_set_within(patience).await? { Err(set()) } else { Ok(()) };
         }
         tokio::select! {
             biased;

@@ -6,6 +6,7 @@
 
 mod stay;
 
+use crate::ask::silence;
 use crate::barrier::{end_of, trouble};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind, LossReason};
@@ -14,6 +15,7 @@ use crate::locks::locked;
 use crate::machine::barrier::Seen;
 use crate::machine::exchange::Patience;
 use crate::path::check_lock_path;
+use crate::pool::Pool;
 use crate::session::{Link, Session};
 use crate::stats::Progress;
 use stay::{Farewell, Stay};
@@ -119,7 +121,8 @@ impl DoubleBarrier {
     /// # Errors
     ///
     /// As [`enter`](Self::enter), and [`ErrorKind::Timeout`] when the time is over, whatever the network does; of zero
-    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout.
+    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the
+    /// [try timeout](crate::ClientOptions::try_timeout).
     ///
     /// # Cancel safety
     ///
@@ -145,7 +148,7 @@ impl DoubleBarrier {
             Some(Err(error)) => Err(error),
             None => {
                 let reason = format!("it takes {} members", self.members);
-                let trouble = trouble(self.client.pool(), &reason);
+                let trouble = reason_of(self.client.pool(), timeout, &reason);
                 let message = format!("the barrier {path} did not open {}: {trouble}", within(timeout));
                 Err(Error::new(late(timeout), message))
             }
@@ -271,7 +274,8 @@ impl Member {
     /// # Errors
     ///
     /// As [`leave`](Self::leave), and [`ErrorKind::Timeout`] if others are still within when the time is over; of zero
-    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout.
+    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the
+    /// [try timeout](crate::ClientOptions::try_timeout).
     ///
     /// # Cancel safety
     ///
@@ -308,7 +312,7 @@ impl Member {
                     _ => Err(error),
                 },
                 None => {
-                    let trouble = trouble(client.pool(), "others are still within");
+                    let trouble = reason_of(client.pool(), timeout, "others are still within");
                     let message =
                         format!("not all have left the barrier {path} {}: {trouble}", within(timeout));
                     Err(Error::new(late(timeout), message))
@@ -358,7 +362,7 @@ impl<T> Drop for Waiting<T> {
 }
 
 impl Client {
-    /// The answer, or `None` if it was not there by the deadline. One who does not wait for others has the connect
+    /// The answer, or `None` if it was not there by the deadline. One who does not wait for others has the try
     /// timeout.
     async fn answered<T>(
         &self,
@@ -366,7 +370,7 @@ impl Client {
         deadline: impl Future<Output = ()>,
         waiting: &mut Waiting<T>,
     ) -> Option<Result<T, Error>> {
-        let patience = if timeout.is_zero() { self.pool().options().connect_timeout } else { Duration::MAX };
+        let patience = self.pool().options().try_timeout;
         let mut deadline = pin!(deadline);
         let over =
             async { if timeout.is_zero() { deadline_in(patience).await } else { deadline.as_mut().await } };
@@ -382,12 +386,17 @@ fn patience_of(timeout: Duration) -> Patience {
     if timeout.is_zero() { Patience::TriesOnce } else { Patience::Waits }
 }
 
+/// One who does not wait for others has waited for an answer alone.
+fn reason_of(pool: &Pool, timeout: Duration, otherwise: &str) -> String {
+    if timeout.is_zero() { silence(pool) } else { trouble(pool, otherwise) }
+}
+
 fn late(timeout: Duration) -> ErrorKind {
     if timeout.is_zero() { ErrorKind::Unreachable } else { ErrorKind::Timeout }
 }
 
 fn within(timeout: Duration) -> String {
-    if timeout.is_zero() { "within the connect timeout".to_owned() } else { format!("within {timeout:?}") }
+    if timeout.is_zero() { "within the try timeout".to_owned() } else { format!("within {timeout:?}") }
 }
 
 fn lost(reason: LossReason, path: &str) -> Error {

@@ -1,5 +1,6 @@
 //! The proof that a lock is held.
 
+use crate::barrier::end_of;
 use crate::driver::Entry;
 use crate::ensemble::{Check, Write, WriteFailure};
 use crate::error::{Error, ErrorKind, LossReason};
@@ -13,38 +14,7 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
 
-/// A fencing token: of two grants of one path, the later has the greater token.
-///
-/// Hand it to what the lock guards, and let that refuse a token smaller than one it has seen: so a
-/// holder that was paused past its lease, and does not know yet, does no harm.
-///
-/// ```no_run
-/// # fn example(hold: &zklock_core::Hold, seen: &mut u64) {
-/// let token = hold.token().value();
-/// assert!(token >= *seen, "a stale holder");
-/// *seen = token;
-/// # }
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Token(u64);
-
-impl Token {
-    pub(crate) fn of(czxid: i64) -> Self {
-        // The same bits, so that it goes on growing when an ensemble has seen 2³¹ leaders.
-        Self(u64::from_ne_bytes(czxid.to_ne_bytes()))
-    }
-
-    /// The number.
-    pub fn value(self) -> u64 {
-        self.0
-    }
-}
-
-impl fmt::Display for Token {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Display::fmt(&self.0, f)
-    }
-}
+pub(crate) use crate::token::Token;
 
 /// How a hold stands.
 ///
@@ -208,26 +178,38 @@ impl Hold {
     ///
     /// [`ErrorKind::Lost`] if it is not; [`ErrorKind::Unreachable`] if the ensemble did not answer
     /// within what was left of the lease, or it had none left and was not heard from within a second;
-    /// [`ErrorKind::NotHeld`] after a release.
+    /// [`ErrorKind::NotHeld`] after a release, also one that comes before the answer.
     pub async fn confirm(&self) -> Result<Duration, Error> {
         self.refuse_released()?;
         let patience = self.valid_for().max(Duration::from_secs(1));
-        let grant = &self.grant;
-        let asked = async {
-            // A lapsed lease takes two checks to be restored.
-            for _ in 0..2 {
-                let check = grant.session.clone().prove(vec![grant.holding.clone()]).await;
-                if let Status::Lost(reason) = grant.holding.status() {
-                    return Err(Error::lost(reason, &grant.path));
-                }
-                let valid_for = self.valid_for();
-                if matches!(check, Check::Answered { .. }) && !valid_for.is_zero() {
-                    return Ok(valid_for);
-                }
-            }
-            Err(grant.unheard())
+        let confirmed = tokio::select! {
+            biased;
+            // An answer that is still to come would change nothing.
+            _ = self.loss().come() => None,
+            confirmed = tokio::time::timeout(patience, self.ask()) => confirmed.ok().flatten(),
         };
-        tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| Err(grant.unheard()))
+        confirmed.ok_or_else(|| self.unconfirmed())
+    }
+
+    /// For how long the hold is certain, if the quorum says that it is.
+    async fn ask(&self) -> Option<Duration> {
+        let grant = &self.grant;
+        // A lapsed lease takes two checks to be restored.
+        for _ in 0..2 {
+            let check = grant.session.clone().prove(vec![grant.holding.clone()]).await;
+            grant.told().ok()?;
+            let valid_for = self.valid_for();
+            if matches!(check, Check::Answered { .. }) && !valid_for.is_zero() {
+                return Some(valid_for);
+            }
+        }
+        None
+    }
+
+    /// Why nobody could say that it is held. It is asked for at the very end: the hold may have been released, or
+    /// lost, at any moment before.
+    fn unconfirmed(&self) -> Error {
+        self.refuse_released().err().unwrap_or_else(|| self.grant.unheard())
     }
 
     /// Writes to ZooKeeper that are done only if the lock is still held when the quorum commits them.
@@ -255,13 +237,14 @@ impl Hold {
                 || grant.not_held(),
                 |reason| Error::lost(reason, &grant.path),
             )),
-            () = grant.session.connected() => {}
+            () = grant.session.connected() => grant.told()?,
         }
         match grant.session.commit(grant.holding.nodes.clone(), writes).await {
             Ok(()) => Ok(()),
             Err(WriteFailure::GuardGone) => {
                 grant.session.lose(&grant.holding, LossReason::NodeDeleted);
-                Err(Error::lost(LossReason::NodeDeleted, &grant.path))
+                // Unless it was a release that deleted the node.
+                Err(self.unconfirmed())
             }
             Err(WriteFailure::Refused { index, problem }) => {
                 let message = format!(
@@ -449,7 +432,12 @@ impl Grant {
 
     /// An error if the hold is lost.
     pub(crate) fn told(&self) -> Result<(), Error> {
-        match self.holding.status() {
+        let status = match self.holding.status() {
+            // A session that has ended tells its holds one after the other.
+            Status::Held => end_of(&self.session).map_or(Status::Held, Status::Lost),
+            status => status,
+        };
+        match status {
             Status::Lost(reason) => Err(Error::lost(reason, &self.path)),
             Status::Stuck => {
                 let node = self.holding.node();
@@ -490,7 +478,11 @@ impl Grant {
         Error::new(ErrorKind::NotHeld, format!("this hold of {} has been released before", self.path))
     }
 
+    /// Why the hold has no lease: it is lost, or nothing was heard of the ensemble.
     pub(crate) fn unheard(&self) -> Error {
+        if let Err(lost) = self.told() {
+            return lost;
+        }
         let message = format!(
             "the ensemble did not confirm the hold of {}: rely on valid_for() and try again",
             self.path

@@ -58,7 +58,7 @@
 //!  blocking                                    threads
 //!  mutex   rwlock   semaphore   all            the kinds of lock: each no more than what it claims
 //!  election   exclusive   barrier
-//!  client   lock   hold   guarded              the public face
+//!  client   lock   hold   token   guarded      the public face
 //!  queued   observe                            who else is there
 //!  line   place                                one process's queue in front of a lock, and what it holds
 //!  driver   guard                              runs an attempt, owns its nodes; looks out for strangers
@@ -145,6 +145,8 @@ mod stats;
 #[cfg(feature = "tls")]
 mod tls;
 #[cfg(feature = "client")]
+mod token;
+#[cfg(feature = "client")]
 mod zookeeper;
 
 #[cfg(feature = "tls")]
@@ -156,7 +158,7 @@ pub use self::{
     double_barrier::{DoubleBarrier, Member},
     error::{Error, ErrorKind, LossReason},
     guarded::Guarded,
-    hold::{Hold, HoldState, Token},
+    hold::{Hold, HoldState},
     lock::Lock,
     lock_options::LockOptions,
     machine::claim::{Foreign, Watching},
@@ -167,6 +169,7 @@ pub use self::{
     path::check_lock_path,
     queued::QueuedContender,
     stats::Stats,
+    token::Token,
 };
 
 /// The examples in the README, compiled.

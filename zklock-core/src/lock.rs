@@ -85,12 +85,13 @@ impl Lock {
         self.acquire_before(Owner::current(), pending(), Duration::MAX).await
     }
 
-    /// As [`acquire`](Self::acquire), for no longer than `timeout`. Zero tries once.
+    /// As [`acquire`](Self::acquire), for no longer than `timeout`. Zero tries once, as
+    /// [`try_acquire`](Self::try_acquire) does.
     ///
     /// # Errors
     ///
     /// As [`acquire`](Self::acquire), and [`ErrorKind::Timeout`] when the time is over, whatever the
-    /// network does.
+    /// network does; of zero [`ErrorKind::Unreachable`] if the ensemble does not answer.
     ///
     /// # Cancel safety
     ///
@@ -101,7 +102,8 @@ impl Lock {
 
     /// Acquires the lock if it is free; `None` if another holds it or is in the queue.
     ///
-    /// It waits for the ensemble's answer, but for no longer than the connect timeout.
+    /// It waits for the ensemble's answer, but for no longer than the
+    /// [try timeout](crate::ClientOptions::try_timeout).
     ///
     /// # Errors
     ///
@@ -116,7 +118,7 @@ impl Lock {
     }
 
     pub(crate) async fn try_acquire_as(&self, owner: Owner) -> Result<Option<Hold>, Error> {
-        let patience = self.pool().options().connect_timeout;
+        let patience = self.pool().options().try_timeout;
         let mut deadline = pin!(deadline_in(patience));
         loop {
             if let Some(hold) = self.again(owner)? {
@@ -127,12 +129,10 @@ impl Lock {
                 // As below.
                 Some(Ok(Some(hold))) if hold.valid_for().is_zero() => {}
                 Some(answer) => return answer,
+                None if self.waits_its_turn(&ticket) => return Ok(None),
                 None => {
-                    let message = format!(
-                        "the lock {} was not tried within {patience:?}: {}",
-                        self.path(),
-                        self.trouble(&ticket)
-                    );
+                    let (path, silence) = (self.path(), silence(self.pool()));
+                    let message = format!("the lock {path} was not tried within {patience:?}: {silence}");
                     return Err(Error::new(ErrorKind::Unreachable, message));
                 }
             }
@@ -182,6 +182,13 @@ impl Lock {
                 }
             }
         }
+    }
+
+    /// Whether a try is known to wait behind others. Only for permits does one wait in a queue; any other that waits
+    /// does so for the clean-up of one of our own, which takes so long where the servers do not answer.
+    fn waits_its_turn(&self, ticket: &Ticket) -> bool {
+        let has_permits = self.claims().iter().any(|claim| claim.permits.is_some());
+        has_permits && ticket.is_behind_others() && self.pool().first().is_connected()
     }
 
     /// What may be the reason for a wait that was in vain.

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 const SESSION_TIMEOUT: Duration = Duration::from_secs(10);
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(10);
+const TRY_TIMEOUT: Duration = Duration::from_secs(1);
 /// The protocol counts milliseconds in 32 bits.
 const LONGEST_SESSION_TIMEOUT: Duration = Duration::from_millis(i32::MAX as u64);
 /// Below this a heartbeat is a matter of milliseconds.
@@ -35,6 +36,7 @@ pub struct ClientOptions {
     chroot: Option<String>,
     pub(crate) session_timeout: Duration,
     pub(crate) connect_timeout: Duration,
+    pub(crate) try_timeout: Duration,
     pub(crate) identity: String,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<Tls>,
@@ -52,6 +54,7 @@ impl ClientOptions {
             chroot: None,
             session_timeout: SESSION_TIMEOUT,
             connect_timeout: CONNECT_TIMEOUT,
+            try_timeout: TRY_TIMEOUT,
             identity: platform::identity(),
             #[cfg(feature = "tls")]
             tls: None,
@@ -88,12 +91,41 @@ impl ClientOptions {
         Ok(self)
     }
 
-    /// How long to try to reach a server before [`connect`](crate::Client::connect), or a
-    /// [`try_acquire`](crate::Lock::try_acquire), fails. Default: 10 s.
+    /// How long to try to reach a server before [`connect`](crate::Client::connect), or a question such as
+    /// [`contenders`](crate::Lock::contenders), fails. Default: 10 s.
     #[must_use]
     pub fn connect_timeout(mut self, timeout: Duration) -> Self {
         self.connect_timeout = timeout;
         self
+    }
+
+    /// How long the servers have to answer a [`try_acquire`](crate::Lock::try_acquire), and any call whose timeout is
+    /// zero, before it fails. Default: 1 s.
+    ///
+    /// Where they answer, a try takes a few round trips and never that long. It does not bound connecting: that is
+    /// for [`connect_timeout`](Self::connect_timeout).
+    ///
+    /// ```
+    /// use std::time::Duration;
+    /// use zklock_core::{ClientOptions, ErrorKind};
+    ///
+    /// let options = ClientOptions::new("zk1:2181")?.try_timeout(Duration::from_millis(200))?;
+    /// let error = options.try_timeout(Duration::ZERO).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if it is zero.
+    pub fn try_timeout(mut self, timeout: Duration) -> Result<Self, Error> {
+        if timeout.is_zero() {
+            let message = "a try timeout of zero leaves the servers no time to answer: choose one that a few round \
+                           trips fit in, such as 1 s";
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        self.try_timeout = timeout;
+        Ok(self)
     }
 
     /// Put all paths below this node, which must exist. It replaces a chroot among the hosts.
@@ -156,6 +188,7 @@ mod tests {
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
         }
         assert_eq!(options().chroot("apps").unwrap_err().kind(), ErrorKind::InvalidInput);
+        assert_eq!(options().try_timeout(Duration::ZERO).unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(options().identity(&"x".repeat(1025)).unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(options().chroot("/").unwrap().hosts.chroot, "");
         let chrooted = options().chroot("/a").unwrap();

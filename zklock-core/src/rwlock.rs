@@ -13,6 +13,9 @@ use crate::machine::name::Role;
 impl Client {
     /// The read side of the read/write lock at `path`: readers hold it together.
     ///
+    /// A reader's [token](crate::Token) is greater than that of every writer before it and smaller than that of every
+    /// writer after it. Among readers that hold together the order of tokens says nothing.
+    ///
     /// A reader that wants the write side would wait for itself: that is a
     /// [`Deadlock`](crate::ErrorKind::Deadlock).
     ///

@@ -26,7 +26,8 @@ const ROUNDS_AT_MOST: u32 = 3;
 impl Client {
     /// The semaphore at `path`, with `limit` permits. All who use it must agree on the limit.
     ///
-    /// A permit belongs to nobody: any thread may acquire several and release any.
+    /// A permit belongs to nobody: any thread may acquire several and release any. Among permits that are held together
+    /// the order of their [tokens](crate::Token) says nothing: as a fence they are of use where there is one permit.
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {

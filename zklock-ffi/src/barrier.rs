@@ -102,7 +102,7 @@ pub extern "C" fn zklock_barrier_is_set(barrier: *mut zklock_barrier, is_set: *m
 /// Waits until the barrier is not set.
 ///
 /// @param barrier the barrier.
-/// @param timeout milliseconds: 0 looks once, which may take as long as the connect timeout where no server answers;
+/// @param timeout milliseconds: 0 looks once, which takes as long as the try timeout where no server answers;
 ///        ZKLOCK_FOREVER (or any negative number) waits as long as it takes. Else it returns by then, whatever the
 ///        network does.
 /// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it was set until then; ZKLOCK_UNREACHABLE if it looked once and no server

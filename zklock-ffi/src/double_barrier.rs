@@ -88,7 +88,7 @@ pub extern "C" fn zklock_double_barrier_free(double_barrier: *mut zklock_double_
 /// Comes to the barrier, and waits until it is open. Every call is a member of its own.
 ///
 /// @param double_barrier the barrier.
-/// @param timeout milliseconds: 0 goes in if it is open or opens with this member, which may take as long as the connect
+/// @param timeout milliseconds: 0 goes in if it is open or opens with this member, which takes as long as the try
 ///        timeout where no server answers; ZKLOCK_FOREVER (or any negative number) waits as long as it takes. Else it
 ///        returns by then, whatever the network does.
 /// @param[out] member the member, who is within until zklock_member_leave. Free it with zklock_member_free.
@@ -119,7 +119,8 @@ pub extern "C" fn zklock_double_barrier_enter(
 /// Whatever is returned, but for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left, or leaves in the background.
 ///
 /// @param member the member. It must be freed all the same.
-/// @param timeout milliseconds: 0 waits for nobody; ZKLOCK_FOREVER (or any negative number) waits as long as it takes.
+/// @param timeout milliseconds: 0 waits for nobody, which takes as long as the try timeout where no server answers;
+///        ZKLOCK_FOREVER (or any negative number) waits as long as it takes.
 /// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others are still within then; ZKLOCK_LOST if its session ended before, or
 ///         somebody deleted its node: the others may have gone on without it; ZKLOCK_NOT_HELD if it has left before;
 ///         ZKLOCK_UNREACHABLE if it waited for nobody and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED;

@@ -161,8 +161,11 @@ pub extern "C" fn zklock_hold_free(hold: *mut zklock_hold) {
     });
 }
 
-/// The fencing token: of two grants of one path, the later has the greater token. Let what the lock guards
-/// refuse a token smaller than one it has seen.
+/// The fencing token: of two grants of one path that exclude each other, the later has the greater token. Let what the
+/// lock guards refuse a token smaller than one it has seen.
+///
+/// Those who can hold together are told of it in any order: of two readers without a writer between them the later may
+/// have the smaller token, and so may the later of two permits. So compare a reader's token with those of writers alone.
 ///
 /// @param hold the hold.
 /// @param[out] token the token.
@@ -339,8 +342,8 @@ pub extern "C" fn zklock_hold_wait_lost(
 /// @param hold the hold.
 /// @param[out] milliseconds for how long it is certain to be held. It may be NULL.
 /// @return ZKLOCK_OK if it is held; ZKLOCK_LOST if it is not; ZKLOCK_UNREACHABLE if the servers did not answer
-///         within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a
-///         callback; ZKLOCK_INVALID_ARGUMENT if the hold is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+///         within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a release, also one that comes
+///         before their answer; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if the hold is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
 #[unsafe(no_mangle)]
 pub extern "C" fn zklock_hold_confirm(hold: *mut zklock_hold, milliseconds: *mut i64) -> zklock_status {

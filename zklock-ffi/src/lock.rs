@@ -69,7 +69,7 @@ pub extern "C" fn zklock_lock_path(lock: *const zklock_lock, path: *mut *const c
 /// take turns. A caller that gives up leaves its place to the next of its client.
 ///
 /// @param lock the lock.
-/// @param timeout milliseconds: 0 tries once, which may take as long as the connect timeout where no server
+/// @param timeout milliseconds: 0 tries once, which takes as long as the try timeout where no server
 ///        answers; ZKLOCK_FOREVER (or any negative number) waits as long as it takes. Else it returns by
 ///        then, whatever the network does.
 /// @param[out] hold the proof that the lock is held. Give it back with zklock_release, and free it with

@@ -95,7 +95,7 @@ pub extern "C" fn zklock_options_set_session_timeout(
     })
 }
 
-/// How long to try to reach a server before zklock_client_new, or an acquire that tries once, fails.
+/// How long to try to reach a server before zklock_client_new, or a question such as zklock_contenders, fails.
 /// Default: 10 s.
 ///
 /// @param options the options.
@@ -109,6 +109,23 @@ pub extern "C" fn zklock_options_set_connect_timeout(
     call::status("zklock_options_set_connect_timeout", || {
         let timeout = positive(milliseconds)?;
         Options::change(options, |options| Ok(options.connect_timeout(timeout)))
+    })
+}
+
+/// How long the servers have to answer an acquire that tries once, and any other call whose timeout is 0, before it is
+/// ZKLOCK_UNREACHABLE. Default: 1 s. Where they answer, a try takes a few round trips and never that long.
+///
+/// @param options the options.
+/// @param milliseconds positive.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C" fn zklock_options_set_try_timeout(
+    options: *mut zklock_options,
+    milliseconds: i64,
+) -> zklock_status {
+    call::status("zklock_options_set_try_timeout", || {
+        let timeout = positive(milliseconds)?;
+        Options::change(options, |options| options.try_timeout(timeout))
     })
 }
 

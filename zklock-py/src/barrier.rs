@@ -42,7 +42,7 @@ impl Spot {
         }
         let begun = Instant::now();
         detached(py, || match timeout {
-            // Who looks once waits as long as it takes to connect.
+            // Who looks once waits as long as it takes to connect, for the connect timeout at most.
             Some(Duration::ZERO) => call(&self.shared.connector.connect(None)?, timeout),
             timeout => {
                 let client = self.shared.connector.connect(timeout)?;

@@ -6,7 +6,7 @@ use crate::error::raised;
 use crate::exit;
 use crate::kinds::BaseClient;
 use crate::log;
-use crate::options::{Tls, options};
+use crate::options::{Timeouts, Tls, options};
 use crate::place::Shared;
 use crate::value;
 use crate::wait::detached;
@@ -28,8 +28,10 @@ use zklock_core::blocking::Connector;
 ///
 /// Times are in seconds. ``session_timeout`` is for how long a lock stays taken when its holder has crashed, and
 /// about how long the network may fail without a hold being lost; the servers may grant another. ``connect_timeout``
-/// bounds the try to reach a server. ``chroot`` puts all paths below that node. ``identity`` is what others see as
-/// this contender's name, by default ``host/pid``. ``tls`` is a ``Tls``.
+/// bounds the try to reach a server. ``try_timeout`` is how long the servers have to answer what does not wait for
+/// others: ``acquire(blocking=False)``, and whatever has a timeout of zero. It raises ``Unreachable`` then. If such a call
+/// is the first that needs the client, it connects before, for up to ``connect_timeout``. ``chroot`` puts all paths below
+/// that node. ``identity`` is what others see as this contender's name, by default ``host/pid``. ``tls`` is a ``Tls``.
 ///
 /// At the end of the program clients are closed, which frees their locks; but not where a daemon thread may still
 /// be using one: then those of its client are free when the session has timed out.
@@ -45,18 +47,21 @@ impl Client {
 #[pymethods]
 impl Client {
     #[new]
-    #[pyo3(signature = (hosts, *, session_timeout=10.0, connect_timeout=10.0, chroot=None, identity=None, tls=None))]
+    #[pyo3(signature = (hosts, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, identity=None, tls=None))]
+    #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn new(
         py: Python<'_>,
         hosts: &str,
         session_timeout: f64,
         connect_timeout: f64,
+        try_timeout: f64,
         chroot: Option<&str>,
         identity: Option<&str>,
         tls: Option<&Bound<'_, Tls>>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let tls = tls.map(Bound::get);
-        let options = options(py, hosts, session_timeout, connect_timeout, chroot, identity, tls)?;
+        let timeouts = Timeouts { session: session_timeout, connect: connect_timeout, trying: try_timeout };
+        let options = options(py, hosts, &timeouts, chroot, identity, tls)?;
         log::prepare(py)?;
         let shared = Shared::new(Connector::new(options), hosts.to_owned());
         exit::remember(Arc::downgrade(&shared));

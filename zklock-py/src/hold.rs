@@ -65,7 +65,11 @@ impl BaseHold {
 
 #[pymethods]
 impl BaseHold {
-    /// The fencing token of this grant: of two grants of one path, the later has the greater one.
+    /// The fencing token of this grant: of two grants of one path that exclude each other, the later has the greater one.
+    ///
+    /// Those who can hold together are told of it in any order: of two readers without a writer between them the later
+    /// may have the smaller token, and so may the later of two permits. So compare a reader's token with those of
+    /// writers alone.
     #[getter]
     fn token(&self) -> u64 {
         self.held.hold.token().value()

@@ -85,7 +85,8 @@ impl BaseClient {
     ///
     /// Where this thread or task holds the read side, to acquire the write side raises ``Deadlock``. It stands in one
     /// queue with Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and
-    /// ``WriteLock``.
+    /// ``WriteLock``. Tokens grow between a reader and a writer, both ways; among readers that hold together their order
+    /// says nothing.
     #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest"))]
     fn read(
         slf: &Bound<'_, Self>,

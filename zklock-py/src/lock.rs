@@ -93,7 +93,8 @@ impl Lock {
     /// >>> lock.release()
     ///
     /// Without a timeout it waits as long as the lock was made to, and raises ``Timeout`` then; -1 is for ever. With
-    /// ``blocking=False`` it waits for the ensemble's answer, and for nothing else. Why it was ``False`` is logged.
+    /// ``blocking=False`` it waits for the ensemble's answer, for the client's ``try_timeout`` at most, and for nothing else.
+    /// Why it was ``False`` is logged.
     ///
     /// Grants follow the order in which clients queue, and within a client that of its callers: however many wait, clients
     /// take turns. A caller that gives up leaves its place to the next of its client.

@@ -70,21 +70,30 @@ impl Tls {
     }
 }
 
+/// The timeouts of a client, in seconds.
+pub(crate) struct Timeouts {
+    pub(crate) session: f64,
+    pub(crate) connect: f64,
+    /// Of what does not wait for others.
+    pub(crate) trying: f64,
+}
+
 /// The options of a client, from its arguments.
 pub(crate) fn options(
     py: Python<'_>,
     hosts: &str,
-    session_timeout: f64,
-    connect_timeout: f64,
+    timeouts: &Timeouts,
     chroot: Option<&str>,
     identity: Option<&str>,
     tls: Option<&Tls>,
 ) -> PyResult<ClientOptions> {
     let fail = |error| raised(py, &error);
-    let session_timeout = seconds(py, "session_timeout", session_timeout)?;
-    let connect_timeout = seconds(py, "connect_timeout", connect_timeout)?;
+    let session_timeout = seconds(py, "session_timeout", timeouts.session)?;
+    let connect_timeout = seconds(py, "connect_timeout", timeouts.connect)?;
+    let try_timeout = seconds(py, "try_timeout", timeouts.trying)?;
     let mut options = ClientOptions::new(hosts).map_err(fail)?;
     options = options.session_timeout(session_timeout).map_err(fail)?.connect_timeout(connect_timeout);
+    options = options.try_timeout(try_timeout).map_err(fail)?;
     if let Some(chroot) = chroot {
         options = options.chroot(chroot).map_err(fail)?;
     }

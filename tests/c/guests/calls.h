@@ -48,6 +48,7 @@ CALL(options_new) {
 }
 CALL(options_set_session_timeout) { return zklock_options_set_session_timeout(on->options, SESSION_MS); }
 CALL(options_set_connect_timeout) { return zklock_options_set_connect_timeout(on->options, SOON_MS); }
+CALL(options_set_try_timeout) { return zklock_options_set_try_timeout(on->options, SOON_MS); }
 CALL(options_set_chroot) { return zklock_options_set_chroot(on->options, "/a"); }
 CALL(options_set_identity) { return zklock_options_set_identity(on->options, "a guest"); }
 CALL(options_set_tls) {
@@ -247,6 +248,7 @@ static const call calls[] = {
     CALL(options_new, ZKLOCK_OK, 0),
     CALL(options_set_session_timeout, ZKLOCK_OK, 0),
     CALL(options_set_connect_timeout, ZKLOCK_OK, 0),
+    CALL(options_set_try_timeout, ZKLOCK_OK, 0),
     CALL(options_set_chroot, ZKLOCK_OK, 0),
     CALL(options_set_identity, ZKLOCK_OK, 0),
     CALL(options_set_tls, ZKLOCK_INVALID_ARGUMENT, 0),

@@ -372,6 +372,8 @@ def span(parameter):
         return match[1], match[2]
     if "not negative" in parameter.doc:
         return "0", MOST
+    if "positive" in parameter.doc:
+        return "1", MOST
     raise NotUnderstood(f"which numbers of {parameter.name} are good: {parameter.doc}")
 
 

@@ -93,6 +93,9 @@ TEST(bad_options_are_named_one_by_one) {
     INVALID(zklock_options_set_session_timeout(options, INT64_MAX), "choose 100 ms to 24 days");
     INVALID(zklock_options_set_connect_timeout(options, -1), "must not be negative");
     INVALID(zklock_options_set_connect_timeout(options, INT64_MIN), "must not be negative");
+    INVALID(zklock_options_set_try_timeout(options, -1), "must not be negative");
+    INVALID(zklock_options_set_try_timeout(options, INT64_MIN), "must not be negative");
+    INVALID(zklock_options_set_try_timeout(options, 0), "no time to answer");
     INVALID(zklock_options_set_chroot(options, "apps"), "is relative");
     INVALID(zklock_options_set_chroot(options, NULL), "path is NULL");
     INVALID(zklock_options_set_chroot(options, NOT_UTF8), "not UTF-8");
@@ -105,6 +108,7 @@ TEST(bad_options_are_named_one_by_one) {
     identity[1024] = 0;
     OK(zklock_options_set_identity(options, identity));
     OK(zklock_options_set_connect_timeout(options, INT64_MAX));
+    OK(zklock_options_set_try_timeout(options, INT64_MAX));
     OK(zklock_options_set_session_timeout(options, 100));
     OK(zklock_options_set_session_timeout(options, 2147483647));
     OK(zklock_client_new(servers(), options, &client));

@@ -6,6 +6,7 @@
 #include <sys/socket.h>
 
 #define A_WHILE_MS 200
+#define HOUR_MS (60 * 60 * 1000)
 
 static const char *const DIRECTIONS[] = {"to-server", "to-client", "both"};
 
@@ -210,7 +211,7 @@ TEST(a_timeout_of_zero_tries_once) {
     const char *path = fresh_path();
     char hosts[128];
     int proxy = new_proxy(hosts, sizeof hosts);
-    zklock_client *client = client_with(hosts, SESSION_MS, 1000), *other = new_client();
+    zklock_client *client = client_with(hosts, SESSION_MS, HOUR_MS), *other = new_client();
     zklock_lock *lock = new_mutex(client, path, 0), *others = new_mutex(other, path, 0);
     zklock_hold *hold = acquire(lock, 0), *none;
     bound bound;
@@ -222,7 +223,7 @@ TEST(a_timeout_of_zero_tries_once) {
     wait_for_contenders(path, 1);
     OK(zklock_release(hold));
 
-    /* It waits for an answer, but for no longer than the connect timeout. */
+    /* It waits for an answer, but for no longer than the try timeout, which is a second unless it is told. */
     ground("freeze %d both", proxy);
     begin(&bound, 1000);
     begun = now_ms();
@@ -234,6 +235,67 @@ TEST(a_timeout_of_zero_tries_once) {
     zklock_hold_free(hold);
     free_all(NULL, others, other);
     free_all(NULL, lock, client);
+}
+
+/* What does not wait for others, where nobody answers: it must come back, and would be connecting for an hour. */
+typedef struct {
+    zklock_lock *lock;
+    zklock_barrier *barrier;
+    zklock_double_barrier *doors;
+    zklock_member *member;
+} tries;
+
+static void *all_are_unreachable(void *argument) {
+    tries *tries = argument;
+    zklock_hold *none = NULL;
+    zklock_member *nobody = NULL;
+    zklock_ticket *ticket;
+    int descriptor;
+    for (int try = 0; try < 2; try++) {
+        IS(zklock_acquire(tries->lock, 0, &none), ZKLOCK_UNREACHABLE);
+        SAYS("was not tried within 300ms: no server answers: check hosts and network");
+        OK(zklock_acquire_start(tries->lock, 0, &ticket));
+        OK(zklock_ticket_fd(ticket, &descriptor));
+        CHECK(readable(descriptor, SOON_MS));
+        IS(zklock_acquire_finish(ticket, &none), ZKLOCK_UNREACHABLE);
+        zklock_ticket_free(ticket);
+        IS(zklock_barrier_wait(tries->barrier, 0), ZKLOCK_UNREACHABLE);
+        IS(zklock_double_barrier_enter(tries->doors, 0, &nobody), ZKLOCK_UNREACHABLE);
+    }
+    IS(zklock_member_leave(tries->member, 0), ZKLOCK_UNREACHABLE);
+    CHECK(!none && !nobody);
+    return NULL;
+}
+
+TEST(a_try_is_bounded_by_its_own_timeout_where_nobody_answers) {
+    char hosts[128], path[64], barrier[80], doors[80];
+    int proxy = new_proxy(hosts, sizeof hosts);
+    zklock_options *options;
+    zklock_client *client;
+    tries tries;
+    snprintf(path, sizeof path, "%s", fresh_path());
+    snprintf(barrier, sizeof barrier, "%s-barrier", path);
+    snprintf(doors, sizeof doors, "%s-doors", path);
+    OK(zklock_options_new(&options));
+    OK(zklock_options_set_session_timeout(options, SESSION_MS));
+    OK(zklock_options_set_connect_timeout(options, HOUR_MS));
+    OK(zklock_options_set_try_timeout(options, 300));
+    OK(zklock_client_new(hosts, options, &client));
+    zklock_options_free(options);
+    tries.lock = new_mutex(client, path, 0);
+    OK(zklock_barrier_new(client, barrier, &tries.barrier));
+    OK(zklock_double_barrier_new(client, doors, 1, &tries.doors));
+    OK(zklock_double_barrier_enter(tries.doors, SOON_MS, &tries.member));
+    ground("freeze %d both", proxy);
+    /* For SOON_MS at most. */
+    join_thread(start_thread(all_are_unreachable, &tries));
+    ground("thaw %d", proxy);
+    works(client, tries.lock);
+    wait_for_contenders(path, 0);
+    zklock_member_free(tries.member);
+    zklock_double_barrier_free(tries.doors);
+    zklock_barrier_free(tries.barrier);
+    free_all(NULL, tries.lock, client);
 }
 
 TEST(a_timeout_of_a_millisecond_is_kept) {
@@ -375,7 +437,8 @@ TEST_MAIN("standalone tick=200 max-session=4000", LISTED(a_frozen_network_delays
           LISTED(a_wait_in_the_queue_ends_in_time_when_the_network_freezes_under_it),
           LISTED(a_half_open_or_refused_connection_delays_nobody), LISTED(the_error_says_who_is_in_the_way),
           LISTED(the_error_does_not_blame_the_queue_for_a_silent_server),
-          LISTED(a_timeout_of_zero_tries_once), LISTED(a_timeout_of_a_millisecond_is_kept),
+          LISTED(a_timeout_of_zero_tries_once), LISTED(a_try_is_bounded_by_its_own_timeout_where_nobody_answers),
+          LISTED(a_timeout_of_a_millisecond_is_kept),
           LISTED(a_timeout_beyond_the_end_of_time_waits_for_ever),
           LISTED(a_new_session_and_a_new_place_in_the_queue_do_not_extend_the_deadline),
           LISTED(a_release_is_bounded_by_the_session_timeout_and_goes_on_in_the_background),

@@ -19,9 +19,15 @@ def connect(path: str, hosts: str) -> typing.Iterator[Connect]:
     with contextlib.ExitStack() as clients:
 
         def connect(
-            hosts: str = servers, *, session_timeout: float = SESSION, connect_timeout: float = 10.0
+            hosts: str = servers,
+            *,
+            session_timeout: float = SESSION,
+            connect_timeout: float = 10.0,
+            try_timeout: float = 1.0,
         ) -> zklock.Client:
-            client = zklock.Client(hosts, session_timeout=session_timeout, connect_timeout=connect_timeout)
+            client = zklock.Client(
+                hosts, session_timeout=session_timeout, connect_timeout=connect_timeout, try_timeout=try_timeout
+            )
             return clients.enter_context(client)
 
         yield connect
@@ -29,9 +35,13 @@ def connect(path: str, hosts: str) -> typing.Iterator[Connect]:
 
 @pytest.fixture
 def connect_far(connect: Connect, ground: Ground) -> ConnectFar:
-    def connect_far(*, session_timeout: float = SESSION, connect_timeout: float = 10.0) -> Far:
+    def connect_far(
+        *, session_timeout: float = SESSION, connect_timeout: float = 10.0, try_timeout: float = 1.0
+    ) -> Far:
         proxy = ground.proxy("1")
-        zk = connect(proxy.hosts, session_timeout=session_timeout, connect_timeout=connect_timeout)
+        zk = connect(
+            proxy.hosts, session_timeout=session_timeout, connect_timeout=connect_timeout, try_timeout=try_timeout
+        )
         return Far(zk, proxy)
 
     return connect_far

@@ -145,6 +145,9 @@ def test_bad_options_are_named_one_by_one(hosts: str) -> None:
     for wrong in (None, *NO_NUMBERS):
         is_type_error(lambda: make(hosts, session_timeout=wrong), "number")
         is_type_error(lambda: make(hosts, connect_timeout=wrong), "number")
+        is_type_error(lambda: make(hosts, try_timeout=wrong), "number")
+    for seconds in (0, 1e-10):
+        raises(zklock.InvalidInput, lambda: make(hosts, try_timeout=seconds)).says("no time to answer")
     untyped: typing.Any = make
     is_type_error(lambda: untyped(), "hosts")
     is_type_error(lambda: untyped(hosts, 10), "positional")
@@ -168,6 +171,7 @@ def test_a_timeout_of_a_client_that_is_negative_is_named_and_none_is_not_advised
     # It would be refused in its turn.
     assert "None" not in is_negative(lambda: zklock.Client(hosts, connect_timeout=seconds), seconds)
     assert "None" not in is_negative(lambda: zklock.Client(hosts, session_timeout=seconds), seconds)
+    assert "None" not in is_negative(lambda: zklock.Client(hosts, try_timeout=seconds), seconds)
 
 
 def objection(call: Call) -> type[Exception] | None:
@@ -320,7 +324,7 @@ def test_the_limits_themselves_are_good(hosts: str, ground: Ground, path: str) -
     # To a server that grants what it can: from two of its ticks to twenty.
     for session_timeout, granted in ((0.1, 1.0), (2147483.647, 10.0)):
         identity = "x" * 1024
-        client = zklock.Client(hosts, session_timeout=session_timeout, connect_timeout=math.inf, identity=identity)
+        client = zklock.Client(hosts, session_timeout=session_timeout, connect_timeout=math.inf, try_timeout=math.inf, identity=identity)
         with client as zk, zk.mutex(path) as hold:
             assert zk.session_timeout == granted
             assert ground(f"data {hold.node}") == identity

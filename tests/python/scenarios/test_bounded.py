@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import logging
 import math
@@ -22,6 +23,7 @@ from scenes import (
     Lateness,
     Listener,
     Raised,
+    elsewhere,
     eventually,
     expire,
     in_time,
@@ -32,6 +34,7 @@ from scenes import (
 import zklock
 
 A_WHILE = 0.2
+HOUR = 3600.0
 DIRECTIONS = ["to-server", "to-client", "both"]
 
 
@@ -136,7 +139,7 @@ def test_the_error_does_not_blame_the_queue_for_a_silent_server(far: Far, path: 
 
 
 def test_a_timeout_of_zero_tries_once(other: zklock.Client, connect_far: ConnectFar, ground: Ground, path: str) -> None:
-    zk, proxy = connect_far(connect_timeout=1)
+    zk, proxy = connect_far(connect_timeout=HOUR)
     lock = zk.mutex(path)
     assert lock.acquire(timeout=0)
     raises(zklock.Timeout, lambda: other.mutex(path).hold(timeout=0)).says(path, "is held by another")
@@ -148,13 +151,43 @@ def test_a_timeout_of_zero_tries_once(other: zklock.Client, connect_far: Connect
     assert lock.acquire(blocking=False)
     lock.release()
 
-    # It waits for an answer, but for no longer than the connect timeout; and no answer is not an answer.
+    # It waits for an answer, but for no longer than the try timeout, a second; and no answer is not an answer.
     proxy("freeze", "both")
     with Lateness() as late:
         begun = time.monotonic()
         raises(zklock.Unreachable, lambda: lock.acquire(blocking=False))
         assert time.monotonic() - begun <= 1 + GRACE + late.allowance
     raises(zklock.Unreachable, lambda: lock.hold(timeout=0))
+    proxy("thaw")
+    works(lock, zk)
+    ground.expect_children(path, 0)
+
+
+def test_a_try_is_bounded_by_its_own_timeout_where_nobody_answers(
+    connect_far: ConnectFar, ground: Ground, path: str
+) -> None:
+    zk, proxy = connect_far(connect_timeout=HOUR, try_timeout=A_WHILE)
+    lock, barrier, doors = zk.mutex(path), zk.barrier(f"{path}-barrier"), zk.double_barrier(f"{path}-doors", 1)
+    member = doors.enter(timeout=SOON)
+    proxy("freeze", "both")
+    calls: list[typing.Callable[[], object]] = [
+        lambda: lock.acquire(blocking=False),
+        lambda: lock.hold(timeout=0),
+        zk.mutex(path, timeout=0).__enter__,
+        lambda: barrier.wait(timeout=0),
+        lambda: doors.enter(timeout=0),
+        lambda: member.leave(timeout=0),
+    ]
+    for call in calls:
+        # It must come back, and would be connecting for an hour.
+        elsewhere(functools.partial(raises, zklock.Unreachable, call))
+
+    async def main() -> None:
+        for refused in (lock.aio.acquire(blocking=False), lock.aio.hold(timeout=0), barrier.aio.wait(timeout=0)):
+            with pytest.raises(zklock.Unreachable):
+                await asyncio.wait_for(refused, SOON)
+
+    asyncio.run(main())
     proxy("thaw")
     works(lock, zk)
     ground.expect_children(path, 0)

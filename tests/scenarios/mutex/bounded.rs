@@ -1,14 +1,14 @@
 //! Promise 4: an acquire with a deadline returns by then, whatever the network does, and says what the trouble is.
 
 use crate::common::{
-    GRACE, SOON, client, client_of, expire_session, on_a_thread, operator, options, proxied_client, settled,
-    soon,
+    GRACE, SOON, client, client_of, expire_session, on_a_thread, operator, options, proxied_client, says,
+    settled, soon,
 };
 use ground::wire::Admin;
 use ground::{Action, Direction, Ensemble, Gate, Kind, Proxy, Trigger, shared, until};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
-use zklock_core::{Client, Error, ErrorKind, Lock, blocking};
+use zklock_core::{Client, ClientOptions, Error, ErrorKind, Lock, blocking};
 
 const A_WHILE: Duration = Duration::from_millis(300);
 const DIRECTIONS: [Direction; 3] = [Direction::ToServer, Direction::ToClient, Direction::Both];
@@ -196,17 +196,62 @@ async fn a_timeout_of_zero_tries_once() {
     operator().wait_for_children(path, 1, SOON);
     soon(hold.release()).await.unwrap();
 
-    // It waits for an answer, but for no longer than the connect timeout.
-    let patience = Duration::from_secs(1);
-    let options = options(&proxy.connect_string()).connect_timeout(patience);
-    let client = Client::connect(options).await.unwrap();
+    // It waits for an answer, but for no longer than the try timeout, which is a second unless it is told.
+    let client = Client::connect(patient(&proxy.connect_string())).await.unwrap();
     proxy.freeze(Direction::Both);
     let lock = client.mutex(path).unwrap();
-    let error = in_time(patience, lock.acquire_timeout(Duration::ZERO)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+    let error = in_time(Duration::from_secs(1), lock.acquire_timeout(Duration::ZERO)).await.unwrap_err();
+    says(&error, ErrorKind::Unreachable, &[path, "was not tried within 1s", "check hosts and network"]);
     proxy.thaw();
     works(&client, &lock).await;
     operator().wait_for_children(path, 0, SOON);
+}
+
+/// One that would be connecting for longer than any test lasts.
+fn patient(hosts: &str) -> ClientOptions {
+    options(hosts).connect_timeout(Duration::from_secs(3600))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_try_is_bounded_by_its_own_timeout_where_nobody_answers() {
+    let proxy = Proxy::before(shared().server(0));
+    let options = patient(&proxy.connect_string()).try_timeout(A_WHILE).unwrap();
+    let client = Client::connect(options.clone()).await.unwrap();
+    let threads = soon(on_a_thread(move || blocking::Client::connect(options).unwrap())).await;
+    let locks = |kind: &str| {
+        let path = format!("/bounded-try-{kind}");
+        [client.mutex(&path), client.write(&path), client.semaphore(&path, 2), client.exclusive(&path)]
+            .map(Result::unwrap)
+    };
+    proxy.freeze(Direction::Both);
+    // The second finds the first at its clean-up, which is not to be taken for somebody who holds the lock.
+    for _ in 0..2 {
+        for lock in locks("frozen") {
+            let error = soon(lock.acquire_timeout(Duration::ZERO)).await.unwrap_err();
+            says(&error, ErrorKind::Unreachable, &[lock.path(), "was not tried within 300ms"]);
+            let error = soon(lock.try_acquire()).await.unwrap_err();
+            says(&error, ErrorKind::Unreachable, &[lock.path(), "check hosts and network"]);
+        }
+        let lock = threads.mutex("/bounded-try-threads").unwrap();
+        let tried = on_a_thread(move || {
+            [lock.try_acquire().map(drop), lock.acquire_timeout(Duration::ZERO).map(drop)]
+        });
+        for error in soon(tried).await {
+            assert_eq!(error.unwrap_err().kind(), ErrorKind::Unreachable);
+        }
+    }
+    proxy.thaw();
+    for lock in locks("frozen") {
+        works(&client, &lock).await;
+    }
+    // No less where the connection is known to be broken.
+    proxy.refuse(true);
+    proxy.reset();
+    let lock = client.mutex("/bounded-try-refused").unwrap();
+    notices(&lock).await;
+    says(&soon(lock.try_acquire()).await.unwrap_err(), ErrorKind::Unreachable, &["no server answers"]);
+    proxy.refuse(false);
+    works(&client, &lock).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -5,6 +5,7 @@ mod bad_input;
 mod bounded;
 mod cancel_sweep;
 mod common;
+mod confirm;
 mod connector;
 mod crash;
 mod crowd;

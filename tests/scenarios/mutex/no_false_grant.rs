@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error, Hold, HoldState, LossReason};
+use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, LossReason};
 
 /// Longer than a write proves where only one went before it (T/4), shorter than the client library waits for a sign of life (2/5 T).
 const BEYOND_A_LEASE: Duration = Duration::from_millis(SESSION.as_millis() as u64 / 3);
@@ -226,9 +226,11 @@ async fn a_waiter_whose_session_expires_with_the_lock_free_meanwhile_gets_no_dea
 }
 
 /// All on one thread, so that the process can be made to stand still between the grant and its delivery.
-async fn delivered_after(path: &str, session: Duration, stall: Duration, tries: bool) {
-    let hosts = shared().connect_string();
-    let client = Client::connect(options(&hosts).session_timeout(session).unwrap()).await.unwrap();
+/// A try with `patience` has one deadline: after a longer stall there is no time to try again.
+async fn delivered_after(path: &str, session: Duration, stall: Duration, patience: Option<Duration>) {
+    let options = options(&shared().connect_string()).session_timeout(session).unwrap();
+    let options = options.try_timeout(patience.unwrap_or(SOON)).unwrap();
+    let client = Client::connect(options).await.unwrap();
     let lock = client.mutex(path).unwrap();
     let counted = client.clone();
     let stalled = tokio::spawn(async move {
@@ -241,8 +243,15 @@ async fn delivered_after(path: &str, session: Duration, stall: Duration, tries: 
         std::thread::sleep(stall);
     });
     let acquired = tokio::spawn(async move {
-        let hold =
-            if tries { lock.try_acquire().await.unwrap() } else { Some(lock.acquire().await.unwrap()) };
+        let hold = match patience {
+            Some(patience) if patience < stall => {
+                let refused = lock.try_acquire().await.map(drop).unwrap_err();
+                assert_eq!(refused.kind(), ErrorKind::Unreachable, "{refused}");
+                None
+            }
+            Some(_) => lock.try_acquire().await.unwrap(),
+            None => Some(lock.acquire().await.unwrap()),
+        };
         let valid_for = hold.as_ref().map(Hold::valid_for);
         (hold, valid_for)
     });
@@ -262,9 +271,10 @@ async fn a_grant_that_the_process_slept_through_is_not_delivered() {
     let session = Duration::from_secs(1);
     // Past the lease, and past the session.
     for (number, stall) in [session * 11 / 16, session * 7 / 4].into_iter().enumerate() {
-        delivered_after(&format!("/slept-{number}"), session, stall, false).await;
-        delivered_after(&format!("/slept-trying-{number}"), session, stall, true).await;
+        delivered_after(&format!("/slept-{number}"), session, stall, None).await;
+        delivered_after(&format!("/slept-trying-{number}"), session, stall, Some(SOON)).await;
     }
+    delivered_after("/slept-too-long", session, session * 7 / 4, Some(session)).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -17,6 +17,7 @@ mod timing;
 mod bounded;
 mod exclusive;
 mod fair;
+mod fenced;
 mod head;
 mod input;
 mod limit;

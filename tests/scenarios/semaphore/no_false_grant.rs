@@ -71,7 +71,9 @@ async fn a_grant_that_the_process_slept_through_is_not_delivered() {
         for tries in [false, true] {
             let path = format!("/semaphore/slept-{number}-{tries}");
             let hosts = shared().connect_string();
-            let client = Client::connect(options(&hosts).session_timeout(session).unwrap()).await.unwrap();
+            // A try has one deadline, and is to have time left after the stall for another session.
+            let options = options(&hosts).session_timeout(session).unwrap().try_timeout(SOON).unwrap();
+            let client = Client::connect(options).await.unwrap();
             let (lock, counted) = (semaphore(&client, &path, 3, 2), client.clone());
             let stalled = tokio::spawn(async move {
                 // It is always in the run queue, so it comes between the task that counts the grant and the one

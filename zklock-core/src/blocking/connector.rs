@@ -80,7 +80,9 @@ impl Connector {
         !fork::is_forked() && matches!(*locked(&self.stage), Stage::Closed(_))
     }
 
-    /// The client. Connects, if that has not been done yet, for `timeout` at most.
+    /// The client. Connects, if that has not been done yet, for `timeout` at most, and in any case for no longer than
+    /// the [connect timeout](ClientOptions::connect_timeout): so the first try of a program may take that long, and
+    /// the [try timeout](ClientOptions::try_timeout) after it.
     ///
     /// # Errors
     ///

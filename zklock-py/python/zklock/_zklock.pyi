@@ -115,7 +115,8 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
 
         Where this thread or task holds the read side, to acquire the write side raises ``Deadlock``. It stands in one
         queue with Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and
-        ``WriteLock``.
+        ``WriteLock``. Tokens grow between a reader and a writer, both ways; among readers that hold together their order
+        says nothing.
         """
     def write(
         self,
@@ -252,8 +253,10 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
 
     Times are in seconds. ``session_timeout`` is for how long a lock stays taken when its holder has crashed, and
     about how long the network may fail without a hold being lost; the servers may grant another. ``connect_timeout``
-    bounds the try to reach a server. ``chroot`` puts all paths below that node. ``identity`` is what others see as
-    this contender's name, by default ``host/pid``. ``tls`` is a ``Tls``.
+    bounds the try to reach a server. ``try_timeout`` is how long the servers have to answer what does not wait for
+    others: ``acquire(blocking=False)``, and whatever has a timeout of zero. It raises ``Unreachable`` then. If such a call
+    is the first that needs the client, it connects before, for up to ``connect_timeout``. ``chroot`` puts all paths below
+    that node. ``identity`` is what others see as this contender's name, by default ``host/pid``. ``tls`` is a ``Tls``.
 
     At the end of the program clients are closed, which frees their locks; but not where a daemon thread may still
     be using one: then those of its client are free when the session has timed out.
@@ -264,6 +267,7 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
         *,
         session_timeout: float = 10.0,
         connect_timeout: float = 10.0,
+        try_timeout: float = 1.0,
         chroot: str | None = None,
         identity: str | None = None,
         tls: Tls | None = None,
@@ -373,7 +377,8 @@ class Lock(_BaseLock):
         >>> lock.release()
 
         Without a timeout it waits as long as the lock was made to, and raises ``Timeout`` then; -1 is for ever. With
-        ``blocking=False`` it waits for the ensemble's answer, and for nothing else. Why it was ``False`` is logged.
+        ``blocking=False`` it waits for the ensemble's answer, for the client's ``try_timeout`` at most, and for nothing else.
+        Why it was ``False`` is logged.
 
         Grants follow the order in which clients queue, and within a client that of its callers: however many wait, clients
         take turns. A caller that gives up leaves its place to the next of its client.
@@ -514,7 +519,12 @@ class BaseHold:
     """What a `Hold` and an `AsyncHold` have in common."""
     @property
     def token(self) -> int:
-        """The fencing token of this grant: of two grants of one path, the later has the greater one."""
+        """The fencing token of this grant: of two grants of one path that exclude each other, the later has the greater one.
+
+        Those who can hold together are told of it in any order: of two readers without a writer between them the later
+        may have the smaller token, and so may the later of two permits. So compare a reader's token with those of
+        writers alone.
+        """
     @property
     def path(self) -> str:
         """The path of the lock."""

@@ -47,7 +47,7 @@ impl Spot {
                 return next(py, Ok(client), bell);
             }
             log::prepare(py)?;
-            // Who looks once waits as long as it takes to connect.
+            // Who looks once waits as long as it takes to connect, for the connect timeout at most.
             let patience = timeout.filter(|timeout| !timeout.is_zero());
             let call = shared.connector.start(patience, bell.ringer()).map_err(|error| raised(py, &error))?;
             Ok(Begun::then(call, next))

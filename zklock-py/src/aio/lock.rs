@@ -65,7 +65,7 @@ impl Core {
                 return deliver.held(py, held).map(Begun::Done);
             }
             let begun = Instant::now();
-            // Who tries once waits as long as it takes to connect.
+            // Who tries once waits as long as it takes to connect, for the connect timeout at most.
             let patience = timeout.filter(|timeout| !timeout.is_zero());
             let core = deliver.core.clone();
             with_lock(&core, py, patience, bell, move |py, lock, bell| {

@@ -1,0 +1,155 @@
+//! Promise 6: who asks whether the lock is still held is told so, or what became of the hold: also by an answer that
+//! comes when the hold is just being released, or lost.
+
+use crate::common::{SOON, client, operator, proxied_client, soon};
+use ground::{Action, Gate, Kind, Trigger};
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use zklock_core::{Client, Error, ErrorKind, Hold, Lock, LockOptions, LossReason};
+
+const ROUNDS: u64 = 300;
+
+/// What a task is told that goes on asking, when it is not told any more that the lock is held.
+fn asks(hold: &Arc<Hold>) -> JoinHandle<Error> {
+    let hold = hold.clone();
+    tokio::spawn(async move {
+        loop {
+            if let Err(error) = hold.confirm().await {
+                return error;
+            }
+        }
+    })
+}
+
+/// The same of a task that goes on writing, to nothing.
+fn writes(hold: &Arc<Hold>) -> JoinHandle<Error> {
+    let hold = hold.clone();
+    tokio::spawn(async move {
+        loop {
+            if let Err(error) = hold.guarded().commit().await {
+                return error;
+            }
+        }
+    })
+}
+
+/// At another moment of what goes on meanwhile in each round.
+fn in_the_middle(round: u64) {
+    std::thread::sleep(Duration::from_micros(round * 37 % 1500));
+}
+
+async fn acquire(lock: &Lock) -> Arc<Hold> {
+    Arc::new(soon(lock.acquire()).await.unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_races_with_a_release_is_done_or_told_of_the_release() {
+    let client = client().await;
+    let lock = client.mutex("/confirm/release").unwrap();
+    for round in 0..ROUNDS {
+        let hold = acquire(&lock).await;
+        let told = [asks(&hold), writes(&hold)];
+        in_the_middle(round);
+        soon(hold.release()).await.unwrap();
+        for told in told {
+            let error = soon(told).await.unwrap();
+            assert_eq!(error.kind(), ErrorKind::NotHeld, "round {round}: {error}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_races_with_the_release_of_an_inner_hold_is_told_of_that_and_the_outer_goes_on() {
+    let client = client().await;
+    let lock = client.mutex_with("/confirm/inner", LockOptions::new().reentrant(true)).unwrap();
+    let outer = acquire(&lock).await;
+    for round in 0..ROUNDS {
+        let inner = acquire(&lock).await;
+        let told = asks(&inner);
+        in_the_middle(round);
+        soon(inner.release()).await.unwrap();
+        let error = soon(told).await.unwrap();
+        assert_eq!(error.kind(), ErrorKind::NotHeld, "round {round}: {error}");
+    }
+    assert!(!soon(outer.confirm()).await.unwrap().is_zero());
+    soon(outer.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_races_with_a_loss_is_done_or_told_of_the_loss() {
+    let (client, operator) = (client().await, operator());
+    let lock = client.mutex("/confirm/loss").unwrap();
+    for round in 0..ROUNDS / 3 {
+        let hold = acquire(&lock).await;
+        let told = [asks(&hold), writes(&hold)];
+        in_the_middle(round);
+        operator.delete(hold.node());
+        for told in told {
+            let error = soon(told).await.unwrap();
+            assert_eq!(error.kind(), ErrorKind::Lost(LossReason::NodeDeleted), "round {round}: {error}");
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_races_with_the_end_of_the_client_is_done_or_told_of_the_loss() {
+    for round in 0..ROUNDS / 10 {
+        let client = client().await;
+        let hold = acquire(&client.mutex("/confirm/close").unwrap()).await;
+        let told = asks(&hold);
+        in_the_middle(round);
+        client.close().await;
+        let error = soon(told).await.unwrap();
+        assert!(matches!(error.kind(), ErrorKind::Lost(_)), "round {round}: {error}");
+    }
+}
+
+async fn behind_a_reply(name: &str) -> (Client, Arc<Hold>, ground::Proxy) {
+    let (client, proxy) = proxied_client().await;
+    let hold = acquire(&client.mutex(&format!("/confirm/{name}")).unwrap()).await;
+    (client, hold, proxy)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_confirmation_that_waits_for_its_answer_is_told_of_a_release_at_once() {
+    let (_client, hold, proxy) = behind_a_reply("waits").await;
+    let gate = Gate::new();
+    let asked = proxy.on(Trigger::reply(Kind::Multi).path(hold.node()).then(Action::Pause(gate.clone())));
+    let told = asks(&hold);
+    assert!(asked.wait(SOON));
+    let release = tokio::spawn({
+        let hold = hold.clone();
+        async move { hold.release().await }
+    });
+    // Nothing comes through meanwhile: this is not the answer of a server.
+    let error = soon(told).await.unwrap();
+    assert_eq!(error.kind(), ErrorKind::NotHeld, "{error}");
+    assert!(!release.is_finished());
+    gate.open();
+    soon(release).await.unwrap().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guarded_write_that_comes_after_the_release_is_told_of_that() {
+    let (_client, hold, proxy) = behind_a_reply("overtaken").await;
+    let gate = Gate::new();
+    let asked = proxy
+        .on(Trigger::request(Kind::Multi).path("/confirm/overtaken-state").then(Action::Pause(gate.clone())));
+    let writes = tokio::spawn({
+        let hold = hold.clone();
+        async move { hold.guarded().create("/confirm/overtaken-state", b"").commit().await }
+    });
+    assert!(asked.wait(SOON));
+    operator().delete(hold.node());
+    let release = tokio::spawn({
+        let hold = hold.clone();
+        async move { hold.release().await }
+    });
+    assert!(ground::until(SOON, || hold.valid_for().is_zero()));
+    gate.open();
+    let error = soon(writes).await.unwrap().unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::NotHeld, "nobody has lost what has been released: {error}");
+    assert!(operator().stat("/confirm/overtaken-state").is_none());
+    let _ = soon(release).await.unwrap();
+}
