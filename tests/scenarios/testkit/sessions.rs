@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use crate::common::{Raw, SOON, client, client_with, creation, manual, operation, queue_of, soon};
 use ground::until;
-use zklock_core::{HoldState, LossReason};
+use zklock_core::{ErrorKind, HoldState, LossReason};
 use zklock_testkit::Server;
 
 const PATH: &str = "/locks/report";
@@ -151,4 +151,17 @@ fn local_sessions_can_have_no_ephemeral_nodes_and_are_told_so() {
     assert_eq!(refused.error, EPHEMERAL_ON_LOCAL_SESSION);
     assert_eq!(server.children("/").unwrap(), ["a", "c-0000000001", "zookeeper"]);
     raw.is_served();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_says_what_the_servers_lack_that_keep_sessions_to_themselves() {
+    let server = Server::builder().local_sessions(true).start().unwrap();
+    let client = client(&server).await;
+    for lock in
+        [client.mutex(PATH).unwrap(), client.semaphore("/sem", 3).unwrap(), client.exclusive("/x").unwrap()]
+    {
+        let error = soon(lock.acquire()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
+        assert!(error.to_string().contains("localSessionsUpgradingEnabled"), "{error}");
+    }
 }

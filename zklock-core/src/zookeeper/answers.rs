@@ -21,6 +21,11 @@ pub(super) fn outcome(error: &Error) -> Outcome {
         Error::NoChildrenForEphemerals => Outcome::Refused(Refusal::Answer(
             "a node of this path is ephemeral, so it can have no children".into(),
         )),
+        Error::UnexpectedErrorCode(EPHEMERAL_ON_LOCAL_SESSION) => Outcome::Refused(Refusal::Answer(
+            "the servers keep sessions to themselves (localSessionsEnabled), and such a session can have no lock: set \
+             localSessionsUpgradingEnabled=true there"
+                .into(),
+        )),
         Error::QuotaExceeded | Error::BadArguments(_) | Error::MarshallingError | Error::Unimplemented => {
             Outcome::Refused(Refusal::Answer(error.to_string()))
         }
@@ -28,6 +33,9 @@ pub(super) fn outcome(error: &Error) -> Outcome {
         _ => Outcome::Unknown,
     }
 }
+
+/// What a server says that keeps sessions to itself, of which the library does not know.
+const EPHEMERAL_ON_LOCAL_SESSION: i32 = -120;
 
 /// How the library's error begins where a string of a reply is not UTF-8.
 const NOT_UTF8: &str = "invalid utf8 bytes";
@@ -92,6 +100,14 @@ mod tests {
         for error in [Error::SessionExpired, Error::ClientClosed, Error::AuthFailed] {
             assert_eq!(outcome(&error), Outcome::SessionOver, "{error}");
         }
+    }
+
+    #[test]
+    fn a_session_that_is_local_is_named() {
+        let Outcome::Refused(Refusal::Answer(answer)) = outcome(&Error::UnexpectedErrorCode(-120)) else {
+            panic!("not refused")
+        };
+        assert!(answer.contains("localSessionsUpgradingEnabled"), "{answer}");
     }
 
     #[test]
