@@ -307,10 +307,8 @@ impl Line {
             let claim = Claim { within: name, ..claim.clone() };
             return Driver::within(writer.session.clone(), claim, self.path.clone(), progress);
         }
-        let longest =
-            self.claims.iter().map(|claim| &claim.directory).max_by_key(|directory| directory.len());
-        let reservation = self.shared.pool.reserve(longest.unwrap_or(&self.path));
-        Driver::new(self.claims.clone(), waiter.patience, self.path.clone(), progress, reservation)
+        let slot = self.shared.pool.slot().clone();
+        Driver::new(self.claims.clone(), waiter.patience, self.path.clone(), progress, slot)
     }
 
     /// Those of this process who look for it find the grant.

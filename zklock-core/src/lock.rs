@@ -182,7 +182,7 @@ impl Lock {
 
     /// What may be the reason for a wait that was in vain.
     fn trouble(&self, ticket: &Ticket) -> String {
-        if ticket.is_behind_others() && self.pool().first().is_connected() {
+        if ticket.is_behind_others() && self.pool().slot().is_connected() {
             return "others are before us in the queue".to_owned();
         }
         silence(self.pool())

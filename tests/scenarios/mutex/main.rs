@@ -17,6 +17,8 @@ mod nothing_left_behind;
 mod one_node_a_process;
 mod owners;
 mod parents;
+mod reconnect;
+mod renegotiated;
 mod threads;
 mod tickets;
 mod timing;
