@@ -208,10 +208,12 @@ impl Keeper {
     /// A new session; `None` if it has no root.
     async fn open(&self) -> Result<Option<Opened>, String> {
         let opened = zookeeper::open(&self.options).await?;
+        if self.options.hosts.chroot.is_empty() {
+            return Ok(Some(opened));
+        }
         // What cannot be found out now will be told by the first acquire.
-        let has_root =
-            self.options.hosts.chroot.is_empty() || opened.ensemble.has_root().await != Some(false);
-        Ok(has_root.then_some(opened))
+        let has_root = tokio::time::timeout(opened.timeout / 2, opened.ensemble.has_root()).await;
+        Ok((has_root != Ok(Some(false))).then_some(opened))
     }
 
     async fn pause(&self, pause: &mut Duration, problem: String, closing: &mut watch::Receiver<bool>) {
@@ -321,15 +323,14 @@ async fn attached(
     let mut pause = FIRST_ATTACH_PAUSE;
     let mut turn = platform::random_bits() as usize;
     loop {
-        // It asks for the timeout that counts: with a longer one a crash would keep locks for longer, and no hold would
-        // be valid for longer.
-        let timeout = session.timeout();
-        let attach = zookeeper::attach(&options, info.clone(), timeout, turn, |asked| session.ask(asked));
-        let problem = match tokio::time::timeout((timeout / 4).max(ATTACH_AT_LEAST), attach).await {
-            Ok(Ok(Attached { ensemble, asked, timeout, sent })) => {
-                tracing::info!(session = format_args!("{:#x}", session.id()), ?timeout, "connected again");
+        let bound = (session.timeout() / 4).max(ATTACH_AT_LEAST);
+        let attach = zookeeper::attach(&options, &session, info.clone(), turn);
+        let problem = match tokio::time::timeout(bound, attach).await {
+            Ok(Ok(Attached { ensemble, sent })) => {
                 let ensemble = Arc::new(ensemble);
-                session.attach(ensemble.clone(), asked, timeout, sent);
+                session.attach(ensemble.clone(), sent);
+                let timeout = session.timeout();
+                tracing::info!(session = format_args!("{:#x}", session.id()), ?timeout, "connected again");
                 return Some(ensemble);
             }
             Ok(Err(NotAttached::SessionOver)) => return None,

@@ -35,7 +35,7 @@ pub(crate) struct Session {
     ensemble: Mutex<Option<Arc<dyn Ensemble>>>,
     lease: Mutex<Lease>,
     holdings: Mutex<Vec<Arc<Holding>>>,
-    /// Wakes the heartbeat when a first hold is there.
+    /// Wakes the heartbeat: a hold is there, or the lease has become shorter.
     enrolled: Notify,
 }
 
@@ -250,15 +250,19 @@ impl Session {
     /// A server is about to be asked for the session, on another connection.
     pub(crate) fn ask(&self, asked: Moment) {
         locked(&self.lease).ask(asked);
+        // The lease may be shorter now than the heartbeat knows.
+        self.enrolled.notify_one();
     }
 
-    /// There is another connection, granted with this timeout as it was asked for at `asked`, on which the quorum has
-    /// answered a write that was sent at `sent`.
-    pub(crate) fn attach(&self, ensemble: Arc<dyn Ensemble>, asked: Moment, timeout: Duration, sent: Moment) {
-        let mut lease = locked(&self.lease);
-        lease.attach(asked, timeout);
-        lease.acknowledge(sent, platform::now());
-        drop(lease);
+    /// The server has granted this timeout.
+    pub(crate) fn granted(&self, asked: Moment, timeout: Duration) {
+        locked(&self.lease).attach(asked, timeout);
+        self.enrolled.notify_one();
+    }
+
+    /// There is another connection, on which the quorum has answered a write that was sent at `sent`.
+    pub(crate) fn attach(&self, ensemble: Arc<dyn Ensemble>, sent: Moment) {
+        locked(&self.lease).acknowledge(sent, platform::now());
         let mut present = locked(&self.ensemble);
         // When the session is over there is none.
         if let Some(present) = &mut *present {

@@ -1,10 +1,10 @@
 //! More locks at once than one session, or one request, can bear.
 
-use crate::common::{SESSION, client, operator, proxied_client, soon};
-use ground::{Kind, Side};
+use crate::common::{SESSION, client, operator, proxied_client, says, soon};
+use ground::{Kind, Side, shared};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use zklock_core::LockOptions;
+use zklock_core::{Client, ClientOptions, ErrorKind, LockOptions};
 
 /// Long paths, so that few locks are enough.
 fn paths(name: &str, count: usize, length: usize) -> Vec<String> {
@@ -110,5 +110,25 @@ async fn an_evicted_node_costs_its_session_a_few_requests_and_a_deleted_director
     }
     let kept = holds.iter().filter(|hold| !hold.valid_for().is_zero()).count();
     assert_eq!(kept, HOLDS / 2 - 4);
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn permits_that_do_not_fit_into_one_request_are_refused_and_the_most_that_fit_are_granted() {
+    let chroot = format!("/{}", "c".repeat(1000));
+    operator().create_all(&chroot, "");
+    let options = ClientOptions::new(&shared().connect_string()).unwrap().session_timeout(SESSION).unwrap();
+    let options = options.chroot(&chroot).unwrap().identity(&"i".repeat(1024)).unwrap();
+    let client = soon(Client::connect(options)).await.unwrap();
+    let semaphore = |length: usize| {
+        let path = format!("/{}", "p".repeat(length));
+        client.semaphore_with(&path, 256, LockOptions::new().permits(256))
+    };
+    let error = semaphore(1700).unwrap_err();
+    says(&error, ErrorKind::InvalidInput, &["256 permits", "too much for one request", "ask for fewer"]);
+    let hold = soon(semaphore(1680).unwrap().acquire()).await.unwrap();
+    let enough = client.session_timeout().unwrap();
+    tokio::time::sleep(enough).await;
+    assert!(!hold.valid_for().is_zero(), "{:?}", hold.state());
     client.close().await;
 }

@@ -75,8 +75,10 @@ pub struct Lease {
     /// Acknowledged writes of the last T on the present connection, oldest first: not all, but enough.
     writes: VecDeque<Write>,
     claimed: Moment,
-    /// While it is not known what a server has granted: what it grants at least.
+    /// Until what was granted counts: where the least that could have been granted ends.
     cap: Option<Moment>,
+    /// Whether a server is asked for the session and has not answered.
+    is_asked: bool,
     /// How often a write was acknowledged only after the lease had lapsed.
     gaps: u64,
 }
@@ -92,7 +94,8 @@ impl Lease {
     pub fn new(timeout: Duration, sent: Moment) -> Self {
         let opening = Write { sent, acknowledged: sent };
         let writes = VecDeque::from([opening]);
-        let mut lease = Self { timeout, opened: sent, writes, claimed: sent, cap: None, gaps: 0 };
+        let mut lease =
+            Self { timeout, opened: sent, writes, claimed: sent, cap: None, is_asked: false, gaps: 0 };
         lease.claim(sent, sent + timeout);
         lease
     }
@@ -123,6 +126,7 @@ impl Lease {
     pub fn ask(&mut self, sent: Moment) {
         let cap = sent + (self.timeout / 5).saturating_sub(self.timeout / 50);
         self.cap = Some(self.cap.map_or(cap, |earlier| earlier.min(cap)));
+        self.is_asked = true;
     }
 
     /// Notes that a server has granted the session with this timeout, as it was asked for at `sent`.
@@ -134,6 +138,7 @@ impl Lease {
             self.claimed = self.claimed.min((sent + timeout).before(timeout / 50));
         }
         self.opened = sent;
+        self.is_asked = false;
         self.writes.clear();
     }
 
@@ -145,7 +150,9 @@ impl Lease {
         if sent < self.opened {
             return;
         }
-        self.cap = None;
+        if !self.is_asked {
+            self.cap = None;
+        }
         if now >= self.claimed {
             self.gaps += 1;
         }
@@ -308,6 +315,9 @@ mod tests {
         assert_eq!(lease.until(), at(7_800));
         // Another try does not make it longer.
         lease.ask(at(6_500));
+        // Nor does a reply on the connection before, which came in time and was heard late.
+        lease.acknowledge(at(5_800), at(6_505));
+        assert_eq!(lease.until(), at(7_800));
         lease.attach(at(6_500), TIMEOUT);
         assert_eq!(lease.until(), at(7_800));
         // Sent on the connection before.

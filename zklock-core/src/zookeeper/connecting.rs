@@ -8,6 +8,7 @@ use crate::machine::Moment;
 use crate::options::ClientOptions;
 use crate::path::{Hosts, written};
 use crate::platform;
+use crate::session::Session;
 use spawns_core::{Spawn, Task};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -32,10 +33,6 @@ pub(crate) struct Opened {
 /// A new connection of a session.
 pub(crate) struct Attached {
     pub(crate) ensemble: ZooKeeper,
-    /// When the server was asked for the session.
-    pub(crate) asked: Moment,
-    /// What the server has granted.
-    pub(crate) timeout: Duration,
     /// When the write was sent that the quorum has answered.
     pub(crate) sent: Moment,
 }
@@ -57,29 +54,30 @@ pub(crate) async fn open(options: &ClientOptions) -> Result<Opened, String> {
     Ok(Opened { session: client.session_id().0, timeout: client.session_timeout(), ensemble })
 }
 
-/// Attaches a connection to the session, for which it asks with this timeout; the host at `turn` is tried first. `ask`
-/// is called just before a server may hear of it.
+/// Attaches a connection to the session; the host at `turn` is tried first. The session is told just before a server
+/// may hear of it, and what the server has granted.
 ///
 /// It may take without limit: a server can wait for an earlier write of the session. If it is dropped nothing more is
 /// sent, and the session lives on.
 pub(crate) async fn attach(
     options: &ClientOptions,
-    session: SessionInfo,
-    timeout: Duration,
+    session: &Session,
+    info: SessionInfo,
     turn: usize,
-    ask: impl Fn(Moment),
 ) -> Result<Attached, NotAttached> {
     // A server that hears nothing can grant nothing: so it is certain first that one is there.
     let host = accepting(&options.hosts, turn).await.map_err(NotAttached::Yet)?;
-    let connector =
-        Client::connector().with_session(session).with_session_timeout(timeout).with_fail_eagerly();
+    // It asks for the timeout that counts: with a longer one a crash would keep locks for longer, and no hold would be
+    // valid for longer.
+    let connector = Client::connector().with_session(info).with_session_timeout(session.timeout());
     let asked = platform::now();
-    ask(asked);
-    let ensemble = connect(options, connector, &host).await.map_err(|error| match error {
-        Error::SessionExpired | Error::AuthFailed => NotAttached::SessionOver,
-        error => NotAttached::Yet(error.to_string()),
-    })?;
-    let timeout = ensemble.connection.client.session_timeout();
+    session.ask(asked);
+    let ensemble =
+        connect(options, connector.with_fail_eagerly(), &host).await.map_err(|error| match error {
+            Error::SessionExpired | Error::AuthFailed => NotAttached::SessionOver,
+            error => NotAttached::Yet(error.to_string()),
+        })?;
+    session.granted(asked, ensemble.connection.client.session_timeout());
     let sent = platform::now();
     // Also if this is dropped while it waits.
     let mut unless_answered = GivenUp(Some(&ensemble));
@@ -88,7 +86,7 @@ pub(crate) async fn attach(
     }
     unless_answered.0 = None;
     drop(unless_answered);
-    Ok(Attached { ensemble, asked, timeout, sent })
+    Ok(Attached { ensemble, sent })
 }
 
 /// A connection that is given up when this is dropped.
