@@ -115,6 +115,14 @@ impl Term for OwnLease {
         self.0.acknowledge(sent, now);
     }
 
+    fn ask(&mut self, sent: Moment) {
+        self.0.ask(sent);
+    }
+
+    fn attach(&mut self, sent: Moment, timeout: Duration) {
+        self.0.attach(sent, timeout);
+    }
+
     fn copy(&self) -> Box<dyn Term> {
         Box::new(self.clone())
     }

@@ -1,7 +1,8 @@
 //! What is explored of the mutex and of the lease.
 
+use super::pulse::{Server, Stops};
 use super::setup::{Faults, Setup};
-use super::suite::{Case, pulses, scene, stalls, walks};
+use super::suite::{Case, moves, pulses, scene, stalls, walks, wanders};
 
 /// What is explored in every run. The smallest come first, so that a violation has a short trace.
 pub(crate) fn short() -> Vec<Case> {
@@ -60,6 +61,7 @@ pub(crate) fn short() -> Vec<Case> {
         scene(Setup::new("3, deletion", 3, Faults { deletions: 1, ..Faults::NONE })),
     ];
     cases.extend([5, 2].into_iter().flat_map(|period| pulses(period, 12)));
+    cases.extend(moving(10));
     cases.extend([stalls(5, 0, 2, 40_000), stalls(4, 2, 2, 40_000), stalls(2, 3, 3, 40_000)]);
     cases.extend([
         walks(wild("4 clients, everything", 4, 2), 4_000),
@@ -67,6 +69,22 @@ pub(crate) fn short() -> Vec<Case> {
         walks(ticking("3 clients, ticks", 3), 4_000),
     ]);
     cases
+}
+
+/// Sessions that move to another server.
+fn moving(end: u8) -> Vec<Case> {
+    use Server::{Deposed, Granting};
+    let one = |client, leader| Stops { client, leader, resumes: true };
+    vec![
+        moves("another server", 5, end, one(0, 1), &[Granting(20), Granting(20)]),
+        moves("half the timeout", 2, end, one(0, 1), &[Granting(20), Granting(10)]),
+        moves("twice the timeout", 2, end, one(1, 0), &[Granting(10), Granting(20)]),
+        moves("a deposed leader", 5, end, one(0, 1), &[Granting(20), Deposed]),
+        moves("half, and back", 2, end - 2, one(1, 1), &[Granting(20), Granting(10), Granting(20)]),
+        moves("deposed, and back", 5, end - 2, one(1, 1), &[Granting(20), Deposed, Granting(20)]),
+        wanders(2, 40_000, &[Granting(20), Granting(10), Deposed, Granting(20), Granting(10)]),
+        wanders(5, 40_000, &[Granting(20), Granting(20), Deposed, Granting(20)]),
+    ]
 }
 
 /// What takes longer.
@@ -118,6 +136,7 @@ pub(crate) fn long() -> Vec<Case> {
         walks(ticking("4 clients, ticks", 4), 100_000),
     ];
     cases.extend([5, 3].into_iter().flat_map(|period| pulses(period, 14)));
+    cases.extend(moving(12));
     cases
 }
 

@@ -1,24 +1,51 @@
 //! One session's lease against what its leader knows of it.
 //!
 //! The lock's own worlds take the lease's promise for granted. Here it is the promise that is
-//! checked: the session's client, its follower and the leader, with links that keep their order and
-//! may stand still for a while. The link to the leader may break at any moment, so at every moment
-//! the lease must end before the leader would end the session if it heard nothing more.
+//! checked: the session's client, the servers to which it connects and the leader, with links that keep
+//! their order and may stand still for a while. The link to the leader may break at any moment, so at
+//! every moment the lease must end before the leader would end the session if it heard nothing more.
+//!
+//! The client may give up its connection at any moment, and ask the next server for the session. That one
+//! may grant another timeout, on which the leader acts at once; its answer may be late, or never come; and
+//! it may follow a leader that is none any more. What is on the way to the server before still arrives.
 
 use super::explorer::{Actions, Violation, World};
 use super::machine::Moment;
 use super::subject::{Answer, Machine, Term};
 use std::time::Duration;
 
-/// The session's timeout, in twentieths: the time unit of the client library's timers.
+/// The longest session timeout, in twentieths: the time unit of the client library's timers.
 const TIMEOUT: u8 = 20;
-/// The client library pings when it has sent nothing for so long,
-const PING_AFTER: u8 = 3;
-/// and drops a connection on which it has received nothing for 8, which a timer notices by 9.
-const DROP_AFTER: u8 = 9;
+
+/// A server that the session can be connected to.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Server {
+    /// It grants this timeout.
+    Granting(u8),
+    /// It follows a leader that has been deposed and does not know it.
+    Deposed,
+}
+
+impl Server {
+    fn timeout(self) -> u8 {
+        if let Self::Granting(timeout) = self { timeout } else { TIMEOUT }
+    }
+
+    /// The client library pings when it has sent nothing for so long,
+    fn ping_after(self) -> u8 {
+        (self.timeout() * 3).div_ceil(TIMEOUT)
+    }
+
+    /// and drops a connection on which it has received nothing for 8 twentieths, which a timer notices by 9.
+    fn drop_after(self) -> u8 {
+        (self.timeout() * 9).div_ceil(TIMEOUT)
+    }
+}
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) enum Request {
+    /// Asks for the session.
+    Connect(u8),
     Ping,
     Read(u8),
     Write(u8),
@@ -28,6 +55,8 @@ pub(crate) enum Request {
 enum FromLeader {
     Ping,
     Commit(u8),
+    /// The session that was asked for at this time is alive.
+    Valid(u8),
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -35,9 +64,13 @@ pub(crate) enum Action {
     /// The client sends a read, or a quorum write.
     Read,
     Write,
-    /// A link stands still, or moves again.
+    /// It gives up its connection and asks the next server for the session.
+    Reattach,
+    /// A link of its server stands still, or moves again.
     TurnClient,
     TurnLeader,
+    /// Those of the server before move again.
+    Thaw,
     Step,
 }
 
@@ -52,96 +85,167 @@ pub(crate) struct Stops {
     pub(crate) resumes: bool,
 }
 
+/// A server's links, with what is on them; each may stand still.
+#[derive(Clone, Hash, Debug, Default)]
+struct Links {
+    client: (bool, Vec<Request>),
+    leader: (bool, Vec<FromLeader>),
+    /// The server has heard of the session since it last answered the leader's ping.
+    heard: bool,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Tie {
+    Connected,
+    Asking,
+    /// The connection was dropped.
+    None,
+}
+
 #[derive(Clone, Hash, Debug)]
 pub(crate) struct Pulse {
     machine: &'static Machine,
     now: u8,
-    /// How often the leader pings the follower: half a tick of the servers.
+    /// How often the leader pings its followers: half a tick of the servers.
     period: u8,
     end: u8,
     stops: Stops,
     lease: Box<dyn Term>,
+    servers: &'static [Server],
+    /// Of the servers up to the one to which the client is connected.
+    links: Vec<Links>,
+    tie: Tie,
     last_sent: u8,
     last_received: u8,
     pinging: bool,
     /// Whether it has sent a request in this unit of time.
     asked: bool,
-    dropped: bool,
-    client_link: (bool, Vec<Request>),
-    leader_link: (bool, Vec<FromLeader>),
-    /// The follower has heard of the session since it last answered the leader's ping.
-    heard: bool,
-    /// When the leader heard last of the session.
-    known: u8,
+    /// The server through which the leader takes the session's writes.
+    owner: usize,
+    /// When the leader ends the session if it hears nothing more.
+    expires: u8,
+    is_over: bool,
 }
 
 impl Pulse {
-    pub(crate) fn new(machine: &'static Machine, period: u8, end: u8, stops: Stops) -> Self {
+    pub(crate) fn new(
+        machine: &'static Machine,
+        period: u8,
+        end: u8,
+        stops: Stops,
+        servers: &'static [Server],
+    ) -> Self {
+        let timeout = servers[0].timeout();
         Self {
             machine,
             now: 0,
             period,
             end,
             stops,
-            lease: (machine.lease)(Duration::from_secs(u64::from(TIMEOUT)), at(0)),
+            lease: (machine.lease)(Duration::from_secs(u64::from(timeout)), at(0)),
+            servers,
+            links: vec![Links::default()],
+            tie: Tie::Connected,
             last_sent: 0,
             last_received: 0,
             pinging: false,
             asked: false,
-            dropped: false,
-            client_link: (false, Vec::new()),
-            leader_link: (false, Vec::new()),
-            heard: false,
-            known: 0,
+            owner: 0,
+            expires: timeout,
+            is_over: false,
         }
     }
 
+    /// The server to which the client is connected.
+    fn present(&self) -> usize {
+        self.links.len() - 1
+    }
+
     fn is_expired(&self) -> bool {
-        self.now >= self.known + TIMEOUT
+        self.now >= self.expires
     }
 
     fn send(&mut self, request: Request) {
         self.last_sent = self.now;
-        self.client_link.1.push(request);
+        let present = self.present();
+        self.links[present].client.1.push(request);
         self.flow();
     }
 
     /// Everything moves that is on a link which does not stand still.
     fn flow(&mut self) {
-        loop {
-            if !self.client_link.0 && !self.client_link.1.is_empty() {
-                self.heard = true;
-                match self.client_link.1.remove(0) {
-                    Request::Ping => {
-                        self.pinging = false;
-                        self.last_received = self.now;
-                    }
-                    Request::Read(sent) => {
-                        self.last_received = self.now;
-                        self.note(Answer::Read, sent);
-                    }
-                    Request::Write(_) if self.is_expired() => {}
-                    Request::Write(sent) => self.leader_link.1.push(FromLeader::Commit(sent)),
-                }
-            } else if !self.leader_link.0 && !self.leader_link.1.is_empty() {
-                match self.leader_link.1.remove(0) {
-                    FromLeader::Ping if self.heard && !self.is_expired() => {
-                        self.heard = false;
-                        self.known = self.now;
-                    }
-                    FromLeader::Ping => {}
-                    FromLeader::Commit(sent) => {
-                        self.last_received = self.now;
-                        self.note(Answer::QuorumWrite, sent);
-                    }
-                }
-            } else {
-                break;
-            }
+        while (0..self.links.len()).any(|server| self.flow_at(server)) {}
+        if !self.stops.resumes {
+            // What is on a link that stands still will never arrive.
+            self.links.iter_mut().filter(|links| links.leader.0).for_each(|links| links.leader.1.clear());
         }
-        if self.leader_link.0 && !self.stops.resumes {
-            // It will never arrive.
-            self.leader_link.1.clear();
+    }
+
+    /// Lets one message arrive, if there is any.
+    fn flow_at(&mut self, server: usize) -> bool {
+        let links = &mut self.links[server];
+        if !links.client.0 && !links.client.1.is_empty() {
+            let request = links.client.1.remove(0);
+            links.heard |= !matches!(request, Request::Connect(_));
+            self.serve(server, request);
+        } else if !links.leader.0 && !links.leader.1.is_empty() {
+            let message = links.leader.1.remove(0);
+            self.hear(server, message);
+        } else {
+            return false;
+        }
+        true
+    }
+
+    /// The server does what the client asks for.
+    fn serve(&mut self, server: usize, request: Request) {
+        let is_deposed = self.servers[server] == Server::Deposed;
+        match request {
+            Request::Connect(sent) if is_deposed => self.attached(server, sent),
+            Request::Connect(_) if self.is_expired() => self.is_over |= server == self.present(),
+            Request::Connect(sent) => {
+                self.owner = server;
+                self.touch(server);
+                self.links[server].leader.1.push(FromLeader::Valid(sent));
+            }
+            Request::Ping => {
+                self.pinging &= server != self.present();
+                self.received(server);
+            }
+            Request::Read(sent) => {
+                self.received(server);
+                self.note(Answer::Read, sent);
+            }
+            Request::Write(_) if is_deposed || self.is_expired() || server != self.owner => {}
+            Request::Write(sent) => self.links[server].leader.1.push(FromLeader::Commit(sent)),
+        }
+    }
+
+    /// The server hears from the leader. What that was in answer to reaches the client even if it has given up the
+    /// connection: it may have been there before, and be looked at late.
+    fn hear(&mut self, server: usize, message: FromLeader) {
+        match message {
+            FromLeader::Ping if self.links[server].heard && !self.is_expired() => {
+                self.links[server].heard = false;
+                self.touch(server);
+            }
+            FromLeader::Ping => {}
+            FromLeader::Commit(sent) => {
+                self.received(server);
+                self.note(Answer::QuorumWrite, sent);
+            }
+            FromLeader::Valid(sent) => self.attached(server, sent),
+        }
+    }
+
+    /// The leader hears of the session from this server.
+    fn touch(&mut self, server: usize) {
+        self.expires = self.now + self.servers[server].timeout();
+    }
+
+    fn received(&mut self, server: usize) {
+        if server == self.present() {
+            self.last_received = self.now;
         }
     }
 
@@ -151,19 +255,53 @@ impl Pulse {
         }
     }
 
+    /// The client has its session again, and writes at once.
+    fn attached(&mut self, server: usize, sent: u8) {
+        if server == self.present() && self.tie == Tie::Asking {
+            self.tie = Tie::Connected;
+            let timeout = self.servers[server].timeout();
+            self.lease.attach(at(sent), Duration::from_secs(u64::from(timeout)));
+            (self.last_sent, self.last_received, self.pinging) = (self.now, self.now, false);
+            self.links[server].client.1.push(Request::Write(self.now));
+        }
+    }
+
+    fn reattach(&mut self) {
+        let present = self.present();
+        // A request for the session that was given up is not executed after a later one was.
+        self.links[present].client.1.retain(|request| !matches!(request, Request::Connect(_)));
+        self.links.push(Links::default());
+        self.tie = Tie::Asking;
+        self.asked = true;
+        self.lease.ask(at(self.now));
+        self.send(Request::Connect(self.now));
+    }
+
     fn step(&mut self) {
         self.now += 1;
         self.asked = false;
         if self.now % self.period == 0 {
-            self.leader_link.1.push(FromLeader::Ping);
+            for (links, server) in self.links.iter_mut().zip(self.servers) {
+                if *server != Server::Deposed {
+                    links.leader.1.push(FromLeader::Ping);
+                }
+            }
             self.flow();
         }
-        if self.now >= self.last_received + DROP_AFTER {
-            self.dropped = true;
-        } else if !self.pinging && self.now >= self.last_sent + PING_AFTER {
+        if self.tie != Tie::Connected {
+            return;
+        }
+        let server = self.servers[self.present()];
+        if self.now >= self.last_received + server.drop_after() {
+            self.tie = Tie::None;
+        } else if !self.pinging && self.now >= self.last_sent + server.ping_after() {
             self.pinging = true;
             self.send(Request::Ping);
         }
+    }
+
+    fn can_reattach(&self) -> bool {
+        !self.asked && self.links.len() < self.servers.len()
     }
 }
 
@@ -172,23 +310,33 @@ impl World for Pulse {
 
     fn actions(&self) -> Actions<Action> {
         let mut actions = Actions { progress: Vec::new(), faults: Vec::new() };
-        if self.dropped || self.now >= self.end {
+        let is_at_rest = self.tie == Tie::None && self.links.len() == self.servers.len();
+        if is_at_rest || self.is_over || self.now >= self.end {
             return actions;
         }
         actions.progress.push(Action::Step);
-        if !self.asked {
+        if self.can_reattach() {
+            actions.faults.push(Action::Reattach);
+        }
+        if !self.asked && self.tie == Tie::Connected {
             actions.faults.extend([Action::Read, Action::Write]);
         }
-        if self.client_link.0 || self.stops.client > 0 {
+        let links = &self.links[self.present()];
+        if links.client.0 || self.stops.client > 0 {
             actions.faults.push(Action::TurnClient);
         }
-        if if self.leader_link.0 { self.stops.resumes } else { self.stops.leader > 0 } {
+        if if links.leader.0 { self.stops.resumes } else { self.stops.leader > 0 } {
             actions.faults.push(Action::TurnLeader);
+        }
+        let before = self.present().checked_sub(1).map(|before| &self.links[before]);
+        if before.is_some_and(|links| links.client.0 || links.leader.0 && self.stops.resumes) {
+            actions.faults.push(Action::Thaw);
         }
         actions
     }
 
     fn apply(&mut self, action: Action) {
+        let present = self.present();
         match action {
             Action::Step => self.step(),
             Action::Read | Action::Write => {
@@ -196,21 +344,30 @@ impl World for Pulse {
                 let is_write = action == Action::Write;
                 self.send(if is_write { Request::Write(self.now) } else { Request::Read(self.now) });
             }
+            Action::Reattach => self.reattach(),
             Action::TurnClient => {
-                self.stops.client -= u8::from(!self.client_link.0);
-                self.client_link.0 = !self.client_link.0;
+                let link = &mut self.links[present].client.0;
+                self.stops.client -= u8::from(!*link);
+                *link = !*link;
                 self.flow();
             }
             Action::TurnLeader => {
-                self.stops.leader -= u8::from(!self.leader_link.0);
-                self.leader_link.0 = !self.leader_link.0;
+                let link = &mut self.links[present].leader.0;
+                self.stops.leader -= u8::from(!*link);
+                *link = !*link;
+                self.flow();
+            }
+            Action::Thaw => {
+                let links = &mut self.links[present - 1];
+                links.client.0 = false;
+                links.leader.0 &= !self.stops.resumes;
                 self.flow();
             }
         }
     }
 
     fn check(&self) -> Result<(), Violation> {
-        let end = at(self.known + TIMEOUT);
+        let end = at(self.expires);
         if self.lease.until() > end {
             let detail = format!("the lease runs until {:?}, the session to {end:?}", self.lease.until());
             return Err(Violation { property: "lease", detail });

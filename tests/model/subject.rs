@@ -31,6 +31,8 @@ pub(crate) trait Term: Debug {
     fn heartbeat(&self) -> Duration;
     fn until(&self) -> Moment;
     fn acknowledge(&mut self, sent: Moment, now: Moment);
+    fn ask(&mut self, sent: Moment);
+    fn attach(&mut self, sent: Moment, timeout: Duration);
     fn copy(&self) -> Box<dyn Term>;
     fn fingerprint(&self) -> u64;
 }

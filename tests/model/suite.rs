@@ -3,7 +3,7 @@
 use super::cases_of_kinds as kinds;
 use super::cases_of_mutex as mutex;
 use super::explorer::{Report, explore, walk};
-use super::pulse::{Pulse, Stops};
+use super::pulse::{Pulse, Server, Stops};
 use super::setup::Setup;
 use super::subject::Machine;
 use super::world::Scene;
@@ -24,8 +24,8 @@ pub(crate) struct Case {
 enum Task {
     Scene(Setup),
     Walks(Setup, u64),
-    Pulse { period: u8, end: u8, stops: Stops },
-    PulseWalks { period: u8, stops: Stops, walks: u64 },
+    Pulse { period: u8, end: u8, stops: Stops, servers: &'static [Server] },
+    PulseWalks { period: u8, stops: Stops, walks: u64, servers: &'static [Server] },
 }
 
 impl Case {
@@ -34,9 +34,11 @@ impl Case {
         match &self.task {
             Task::Scene(setup) => explore(&Scene::new(setup, machine), limit),
             Task::Walks(setup, walks) => walk(&Scene::new(setup, machine), *walks, first_seed, STEPS_AT_MOST),
-            Task::Pulse { period, end, stops } => explore(&Pulse::new(machine, *period, *end, *stops), limit),
-            Task::PulseWalks { period, stops, walks } => {
-                let pulse = Pulse::new(machine, *period, 60, *stops);
+            Task::Pulse { period, end, stops, servers } => {
+                explore(&Pulse::new(machine, *period, *end, *stops, servers), limit)
+            }
+            Task::PulseWalks { period, stops, walks, servers } => {
+                let pulse = Pulse::new(machine, *period, 60, *stops, servers);
                 walk(&pulse, *walks, first_seed, STEPS_AT_MOST)
             }
         }
@@ -77,7 +79,7 @@ pub(crate) fn walks(setup: Setup, number: u64) -> Case {
 pub(crate) fn pulses(period: u8, end: u8) -> [Case; 2] {
     let case = |name: &str, stops| Case {
         name: format!("lease, ping each {period}/20, {name}"),
-        task: Task::Pulse { period, end, stops },
+        task: Task::Pulse { period, end, stops, servers: &[Server::Granting(20)] },
     };
     [
         case("client stalls", Stops { client: 1, leader: 0, resumes: false }),
@@ -89,7 +91,27 @@ pub(crate) fn pulses(period: u8, end: u8) -> [Case; 2] {
 pub(crate) fn stalls(period: u8, client: u8, leader: u8, walks: u64) -> Case {
     Case {
         name: format!("walks: lease, ping each {period}/20, stalls {client} and {leader}"),
-        task: Task::PulseWalks { period, stops: Stops { client, leader, resumes: true }, walks },
+        task: Task::PulseWalks {
+            period,
+            stops: Stops { client, leader, resumes: true },
+            walks,
+            servers: &[Server::Granting(20)],
+        },
+    }
+}
+
+/// The client may go from each of the servers to the next.
+pub(crate) fn moves(name: &str, period: u8, end: u8, stops: Stops, servers: &'static [Server]) -> Case {
+    let name = format!("lease, ping each {period}/20, {name}");
+    Case { name, task: Task::Pulse { period, end, stops, servers } }
+}
+
+/// The same at random, during three timeouts.
+pub(crate) fn wanders(period: u8, walks: u64, servers: &'static [Server]) -> Case {
+    let stops = Stops { client: 3, leader: 3, resumes: true };
+    Case {
+        name: format!("walks: lease, ping each {period}/20, {} servers", servers.len()),
+        task: Task::PulseWalks { period, stops, walks, servers },
     }
 }
 

@@ -1,6 +1,7 @@
 //! One ZooKeeper server of an ensemble: what a test may do to it, and what it may ask it.
 
 use std::collections::BTreeMap;
+use std::fs::OpenOptions;
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::path::PathBuf;
@@ -128,6 +129,20 @@ impl Server {
         self.start();
         self.wait_until_serving(STARTED);
         set.unwrap_or_else(|reason| panic!("server {}: the sequence of {path}: {reason}", self.number));
+    }
+
+    /// As [`restart`](Self::restart), with one more line in its `zoo.cfg`. A line given twice counts as the last one.
+    ///
+    /// # Panics
+    ///
+    /// When it does not serve in time.
+    #[track_caller]
+    pub fn restart_with(&self, line: &str) {
+        self.stop();
+        let mut file = OpenOptions::new().append(true).open(self.home.join("zoo.cfg")).expect("its zoo.cfg");
+        writeln!(file, "{line}").expect("its zoo.cfg can be written");
+        self.start();
+        self.wait_until_serving(STARTED);
     }
 
     /// Waits until it serves.

@@ -33,7 +33,7 @@ pub(crate) async fn ask_within<T, F>(
 where
     F: Future<Output = Result<T, ReadFailure>>,
 {
-    let slot = pool.first();
+    let slot = pool.slot();
     let asked = async {
         loop {
             match call(slot.session().await?).await {
@@ -80,7 +80,7 @@ pub(crate) fn text_of(refusal: &Refusal) -> String {
 
 /// Why nothing is heard of the ensemble.
 pub(crate) fn silence(pool: &Pool) -> String {
-    match pool.first().stage() {
+    match pool.slot().stage() {
         Stage::Opening(Some(problem)) => {
             format!("no session could be opened ({problem}): check hosts and network")
         }

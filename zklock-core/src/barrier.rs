@@ -211,9 +211,8 @@ impl Barrier {
     }
 
     async fn until_removed(&self) -> Result<(), Error> {
-        let reservation = self.client.pool().reserve(&self.path);
         loop {
-            let session = reservation.slot().session().await?;
+            let session = self.client.pool().slot().session().await?;
             match self.look(&session, true).await {
                 Ok((false, _)) => return Ok(()),
                 Ok((true, watch)) => news(&session, watch, None).await,
@@ -344,7 +343,7 @@ fn unwritten(session: &Session, failure: &WriteFailure) -> ReadFailure {
 
 /// What may be the reason for a wait that was in vain.
 pub(crate) fn trouble(pool: &Pool, otherwise: &str) -> String {
-    if pool.first().is_connected() { otherwise.to_owned() } else { silence(pool) }
+    if pool.slot().is_connected() { otherwise.to_owned() } else { silence(pool) }
 }
 
 /// Why the session is over, if it is.

@@ -61,7 +61,7 @@ impl Client {
             tls.check_names(&options.hosts)?;
         }
         let shared = Arc::new(Shared { pool: Pool::new(options, runtime), counters: Arc::default() });
-        let slot = shared.pool.first();
+        let slot = shared.pool.slot();
         let options = shared.pool.options();
         tokio::select! {
             biased;
@@ -80,7 +80,7 @@ impl Client {
 
     /// The timeout of the session, as the servers granted it, if there is one now.
     pub fn session_timeout(&self) -> Option<Duration> {
-        self.shared.pool.first().current().map(|session| session.timeout())
+        self.shared.pool.slot().current().map(|session| session.timeout())
     }
 
     /// The number of the session, if there is one now.
@@ -91,7 +91,7 @@ impl Client {
     /// # }
     /// ```
     pub fn session_id(&self) -> Option<i64> {
-        self.shared.pool.first().current().map(|session| session.id())
+        self.shared.pool.slot().current().map(|session| session.id())
     }
 
     /// Closes the sessions, which frees every lock that this client and its clones hold, and waits

@@ -12,7 +12,7 @@ use crate::machine::contender::Contender;
 use crate::machine::exchange::{Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use crate::machine::name::Scheme;
 use crate::platform;
-use crate::pool::{Reservation, Slot};
+use crate::pool::Slot;
 use crate::session::{Holding, Link, Marked, Session, Status};
 use crate::stats::Progress;
 use std::future::{pending, poll_fn};
@@ -28,8 +28,6 @@ pub(crate) struct Driver {
     path: Arc<str>,
     progress: Arc<Progress>,
     place: Place,
-    /// Held while a watch may be left.
-    reservation: Option<Reservation>,
     at_work: Option<AtWork>,
     /// Whether the node of a hold may be another's, once it has been deleted.
     shares_its_name: bool,
@@ -82,10 +80,9 @@ impl Driver {
         patience: Patience,
         path: Arc<str>,
         progress: Arc<Progress>,
-        reservation: Reservation,
+        slot: Arc<Slot>,
     ) -> Self {
-        let place = Place::Slot(reservation.slot().clone());
-        Self::at(place, claims, patience, path, progress, Some(reservation))
+        Self::at(Place::Slot(slot), claims, patience, path, progress)
     }
 
     /// An attempt within a hold of this session, which is granted at once unless something is where it cannot be.
@@ -95,7 +92,7 @@ impl Driver {
         path: Arc<str>,
         progress: Arc<Progress>,
     ) -> Self {
-        Self::at(Place::Session(session), vec![claim], Patience::Waits, path, progress, None)
+        Self::at(Place::Session(session), vec![claim], Patience::Waits, path, progress)
     }
 
     fn at(
@@ -104,24 +101,12 @@ impl Driver {
         patience: Patience,
         path: Arc<str>,
         progress: Arc<Progress>,
-        reservation: Option<Reservation>,
     ) -> Self {
         let shares_its_name = claims.iter().any(|claim| claim.scheme == Scheme::Single);
         let contender = Contender::new(claims.clone(), patience);
         let (at_work, held, first_delete) = (None, Vec::new(), None);
         let claims = claims.into();
-        Self {
-            contender,
-            claims,
-            path,
-            progress,
-            place,
-            reservation,
-            at_work,
-            shares_its_name,
-            held,
-            first_delete,
-        }
+        Self { contender, claims, path, progress, place, at_work, shares_its_name, held, first_delete }
     }
 
     /// Queues and waits until the lock is held, as long as `gone` does not come to its end. Then it may be called again,
@@ -231,7 +216,6 @@ impl Driver {
 
     fn granted(&mut self, nodes: Vec<String>, czxid: i64, proven: Moment) -> Option<Entry> {
         let session = self.at_work.as_ref()?.session.clone();
-        self.reservation = None;
         self.held = nodes.into_iter().map(Arc::from).collect();
         let holding = session.enrol(self.held.clone(), self.shares_its_name.then_some(czxid), proven);
         Some(Entry { session, holding, czxid })
@@ -471,10 +455,10 @@ mod tests {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
             runtime.block_on(async {
                 let session = Session::new(Arc::new(Ended), 7, Duration::from_secs(10), platform::now());
-                let reservation = Reservation::alone(Stage::Open(session.clone()));
+                let slot = Arc::new(Slot::new(Stage::Open(session.clone())));
                 let progress = Progress::new(&Arc::default());
                 let claims = vec![Claim::new("/a", Scheme::Mutex)];
-                let mut driver = Driver::new(claims, Patience::Waits, "/a".into(), progress, reservation);
+                let mut driver = Driver::new(claims, Patience::Waits, "/a".into(), progress, slot);
                 let waits = tokio::time::timeout(Duration::from_millis(20), driver.enter(pending()));
                 assert!(waits.await.is_err());
                 assert!(session.is_over());

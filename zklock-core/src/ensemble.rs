@@ -13,9 +13,9 @@ use std::time::SystemTime;
 /// A request that is sent when it is first polled. Dropping it does not take it back.
 pub(crate) type Pending<T> = Pin<Box<dyn Future<Output = T> + Send>>;
 
-/// One session of an ensemble.
+/// One connection of a session.
 pub(crate) trait Ensemble: Send + Sync {
-    /// Sends the operations back to back, in this order, on one connection where that is possible.
+    /// Sends the operations back to back, in this order.
     fn send(&self, flight: Vec<Operation>) -> Pending<Landing>;
 
     /// Lets the quorum commit that these nodes exist; and looks whether those of which the transaction is given that
@@ -30,6 +30,14 @@ pub(crate) trait Ensemble: Send + Sync {
 
     /// A child with its data, and what a watch on it tells; `None` if it is not there.
     fn child(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Watched>, ReadFailure>>;
+
+    /// Ends the connection: what is under way ends as unknown at once, and nothing more is sent. The session lives on.
+    fn give_up(&self) {}
+
+    /// Whether the connection has not ended.
+    fn is_open(&self) -> bool {
+        true
+    }
 }
 
 /// What became of a flight.

@@ -1,7 +1,7 @@
 //! Keeps the lease of a session running while there are holds, and ends holds whose lease has not
 //! been renewed.
 //!
-//! One request in a tenth of the session's timeout covers all holds of a session. It is a write that
+//! One request in a twelfth of the session's timeout covers all holds of a session. It is a write that
 //! the quorum commits, because nothing less proves anything; it changes no node and wakes nobody; and
 //! it fails if an operator has deleted a node, so the holder is told of that too.
 
@@ -92,14 +92,16 @@ impl Heart {
     }
 }
 
-/// As many as fit into one request, those first that were proven longest ago.
+/// As many as fit into one request, those first that were proven longest ago; but the first in any case. One that is
+/// too large for the rest is the first as soon as the others are proven, and so has its turn as they do.
 fn most_urgent(holdings: &[Arc<Holding>]) -> Vec<Arc<Holding>> {
     let mut holdings = holdings.to_vec();
     holdings.sort_by_key(|holding| holding.proven());
     let mut bytes = 0;
     holdings.retain(|holding| {
+        let is_first = bytes == 0;
         bytes += holding.nodes.iter().map(|node| node.len() + CHECK_BYTES).sum::<usize>();
-        bytes <= BYTES_AT_MOST
+        is_first || bytes <= BYTES_AT_MOST
     });
     holdings
 }

@@ -276,10 +276,8 @@ impl Line {
             let claim = Claim { within: name, ..claim.clone() };
             return Driver::within(writer.session.clone(), claim, self.path.clone(), progress);
         }
-        let longest =
-            self.claims.iter().map(|claim| &claim.directory).max_by_key(|directory| directory.len());
-        let reservation = self.shared.pool.reserve(longest.unwrap_or(&self.path));
-        Driver::new(self.claims.clone(), waiter.patience, self.path.clone(), progress, reservation)
+        let slot = self.shared.pool.slot().clone();
+        Driver::new(self.claims.clone(), waiter.patience, self.path.clone(), progress, slot)
     }
 
     /// Waits until the releases that have begun are done. (Or refused: what cannot be deleted is in the way indeed.)

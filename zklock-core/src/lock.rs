@@ -188,12 +188,12 @@ impl Lock {
     /// does so for the clean-up of one of our own, which takes so long where the servers do not answer.
     fn waits_its_turn(&self, ticket: &Ticket) -> bool {
         let has_permits = self.claims().iter().any(|claim| claim.permits.is_some());
-        has_permits && ticket.is_behind_others() && self.pool().first().is_connected()
+        has_permits && ticket.is_behind_others() && self.pool().slot().is_connected()
     }
 
     /// What may be the reason for a wait that was in vain.
     fn trouble(&self, ticket: &Ticket) -> String {
-        if ticket.is_behind_others() && self.pool().first().is_connected() {
+        if ticket.is_behind_others() && self.pool().slot().is_connected() {
             return "others are before us in the queue".to_owned();
         }
         silence(self.pool())

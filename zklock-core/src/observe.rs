@@ -7,7 +7,6 @@ use crate::lock::Lock;
 use crate::machine::claim::Claim;
 use crate::machine::exchange::{Operation, Outcome, WatchEvent};
 use crate::machine::name::{Name, Scheme};
-use crate::pool::Reservation;
 use crate::queued::{QueuedContender, contender};
 use crate::session::{Link, Session};
 use std::fmt;
@@ -16,7 +15,6 @@ use std::sync::Arc;
 /// Tells who holds a lock, and who is next to. See [`Lock::observe`].
 pub struct Observer {
     lock: Lock,
-    reservation: Reservation,
     watch: Option<Watch>,
     /// What was told last.
     told: Option<Option<QueuedContender>>,
@@ -51,10 +49,7 @@ impl Lock {
     /// [`ErrorKind::InvalidInput`] of a set of locks, and of a semaphore.
     pub fn observe(&self) -> Result<Observer, Error> {
         match self.claims() {
-            [Claim { permits: None, directory, .. }] => {
-                let reservation = self.pool().reserve(directory);
-                Ok(Observer { lock: self.clone(), reservation, watch: None, told: None })
-            }
+            [Claim { permits: None, .. }] => Ok(Observer { lock: self.clone(), watch: None, told: None }),
             _ => {
                 let message = format!(
                     "the lock {} has no one holder: observe the locks of a set one by one, and list the contenders \
@@ -85,7 +80,7 @@ impl Observer {
                 watch.tells().await;
                 self.watch = None;
             }
-            let session = self.reservation.slot().session().await?;
+            let session = self.lock.pool().slot().session().await?;
             // What is told later is of the same server, or of a new connection, which begins with a barrier.
             let is_first = self.told.is_none();
             match look(&self.lock.claims()[0], &session, is_first).await {

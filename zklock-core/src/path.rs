@@ -90,7 +90,8 @@ impl Hosts {
     }
 }
 
-fn written(host: &str, port: u16) -> String {
+/// As the client library reads a server's address.
+pub(crate) fn written(host: &str, port: u16) -> String {
     if host.contains(':') { format!("[{host}]:{port}") } else { format!("{host}:{port}") }
 }
 

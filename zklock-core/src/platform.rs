@@ -17,16 +17,20 @@ pub(crate) fn now() -> Moment {
     Moment::at(Duration::new(seconds, nanos))
 }
 
-/// A mark that no other attempt has. From the kernel: a generator of our own would repeat itself in
-/// a forked child.
+/// A mark that no other attempt has.
 pub(crate) fn uuid() -> Uuid {
+    Uuid::from_random(random_bits())
+}
+
+/// From the kernel: a generator of our own would repeat itself in a forked child.
+pub(crate) fn random_bits() -> u128 {
     let mut bytes = [0; 16];
     loop {
         match getrandom(&mut bytes, GetRandomFlags::empty()) {
-            Ok(16) => return Uuid::from_random(u128::from_ne_bytes(bytes)),
+            Ok(16) => return u128::from_ne_bytes(bytes),
             Ok(_) | Err(Errno::INTR) => {}
-            // No random device at all: what matters is only that the mark is ours alone.
-            Err(_) => return Uuid::from_random(fallback_bits()),
+            // No random device at all: what matters is only that a mark is ours alone.
+            Err(_) => return fallback_bits(),
         }
     }
 }

@@ -1,45 +1,46 @@
-//! The sessions of a client: each slot has one at a time and opens the next when it is over.
+//! The sessions of a client: it has one at a time, and opens the next when that is over.
 //!
-//! There is one slot, unless very many attempts wait at once: the client library cannot re-register
-//! more than 128 KiB of watched paths, and loses the session on the next reconnect instead. So no
-//! slot takes more waiting attempts than stay well under that, and the next gets a session of its own.
+//! The connection of a session is looked after here as well. When it breaks, another is attached to the
+//! session, to the server that answers first: at once, then after short pauses, until a server grants it
+//! or says that the session is over. The library would wait longer each time, without limit.
 
+use crate::ensemble::{Ensemble, Pending};
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::heartbeat;
-use crate::locks::locked;
 use crate::options::ClientOptions;
 use crate::platform;
 use crate::session::{Link, Session};
-use crate::zookeeper::{self, Change, Changes, Opened};
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex};
+use crate::zookeeper::{self, Attached, End, NotAttached, Opened, SessionInfo, ZooKeeper};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
 
-/// Bytes of watched paths in a session.
-const WATCHED_AT_MOST: usize = 90 * 1024;
-/// The longest name of a contender that is likely to be watched.
-const LONGEST_NAME: usize = 96;
+/// Between two tries to open a session.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
 const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+/// Between two tries to attach a connection.
+const FIRST_ATTACH_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_ATTACH_PAUSE: Duration = Duration::from_millis(250);
+/// How long one such try may take at least, however short the session.
+const ATTACH_AT_LEAST: Duration = Duration::from_secs(1);
 /// How long a server may take to say good-bye: a follower may hang up instead.
 const GOOD_BYE: Duration = Duration::from_secs(1);
 
 pub(crate) struct Pool {
     options: Arc<ClientOptions>,
     runtime: Handle,
-    slots: Mutex<Vec<Arc<Slot>>>,
+    slot: Arc<Slot>,
     closing: Arc<watch::Sender<bool>>,
-    /// How many slots are kept.
-    kept: Arc<watch::Sender<usize>>,
+    /// Whether the slot is still kept.
+    kept: watch::Receiver<bool>,
     opened: Arc<AtomicU64>,
 }
 
 /// A place for one session after the other.
 pub(crate) struct Slot {
     stage: watch::Sender<Stage>,
-    watched: AtomicUsize,
 }
 
 #[derive(Clone)]
@@ -52,22 +53,22 @@ pub(crate) enum Stage {
     NoRoot,
 }
 
-/// An attempt's share of what its session may watch; given back when dropped.
-pub(crate) struct Reservation {
-    slot: Arc<Slot>,
-    bytes: usize,
-}
-
 impl Pool {
     pub(crate) fn new(options: ClientOptions, runtime: Handle) -> Self {
-        Self {
-            options: Arc::new(options),
-            runtime,
-            slots: Mutex::default(),
-            closing: Arc::new(watch::Sender::new(false)),
-            kept: Arc::new(watch::Sender::new(0)),
-            opened: Arc::default(),
-        }
+        let options = Arc::new(options);
+        let slot = Arc::new(Slot::new(Stage::Opening(None)));
+        let closing = Arc::new(watch::Sender::new(false));
+        let opened = Arc::default();
+        let (keeps, kept) = watch::channel(true);
+        let keeper = Keeper {
+            slot: slot.clone(),
+            options: options.clone(),
+            closing: closing.clone(),
+            kept: keeps,
+            opened: Arc::clone(&opened),
+        };
+        runtime.spawn(keeper.run());
+        Self { options, runtime, slot, closing, kept, opened }
     }
 
     pub(crate) fn options(&self) -> &ClientOptions {
@@ -87,55 +88,27 @@ impl Pool {
         self.opened.load(Ordering::Relaxed)
     }
 
-    /// The first slot: the one for all that does not wait.
-    pub(crate) fn first(&self) -> Arc<Slot> {
-        let mut slots = locked(&self.slots);
-        match slots.first() {
-            Some(slot) => slot.clone(),
-            None => self.add(&mut slots),
-        }
+    pub(crate) fn slot(&self) -> &Arc<Slot> {
+        &self.slot
     }
 
-    /// A slot in which an attempt in this directory may leave a watch.
-    pub(crate) fn reserve(&self, directory: &str) -> Reservation {
-        let bytes = self.options.hosts.chroot.len() + directory.len() + 1 + LONGEST_NAME;
-        let mut slots = locked(&self.slots);
-        let roomy = |slot: &&Arc<Slot>| slot.watched.load(Ordering::Relaxed) + bytes <= WATCHED_AT_MOST;
-        let slot = slots.iter().find(roomy).cloned();
-        let slot = slot.unwrap_or_else(|| self.add(&mut slots));
-        slot.watched.fetch_add(bytes, Ordering::Relaxed);
-        Reservation { slot, bytes }
-    }
-
-    fn add(&self, slots: &mut Vec<Arc<Slot>>) -> Arc<Slot> {
-        let slot =
-            Arc::new(Slot { stage: watch::Sender::new(Stage::Opening(None)), watched: AtomicUsize::new(0) });
-        let keeper = Keeper {
-            slot: slot.clone(),
-            options: self.options.clone(),
-            closing: self.closing.clone(),
-            kept: self.kept.clone(),
-            opened: self.opened.clone(),
-        };
-        self.kept.send_modify(|kept| *kept += 1);
-        self.runtime.spawn(keeper.run());
-        slots.push(slot.clone());
-        slot
-    }
-
-    /// Begins to close all sessions.
+    /// Begins to close the session.
     pub(crate) fn close(&self) {
         self.closing.send_replace(true);
     }
 
-    /// Waits until they are closed.
+    /// Waits until it is closed.
     pub(crate) async fn closed(&self) {
-        // It cannot fail: the sender is ours.
-        let _ = self.kept.subscribe().wait_for(|kept| *kept == 0).await;
+        // If it fails, the keeper is gone, and the session with it.
+        let _ = self.kept.clone().wait_for(|kept| !kept).await;
     }
 }
 
 impl Slot {
+    pub(crate) fn new(stage: Stage) -> Self {
+        Self { stage: watch::Sender::new(stage) }
+    }
+
     pub(crate) fn stage(&self) -> Stage {
         self.stage.borrow().clone()
     }
@@ -169,31 +142,12 @@ impl Slot {
     }
 }
 
-impl Reservation {
-    /// In a slot that no pool keeps.
-    #[cfg(test)]
-    pub(crate) fn alone(stage: Stage) -> Self {
-        let slot = Slot { stage: watch::Sender::new(stage), watched: AtomicUsize::new(0) };
-        Self { slot: Arc::new(slot), bytes: 0 }
-    }
-
-    pub(crate) fn slot(&self) -> &Arc<Slot> {
-        &self.slot
-    }
-}
-
-impl Drop for Reservation {
-    fn drop(&mut self) {
-        self.slot.watched.fetch_sub(self.bytes, Ordering::Relaxed);
-    }
-}
-
-/// Keeps one slot filled until the client is closed.
+/// Keeps the slot filled until the client is closed.
 struct Keeper {
     slot: Arc<Slot>,
     options: Arc<ClientOptions>,
     closing: Arc<watch::Sender<bool>>,
-    kept: Arc<watch::Sender<usize>>,
+    kept: watch::Sender<bool>,
     opened: Arc<AtomicU64>,
 }
 
@@ -212,7 +166,7 @@ impl Drop for Keeper {
             }
             changes
         });
-        self.kept.send_modify(|kept| *kept -= 1);
+        self.kept.send_replace(false);
     }
 }
 
@@ -239,10 +193,11 @@ impl Keeper {
                 Ok(Some(opened)) => {
                     pause = FIRST_PAUSE;
                     self.opened.fetch_add(1, Ordering::Relaxed);
-                    let Opened { ensemble, mut changes, session, timeout } = opened;
-                    let session = Session::new(Arc::new(ensemble), session, timeout, asked);
-                    if self.follow(&session, &mut changes, &mut closing).await == LossReason::ClientClosed {
-                        return part(changes).await;
+                    let Opened { ensemble, session, timeout } = opened;
+                    let connection = Arc::new(ensemble);
+                    let session = Session::new(connection.clone(), session, timeout, asked);
+                    if self.follow(&session, connection, &mut closing).await == LossReason::ClientClosed {
+                        return;
                     }
                 }
                 Err(problem) => self.pause(&mut pause, problem, &mut closing).await,
@@ -253,10 +208,12 @@ impl Keeper {
     /// A new session; `None` if it has no root.
     async fn open(&self) -> Result<Option<Opened>, String> {
         let opened = zookeeper::open(&self.options).await?;
+        if self.options.hosts.chroot.is_empty() {
+            return Ok(Some(opened));
+        }
         // What cannot be found out now will be told by the first acquire.
-        let has_root =
-            self.options.hosts.chroot.is_empty() || opened.ensemble.has_root().await != Some(false);
-        Ok(has_root.then_some(opened))
+        let has_root = tokio::time::timeout(opened.timeout / 2, opened.ensemble.has_root()).await;
+        Ok((has_root != Ok(Some(false))).then_some(opened))
     }
 
     async fn pause(&self, pause: &mut Duration, problem: String, closing: &mut watch::Receiver<bool>) {
@@ -273,26 +230,23 @@ impl Keeper {
     async fn follow(
         &self,
         session: &Arc<Session>,
-        changes: &mut Changes,
+        connection: Arc<ZooKeeper>,
         closing: &mut watch::Receiver<bool>,
     ) -> LossReason {
         self.slot.stage.send_replace(Stage::Open(session.clone()));
         tracing::info!(session = format_args!("{:#x}", session.id()), timeout = ?session.timeout(), "session opened");
         let mut heart = std::pin::pin!(heartbeat::run(session.clone()));
         let mut link = session.link();
+        let mut tie = Tie::of(connection);
         let reason = loop {
             tokio::select! {
                 biased;
                 _ = closing.wait_for(|closing| *closing) => break LossReason::ClientClosed,
-                change = changes.next() => match change {
-                    Change::Connected => session.set_connected(true),
-                    Change::Disconnected => {
-                        tracing::info!(session = format_args!("{:#x}", session.id()), "connection lost");
-                        session.set_connected(false);
-                    }
-                    Change::Over => break LossReason::SessionExpired,
+                tied = tie.change(&self.options, session) => match tied {
+                    Some(next) => tie = next,
+                    None => break LossReason::SessionExpired,
                 },
-                // A reply may say so before the library does.
+                // A reply may say so before the connection's end does.
                 _ = link.wait_for(|link| matches!(link, Link::Over(_))) => break LossReason::SessionExpired,
                 never = &mut heart => match never {},
             }
@@ -304,14 +258,88 @@ impl Keeper {
             *stage = if closing { Stage::Closed } else { Stage::Opening(None) };
             true
         });
+        if reason == LossReason::ClientClosed {
+            tie.part().await
+        } else {
+            tie.give_up()
+        }
         reason
     }
 }
 
-/// Waits for the server to confirm that the session is closed, so that its nodes are gone.
-async fn part(mut changes: Changes) {
-    let closed = async { while changes.next().await != Change::Over {} };
-    if tokio::time::timeout(GOOD_BYE, closed).await.is_err() {
-        tracing::debug!("no server said good-bye; the session times out");
+/// What ties a session to a server.
+enum Tie {
+    /// Until the connection has ended.
+    Connected(Arc<ZooKeeper>, Pending<End>),
+    /// Until there is another, or the session is over.
+    Attaching(Pending<Option<Arc<ZooKeeper>>>),
+}
+
+impl Tie {
+    fn of(connection: Arc<ZooKeeper>) -> Self {
+        let ended = Box::pin(connection.ended());
+        Self::Connected(connection, ended)
+    }
+
+    /// What comes next; `None` if the session is over. May be dropped and called again.
+    async fn change(&mut self, options: &Arc<ClientOptions>, session: &Arc<Session>) -> Option<Self> {
+        match self {
+            Self::Connected(connection, ended) => match ended.await {
+                End::SessionOver => None,
+                end => {
+                    tracing::info!(session = format_args!("{:#x}", session.id()), ?end, "connection lost");
+                    session.set_connected(false);
+                    let attached = attached(options.clone(), session.clone(), connection.session());
+                    Some(Self::Attaching(Box::pin(attached)))
+                }
+            },
+            Self::Attaching(attached) => Some(Self::of(attached.await?)),
+        }
+    }
+
+    fn give_up(self) {
+        if let Self::Connected(connection, _) = self {
+            connection.give_up();
+        }
+    }
+
+    /// Closes the session, and waits for the server to confirm it, so that its nodes are gone. Without a connection it
+    /// times out.
+    async fn part(self) {
+        let Self::Connected(connection, ended) = self else { return };
+        drop(connection);
+        if tokio::time::timeout(GOOD_BYE, ended).await.is_err() {
+            tracing::debug!("no server said good-bye; the session times out");
+        }
+    }
+}
+
+/// Attaches another connection to the session; `None` if it is over.
+async fn attached(
+    options: Arc<ClientOptions>,
+    session: Arc<Session>,
+    info: SessionInfo,
+) -> Option<Arc<ZooKeeper>> {
+    let mut pause = FIRST_ATTACH_PAUSE;
+    let mut turn = platform::random_bits() as usize;
+    loop {
+        let bound = (session.timeout() / 4).max(ATTACH_AT_LEAST);
+        let attach = zookeeper::attach(&options, &session, info.clone(), turn);
+        let problem = match tokio::time::timeout(bound, attach).await {
+            Ok(Ok(Attached { ensemble, sent })) => {
+                let ensemble = Arc::new(ensemble);
+                session.attach(ensemble.clone(), sent);
+                let timeout = session.timeout();
+                tracing::info!(session = format_args!("{:#x}", session.id()), ?timeout, "connected again");
+                return Some(ensemble);
+            }
+            Ok(Err(NotAttached::SessionOver)) => return None,
+            Ok(Err(NotAttached::Yet(problem))) => problem,
+            Err(_) => "no server answers in time".to_owned(),
+        };
+        tracing::debug!(problem, "no connection could be attached");
+        tokio::time::sleep(pause).await;
+        pause = (pause * 2).min(LONGEST_ATTACH_PAUSE);
+        turn = turn.wrapping_add(1);
     }
 }

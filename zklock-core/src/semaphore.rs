@@ -20,6 +20,10 @@ use std::sync::Arc;
 
 /// Of permits that are taken at once: they are created in one request.
 const PERMITS_AT_MOST: u32 = 256;
+/// What a server takes in one request by default, `jute.maxbuffer`, but for what stands around the nodes.
+const REQUEST_AT_MOST: usize = 1_000_000;
+/// What one permit takes in it beside its directory and the identity: its name, its access list and the like, or more.
+const BYTES_OF_A_PERMIT: usize = 192;
 /// How often the limit is written anew where others create or delete its node.
 const ROUNDS_AT_MOST: u32 = 3;
 
@@ -57,12 +61,14 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// As [`mutex`](Self::mutex), and [`ErrorKind::InvalidInput`] for more permits than there are, none, or more than
-    /// 256 at once.
+    /// As [`mutex`](Self::mutex), and [`ErrorKind::InvalidInput`] for more permits than there are, none, more than
+    /// 256 at once, or more than fit into one request with so long a path and identity.
     pub fn semaphore_with(&self, path: &str, limit: u32, options: LockOptions) -> Result<Lock, Error> {
         check_lock_path(path)?;
         options.refuse_dialect(path, "a semaphore")?;
         let wanted = options.permits;
+        let client = self.pool().options();
+        let of_permit = client.hosts.chroot.len() + path.len() + client.identity.len() + BYTES_OF_A_PERMIT;
         let problem = if options.reentrant {
             Some("a permit belongs to nobody, so a semaphore is not reentrant".to_owned())
         } else if wanted == 0 || wanted > PERMITS_AT_MOST {
@@ -70,6 +76,11 @@ impl Client {
         } else if wanted > limit && options.limit_at.is_none() {
             Some(format!(
                 "{wanted} permits of {limit} would never be there: raise the limit, or ask for fewer"
+            ))
+        } else if wanted as usize * of_permit > REQUEST_AT_MOST {
+            Some(format!(
+                "{wanted} permits at a path of this length are too much for one request: ask for fewer, or shorten \
+                 the path, the chroot or the identity"
             ))
         } else {
             None

@@ -2,6 +2,9 @@
 //!
 //! A hold never outlives its session. So loss is told here, in one place: by the end of the session,
 //! by a check that misses a node, by a lease that lapsed.
+//!
+//! It outlives its connections. A request that gets no reply in time ends the one on which it was sent,
+//! because nothing else would: a server may be alive and never answer.
 
 use crate::ensemble::{Check, Child, Ensemble, Landing, Pending, ReadFailure, Watched, Write, WriteFailure};
 use crate::error::LossReason;
@@ -12,7 +15,7 @@ use crate::machine::lease::{Lease, Share};
 use crate::machine::marks::Marks;
 use crate::machine::name::Uuid;
 use crate::platform;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
@@ -24,17 +27,18 @@ pub(crate) enum Link {
     Over(LossReason),
 }
 
+/// How long a reply is waited for at least, however short the session.
+const REPLY_AT_LEAST: Duration = Duration::from_secs(1);
+
 pub(crate) struct Session {
     id: i64,
-    heartbeat: Duration,
-    timeout: Duration,
     link: watch::Sender<Link>,
-    /// Taken when the session is over, so that nothing keeps its connection.
+    /// Its connection, the present one or the one before. Taken when the session is over, so that nothing keeps it.
     ensemble: Mutex<Option<Arc<dyn Ensemble>>>,
     lease: Mutex<Lease>,
     marks: Mutex<Marks>,
     holdings: Mutex<Vec<Arc<Holding>>>,
-    /// Wakes the heartbeat when a first hold is there.
+    /// Wakes the heartbeat: a hold is there, or the lease has become shorter.
     enrolled: Notify,
 }
 
@@ -69,14 +73,11 @@ pub(crate) enum Status {
 
 impl Session {
     pub(crate) fn new(ensemble: Arc<dyn Ensemble>, id: i64, timeout: Duration, asked: Moment) -> Arc<Self> {
-        let lease = Lease::new(timeout, asked);
         Arc::new(Self {
             id,
-            heartbeat: lease.heartbeat(),
-            timeout,
             link: watch::Sender::new(Link::Connected),
             ensemble: Mutex::new(Some(ensemble)),
-            lease: Mutex::new(lease),
+            lease: Mutex::new(Lease::new(timeout, asked)),
             marks: Mutex::new(Marks::new(platform::uuid().session())),
             holdings: Mutex::default(),
             enrolled: Notify::new(),
@@ -87,12 +88,13 @@ impl Session {
         self.id
     }
 
+    /// It may become shorter with a new connection.
     pub(crate) fn timeout(&self) -> Duration {
-        self.timeout
+        locked(&self.lease).timeout()
     }
 
     pub(crate) fn heartbeat(&self) -> Duration {
-        self.heartbeat
+        locked(&self.lease).heartbeat()
     }
 
     /// How long after one proof of the holds' nodes to ask for the next.
@@ -266,6 +268,49 @@ impl Session {
         });
     }
 
+    /// A server is about to be asked for the session, on another connection.
+    pub(crate) fn ask(&self, asked: Moment) {
+        locked(&self.lease).ask(asked);
+        // The lease may be shorter now than the heartbeat knows.
+        self.enrolled.notify_one();
+    }
+
+    /// The server has granted this timeout.
+    pub(crate) fn granted(&self, asked: Moment, timeout: Duration) {
+        locked(&self.lease).attach(asked, timeout);
+        self.enrolled.notify_one();
+    }
+
+    /// There is another connection, on which the quorum has answered a write that was sent at `sent`.
+    pub(crate) fn attach(&self, ensemble: Arc<dyn Ensemble>, sent: Moment) {
+        locked(&self.lease).acknowledge(sent, platform::now());
+        let mut present = locked(&self.ensemble);
+        // When the session is over there is none.
+        if let Some(present) = &mut *present {
+            *present = ensemble;
+            self.set_connected(true);
+        }
+    }
+
+    /// Ends a connection on which a reply does not come.
+    fn give_up(&self, ensemble: &Weak<dyn Ensemble>) {
+        tracing::info!(
+            session = format_args!("{:#x}", self.id),
+            "no reply comes: the connection is given up"
+        );
+        if let Some(ensemble) = ensemble.upgrade() {
+            ensemble.give_up();
+        }
+    }
+
+    /// Whoever notices first that the connection has ended says so: until then requests would fail again and again.
+    fn notice(&self, ensemble: &Weak<dyn Ensemble>) {
+        let Some(ensemble) = ensemble.upgrade().filter(|ensemble| !ensemble.is_open()) else { return };
+        if locked(&self.ensemble).as_ref().is_some_and(|present| Arc::ptr_eq(present, &ensemble)) {
+            self.set_connected(false);
+        }
+    }
+
     /// The session is over: its holds are lost, and whoever works with it is told. Only the first
     /// reason counts.
     ///
@@ -295,20 +340,30 @@ impl Session {
     }
 
     /// Does `call` as soon as there is a connection, and gives `over` if the session ends before its
-    /// result is there.
+    /// result is there. If there is none in time, the connection is given up, and the result is that nothing is known.
     async fn unless_over<T>(&self, over: T, call: impl FnOnce(&dyn Ensemble) -> Pending<T>) -> T {
-        // What is sent without one would wait without limit, and run even if nobody wants it any more.
         self.connected().await;
         let mut link = self.link();
         let Some(ensemble) = locked(&self.ensemble).clone() else { return over };
-        let pending = call(&*ensemble);
-        // The request keeps the library alive, but not while it waits for the session's end.
+        let mut pending = call(&*ensemble);
+        // What is under way keeps the connection, but not while it waits for the session's end.
+        let weak = Arc::downgrade(&ensemble);
         drop(ensemble);
-        tokio::select! {
+        let replied = tokio::select! {
             biased;
-            result = pending => result,
-            _ = link.wait_for(|link| matches!(link, Link::Over(_))) => over,
-        }
+            result = &mut pending => Some(result),
+            _ = link.wait_for(|link| matches!(link, Link::Over(_))) => return over,
+            () = tokio::time::sleep((self.timeout() / 2).max(REPLY_AT_LEAST)) => None,
+        };
+        let result = match replied {
+            Some(result) => result,
+            None => {
+                self.give_up(&weak);
+                pending.await
+            }
+        };
+        self.notice(&weak);
+        result
     }
 }
 

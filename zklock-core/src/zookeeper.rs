@@ -1,144 +1,86 @@
-//! The one file that calls `zookeeper_client`.
+//! The one file that calls `zookeeper_client`, with the rooms below it.
 //!
 //! What is to be known of that library, and how it is dealt with:
+//! * It reconnects by itself, badly: so each of its clients serves one connection, and is given up when
+//!   that breaks. The next is attached to the same session. See [`serving`] and [`connecting`].
 //! * It sends a request when the method is called: so requests called one after the other, before
 //!   any is awaited, fly together.
 //! * It reports resets and its own timeouts as `Custom`, and more: only what a server answered counts
 //!   as an answer, everything else is unknown.
-//! * Requests made while it is disconnected wait without limit and run later, even if nobody waits
-//!   for them any more: the driver sends nothing then, and cleans up by mark what slips through.
-//! * It does not restore persistent watches after a reconnect: only one-shot watches are used.
+//! * It waits without limit for a reply on a connection that lives: the session gives that up in time.
+//! * It closes the session when a client is dropped, which is served: so the task that serves it keeps
+//!   one until the session is to be closed. A client that is given up is not served any more.
+//! * A session that was attached has forgotten up to where it had read, so a server that is behind would be
+//!   accepted: the first request on each connection is one that the quorum answers.
+//! * Persistent watches may miss what happens: only one-shot watches are used.
 //! * `Client::lock` leaks nodes and can deliver a dead grant: it is not used.
 //! * It finds its runtime in a table that the linker may drop from a static library: it is told.
 
 mod answers;
+mod connecting;
 mod operations;
+mod serving;
+
+pub(crate) use connecting::{Attached, NotAttached, Opened, attach, open};
+pub(crate) use serving::End;
+pub(crate) use zookeeper_client::SessionInfo;
 
 use crate::ensemble::{Check, Child, Ensemble, Landing, Pending, ReadFailure, Watched, Write, WriteFailure};
 use crate::machine::exchange::{Operation, Outcome, WatchEvent};
-use crate::options::ClientOptions;
 use crate::platform;
 use answers::{is_answer, outcome, read_failure, source_of};
-use operations::{check_all, check_each, join, others, start, watch};
-use spawns_core::{Spawn, Task};
-use std::future::poll_fn;
-use std::pin::pin;
+use operations::{check_all, check_each, join, others, start};
+use serving::Serving;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
-#[cfg(feature = "tls")]
-use zookeeper_client::TlsOptions;
-use zookeeper_client::{Acls, Client, CreateMode, Error, MultiWriteError, SessionState, Stat, StateWatcher};
+use zookeeper_client::{Acls, Client, CreateMode, Error, MultiWriteError, Stat};
 
-/// A session of a real ensemble.
+/// One connection of a session to a real ensemble.
 pub(crate) struct ZooKeeper {
-    client: Arc<Client>,
+    connection: Connection,
     identity: Arc<[u8]>,
 }
 
-/// What happens to the connection of a session.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Change {
-    Connected,
-    Disconnected,
-    /// The session is over.
-    Over,
-}
-
-/// Hears of the changes of one session's connection. Short ones may be missed.
-pub(crate) struct Changes {
-    watcher: StateWatcher,
-    /// The state at the start: the watcher takes it for known, whatever it is by then.
-    first: Option<SessionState>,
-}
-
-impl Changes {
-    fn of(client: &Client) -> Self {
-        let watcher = client.state_watcher();
-        Self { first: Some(client.state()), watcher }
-    }
-
-    /// Never comes to an end after [`Change::Over`]. May be dropped and called again.
-    pub(crate) async fn next(&mut self) -> Change {
-        let state = match self.first.take() {
-            Some(state) => state,
-            None => self.watcher.changed().await,
-        };
-        match state {
-            SessionState::SyncConnected => Change::Connected,
-            SessionState::Disconnected | SessionState::ConnectedReadOnly => Change::Disconnected,
-            SessionState::AuthFailed | SessionState::Expired | SessionState::Closed => Change::Over,
-        }
-    }
-}
-
-/// A new session: its operations, the changes of its connection, its number and its timeout.
-pub(crate) struct Opened {
-    pub(crate) ensemble: ZooKeeper,
-    pub(crate) changes: Changes,
-    pub(crate) session: i64,
-    pub(crate) timeout: Duration,
-}
-
-/// Opens a session. Gives up after one session timeout.
-pub(crate) async fn open(options: &ClientOptions) -> Result<Opened, String> {
-    let client = spawning(connect(options)).await.map_err(|error| error.to_string())?;
-    Ok(Opened {
-        changes: Changes::of(&client),
-        session: client.session_id().0,
-        timeout: client.session_timeout(),
-        ensemble: ZooKeeper { client: Arc::new(client), identity: options.identity.as_bytes().into() },
-    })
-}
-
-async fn connect(options: &ClientOptions) -> Result<Client, Error> {
-    let connector = Client::connector().with_session_timeout(options.session_timeout);
-    let hosts = options.hosts.connect_string();
-    #[cfg(feature = "tls")]
-    if let Some(tls) = &options.tls {
-        let mut settings = TlsOptions::new().with_pem_ca(tls.authorities_pem())?;
-        if let Some((certificate, key)) = tls.identity_pem() {
-            settings = settings.with_pem_identity(certificate, key)?;
-        }
-        return connector.with_tls(settings).secure_connect(&hosts).await;
-    }
-    connector.connect(&hosts).await
-}
-
-/// The same future, whose tasks are spawned on the runtime that polls it.
-async fn spawning<F: Future>(future: F) -> F::Output {
-    let mut future = pin!(future);
-    poll_fn(|context| {
-        let _scope = spawns_core::enter(&OnTokio);
-        future.as_mut().poll(context)
-    })
-    .await
-}
-
-struct OnTokio;
-
-impl Spawn for OnTokio {
-    fn spawn(&self, task: Task) {
-        tokio::spawn(Box::into_pin(task.future));
-    }
+#[derive(Clone)]
+struct Connection {
+    client: Arc<Client>,
+    serving: Arc<Serving>,
 }
 
 impl ZooKeeper {
     /// Whether the root of the paths, the chroot, exists. `None` if that could not be found out.
     pub(crate) async fn has_root(&self) -> Option<bool> {
-        self.client.check_stat("/").await.ok().map(|stat| stat.is_some())
+        self.connection.client.check_stat("/").await.ok().map(|stat| stat.is_some())
+    }
+
+    /// What it takes to attach another connection to the session.
+    pub(crate) fn session(&self) -> SessionInfo {
+        self.connection.client.session().clone()
+    }
+
+    /// How the connection ended, when it has. It does not keep the connection.
+    pub(crate) fn ended(&self) -> impl Future<Output = End> + Send + use<> {
+        let serving = self.connection.serving.clone();
+        async move { serving.ended().await }
+    }
+
+    /// Has the quorum answer something. What is read afterwards is as fresh as that. `false` if no answer came.
+    async fn barrier(&self) -> bool {
+        // An error is the quorum's as well.
+        !matches!(check_all(&self.connection.client, ["/"]).await, Outcome::Unknown | Outcome::SessionOver)
     }
 }
 
 impl Ensemble for ZooKeeper {
     fn send(&self, flight: Vec<Operation>) -> Pending<Landing> {
-        let (client, identity) = (self.client.clone(), self.identity.clone());
+        let (connection, identity) = (self.connection.clone(), self.identity.clone());
         Box::pin(async move {
             let paths: Vec<String> = flight.iter().map(operations::path_of).collect();
             let sent = platform::now();
             let calls = flight.iter().zip(&paths);
             // Each is on its way when `start` returns.
             let started: Vec<_> =
-                calls.map(|(operation, path)| start(&client, operation, path, &identity)).collect();
+                calls.map(|(operation, path)| start(&connection, operation, path, &identity)).collect();
             let mut landing = Landing { sent, outcomes: Vec::with_capacity(started.len()), watch: None };
             for call in started {
                 let (outcome, watch) = call.await;
@@ -153,18 +95,12 @@ impl Ensemble for ZooKeeper {
     }
 
     fn check(&self, nodes: Vec<(Arc<str>, Option<i64>)>) -> Pending<Check> {
-        let client = self.client.clone();
+        let client = self.connection.client.clone();
         Box::pin(async move {
             let paths: Vec<&str> = nodes.iter().map(|(path, _)| &**path).collect();
             // Together: so what is seen is not from before the check.
-            let (check, others) = (check_all(&client, &paths), others(&client, &nodes));
-            let check = match check.await {
-                Outcome::Done => Check::Answered { missing: Vec::new() },
-                // It names the first that is gone. All the others must not wait for a round trip each.
-                Outcome::NoNode => check_each(&client, &paths).await,
-                Outcome::SessionOver => Check::SessionOver,
-                _ => Check::Unknown,
-            };
+            let (check, others) = (check_each(&client, &paths), others(&client, &nodes));
+            let check = check.await;
             match (check, others.await) {
                 (Check::Answered { mut missing }, Some(others)) => {
                     missing.extend(others);
@@ -177,7 +113,7 @@ impl Ensemble for ZooKeeper {
     }
 
     fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<(), WriteFailure>> {
-        let client = self.client.clone();
+        let client = self.connection.client.clone();
         Box::pin(async move {
             let mut writer = client.new_multi_writer();
             let refused = |index, error: &Error| WriteFailure::Refused { index, problem: error.to_string() };
@@ -215,7 +151,7 @@ impl Ensemble for ZooKeeper {
     }
 
     fn children(&self, directory: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>> {
-        let client = self.client.clone();
+        let client = self.connection.client.clone();
         Box::pin(async move {
             let names = match client.list_children(&directory).await {
                 Ok(names) => names,
@@ -237,14 +173,29 @@ impl Ensemble for ZooKeeper {
     }
 
     fn child(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Watched>, ReadFailure>> {
-        let client = self.client.clone();
+        let Connection { client, serving } = self.connection.clone();
         Box::pin(async move {
             match client.get_and_watch_data(&join(&directory, &name)).await {
-                Ok((data, stat, watcher)) => Ok(Some((child(name, data, &stat), watch(watcher)))),
+                Ok((data, stat, watcher)) => Ok(Some((child(name, data, &stat), serving.watch(watcher)))),
                 Err(Error::NoNode) => Ok(None),
                 Err(error) => Err(read_failure(&directory, &error)),
             }
         })
+    }
+
+    fn give_up(&self) {
+        self.connection.serving.give_up();
+    }
+
+    fn is_open(&self) -> bool {
+        self.connection.serving.is_open()
+    }
+}
+
+/// One that nobody uses any more closes its session, unless it has ended.
+impl Drop for ZooKeeper {
+    fn drop(&mut self) {
+        self.connection.serving.close();
     }
 }
 

@@ -181,6 +181,66 @@ pub(super) const SEEDS: &[Seed] = &[
     ),
     seed(
         "lease",
+        "timeout of the first connection kept",
+        &[edit(LEASE, "if timeout < self.timeout {", "if timeout.is_zero() {")],
+    ),
+    seed(
+        "lease",
+        "a greater timeout taken over",
+        &[edit(
+            LEASE,
+            "        if timeout < self.timeout {\n            self.timeout = timeout;",
+            "        self.timeout = timeout;\n        if timeout <= self.timeout {",
+        )],
+    ),
+    seed(
+        "lease",
+        "a request for the session cuts nothing",
+        &[edit(
+            LEASE,
+            "self.claimed = self.claimed.min((sent + timeout).before(timeout / 50));",
+            "self.claimed = self.claimed.max(sent);",
+        )],
+    ),
+    seed(
+        "lease",
+        "unanswered request for the session ignored",
+        &[edit(LEASE, "self.cap = Some(self.cap.map_or(cap, |earlier| earlier.min(cap)));", "let _ = cap;")],
+    ),
+    seed(
+        "lease",
+        "only the last request for the session caps",
+        &[edit(
+            LEASE,
+            "self.cap = Some(self.cap.map_or(cap, |earlier| earlier.min(cap)));",
+            "self.cap = Some(cap);",
+        )],
+    ),
+    seed(
+        "lease",
+        "an answer counts without a write",
+        &[edit(
+            LEASE,
+            "        self.writes.clear();\n",
+            "        self.writes.clear();\n        self.cap = None;\n        self.claim(sent, sent + self.timeout);\n",
+        )],
+    ),
+    seed(
+        "lease",
+        "writes through the server before count",
+        &[edit(LEASE, "if sent < self.opened {", "if sent > now {")],
+    ),
+    seed(
+        "lease",
+        "a late reply lifts the cap",
+        &[edit(
+            LEASE,
+            "        if !self.is_asked {\n            self.cap = None;\n        }\n",
+            "        self.cap = None;\n",
+        )],
+    ),
+    seed(
+        "lease",
         "lease from a read",
         &[edit("adapter.rs", "renews: |answer| answer == Answer::QuorumWrite", "renews: |_| true")],
     ),

@@ -1,16 +1,18 @@
 //! More locks at once than one session, or one request, can bear.
 
-use crate::common::{client, operator, proxied_client, soon};
-use std::time::Duration;
+use crate::common::{SESSION, client, operator, proxied_client, says, soon};
+use ground::{Kind, Side, shared};
+use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
+use zklock_core::{Client, ClientOptions, ErrorKind, LockOptions};
 
-/// Long paths, so that few locks are enough: the library loses a session that watches more than 128 KiB of them.
+/// Long paths, so that few locks are enough.
 fn paths(name: &str, count: usize, length: usize) -> Vec<String> {
     (0..count).map(|index| format!("/{name}/{}-{index:04}", "x".repeat(length))).collect()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn waiting_attempts_beyond_what_a_session_can_watch_get_another_and_survive_a_reconnect() {
+async fn waiting_attempts_with_more_watches_than_fit_into_a_request_survive_a_reconnect_in_one_session() {
     let paths = paths("crowd-waits", 300, 400);
     let (holder, (waiter, proxy)) = (client().await, proxied_client().await);
     let mut holds = Vec::new();
@@ -26,10 +28,9 @@ async fn waiting_attempts_beyond_what_a_session_can_watch_get_another_and_surviv
     for path in &paths {
         admin.wait_for_children(path, 2, Duration::from_secs(10));
     }
-    let sessions = waiter.stats().sessions;
-    assert!((2..=4).contains(&sessions), "150 KiB of watched paths stand in {sessions} sessions");
+    assert_eq!(waiter.stats().sessions, 1, "150 KiB of watched paths stand in one session");
     proxy.reset();
-    // With all watches still there: they shrink as holds are released.
+    // With all watches still wanted: they shrink as holds are released.
     soon(waiter.mutex("/crowd-again").unwrap().acquire()).await.unwrap().release().await.unwrap();
     for hold in &holds {
         hold.release().await.unwrap();
@@ -37,7 +38,7 @@ async fn waiting_attempts_beyond_what_a_session_can_watch_get_another_and_surviv
     while let Some(wait) = soon(waits.join_next()).await {
         wait.unwrap();
     }
-    assert_eq!(waiter.stats().sessions, sessions, "a session was lost in the reconnect");
+    assert_eq!(waiter.stats().sessions, 1, "the session was lost in the reconnect");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -55,5 +56,79 @@ async fn many_holds_of_a_session_are_all_kept_alive() {
     for hold in &holds {
         assert!(hold.valid_for() > enough / 10, "{:?} {:?}", hold.state(), hold.valid_for());
     }
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_that_fills_more_than_a_heartbeats_request_does_not_push_out_the_others() {
+    let client = client().await;
+    let small = soon(client.mutex("/crowd-small").unwrap().acquire()).await.unwrap();
+    let path = format!("/{}", "s".repeat(1000));
+    let lock = client.semaphore_with(&path, 256, LockOptions::new().permits(256)).unwrap();
+    let huge = soon(lock.acquire()).await.unwrap();
+    let enough = client.session_timeout().unwrap();
+    let begun = Instant::now();
+    while begun.elapsed() < enough * 2 {
+        for hold in [&small, &huge] {
+            assert!(!hold.valid_for().is_zero(), "{:?}: {hold:?}", begun.elapsed());
+        }
+        tokio::time::sleep(enough / 40).await;
+    }
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_evicted_node_costs_its_session_a_few_requests_and_a_deleted_directory_one_for_each() {
+    const HOLDS: usize = 400;
+    let (client, proxy) = proxied_client().await;
+    let mut holds = Vec::new();
+    for index in 0..HOLDS {
+        let path = if index < HOLDS / 2 {
+            format!("/crowd-evicted/{index}")
+        } else {
+            format!("/crowd-deleted/{index}")
+        };
+        holds.push(soon(client.mutex(&path).unwrap().acquire()).await.unwrap());
+    }
+    let admin = operator();
+    // The heartbeat covers all of them in one request now.
+    tokio::time::sleep(SESSION / 4).await;
+    for evicted in [vec![7], vec![100, 101, 150], (HOLDS / 2..HOLDS).collect()] {
+        proxy.record();
+        for index in &evicted {
+            admin.delete(holds[*index].node());
+        }
+        for index in &evicted {
+            soon(holds[*index].lost()).await;
+        }
+        let is_check =
+            |message: &&ground::Message| message.kind == Kind::Multi && message.side == Side::Request;
+        let checks = proxy.take_record().iter().filter(is_check).count();
+        println!("{} of {HOLDS} nodes deleted: {checks} checks", evicted.len());
+        let at_most = if evicted.len() < 5 { 10 } else { HOLDS + 20 };
+        assert!(checks <= at_most, "{checks} requests for {} deleted nodes", evicted.len());
+    }
+    let kept = holds.iter().filter(|hold| !hold.valid_for().is_zero()).count();
+    assert_eq!(kept, HOLDS / 2 - 4);
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn permits_that_do_not_fit_into_one_request_are_refused_and_the_most_that_fit_are_granted() {
+    let chroot = format!("/{}", "c".repeat(1000));
+    operator().create_all(&chroot, "");
+    let options = ClientOptions::new(&shared().connect_string()).unwrap().session_timeout(SESSION).unwrap();
+    let options = options.chroot(&chroot).unwrap().identity(&"i".repeat(1024)).unwrap();
+    let client = soon(Client::connect(options)).await.unwrap();
+    let semaphore = |length: usize| {
+        let path = format!("/{}", "p".repeat(length));
+        client.semaphore_with(&path, 256, LockOptions::new().permits(256))
+    };
+    let error = semaphore(1700).unwrap_err();
+    says(&error, ErrorKind::InvalidInput, &["256 permits", "too much for one request", "ask for fewer"]);
+    let hold = soon(semaphore(1680).unwrap().acquire()).await.unwrap();
+    let enough = client.session_timeout().unwrap();
+    tokio::time::sleep(enough).await;
+    assert!(!hold.valid_for().is_zero(), "{:?}", hold.state());
     client.close().await;
 }

@@ -20,6 +20,8 @@ mod numbers;
 mod one_node_a_process;
 mod owners;
 mod parents;
+mod reconnect;
+mod renegotiated;
 mod stale_leader;
 mod threads;
 mod tickets;

@@ -13,7 +13,6 @@ use crate::machine::barrier::{self, Company, Entrance, READY, Ready, Seen};
 use crate::machine::exchange::{Operation, Outcome, Patience, WatchEvent};
 use crate::place::Place;
 use crate::platform;
-use crate::pool::Reservation;
 use crate::session::{Link, Session};
 use crate::stats::Progress;
 use std::collections::BTreeSet;
@@ -36,7 +35,6 @@ pub(super) struct Stay {
     path: Arc<str>,
     members: usize,
     progress: Arc<Progress>,
-    reservation: Reservation,
     place: Arc<Place>,
     /// The node that is there, or may be.
     node: Option<Node>,
@@ -79,10 +77,9 @@ enum Ended {
 
 impl Stay {
     pub(super) fn new(client: Client, path: Arc<str>, members: u32, progress: Arc<Progress>) -> Self {
-        let reservation = client.pool().reserve(&path);
         let members = usize::try_from(members).unwrap_or(usize::MAX);
         let place = client.place(&path);
-        Self { client, path, members, progress, reservation, place, node: None }
+        Self { client, path, members, progress, place, node: None }
     }
 
     pub(super) async fn run(
@@ -137,7 +134,7 @@ impl Stay {
     /// not open.
     async fn enter(&mut self, patience: Patience) -> Result<Option<(Node, BTreeSet<String>)>, Error> {
         loop {
-            let session = self.reservation.slot().session().await?;
+            let session = self.client.pool().slot().session().await?;
             let node = Node { session, name: platform::uuid().to_string().into() };
             self.node = Some(node.clone());
             self.place.note(&node.name, &self.progress);
@@ -443,7 +440,7 @@ impl Stay {
     }
 
     async fn session(&self) -> Result<Arc<Session>, Ended> {
-        self.reservation.slot().session().await.map_err(Ended::Failed)
+        self.client.pool().slot().session().await.map_err(Ended::Failed)
     }
 
     /// What became of the operations, as far as they do not end the try.

@@ -22,6 +22,30 @@
 //! No more than T/2 after the sending of a write is ever claimed, which a holder that writes every
 //! T/12 can claim always: what is left is for what nobody thought of. A session that was idle needs
 //! two writes, one after the other, before it proves anything.
+//!
+//! # Reconnecting
+//!
+//! A connection that breaks is followed by another, perhaps to another server, which asks for the
+//! session anew. That changes two things:
+//!
+//! * The server grants a timeout of its own, T', and has the leader count from then on as if the
+//!   session had been touched with T'. Where T' is smaller than T, this *shortens* the session's life.
+//!   So what had been claimed is cut to T' after the request was sent. Until the answer is there T' is
+//!   not known, and the leader may act on it already: no more than T/5 after the first unanswered
+//!   request is claimed. That supposes that no server of an ensemble grants less than a fifth of what
+//!   another one granted. (By default they grant 4 to 40 s; of a session of 10 s they would have to
+//!   take away more than 8.) When T' is known and is no smaller, the earlier claims hold again.
+//! * "Links keep their order" is true of each follower by itself. What had been acknowledged through
+//!   one says nothing about the pings that the next has answered, so the history begins anew. In its
+//!   place the request for the session counts as the opening does, because the leader touches a
+//!   session that it is asked about. But a leader that has been deposed and does not know it answers as
+//!   well. So the request counts only after a write sent on the new connection has been acknowledged:
+//!   a follower that changes its leader closes its connections, therefore the leader of that write is the
+//!   one that was asked. A write that was sent before proves nothing any more.
+//!
+//! T only ever gets smaller within a session, even if a later connection is granted more: a leader that
+//! is elected later begins with the timeout of the session's creation, and a connection that was given
+//! up may have left bytes on the way, for which its server touches the session with the old timeout.
 
 use super::Moment;
 use std::collections::VecDeque;
@@ -44,11 +68,17 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Lease {
+    /// The smallest that was granted.
     timeout: Duration,
+    /// When the session was asked for on the present connection.
     opened: Moment,
-    /// Acknowledged writes of the last T, oldest first: not all, but enough.
+    /// Acknowledged writes of the last T on the present connection, oldest first: not all, but enough.
     writes: VecDeque<Write>,
-    until: Moment,
+    claimed: Moment,
+    /// Until what was granted counts: where the least that could have been granted ends.
+    cap: Option<Moment>,
+    /// Whether a server is asked for the session and has not answered.
+    is_asked: bool,
     /// How often a write was acknowledged only after the lease had lapsed.
     gaps: u64,
 }
@@ -64,9 +94,15 @@ impl Lease {
     pub fn new(timeout: Duration, sent: Moment) -> Self {
         let opening = Write { sent, acknowledged: sent };
         let writes = VecDeque::from([opening]);
-        let mut lease = Self { timeout, opened: sent, writes, until: sent, gaps: 0 };
+        let mut lease =
+            Self { timeout, opened: sent, writes, claimed: sent, cap: None, is_asked: false, gaps: 0 };
         lease.claim(sent, sent + timeout);
         lease
+    }
+
+    /// The session's timeout: the smallest that a server has granted.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
     }
 
     /// How long a holder may be without news of its own node: a tenth of the timeout.
@@ -77,19 +113,47 @@ impl Lease {
     /// How long after one write a holder sends the next: sooner than a heartbeat, because timers are
     /// late, and twice as often while the lease is short.
     pub fn beat(&self, now: Moment) -> Duration {
-        if self.until.since(now) < self.timeout / 4 { self.timeout / 24 } else { self.timeout / 12 }
+        if self.until().since(now) < self.timeout / 4 { self.timeout / 24 } else { self.timeout / 12 }
     }
 
     /// The moment up to which the session is proven to be alive.
     pub fn until(&self) -> Moment {
-        self.until
+        self.cap.map_or(self.claimed, |cap| cap.min(self.claimed))
+    }
+
+    /// Notes that a server is asked for the session, on a new connection, by a request sent at `sent`. On
+    /// earlier connections nothing is sent any more.
+    pub fn ask(&mut self, sent: Moment) {
+        let cap = sent + (self.timeout / 5).saturating_sub(self.timeout / 50);
+        self.cap = Some(self.cap.map_or(cap, |earlier| earlier.min(cap)));
+        self.is_asked = true;
+    }
+
+    /// Notes that a server has granted the session with this timeout, as it was asked for at `sent`.
+    ///
+    /// Only a write that is sent after this, and acknowledged, makes it count.
+    pub fn attach(&mut self, sent: Moment, timeout: Duration) {
+        if timeout < self.timeout {
+            self.timeout = timeout;
+            self.claimed = self.claimed.min((sent + timeout).before(timeout / 50));
+        }
+        self.opened = sent;
+        self.is_asked = false;
+        self.writes.clear();
     }
 
     /// Notes that a quorum write which was sent at `sent` has been acknowledged by `now`.
     ///
     /// `sent` is to be taken before the request is handed to anything that could delay it.
+    /// One that was sent on an earlier connection proves nothing.
     pub fn acknowledge(&mut self, sent: Moment, now: Moment) {
-        if now >= self.until {
+        if sent < self.opened {
+            return;
+        }
+        if !self.is_asked {
+            self.cap = None;
+        }
+        if now >= self.claimed {
             self.gaps += 1;
         }
         let mut proven = self.opened + self.timeout;
@@ -108,7 +172,7 @@ impl Lease {
     fn claim(&mut self, sent: Moment, proven: Moment) {
         let claimed = proven.min(sent + self.timeout / 2);
         // A fiftieth is for two clocks that do not run equally fast.
-        self.until = self.until.max(claimed.before(self.timeout / 50));
+        self.claimed = self.claimed.max(claimed.before(self.timeout / 50));
     }
 
     /// When the latest write was sent that had been acknowledged this long before `moment`.
@@ -149,7 +213,7 @@ impl Share {
 
     /// For how long from `now` the hold can be relied upon.
     pub fn valid_for(&self, lease: &Lease, now: Moment) -> Duration {
-        if self.gaps == lease.gaps { lease.until.since(now) } else { Duration::ZERO }
+        if self.gaps == lease.gaps { lease.until().since(now) } else { Duration::ZERO }
     }
 
     /// Notes that a check of the hold's own node was acknowledged; `lease` knows of it already.
@@ -233,6 +297,58 @@ mod tests {
         }
         assert!(lease.writes.len() <= 66, "{} writes", lease.writes.len());
         assert_eq!(lease.until(), at(49_999 + 4_800));
+    }
+
+    /// A lease in full, whose session has just been asked for anew.
+    fn asked() -> Lease {
+        let mut lease = Lease::new(TIMEOUT, at(0));
+        lease.acknowledge(at(5_000), at(5_001));
+        lease.acknowledge(at(5_200), at(5_201));
+        assert_eq!(lease.until(), at(9_800));
+        lease.ask(at(6_000));
+        lease
+    }
+
+    #[test]
+    fn an_unanswered_request_for_the_session_caps_the_lease_until_the_answer_is_confirmed() {
+        let mut lease = asked();
+        assert_eq!(lease.until(), at(7_800));
+        // Another try does not make it longer.
+        lease.ask(at(6_500));
+        // Nor does a reply on the connection before, which came in time and was heard late.
+        lease.acknowledge(at(5_800), at(6_505));
+        assert_eq!(lease.until(), at(7_800));
+        lease.attach(at(6_500), TIMEOUT);
+        assert_eq!(lease.until(), at(7_800));
+        // Sent on the connection before.
+        lease.acknowledge(at(5_900), at(6_510));
+        assert_eq!(lease.until(), at(7_800));
+        lease.acknowledge(at(6_520), at(6_530));
+        assert_eq!(lease.until(), at(11_320));
+    }
+
+    #[test]
+    fn a_smaller_timeout_cuts_what_was_claimed_and_what_is_claimed_from_then_on() {
+        let (mut lease, smaller) = (asked(), Duration::from_secs(3));
+        lease.attach(at(6_000), smaller);
+        lease.acknowledge(at(6_010), at(6_020));
+        assert_eq!(lease.until(), at(8_940));
+        assert_eq!((lease.timeout(), lease.heartbeat()), (smaller, smaller / 10));
+        // And a greater one later does not bring the first one back.
+        lease.ask(at(8_000));
+        lease.attach(at(8_000), TIMEOUT);
+        lease.acknowledge(at(8_010), at(8_020));
+        assert_eq!((lease.timeout(), lease.until()), (smaller, at(9_450)));
+    }
+
+    #[test]
+    fn a_claim_that_lay_beneath_the_cap_is_valid_again_without_a_gap() {
+        let mut lease = asked();
+        let share = Share::new(&lease);
+        assert_eq!(share.valid_for(&lease, at(7_900)), Duration::ZERO);
+        lease.attach(at(6_000), TIMEOUT);
+        lease.acknowledge(at(8_000), at(8_010));
+        assert!(share.valid_for(&lease, at(8_010)) > Duration::from_secs(4));
     }
 
     #[test]

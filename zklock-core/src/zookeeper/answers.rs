@@ -2,7 +2,7 @@
 
 use crate::ensemble::ReadFailure;
 use crate::machine::exchange::{Outcome, Refusal};
-use zookeeper_client::{Error, MultiWriteError};
+use zookeeper_client::{Error, MultiWriteError, SessionState};
 
 pub(super) fn source_of(error: MultiWriteError) -> Error {
     match error {
@@ -16,7 +16,7 @@ pub(super) fn outcome(error: &Error) -> Outcome {
         Error::NoNode => Outcome::NoNode,
         Error::NodeExists => Outcome::NodeExists,
         Error::NotEmpty => Outcome::NotEmpty,
-        error if is_over(error) => Outcome::SessionOver,
+        Error::SessionExpired | Error::AuthFailed => Outcome::SessionOver,
         Error::NoAuth | Error::InvalidAcl => Outcome::Refused(Refusal::Denied),
         Error::NoChildrenForEphemerals => Outcome::Refused(Refusal::Answer(
             "a node of this path is ephemeral, so it can have no children".into(),
@@ -71,8 +71,9 @@ pub(super) fn is_answer(error: &Error) -> bool {
     also || !matches!(outcome(error), Outcome::Unknown | Outcome::SessionOver)
 }
 
-fn is_over(error: &Error) -> bool {
-    matches!(error, Error::SessionExpired | Error::AuthFailed | Error::ClientClosed)
+/// Whether the server has said that the session is over. That a client is closed says so only of its connection.
+pub(super) fn is_over(state: SessionState) -> bool {
+    matches!(state, SessionState::Expired | SessionState::AuthFailed)
 }
 
 #[cfg(test)]
@@ -86,6 +87,7 @@ mod tests {
         assert_eq!(outcome(&Error::NoAuth), Outcome::Refused(Refusal::Denied));
         for error in [
             Error::ConnectionLoss,
+            Error::ClientClosed,
             Error::Timeout,
             Error::UnexpectedError("reset".into()),
             Error::SessionMoved,
@@ -97,7 +99,7 @@ mod tests {
         ] {
             assert_eq!(outcome(&error), Outcome::Unknown, "{error}");
         }
-        for error in [Error::SessionExpired, Error::ClientClosed, Error::AuthFailed] {
+        for error in [Error::SessionExpired, Error::AuthFailed] {
             assert_eq!(outcome(&error), Outcome::SessionOver, "{error}");
         }
     }

@@ -1,15 +1,18 @@
 //! The requests of the machine, in the words of the library.
 
+use super::Connection;
 use super::answers::{listing, outcome, source_of};
 use crate::ensemble::{Check, Pending};
 use crate::machine::exchange::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
 use std::sync::Arc;
 use zookeeper_client::{
-    Acls, Client, CreateMode, Error, EventType, MultiWriteResult, MultiWriter, OneshotWatcher, Stat,
+    Acls, Client, CreateMode, Error, MultiWriteError, MultiWriteResult, MultiWriter, Stat,
 };
 
 /// The owner that servers tell of a container.
 const CONTAINER: i64 = i64::MIN;
+/// How often nodes are checked again without those that were missing.
+const REPEATS_AT_MOST: usize = 4;
 
 type Call<'a> = std::pin::Pin<Box<dyn Future<Output = (Outcome, Option<Pending<WatchEvent>>)> + Send + 'a>>;
 
@@ -24,11 +27,12 @@ pub(super) fn path_of(operation: &Operation) -> String {
 /// Hands one operation to the client, which sends it before this returns, but for the parents and what follows
 /// on a missing limit: they take a request each.
 pub(super) fn start<'a>(
-    client: &'a Client,
+    connection: &'a Connection,
     operation: &'a Operation,
     path: &'a str,
     identity: &'a [u8],
 ) -> Call<'a> {
+    let Connection { client, serving } = connection;
     match operation {
         Operation::Create(_) => {
             let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
@@ -75,7 +79,7 @@ pub(super) fn start<'a>(
             let call = client.list_and_watch_children(directory);
             Box::pin(async move {
                 match call.await {
-                    Ok((children, watcher)) => (Outcome::Children(children), Some(watch(watcher))),
+                    Ok((children, watcher)) => (Outcome::Children(children), Some(serving.watch(watcher))),
                     Err(error) => (listing(directory, &error), None),
                 }
             })
@@ -95,8 +99,10 @@ pub(super) fn start<'a>(
             let call = client.check_and_watch_stat(path);
             Box::pin(async move {
                 match call.await {
-                    Ok((Some(stat), watcher)) => (Outcome::Found(node(path, &stat)), Some(watch(watcher))),
-                    Ok((None, watcher)) => (Outcome::NoNode, Some(watch(watcher))),
+                    Ok((Some(stat), watcher)) => {
+                        (Outcome::Found(node(path, &stat)), Some(serving.watch(watcher)))
+                    }
+                    Ok((None, watcher)) => (Outcome::NoNode, Some(serving.watch(watcher))),
                     Err(error) => (outcome(&error), None),
                 }
             })
@@ -105,7 +111,7 @@ pub(super) fn start<'a>(
             let call = client.get_and_watch_data(path);
             Box::pin(async move {
                 match call.await {
-                    Ok((_, _, watcher)) => (Outcome::Done, Some(watch(watcher))),
+                    Ok((_, _, watcher)) => (Outcome::Done, Some(serving.watch(watcher))),
                     Err(error) => (outcome(&error), None),
                 }
             })
@@ -114,8 +120,8 @@ pub(super) fn start<'a>(
             let call = client.get_and_watch_data(path);
             Box::pin(async move {
                 match call.await {
-                    Ok((data, _, watcher)) => (limit(path, &data), Some(watch(watcher))),
-                    Err(Error::NoNode) => awaited_limit(client, path).await,
+                    Ok((data, _, watcher)) => (limit(path, &data), Some(serving.watch(watcher))),
+                    Err(Error::NoNode) => awaited_limit(connection, path).await,
                     Err(error) => (outcome(&error), None),
                 }
             })
@@ -133,15 +139,6 @@ pub(super) fn start<'a>(
 
 fn unwatched<'a>(call: impl Future<Output = Result<Outcome, Error>> + Send + 'a) -> Call<'a> {
     Box::pin(async move { (call.await.unwrap_or_else(|error| outcome(&error)), None) })
-}
-
-pub(super) fn watch(watcher: OneshotWatcher) -> Pending<WatchEvent> {
-    Box::pin(async move {
-        match watcher.changed().await.event_type {
-            EventType::NodeDeleted => WatchEvent::Deleted,
-            _ => WatchEvent::Changed,
-        }
-    })
 }
 
 /// What comes of creations in one transaction, which is sent before this returns.
@@ -189,11 +186,11 @@ fn limit(path: &str, data: &[u8]) -> Outcome {
 }
 
 /// The limit where the node was not there just now.
-async fn awaited_limit(client: &Client, path: &str) -> (Outcome, Option<Pending<WatchEvent>>) {
-    match client.check_and_watch_stat(path).await {
+async fn awaited_limit(connection: &Connection, path: &str) -> (Outcome, Option<Pending<WatchEvent>>) {
+    match connection.client.check_and_watch_stat(path).await {
         // If it has come meanwhile, we are told so at once, to read it again.
         Ok((Some(_), _)) => (Outcome::Limit(None), Some(Box::pin(async { WatchEvent::Changed }))),
-        Ok((None, watcher)) => (Outcome::Limit(None), Some(watch(watcher))),
+        Ok((None, watcher)) => (Outcome::Limit(None), Some(connection.serving.watch(watcher))),
         Err(error) => (outcome(&error), None),
     }
 }
@@ -212,15 +209,75 @@ pub(super) fn check_all<'a>(
     client: &'a Client,
     nodes: impl IntoIterator<Item = impl AsRef<str>>,
 ) -> impl Future<Output = Outcome> + Send + 'a {
+    let call = check(checks(client, nodes));
+    async move { call.await.map_or_else(|(_, outcome)| outcome, |()| Outcome::Done) }
+}
+
+fn checks<'a>(
+    client: &'a Client,
+    nodes: impl IntoIterator<Item = impl AsRef<str>>,
+) -> Result<MultiWriter<'a>, Error> {
     let mut writer = client.new_multi_writer();
-    let added = nodes.into_iter().try_for_each(|node| writer.add_check_version(node.as_ref(), -1));
-    let call = added.map(|()| writer.commit());
+    nodes.into_iter().try_for_each(|node| writer.add_check_version(node.as_ref(), -1))?;
+    Ok(writer)
+}
+
+/// Sends the checks before it returns. Says which was the first, counted from 0, that failed.
+fn check<'a>(
+    writer: Result<MultiWriter<'a>, Error>,
+) -> impl Future<Output = Result<(), (usize, Outcome)>> + Send + 'a {
+    let call = writer.map(|mut writer| writer.commit());
     async move {
-        match call {
-            Err(error) => outcome(&error),
-            Ok(call) => call.await.map_or_else(|error| outcome(&source_of(error)), |_| Outcome::Done),
+        match call.map_err(|error| (0, outcome(&error)))?.await {
+            Ok(_) => Ok(()),
+            Err(MultiWriteError::OperationFailed { index, source }) => Err((index, outcome(&source))),
+            Err(error) => Err((0, outcome(&source_of(error)))),
         }
     }
+}
+
+/// Looks which of the nodes are not there. The first request is sent before this returns.
+///
+/// It names the first that is missing, so that one is left out and the others are checked again. Where many are
+/// missing that would take a round trip for each: so after a few the rest is checked one by one.
+pub(super) fn check_each<'a>(
+    client: &'a Client,
+    nodes: &'a [&'a str],
+) -> impl Future<Output = Check> + Send + 'a {
+    let mut call = Some(check(checks(client, nodes)));
+    async move {
+        let mut left: Vec<usize> = (0..nodes.len()).collect();
+        let mut missing = Vec::new();
+        while let Some(checked) = call.take() {
+            match checked.await {
+                Ok(()) => return Check::Answered { missing },
+                Err((index, Outcome::NoNode)) if index < left.len() => missing.push(left.remove(index)),
+                Err((_, Outcome::SessionOver)) => return Check::SessionOver,
+                Err(_) => return Check::Unknown,
+            }
+            if left.is_empty() {
+                return Check::Answered { missing };
+            }
+            if missing.len() <= REPEATS_AT_MOST {
+                call = Some(check(checks(client, left.iter().map(|index| nodes[*index]))));
+            }
+        }
+        check_one_by_one(client, nodes, &left, missing).await
+    }
+}
+
+/// In one flight.
+async fn check_one_by_one(client: &Client, nodes: &[&str], left: &[usize], mut missing: Vec<usize>) -> Check {
+    let calls: Vec<_> = left.iter().map(|index| (*index, check_all(client, [nodes[*index]]))).collect();
+    for (index, call) in calls {
+        match call.await {
+            Outcome::Done => {}
+            Outcome::NoNode => missing.push(index),
+            Outcome::SessionOver => return Check::SessionOver,
+            _ => return Check::Unknown,
+        }
+    }
+    Check::Answered { missing }
 }
 
 /// Which of the nodes, counted from 0, were created by another transaction than the one that is given. `None` if that
@@ -241,21 +298,6 @@ pub(super) fn others<'a>(
         }
         Some(others)
     }
-}
-
-/// Checks each node by itself, all in one flight.
-pub(super) async fn check_each(client: &Client, nodes: &[&str]) -> Check {
-    let calls: Vec<_> = nodes.iter().map(|node| check_all(client, [node])).collect();
-    let mut missing = Vec::new();
-    for (index, call) in calls.into_iter().enumerate() {
-        match call.await {
-            Outcome::Done => {}
-            Outcome::NoNode => missing.push(index),
-            Outcome::SessionOver => return Check::SessionOver,
-            _ => return Check::Unknown,
-        }
-    }
-    Check::Answered { missing }
 }
 
 /// Containers, so that the server clears them away when they are empty; plain nodes on a server that

@@ -1,0 +1,172 @@
+//! How a session is opened, and how another connection is attached to it.
+
+use super::serving::Serving;
+use super::{Connection, ZooKeeper};
+use crate::ensemble::{Ensemble, Pending};
+use crate::locks::locked;
+use crate::machine::Moment;
+use crate::options::ClientOptions;
+use crate::path::{Hosts, written};
+use crate::platform;
+use crate::session::Session;
+use spawns_core::{Spawn, Task};
+use std::future::poll_fn;
+use std::pin::pin;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::net::TcpStream;
+use tokio::task::JoinSet;
+#[cfg(feature = "tls")]
+use zookeeper_client::TlsOptions;
+use zookeeper_client::{Client, Connector, Error, SessionInfo};
+
+/// How much later the next host is tried, while the one before does not accept a connection.
+const NEXT_HOST: Duration = Duration::from_millis(100);
+
+/// A new session: its connection, its number and its timeout.
+pub(crate) struct Opened {
+    pub(crate) ensemble: ZooKeeper,
+    pub(crate) session: i64,
+    pub(crate) timeout: Duration,
+}
+
+/// A new connection of a session.
+pub(crate) struct Attached {
+    pub(crate) ensemble: ZooKeeper,
+    /// When the write was sent that the quorum has answered.
+    pub(crate) sent: Moment,
+}
+
+/// Why no connection could be attached.
+pub(crate) enum NotAttached {
+    /// It may be tried again.
+    Yet(String),
+    /// The server has said that the session is over.
+    SessionOver,
+}
+
+/// Opens a session. Gives up after one session timeout.
+pub(crate) async fn open(options: &ClientOptions) -> Result<Opened, String> {
+    let connector = Client::connector().with_session_timeout(options.session_timeout);
+    let hosts = options.hosts.connect_string();
+    let ensemble = connect(options, connector, &hosts).await.map_err(|error| error.to_string())?;
+    let client = &ensemble.connection.client;
+    Ok(Opened { session: client.session_id().0, timeout: client.session_timeout(), ensemble })
+}
+
+/// Attaches a connection to the session; the host at `turn` is tried first. The session is told just before a server
+/// may hear of it, and what the server has granted.
+///
+/// It may take without limit: a server can wait for an earlier write of the session. If it is dropped nothing more is
+/// sent, and the session lives on.
+pub(crate) async fn attach(
+    options: &ClientOptions,
+    session: &Session,
+    info: SessionInfo,
+    turn: usize,
+) -> Result<Attached, NotAttached> {
+    // A server that hears nothing can grant nothing: so it is certain first that one is there.
+    let host = accepting(&options.hosts, turn).await.map_err(NotAttached::Yet)?;
+    // It asks for the timeout that counts: with a longer one a crash would keep locks for longer, and no hold would be
+    // valid for longer.
+    let connector = Client::connector().with_session(info).with_session_timeout(session.timeout());
+    let asked = platform::now();
+    session.ask(asked);
+    let ensemble =
+        connect(options, connector.with_fail_eagerly(), &host).await.map_err(|error| match error {
+            Error::SessionExpired | Error::AuthFailed => NotAttached::SessionOver,
+            error => NotAttached::Yet(error.to_string()),
+        })?;
+    session.granted(asked, ensemble.connection.client.session_timeout());
+    let sent = platform::now();
+    // Also if this is dropped while it waits.
+    let mut unless_answered = GivenUp(Some(&ensemble));
+    if !ensemble.barrier().await {
+        return Err(NotAttached::Yet("the quorum does not answer".to_owned()));
+    }
+    unless_answered.0 = None;
+    drop(unless_answered);
+    Ok(Attached { ensemble, sent })
+}
+
+/// A connection that is given up when this is dropped.
+struct GivenUp<'a>(Option<&'a ZooKeeper>);
+
+impl Drop for GivenUp<'_> {
+    fn drop(&mut self) {
+        if let Some(ensemble) = self.0 {
+            ensemble.give_up();
+        }
+    }
+}
+
+/// The first of the hosts to accept a connection, as the library reads it. The one at `turn` is tried first, the next
+/// when that fails or takes its time.
+async fn accepting(hosts: &Hosts, turn: usize) -> Result<String, String> {
+    let count = hosts.servers.len();
+    let mut left = hosts.servers.iter().cycle().skip(turn % count).take(count);
+    let mut tries = JoinSet::new();
+    let mut problem = String::new();
+    loop {
+        let next = left.next();
+        let is_last = next.is_none();
+        if let Some((host, port)) = next.cloned() {
+            tries.spawn(async move {
+                TcpStream::connect((host.as_str(), port)).await.map(|_| written(&host, port))
+            });
+        }
+        let accepted = tokio::select! {
+            accepted = tries.join_next() => accepted,
+            () = tokio::time::sleep(NEXT_HOST), if !is_last => continue,
+        };
+        match accepted {
+            Some(Ok(Ok(host))) => return Ok(host + &hosts.chroot),
+            Some(Ok(Err(error))) => problem = error.to_string(),
+            Some(Err(_)) => {}
+            None if is_last => return Err(problem),
+            None => {}
+        }
+    }
+}
+
+async fn connect(options: &ClientOptions, connector: Connector, hosts: &str) -> Result<ZooKeeper, Error> {
+    let spawned = Spawned::default();
+    let client = Arc::new(spawning(&spawned, connected(options, connector, hosts)).await?);
+    let task = locked(&spawned.0).take();
+    let library = task.ok_or_else(|| Error::UnexpectedError("no task serves the connection".to_owned()))?;
+    let serving = Serving::start(&client, library);
+    Ok(ZooKeeper { connection: Connection { client, serving }, identity: options.identity.as_bytes().into() })
+}
+
+#[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "without TLS no option is needed"))]
+async fn connected(options: &ClientOptions, connector: Connector, hosts: &str) -> Result<Client, Error> {
+    #[cfg(feature = "tls")]
+    if let Some(tls) = &options.tls {
+        let mut settings = TlsOptions::new().with_pem_ca(tls.authorities_pem())?;
+        if let Some((certificate, key)) = tls.identity_pem() {
+            settings = settings.with_pem_identity(certificate, key)?;
+        }
+        return connector.with_tls(settings).secure_connect(hosts).await;
+    }
+    connector.connect(hosts).await
+}
+
+/// The same future. The task that it spawns is left there.
+async fn spawning<F: Future>(spawned: &Spawned, future: F) -> F::Output {
+    let mut future = pin!(future);
+    poll_fn(|context| {
+        let _scope = spawns_core::enter(spawned);
+        future.as_mut().poll(context)
+    })
+    .await
+}
+
+/// The task in which the library serves a connection.
+#[derive(Default)]
+struct Spawned(Mutex<Option<Pending<()>>>);
+
+impl Spawn for Spawned {
+    fn spawn(&self, task: Task) {
+        *locked(&self.0) = Some(Box::into_pin(task.future));
+    }
+}
