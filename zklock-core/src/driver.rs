@@ -277,7 +277,7 @@ impl Driver {
                 Place::Slot(slot) => slot.session().await?,
                 Place::Session(session) => session.clone(),
             };
-            let marked = session.begin_attempt();
+            let marked = session.begin_attempt(&self.claims);
             self.contender.handle_session(session.id(), session.heartbeat(), marked.mark());
             self.at_work = Some(AtWork {
                 link: session.link(),

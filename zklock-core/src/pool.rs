@@ -329,6 +329,7 @@ async fn attached(
             Ok(Ok(Attached { ensemble, sent })) => {
                 let ensemble = Arc::new(ensemble);
                 session.attach(ensemble.clone(), sent);
+                tokio::spawn(session.clone().sweep());
                 let timeout = session.timeout();
                 tracing::info!(session = format_args!("{:#x}", session.id()), ?timeout, "connected again");
                 return Some(ensemble);

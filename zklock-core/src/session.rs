@@ -10,11 +10,13 @@ use crate::ensemble::{Check, Child, Ensemble, Landing, Pending, ReadFailure, Wat
 use crate::error::LossReason;
 use crate::locks::locked;
 use crate::machine::Moment;
+use crate::machine::claim::Claim;
 use crate::machine::exchange::{Now, Operation, Outcome};
 use crate::machine::lease::{Lease, Share};
 use crate::machine::marks::Marks;
 use crate::machine::name::Uuid;
 use crate::platform;
+use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
@@ -27,6 +29,8 @@ pub(crate) enum Link {
     Over(LossReason),
 }
 
+/// How many of the directories that attempts have left are looked at again after a reconnect.
+const LEFT_AT_MOST: usize = 64;
 /// How long a reply is waited for at least, however short the session.
 const REPLY_AT_LEAST: Duration = Duration::from_secs(1);
 
@@ -37,6 +41,8 @@ pub(crate) struct Session {
     ensemble: Mutex<Option<Arc<dyn Ensemble>>>,
     lease: Mutex<Lease>,
     marks: Mutex<Marks>,
+    /// The directories that attempts have left, the latest last.
+    left: Mutex<VecDeque<Arc<str>>>,
     holdings: Mutex<Vec<Arc<Holding>>>,
     /// Wakes the heartbeat: a hold is there, or the lease has become shorter.
     enrolled: Notify,
@@ -79,6 +85,7 @@ impl Session {
             ensemble: Mutex::new(Some(ensemble)),
             lease: Mutex::new(Lease::new(timeout, asked)),
             marks: Mutex::new(Marks::new(platform::uuid().session())),
+            left: Mutex::default(),
             holdings: Mutex::default(),
             enrolled: Notify::new(),
         })
@@ -121,9 +128,29 @@ impl Session {
     }
 
     /// The marks of a new attempt, until the result is dropped.
-    pub(crate) fn begin_attempt(self: &Arc<Self>) -> Marked {
+    pub(crate) fn begin_attempt(self: &Arc<Self>, claims: &[Claim]) -> Marked {
         let mark = locked(&self.marks).begin();
-        Marked { session: self.clone(), mark }
+        let of = |claim: &Claim| {
+            let permits = claim.permits.as_ref().map(|permits| permits.directory.clone());
+            [Some(claim.directory.clone()), permits].into_iter().flatten()
+        };
+        Marked { session: self.clone(), mark, directories: claims.iter().flat_map(of).collect() }
+    }
+
+    /// Looks for nodes to [heal](Self::heal) where attempts were of late: an ensemble loses transactions in a change of
+    /// leaders, and that breaks connections.
+    pub(crate) async fn sweep(self: Arc<Self>) {
+        let directories: Vec<_> = locked(&self.left).iter().cloned().collect();
+        if directories.is_empty() {
+            return;
+        }
+        let list = |directory: &Arc<str>| Operation::List { directory: directory.clone() };
+        let landing = self.clone().send(directories.iter().map(list).collect()).await;
+        for (directory, outcome) in directories.iter().zip(&landing.outcomes) {
+            if let Outcome::Children(children) = outcome {
+                self.heal(directory, children);
+            }
+        }
     }
 
     /// Deletes the children that this session has created and that none of its attempts knows: the ensemble has lost
@@ -371,6 +398,8 @@ impl Session {
 pub(crate) struct Marked {
     session: Arc<Session>,
     mark: Uuid,
+    /// Where its nodes are.
+    directories: Vec<Arc<str>>,
 }
 
 impl Marked {
@@ -390,6 +419,15 @@ impl Marked {
 impl Drop for Marked {
     fn drop(&mut self) {
         locked(&self.session.marks).end(self.mark);
+        let mut left = locked(&self.session.left);
+        for directory in self.directories.drain(..) {
+            if left.back() != Some(&directory) {
+                left.retain(|other| *other != directory);
+                left.push_back(directory);
+            }
+        }
+        let surplus = left.len().saturating_sub(LEFT_AT_MOST);
+        left.drain(..surplus);
     }
 }
 
