@@ -13,7 +13,7 @@ use crate::machine::exchange::{Operation, Outcome, Patience, Refusal, Verdict, W
 use crate::machine::name::Scheme;
 use crate::platform;
 use crate::pool::Slot;
-use crate::session::{Holding, Link, Marked, Session, Status};
+use crate::session::{Holding, Link, Looking, Marked, Session, Status};
 use crate::stats::Progress;
 use std::future::{pending, poll_fn};
 use std::pin::pin;
@@ -45,8 +45,7 @@ struct AtWork {
     flight: Option<Pending<Landing>>,
     /// The nodes that the flight is to delete.
     deleting: Vec<Option<String>>,
-    /// The directories that it lists.
-    listing: Vec<Option<Arc<str>>>,
+    looking: Option<Looking>,
     watch: Option<Pending<WatchEvent>>,
 }
 
@@ -285,7 +284,7 @@ impl Driver {
                 marked,
                 flight: None,
                 deleting: Vec::new(),
-                listing: Vec::new(),
+                looking: None,
                 watch: None,
             });
         }
@@ -352,10 +351,8 @@ impl Driver {
             });
             self.first_delete = of_hold.map(|(_, outcome)| outcome).max_by_key(|it| telling(it)).cloned();
         }
-        for (directory, outcome) in work.listing.iter().zip(&landing.outcomes) {
-            if let (Some(directory), Outcome::Children(children)) = (directory, outcome) {
-                work.session.heal(directory, children);
-            }
+        if let Some(looking) = work.looking.take() {
+            looking.heal(&landing.outcomes);
         }
         self.contender.handle_replies(landing.outcomes, landing.sent, work.session.now());
     }
@@ -369,9 +366,9 @@ impl AtWork {
             if let Some(flight) = contender.poll_flight() {
                 // What it tells would be of something that is not waited for any more.
                 self.watch = None;
-                self.marked.renew(contender.mark());
+                self.marked.use_mark(contender.mark());
                 self.deleting = flight.iter().map(deleted_by).collect();
-                self.listing = flight.iter().map(listed_by).collect();
+                self.looking = self.session.look_for_orphans(&flight);
                 self.flight = Some(Box::pin(self.session.clone().send(flight)));
             }
         }
@@ -380,13 +377,6 @@ impl AtWork {
 
 fn deleted_by(operation: &Operation) -> Option<String> {
     if let Operation::Delete { path } = operation { Some(path.clone()) } else { None }
-}
-
-fn listed_by(operation: &Operation) -> Option<Arc<str>> {
-    match operation {
-        Operation::List { directory } | Operation::ListAndWatch { directory } => Some(directory.clone()),
-        _ => None,
-    }
 }
 
 /// How much the deletion of one node says of a hold that has several.

@@ -6,16 +6,17 @@
 //! It outlives its connections. A request that gets no reply in time ends the one on which it was sent,
 //! because nothing else would: a server may be alive and never answer.
 
+mod healing;
+
 use crate::ensemble::{Check, Child, Ensemble, Landing, Pending, ReadFailure, Watched, Write, WriteFailure};
 use crate::error::LossReason;
 use crate::locks::locked;
 use crate::machine::Moment;
-use crate::machine::claim::Claim;
 use crate::machine::exchange::{Now, Operation, Outcome};
 use crate::machine::lease::{Lease, Share};
 use crate::machine::marks::Marks;
-use crate::machine::name::Uuid;
 use crate::platform;
+pub(crate) use healing::{Looking, Marked};
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -29,8 +30,6 @@ pub(crate) enum Link {
     Over(LossReason),
 }
 
-/// How many of the directories that attempts have left are looked at again after a reconnect.
-const LEFT_AT_MOST: usize = 64;
 /// How long a reply is waited for at least, however short the session.
 const REPLY_AT_LEAST: Duration = Duration::from_secs(1);
 
@@ -125,43 +124,6 @@ impl Session {
         // The lease first: time that passes in between makes it look shorter, never longer.
         let lease_until = locked(&self.lease).until();
         Now { moment: platform::now(), lease_until }
-    }
-
-    /// The marks of a new attempt, until the result is dropped.
-    pub(crate) fn begin_attempt(self: &Arc<Self>, claims: &[Claim]) -> Marked {
-        let mark = locked(&self.marks).begin();
-        let of = |claim: &Claim| {
-            let permits = claim.permits.as_ref().map(|permits| permits.directory.clone());
-            [Some(claim.directory.clone()), permits].into_iter().flatten()
-        };
-        Marked { session: self.clone(), mark, directories: claims.iter().flat_map(of).collect() }
-    }
-
-    /// Looks for nodes to [heal](Self::heal) where attempts were of late: an ensemble loses transactions in a change of
-    /// leaders, and that breaks connections.
-    pub(crate) async fn sweep(self: Arc<Self>) {
-        let directories: Vec<_> = locked(&self.left).iter().cloned().collect();
-        if directories.is_empty() {
-            return;
-        }
-        let list = |directory: &Arc<str>| Operation::List { directory: directory.clone() };
-        let landing = self.clone().send(directories.iter().map(list).collect()).await;
-        for (directory, outcome) in directories.iter().zip(&landing.outcomes) {
-            if let Outcome::Children(children) = outcome {
-                self.heal(directory, children);
-            }
-        }
-    }
-
-    /// Deletes the children that this session has created and that none of its attempts knows: the ensemble has lost
-    /// their deletion. Nobody waits for it: whoever lists them the next time tries again.
-    pub(crate) fn heal(self: &Arc<Self>, directory: &str, children: &[String]) {
-        let path_of = |name: &String| Operation::Delete { path: format!("{directory}/{name}") };
-        let orphans: Vec<_> = locked(&self.marks).orphans(children).map(path_of).collect();
-        if !orphans.is_empty() {
-            tracing::warn!(?orphans, "nodes of this session that no attempt knows are deleted");
-            tokio::spawn(self.clone().send(orphans));
-        }
     }
 
     pub(crate) async fn send(self: Arc<Self>, flight: Vec<Operation>) -> Landing {
@@ -391,43 +353,6 @@ impl Session {
         };
         self.notice(&weak);
         result
-    }
-}
-
-/// The marks of an attempt in its session.
-pub(crate) struct Marked {
-    session: Arc<Session>,
-    mark: Uuid,
-    /// Where its nodes are.
-    directories: Vec<Arc<str>>,
-}
-
-impl Marked {
-    pub(crate) fn mark(&self) -> Uuid {
-        self.mark
-    }
-
-    /// The attempt goes on with another of its marks.
-    pub(crate) fn renew(&mut self, mark: Uuid) {
-        if mark != self.mark {
-            self.mark = mark;
-            locked(&self.session.marks).renew(mark);
-        }
-    }
-}
-
-impl Drop for Marked {
-    fn drop(&mut self) {
-        locked(&self.session.marks).end(self.mark);
-        let mut left = locked(&self.session.left);
-        for directory in self.directories.drain(..) {
-            if left.back() != Some(&directory) {
-                left.retain(|other| *other != directory);
-                left.push_back(directory);
-            }
-        }
-        let surplus = left.len().saturating_sub(LEFT_AT_MOST);
-        left.drain(..surplus);
     }
 }
 

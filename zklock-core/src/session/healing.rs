@@ -1,0 +1,137 @@
+//! Nodes of a session that none of its attempts knows, and their deletion. See [`marks`](crate::machine::marks).
+
+use super::Session;
+use crate::locks::locked;
+use crate::machine::claim::Claim;
+use crate::machine::exchange::{Operation, Outcome};
+use crate::machine::marks::Look;
+use crate::machine::name::Uuid;
+use std::sync::Arc;
+
+/// How many of the directories that attempts have left are looked at again after a reconnect.
+const LEFT_AT_MOST: usize = 64;
+
+impl Session {
+    /// The marks of a new attempt, until the result is dropped.
+    pub(crate) fn begin_attempt(self: &Arc<Self>, claims: &[Claim]) -> Marked {
+        let mark = locked(&self.marks).begin();
+        let of = |claim: &Claim| {
+            let permits = claim.permits.as_ref().map(|permits| permits.directory.clone());
+            [Some(claim.directory.clone()), permits].into_iter().flatten()
+        };
+        Marked {
+            session: self.clone(),
+            mark,
+            directories: claims.iter().flat_map(of).collect(),
+            has_begun: false,
+        }
+    }
+
+    /// Looks for nodes to [heal](Self::heal) where attempts were of late: an ensemble loses transactions in a change of
+    /// leaders, and that breaks connections.
+    pub(crate) async fn sweep(self: Arc<Self>) {
+        let directories: Vec<_> = locked(&self.left).iter().cloned().collect();
+        if directories.is_empty() {
+            return;
+        }
+        let list = |directory: &Arc<str>| Operation::List { directory: directory.clone() };
+        let flight: Vec<_> = directories.iter().map(list).collect();
+        let looking = self.look_for_orphans(&flight);
+        let landing = self.clone().send(flight).await;
+        if let Some(looking) = looking {
+            looking.heal(&landing.outcomes);
+        }
+    }
+
+    /// To be called before the flight is sent.
+    pub(crate) fn look_for_orphans(self: &Arc<Self>, flight: &[Operation]) -> Option<Looking> {
+        let listed = |operation: &Operation| match operation {
+            Operation::List { directory } | Operation::ListAndWatch { directory } => Some(directory.clone()),
+            _ => None,
+        };
+        let directories: Vec<_> = flight.iter().map(listed).collect();
+        directories.iter().any(Option::is_some).then(|| {
+            let look = locked(&self.marks).look();
+            Looking { session: self.clone(), look, directories }
+        })
+    }
+
+    /// Deletes the children that this session has created and that none of its attempts knows: the ensemble has lost
+    /// their deletion. Nobody waits for it: whoever lists them the next time tries again.
+    fn heal(self: &Arc<Self>, look: Look, directory: &str, children: &[String]) {
+        let path_of = |name: &String| Operation::Delete { path: format!("{directory}/{name}") };
+        let orphans: Vec<_> = locked(&self.marks).orphans(look, children).map(path_of).collect();
+        if !orphans.is_empty() {
+            tracing::warn!(?orphans, "nodes of this session that no attempt knows are deleted");
+            tokio::spawn(self.clone().send(orphans));
+        }
+    }
+}
+
+/// A flight whose listings may show nodes that no attempt knows.
+pub(crate) struct Looking {
+    session: Arc<Session>,
+    look: Look,
+    /// What each of its operations lists.
+    directories: Vec<Option<Arc<str>>>,
+}
+
+impl Looking {
+    /// The flight has come to these outcomes.
+    pub(crate) fn heal(self, outcomes: &[Outcome]) {
+        for (directory, outcome) in self.directories.iter().zip(outcomes) {
+            if let (Some(directory), Outcome::Children(children)) = (directory, outcome) {
+                self.session.heal(self.look, directory, children);
+            }
+        }
+    }
+}
+
+impl Drop for Looking {
+    fn drop(&mut self) {
+        locked(&self.session.marks).looked(self.look);
+    }
+}
+
+/// The marks of an attempt in its session.
+pub(crate) struct Marked {
+    session: Arc<Session>,
+    mark: Uuid,
+    /// Where its nodes are.
+    directories: Vec<Arc<str>>,
+    /// Whether it has sent anything.
+    has_begun: bool,
+}
+
+impl Marked {
+    pub(crate) fn mark(&self) -> Uuid {
+        self.mark
+    }
+
+    /// The attempt is about to send something, with this mark.
+    pub(crate) fn use_mark(&mut self, mark: Uuid) {
+        self.has_begun = true;
+        if mark != self.mark {
+            self.mark = mark;
+            locked(&self.session.marks).renew(mark);
+        }
+    }
+}
+
+impl Drop for Marked {
+    fn drop(&mut self) {
+        locked(&self.session.marks).end(self.mark);
+        if !self.has_begun {
+            return;
+        }
+        let mut left = locked(&self.session.left);
+        for directory in self.directories.drain(..) {
+            if left.back() != Some(&directory) {
+                left.retain(|other| *other != directory);
+                left.push_back(directory);
+            }
+        }
+        let surplus = left.len().saturating_sub(LEFT_AT_MOST);
+        left.drain(..surplus);
+    }
+}
