@@ -70,11 +70,13 @@ pub(crate) enum Status {
 
 impl Session {
     pub(crate) fn new(ensemble: Arc<dyn Ensemble>, id: i64, timeout: Duration, asked: Moment) -> Arc<Self> {
+        let mut lease = Lease::new(timeout, asked);
+        lease.attach(asked, timeout, platform::now());
         Arc::new(Self {
             id,
             link: watch::Sender::new(Link::Connected),
             ensemble: Mutex::new(Some(ensemble)),
-            lease: Mutex::new(Lease::new(timeout, asked)),
+            lease: Mutex::new(lease),
             holdings: Mutex::default(),
             enrolled: Notify::new(),
         })
@@ -256,7 +258,7 @@ impl Session {
 
     /// The server has granted this timeout.
     pub(crate) fn granted(&self, asked: Moment, timeout: Duration) {
-        locked(&self.lease).attach(asked, timeout);
+        locked(&self.lease).attach(asked, timeout, platform::now());
         self.enrolled.notify_one();
     }
 
