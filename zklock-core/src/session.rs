@@ -173,6 +173,10 @@ impl Session {
     }
 
     pub(crate) async fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Result<(), WriteFailure> {
+        // Somebody waits for the result, and without a server the session has no end.
+        if tokio::time::timeout(self.patience(), self.connected()).await.is_err() {
+            return Err(WriteFailure::Unknown);
+        }
         self.unless_over(Err(WriteFailure::SessionOver), |ensemble| ensemble.commit(guards, writes)).await
     }
 
@@ -273,6 +277,11 @@ impl Session {
         }
     }
 
+    /// How long to wait for a reply.
+    fn patience(&self) -> Duration {
+        (self.timeout() / 2).max(REPLY_AT_LEAST)
+    }
+
     /// Ends a connection on which a reply does not come.
     fn give_up(&self, ensemble: &Weak<dyn Ensemble>) {
         tracing::info!(
@@ -334,7 +343,7 @@ impl Session {
             biased;
             result = &mut pending => Some(result),
             _ = link.wait_for(|link| matches!(link, Link::Over(_))) => return over,
-            () = tokio::time::sleep((self.timeout() / 2).max(REPLY_AT_LEAST)) => None,
+            () = tokio::time::sleep(self.patience()) => None,
         };
         let result = match replied {
             Some(result) => result,

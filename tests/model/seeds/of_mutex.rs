@@ -219,7 +219,7 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "lease",
         "a young connection counts for a quarter",
-        &[edit(LEASE, "if before >= self.answered + self.timeout / 2 {", "if before >= self.opened {")],
+        &[edit(LEASE, "if before >= self.answered + self.timeout / 4 * 3 {", "if before >= self.opened {")],
     ),
     seed(
         "lease",

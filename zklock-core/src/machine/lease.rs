@@ -17,8 +17,9 @@
 //!   when it answered. So the leader expires the session no earlier than T after the sending of j.
 //! * Where there is no such j, the session still lives a quarter of T after the sending of k: by then
 //!   the client would have given up a connection over which it had heard nothing. This is true of a
-//!   connection that has stood for half of T: of a younger one the leader may know no more than that it
-//!   was opened, and the opening may be answered late.
+//!   connection that has stood for three quarters of T, so that a ping has been answered since something
+//!   was heard on it: of a younger one the leader may know no more than that it was opened, and the
+//!   opening may be answered late.
 //! * The opening of the session is the leader's own doing: it counts for T.
 //!
 //! No more than T/2 after the sending of a write is ever claimed, which a holder that writes every
@@ -170,7 +171,7 @@ impl Lease {
         }
         let mut proven = self.opened + self.timeout;
         if let Some(before) = self.latest_acknowledged_by(sent, Duration::ZERO) {
-            if before >= self.answered + self.timeout / 2 {
+            if before >= self.answered + self.timeout / 4 * 3 {
                 proven = proven.max(before + self.timeout / 4);
             }
             let ping = self.timeout / 4;
@@ -363,11 +364,11 @@ mod tests {
             lease.acknowledge(at(sent), at(sent + 1));
         }
         assert_eq!(lease.until(), at(15_800));
-        // Half of T later two writes prove a quarter, as ever.
-        for sent in [20_000, 20_100] {
+        // Three quarters of T later two writes prove a quarter, as ever.
+        for sent in [22_500, 22_600] {
             lease.acknowledge(at(sent), at(sent + 1));
         }
-        assert!(lease.until() > at(22_000), "{:?}", lease.until());
+        assert!(lease.until() > at(24_000), "{:?}", lease.until());
     }
 
     #[test]
