@@ -119,8 +119,8 @@ impl Term for OwnLease {
         self.0.ask(sent);
     }
 
-    fn attach(&mut self, sent: Moment, timeout: Duration) {
-        self.0.attach(sent, timeout);
+    fn attach(&mut self, sent: Moment, timeout: Duration, now: Moment) {
+        self.0.attach(sent, timeout, now);
     }
 
     fn copy(&self) -> Box<dyn Term> {

@@ -66,6 +66,8 @@ pub(crate) enum Action {
     Write,
     /// It gives up its connection and asks the next server for the session.
     Reattach,
+    /// The same, and that server's link from the leader stands still: the answer is late, or never comes.
+    ReattachInVain,
     /// A link of its server stands still, or moves again.
     TurnClient,
     TurnLeader,
@@ -259,18 +261,20 @@ impl Pulse {
     fn attached(&mut self, server: usize, sent: u8) {
         if server == self.present() && self.tie == Tie::Asking {
             self.tie = Tie::Connected;
-            let timeout = self.servers[server].timeout();
-            self.lease.attach(at(sent), Duration::from_secs(u64::from(timeout)));
+            let timeout = Duration::from_secs(u64::from(self.servers[server].timeout()));
+            self.lease.attach(at(sent), timeout, at(self.now));
+            self.asked = true;
             (self.last_sent, self.last_received, self.pinging) = (self.now, self.now, false);
             self.links[server].client.1.push(Request::Write(self.now));
         }
     }
 
-    fn reattach(&mut self) {
+    fn reattach(&mut self, leader_stands: bool) {
         let present = self.present();
         // A request for the session that was given up is not executed after a later one was.
         self.links[present].client.1.retain(|request| !matches!(request, Request::Connect(_)));
-        self.links.push(Links::default());
+        self.stops.leader -= u8::from(leader_stands);
+        self.links.push(Links { leader: (leader_stands, Vec::new()), ..Links::default() });
         self.tie = Tie::Asking;
         self.asked = true;
         self.lease.ask(at(self.now));
@@ -317,6 +321,9 @@ impl World for Pulse {
         actions.progress.push(Action::Step);
         if self.can_reattach() {
             actions.faults.push(Action::Reattach);
+            if self.stops.leader > 0 {
+                actions.faults.push(Action::ReattachInVain);
+            }
         }
         if !self.asked && self.tie == Tie::Connected {
             actions.faults.extend([Action::Read, Action::Write]);
@@ -344,7 +351,8 @@ impl World for Pulse {
                 let is_write = action == Action::Write;
                 self.send(if is_write { Request::Write(self.now) } else { Request::Read(self.now) });
             }
-            Action::Reattach => self.reattach(),
+            Action::Reattach => self.reattach(false),
+            Action::ReattachInVain => self.reattach(true),
             Action::TurnClient => {
                 let link = &mut self.links[present].client.0;
                 self.stops.client -= u8::from(!*link);

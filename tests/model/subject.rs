@@ -32,7 +32,7 @@ pub(crate) trait Term: Debug {
     fn until(&self) -> Moment;
     fn acknowledge(&mut self, sent: Moment, now: Moment);
     fn ask(&mut self, sent: Moment);
-    fn attach(&mut self, sent: Moment, timeout: Duration);
+    fn attach(&mut self, sent: Moment, timeout: Duration, now: Moment);
     fn copy(&self) -> Box<dyn Term>;
     fn fingerprint(&self) -> u64;
 }

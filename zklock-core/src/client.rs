@@ -21,7 +21,7 @@ use tokio::runtime::Handle;
 /// expires it opens the next.
 ///
 /// Its work is done by tasks of the runtime in which it was connected. When the last client, lock and
-/// hold is dropped, the sessions are closed in the background.
+/// hold is dropped, the session is closed in the background.
 ///
 /// ```no_run
 /// use zklock_core::{Client, ClientOptions};
@@ -67,7 +67,7 @@ impl Client {
             biased;
             opened = slot.session() => match opened {
                 Ok(_) => Ok(Self { shared, registry: Arc::default() }),
-                Err(error) => Err(explained(&slot, &options.hosts.chroot, error)),
+                Err(error) => Err(explained(slot, &options.hosts.chroot, error)),
             },
             error = diagnose::hosts(options) => Err(error),
         }
@@ -79,6 +79,8 @@ impl Client {
     }
 
     /// The timeout of the session, as the servers granted it, if there is one now.
+    ///
+    /// It becomes shorter when the session moves to a server that grants less, and not longer again.
     pub fn session_timeout(&self) -> Option<Duration> {
         self.shared.pool.slot().current().map(|session| session.timeout())
     }
@@ -94,7 +96,7 @@ impl Client {
         self.shared.pool.slot().current().map(|session| session.id())
     }
 
-    /// Closes the sessions, which frees every lock that this client and its clones hold, and waits
+    /// Closes the session, which frees every lock that this client and its clones hold, and waits
     /// until the ensemble has confirmed it, or a second has passed.
     ///
     /// Holds are lost then, waits end with [`ErrorKind::Closed`]. Closing twice is no mistake.

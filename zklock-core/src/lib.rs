@@ -48,7 +48,8 @@
 //! itself with [`Hold::guarded`].
 //!
 //! The lease assumes that the servers' tick is at most half of the session timeout, which they insist
-//! on unless `minSessionTimeout` was lowered, and that clocks run equally fast within two percent.
+//! on unless `minSessionTimeout` was lowered, that no server grants less than a fifth of the timeout that
+//! another one granted, and that clocks run equally fast within two percent.
 //!
 //! # Layers
 //!
@@ -62,7 +63,7 @@
 //!  queued   observe                            who else is there
 //!  line   place                                one process's queue in front of a lock, and what it holds
 //!  driver   guard                              runs an attempt, owns its nodes; looks out for strangers
-//!  pool    heartbeat                           sessions that follow one another, kept alive
+//!  pool    heartbeat                           sessions that follow one another, connected and kept alive
 //!  session                                     one session: its lease, its holds
 //!  zookeeper -> ensemble                       the client library, behind a narrow trait
 //!  machine                                     the algorithm, pure

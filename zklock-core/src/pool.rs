@@ -259,9 +259,9 @@ impl Keeper {
             true
         });
         if reason == LossReason::ClientClosed {
-            tie.part().await
+            tie.part().await;
         } else {
-            tie.give_up()
+            tie.give_up();
         }
         reason
     }

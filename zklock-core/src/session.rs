@@ -78,11 +78,13 @@ pub(crate) enum Status {
 
 impl Session {
     pub(crate) fn new(ensemble: Arc<dyn Ensemble>, id: i64, timeout: Duration, asked: Moment) -> Arc<Self> {
+        let mut lease = Lease::new(timeout, asked);
+        lease.attach(asked, timeout, platform::now());
         Arc::new(Self {
             id,
             link: watch::Sender::new(Link::Connected),
             ensemble: Mutex::new(Some(ensemble)),
-            lease: Mutex::new(Lease::new(timeout, asked)),
+            lease: Mutex::new(lease),
             marks: Mutex::new(Marks::new(platform::uuid().session())),
             left: Mutex::default(),
             holdings: Mutex::default(),
@@ -181,6 +183,10 @@ impl Session {
     }
 
     pub(crate) async fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Result<(), WriteFailure> {
+        // Somebody waits for the result, and without a server the session has no end.
+        if tokio::time::timeout(self.patience(), self.connected()).await.is_err() {
+            return Err(WriteFailure::Unknown);
+        }
         self.unless_over(Err(WriteFailure::SessionOver), |ensemble| ensemble.commit(guards, writes)).await
     }
 
@@ -266,7 +272,7 @@ impl Session {
 
     /// The server has granted this timeout.
     pub(crate) fn granted(&self, asked: Moment, timeout: Duration) {
-        locked(&self.lease).attach(asked, timeout);
+        locked(&self.lease).attach(asked, timeout, platform::now());
         self.enrolled.notify_one();
     }
 
@@ -279,6 +285,11 @@ impl Session {
             *present = ensemble;
             self.set_connected(true);
         }
+    }
+
+    /// How long to wait for a reply.
+    fn patience(&self) -> Duration {
+        (self.timeout() / 2).max(REPLY_AT_LEAST)
     }
 
     /// Ends a connection on which a reply does not come.
@@ -342,7 +353,7 @@ impl Session {
             biased;
             result = &mut pending => Some(result),
             _ = link.wait_for(|link| matches!(link, Link::Over(_))) => return over,
-            () = tokio::time::sleep((self.timeout() / 2).max(REPLY_AT_LEAST)) => None,
+            () = tokio::time::sleep(self.patience()) => None,
         };
         let result = match replied {
             Some(result) => result,

@@ -357,7 +357,7 @@ pub extern "C" fn zklock_hold_confirm(hold: *mut zklock_hold, milliseconds: *mut
 }
 
 /// Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers commit it.
-/// It waits for their answer, or until it is certain that none will come: 1.4 session timeouts at most.
+/// It waits for their answer, or until it is too late for one: a session timeout at most, or two seconds.
 ///
 /// @param hold the hold.
 /// @param writes what to do, in this order.

@@ -232,6 +232,11 @@ pub(super) const SEEDS: &[Seed] = &[
     ),
     seed(
         "lease",
+        "a young connection counts for a quarter",
+        &[edit(LEASE, "if before >= self.answered + self.timeout / 4 * 3 {", "if before >= self.opened {")],
+    ),
+    seed(
+        "lease",
         "a late reply lifts the cap",
         &[edit(
             LEASE,

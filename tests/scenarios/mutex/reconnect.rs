@@ -4,7 +4,7 @@ use crate::common::{SESSION, SOON, client, operator, proxied_client, soon};
 use ground::{Action, Direction, Kind, Proxy, Side, Trigger};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use zklock_core::{Client, HoldState};
+use zklock_core::{Client, ErrorKind, HoldState};
 
 /// Connected, as a request shows that goes to the server.
 async fn attached(client: &Client) {
@@ -73,6 +73,19 @@ async fn a_hold_stays_valid_while_its_client_attaches_anew() {
     soon(held).await;
     assert_eq!(client.stats().sessions, 1);
     soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guarded_write_does_not_wait_for_a_connection_without_end() {
+    let (client, proxy) = proxied_client().await;
+    let hold = soon(client.mutex("/reconnect/guarded").unwrap().acquire()).await.unwrap();
+    proxy.refuse(true);
+    proxy.reset();
+    let written = soon(hold.guarded().create("/reconnect/written", b"").commit()).await;
+    assert!(matches!(written.unwrap_err().kind(), ErrorKind::Uncertain | ErrorKind::Lost(_)));
+    proxy.refuse(false);
+    attached(&client).await;
+    assert!(operator().stat("/reconnect/written").is_none(), "it was done although it was given up");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -113,7 +113,10 @@ async fn a_hold_is_proved_every_heartbeat_while_it_lasts_and_disturbs_nobody() {
     let record: Vec<_> = proxy.take_record().into_iter().filter(is_asked).collect();
     let beats: Vec<_> = record.iter().filter(|message| message.kind == Kind::Multi).collect();
     assert!(beats.iter().all(|beat| beat.operations == [Kind::Check] && beat.path == hold.node()));
-    assert_eq!(record.len(), FREE_LOCK[..2].len() + beats.len(), "nothing else is sent");
+    // And looks out for contenders that cannot see it, once, and after each change once in a heartbeat at most.
+    let looks = record.iter().filter(|message| message.kind == Kind::GetChildren && message.watch).count();
+    assert!((1..=beats.len()).contains(&looks), "{looks} looks in {} heartbeats", beats.len());
+    assert_eq!(record.len(), FREE_LOCK[..2].len() + beats.len() + looks, "nothing else is sent");
     let times: Vec<_> = std::iter::once(created).chain(beats.iter().map(|beat| beat.time)).collect();
     for pair in times.windows(2) {
         let gap = pair[1] - pair[0];

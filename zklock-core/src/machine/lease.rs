@@ -16,7 +16,10 @@
 //!   be the latest write that had been acknowledged T/4 before k was sent: the follower knew of j
 //!   when it answered. So the leader expires the session no earlier than T after the sending of j.
 //! * Where there is no such j, the session still lives a quarter of T after the sending of k: by then
-//!   the client would have given up a connection over which it had heard nothing.
+//!   the client would have given up a connection over which it had heard nothing. This is true of a
+//!   connection that has stood for three quarters of T, so that a ping has been answered since something
+//!   was heard on it: of a younger one the leader may know no more than that it was opened, and the
+//!   opening may be answered late.
 //! * The opening of the session is the leader's own doing: it counts for T.
 //!
 //! No more than T/2 after the sending of a write is ever claimed, which a holder that writes every
@@ -72,6 +75,8 @@ pub struct Lease {
     timeout: Duration,
     /// When the session was asked for on the present connection.
     opened: Moment,
+    /// When the answer came.
+    answered: Moment,
     /// Acknowledged writes of the last T on the present connection, oldest first: not all, but enough.
     writes: VecDeque<Write>,
     claimed: Moment,
@@ -94,8 +99,16 @@ impl Lease {
     pub fn new(timeout: Duration, sent: Moment) -> Self {
         let opening = Write { sent, acknowledged: sent };
         let writes = VecDeque::from([opening]);
-        let mut lease =
-            Self { timeout, opened: sent, writes, claimed: sent, cap: None, is_asked: false, gaps: 0 };
+        let mut lease = Self {
+            timeout,
+            opened: sent,
+            answered: sent,
+            writes,
+            claimed: sent,
+            cap: None,
+            is_asked: false,
+            gaps: 0,
+        };
         lease.claim(sent, sent + timeout);
         lease
     }
@@ -129,15 +142,15 @@ impl Lease {
         self.is_asked = true;
     }
 
-    /// Notes that a server has granted the session with this timeout, as it was asked for at `sent`.
+    /// Notes that a server has granted the session with this timeout, as it was asked for at `sent`; it is `now`.
     ///
     /// Only a write that is sent after this, and acknowledged, makes it count.
-    pub fn attach(&mut self, sent: Moment, timeout: Duration) {
+    pub fn attach(&mut self, sent: Moment, timeout: Duration, now: Moment) {
         if timeout < self.timeout {
             self.timeout = timeout;
             self.claimed = self.claimed.min((sent + timeout).before(timeout / 50));
         }
-        self.opened = sent;
+        (self.opened, self.answered) = (sent, now);
         self.is_asked = false;
         self.writes.clear();
     }
@@ -158,7 +171,9 @@ impl Lease {
         }
         let mut proven = self.opened + self.timeout;
         if let Some(before) = self.latest_acknowledged_by(sent, Duration::ZERO) {
-            proven = proven.max(before + self.timeout / 4);
+            if before >= self.answered + self.timeout / 4 * 3 {
+                proven = proven.max(before + self.timeout / 4);
+            }
             let ping = self.timeout / 4;
             if let Some(known) = self.latest_acknowledged_by(before, ping) {
                 proven = proven.max(known + self.timeout);
@@ -318,7 +333,7 @@ mod tests {
         // Nor does a reply on the connection before, which came in time and was heard late.
         lease.acknowledge(at(5_800), at(6_505));
         assert_eq!(lease.until(), at(7_800));
-        lease.attach(at(6_500), TIMEOUT);
+        lease.attach(at(6_500), TIMEOUT, at(6_510));
         assert_eq!(lease.until(), at(7_800));
         // Sent on the connection before.
         lease.acknowledge(at(5_900), at(6_510));
@@ -330,15 +345,30 @@ mod tests {
     #[test]
     fn a_smaller_timeout_cuts_what_was_claimed_and_what_is_claimed_from_then_on() {
         let (mut lease, smaller) = (asked(), Duration::from_secs(3));
-        lease.attach(at(6_000), smaller);
+        lease.attach(at(6_000), smaller, at(6_005));
         lease.acknowledge(at(6_010), at(6_020));
         assert_eq!(lease.until(), at(8_940));
         assert_eq!((lease.timeout(), lease.heartbeat()), (smaller, smaller / 10));
         // And a greater one later does not bring the first one back.
         lease.ask(at(8_000));
-        lease.attach(at(8_000), TIMEOUT);
+        lease.attach(at(8_000), TIMEOUT, at(8_005));
         lease.acknowledge(at(8_010), at(8_020));
         assert_eq!((lease.timeout(), lease.until()), (smaller, at(9_450)));
+    }
+
+    #[test]
+    fn an_answer_that_comes_late_proves_no_more_than_that_the_session_was_asked_for() {
+        let mut lease = asked();
+        lease.attach(at(6_000), TIMEOUT, at(15_000));
+        for sent in [15_000, 15_100] {
+            lease.acknowledge(at(sent), at(sent + 1));
+        }
+        assert_eq!(lease.until(), at(15_800));
+        // Three quarters of T later two writes prove a quarter, as ever.
+        for sent in [22_500, 22_600] {
+            lease.acknowledge(at(sent), at(sent + 1));
+        }
+        assert!(lease.until() > at(24_000), "{:?}", lease.until());
     }
 
     #[test]
@@ -346,7 +376,7 @@ mod tests {
         let mut lease = asked();
         let share = Share::new(&lease);
         assert_eq!(share.valid_for(&lease, at(7_900)), Duration::ZERO);
-        lease.attach(at(6_000), TIMEOUT);
+        lease.attach(at(6_000), TIMEOUT, at(7_990));
         lease.acknowledge(at(8_000), at(8_010));
         assert!(share.valid_for(&lease, at(8_010)) > Duration::from_secs(4));
     }
