@@ -536,7 +536,8 @@ typedef struct {
      */
     zklock_role role;
     /**
-     * 1 if it holds the lock, as far as its place tells; 0 if it waits.
+     * 1 if it holds the lock, as far as its place tells; 0 if it waits. A set of locks holds none of them before it is
+     * its turn in all of their queues, also where it is the first.
      */
     int32_t holds;
 } zklock_contender;
@@ -1160,6 +1161,9 @@ zklock_status zklock_observe(zklock_lock *lock,
  * Who holds the lock; when called again, as soon as that changes. Changes that follow one another quickly may be
  * told as one; where several hold at once, it is the first of them. As long as no server answers it waits.
  *
+ * It takes whoever is the first in the queue for the holder: also a set of locks that still waits for another of its
+ * locks. zklock_contenders tells the two apart.
+ *
  * @param observer the observer.
  * @param timeout milliseconds: 0 asks whether there is something new, and does not wait; ZKLOCK_FOREVER (or any
  *        negative number) waits as long as it takes.
@@ -1291,6 +1295,9 @@ zklock_status zklock_contenders(const zklock_lock *lock, zklock_contender_visito
  * Takes a contender out of the queue, whoever it is, by deleting its node. A holder is told that its hold is lost,
  * if its library tells; a waiter queues again.
  *
+ * Of an exclusive lock all nodes have one path: there it hits whoever holds it at that moment, which may be another than
+ * the one that was shown. zklock_break_lock spares that one.
+ *
  * This breaks what the lock guards, unless the contender is known to be at a standstill: until it has been told it
  * takes itself for the holder, and another already is.
  *
@@ -1306,7 +1313,11 @@ zklock_status zklock_evict(zklock_lock *lock,
                            int *evicted);
 
 /**
- * Takes the lock away from all who hold it. See zklock_evict, also for what that breaks.
+ * Takes the lock away from all who hold it. See zklock_evict, also for what that breaks. Whoever waits stays, also a set
+ * of locks that is the first in the queue and waits for another of its locks.
+ *
+ * Of an exclusive lock the node is looked at right before it is deleted, and another's is spared. It is in danger only if
+ * it comes between these two.
  *
  * @param lock the lock.
  * @param visitor called by this thread for each of them, before zklock_break_lock returns. It may make any call.

@@ -10,6 +10,7 @@ use crate::lock::Lock;
 use crate::lock_options::LockOptions;
 use crate::machine::claim::Claim;
 use crate::machine::name::Scheme;
+use crate::set;
 
 /// What the nodes of a set may take in one request: a quarter of what servers take by default.
 const BYTES_AT_MOST: usize = 256 * 1024;
@@ -68,7 +69,7 @@ impl Client {
             let permits = claim.permits.as_ref().map_or(0, |permits| permits.count as usize);
             (claim.directory.len() + BYTES_OF_A_NODE) * (1 + permits)
         };
-        if claims.iter().map(bytes).sum::<usize>() > BYTES_AT_MOST {
+        if claims.iter().map(bytes).sum::<usize>() + set::bytes_of(&claims) > BYTES_AT_MOST {
             return wrong("they are too many for one request: take fewer, or shorter paths");
         }
         Ok(self.lock(&path, claims, options))

@@ -406,7 +406,9 @@ async fn until(moment: Option<Moment>) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::ensemble::{Check, Child, Ensemble, ReadFailure, Watched, Write, WriteFailure};
+    use crate::ensemble::{
+        Check, Child, Deletion, Ensemble, ReadFailure, Seen, Watched, Write, WriteFailure,
+    };
     use crate::pool::Stage;
     use std::time::Duration;
 
@@ -429,6 +431,14 @@ mod tests {
         }
 
         fn children(&self, _: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>> {
+            Box::pin(async { Err(ReadFailure::SessionOver) })
+        }
+
+        fn look(&self, _: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>> {
+            Box::pin(async { Err(ReadFailure::SessionOver) })
+        }
+
+        fn delete(&self, _: Arc<str>, _: i32) -> Pending<Result<Deletion, ReadFailure>> {
             Box::pin(async { Err(ReadFailure::SessionOver) })
         }
 

@@ -28,6 +28,12 @@ pub(crate) trait Ensemble: Send + Sync {
     /// The children of a node, each with its data; without those that went away meanwhile.
     fn children(&self, directory: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>>;
 
+    /// Which node is at this path; `None` if there is none.
+    fn look(&self, path: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>>;
+
+    /// Deletes the node if its data has this version.
+    fn delete(&self, path: Arc<str>, version: i32) -> Pending<Result<Deletion, ReadFailure>>;
+
     /// A child with its data, and what a watch on it tells; `None` if it is not there.
     fn child(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Watched>, ReadFailure>>;
 
@@ -96,6 +102,23 @@ pub(crate) struct Child {
     pub(crate) session: i64,
     /// On the clock of the server that led the ensemble then.
     pub(crate) created: SystemTime,
+}
+
+/// Which of the nodes that may follow one another at one path.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Seen {
+    pub(crate) czxid: i64,
+    /// How often its data has been written.
+    pub(crate) version: i32,
+}
+
+/// What became of a deletion.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Deletion {
+    Done,
+    NotThere,
+    /// Its data has another version.
+    Changed,
 }
 
 /// Why children could not be read.

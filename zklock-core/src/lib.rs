@@ -60,7 +60,7 @@
 //!  mutex   rwlock   semaphore   all            the kinds of lock: each no more than what it claims
 //!  election   exclusive   barrier
 //!  client   lock   hold   token   guarded      the public face
-//!  queued   observe                            who else is there
+//!  queued   observe   set                      who else is there, and whether a set of locks holds
 //!  line   place                                one process's queue in front of a lock, and what it holds
 //!  driver   guard                              runs an attempt, owns its nodes; looks out for strangers
 //!  pool    heartbeat                           sessions that follow one another, connected and kept alive
@@ -141,6 +141,8 @@ mod rwlock;
 mod semaphore;
 #[cfg(feature = "client")]
 mod session;
+#[cfg(feature = "client")]
+mod set;
 #[cfg(feature = "client")]
 mod stats;
 #[cfg(feature = "tls")]

@@ -30,7 +30,8 @@ impl Lock {
     /// Observes who holds the lock: of an election, who leads.
     ///
     /// It watches the holder alone, so many may observe one lock without waking each other. Where several hold at
-    /// once it tells of the first of them.
+    /// once it tells of the first of them. It takes whoever is the first in the queue for the holder: also a set of locks
+    /// that still waits for another of its locks. [`contenders`](Self::contenders) tells the two apart.
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {

@@ -1,16 +1,18 @@
 //! Who is in the queue of a lock, and how an operator takes one out of it.
 
 use crate::ask::{ask, catch_up, request};
-use crate::ensemble::{Child, ReadFailure};
+use crate::ensemble::{Child, Deletion, ReadFailure};
 use crate::error::{Error, ErrorKind};
 use crate::hold::Token;
 use crate::lock::Lock;
 use crate::machine::claim::{Claim, Permits};
 use crate::machine::exchange::{Operation, Outcome};
-use crate::machine::name::{Dialect, Name, Role, Scheme};
+use crate::machine::name::{Dialect, Name, Role, Scheme, Uuid};
 use crate::session::Session;
-use std::sync::Arc;
+use crate::set;
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
 /// One in the queue of a lock. See [`Lock::contenders`].
@@ -22,7 +24,7 @@ pub struct QueuedContender {
     /// The path of its node.
     pub node: String,
     /// What it says of itself: the node's data. zklock writes `host/pid` or what the client's
-    /// options say; what is not UTF-8 is replaced.
+    /// options say; what is not UTF-8 is replaced. What the nodes of a set of locks say of the set is left out.
     pub identity: String,
     /// The session that owns it.
     pub session: i64,
@@ -35,12 +37,16 @@ pub struct QueuedContender {
     pub dialect: Dialect,
     /// What it wants.
     pub role: Role,
-    /// Whether it holds the lock, as far as its place tells.
+    /// Whether it holds the lock, as far as its place tells. A set of locks holds none of them before it is its turn in
+    /// all of their queues, also where it is the first.
     pub holds: bool,
 }
 
 impl Lock {
     /// Who is in the queue, the holders first, of whatever library.
+    ///
+    /// A set of locks that is the first in the queue but waits for another of its locks is listed first, and does not
+    /// [hold](QueuedContender::holds).
     ///
     /// ```no_run
     /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
@@ -73,6 +79,9 @@ impl Lock {
     /// told that its hold is lost, if its library tells; a waiter queues again, or if it has come to hold in that very
     /// moment, is told so within a heartbeat. `false` if it was not there any more.
     ///
+    /// Of an [exclusive](crate::Client::exclusive) lock all nodes have one path: there it hits whoever holds it at that
+    /// moment, which may be another than the one that was listed. [`break_lock`](Self::break_lock) spares that one.
+    ///
     /// **This breaks what the lock guards**, unless the contender is known to be at a standstill: until it has been told
     /// it takes itself for the holder, and another already is.
     ///
@@ -95,8 +104,11 @@ impl Lock {
             let message = format!("{node:?} is no contender of {}: take one of contenders()", self.path());
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
+        if self.is_single() {
+            return self.evict_seen(node, OnceLock::new()).await;
+        }
         let tried = &AtomicBool::new(false);
-        self.ask("a contender could not be evicted", |session| async move {
+        self.ask(UNEVICTED, |session| async move {
             let delete = Operation::Delete { path: node.to_owned() };
             match request(&session, delete).await {
                 Ok((Outcome::Done, _)) => Ok(true),
@@ -112,7 +124,11 @@ impl Lock {
     }
 
     /// Takes the lock away from all who hold it, and says who they were. See [`evict`](Self::evict), also for what that
-    /// breaks.
+    /// breaks. Whoever waits stays, also a set of locks that is the first in the queue and waits for another of its
+    /// locks.
+    ///
+    /// Of an [exclusive](crate::Client::exclusive) lock the node is looked at right before it is deleted, and another's is
+    /// spared. It is in danger only if it comes between these two.
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -129,11 +145,47 @@ impl Lock {
     pub async fn break_lock(&self) -> Result<Vec<QueuedContender>, Error> {
         let mut broken = Vec::new();
         for contender in self.contenders().await? {
-            if contender.holds && self.evict(&contender.node).await? {
+            let is_broken = contender.holds && {
+                match self.is_single() {
+                    true => self.evict_seen(&contender.node, contender.token.czxid().into()).await?,
+                    false => self.evict(&contender.node).await?,
+                }
+            };
+            if is_broken {
                 broken.push(contender);
             }
         }
         Ok(broken)
+    }
+
+    fn is_single(&self) -> bool {
+        self.claims().iter().any(|claim| claim.scheme == Scheme::Single)
+    }
+
+    /// Evicts the holder of an exclusive lock that was `seen`, and if none was, whichever is seen first. Not the next,
+    /// whose node has the same path: also not after an answer that was lost.
+    async fn evict_seen(&self, node: &str, seen: OnceLock<i64>) -> Result<bool, Error> {
+        let (seen, tried) = (&seen, &AtomicBool::new(false));
+        let (node, directory): (&Arc<str>, _) = (&node.into(), &self.claims()[0].directory);
+        self.ask(UNEVICTED, |session| async move {
+            // The server may lag behind, and still show the one before.
+            catch_up(&session, directory).await?;
+            let found = session.look(node.clone()).await?;
+            let Some(found) = found.filter(|found| found.czxid == *seen.get_or_init(|| found.czxid)) else {
+                return Ok(tried.load(Ordering::Relaxed));
+            };
+            // No condition names the transaction. But a node that was written to since is not, or not as it was, that one.
+            match session.delete(node.clone(), found.version).await {
+                Ok(Deletion::Done) => Ok(true),
+                Ok(Deletion::NotThere) => Ok(tried.load(Ordering::Relaxed)),
+                Ok(Deletion::Changed) => Err(ReadFailure::Unknown),
+                Err(failure) => {
+                    tried.store(true, Ordering::Relaxed);
+                    Err(failure)
+                }
+            }
+        })
+        .await
     }
 
     async fn ask<T, F>(&self, problem: &str, call: impl Fn(Arc<Session>) -> F) -> Result<T, Error>
@@ -143,6 +195,8 @@ impl Lock {
         ask(self.pool(), || format!("the lock {}: {problem}", self.path()), call).await
     }
 }
+
+const UNEVICTED: &str = "a contender could not be evicted";
 
 async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<QueuedContender>, ReadFailure> {
     let mut contenders = Vec::new();
@@ -162,9 +216,15 @@ async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<Queu
             .map(|node| contender(&claim.directory, node, claim.scheme, true))
             .collect());
     }
+    let sets = sets_among(&children);
     let mut queue = in_order(&claim.directory, children, |name| Name::parse(name));
     if claim.permits.is_none() {
         mark_holders(&mut queue);
+        for contender in queue.iter_mut().filter(|contender| contender.holds) {
+            if let Some((mark, queues)) = sets.get(&contender.name) {
+                contender.holds = set::holds(session, &claim.directory, *mark, queues).await?;
+            }
+        }
     }
     // The head of the queue has its permits there before there are enough. Ours have the same mark in both places.
     for permit in &mut contenders {
@@ -173,6 +233,16 @@ async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<Queu
     }
     contenders.extend(queue);
     Ok(contenders)
+}
+
+/// The children that are of sets: their marks, and the queues that they name.
+fn sets_among(children: &[Child]) -> HashMap<String, (Uuid, Vec<set::Queue>)> {
+    let of_a_set = |child: &Child| {
+        let mark = Name::parse(&child.name)?.uuid()?;
+        let queues = set::read(&child.data).1;
+        (!queues.is_empty()).then(|| (child.name.clone(), (mark, queues)))
+    };
+    children.iter().filter_map(of_a_set).collect()
 }
 
 /// What the contender has chosen of a node's name.
@@ -216,7 +286,7 @@ fn in_order(
 pub(crate) fn contender(directory: &str, child: Child, scheme: Scheme, holds: bool) -> QueuedContender {
     QueuedContender {
         node: format!("{directory}/{}", child.name),
-        identity: String::from_utf8_lossy(&child.data).into_owned(),
+        identity: set::read(&child.data).0,
         session: child.session,
         token: Token::of(child.czxid),
         since: child.created,

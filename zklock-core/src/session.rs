@@ -8,7 +8,9 @@
 
 mod healing;
 
-use crate::ensemble::{Check, Child, Ensemble, Landing, Pending, ReadFailure, Watched, Write, WriteFailure};
+use crate::ensemble::{
+    Check, Child, Deletion, Ensemble, Landing, Pending, ReadFailure, Seen, Watched, Write, WriteFailure,
+};
 use crate::error::LossReason;
 use crate::locks::locked;
 use crate::machine::Moment;
@@ -192,6 +194,14 @@ impl Session {
 
     pub(crate) async fn children(&self, directory: Arc<str>) -> Result<Vec<Child>, ReadFailure> {
         self.unless_over(Err(ReadFailure::SessionOver), |ensemble| ensemble.children(directory)).await
+    }
+
+    pub(crate) async fn look(&self, path: Arc<str>) -> Result<Option<Seen>, ReadFailure> {
+        self.unless_over(Err(ReadFailure::SessionOver), |ensemble| ensemble.look(path)).await
+    }
+
+    pub(crate) async fn delete(&self, path: Arc<str>, version: i32) -> Result<Deletion, ReadFailure> {
+        self.unless_over(Err(ReadFailure::SessionOver), |ensemble| ensemble.delete(path, version)).await
     }
 
     pub(crate) async fn child(

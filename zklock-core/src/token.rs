@@ -28,6 +28,11 @@ impl Token {
         Self(u64::from_ne_bytes(czxid.to_ne_bytes()))
     }
 
+    /// The transaction that created the node.
+    pub(crate) fn czxid(self) -> i64 {
+        i64::from_ne_bytes(self.0.to_ne_bytes())
+    }
+
     /// The number.
     pub fn value(self) -> u64 {
         self.0

@@ -25,7 +25,9 @@ pub(crate) use connecting::{Attached, NotAttached, Opened, attach, open};
 pub(crate) use serving::End;
 pub(crate) use zookeeper_client::SessionInfo;
 
-use crate::ensemble::{Check, Child, Ensemble, Landing, Pending, ReadFailure, Watched, Write, WriteFailure};
+use crate::ensemble::{
+    Check, Child, Deletion, Ensemble, Landing, Pending, ReadFailure, Seen, Watched, Write, WriteFailure,
+};
 use crate::machine::exchange::{Operation, Outcome, WatchEvent};
 use crate::platform;
 use answers::{is_answer, outcome, read_failure, source_of};
@@ -169,6 +171,26 @@ impl Ensemble for ZooKeeper {
                 }
             }
             Ok(children)
+        })
+    }
+
+    fn look(&self, path: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>> {
+        let client = self.client.clone();
+        Box::pin(async move {
+            let found = client.check_stat(&path).await.map_err(|error| read_failure(&path, &error))?;
+            Ok(found.map(|stat| Seen { czxid: stat.czxid, version: stat.version }))
+        })
+    }
+
+    fn delete(&self, path: Arc<str>, version: i32) -> Pending<Result<Deletion, ReadFailure>> {
+        let client = self.client.clone();
+        Box::pin(async move {
+            match client.delete(&path, Some(version)).await {
+                Ok(()) => Ok(Deletion::Done),
+                Err(Error::NoNode) => Ok(Deletion::NotThere),
+                Err(Error::BadVersion) => Ok(Deletion::Changed),
+                Err(error) => Err(read_failure(&path, &error)),
+            }
         })
     }
 

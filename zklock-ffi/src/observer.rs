@@ -127,6 +127,9 @@ pub extern "C" fn zklock_observe(
 /// Who holds the lock; when called again, as soon as that changes. Changes that follow one another quickly may be
 /// told as one; where several hold at once, it is the first of them. As long as no server answers it waits.
 ///
+/// It takes whoever is the first in the queue for the holder: also a set of locks that still waits for another of its
+/// locks. zklock_contenders tells the two apart.
+///
 /// @param observer the observer.
 /// @param timeout milliseconds: 0 asks whether there is something new, and does not wait; ZKLOCK_FOREVER (or any
 ///        negative number) waits as long as it takes.

@@ -44,7 +44,8 @@ pub struct zklock_contender {
     pub node: *const c_char,
     /// What it wants.
     pub role: zklock_role,
-    /// 1 if it holds the lock, as far as its place tells; 0 if it waits.
+    /// 1 if it holds the lock, as far as its place tells; 0 if it waits. A set of locks holds none of them before it is
+    /// its turn in all of their queues, also where it is the first.
     pub holds: i32,
 }
 
@@ -77,6 +78,9 @@ pub extern "C" fn zklock_contenders(
 /// Takes a contender out of the queue, whoever it is, by deleting its node. A holder is told that its hold is lost,
 /// if its library tells; a waiter queues again.
 ///
+/// Of an exclusive lock all nodes have one path: there it hits whoever holds it at that moment, which may be another than
+/// the one that was shown. zklock_break_lock spares that one.
+///
 /// This breaks what the lock guards, unless the contender is known to be at a standstill: until it has been told it
 /// takes itself for the holder, and another already is.
 ///
@@ -102,7 +106,11 @@ pub extern "C" fn zklock_evict(
     })
 }
 
-/// Takes the lock away from all who hold it. See zklock_evict, also for what that breaks.
+/// Takes the lock away from all who hold it. See zklock_evict, also for what that breaks. Whoever waits stays, also a set
+/// of locks that is the first in the queue and waits for another of its locks.
+///
+/// Of an exclusive lock the node is looked at right before it is deleted, and another's is spared. It is in danger only if
+/// it comes between these two.
 ///
 /// @param lock the lock.
 /// @param visitor called by this thread for each of them, before zklock_break_lock returns. It may make any call.

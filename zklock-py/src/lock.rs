@@ -160,7 +160,8 @@ impl Lock {
     /// ...     [contender.token == hold.token for contender in lock.contenders()]
     /// [True]
     ///
-    /// Of a set of locks, those of one lock after the other.
+    /// Of a set of locks, those of one lock after the other. A set that is the first in a queue but waits for another of
+    /// its locks is listed first there, and does not hold.
     fn contenders(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let (py, core) = (slf.py(), Self::core(slf));
         let queue = detached(py, || core.connect(None)?.contenders())?;
@@ -178,6 +179,9 @@ impl Lock {
     /// A holder is told that its hold is lost, if its library tells; a waiter queues again. This breaks what the lock
     /// guards, unless the contender is known to be at a standstill: until it has been told it takes itself for the
     /// holder, and another already is. Raises ``InvalidInput`` if it is no contender of this lock.
+    ///
+    /// Of an exclusive lock all nodes have one path: there it hits whoever holds it at that moment, which may be another
+    /// than the one that was listed. ``break_lock`` spares that one.
     fn evict(slf: &Bound<'_, Self>, node: &str) -> PyResult<bool> {
         let core = Self::core(slf);
         detached(slf.py(), || core.connect(None)?.evict(node))
@@ -188,7 +192,9 @@ impl Lock {
     /// >>> zk.mutex("/locks/doc").break_lock()
     /// []
     ///
-    /// See ``evict``, also for what that breaks.
+    /// See ``evict``, also for what that breaks. Whoever waits stays, also a set of locks that is the first in the queue
+    /// and waits for another of its locks. Of an exclusive lock the node is looked at right before it is deleted, and
+    /// another's is spared, unless it comes between these two.
     fn break_lock(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let (py, core) = (slf.py(), Self::core(slf));
         let broken = detached(py, || core.connect(None)?.break_lock())?;
@@ -206,8 +212,9 @@ impl Lock {
     /// True
     ///
     /// It is an iterator, an ``Observer``, which waits until that changes, and never ends. Many may observe one lock
-    /// without waking each other. Where several hold at once it tells of the first. Raises ``InvalidInput`` for a
-    /// semaphore or a set of locks.
+    /// without waking each other. Where several hold at once it tells of the first. It takes whoever is
+    /// the first in the queue for the holder: also a set of locks that still waits for another of its locks. Raises
+    /// ``InvalidInput`` for a semaphore or a set of locks.
     fn observe(slf: &Bound<'_, Self>) -> PyResult<Observer> {
         Observer::new(slf.py(), Self::core(slf))
     }

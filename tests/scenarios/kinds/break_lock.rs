@@ -1,8 +1,9 @@
 //! The operator takes a lock away from all who hold it.
 
-use crate::common::{SOON, client, operator, soon};
-use crate::queue::{acquire, granted, held, told};
+use crate::common::{SOON, client, operator, proxied_client, soon};
+use crate::queue::{acquire, granted, held, nodes, told};
 use crate::timing::Noise;
+use ground::{Action, Gate, Kind, Trigger};
 use std::time::Instant;
 use zklock_core::{HoldState, LossReason};
 
@@ -98,5 +99,51 @@ async fn of_an_election_a_set_and_an_exclusive_lock() {
     }
     for path in ["/break/election", "/break/single", "/break/a", "/break/b"] {
         operator.wait_for_children(path, 0, SOON);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_set_that_waits_elsewhere_keeps_its_place() {
+    let (operator, holder, waiting, admin) = (operator(), client().await, client().await, client().await);
+    let (first, second) = ("/break/waits/a", "/break/waits/b");
+    let hold = held(&holder.mutex(second).unwrap()).await;
+    let locks = [first, second].map(|path| waiting.mutex(path).unwrap());
+    let set = acquire(&waiting.all(&locks).unwrap());
+    operator.wait_for_children(second, 2, SOON);
+    let places = [first, second].map(|path| nodes(&operator, path).pop());
+    assert_eq!(soon(admin.mutex(first).unwrap().break_lock()).await.unwrap(), [], "nobody holds it");
+    let broken = soon(admin.mutex(second).unwrap().break_lock()).await.unwrap();
+    assert_eq!(broken.iter().map(|it| it.token).collect::<Vec<_>>(), [hold.token()]);
+    let both = granted(set).await;
+    assert_eq!([first, second].map(|path| nodes(&operator, path).pop()), places);
+    // Now it holds, and is broken.
+    let broken = soon(admin.mutex(first).unwrap().break_lock()).await.unwrap();
+    assert_eq!(broken.iter().map(|it| it.token).collect::<Vec<_>>(), [both.token()]);
+    assert_eq!(soon(both.lost()).await, Some(LossReason::NodeDeleted));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_comes_to_hold_an_exclusive_lock_meanwhile_keeps_it() {
+    let (operator, holder, next) = (operator(), client().await, client().await);
+    let (admin, proxy) = proxied_client().await;
+    // What is held up: the last answer of the listing, or the look at the node just before it is deleted.
+    for (case, trigger) in [
+        ("listed", Trigger::reply(Kind::GetData).path("/lock")),
+        ("looks", Trigger::request(Kind::Exists).path("/lock")),
+    ] {
+        let path = format!("/break/meanwhile-{case}");
+        let hold = held(&holder.exclusive(&path).unwrap()).await;
+        let gate = Gate::new();
+        let paused = proxy.on(trigger.then(Action::Pause(gate.clone())));
+        let lock = admin.exclusive(&path).unwrap();
+        let breaking = tokio::spawn(async move { lock.break_lock().await });
+        assert!(paused.wait(SOON), "{case}");
+        soon(hold.release()).await.unwrap();
+        let hold = held(&next.exclusive(&path).unwrap()).await;
+        gate.open();
+        assert_eq!(soon(breaking).await.unwrap().unwrap(), [], "{case}: the one who held it had gone");
+        let stat = operator.stat(hold.node()).expect("its node is there");
+        assert_eq!(stat.czxid.unsigned_abs(), hold.token().value(), "{case}");
+        soon(hold.release()).await.expect("it kept the lock");
     }
 }

@@ -168,6 +168,112 @@ async fn of_an_election_an_exclusive_lock_and_a_set() {
     soon(granted(campaign).await.release()).await.unwrap();
 }
 
+/// Of each of these mutexes who is there, as the looker sees it, in one line.
+async fn shown(looker: &Client, paths: &[String]) -> String {
+    let mut lines = Vec::new();
+    for path in paths {
+        let found = soon(looker.mutex(path).unwrap().contenders()).await.unwrap();
+        let one = |it: &QueuedContender| format!("{}{}", it.identity, if it.holds { " holds" } else { "" });
+        lines.push(found.iter().map(one).collect::<Vec<_>>().join(", "));
+    }
+    lines.join("; ")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_set_holds_nothing_before_it_is_its_turn_everywhere() {
+    let (operator, looker, holder) = (operator(), client().await, named("holder").await);
+    for (number, busy) in ["a", "b", "c"].into_iter().enumerate() {
+        let paths = ["a", "b", "c"].map(|name| format!("/contenders/set-{busy}/{name}"));
+        let hold = held(&holder.mutex(&paths[number]).unwrap()).await;
+        let waiting = named("set").await;
+        let locks = paths.each_ref().map(|path| waiting.mutex(path).unwrap());
+        let set = acquire(&waiting.all(&locks).unwrap());
+        operator.wait_for_children(&paths[number], 2, SOON);
+        let mut expected = ["set"; 3];
+        expected[number] = "holder holds, set";
+        assert_eq!(shown(&looker, &paths).await, expected.join("; "));
+        soon(hold.release()).await.unwrap();
+        let hold = granted(set).await;
+        assert_eq!(shown(&looker, &paths).await, "set holds; set holds; set holds");
+        soon(hold.release()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_set_that_waits_for_permits_holds_nothing() {
+    let (operator, looker, holder) = (operator(), client().await, named("holder").await);
+    for permits in ["first", "third"] {
+        let root = format!("/contenders/permits-{permits}");
+        let [semaphore, mutex, election] = [permits, "second", "zeroth"].map(|name| format!("{root}/{name}"));
+        let hold = held(&holder.semaphore(&semaphore, 1).unwrap()).await;
+        operator.wait_for_children(&format!("{semaphore}/locks"), 0, SOON);
+        let waiting = named("set").await;
+        let locks = [
+            waiting.semaphore(&semaphore, 1).unwrap(),
+            waiting.mutex(&mutex).unwrap(),
+            waiting.election(&election).unwrap(),
+        ];
+        let set = acquire(&waiting.all(&locks).unwrap());
+        // It is at the head of all queues.
+        operator.wait_for_children(&format!("{semaphore}/leases"), 2, SOON);
+        let looks = [mutex.clone(), election.clone()];
+        assert_eq!(shown(&looker, &looks).await, "set; set");
+        let found = soon(looker.semaphore(&semaphore, 1).unwrap().contenders()).await.unwrap();
+        assert_eq!(summary(&found), [("holder", true), ("set", false), ("set", false)]);
+        soon(hold.release()).await.unwrap();
+        let hold = granted(set).await;
+        assert_eq!(shown(&looker, &looks).await, "set holds; set holds");
+        let found = soon(looker.semaphore(&semaphore, 1).unwrap().contenders()).await.unwrap();
+        assert_eq!(summary(&found), [("set", true)]);
+        soon(hold.release()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_set_is_seen_from_below_and_above_its_chroot_and_its_identity_is_what_it_says() {
+    let (operator, top) = (operator(), "/contenders/chroot");
+    operator.create_all(&format!("{top}/in"), "");
+    let of = |chroot: &str, identity: &str| {
+        let options = options(&shared().connect_string()).chroot(chroot).unwrap();
+        Client::connect(options.identity(identity).unwrap())
+    };
+    let identity = "two\nlines\n/in/a";
+    let (above, middle, below) =
+        (client().await, of(top, identity).await.unwrap(), of(&format!("{top}/in"), ""));
+    let below = below.await.unwrap();
+    let hold = held(&above.mutex(&format!("{top}/in/b")).unwrap()).await;
+    let locks = ["/in/a", "/in/b", "/in/c"].map(|path| middle.mutex(path).unwrap());
+    let set = acquire(&middle.all(&locks).unwrap());
+    operator.wait_for_children(&format!("{top}/in/b"), 2, SOON);
+    let looks = [
+        (&above, [format!("{top}/in/a"), format!("{top}/in/c")]),
+        (&middle, ["/in/a".to_owned(), "/in/c".to_owned()]),
+        (&below, ["/a".to_owned(), "/c".to_owned()]),
+    ];
+    for (looker, paths) in &looks {
+        assert_eq!(shown(looker, paths).await, format!("{identity}; {identity}"));
+    }
+    soon(hold.release()).await.unwrap();
+    let hold = granted(set).await;
+    for (looker, paths) in &looks {
+        assert_eq!(shown(looker, paths).await, format!("{identity} holds; {identity} holds"));
+    }
+    soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_set_that_writes_holds_also_while_its_owner_reads() {
+    let (looker, client, root) = (client().await, named("both").await, "/contenders/set-downgrade");
+    let [mutex, register] = ["a", "b"].map(|name| format!("{root}/{name}"));
+    let locks = [client.mutex(&mutex).unwrap(), client.write(&register).unwrap()];
+    let set = soon(client.all(&locks).unwrap().acquire()).await.unwrap();
+    let read = soon(client.read(&register).unwrap().acquire()).await.unwrap();
+    assert_eq!(shown(&looker, &[mutex, register.clone()]).await, "both holds; both holds, both holds");
+    soon(set.release()).await.unwrap();
+    assert_eq!(shown(&looker, &[register]).await, "both holds");
+    soon(read.release()).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_that_reads_as_well_holds_twice() {
     let (path, client) = ("/contenders/downgrade", named("both").await);

@@ -3,7 +3,7 @@
 use crate::common::{SOON, client, operator, proxied_client, says, settled, soon};
 use crate::queue::{A_WHILE, Waiter, acquire, granted, held, nodes, told};
 use crate::timing::Noise;
-use ground::{Action, Kind, Trigger, until};
+use ground::{Action, Gate, Kind, Trigger, until};
 use std::time::Instant;
 use zklock_core::{Client, ErrorKind, HoldState, Lock, LossReason};
 
@@ -145,6 +145,52 @@ async fn the_holder_of_an_exclusive_lock_is_evicted_and_told() {
     let next = soon(admin.exclusive(path).unwrap().try_acquire()).await.unwrap().expect("it is free");
     assert!(next.token() > hold.token());
     soon(next.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_eviction_of_which_the_answer_was_lost_spares_the_next_holder_of_an_exclusive_lock() {
+    let (path, operator, holder, next) =
+        ("/evict/exclusive-lost", operator(), client().await, client().await);
+    let (admin, proxy) = proxied_client().await;
+    let hold = held(&holder.exclusive(path).unwrap()).await;
+    let task = acquire(&next.exclusive(path).unwrap());
+    let lost = proxy.on(Trigger::request(Kind::Delete).path(path).then(Action::DropReplyAndReset));
+    let (lock, node) = (admin.exclusive(path).unwrap(), hold.node().to_owned());
+    let evicting = tokio::spawn(async move { lock.evict(&node).await });
+    assert!(lost.wait(SOON));
+    proxy.refuse(true);
+    let next = granted(task).await;
+    proxy.refuse(false);
+    assert!(soon(evicting).await.unwrap().unwrap(), "it has been done");
+    let stat = operator.stat(next.node()).expect("its node is there");
+    assert_eq!(stat.czxid.unsigned_abs(), next.token().value());
+    soon(next.release()).await.expect("it kept the lock");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_an_exclusive_lock_the_node_is_evicted_in_the_state_in_which_it_was_seen() {
+    let (path, operator, holder) = ("/evict/exclusive-changed", operator(), client().await);
+    let (admin, proxy) = proxied_client().await;
+    let mut hold = held(&holder.exclusive(path).unwrap()).await;
+    for (case, is_replaced) in [("replaced", true), ("only written", false)] {
+        if is_replaced {
+            operator.set(hold.node(), "somebody wrote");
+        }
+        let gate = Gate::new();
+        let paused = proxy.on(Trigger::request(Kind::Delete).path(path).then(Action::Pause(gate.clone())));
+        let (lock, node) = (admin.exclusive(path).unwrap(), hold.node().to_owned());
+        let evicting = tokio::spawn(async move { lock.evict(&node).await });
+        assert!(paused.wait(SOON), "{case}");
+        if is_replaced {
+            soon(hold.release()).await.unwrap();
+            hold = held(&holder.exclusive(path).unwrap()).await;
+        } else {
+            operator.set(hold.node(), "somebody wrote");
+        }
+        gate.open();
+        assert_eq!(soon(evicting).await.unwrap().unwrap(), !is_replaced, "{case}");
+        assert_eq!(operator.stat(hold.node()).is_some(), is_replaced, "{case}");
+    }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

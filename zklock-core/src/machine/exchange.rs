@@ -112,6 +112,19 @@ pub struct NewNode {
     pub directory: Arc<str>,
     /// The name up to the number.
     pub prefix: String,
+    /// How long it stays.
+    pub stay: Stay,
+}
+
+/// How long a node stays.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Stay {
+    /// As long as the hold: a place in a queue.
+    WithHold,
+    /// Until the permits are there: a place in the queue of a semaphore.
+    UntilPermits,
+    /// As long as the hold: a permit.
+    AsPermit,
 }
 
 /// What became of an [`Operation`].

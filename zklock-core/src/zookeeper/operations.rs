@@ -4,6 +4,7 @@ use super::Connection;
 use super::answers::{listing, outcome, source_of};
 use crate::ensemble::{Check, Pending};
 use crate::machine::exchange::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
+use crate::set;
 use std::sync::Arc;
 use zookeeper_client::{
     Acls, Client, CreateMode, Error, MultiWriteError, MultiWriteResult, MultiWriter, Stat,
@@ -19,7 +20,7 @@ type Call<'a> = std::pin::Pin<Box<dyn Future<Output = (Outcome, Option<Pending<W
 /// The path of a node that is created in a request of its own.
 pub(super) fn path_of(operation: &Operation) -> String {
     match operation {
-        Operation::Create(NewNode { directory, prefix }) => join(directory, prefix),
+        Operation::Create(NewNode { directory, prefix, .. }) => join(directory, prefix),
         _ => String::new(),
     }
 }
@@ -44,9 +45,10 @@ pub(super) fn start<'a>(
         }
         Operation::CreateAll(nodes) => {
             let mut writer = client.new_multi_writer();
-            let added = nodes.iter().try_for_each(|NewNode { directory, prefix }| {
-                let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
-                writer.add_create(&join(directory, prefix), identity, &options)
+            let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
+            let added = nodes.iter().enumerate().try_for_each(|(number, node)| {
+                let data = set::data_of(identity, nodes, number);
+                writer.add_create(&join(&node.directory, &node.prefix), &data, &options)
             });
             created(writer, added)
         }

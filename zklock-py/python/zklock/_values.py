@@ -64,7 +64,9 @@ class Contender(typing.NamedTuple):
     role: str
     """What it wants: exclusive, read or write."""
     holds: bool
-    """Whether it holds the lock, as far as its place tells."""
+    """Whether it holds the lock, as far as its place tells. A set of locks holds none of them before it is its turn in all
+    of their queues, also where it is the first.
+    """
 
 
 class Session(typing.NamedTuple):

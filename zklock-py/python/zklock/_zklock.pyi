@@ -414,7 +414,8 @@ class Lock(_BaseLock):
         ...     [contender.token == hold.token for contender in lock.contenders()]
         [True]
 
-        Of a set of locks, those of one lock after the other.
+        Of a set of locks, those of one lock after the other. A set that is the first in a queue but waits for another of
+        its locks is listed first there, and does not hold.
         """
     def evict(self, node: str) -> bool:
         """Takes a contender out of the queue, whoever it is, by deleting its node; ``False`` if that was not there any more.
@@ -428,6 +429,9 @@ class Lock(_BaseLock):
         A holder is told that its hold is lost, if its library tells; a waiter queues again. This breaks what the lock
         guards, unless the contender is known to be at a standstill: until it has been told it takes itself for the
         holder, and another already is. Raises ``InvalidInput`` if it is no contender of this lock.
+
+        Of an exclusive lock all nodes have one path: there it hits whoever holds it at that moment, which may be another
+        than the one that was listed. ``break_lock`` spares that one.
         """
     def break_lock(self) -> list[Contender]:
         """Takes the lock away from all who hold it, and says who they were: a list of ``Contender``.
@@ -435,7 +439,9 @@ class Lock(_BaseLock):
         >>> zk.mutex("/locks/doc").break_lock()
         []
 
-        See ``evict``, also for what that breaks.
+        See ``evict``, also for what that breaks. Whoever waits stays, also a set of locks that is the first in the queue
+        and waits for another of its locks. Of an exclusive lock the node is looked at right before it is deleted, and
+        another's is spared, unless it comes between these two.
         """
     def observe(self) -> Observer:
         """Observes who holds the lock, without taking part: of an election, who leads.
@@ -449,8 +455,9 @@ class Lock(_BaseLock):
         True
 
         It is an iterator, an ``Observer``, which waits until that changes, and never ends. Many may observe one lock
-        without waking each other. Where several hold at once it tells of the first. Raises ``InvalidInput`` for a
-        semaphore or a set of locks.
+        without waking each other. Where several hold at once it tells of the first. It takes whoever is
+        the first in the queue for the holder: also a set of locks that still waits for another of its locks. Raises
+        ``InvalidInput`` for a semaphore or a set of locks.
         """
     def __enter__(self) -> Hold: ...
     def __exit__(

@@ -2,7 +2,7 @@
 
 use crate::machine::Moment;
 use crate::machine::claim::Claim;
-use crate::machine::exchange::{NewNode, Node, Operation};
+use crate::machine::exchange::{NewNode, Node, Operation, Stay};
 use crate::machine::name::{Name, Scheme, Uuid};
 use std::sync::Arc;
 
@@ -23,6 +23,7 @@ pub(super) struct Post {
     pub(super) directory: Arc<str>,
     scheme: Scheme,
     pub(super) prefix: String,
+    stay: Stay,
     pub(super) node: Option<Node>,
     /// When a write was sent that proved the node.
     pub(super) proven: Option<Moment>,
@@ -37,7 +38,8 @@ impl Nodes {
             if let Some(writer) = claim.within.as_deref().and_then(Name::parse) {
                 prefix.push_str(&writer.sequence.to_string());
             }
-            Post::new(number, &claim.directory, claim.scheme, prefix)
+            let stay = if claim.permits.is_some() { Stay::UntilPermits } else { Stay::WithHold };
+            Post { stay, ..Post::new(number, &claim.directory, claim.scheme, prefix) }
         };
         Self { posts: claims.iter().enumerate().map(post).collect(), ..Self::default() }
     }
@@ -133,11 +135,12 @@ impl Nodes {
 
 impl Post {
     fn new(claim: usize, directory: &Arc<str>, scheme: Scheme, prefix: String) -> Self {
-        Self { claim, directory: directory.clone(), scheme, prefix, node: None, proven: None }
+        let (directory, stay) = (directory.clone(), Stay::AsPermit);
+        Self { claim, directory, scheme, prefix, stay, node: None, proven: None }
     }
 
     fn new_node(&self) -> NewNode {
-        NewNode { directory: self.directory.clone(), prefix: self.prefix.clone() }
+        NewNode { directory: self.directory.clone(), prefix: self.prefix.clone(), stay: self.stay }
     }
 
     /// The path of the node that is there.
