@@ -175,7 +175,7 @@ impl Ensemble for ZooKeeper {
     }
 
     fn look(&self, path: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>> {
-        let client = self.client.clone();
+        let client = self.connection.client.clone();
         Box::pin(async move {
             let found = client.check_stat(&path).await.map_err(|error| read_failure(&path, &error))?;
             Ok(found.map(|stat| Seen { czxid: stat.czxid, version: stat.version }))
@@ -183,7 +183,7 @@ impl Ensemble for ZooKeeper {
     }
 
     fn delete(&self, path: Arc<str>, version: i32) -> Pending<Result<Deletion, ReadFailure>> {
-        let client = self.client.clone();
+        let client = self.connection.client.clone();
         Box::pin(async move {
             match client.delete(&path, Some(version)).await {
                 Ok(()) => Ok(Deletion::Done),

@@ -342,7 +342,7 @@ impl Contender {
             Step::Look(claim) => self.looked(claim, first(), now),
             Step::Watch { claim, alone, .. } => self.watched(claim, alone, first(), now),
             Step::LookAndWatch(claim) => self.looked_and_watched(claim, first(), now),
-            Step::Renew(claim) => self.renewed(claim, first(), now),
+            Step::Renew(claim) => self.renewed(claim, &first(), now),
             Step::Drain(claim) => self.drained(claim, first(), now),
             Step::Peek(claim) => self.peeked(claim, rest.collect(), now),
             Step::Take => self.taken(first(), rest.collect(), sent, now),

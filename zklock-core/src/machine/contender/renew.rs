@@ -21,7 +21,7 @@ impl Contender {
     }
 
     /// What became of the deletion of the directory.
-    pub(super) fn renewed(&mut self, claim: usize, deleted: Outcome, now: Now) {
+    pub(super) fn renewed(&mut self, claim: usize, deleted: &Outcome, now: Now) {
         match deleted {
             Outcome::Done | Outcome::NoNode => {
                 self.failures = 0;
