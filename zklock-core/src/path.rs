@@ -3,7 +3,7 @@
 
 use crate::error::{Error, ErrorKind};
 
-/// Longer paths are refused: a session can only watch so many bytes of paths.
+/// Longer paths are refused: a request has to hold those of many nodes.
 const LONGEST: usize = 2048;
 
 /// Whether a lock may be at this path, whose node is to have contenders as its children.
