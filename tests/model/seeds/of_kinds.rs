@@ -101,8 +101,8 @@ pub(super) const SEEDS: &[Seed] = &[
         "semaphore: waits without its place",
         &[edit(
             TURN,
-            "strangers.into_iter().chain(self.count_of(claim)).chain([Operation::Inspect { path: place }]).collect()",
-            "self.count_of(claim).collect()",
+            ".chain([Operation::Inspect { path: place }])",
+            ".chain(std::iter::empty::<String>().map(|path| Operation::Inspect { path: path + &place }))",
         )],
     ),
     seed(
