@@ -151,12 +151,8 @@ impl Driver {
         self.send_next().await;
     }
 
-    /// Sees the attempt through until its node is gone: at once, or if there is a hold, when that has
-    /// come to its end.
+    /// Sees the attempt through until its node is gone.
     pub(crate) async fn leave(&mut self, holding: Option<&Arc<Holding>>) {
-        if let Some(holding) = holding {
-            self.stay(holding).await;
-        }
         self.progress.owe();
         self.contender.handle_end();
         if let Some(work) = &mut self.at_work {
@@ -174,7 +170,7 @@ impl Driver {
     }
 
     /// Stays until the hold has come to its end.
-    async fn stay(&mut self, holding: &Arc<Holding>) {
+    pub(crate) async fn stay(&mut self, holding: &Arc<Holding>) {
         let Some(session) = self.at_work.as_ref().map(|work| work.session.clone()) else { return };
         let mut guard = pin!(guard::stranger(session.clone(), self.claims.clone(), holding.clone()));
         let mut status = holding.watch();

@@ -144,7 +144,8 @@ impl TakeLine for ToSink {
     }
 
     fn take(&self, level: Level, line: String) {
-        let Some(sink) = sink() else { return };
+        // It may have been replaced by one that wants less, since this line was asked for.
+        let Some(sink) = sink().filter(|sink| level <= sink.level) else { return };
         let line = Line { sink, level: number(level), text: c_string(&line) };
         let mut lines = lines();
         if lines.len() == LINES_AT_MOST {

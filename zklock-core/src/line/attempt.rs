@@ -66,8 +66,18 @@ impl Attempt {
             }
         }
         self.entered();
-        driver.leave(self.grant.as_ref().map(|grant| grant.holding())).await;
-        if self.grant.as_ref().is_some_and(|grant| grant.is_lost()) {
+        let holding = self.grant.as_ref().map(|grant| grant.holding());
+        let is_lost = || self.grant.as_ref().is_some_and(|grant| grant.is_lost());
+        if let Some(holding) = holding {
+            driver.stay(holding).await;
+        }
+        let was_lost = is_lost();
+        // Not only when the node is gone: that may take as long as no server answers.
+        if was_lost {
+            Counters::count(&line.shared.counters.losses);
+        }
+        driver.leave(holding).await;
+        if !was_lost && is_lost() {
             Counters::count(&line.shared.counters.losses);
         }
         self.seen_through = true;

@@ -77,7 +77,7 @@ pub fn standing<'a>(children: &'a [String], own: &str, claim: &Claim) -> Standin
 }
 
 /// One among the children of a lock's path that holds something of that path, and takes no part in any queue.
-pub(super) fn stranger_without_a_queue(children: &[String]) -> Option<&str> {
+pub(crate) fn stranger_without_a_queue(children: &[String]) -> Option<&str> {
     children.iter().map(String::as_str).find(|child| Name::is_holder_of_kazoos_semaphore(child))
 }
 
