@@ -22,6 +22,10 @@
 //!   opening may be answered late.
 //! * The opening of the session is the leader's own doing: it counts for T.
 //!
+//! An observer that follows the leader is a follower in all this. One that follows an observer master
+//! (since ZooKeeper 3.6) is pinged by that, which answers the leader's pings in its place: two half
+//! ticks. There "T/4 apart" holds for sessions of four ticks or more; servers allow two.
+//!
 //! No more than T/2 after the sending of a write is ever claimed, which a holder that writes every
 //! T/12 can claim always: what is left is for what nobody thought of. A session that was idle needs
 //! two writes, one after the other, before it proves anything.
