@@ -20,6 +20,7 @@ use crate::machine::marks::Marks;
 use crate::platform;
 pub(crate) use healing::{Looking, Marked};
 use std::collections::VecDeque;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
@@ -41,6 +42,8 @@ pub(crate) struct Session {
     /// Its connection, the present one or the one before. Taken when the session is over, so that nothing keeps it.
     ensemble: Mutex<Option<Arc<dyn Ensemble>>>,
     lease: Mutex<Lease>,
+    /// That of the lease, in milliseconds. A forked child may ask for it while nobody there will ever unlock that.
+    timeout: AtomicU64,
     marks: Mutex<Marks>,
     /// The directories that attempts have left, the latest last.
     left: Mutex<VecDeque<Arc<str>>>,
@@ -86,6 +89,7 @@ impl Session {
             id,
             link: watch::Sender::new(Link::Connected),
             ensemble: Mutex::new(Some(ensemble)),
+            timeout: AtomicU64::new(in_millis(lease.timeout())),
             lease: Mutex::new(lease),
             marks: Mutex::new(Marks::new(platform::uuid().session())),
             left: Mutex::default(),
@@ -100,7 +104,7 @@ impl Session {
 
     /// It may become shorter with a new connection.
     pub(crate) fn timeout(&self) -> Duration {
-        locked(&self.lease).timeout()
+        Duration::from_millis(self.timeout.load(Ordering::Relaxed))
     }
 
     pub(crate) fn heartbeat(&self) -> Duration {
@@ -282,7 +286,10 @@ impl Session {
 
     /// The server has granted this timeout.
     pub(crate) fn granted(&self, asked: Moment, timeout: Duration) {
-        locked(&self.lease).attach(asked, timeout, platform::now());
+        let mut lease = locked(&self.lease);
+        lease.attach(asked, timeout, platform::now());
+        self.timeout.store(in_millis(lease.timeout()), Ordering::Relaxed);
+        drop(lease);
         self.enrolled.notify_one();
     }
 
@@ -375,6 +382,10 @@ impl Session {
         self.notice(&weak);
         result
     }
+}
+
+fn in_millis(timeout: Duration) -> u64 {
+    u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)
 }
 
 impl Holding {

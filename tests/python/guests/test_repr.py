@@ -38,6 +38,9 @@ def test_of_a_client(ground: Ground, path: str) -> None:
             hold.release()
     proxy("refuse", "on")
     proxy("expire")
+    # It hears that the session is over, and nothing about the next.
+    proxy("hold-reply", "connect", "2")
+    proxy("refuse", "off")
     until(lambda: "without a session" in repr(client), within=15)
     client.close()
     says(client, f"<zklock.Client {name} closed>")
