@@ -274,6 +274,26 @@ async fn an_access_list_that_forbids_it_is_named() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_neighbour_that_may_not_be_read_is_waited_for_all_the_same() {
+    let (client, admin, path) = (client().await, operator(), "/bad-acl-neighbour");
+    admin.create(path, "");
+    let neighbours = ["0000000000", "0000000001"].map(|number| format!("{path}/_c_other-lock-{number}"));
+    // Ours comes behind both.
+    for neighbour in &neighbours {
+        restricted(neighbour, Permission::DELETE).await;
+    }
+    let lock = client.mutex(path).unwrap();
+    let waiting = tokio::spawn(async move { lock.acquire().await });
+    admin.wait_for_children(path, 3, SOON);
+    for neighbour in neighbours.iter().rev() {
+        assert!(!waiting.is_finished(), "one is before it");
+        admin.delete(neighbour);
+    }
+    let hold = soon(waiting).await.unwrap().unwrap();
+    soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_parent_that_is_ephemeral_is_named() {
     let (client, admin) = (client().await, operator());
     admin.create_mode("/bad-ephemeral", "", Mode::Ephemeral);

@@ -14,6 +14,7 @@ mod fair;
 mod fenced;
 mod handed_on;
 mod lease;
+mod local_sessions;
 mod no_false_grant;
 mod nothing_left_behind;
 mod numbers;

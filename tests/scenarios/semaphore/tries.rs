@@ -1,9 +1,11 @@
 //! A try succeeds if there are permits that nobody before it waits for, and leaves nothing if not.
 
-use crate::common::{client, operator, proxied_client, settled, soon};
+use crate::common::{client, operator, options, proxied_client, settled, soon};
 use crate::permits::{Waiter, has, semaphore, take};
-use ground::{Kind, Message, Side};
-use zklock_core::Hold;
+use ground::wire::Mode;
+use ground::{Kind, Message, Side, shared};
+use std::time::Duration;
+use zklock_core::{Client, Hold};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_try_right_after_a_grant_in_the_same_client_finds_the_permits_that_are_free() {
@@ -96,4 +98,21 @@ async fn of_many_tries_at_once_as_many_succeed_as_there_are_permits() {
     }
     settled(&client).await;
     has(&operator(), path, 0, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_try_behind_one_that_takes_no_permit_is_told_that_it_is_busy_when_its_time_is_over() {
+    let (operator, path) = (operator(), "/semaphore/try-behind-nobody");
+    let options = options(&shared().connect_string()).try_timeout(Duration::from_millis(300)).unwrap();
+    let client = soon(Client::connect(options)).await.unwrap();
+    drop(take(&client, path, 3, 1).await);
+    settled(&client).await;
+    // Its process stands still, or is dead and its session not over yet.
+    let node = format!("{path}/locks/_c_01234567-89ab-4cde-8f01-23456789abcd-lock-");
+    let node = operator.create_mode(&node, "", Mode::EphemeralSequential);
+    assert!(soon(semaphore(&client, path, 3, 1).try_acquire()).await.unwrap().is_none());
+    settled(&client).await;
+    operator.delete(&node);
+    let hold = soon(semaphore(&client, path, 3, 1).try_acquire()).await.unwrap();
+    soon(hold.expect("nobody is before it").release()).await.unwrap();
 }
