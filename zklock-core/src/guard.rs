@@ -1,8 +1,8 @@
 //! Looks out for contenders that cannot see a hold.
 //!
 //! An acquire refuses to hold beside one. But it may come later: kazoo's `Lock` does not see our node, and is granted
-//! while we hold. So whoever holds for longer than a heartbeat watches the children of the lock's node. It costs one
-//! listing, and where others come and go one more in a heartbeat; those who hold for a moment pay nothing.
+//! while we hold. So a holder of more than a heartbeat watches the children of the lock's node. It costs one listing,
+//! and if others come and go one more in a heartbeat; a short hold costs nothing.
 
 use crate::ensemble::{Landing, Pending};
 use crate::machine::claim::{Claim, Foreign};
@@ -17,18 +17,20 @@ pub(crate) async fn stranger(session: Arc<Session>, claims: Arc<[Claim]>, holdin
     if queues.is_empty() {
         std::future::pending::<()>().await;
     }
+    let mut suspect = None;
     loop {
         tokio::time::sleep(session.heartbeat()).await;
         let list =
             |(claim, _): &(&Claim, &str)| Operation::ListAndWatch { directory: claim.directory.clone() };
         let Landing { outcomes, watch, .. } = session.clone().send(queues.iter().map(list).collect()).await;
-        for ((claim, own), outcome) in queues.iter().zip(&outcomes) {
-            if let Some(name) = stranger_in(claim, own, outcome) {
-                return name.to_owned();
-            }
-        }
-        if let Some(watch) = watch {
-            changes(&session, watch).await;
+        let mut looks = queues.iter().zip(&outcomes);
+        let found = looks.find_map(|((claim, own), outcome)| stranger_in(claim, own, outcome));
+        match (found, watch) {
+            // One of ours that speaks otherwise is there for a moment, until it has been refused.
+            (Some(name), _) if suspect.as_deref() == Some(name) => return name.to_owned(),
+            (Some(name), _) => suspect = Some(name.to_owned()),
+            (None, Some(watch)) => changes(&session, watch).await,
+            (None, None) => {}
         }
     }
 }

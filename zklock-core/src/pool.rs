@@ -19,7 +19,7 @@ use tokio::sync::watch;
 
 /// Between two tries to open a session.
 const FIRST_PAUSE: Duration = Duration::from_millis(50);
-const LONGEST_PAUSE: Duration = Duration::from_secs(2);
+const LONGEST_PAUSE: Duration = Duration::from_millis(500);
 /// Between two tries to attach a connection.
 const FIRST_ATTACH_PAUSE: Duration = Duration::from_millis(10);
 const LONGEST_ATTACH_PAUSE: Duration = Duration::from_millis(250);
@@ -174,12 +174,13 @@ impl Keeper {
     async fn run(self) {
         let mut closing = self.closing.subscribe();
         let mut pause = FIRST_PAUSE;
+        let mut turn = platform::random_bits() as usize;
         loop {
-            let asked = platform::now();
+            turn = turn.wrapping_add(1);
             let opened = tokio::select! {
                 biased;
                 _ = closing.wait_for(|closing| *closing) => return,
-                opened = self.open() => opened,
+                opened = self.open(turn) => opened,
             };
             match opened {
                 // Later it may be about to come back.
@@ -193,7 +194,7 @@ impl Keeper {
                 Ok(Some(opened)) => {
                     pause = FIRST_PAUSE;
                     self.opened.fetch_add(1, Ordering::Relaxed);
-                    let Opened { ensemble, session, timeout } = opened;
+                    let Opened { ensemble, asked, session, timeout } = opened;
                     let connection = Arc::new(ensemble);
                     let session = Session::new(connection.clone(), session, timeout, asked);
                     if self.follow(&session, connection, &mut closing).await == LossReason::ClientClosed {
@@ -206,8 +207,9 @@ impl Keeper {
     }
 
     /// A new session; `None` if it has no root.
-    async fn open(&self) -> Result<Option<Opened>, String> {
-        let opened = zookeeper::open(&self.options).await?;
+    async fn open(&self, turn: usize) -> Result<Option<Opened>, String> {
+        let bound = tokio::time::timeout(self.options.session_timeout, zookeeper::open(&self.options, turn));
+        let opened = bound.await.map_err(|_| "no server answers in time".to_owned())??;
         if self.options.hosts.chroot.is_empty() {
             return Ok(Some(opened));
         }
@@ -306,15 +308,27 @@ impl Tie {
     /// Closes the session, and waits for the server to confirm it, so that its nodes are gone. Without a connection it
     /// times out.
     async fn part(self) {
-        let Self::Connected(connection, ended) = self else { return };
-        drop(connection);
-        if tokio::time::timeout(GOOD_BYE, ended).await.is_err() {
+        let parted = async {
+            let (connection, ended) = match self {
+                Self::Connected(connection, ended) => (connection, ended),
+                // What is about to be there can still be used to say so.
+                Self::Attaching(attached) => match attached.await.map(Self::of) {
+                    Some(Self::Connected(connection, ended)) => (connection, ended),
+                    _ => return,
+                },
+            };
+            drop(connection);
+            ended.await;
+        };
+        if tokio::time::timeout(GOOD_BYE, parted).await.is_err() {
             tracing::debug!("no server said good-bye; the session times out");
         }
     }
 }
 
-/// Attaches another connection to the session; `None` if it is over.
+/// Attaches another connection to the session; `None` if it is over. It counts as over, too, when no server has granted
+/// it for twice its timeout: the servers have ended it by then, unless none of them has worked, and members of barriers
+/// wait to be told.
 async fn attached(
     options: Arc<ClientOptions>,
     session: Arc<Session>,
@@ -322,7 +336,11 @@ async fn attached(
 ) -> Option<Arc<ZooKeeper>> {
     let mut pause = FIRST_ATTACH_PAUSE;
     let mut turn = platform::random_bits() as usize;
+    let since = platform::now();
     loop {
+        if platform::now().since(since) > session.timeout() * 2 {
+            return None;
+        }
         let bound = (session.timeout() / 4).max(ATTACH_AT_LEAST);
         let attach = zookeeper::attach(&options, &session, info.clone(), turn);
         let problem = match tokio::time::timeout(bound, attach).await {

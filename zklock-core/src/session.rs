@@ -323,7 +323,9 @@ impl Session {
     /// Whoever notices first that the connection has ended says so: until then requests would fail again and again.
     fn notice(&self, ensemble: &Weak<dyn Ensemble>) {
         let Some(ensemble) = ensemble.upgrade().filter(|ensemble| !ensemble.is_open()) else { return };
-        if locked(&self.ensemble).as_ref().is_some_and(|present| Arc::ptr_eq(present, &ensemble)) {
+        // Locked to the end: another connection may just be attached, and nobody would say so again.
+        let present = locked(&self.ensemble);
+        if present.as_ref().is_some_and(|present| Arc::ptr_eq(present, &ensemble)) {
             self.set_connected(false);
         }
     }

@@ -152,7 +152,11 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "numbers",
         "no watch on a directory that is left",
-        &[edit(RENEW, "self.go(Step::Drain(claim));", "self.wait(Step::Drain(claim));")],
+        &[edit(
+            RENEW,
+            "NotEmpty => self.go(Step::Drain(claim)),",
+            "NotEmpty => self.wait(Step::Drain(claim)),",
+        )],
     ),
     seed(
         "",

@@ -26,6 +26,8 @@ const NEXT_HOST: Duration = Duration::from_millis(100);
 /// A new session: its connection, its number and its timeout.
 pub(crate) struct Opened {
     pub(crate) ensemble: ZooKeeper,
+    /// When it was asked for.
+    pub(crate) asked: Moment,
     pub(crate) session: i64,
     pub(crate) timeout: Duration,
 }
@@ -45,13 +47,22 @@ pub(crate) enum NotAttached {
     SessionOver,
 }
 
-/// Opens a session. Gives up after one session timeout.
-pub(crate) async fn open(options: &ClientOptions) -> Result<Opened, String> {
+/// Opens a session; the host at `turn` is tried first. Gives up after one session timeout.
+///
+/// The library would try one host after the other, longer and longer, and not say when it asked for the session that
+/// it gets. A lease that is counted from long before is over before the next can be proven.
+pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened, String> {
+    let host = accepting(&options.hosts, turn).await?;
     let connector = Client::connector().with_session_timeout(options.session_timeout);
-    let hosts = options.hosts.connect_string();
-    let ensemble = connect(options, connector, &hosts).await.map_err(|error| error.to_string())?;
+    let asked = platform::now();
+    let ensemble =
+        connect(options, connector.with_fail_eagerly(), &host).await.map_err(|error| match error {
+            // With one host that has just accepted a connection, that says nothing.
+            Error::NoHosts => format!("{host} accepts connections but opens no session"),
+            error => error.to_string(),
+        })?;
     let client = &ensemble.connection.client;
-    Ok(Opened { session: client.session_id().0, timeout: client.session_timeout(), ensemble })
+    Ok(Opened { session: client.session_id().0, timeout: client.session_timeout(), ensemble, asked })
 }
 
 /// Attaches a connection to the session; the host at `turn` is tried first. The session is told just before a server

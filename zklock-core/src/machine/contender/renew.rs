@@ -27,10 +27,7 @@ impl Contender {
                 self.failures = 0;
                 self.go(Step::CreateParents(Stage::Queue));
             }
-            Outcome::NotEmpty => {
-                self.failures = 0;
-                self.go(Step::Drain(claim));
-            }
+            Outcome::NotEmpty => self.go(Step::Drain(claim)),
             Outcome::Refused(_) => self.fail(self.no_numbers_left(claim)),
             _ => self.retry(Step::Renew(claim), now),
         }
@@ -44,18 +41,17 @@ impl Contender {
             Outcome::Refused(refusal) => return self.fail(refusal),
             _ => return self.retry(Step::Drain(claim), now),
         };
-        self.failures = 0;
         let mut contenders = children.iter().filter_map(|child| Name::parse(child)).peekable();
         if children.is_empty() {
             self.go(Step::Renew(claim));
         } else if contenders.peek().is_none() {
             // What is there stays there.
             self.fail(self.no_numbers_left(claim));
-        } else if contenders.any(|name| name.sequence.is_young()) {
-            // Another has replaced the directory meanwhile.
-            self.go(Step::Enter);
         } else if self.patience == Patience::TriesOnce {
             self.fail(Refusal::Busy);
+        } else if contenders.any(|name| name.sequence.is_young()) {
+            // Another has replaced the directory meanwhile. Or one holds that came long ago: so not again and again.
+            self.retry(Step::Enter, now);
         } else {
             self.wait(Step::Drain(claim));
         }

@@ -1,7 +1,7 @@
 //! How an attempt waits for its turn in each queue, takes permits, and is granted.
 
 use super::nodes::Post;
-use super::{Contender, SCANT_AT_MOST, Stage, State, Step, Turn};
+use super::{Contender, FIRST_PAUSE, SCANT_AT_MOST, Stage, State, Step, Turn};
 use crate::machine::Moment;
 use crate::machine::claim::{Foreign, Permits, Watching};
 use crate::machine::exchange::{Now, Operation, Outcome, Patience, Refusal, Verdict};
@@ -358,8 +358,15 @@ impl Contender {
                 self.scant += 1;
                 // Where the network is so slow that there is never more, less has to do; even an old check.
                 let will_do = self.scant > SCANT_AT_MOST && now.moment < now.lease_until;
-                // One check soon after the other is what renews a lease that has lapsed: no pause.
-                if self.is_ample(now) || will_do { self.granted() } else { self.go(Step::Check) }
+                if self.is_ample(now) || will_do {
+                    return self.granted();
+                }
+                // One check soon after the other is what renews a lease that has lapsed: no pause but a short one,
+                // where many were in vain.
+                self.go(Step::Check);
+                if let (State::Ready(step), true) = (&self.state, self.scant > SCANT_AT_MOST) {
+                    self.state = State::Paused(step.clone(), now.moment + FIRST_PAUSE);
+                }
             }
             Outcome::NoNode => {
                 // Of several it is not told which.
