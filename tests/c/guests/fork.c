@@ -143,19 +143,22 @@ TEST(what_the_parent_has_is_untouched) {
     CHECK(stat_of(on.client, ZKLOCK_STAT_SESSIONS) == 1);
     CHECK(sscanf(ground("connections %d", proxy), "%d", &number) == 1 && number == 1);
     CHECK(contenders_at(path) == 2);
-    /* Heartbeats and pings are the parent's. */
+    /* What is sent is the parent's. */
     char seen[16384];
-    int heartbeats = 0;
+    int heartbeats = 0, looks = 0;
     snprintf(seen, sizeof seen, "%s", ground("messages %d", proxy));
     for (char *rest = seen, *message; (message = strsep(&rest, " "));) {
         char *kind = strchr(message, ':');
         CHECK(kind);
         heartbeats += !strncmp(message, "request:multi:", 14);
-        if (!strncmp(kind, ":multi:", 7) || !strncmp(kind, ":ping:", 6)) continue;
+        looks += !strncmp(message, "request:getchildren:", 20);
+        if (!strncmp(kind, ":multi:", 7) || !strncmp(kind, ":ping:", 6) || !strncmp(kind, ":getchildren:", 13)) continue;
         failed(__FILE__, __LINE__, "what is %s?", message);
     }
     CHECK(heartbeats >= 5);
-    printf("  %d heartbeats, and nothing but pings beside them\n", heartbeats);
+    /* It looks out for contenders that cannot see it, once as long as nobody comes. */
+    CHECK(looks <= 1);
+    printf("  %d heartbeats, and nothing but pings and a look-out beside them\n", heartbeats);
     end_handles(&on);
 }
 
