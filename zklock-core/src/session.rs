@@ -320,7 +320,7 @@ impl Session {
         }
     }
 
-    /// Whoever notices first that the connection has ended says so: until then requests would fail again and again.
+    /// Notes that the connection has ended, as soon as anything notices: until then requests would fail again and again.
     fn notice(&self, ensemble: &Weak<dyn Ensemble>) {
         let Some(ensemble) = ensemble.upgrade().filter(|ensemble| !ensemble.is_open()) else { return };
         // Locked to the end: another connection may just be attached, and nobody would say so again.

@@ -118,17 +118,13 @@ async fn a_hold_is_proved_every_heartbeat_while_it_lasts_and_disturbs_nobody() {
     assert!((1..=beats.len()).contains(&looks), "{looks} looks in {} heartbeats", beats.len());
     assert_eq!(record.len(), FREE_LOCK[..2].len() + beats.len() + looks, "nothing else is sent");
     let times: Vec<_> = std::iter::once(created).chain(beats.iter().map(|beat| beat.time)).collect();
-    // A little more often than T/10, because timers are late. A beat that a busy machine delays is seen late, and makes
-    // the gap before it longer and that after it shorter: so the whole is what counts, and all beats but that one.
+    // A little more often than T/10, because timers are late. A busy machine may see one beat late, so that the gap after
+    // it is short: how short they may be is judged by all of them.
     let gaps: Vec<_> = times.windows(2).map(|pair| pair[1] - pair[0]).collect();
-    let whole: Duration = gaps.iter().sum();
-    assert!(whole >= SESSION / 12 * 3, "{gaps:?} are too short");
-    let median = {
-        let mut sorted = gaps.clone();
-        sorted.sort();
-        sorted[sorted.len() / 2]
-    };
-    assert!(median <= SESSION / 10 + Duration::from_millis(100), "{gaps:?} are too long");
+    let longest = SESSION / 10 + Duration::from_millis(100);
+    assert!(gaps.iter().all(|gap| *gap <= longest), "{gaps:?} are longer than {longest:?}");
+    let least = SESSION / 12 * 4 - Duration::from_millis(100);
+    assert!(gaps.iter().sum::<Duration>() >= least, "{gaps:?} are less than {least:?} together");
     // The waiter has heard nothing and asked nothing since it began to wait.
     assert_eq!((waiting.counts().asked.len(), waiting.counts().replies(Kind::Event)), (3, 0));
 

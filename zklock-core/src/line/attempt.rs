@@ -83,7 +83,7 @@ impl Attempt {
         self.seen_through = true;
     }
 
-    /// Enters for the one who waits, or if that one goes away, for whoever takes over its place.
+    /// Enters for this waiter, or if it goes away, for the one that takes over its place.
     async fn enter(&mut self, driver: &mut Driver, waiter: &mut Waiter) -> Result<Entry, Turned> {
         if waiter.patience == Patience::TriesOnce {
             // Or it would be told that the lock is busy on account of a node that we are deleting.

@@ -248,7 +248,7 @@ impl Contender {
             Step::Check => self.proof(),
             Step::Unqueue => self.making_way(),
             Step::Clear | Step::Leave => {
-                // The place in the queue last: whoever comes to the head of the queue counts the permits.
+                // The place in the queue last: the next head of the queue counts the permits.
                 let paths = self.permits.paths().chain(self.queue.paths());
                 paths.map(|path| Operation::Delete { path }).collect()
             }

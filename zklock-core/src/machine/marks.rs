@@ -2,8 +2,8 @@
 //!
 //! A node of ours may be there although its deletion was confirmed: an ensemble that loses its newest transactions in
 //! a change of leaders brings back what they had deleted. Nobody would delete it again, and it would block its queue
-//! for as long as the session lives. So all marks of a session have something in common, and whoever lists a queue
-//! and finds a node with such a mark that no attempt has, deletes it.
+//! for as long as the session lives. So all marks of a session have something in common, and a node with such a
+//! mark that no attempt has is deleted by the session that lists it.
 
 use super::name::{Name, Uuid};
 use std::collections::{BTreeMap, BTreeSet, VecDeque};

@@ -57,7 +57,7 @@ impl Session {
     }
 
     /// Deletes the children that this session has created and that none of its attempts knows: the ensemble has lost
-    /// their deletion. Nobody waits for it: whoever lists them the next time tries again.
+    /// their deletion. Nothing waits for it: the next listing tries again.
     fn heal(self: &Arc<Self>, look: Look, directory: &str, children: &[String]) {
         let path_of = |name: &String| Operation::Delete { path: format!("{directory}/{name}") };
         let orphans: Vec<_> = locked(&self.marks).orphans(look, children).map(path_of).collect();

@@ -33,7 +33,7 @@ impl Contender {
         }
     }
 
-    /// Who is still in the directory.
+    /// Decides what to do by the contenders that are still in the directory.
     pub(super) fn drained(&mut self, claim: usize, listing: Outcome, now: Now) {
         let children = match listing {
             Outcome::Children(children) => children,
