@@ -275,7 +275,7 @@ async fn an_access_list_that_forbids_it_is_named() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_neighbour_that_may_not_be_read_is_waited_for_all_the_same() {
-    let (client, admin, path) = (client().await, operator(), "/bad-acl-neighbour");
+    let ((client, proxy), admin, path) = (proxied_client().await, operator(), "/bad-acl-neighbour");
     admin.create(path, "");
     let neighbours = ["0000000000", "0000000001"].map(|number| format!("{path}/_c_other-lock-{number}"));
     // Ours comes behind both.
@@ -283,8 +283,10 @@ async fn a_neighbour_that_may_not_be_read_is_waited_for_all_the_same() {
         restricted(neighbour, Permission::DELETE).await;
     }
     let lock = client.mutex(path).unwrap();
+    let refused = proxy.on(Trigger::reply(Kind::GetData).path(path));
+    let watches = proxy.on(Trigger::reply(Kind::GetChildren).path(path).nth(2));
     let waiting = tokio::spawn(async move { lock.acquire().await });
-    admin.wait_for_children(path, 3, SOON);
+    assert!(refused.wait(SOON) && watches.wait(SOON), "it watches the directory in its place");
     for neighbour in neighbours.iter().rev() {
         assert!(!waiting.is_finished(), "one is before it");
         admin.delete(neighbour);
