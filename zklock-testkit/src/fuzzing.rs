@@ -17,7 +17,7 @@ pub fn converse(bytes: &[u8]) -> usize {
     let (mut sent, mut time) = (0, 0);
     let Some((&mode, mut rest)) = bytes.split_first() else { return 0 };
     for connection in [1, 2] {
-        world.connect(connection, "127.0.0.1");
+        world.connect(moment(0), connection, ([127, 0, 0, 1], 40_000).into());
         if mode % 2 == 1 {
             world.receive(moment(0), connection, &GREETING);
         }
