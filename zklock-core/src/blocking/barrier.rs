@@ -2,7 +2,7 @@
 
 use super::threads::{Io, refuse_to_block};
 use super::wait::wait;
-use super::{Call, Client, Interrupt, fork, is_forked};
+use super::{Call, Client, Interrupt};
 use crate::error::{Error, LossReason};
 use crate::lock::deadline_in;
 use std::future::poll_fn;
@@ -17,7 +17,7 @@ impl Client {
     ///
     /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn barrier(&self, path: &str) -> Result<Barrier, Error> {
-        fork::refuse_forked()?;
+        self.io.refuse_forked()?;
         Ok(Barrier { inner: self.inner.barrier(path)?, io: self.io.clone() })
     }
 
@@ -27,7 +27,7 @@ impl Client {
     ///
     /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn double_barrier(&self, path: &str, members: u32) -> Result<DoubleBarrier, Error> {
-        fork::refuse_forked()?;
+        self.io.refuse_forked()?;
         Ok(DoubleBarrier { inner: self.inner.double_barrier(path, members)?, io: self.io.clone() })
     }
 }
@@ -161,7 +161,7 @@ impl Barrier {
 
 impl Drop for Barrier {
     fn drop(&mut self) {
-        if is_forked() {
+        if self.io.is_forked() {
             std::mem::forget(self.inner.clone());
         }
     }
@@ -264,7 +264,7 @@ impl DoubleBarrier {
 
 impl Drop for DoubleBarrier {
     fn drop(&mut self) {
-        if is_forked() {
+        if self.io.is_forked() {
             std::mem::forget(self.inner.clone());
         }
     }
@@ -295,7 +295,7 @@ impl Member {
 
     /// As [`Member::loss`](crate::Member::loss).
     pub fn loss(&self) -> Option<LossReason> {
-        if is_forked() { Some(LossReason::Forked) } else { self.inner.loss() }
+        if self.io.is_forked() { Some(LossReason::Forked) } else { self.inner.loss() }
     }
 
     /// Waits until the member is lost, and says why. See [`Member::lost`](crate::Member::lost).
@@ -354,6 +354,7 @@ impl Member {
 
     fn leave_until(&self, timeout: Option<Duration>, interrupt: Option<&Interrupt>) -> Result<(), Error> {
         // Where it must not wait, nothing is to change.
+        self.io.refuse_forked()?;
         refuse_to_block()?;
         let bound = Bound::of(timeout);
         let leaving = self.inner.begin_to_leave(bound.over(), bound.timeout)?;
@@ -373,7 +374,7 @@ impl Member {
         timeout: Option<Duration>,
         ready: impl FnOnce() + Send + 'static,
     ) -> Result<Call<()>, Error> {
-        fork::refuse_forked()?;
+        self.io.refuse_forked()?;
         let timeout = timeout.unwrap_or(Duration::MAX);
         Call::start(&self.io, self.inner.begin_to_leave(deadline_in(timeout), timeout)?, ready)
     }
@@ -381,7 +382,7 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        if is_forked() {
+        if self.io.is_forked() {
             std::mem::forget(self.inner.clone());
         }
     }

@@ -1,6 +1,6 @@
 //! A call that nobody sits through: for event loops.
 
-use super::fork;
+use super::fork::Process;
 use super::threads::Io;
 use crate::error::{Error, ErrorKind};
 use crate::locks::locked;
@@ -18,6 +18,7 @@ use tokio::task::AbortHandle;
 pub struct Call<T> {
     stage: Arc<Mutex<Stage<T>>>,
     task: AbortHandle,
+    process: Process,
 }
 
 enum Stage<T> {
@@ -34,7 +35,7 @@ impl<T: Send + 'static> Call<T> {
         call: impl Future<Output = Result<T, Error>> + Send + 'static,
         ready: impl FnOnce() + Send + 'static,
     ) -> Result<Self, Error> {
-        fork::refuse_forked()?;
+        io.refuse_forked()?;
         let stage = Arc::new(Mutex::new(Stage::Waits(Box::pin(call))));
         let waits = stage.clone();
         let task = io.spawn(async move {
@@ -42,7 +43,7 @@ impl<T: Send + 'static> Call<T> {
                 ready();
             }
         });
-        Ok(Self { stage, task })
+        Ok(Self { stage, task, process: io.process() })
     }
 }
 
@@ -55,7 +56,7 @@ impl<T> Call<T> {
     /// * [`ErrorKind::Interrupted`] after [`cancel`](Self::cancel);
     /// * [`ErrorKind::NotHeld`] if it was fetched before; [`ErrorKind::Forked`].
     pub fn fetch(&self) -> Option<Result<T, Error>> {
-        if let Err(forked) = fork::refuse_forked() {
+        if let Err(forked) = self.process.refuse_forked() {
             return Some(Err(forked));
         }
         let mut stage = locked(&self.stage);
@@ -74,7 +75,7 @@ impl<T> Call<T> {
     /// Ends the waiting: from now on [`fetch`](Self::fetch) gives [`ErrorKind::Interrupted`], unless there
     /// was a result already. What was to be called when it is ready is not called then.
     pub fn cancel(&self) {
-        if fork::is_forked() {
+        if self.process.is_forked() {
             return;
         }
         let cancelled = Error::new(ErrorKind::Interrupted, "the wait was cancelled");
@@ -99,7 +100,7 @@ fn poll<T>(stage: &Mutex<Stage<T>>, context: &mut Context<'_>) -> Poll<bool> {
 
 impl<T> Drop for Call<T> {
     fn drop(&mut self) {
-        if fork::is_forked() {
+        if self.process.is_forked() {
             // The call is the parent's.
             std::mem::forget(self.stage.clone());
             return;
@@ -112,6 +113,9 @@ impl<T> Drop for Call<T> {
 
 impl<T> fmt::Debug for Call<T> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.process.is_forked() {
+            return f.write_str("Call(of the parent)");
+        }
         f.write_str(match &*locked(&self.stage) {
             Stage::Waits(_) => "Call(waits)",
             Stage::Ready(_) => "Call(ready)",

@@ -1,8 +1,9 @@
 //! Connecting when it is first needed.
 
+use super::fork::Home;
 use super::threads::{Io, check_room, refuse_to_block};
-use super::wait::wait;
-use super::{Call, Client, fork};
+use super::wait::{patience, wait};
+use super::{Call, Client};
 use crate::error::{Error, ErrorKind};
 use crate::lock::deadline_in;
 use crate::locks::locked;
@@ -33,6 +34,8 @@ use tokio::sync::oneshot;
 pub struct Connector {
     options: ClientOptions,
     stage: Arc<Mutex<Stage>>,
+    /// Where it was first needed. The stage is looked at nowhere else.
+    home: Arc<Home>,
 }
 
 type Outcome = Result<Client, Error>;
@@ -49,12 +52,17 @@ enum Stage {
 impl Connector {
     /// Does nothing yet.
     pub fn new(options: ClientOptions) -> Self {
-        Self { options, stage: Arc::new(Mutex::new(Stage::Apart)) }
+        Self { options, stage: Arc::new(Mutex::new(Stage::Apart)), home: Arc::default() }
+    }
+
+    /// Whether it was used in a process from which this one was forked, and so is of no use here.
+    pub fn is_forked(&self) -> bool {
+        self.home.is_forked()
     }
 
     /// The client, if it is connected.
     pub fn connected(&self) -> Option<Client> {
-        if fork::is_forked() {
+        if !self.home.is_here() {
             return None;
         }
         match &*locked(&self.stage) {
@@ -65,7 +73,7 @@ impl Connector {
 
     /// What was done and is owed, also after it was closed.
     pub fn stats(&self) -> Stats {
-        if fork::is_forked() {
+        if !self.home.is_here() {
             return Stats::default();
         }
         match &*locked(&self.stage) {
@@ -76,8 +84,7 @@ impl Connector {
 
     /// Whether it was closed.
     pub fn is_closed(&self) -> bool {
-        // Who has forked need not ask, and must not wait for the mutex.
-        !fork::is_forked() && matches!(*locked(&self.stage), Stage::Closed(_))
+        self.home.is_here() && matches!(*locked(&self.stage), Stage::Closed(_))
     }
 
     /// The client. Connects, if that has not been done yet, for `timeout` at most, and in any case for no longer than
@@ -86,17 +93,21 @@ impl Connector {
     ///
     /// # Errors
     ///
-    /// As [`Client::connect`]; [`ErrorKind::Timeout`] if the time is over before that could tell;
-    /// [`ErrorKind::Closed`] after [`close`](Self::close).
+    /// As [`Client::connect`], also if `timeout` is over before the connect timeout; [`ErrorKind::Closed`] after
+    /// [`close`](Self::close).
     pub fn connect(&self, timeout: Option<Duration>) -> Result<Client, Error> {
         if let Some(client) = self.connected() {
             return Ok(client);
         }
         let io = Io::start()?;
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let outcome = wait(&io, self.outcome(&io)?, deadline, None);
-        match outcome {
-            Err(error) if error.kind() == ErrorKind::Timeout => Err(self.late(timeout.unwrap_or_default())),
+        let within = self.options.connect_timeout;
+        let wanted = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let deadline = [wanted, patience(within)].into_iter().flatten().min();
+        match wait(&io, self.outcome(&io)?, deadline, None) {
+            Err(error) if error.kind() == ErrorKind::Timeout => {
+                let within = timeout.unwrap_or(within).min(within);
+                Err(io.unconnected(&self.options.hosts.connect_string(), within))
+            }
             outcome => outcome?,
         }
     }
@@ -114,12 +125,13 @@ impl Connector {
     ) -> Result<Call<Client>, Error> {
         let io = Io::start()?;
         let (outcome, deadline) = (self.outcome(&io)?, deadline_in(timeout.unwrap_or(Duration::MAX)));
-        let late = self.late(timeout.unwrap_or_default());
+        let hosts = self.options.hosts.connect_string();
+        let late = io.clone();
         let call = async move {
             tokio::select! {
                 biased;
                 outcome = outcome => outcome,
-                () = deadline => Err(late),
+                () = deadline => Err(late.unconnected(&hosts, timeout.unwrap_or_default())),
             }
         };
         Call::start(&io, call, ready)
@@ -147,7 +159,7 @@ impl Connector {
     }
 
     fn shut(&self) -> Result<Option<Client>, Error> {
-        fork::refuse_forked()?;
+        self.home.settle()?;
         let mut stage = locked(&self.stage);
         let (client, waiting) = match std::mem::replace(&mut *stage, Stage::Apart) {
             Stage::Connected(client) => (Some(client), Vec::new()),
@@ -166,6 +178,7 @@ impl Connector {
         &self,
         io: &Io,
     ) -> Result<impl Future<Output = Result<Client, Error>> + Send + 'static, Error> {
+        self.home.settle()?;
         let (sender, receiver) = oneshot::channel();
         let mut stage = locked(&self.stage);
         match &mut *stage {
@@ -180,13 +193,6 @@ impl Connector {
             }
         }
         Ok(async move { receiver.await.unwrap_or_else(|_| Err(Client::wanting())) })
-    }
-
-    fn late(&self, timeout: Duration) -> Error {
-        let hosts = self.options.hosts.connect_string();
-        let message =
-            format!("no session with {hosts} was opened within {timeout:?}: check hosts and network");
-        Error::new(ErrorKind::Timeout, message)
     }
 }
 

@@ -1,56 +1,240 @@
-//! Which process this is. A fork has a copy of all memory, but neither our threads nor a connection
-//! of its own: whatever it did with them would wait for ever, or speak in its parent's name.
+//! Which process this is. A fork has a copy of all memory, but none of the threads that work on it, and
+//! speaks on the same connections. So what was made before the fork is the parent's: the child leaves it
+//! alone, and waits for no mutex of it, which another thread may have locked when the fork came.
+//!
+//! What a process has once is kept for each process ([`OfProcess`]), and everything else remembers the
+//! process in which it was made.
 
 use crate::error::{Error, ErrorKind};
-use std::sync::OnceLock;
-use std::sync::atomic::{AtomicU32, Ordering};
+use once_cell::race::{OnceBox, OnceRef};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
-/// The process that used the library first; 0 before that.
-static HOME: AtomicU32 = AtomicU32::new(0);
-
-static TOLD_BY: OnceLock<fn() -> bool> = OnceLock::new();
-
-/// Whether this process was forked from one that had connected.
-///
-/// Nothing here waits for a lock: the fork may have come while another thread had it.
+/// A process, of those that were forked one from the other.
 ///
 /// ```
-/// assert!(!zklock_core::blocking::is_forked());
+/// use zklock_core::blocking::Process;
+///
+/// let here = Process::current();
+/// assert_eq!(here, Process::current());
+/// assert!(!here.is_forked());
 /// ```
-pub fn is_forked() -> bool {
-    if let Some(told) = TOLD_BY.get() {
-        return told();
-    }
-    let home = HOME.load(Ordering::Relaxed);
-    home != 0 && home != std::process::id()
-}
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Process(u32);
 
-/// Lets `told` say whether this process was forked from the one that calls this: for a face that has
-/// a cheaper way than to ask for the process's number, which every call does else.
+/// The last number that was given, in this process or one before it in its line.
+static LAST: AtomicU32 = AtomicU32::new(0);
+/// The system's number of this process and ours, side by side.
+static NUMBERED: AtomicU64 = AtomicU64::new(0);
+static MARK: OnceRef<'static, AtomicU32> = OnceRef::new();
+
+/// Lets `mark` hold this process's number: it must be memory that reads as zero in every fork. A look at it costs much
+/// less than to ask the system for the process's number, as every call does else.
 ///
 /// ```
-/// zklock_core::blocking::tell_forks_by(|| false);
+/// use std::sync::atomic::AtomicU32;
+/// use zklock_core::blocking::mark_processes;
+///
+/// // In a page that the kernel clears. (Here it is not, so do not fork.)
+/// static MARK: AtomicU32 = AtomicU32::new(0);
+/// mark_processes(&MARK);
 /// ```
-pub fn tell_forks_by(told: fn() -> bool) {
+pub fn mark_processes(mark: &'static AtomicU32) {
+    mark.store(Process::current().0, Ordering::Relaxed);
     // The first stays.
-    let _ = TOLD_BY.set(told);
+    let _ = MARK.set(mark);
 }
 
-pub(super) fn refuse_forked() -> Result<(), Error> {
-    if is_forked() { Err(forked()) } else { Ok(()) }
+/// Tells that this process has just been forked, for a face that hears of it: a child may have the number that its parent
+/// has, each in a namespace of its own.
+///
+/// ```
+/// use zklock_core::blocking::{Process, has_forked};
+///
+/// let parent = Process::current();
+/// has_forked(); // in a child
+/// assert!(parent.is_forked());
+/// ```
+pub fn has_forked() {
+    NUMBERED.store(0, Ordering::Relaxed);
 }
 
-/// From now on this is the process of the library.
-pub(super) fn settle() -> Result<(), Error> {
-    let here = std::process::id();
-    match HOME.compare_exchange(0, here, Ordering::Relaxed, Ordering::Relaxed) {
-        Err(home) if home != here => Err(forked()),
-        _ => refuse_forked(),
+impl Process {
+    /// The process that calls.
+    pub fn current() -> Self {
+        MARK.get().map_or_else(Self::by_number, Self::by_mark)
     }
+
+    /// Whether this process was forked from that one, at once or through others.
+    pub fn is_forked(self) -> bool {
+        self != Self::current()
+    }
+
+    /// A number that no process has from which this one was forked.
+    ///
+    /// ```
+    /// assert!(zklock_core::blocking::Process::current().number() > 0);
+    /// ```
+    pub fn number(self) -> u32 {
+        self.0
+    }
+
+    pub(super) fn refuse_forked(self) -> Result<(), Error> {
+        if self.is_forked() { Err(forked()) } else { Ok(()) }
+    }
+
+    fn by_mark(mark: &AtomicU32) -> Self {
+        let marked = mark.load(Ordering::Relaxed);
+        if marked != 0 {
+            return Self(marked);
+        }
+        let next = next();
+        let before = mark.compare_exchange(0, next, Ordering::Relaxed, Ordering::Relaxed);
+        Self(before.map_or_else(|other| other, |_| next))
+    }
+
+    fn by_number() -> Self {
+        let here = u64::from(std::process::id()) << 32;
+        loop {
+            let numbered = NUMBERED.load(Ordering::Relaxed);
+            if numbered & !u64::from(u32::MAX) == here {
+                return Self(numbered as u32);
+            }
+            let next = here | u64::from(next());
+            // Another thread may have been faster.
+            let _ = NUMBERED.compare_exchange(numbered, next, Ordering::Relaxed, Ordering::Relaxed);
+        }
+    }
+}
+
+/// Before anybody has it: a child that is forked just then must not give it again.
+fn next() -> u32 {
+    LAST.fetch_add(1, Ordering::Relaxed) + 1
 }
 
 fn forked() -> Error {
-    let message = "this process was forked from one that uses zklock, whose locks stay with it: connect after \
-                   the fork, or start the process anew (exec)";
+    let message = "this was made before the process was forked, and stays with the parent: make a client of its own in \
+                   the child";
     Error::new(ErrorKind::Forked, message)
+}
+
+/// The process that used something first.
+#[derive(Debug, Default)]
+pub(super) struct Home(AtomicU32);
+
+impl Home {
+    pub(super) const fn new() -> Self {
+        Self(AtomicU32::new(0))
+    }
+
+    /// From now on it is this one, unless it is another already.
+    pub(super) fn settle(&self) -> Result<(), Error> {
+        let here = Process::current();
+        match self.0.compare_exchange(0, here.0, Ordering::Relaxed, Ordering::Relaxed) {
+            Err(home) => Process(home).refuse_forked(),
+            Ok(_) => Ok(()),
+        }
+    }
+
+    pub(super) fn is_forked(&self) -> bool {
+        let home = self.0.load(Ordering::Relaxed);
+        home != 0 && Process(home).is_forked()
+    }
+
+    /// Whether it was used, and in this process.
+    pub(super) fn is_here(&self) -> bool {
+        self.0.load(Ordering::Relaxed) == Process::current().0
+    }
+}
+
+/// Something that each process has for itself, for a `static`: a child makes its own, and does not touch the parent's.
+///
+/// ```
+/// use std::sync::Mutex;
+/// use zklock_core::blocking::OfProcess;
+///
+/// static NAMES: OfProcess<Mutex<Vec<&str>>> = OfProcess::new();
+/// NAMES.here(|_| Mutex::default()).lock().unwrap().push("report");
+/// assert_eq!(*NAMES.here(|_| Mutex::default()).lock().unwrap(), ["report"]);
+/// ```
+#[derive(Debug)]
+pub struct OfProcess<T> {
+    first: OnceBox<Entry<T>>,
+}
+
+/// That of one process of the line, and those of its children.
+#[derive(Debug)]
+struct Entry<T> {
+    process: Process,
+    value: T,
+    next: OnceBox<Entry<T>>,
+}
+
+impl<T> OfProcess<T> {
+    /// Nobody has one yet.
+    pub const fn new() -> Self {
+        Self { first: OnceBox::new() }
+    }
+
+    /// That of this process, which is made when it is first needed. What `make` is given is the one of the process
+    /// before it: it must not wait for a mutex there.
+    pub fn here(&self, make: impl Fn(Option<&T>) -> T) -> &T {
+        let process = Process::current();
+        let (mut place, mut before) = (&self.first, None);
+        loop {
+            match place.get() {
+                Some(entry) if entry.process == process => return &entry.value,
+                Some(entry) => (place, before) = (&entry.next, Some(&entry.value)),
+                None => {
+                    let value = make(before);
+                    // Another thread may have been faster.
+                    let _ = place.set(Box::new(Entry { process, value, next: OnceBox::new() }));
+                }
+            }
+        }
+    }
+}
+
+impl<T> Default for OfProcess<T> {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_mark_that_is_cleared_is_another_process() {
+        let mark = AtomicU32::new(Process::by_number().0);
+        let parent = Process::by_mark(&mark);
+        assert_eq!(parent, Process::by_mark(&mark));
+        mark.store(0, Ordering::Relaxed);
+        let child = Process::by_mark(&mark);
+        assert_ne!(child, parent);
+        assert_eq!(child, Process::by_mark(&mark));
+        mark.store(0, Ordering::Relaxed);
+        assert!(![parent, child].contains(&Process::by_mark(&mark)));
+    }
+
+    #[test]
+    fn a_home_is_where_it_was_used_first() {
+        let home = Home::new();
+        assert!(!home.is_here() && !home.is_forked());
+        home.settle().unwrap();
+        assert!(home.is_here() && !home.is_forked());
+        let abroad = Home(AtomicU32::new(u32::MAX));
+        assert!(!abroad.is_here() && abroad.is_forked());
+        assert_eq!(abroad.settle().unwrap_err().kind(), ErrorKind::Forked);
+    }
+
+    #[test]
+    fn a_child_makes_its_own_of_what_its_parent_had() {
+        let values = OfProcess { first: OnceBox::new() };
+        let parent = Entry { process: Process(u32::MAX), value: 7, next: OnceBox::new() };
+        assert!(values.first.set(Box::new(parent)).is_ok());
+        assert_eq!(*values.here(|before| before.unwrap() + 1), 8);
+        assert_eq!(*values.here(|_| panic!("there is one")), 8);
+        assert_eq!(values.first.get().unwrap().value, 7);
+    }
 }

@@ -1,10 +1,12 @@
 //! The hold of a thread.
 
+use super::fork::Process;
 use super::threads::{Io, refuse_to_block};
 use super::wait::wait;
-use super::{Call, Interrupt, fork, is_forked};
+use super::{Call, Interrupt};
+use crate::ensemble::NodeData;
 use crate::error::{Error, LossReason};
-use crate::guarded::Guarded;
+use crate::guarded::{Committed, Guarded};
 use crate::hold::{HoldState, Token};
 use crate::owner::Owner;
 use std::fmt;
@@ -42,17 +44,22 @@ impl Hold {
 
     /// As [`Hold::state`](crate::Hold::state).
     pub fn state(&self) -> HoldState {
-        if is_forked() { HoldState::Lost(LossReason::Forked) } else { self.inner.state() }
+        if self.io.is_forked() { HoldState::Lost(LossReason::Forked) } else { self.inner.state() }
     }
 
     /// As [`Hold::valid_for`](crate::Hold::valid_for).
     pub fn valid_for(&self) -> Duration {
-        if is_forked() { Duration::ZERO } else { self.inner.valid_for() }
+        if self.io.is_forked() { Duration::ZERO } else { self.inner.valid_for() }
+    }
+
+    /// The process to which it belongs.
+    pub fn process(&self) -> Process {
+        self.io.process()
     }
 
     /// Whether this hold was released, be it that it was lost before.
     pub fn is_released(&self) -> bool {
-        self.inner.is_released()
+        !self.io.is_forked() && self.inner.is_released()
     }
 
     /// Calls `told` when the hold is lost, unless it is released or the [`Watch`] dropped before: on
@@ -69,14 +76,14 @@ impl Hold {
     ///
     /// [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn on_lost(&self, told: impl FnOnce(LossReason) + Send + 'static) -> Result<Watch, Error> {
-        fork::refuse_forked()?;
+        self.io.refuse_forked()?;
         let loss = self.inner.loss();
         let task = self.io.spawn(async move {
             if let Some(reason) = loss.come().await {
                 told(reason);
             }
         });
-        Ok(Watch { task })
+        Ok(Watch { task, process: self.io.process() })
     }
 
     /// The loss of this hold, to be waited for.
@@ -104,6 +111,40 @@ impl Hold {
         Call::start(&self.io, async move { inner.confirm().await }, ready)
     }
 
+    /// What is in a node, with its version; `None` if there is no such node.
+    /// See [`Hold::read`](crate::Hold::read).
+    ///
+    /// ```no_run
+    /// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
+    /// if let Some(node) = hold.read("/report/state")? {
+    ///     println!("version {}, {} bytes", node.version, node.data.len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As there.
+    pub fn read(&self, path: &str) -> Result<Option<NodeData>, Error> {
+        wait(&self.io, self.inner.read(path), None, None)?
+    }
+
+    /// As [`read`](Self::read), and returns at once. `ready` is called when there is a result: on the I/O thread,
+    /// so it must only pass it on.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked); all others come with the result.
+    pub fn start_read(
+        &self,
+        path: &str,
+        ready: impl FnOnce() + Send + 'static,
+    ) -> Result<Call<Option<NodeData>>, Error> {
+        let (inner, path) = (self.inner.clone(), path.to_owned());
+        Call::start(&self.io, async move { inner.read(&path).await }, ready)
+    }
+
     /// Does the writes that `fill` adds if the lock is still held, all or none.
     /// See [`Hold::guarded`](crate::Hold::guarded).
     ///
@@ -117,7 +158,10 @@ impl Hold {
     /// # Errors
     ///
     /// As [`Guarded::commit`].
-    pub fn commit_guarded<'a>(&'a self, fill: impl FnOnce(Guarded<'a>) -> Guarded<'a>) -> Result<(), Error> {
+    pub fn commit_guarded<'a>(
+        &'a self,
+        fill: impl FnOnce(Guarded<'a>) -> Guarded<'a>,
+    ) -> Result<Committed, Error> {
         wait(&self.io, fill(self.inner.guarded()).commit(), None, None)?
     }
 
@@ -132,7 +176,7 @@ impl Hold {
         &self,
         fill: impl FnOnce(Guarded<'_>) -> Guarded<'_> + Send + 'static,
         ready: impl FnOnce() + Send + 'static,
-    ) -> Result<Call<()>, Error> {
+    ) -> Result<Call<Committed>, Error> {
         let inner = self.inner.clone();
         Call::start(&self.io, async move { fill(inner.guarded()).commit().await }, ready)
     }
@@ -144,6 +188,7 @@ impl Hold {
     /// As there.
     pub fn release(&self) -> Result<(), Error> {
         // Where it must not wait, nothing is to change.
+        self.io.refuse_forked()?;
         refuse_to_block()?;
         match self.inner.begin_release(Owner::current())? {
             Some(rest) => wait(&self.io, rest, None, None)?,
@@ -163,7 +208,7 @@ impl Hold {
         owner: Owner,
         ready: impl FnOnce() + Send + 'static,
     ) -> Result<Option<Call<()>>, Error> {
-        fork::refuse_forked()?;
+        self.io.refuse_forked()?;
         let inner = self.inner.clone();
         let Some(rest) = inner.begin_release(owner)? else { return Ok(None) };
         Call::start(&self.io, rest, ready).map(Some)
@@ -172,7 +217,7 @@ impl Hold {
     /// Releases the lock in the background, whoever its owner is, as dropping the hold does: but also
     /// while others have a part in it.
     pub fn let_go(&self) {
-        if !is_forked() {
+        if !self.io.is_forked() {
             self.inner.let_go();
         }
     }
@@ -192,7 +237,7 @@ impl Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        if is_forked() {
+        if self.io.is_forked() {
             std::mem::forget(self.inner.clone());
         }
     }
@@ -216,7 +261,7 @@ pub struct Loss {
 impl Loss {
     /// Why the hold was lost, if it is.
     pub fn reason(&self) -> Option<LossReason> {
-        if is_forked() { Some(LossReason::Forked) } else { self.inner.now() }
+        if self.io.is_forked() { Some(LossReason::Forked) } else { self.inner.now() }
     }
 
     /// Waits until the hold is lost, and says why; `None` if it is released instead.
@@ -249,7 +294,7 @@ impl Loss {
 
 impl Drop for Loss {
     fn drop(&mut self) {
-        if is_forked() {
+        if self.io.is_forked() {
             std::mem::forget(self.inner.clone());
         }
     }
@@ -266,11 +311,12 @@ impl fmt::Debug for Loss {
 #[must_use = "dropping it ends the watch"]
 pub struct Watch {
     task: AbortHandle,
+    process: Process,
 }
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        if !is_forked() {
+        if !self.process.is_forked() {
             self.task.abort();
         }
     }

@@ -1,7 +1,7 @@
 //! The kinds of lock, for threads.
 
 use super::wait::wait;
-use super::{Call, Client, Lock, fork};
+use super::{Call, Client, Lock};
 use crate::error::Error;
 use crate::lock_options::LockOptions;
 
@@ -159,7 +159,7 @@ impl Client {
     }
 
     fn made(&self, make: impl FnOnce(&crate::Client) -> Result<crate::Lock, Error>) -> Result<Lock, Error> {
-        fork::refuse_forked()?;
+        self.io.refuse_forked()?;
         Ok(Lock { inner: make(&self.inner)?, io: self.io.clone() })
     }
 }

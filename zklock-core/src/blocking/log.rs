@@ -15,6 +15,11 @@ pub trait TakeLine: Send + Sync + 'static {
 
     /// Takes a line: on any thread, so it must only pass it on.
     fn take(&self, level: Level, line: String);
+
+    /// The same, with what is known of the place in the source that has said it.
+    fn take_from(&self, origin: &'static Metadata<'static>, line: String) {
+        self.take(*origin.level(), line);
+    }
 }
 
 /// Lets what the library has to say go to `taker`, once and for all: for a face that is a library of its
@@ -62,7 +67,7 @@ impl<T: TakeLine> Subscriber for Lines<T> {
     fn event(&self, event: &Event<'_>) {
         let mut text = Text(String::new());
         event.record(&mut text);
-        self.0.take(*event.metadata().level(), text.0);
+        self.0.take_from(event.metadata(), text.0);
     }
 
     fn new_span(&self, _: &Attributes<'_>) -> Id {

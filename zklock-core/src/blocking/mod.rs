@@ -6,9 +6,26 @@
 //!
 //! These calls must not be made within an asynchronous task: they would block its thread.
 //!
-//! After a `fork` the child has a copy of all this that is of no use: its calls end with
-//! [`ErrorKind::Forked`], its holds say that they are lost, and what it drops
-//! is the parent's no less. A fork before the first [`Client::connect`] does no harm.
+//! # Fork
+//!
+//! A child has a copy of what its parent made, which stays the parent's: calls on it end with
+//! [`ErrorKind::Forked`], holds say that they are lost, and dropping them changes nothing. A child that needs locks
+//! makes a client of its own.
+//!
+//! That takes the feature `fork`, and stand-ins for two crates of which zookeeper-client is made: their one thread for a
+//! process is missing in a child. libzklock and the Python package have both. A Rust program that takes this crate
+//! from a registry has neither, and there a child can connect only if its parent has not: later it is refused
+//! with [`ErrorKind::Forked`], and has to be started anew (exec). To have both, name the feature, take the two folders
+//! `zklock-core/stand-ins/*` from the repository, and name them in the program's `Cargo.toml`:
+//!
+//! ```toml
+//! [patch.crates-io]
+//! async-io = { path = "stand-ins/async-io" }
+//! async-net = { path = "stand-ins/async-net" }
+//! ```
+//!
+//! What is said here is said of `fork` in a program of several threads; this module is made for that, the asynchronous
+//! [`Client`](crate::Client) is not: a tokio runtime does not survive a fork.
 //!
 //! ```no_run
 //! use std::time::Duration;
@@ -47,13 +64,13 @@ use std::task::Poll;
 use std::time::{Duration, Instant};
 use threads::{Io, check_room, refuse_to_block};
 use tokio::sync::oneshot;
-use wait::wait;
+use wait::{patience, wait};
 
 pub use self::{
     barrier::{Barrier, DoubleBarrier, Member},
     call::Call,
     connector::Connector,
-    fork::{is_forked, tell_forks_by},
+    fork::{OfProcess, Process, has_forked, mark_processes},
     hold::{Hold, Loss, Watch},
     interrupt::Interrupt,
     log::{TakeLine, log_to},
@@ -88,8 +105,12 @@ impl Client {
     pub fn connect(options: ClientOptions) -> Result<Self, Error> {
         let io = Io::start()?;
         check_room()?;
+        let (hosts, within) = (options.hosts.connect_string(), options.connect_timeout);
         let opening = Self::open(io.clone(), options);
-        wait(&io, opening, None, None)?
+        match wait(&io, opening, patience(within), None) {
+            Err(error) if error.kind() == ErrorKind::Timeout => Err(io.unconnected(&hosts, within)),
+            outcome => outcome?,
+        }
     }
 
     fn open(io: Io, options: ClientOptions) -> impl Future<Output = Result<Self, Error>> + Send {
@@ -114,17 +135,17 @@ impl Client {
 
     /// As [`Client::stats`](crate::Client::stats).
     pub fn stats(&self) -> Stats {
-        if is_forked() { Stats::default() } else { self.inner.stats() }
+        if self.io.is_forked() { Stats::default() } else { self.inner.stats() }
     }
 
     /// As [`Client::session_id`](crate::Client::session_id).
     pub fn session_id(&self) -> Option<i64> {
-        if is_forked() { None } else { self.inner.session_id() }
+        if self.io.is_forked() { None } else { self.inner.session_id() }
     }
 
     /// As [`Client::session_timeout`](crate::Client::session_timeout).
     pub fn session_timeout(&self) -> Option<Duration> {
-        if is_forked() { None } else { self.inner.session_timeout() }
+        if self.io.is_forked() { None } else { self.inner.session_timeout() }
     }
 
     /// As [`Client::close`](crate::Client::close).
@@ -144,7 +165,7 @@ impl Client {
     ///
     /// [`ErrorKind::Forked`].
     pub fn start_close(&self, ready: impl FnOnce() + Send + 'static) -> Result<Call<()>, Error> {
-        fork::refuse_forked()?;
+        self.io.refuse_forked()?;
         self.inner.begin_close();
         let inner = self.inner.clone();
         let closed = async move {
@@ -157,7 +178,7 @@ impl Client {
 
 impl Drop for Client {
     fn drop(&mut self) {
-        if is_forked() {
+        if self.io.is_forked() {
             std::mem::forget(self.inner.clone());
         }
     }
@@ -202,6 +223,7 @@ impl Lock {
     }
 
     fn acquire_until(&self, timeout: Option<Duration>, interrupt: Option<&Interrupt>) -> Result<Hold, Error> {
+        self.io.refuse_forked()?;
         refuse_to_block()?;
         let owner = Owner::current();
         if let Some(inner) = self.inner.again(owner)? {
@@ -277,7 +299,7 @@ impl Lock {
     /// [`ErrorKind::Lost`] if the outer hold is lost, [`ErrorKind::Unreachable`] if its lease has lapsed;
     /// [`ErrorKind::Closed`], [`ErrorKind::Forked`].
     pub fn again(&self, owner: Owner) -> Result<Option<Hold>, Error> {
-        fork::refuse_forked()?;
+        self.io.refuse_forked()?;
         Ok(self.inner.again(owner)?.map(|inner| Hold::new(inner, self.io.clone())))
     }
 
@@ -294,7 +316,7 @@ impl Lock {
 
 impl Drop for Lock {
     fn drop(&mut self) {
-        if is_forked() {
+        if self.io.is_forked() {
             std::mem::forget(self.inner.clone());
         }
     }

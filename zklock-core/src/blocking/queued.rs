@@ -2,7 +2,7 @@
 
 use super::threads::Io;
 use super::wait::wait;
-use super::{Call, Lock, fork, is_forked};
+use super::{Call, Lock};
 use crate::error::{Error, ErrorKind};
 use crate::queued::QueuedContender;
 use std::sync::Arc;
@@ -84,7 +84,7 @@ impl Lock {
     ///
     /// As there, and [`ErrorKind::Forked`].
     pub fn observe(&self) -> Result<Observer, Error> {
-        fork::refuse_forked()?;
+        self.io.refuse_forked()?;
         Ok(Observer { inner: Arc::new(Mutex::new(self.inner.observe()?)), io: self.io.clone() })
     }
 }
@@ -143,7 +143,7 @@ impl Observer {
 
 impl Drop for Observer {
     fn drop(&mut self) {
-        if is_forked() {
+        if self.io.is_forked() {
             std::mem::forget(self.inner.clone());
         }
     }

@@ -4,36 +4,41 @@
 //! so that the host's crash handler sees ours as well. And a write to a closed connection, which is
 //! made on the I/O thread, raises no SIGPIPE that anybody would see.
 
-use super::fork;
+use super::fork::{Home, OfProcess, Process};
 use crate::error::{Error, ErrorKind};
 use crate::locks::locked;
+use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use std::cell::Cell;
-use std::os::unix::net::UnixDatagram;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
-use std::sync::{Mutex, PoisonError, RwLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::runtime::{EnterGuard, Handle};
 use tokio::task::AbortHandle;
 
-/// The runtime of the I/O thread, which is started by the first client and never ends.
+/// The runtime of the I/O thread, which is started by the first client of a process and never ends.
 #[derive(Clone, Debug)]
-pub(super) struct Io(Handle);
+pub(super) struct Io {
+    runtime: Handle,
+    process: Process,
+    has_begun: Arc<AtomicBool>,
+}
 
 type Job = Box<dyn FnOnce() + Send>;
 
 thread_local! {
-    static IS_OURS: Cell<bool> = const { Cell::new(false) };
+    /// Where this thread was started, if it is ours: a child that is forked on it has it as its main thread.
+    static OURS: Cell<Option<Process>> = const { Cell::new(None) };
 }
 
 impl Io {
     pub(super) fn start() -> Result<Self, Error> {
-        static STARTED: Mutex<Option<Io>> = Mutex::new(None);
-        // First: a fork that comes while another thread starts it must not wait for the mutex.
-        fork::settle()?;
+        static STARTED: OfProcess<Mutex<Option<Io>>> = OfProcess::new();
+        refuse_second_process()?;
         refuse_to_block()?;
-        let mut started = locked(&STARTED);
+        let mut started = locked(STARTED.here(|_| Mutex::default()));
         if let Some(io) = &*started {
             return Ok(io.clone());
         }
@@ -41,18 +46,52 @@ impl Io {
         // The resolver's threads come when they are needed, and go.
         builder.enable_all().thread_name("zklock-names").thread_keep_alive(Duration::from_millis(100));
         let runtime = builder.build().map_err(|error| not_started(&error))?;
-        let io = Self(runtime.handle().clone());
-        start_thread("zklock-io", move || runtime.block_on(std::future::pending::<()>()))?;
+        let has_begun = Arc::new(AtomicBool::new(false));
+        let io = Self {
+            runtime: runtime.handle().clone(),
+            process: Process::current(),
+            has_begun: has_begun.clone(),
+        };
+        start_thread("zklock-io", move || {
+            runtime.block_on(async {
+                has_begun.store(true, Ordering::Relaxed);
+                std::future::pending::<()>().await;
+            });
+        })?;
         *started = Some(io.clone());
         Ok(io)
     }
 
     pub(super) fn enter(&self) -> EnterGuard<'_> {
-        self.0.enter()
+        self.runtime.enter()
     }
 
     pub(super) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
-        self.0.spawn(future).abort_handle()
+        self.runtime.spawn(future).abort_handle()
+    }
+
+    pub(super) fn process(&self) -> Process {
+        self.process
+    }
+
+    pub(super) fn is_forked(&self) -> bool {
+        self.process.is_forked()
+    }
+
+    pub(super) fn refuse_forked(&self) -> Result<(), Error> {
+        self.process.refuse_forked()
+    }
+
+    /// Why there was no session in time, as far as the thread that waited can know. While a shared object is being loaded, the
+    /// loader lets no new thread begin.
+    pub(super) fn unconnected(&self, hosts: &str, within: Duration) -> Error {
+        let advice = if self.has_begun.load(Ordering::Relaxed) {
+            "check hosts and network"
+        } else {
+            "the thread for it waits until a shared object is loaded: connect after that, not in its constructors"
+        };
+        let message = format!("no session with {hosts} was opened within {within:?}: {advice}");
+        Error::new(ErrorKind::Unreachable, message)
     }
 }
 
@@ -72,11 +111,11 @@ impl Io {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Refused`] if the system gives us no thread; [`ErrorKind::Forked`].
+/// [`ErrorKind::Refused`] if the system gives us no thread; [`ErrorKind::Forked`] in a child, without the feature `fork`.
 pub fn call_later(job: impl FnOnce() + Send + 'static) -> Result<(), Error> {
-    static STARTED: Mutex<Option<Sender<Job>>> = Mutex::new(None);
-    fork::settle()?;
-    let mut started = locked(&STARTED);
+    static STARTED: OfProcess<Mutex<Option<Sender<Job>>>> = OfProcess::new();
+    refuse_second_process()?;
+    let mut started = locked(STARTED.here(|_| Mutex::default()));
     if started.is_none() {
         let (sender, jobs) = channel::<Job>();
         start_thread("zklock-calls", move || {
@@ -94,32 +133,28 @@ pub fn call_later(job: impl FnOnce() + Send + 'static) -> Result<(), Error> {
     Ok(())
 }
 
-/// The client library and those that it uses panic, or try for ever, where they cannot have a thread
-/// or a descriptor, and do not recover: so the first things to ask for what they will need are we.
+/// Asks for what a connection will need before anything is begun: half-way, what lacks descriptors can only try again.
+///
+/// With a kind of descriptor that every process may have: a hardened one may be forbidden some kinds of socket. And no thread
+/// is asked for by starting one: where a shared object is being loaded that would wait until it is.
 pub(super) fn check_room() -> Result<(), Error> {
-    const THREADS: usize = 4;
     const DESCRIPTORS: usize = 10;
-    let descriptors: Result<Vec<_>, _> = (0..DESCRIPTORS).map(|_| UnixDatagram::unbound()).collect();
-    descriptors.map_err(|error| {
+    let one = |_| EventFd::from_flags(EfdFlags::EFD_CLOEXEC);
+    (0..DESCRIPTORS).map(one).collect::<Result<Vec<_>, _>>().map(drop).map_err(|error| {
         let message = format!("the system gives no descriptors ({error}): raise the limit of open files");
         Error::new(ErrorKind::Refused, message)
-    })?;
-    // They all live until the last is started.
-    let gate = RwLock::new(());
-    let closed = gate.write().unwrap_or_else(PoisonError::into_inner);
-    std::thread::scope(|scope| {
-        let wait = || drop(gate.read());
-        let start = || std::thread::Builder::new().spawn_scoped(scope, wait).map(drop);
-        let started = without_signals(|| (0..THREADS).try_for_each(|_| start()));
-        drop(closed);
-        started.map_err(|error| not_started(&error))
     })
+}
+
+/// What the client library needs of its own cannot be had twice, unless stand-ins for it are in place.
+fn refuse_second_process() -> Result<(), Error> {
+    static HOME: Home = Home::new();
+    if cfg!(feature = "fork") { Ok(()) } else { HOME.settle() }
 }
 
 /// An error if this thread must not wait, for it would wait for itself.
 pub(super) fn refuse_to_block() -> Result<(), Error> {
-    fork::refuse_forked()?;
-    if IS_OURS.get() {
+    if OURS.get() == Some(Process::current()) {
         let message = "a callback must not make calls that block: hand the work to a thread of your own";
         return Err(Error::new(ErrorKind::Deadlock, message));
     }
@@ -130,7 +165,7 @@ fn start_thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), E
     let builder = std::thread::Builder::new().name(name.into());
     let started = without_signals(|| {
         builder.spawn(|| {
-            IS_OURS.set(true);
+            OURS.set(Some(Process::current()));
             run();
         })
     });

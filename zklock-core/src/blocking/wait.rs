@@ -4,9 +4,8 @@ use super::interrupt::Interrupt;
 use super::park::{Parked, Signal};
 use super::threads::{self, Io};
 use crate::error::{Error, ErrorKind};
-use std::pin::pin;
 use std::task::{Context, Poll, Waker};
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use tokio::runtime::Handle;
 
 /// Polls the future on this thread until it is ready, the deadline has come or the interrupt. At the
@@ -17,6 +16,7 @@ pub(super) fn wait<T: Send>(
     deadline: Option<Instant>,
     interrupt: Option<&Interrupt>,
 ) -> Result<T, Error> {
+    io.refuse_forked()?;
     threads::refuse_to_block()?;
     match Handle::try_current() {
         // The thread is at its end (a handler of `atexit`, a destructor of a static), and what the
@@ -33,6 +33,14 @@ pub(super) fn wait<T: Send>(
     }
 }
 
+/// How much longer a thread waits for what the I/O thread bounds: so it is told what was wrong.
+const GRACE: Duration = Duration::from_millis(250);
+
+/// When a thread that connects gives up by its own clock. The I/O thread may be kept from all: see [`Io::unconnected`].
+pub(super) fn patience(connect_timeout: Duration) -> Option<Instant> {
+    Instant::now().checked_add(connect_timeout)?.checked_add(GRACE)
+}
+
 fn poll<T>(
     io: &Io,
     future: impl Future<Output = T>,
@@ -45,7 +53,7 @@ fn poll<T>(
     let interrupt = interrupt.map(|interrupt| (interrupt, interrupt.register(&signal)));
     let waker = Waker::from(signal.clone());
     let mut context = Context::from_waker(&waker);
-    let mut future = pin!(future);
+    let mut future = Box::pin(future);
     let mut in_time = true;
     let interrupted = || Error::new(ErrorKind::Interrupted, "the wait was interrupted");
     loop {
@@ -58,7 +66,13 @@ fn poll<T>(
         if !in_time {
             return Err(Error::new(ErrorKind::Timeout, "the time is over"));
         }
-        in_time = match signal.wait(deadline) {
+        let parked = signal.wait(deadline);
+        if let Err(forked) = io.refuse_forked() {
+            // The handler of a signal has forked, and returned in the child: the wait is the parent's.
+            std::mem::forget(future);
+            return Err(forked);
+        }
+        in_time = match parked {
             Parked::Woken => true,
             Parked::Late => false,
             Parked::Interrupted => return Err(interrupted()),
