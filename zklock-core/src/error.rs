@@ -20,9 +20,10 @@ pub enum ErrorKind {
     Unreachable,
     /// The time was over before the lock was free: try again, or do without.
     Timeout,
-    /// The wait could never end, because this owner itself holds the lock: correct the program.
+    /// The wait could never end, because this owner itself holds the lock, and nobody else can release that hold:
+    /// correct the program.
     Deadlock,
-    /// The hold belongs to another owner: release it where it was acquired.
+    /// The hold is of a reentrant lock, and belongs to another owner: release it where it was acquired.
     NotOwner,
     /// The hold has been released before: correct the program.
     NotHeld,
@@ -97,6 +98,17 @@ impl fmt::Display for LossReason {
 pub struct Error {
     kind: ErrorKind,
     message: Box<str>,
+    conflict: Option<Box<Conflict>>,
+}
+
+/// The guarded write that was refused. See [`Error::conflict`].
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub struct Conflict {
+    /// Which of the writes, counted from 0 in their order.
+    pub index: usize,
+    /// The path of its node.
+    pub path: Box<str>,
 }
 
 impl Error {
@@ -105,13 +117,40 @@ impl Error {
         self.kind
     }
 
+    /// Which guarded write was refused, if that is what went wrong ([`ErrorKind::Conflict`]).
+    ///
+    /// ```no_run
+    /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// if let Err(error) = hold.guarded().create("/report/state", b"begun").commit().await {
+    ///     if let Some(conflict) = error.conflict() {
+    ///         println!("write {} of {} was refused", conflict.index, conflict.path);
+    ///     }
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn conflict(&self) -> Option<&Conflict> {
+        self.conflict.as_deref()
+    }
+
     pub(crate) fn new(kind: ErrorKind, message: impl Into<Box<str>>) -> Self {
-        Self { kind, message: message.into() }
+        Self { kind, message: message.into(), conflict: None }
+    }
+
+    /// A guarded write that was refused.
+    pub(crate) fn conflict_at(conflict: Conflict, problem: &str) -> Self {
+        let Conflict { index, path } = &conflict;
+        let number = index + 1;
+        let message = format!(
+            "the guarded write number {number}, of {path}, was refused, nothing was written: {problem}"
+        );
+        Self { conflict: Some(Box::new(conflict)), ..Self::new(ErrorKind::Conflict, message) }
     }
 
     /// The same error, saying where it was found.
     pub(crate) fn within(self, place: &str) -> Self {
-        Self::new(self.kind, format!("{place}: {}", self.message))
+        let message = format!("{place}: {}", self.message).into();
+        Self { message, ..self }
     }
 
     pub(crate) fn lost(reason: LossReason, path: &str) -> Self {

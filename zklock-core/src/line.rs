@@ -11,10 +11,11 @@
 //! (`tests/FIGURES.md`. The times did not differ by more than they vary.)
 
 mod attempt;
+mod own;
 mod waiter;
 
 use crate::driver::Driver;
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::hold::{Grant, Hold};
 use crate::locks::locked;
 use crate::machine::claim::Claim;
@@ -26,8 +27,10 @@ use crate::pool::Pool;
 use crate::session::Status;
 use crate::stats::{Counters, Progress};
 use attempt::Attempt;
+pub(crate) use own::Own;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 use waiter::Waiter;
 pub(crate) use waiter::{Answer, Ticket};
 
@@ -143,13 +146,13 @@ impl Line {
         Self { path, claims, places, width, shared, state: Mutex::default() }
     }
 
-    /// Takes part in a grant that the owner has; `None` if it has none.
+    /// Takes part in a grant that the owner has and nobody else may release; `None` if it has none.
     pub(crate) fn again(&self, owner: Owner) -> Result<Option<Hold>, Error> {
         if self.shared.pool.is_closed() {
             return Err(Error::closed());
         }
         let state = locked(&self.state);
-        let mut own = state.grants.iter().filter(|grant| grant.owner() == owner);
+        let mut own = state.grants.iter().filter(|grant| grant.is_bound() && grant.owner() == owner);
         // A grant without holds is only waiting for its node to be gone; or it was lost, and is over.
         let Some((grant, hold)) = own.find_map(|grant| Some((grant.clone(), grant.again()?))) else {
             return Ok(None);
@@ -160,7 +163,7 @@ impl Line {
         if hold.valid_for().is_zero() { Err(grant.unheard()) } else { Ok(Some(hold)) }
     }
 
-    /// Queues. One that is to wait must not have a grant already.
+    /// Queues. One that is to wait must not wait for what its owner alone can release.
     pub(crate) fn join(
         self: &Arc<Self>,
         owner: Owner,
@@ -171,11 +174,15 @@ impl Line {
             return Err(Error::closed());
         }
         let within = self.writer(owner);
-        let mut state = locked(&self.state);
-        if patience == Patience::Waits {
-            self.refuse_to_wait_for_oneself(&state, owner, reentrant, within.is_some())?;
-        }
         let progress = Progress::new(&self.shared.counters);
+        if patience == Patience::Waits && within.is_none() {
+            match self.own(owner)? {
+                Own::Nothing => {}
+                Own::Beside => progress.set_beside_own(&self.path),
+                Own::InTheWay => self.shared.counters.warn_of_own(&self.path),
+            }
+        }
+        let mut state = locked(&self.state);
         let (waiter, ticket) = Waiter::new(owner, within, reentrant, patience, progress);
         let is_next = self.width == Width::Next && patience == Patience::TriesOnce;
         if self.width == Width::All || is_next {
@@ -202,7 +209,7 @@ impl Line {
         Ok(ticket)
     }
 
-    /// The write side that the owner holds, if this is the read side of the same lock.
+    /// The write side that the owner alone can release, if this is the read side of the same lock.
     fn writer(&self, owner: Owner) -> Option<Writer> {
         match (&self.claims[..], &self.places[..]) {
             ([claim], [place]) => place.writer(owner, claim.scheme),
@@ -210,46 +217,11 @@ impl Line {
         }
     }
 
-    fn refuse_to_wait_for_oneself(
-        &self,
-        state: &State,
-        owner: Owner,
-        reentrant: bool,
-        is_within: bool,
-    ) -> Result<(), Error> {
-        let is_own = |grant: &Arc<Grant>| grant.owner() == owner && grant.is_held();
-        // Permits belong to nobody: one thread may take several, and another return them.
-        if self.width != Width::Next && state.grants.iter().any(is_own) {
-            return if reentrant { Ok(()) } else { Err(self.deadlock()) };
-        }
-        if is_within {
-            return Ok(());
-        }
-        let queues = self.claims.iter().zip(&self.places).filter(|(claim, _)| claim.permits.is_none());
-        for (claim, place) in queues {
-            match (claim.scheme.role(), place.rival(owner, claim.scheme.role())) {
-                (_, None) => {}
-                (Role::Write, Some(Role::Read)) => return Err(self.upgrade(&claim.directory)),
-                (_, Some(_)) => return Err(self.deadlock()),
-            }
-        }
-        Ok(())
-    }
-
-    fn upgrade(&self, path: &str) -> Error {
-        let message = format!(
-            "this thread or task holds the read side of {path}, so it would wait for itself: release that first, then \
-             acquire the write side and read again what may have changed"
-        );
-        Error::new(ErrorKind::Deadlock, message)
-    }
-
-    fn deadlock(&self) -> Error {
-        let message = format!(
-            "this thread or task holds {} itself, so it would wait for ever: release it first, or make the lock reentrant",
-            self.path
-        );
-        Error::new(ErrorKind::Deadlock, message)
+    /// Whether those who wait here do so for one of theirs whom the servers have not answered for so long.
+    pub(crate) fn is_unanswered_for(&self, patience: Duration) -> bool {
+        let state = locked(&self.state);
+        let is_held = state.grants.iter().any(|grant| grant.is_held());
+        !is_held && state.entering.as_ref().is_some_and(|entering| entering.is_unanswered_for(patience))
     }
 
     fn start_next(self: &Arc<Self>) {

@@ -4,7 +4,7 @@ use crate::ask::silence;
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::hold::Hold;
-use crate::line::{Answer, Line, Ticket};
+use crate::line::{Answer, Line, Own, Ticket};
 use crate::lock_options::LockOptions;
 use crate::machine::claim::Claim;
 use crate::machine::exchange::Patience;
@@ -71,7 +71,9 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// * [`ErrorKind::Deadlock`] if this task or thread holds it already;
+    /// * [`ErrorKind::Deadlock`] if this task or thread holds it by a reentrant lock, so that nobody else can release it,
+    ///   and this lock is another: one that is not reentrant, or the write side where it holds the read side. For a
+    ///   hold that anybody may release it waits, and a line of the log tells of that;
     /// * [`ErrorKind::Lost`] if the lock is reentrant and the outer hold is lost,
     ///   [`ErrorKind::Unreachable`] if its lease has lapsed and the ensemble has not confirmed it again;
     /// * [`ErrorKind::ForeignContender`] and [`ErrorKind::Refused`] as they say;
@@ -90,8 +92,10 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// As [`acquire`](Self::acquire), and [`ErrorKind::Timeout`] when the time is over, whatever the
-    /// network does; of zero [`ErrorKind::Unreachable`] if the ensemble does not answer.
+    /// As [`acquire`](Self::acquire), and when the time is over, whatever the network does:
+    /// * [`ErrorKind::Timeout`] if others had the lock, or the time was too short for an answer;
+    /// * [`ErrorKind::Unreachable`] if there is no connection then, or the ensemble has not answered for the
+    ///   [try timeout](crate::ClientOptions::try_timeout): who has the lock is not known.
     ///
     /// # Cancel safety
     ///
@@ -128,6 +132,11 @@ impl Lock {
             match answered(&mut ticket, deadline.as_mut()).await {
                 // As below.
                 Some(Ok(Some(hold))) if hold.valid_for().is_zero() => {}
+                Some(Ok(None)) if self.line.is_unanswered_for(patience) => {
+                    let (path, silence) = (self.path(), silence(self.pool()));
+                    let message = format!("the lock {path} is tried by others here, in vain: {silence}");
+                    return Err(Error::new(ErrorKind::Unreachable, message));
+                }
                 Some(answer) => return answer,
                 None if self.waits_its_turn(&ticket) => return Ok(None),
                 None => {
@@ -142,9 +151,10 @@ impl Lock {
     /// As [`acquire_timeout`](Self::acquire_timeout), for this owner.
     pub(crate) async fn acquire_as(&self, owner: Owner, timeout: Duration) -> Result<Hold, Error> {
         if timeout.is_zero() {
-            let busy =
-                || Error::new(ErrorKind::Timeout, format!("the lock {} is held by another", self.path()));
-            return self.try_acquire_as(owner).await?.ok_or_else(busy);
+            return self.try_acquire_as(owner).await?.ok_or_else(|| {
+                let holder = if self.is_own(owner) { "this thread or task itself" } else { "another" };
+                Error::new(ErrorKind::Timeout, format!("the lock {} is held by {holder}", self.path()))
+            });
         }
         self.acquire_before(owner, deadline_in(timeout), timeout).await
     }
@@ -176,9 +186,9 @@ impl Lock {
                 Some(Ok(None)) => {}
                 Some(Err(error)) => return Err(error),
                 None => {
-                    let (path, trouble) = (self.path(), self.trouble(&ticket));
+                    let (path, trouble) = (self.path(), self.trouble(owner, &ticket));
                     let message = format!("the lock {path} was not acquired within {timeout:?}: {trouble}");
-                    return Err(Error::new(ErrorKind::Timeout, message));
+                    return Err(Error::new(self.failure(&ticket), message));
                 }
             }
         }
@@ -191,9 +201,33 @@ impl Lock {
         has_permits && ticket.is_behind_others() && self.pool().slot().is_connected()
     }
 
+    /// What a wait that was in vain is called. That others have the lock is said only while a server can be heard of: a
+    /// caller who takes an outage for contention goes on without the lock. A server may also take a connection and
+    /// never answer; but that it is silent shows only when it had the time that any try gives it.
+    fn failure(&self, ticket: &Ticket) -> ErrorKind {
+        if self.is_silent(ticket) || !self.pool().slot().is_connected() {
+            ErrorKind::Unreachable
+        } else {
+            ErrorKind::Timeout
+        }
+    }
+
+    fn is_silent(&self, ticket: &Ticket) -> bool {
+        let patience = self.pool().options().try_timeout;
+        ticket.is_unanswered_for(patience) || self.line.is_unanswered_for(patience)
+    }
+
+    /// Whether it is the owner's own hold that keeps it from acquiring the lock.
+    fn is_own(&self, owner: Owner) -> bool {
+        !matches!(self.line.own(owner), Ok(Own::Nothing | Own::Beside))
+    }
+
     /// What may be the reason for a wait that was in vain.
-    fn trouble(&self, ticket: &Ticket) -> String {
-        if ticket.is_behind_others() && self.pool().slot().is_connected() {
+    fn trouble(&self, owner: Owner, ticket: &Ticket) -> String {
+        if self.is_own(owner) {
+            return "this thread or task holds it itself, and nobody has released that hold".to_owned();
+        }
+        if ticket.is_behind_others() && !self.is_silent(ticket) && self.pool().slot().is_connected() {
             return "others are before us in the queue".to_owned();
         }
         silence(self.pool())

@@ -44,8 +44,13 @@ impl LockOptions {
     /// Whether an owner that holds the lock may acquire it again. Default: no.
     ///
     /// The owner is the tokio task, or outside of one the thread. A hold of a reentrant lock must be
-    /// released by its owner. One of a lock that is not reentrant may be released from anywhere, and
-    /// its owner's next acquire before that is a [`Deadlock`](ErrorKind::Deadlock).
+    /// released by its owner. One of a lock that is not reentrant may be released from anywhere, so
+    /// its owner's next acquire before that waits, as anybody's does. So only a reentrant lock of the
+    /// write side lets its owner take the [read side](crate::Client::write) as well.
+    ///
+    /// It is for sections within sections of one task or thread. Leave it out where one turns to another user while the
+    /// first holds the lock, as a thread of green threads does, one of a pool between two calls, and a task that runs
+    /// two futures with `join!`: each of them is taken for the owner, and so they are inside together.
     #[must_use]
     pub fn reentrant(mut self, reentrant: bool) -> Self {
         self.reentrant = reentrant;

@@ -1,5 +1,5 @@
 //! What the owners of this process hold at one path, by whatever lock: so that a wait that could never
-//! end is refused at once, and a writer may take the read side.
+//! end is refused at once, one that may never end is told of, and a writer may take the read side.
 
 use crate::hold::{Grant, Token};
 use crate::locks::locked;
@@ -58,16 +58,15 @@ impl Place {
         locked(&self.members).iter().any(|(name, progress)| **name == *member && !progress.is_wanted())
     }
 
-    /// What the owner holds here that excludes this role.
-    pub(crate) fn rival(&self, owner: Owner, role: Role) -> Option<Role> {
+    /// What the owner holds here: the roles, and whether the owner alone may release it.
+    pub(crate) fn held_by(&self, owner: Owner) -> Vec<(Role, bool)> {
         let held = locked(&self.held);
-        let is_own =
-            |held: &&Held| held.node.is_some() && held.grant.owner() == owner && held.grant.is_held();
-        let mut own = held.iter().filter(is_own);
-        own.find_map(|held| role.excludes(held.scheme.role()).then_some(held.scheme.role()))
+        let is_own = |held: &&Held| held.node.is_some() && held.grant.is_in_use_by(owner);
+        held.iter().filter(is_own).map(|held| (held.scheme.role(), held.grant.is_bound())).collect()
     }
 
-    /// The write side that the owner holds, in the dialect of this reader.
+    /// The write side that the owner alone can release, in the dialect of this reader. One that anybody can release may
+    /// have been handed to another, who writes.
     pub(crate) fn writer(&self, owner: Owner, reader: Scheme) -> Option<Writer> {
         let writer = match reader {
             Scheme::Read => Scheme::Write,
@@ -75,8 +74,10 @@ impl Place {
             _ => return None,
         };
         let held = locked(&self.held);
-        let is_his =
-            |held: &&Held| held.scheme == writer && held.grant.owner() == owner && held.grant.is_held();
+        let is_his = |held: &&Held| {
+            let grant = &held.grant;
+            held.scheme == writer && grant.is_bound() && grant.owner() == owner && grant.is_held()
+        };
         let held = held.iter().find(is_his)?;
         Some(Writer {
             session: held.grant.session().clone(),

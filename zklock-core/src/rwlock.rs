@@ -16,7 +16,8 @@ impl Client {
     /// A reader's [token](crate::Token) is greater than that of every writer before it and smaller than that of every
     /// writer after it. Among readers that hold together the order of tokens says nothing.
     ///
-    /// A reader that wants the write side would wait for itself: that is a
+    /// A reader that wants the write side waits until its hold of the read side is released, by whichever task or
+    /// thread. If nobody else can release that, because it is of a reentrant lock, it would wait for itself: a
     /// [`Deadlock`](crate::ErrorKind::Deadlock).
     ///
     /// ```no_run
@@ -45,12 +46,19 @@ impl Client {
 
     /// The write side of the read/write lock at `path`: its holder is alone.
     ///
-    /// Who holds the write side may take the read side as well, at once, and keep it when it lets go of the write
-    /// side: no other writer comes between. Its hold of the read side has the token of the write side.
+    /// A task or thread that holds the write side by a [reentrant](LockOptions::reentrant) lock may take the read side
+    /// as well, at once, and keep it when it lets go of the write side: no other writer comes between. Its hold of the
+    /// read side has the token of the write side. The lock that it reads by may be reentrant or not.
+    ///
+    /// Where the lock of the write side is not reentrant, anybody may release that hold, so another may have it and
+    /// write. Then the read side waits for its release, also in the task or thread that acquired it, and a line of the
+    /// log tells of that.
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-    /// let write = client.write("/locks/table")?.acquire().await?;
+    /// use zklock_core::LockOptions;
+    ///
+    /// let write = client.write_with("/locks/table", LockOptions::new().reentrant(true))?.acquire().await?;
     /// // ... change the table ...
     /// let read = client.read("/locks/table")?.acquire().await?;
     /// write.release().await?;

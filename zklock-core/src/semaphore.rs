@@ -7,7 +7,7 @@
 
 use crate::ask::ask;
 use crate::client::Client;
-use crate::ensemble::{ReadFailure, Write, WriteFailure};
+use crate::ensemble::{ReadFailure, Versions, Write, WriteFailure};
 use crate::error::{Error, ErrorKind};
 use crate::lock::Lock;
 use crate::lock_options::LockOptions;
@@ -139,7 +139,7 @@ async fn write_limit(session: &Arc<Session>, path: &str, data: &[u8]) -> Result<
     let mut refused = 0;
     loop {
         match set_or_create(session, path, data).await {
-            Ok(()) => return Ok(()),
+            Ok(_) => return Ok(()),
             Err(WriteFailure::Refused { problem, .. }) if refused == ROUNDS_AT_MOST => {
                 return Err(ReadFailure::Refused(problem));
             }
@@ -150,7 +150,7 @@ async fn write_limit(session: &Arc<Session>, path: &str, data: &[u8]) -> Result<
     }
 }
 
-async fn set_or_create(session: &Arc<Session>, path: &str, data: &[u8]) -> Result<(), WriteFailure> {
+async fn set_or_create(session: &Arc<Session>, path: &str, data: &[u8]) -> Result<Versions, WriteFailure> {
     let (path, data) = (path.to_owned(), data.to_vec());
     let set = Write::SetData { path: path.clone(), data: data.clone(), version: None };
     match session.commit(Vec::new(), vec![set]).await {

@@ -1,8 +1,11 @@
 //! Counters of a client, for those who operate it.
 
 use crate::locks::locked;
+use crate::machine::Moment;
+use crate::platform;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
+use std::time::Duration;
 
 /// What a client has done so far, and what it still owes.
 ///
@@ -30,11 +33,24 @@ pub(crate) struct Counters {
     pub(crate) grants: AtomicU64,
     pub(crate) losses: AtomicU64,
     owed: AtomicU64,
+    /// Whether an owner has released what another acquired: then one that acquires again need not wait for itself.
+    handed_over: AtomicBool,
 }
 
 impl Counters {
     pub(crate) fn count(counter: &AtomicU64) {
         counter.fetch_add(1, Ordering::Relaxed);
+    }
+
+    /// Tells, where it is worth telling, that an owner waits for what it holds itself.
+    pub(crate) fn warn_of_own(&self, path: &str) {
+        if !self.handed_over.load(Ordering::Relaxed) {
+            tracing::warn!(
+                path,
+                "this thread or task holds the lock and waits for it again: unless another thread or task releases \
+                 that hold, it waits for itself; release it first"
+            );
+        }
     }
 
     pub(crate) fn read(&self, sessions: u64) -> Stats {
@@ -54,7 +70,10 @@ impl Counters {
 pub(crate) struct Progress {
     counters: Arc<Counters>,
     stage: Mutex<Stage>,
-    behind: AtomicBool,
+    /// Since when it waits for nothing but the servers' answer; `None` while it waits behind others.
+    asks: Mutex<Option<Moment>>,
+    /// The lock, if there is something to tell when it waits behind others.
+    own: Mutex<Option<Arc<str>>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -70,8 +89,17 @@ enum Stage {
 
 impl Progress {
     pub(crate) fn new(counters: &Arc<Counters>) -> Arc<Self> {
-        let behind = AtomicBool::new(true);
-        Arc::new(Self { counters: counters.clone(), stage: Mutex::new(Stage::Waits), behind })
+        let (stage, asks, own) = (Mutex::new(Stage::Waits), Mutex::default(), Mutex::default());
+        Arc::new(Self { counters: counters.clone(), stage, asks, own })
+    }
+
+    /// Its owner holds this lock, together with others: only if it comes to wait may it be for itself.
+    pub(crate) fn set_beside_own(&self, path: &Arc<str>) {
+        *locked(&self.own) = Some(path.clone());
+    }
+
+    pub(crate) fn set_handed_over(&self) {
+        self.counters.handed_over.store(true, Ordering::Relaxed);
     }
 
     /// `false` if its caller has gone already.
@@ -110,11 +138,27 @@ impl Progress {
     }
 
     pub(crate) fn set_behind_others(&self, behind: bool) {
-        self.behind.store(behind, Ordering::Relaxed);
+        let mut asks = locked(&self.asks);
+        *asks = if behind { None } else { asks.or_else(|| Some(platform::now())) };
+        drop(asks);
+        if behind {
+            let own = locked(&self.own).take();
+            own.inspect(|path| self.counters.warn_of_own(path));
+        }
     }
 
     /// Whether it waits behind others, here or in the ensemble.
     pub(crate) fn is_behind_others(&self) -> bool {
-        self.behind.load(Ordering::Relaxed)
+        locked(&self.asks).is_none()
+    }
+
+    /// Takes the place of this one, which may still be without an answer.
+    pub(crate) fn take_over(&self, before: &Self) {
+        *locked(&self.asks) = *locked(&before.asks);
+    }
+
+    /// Whether the servers have not answered for so long.
+    pub(crate) fn is_unanswered_for(&self, patience: Duration) -> bool {
+        locked(&self.asks).is_some_and(|since| platform::now().since(since) >= patience)
     }
 }

@@ -46,7 +46,8 @@ impl Attempt {
                 // with one that is smaller than that of the reader's node.
                 let token = within.map_or(Token::of(entry.czxid), |writer| writer.token);
                 let bound = reentrant && owner.returns();
-                let grant = Grant::new(entry, token, line.path.clone(), progress, owner, bound);
+                let slot = line.shared.pool.slot().clone();
+                let grant = Grant::new(entry, token, line.path.clone(), progress, owner, bound, slot);
                 self.grant = Some(grant.clone());
                 // Together, or a caller that has just gone away could find itself the holder.
                 let mut state = locked(&line.state);
@@ -54,8 +55,10 @@ impl Attempt {
                 if reentrant {
                     state.take_part(&grant);
                 }
-                // If the caller is gone, the hold is dropped here, which releases it.
-                let _ = answer.send(Ok(Some(Hold::new(grant))));
+                // If the caller is gone, it is released.
+                if let Err(Ok(Some(hold))) = answer.send(Ok(Some(Hold::new(grant)))) {
+                    hold.let_go();
+                }
             }
             Err(turned) => {
                 progress.owe();
@@ -116,6 +119,7 @@ impl Attempt {
         let Some(heir) = state.heir() else { return false };
         state.entering = Some(heir.progress.clone());
         drop(state);
+        heir.progress.take_over(&waiter.progress);
         driver.serve(heir.progress.clone());
         // The one that went away owes nothing any more.
         std::mem::replace(&mut self.progress, heir.progress.clone()).settle();

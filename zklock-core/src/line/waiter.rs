@@ -7,6 +7,7 @@ use crate::owner::Owner;
 use crate::place::Writer;
 use crate::stats::Progress;
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// The answer to one who waits: a hold, or nothing if the lock is busy and it was not to wait.
@@ -14,7 +15,7 @@ pub(crate) type Answer = Result<Option<Hold>, Error>;
 
 pub(super) struct Waiter {
     pub(super) owner: Owner,
-    /// The write side that the owner holds, if it wants the read side.
+    /// The write side that the owner alone can release, if it wants the read side.
     pub(super) within: Option<Writer>,
     pub(super) reentrant: bool,
     pub(super) patience: Patience,
@@ -54,6 +55,11 @@ impl Ticket {
     /// Whether it waits behind others, here or in the ensemble.
     pub(crate) fn is_behind_others(&self) -> bool {
         self.progress.is_behind_others()
+    }
+
+    /// Whether the servers have not answered for so long.
+    pub(crate) fn is_unanswered_for(&self, patience: Duration) -> bool {
+        self.progress.is_unanswered_for(patience)
     }
 }
 
