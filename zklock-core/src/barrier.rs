@@ -176,9 +176,9 @@ impl Barrier {
     ///
     /// # Errors
     ///
-    /// As [`wait`](Self::wait), and [`ErrorKind::Timeout`] when the time is over, whatever the network does; of zero
-    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the
-    /// [try timeout](crate::ClientOptions::try_timeout).
+    /// As [`wait`](Self::wait), and [`ErrorKind::Timeout`] when the time is over, whatever the network does;
+    /// [`ErrorKind::Unreachable`] if there is no connection then, or of zero, if the ensemble does not answer within
+    /// the [try timeout](crate::ClientOptions::try_timeout).
     ///
     /// # Cancel safety
     ///
@@ -205,7 +205,7 @@ impl Barrier {
             () = deadline => {
                 let trouble = trouble(self.client.pool(), "nobody removed it");
                 let message = format!("the barrier {path} is still set after {timeout:?}: {trouble}");
-                Err(Error::new(ErrorKind::Timeout, message))
+                Err(Error::new(failure(self.client.pool()), message))
             }
         }
     }
@@ -264,7 +264,7 @@ impl Barrier {
         let mut rounds = 0;
         loop {
             match session.commit(Vec::new(), vec![write.clone()]).await {
-                Ok(()) => return Ok(true),
+                Ok(_) => return Ok(true),
                 Err(WriteFailure::Refused { problem, .. }) => {
                     // Most likely because it is done already.
                     if self.look(session, false).await?.0 == sets {
@@ -344,6 +344,11 @@ fn unwritten(session: &Session, failure: &WriteFailure) -> ReadFailure {
 /// What may be the reason for a wait that was in vain.
 pub(crate) fn trouble(pool: &Pool, otherwise: &str) -> String {
     if pool.slot().is_connected() { otherwise.to_owned() } else { silence(pool) }
+}
+
+/// What a wait that was in vain is called: without a connection nobody knows whether it was for the others.
+pub(crate) fn failure(pool: &Pool) -> ErrorKind {
+    if pool.slot().is_connected() { ErrorKind::Timeout } else { ErrorKind::Unreachable }
 }
 
 /// Why the session is over, if it is.

@@ -7,7 +7,7 @@
 mod stay;
 
 use crate::ask::silence;
-use crate::barrier::{end_of, trouble};
+use crate::barrier::{end_of, failure, trouble};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::lock::deadline_in;
@@ -120,9 +120,9 @@ impl DoubleBarrier {
     ///
     /// # Errors
     ///
-    /// As [`enter`](Self::enter), and [`ErrorKind::Timeout`] when the time is over, whatever the network does; of zero
-    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the
-    /// [try timeout](crate::ClientOptions::try_timeout).
+    /// As [`enter`](Self::enter), and [`ErrorKind::Timeout`] when the time is over, whatever the network does;
+    /// [`ErrorKind::Unreachable`] if there is no connection then, or of zero, if the ensemble does not answer within
+    /// the [try timeout](crate::ClientOptions::try_timeout).
     ///
     /// # Cancel safety
     ///
@@ -150,7 +150,7 @@ impl DoubleBarrier {
                 let reason = format!("it takes {} members", self.members);
                 let trouble = reason_of(self.client.pool(), timeout, &reason);
                 let message = format!("the barrier {path} did not open {}: {trouble}", within(timeout));
-                Err(Error::new(late(timeout), message))
+                Err(Error::new(late(self.client.pool(), timeout), message))
             }
         }
     }
@@ -273,9 +273,9 @@ impl Member {
     ///
     /// # Errors
     ///
-    /// As [`leave`](Self::leave), and [`ErrorKind::Timeout`] if others are still within when the time is over; of zero
-    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the
-    /// [try timeout](crate::ClientOptions::try_timeout).
+    /// As [`leave`](Self::leave), and [`ErrorKind::Timeout`] if others are still within when the time is over;
+    /// [`ErrorKind::Unreachable`] if there is no connection then, or of zero, if the ensemble does not answer within
+    /// the [try timeout](crate::ClientOptions::try_timeout).
     ///
     /// # Cancel safety
     ///
@@ -315,7 +315,7 @@ impl Member {
                     let trouble = reason_of(client.pool(), timeout, "others are still within");
                     let message =
                         format!("not all have left the barrier {path} {}: {trouble}", within(timeout));
-                    Err(Error::new(late(timeout), message))
+                    Err(Error::new(late(client.pool(), timeout), message))
                 }
             }
         })
@@ -391,8 +391,8 @@ fn reason_of(pool: &Pool, timeout: Duration, otherwise: &str) -> String {
     if timeout.is_zero() { silence(pool) } else { trouble(pool, otherwise) }
 }
 
-fn late(timeout: Duration) -> ErrorKind {
-    if timeout.is_zero() { ErrorKind::Unreachable } else { ErrorKind::Timeout }
+fn late(pool: &Pool, timeout: Duration) -> ErrorKind {
+    if timeout.is_zero() { ErrorKind::Unreachable } else { failure(pool) }
 }
 
 fn within(timeout: Duration) -> String {

@@ -403,7 +403,7 @@ async fn until(moment: Option<Moment>) {
 mod tests {
     use super::*;
     use crate::ensemble::{
-        Check, Child, Deletion, Ensemble, ReadFailure, Seen, Watched, Write, WriteFailure,
+        Check, Child, Deletion, Ensemble, NodeData, ReadFailure, Seen, Versions, Watched, Write, WriteFailure,
     };
     use crate::pool::Stage;
     use std::time::Duration;
@@ -422,8 +422,12 @@ mod tests {
             Box::pin(async { Check::SessionOver })
         }
 
-        fn commit(&self, _: Vec<Arc<str>>, _: Vec<Write>) -> Pending<Result<(), WriteFailure>> {
+        fn commit(&self, _: Vec<Arc<str>>, _: Vec<Write>) -> Pending<Result<Versions, WriteFailure>> {
             Box::pin(async { Err(WriteFailure::SessionOver) })
+        }
+
+        fn read(&self, _: Arc<str>) -> Pending<Result<Option<NodeData>, ReadFailure>> {
+            Box::pin(async { Err(ReadFailure::SessionOver) })
         }
 
         fn children(&self, _: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>> {

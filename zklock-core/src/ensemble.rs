@@ -23,7 +23,10 @@ pub(crate) trait Ensemble: Send + Sync {
     fn check(&self, nodes: Vec<(Arc<str>, Option<i64>)>) -> Pending<Check>;
 
     /// Does the writes, all or none, if the nodes `guards` exist.
-    fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<(), WriteFailure>>;
+    fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<Versions, WriteFailure>>;
+
+    /// What is in a node, as new as anything that the quorum has committed by now; `None` if there is no node.
+    fn read(&self, path: Arc<str>) -> Pending<Result<Option<NodeData>, ReadFailure>>;
 
     /// The children of a node, each with its data; without those that went away meanwhile.
     fn children(&self, directory: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>>;
@@ -76,6 +79,35 @@ pub(crate) enum Write {
     Delete { path: String, version: Option<i32> },
 }
 
+impl Write {
+    pub(crate) fn path(&self) -> &str {
+        let (Self::Create { path, .. } | Self::SetData { path, .. } | Self::Delete { path, .. }) = self;
+        path
+    }
+}
+
+/// The version of each node after the writes; `None` where the write deleted it.
+pub(crate) type Versions = Vec<Option<i32>>;
+
+/// What is in a node: what [`Hold::read`](crate::Hold::read) gives.
+///
+/// ```no_run
+/// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+/// if let Some(node) = hold.read("/report/state").await? {
+///     println!("version {}, {} bytes", node.version, node.data.len());
+/// }
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub struct NodeData {
+    /// Its data.
+    pub data: Vec<u8>,
+    /// How often its data has been set. A write that must not undo another's names the version it has read.
+    pub version: i32,
+}
+
 /// Why writes were not done, or may not have been.
 #[derive(Clone, Debug)]
 pub(crate) enum WriteFailure {
@@ -84,6 +116,7 @@ pub(crate) enum WriteFailure {
     /// The write with this index could not be done, and why not.
     Refused {
         index: usize,
+        path: String,
         problem: String,
     },
     Unknown,

@@ -1,6 +1,6 @@
 //! Writes to ZooKeeper that are done only if a lock is held.
 
-use crate::ensemble::Write;
+use crate::ensemble::{Versions, Write};
 use crate::error::{Error, ErrorKind};
 use crate::hold::Hold;
 use crate::path::check_path;
@@ -9,6 +9,31 @@ use crate::path::check_path;
 const BYTES_AT_MOST: usize = 512 * 1024;
 /// What a write takes beside its path and data, or more.
 const BYTES_OF_A_WRITE: usize = 64;
+
+/// What the writes of a [`Guarded`] have done.
+///
+/// ```no_run
+/// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
+/// let written = hold.guarded().create("/report/state", b"begun").set_data("/report/count", b"1", None);
+/// let written = written.commit().await?;
+/// assert_eq!(written.versions()[0], Some(0));
+/// // The next write is refused if anybody else has set it meanwhile.
+/// hold.guarded().set_data("/report/count", b"2", written.versions()[1]).commit().await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Committed {
+    pub(crate) versions: Versions,
+}
+
+impl Committed {
+    /// The version of each node after its write, in the order of the writes: 0 where it was created, `None` where it was
+    /// deleted. A node that is written twice has two.
+    pub fn versions(&self) -> &[Option<i32>] {
+        &self.versions
+    }
+}
 
 /// Writes that are done together, and only if the lock is held. See [`Hold::guarded`].
 #[derive(Debug)]
@@ -54,8 +79,9 @@ impl<'a> Guarded<'a> {
     /// # Errors
     ///
     /// * [`ErrorKind::Lost`] if the lock was not held any more: nothing was written;
-    /// * [`ErrorKind::Conflict`] if a node was not as it had to be: nothing was written;
-    /// * [`ErrorKind::Uncertain`] if the reply was lost: all or nothing was written;
+    /// * [`ErrorKind::Conflict`] if a node was not as it had to be: nothing was written. Which it was says
+    ///   [`Error::conflict`];
+    /// * [`ErrorKind::Uncertain`] if the reply was lost: all or nothing was written. [`Hold::read`] tells which;
     /// * [`ErrorKind::InvalidInput`] for a bad path, for more than 512 KiB in all, or for the hold of an
     ///   [exclusive](crate::Client::exclusive) lock, whose node has no name of its own;
     /// * [`ErrorKind::NotHeld`] after a release.
@@ -63,7 +89,7 @@ impl<'a> Guarded<'a> {
     /// # Cancel safety
     ///
     /// Dropping the future leaves it open whether the writes are done.
-    pub async fn commit(self) -> Result<(), Error> {
+    pub async fn commit(self) -> Result<Committed, Error> {
         let bytes = self.bytes;
         if bytes > BYTES_AT_MOST {
             let message =
@@ -71,9 +97,7 @@ impl<'a> Guarded<'a> {
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         for write in &self.writes {
-            let (Write::Create { path, .. } | Write::SetData { path, .. } | Write::Delete { path, .. }) =
-                write;
-            check_path(path)?;
+            check_path(write.path())?;
         }
         self.hold.commit(self.writes).await
     }

@@ -1,11 +1,15 @@
 //! The proof that a lock is held.
 
+mod nodes;
+mod owned;
+
 use crate::barrier::end_of;
 use crate::driver::Entry;
-use crate::ensemble::{Check, Write, WriteFailure};
+use crate::ensemble::Check;
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::guarded::Guarded;
 use crate::owner::Owner;
+use crate::pool::Slot;
 use crate::session::{Holding, Session, Status};
 use crate::stats::Progress;
 use std::fmt;
@@ -106,6 +110,8 @@ pub(crate) struct Grant {
     /// Holds that share this grant.
     holds: AtomicUsize,
     progress: Arc<Progress>,
+    /// Where to ask once the session is over.
+    slot: Arc<Slot>,
 }
 
 impl Hold {
@@ -224,43 +230,6 @@ impl Hold {
         Guarded::by(self)
     }
 
-    /// Does the writes of a [`Guarded`].
-    pub(crate) async fn commit(&self, writes: Vec<Write>) -> Result<(), Error> {
-        let grant = &self.grant;
-        if !grant.holding.has_a_name_of_its_own() {
-            return Err(Error::unguarded(&grant.path));
-        }
-        tokio::select! {
-            biased;
-            // Nothing has been sent: that is certain then.
-            reason = self.loss().come() => return Err(reason.map_or_else(
-                || grant.not_held(),
-                |reason| Error::lost(reason, &grant.path),
-            )),
-            () = grant.session.connected() => grant.told()?,
-        }
-        match grant.session.commit(grant.holding.nodes.clone(), writes).await {
-            Ok(()) => Ok(()),
-            Err(WriteFailure::GuardGone) => {
-                grant.session.lose(&grant.holding, LossReason::NodeDeleted);
-                // Unless it was a release that deleted the node.
-                Err(self.unconfirmed())
-            }
-            Err(WriteFailure::Refused { index, problem }) => {
-                let message = format!(
-                    "the guarded write number {} was refused, nothing was written: {problem}",
-                    index + 1
-                );
-                Err(Error::new(ErrorKind::Conflict, message))
-            }
-            Err(WriteFailure::Unknown | WriteFailure::SessionOver) => {
-                let message =
-                    "the reply to the guarded writes was lost: read whether they were done, then decide";
-                Err(Error::new(ErrorKind::Uncertain, message))
-            }
-        }
-    }
-
     /// Releases the lock and waits until the ensemble has confirmed it.
     ///
     /// Of a reentrant lock, only the release of the last hold of its owner reaches the ensemble.
@@ -292,10 +261,13 @@ impl Hold {
     ) -> Result<Option<impl Future<Output = Result<(), Error>> + Send + use<>>, Error> {
         let grant = self.grant.clone();
         if grant.bound && owner != grant.owner {
-            let message =
-                format!("the hold of {} belongs to another thread or task: release it there", grant.path);
+            let message = format!(
+                "the hold of {} is of a reentrant lock, and belongs to the thread or task that acquired it: release it there",
+                grant.path
+            );
             return Err(Error::new(ErrorKind::NotOwner, message));
         }
+        grant.note_release_by(owner);
         let was_valid = !grant.session.valid_for(&grant.holding).is_zero();
         if !self.leave().ok_or_else(|| grant.not_held())? {
             return grant.told().map(|()| None);
@@ -365,7 +337,10 @@ impl fmt::Debug for Hold {
 
 impl Drop for Hold {
     fn drop(&mut self) {
-        self.let_go();
+        if !self.is_released() {
+            self.grant.note_release_by(Owner::current());
+            self.let_go();
+        }
     }
 }
 
@@ -388,13 +363,10 @@ impl Grant {
         progress: Arc<Progress>,
         owner: Owner,
         bound: bool,
+        slot: Arc<Slot>,
     ) -> Arc<Self> {
         let (Entry { session, holding, .. }, holds) = (entry, AtomicUsize::new(1));
-        Arc::new(Self { session, holding, path, token, owner, bound, holds, progress })
-    }
-
-    pub(crate) fn owner(&self) -> Owner {
-        self.owner
+        Arc::new(Self { session, holding, path, token, owner, bound, holds, progress, slot })
     }
 
     pub(crate) fn token(&self) -> Token {

@@ -9,7 +9,8 @@
 mod healing;
 
 use crate::ensemble::{
-    Check, Child, Deletion, Ensemble, Landing, Pending, ReadFailure, Seen, Watched, Write, WriteFailure,
+    Check, Child, Deletion, Ensemble, Landing, NodeData, Pending, ReadFailure, Seen, Versions, Watched,
+    Write, WriteFailure,
 };
 use crate::error::LossReason;
 use crate::locks::locked;
@@ -188,12 +189,20 @@ impl Session {
         }
     }
 
-    pub(crate) async fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Result<(), WriteFailure> {
+    pub(crate) async fn commit(
+        &self,
+        guards: Vec<Arc<str>>,
+        writes: Vec<Write>,
+    ) -> Result<Versions, WriteFailure> {
         // Somebody waits for the result, and without a server the session has no end.
         if tokio::time::timeout(self.patience(), self.connected()).await.is_err() {
             return Err(WriteFailure::Unknown);
         }
         self.unless_over(Err(WriteFailure::SessionOver), |ensemble| ensemble.commit(guards, writes)).await
+    }
+
+    pub(crate) async fn read(&self, path: Arc<str>) -> Result<Option<NodeData>, ReadFailure> {
+        self.unless_over(Err(ReadFailure::SessionOver), |ensemble| ensemble.read(path)).await
     }
 
     pub(crate) async fn children(&self, directory: Arc<str>) -> Result<Vec<Child>, ReadFailure> {

@@ -26,12 +26,13 @@ pub(crate) use serving::End;
 pub(crate) use zookeeper_client::SessionInfo;
 
 use crate::ensemble::{
-    Check, Child, Deletion, Ensemble, Landing, Pending, ReadFailure, Seen, Watched, Write, WriteFailure,
+    Check, Child, Deletion, Ensemble, Landing, NodeData, Pending, ReadFailure, Seen, Versions, Watched,
+    Write, WriteFailure,
 };
 use crate::machine::exchange::{Operation, Outcome, WatchEvent};
 use crate::platform;
 use answers::{is_answer, outcome, read_failure, source_of};
-use operations::{check_all, check_each, join, others, start};
+use operations::{check_all, check_each, join, others, start, version_of};
 use serving::Serving;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
@@ -114,11 +115,14 @@ impl Ensemble for ZooKeeper {
         })
     }
 
-    fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<(), WriteFailure>> {
+    fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<Versions, WriteFailure>> {
         let client = self.connection.client.clone();
         Box::pin(async move {
             let mut writer = client.new_multi_writer();
-            let refused = |index, error: &Error| WriteFailure::Refused { index, problem: error.to_string() };
+            let refused = |index: usize, error: &Error| {
+                let path = writes.get(index).map_or_else(String::new, |write| write.path().to_owned());
+                WriteFailure::Refused { index, path, problem: error.to_string() }
+            };
             for guard in &guards {
                 writer.add_check_version(guard, -1).map_err(|_| WriteFailure::GuardGone)?;
             }
@@ -133,7 +137,7 @@ impl Ensemble for ZooKeeper {
                 added.map_err(|error| refused(index, &error))?;
             }
             match writer.commit().await {
-                Ok(_) => Ok(()),
+                Ok(results) => Ok(results.iter().filter_map(version_of).collect()),
                 Err(MultiWriteError::OperationFailed { index, source: Error::NoNode })
                     if index < guards.len() =>
                 {
@@ -148,6 +152,24 @@ impl Ensemble for ZooKeeper {
                     Outcome::SessionOver => Err(WriteFailure::SessionOver),
                     _ => Err(WriteFailure::Unknown),
                 },
+            }
+        })
+    }
+
+    fn read(&self, path: Arc<str>) -> Pending<Result<Option<NodeData>, ReadFailure>> {
+        let client = self.connection.client.clone();
+        Box::pin(async move {
+            // In one flight. An error of the quorum's will do as well.
+            let (barrier, read) = (check_all(&client, ["/"]), client.get_data(&path));
+            match barrier.await {
+                Outcome::Unknown => return Err(ReadFailure::Unknown),
+                Outcome::SessionOver => return Err(ReadFailure::SessionOver),
+                _ => {}
+            }
+            match read.await {
+                Ok((data, stat)) => Ok(Some(NodeData { data, version: stat.version })),
+                Err(Error::NoNode) => Ok(None),
+                Err(error) => Err(read_failure(&path, &error)),
             }
         })
     }

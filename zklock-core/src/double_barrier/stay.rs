@@ -276,7 +276,7 @@ impl Stay {
         }
         writes.push(Write::Create { path, data });
         match session.commit(guards, writes).await {
-            Ok(()) => return Ok(true),
+            Ok(_) => return Ok(true),
             Err(WriteFailure::GuardGone) => {}
             Err(WriteFailure::Refused { problem, .. }) => {
                 attempt.refused += 1;
@@ -411,7 +411,7 @@ impl Stay {
             if barrier::is_last(&of(&seen), &node.name) {
                 let delete = |path: &String| Write::Delete { path: path.clone(), version: None };
                 match node.session.commit(Vec::new(), vec![delete(&path), delete(&ready)]).await {
-                    Ok(()) => break true,
+                    Ok(_) => break true,
                     // One of the two is gone, or `ready` must not be deleted.
                     Err(WriteFailure::Refused { .. }) => {}
                     Err(_) => {

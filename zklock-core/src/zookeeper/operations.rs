@@ -166,6 +166,17 @@ fn node_of(result: &MultiWriteResult) -> Option<Node> {
     }
 }
 
+/// The version of a node after a write; `None` of what wrote nothing. Where a node was created it is not read from the
+/// stat, which older servers leave empty there.
+pub(super) fn version_of(result: &MultiWriteResult) -> Option<Option<i32>> {
+    match result {
+        MultiWriteResult::Create { .. } => Some(Some(0)),
+        MultiWriteResult::SetData { stat } => Some(Some(stat.version)),
+        MultiWriteResult::Delete => Some(None),
+        _ => None,
+    }
+}
+
 fn node(path: &str, stat: &Stat) -> Node {
     let name = path.rsplit('/').next().unwrap_or(path).to_owned();
     Node { name, origin: origin(stat) }

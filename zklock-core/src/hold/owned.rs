@@ -1,0 +1,28 @@
+//! Whose a grant is, and who may release it.
+
+use super::Grant;
+use crate::owner::Owner;
+use std::sync::atomic::Ordering;
+
+impl Grant {
+    pub(crate) fn owner(&self) -> Owner {
+        self.owner
+    }
+
+    /// Whether only the owner may release it.
+    pub(crate) fn is_bound(&self) -> bool {
+        self.bound
+    }
+
+    /// Whether it is this owner's, and not about to be released.
+    pub(crate) fn is_in_use_by(&self, owner: Owner) -> bool {
+        self.owner == owner && self.is_held() && self.holds.load(Ordering::Acquire) > 0
+    }
+
+    /// One who releases what another acquired shows that holds are handed over.
+    pub(super) fn note_release_by(&self, owner: Owner) {
+        if owner != self.owner && self.owner.returns() {
+            self.progress.set_handed_over();
+        }
+    }
+}
