@@ -46,7 +46,7 @@ const ODD: [&str; 21] = [
     "/zookeeper/quota",
     "/zookeeper/config",
 ];
-const WORDS: [&str; 6] = ["ruok", "srvr", "mntr", "wchs", "isro", "nope"];
+const WORDS: [&str; 10] = ["ruok", "srvr", "mntr", "wchs", "isro", "nope", "envi", "stat", "conf", "cons"];
 
 /// A generator and what it believes of the conversation so far.
 struct Author {
@@ -361,6 +361,14 @@ impl Author {
             Acl::BadIp,
             Acl::BadDigest,
             Acl::Nobody,
+            Acl::CreatorOfNull,
+            Acl::CreatorOfNull,
+            Acl::CreatorsOfNull,
+            Acl::NullWorld,
+            Acl::NullDigest,
+            Acl::NullIp,
+            Acl::NullScheme,
+            Acl::NoSchemeOfNull,
             Acl::Empty,
             Acl::Null,
         ])

@@ -4,7 +4,7 @@
 
 use crate::codec::{Writer, framed, length};
 
-/// The path that is sent as null.
+/// A path, or a text of an access list, that is sent as null.
 pub(crate) const NULL: &str = "<null>";
 /// A path that is no UTF-8.
 pub(crate) const BROKEN: &str = "<broken>";
@@ -34,6 +34,15 @@ pub(crate) enum Acl {
     BadIp,
     BadDigest,
     Nobody,
+    /// As kazoo sends its `CREATOR_ALL_ACL`.
+    CreatorOfNull,
+    /// A second null is compared with the first.
+    CreatorsOfNull,
+    NullWorld,
+    NullDigest,
+    NullIp,
+    NullScheme,
+    NoSchemeOfNull,
     Empty,
     Null,
 }
@@ -395,6 +404,13 @@ impl Acl {
             Self::BadIp => &[(31, "ip", "300.1.1.1")],
             Self::BadDigest => &[(31, "digest", "bob")],
             Self::Nobody => &[(0, "world", "anyone")],
+            Self::CreatorOfNull => &[(31, "auth", NULL), (1, "world", "anyone")],
+            Self::CreatorsOfNull => &[(31, "auth", NULL), (31, "auth", NULL)],
+            Self::NullWorld => &[(31, "world", NULL)],
+            Self::NullDigest => &[(31, "digest", NULL)],
+            Self::NullIp => &[(31, "ip", NULL)],
+            Self::NullScheme => &[(31, NULL, "x")],
+            Self::NoSchemeOfNull => &[(31, "nobody's", NULL)],
             Self::Empty => &[],
             Self::Null => {
                 to.int(-1);
@@ -403,7 +419,10 @@ impl Acl {
         };
         to.int(length(entries.len()));
         for (permissions, scheme, id) in entries {
-            to.int(*permissions).text(scheme).text(id);
+            to.int(*permissions);
+            for text in [scheme, id] {
+                to.buffer(Some(text.as_bytes()).filter(|_| *text != NULL));
+            }
         }
     }
 }

@@ -44,9 +44,32 @@ impl Figures {
                 let known = KEYS.map(|key| format!("{key} {:?}", value(&answer, key, '\t')));
                 format!("mntr: {} nodes {}", known.join(" "), relative(value(&answer, NODES, '\t')))
             }
+            "envi" | "stat" | "conf" | "cons" => format!("{word}: {}", form(&answer)),
             _ => format!("{word}: {answer:?}"),
         }
     }
+}
+
+/// What scripts go by: the names that values have, line by line. Connections come in no order, and the last operation of one that
+/// was just answered may not be counted yet.
+fn form(answer: &str) -> String {
+    let (mut lines, mut connections) = (Vec::new(), Vec::new());
+    for line in answer.lines() {
+        match line.split_once('(') {
+            Some((who, values)) if line.starts_with(" /127.0.0.1:") => {
+                let (number, interest) =
+                    who.trim_start_matches(" /127.0.0.1:").split_once('[').unwrap_or_default();
+                let number = if number.parse::<u16>().is_ok() { "port" } else { number };
+                let names: Vec<_> =
+                    values.split(',').map(|value| value.split('=').next().unwrap_or("")).collect();
+                let end = if values.ends_with(')') { ")" } else { "" };
+                connections.push(format!(" /{number}[{interest}({}{end}", names.join(",")));
+            }
+            _ => lines.push(line.split_inclusive([':', '=']).next().unwrap_or("").to_owned()),
+        }
+    }
+    connections.sort();
+    format!("{} {:?}", connections.join(""), lines)
 }
 
 fn say(address: SocketAddr, word: &str, patience: Duration) -> String {

@@ -27,6 +27,15 @@ pub(crate) struct Id {
 /// Who may do what with a node.
 pub(crate) type List = Arc<[Entry]>;
 
+/// One entry as a client asks for it. Either text may be null, and in ZooKeeper some nulls do no harm: who asks for
+/// `auth`, as kazoo does, need not name anybody.
+#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+pub(crate) struct Wanted {
+    rights: i32,
+    scheme: Option<String>,
+    id: Option<String>,
+}
+
 /// One entry of an access list: these may do that.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Entry {
@@ -34,14 +43,15 @@ pub(crate) struct Entry {
     pub(crate) who: Id,
 }
 
+impl Wanted {
+    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+        Ok(Self { rights: reader.int()?, scheme: reader.text()?, id: reader.text()? })
+    }
+}
+
 impl Entry {
     pub(crate) fn anyone(rights: i32) -> Self {
         Self { rights, who: Id::new("world", "anyone") }
-    }
-
-    pub(crate) fn read(reader: &mut Reader<'_>) -> Result<Self, Malformed> {
-        let rights = reader.int()?;
-        Ok(Self { rights, who: Id { scheme: reader.some_text()?, id: reader.some_text()? } })
     }
 
     pub(crate) fn write(&self, writer: Writer) -> Writer {
@@ -124,24 +134,54 @@ pub(crate) fn check(list: &[Entry], rights: i32, shown: &[Id]) -> Result<(), Cod
 }
 
 /// The list as it is stored: without repetitions, and with the identities that `auth` stands for.
-pub(crate) fn settle(list: &[Entry], shown: &[Id]) -> Result<List, Code> {
+pub(crate) fn settle(list: &[Wanted], shown: &[Id]) -> Result<List, Code> {
     let mut settled = Vec::new();
-    let mut seen = HashSet::new();
-    for entry in list.iter().filter(|entry| seen.insert(*entry)) {
-        if entry.who.scheme == "auth" {
+    for Wanted { rights, scheme, id } in without_repetitions(list)? {
+        let scheme = scheme.as_deref().ok_or(Code::InvalidAcl)?;
+        if scheme == "auth" {
             // An address proves nobody.
             let proven: Vec<_> = shown.iter().filter(|id| id.scheme != "ip").collect();
             if proven.is_empty() {
                 return Err(Code::InvalidAcl);
             }
-            settled.extend(proven.into_iter().map(|id| Entry { rights: entry.rights, who: id.clone() }));
-        } else if entry.who.is_valid() {
-            settled.push(entry.clone());
-        } else {
+            settled.extend(proven.into_iter().map(|id| Entry { rights: *rights, who: id.clone() }));
+            continue;
+        }
+        let who = match id {
+            Some(id) => Id::new(scheme, id),
+            // The schemes that look at it break at a null.
+            None if matches!(scheme, "world" | "digest" | "ip") => return Err(Code::MarshallingError),
+            None => return Err(Code::InvalidAcl),
+        };
+        if !who.is_valid() {
             return Err(Code::InvalidAcl);
         }
+        settled.push(Entry { rights: *rights, who });
     }
     if settled.is_empty() { Err(Code::InvalidAcl) } else { Ok(settled.into()) }
+}
+
+/// ZooKeeper compares each entry with those before it, field by field as far as they are the same, and breaks at a null of
+/// the later one.
+fn without_repetitions(list: &[Wanted]) -> Result<Vec<&Wanted>, Code> {
+    let (mut rights, mut schemes, mut entries) = (HashSet::new(), HashSet::new(), HashSet::new());
+    let mut unique = Vec::new();
+    for wanted in list {
+        let is_broken = match (&wanted.scheme, &wanted.id) {
+            (None, _) => rights.contains(&wanted.rights),
+            (scheme, None) => schemes.contains(&(wanted.rights, scheme)),
+            _ => false,
+        };
+        if is_broken {
+            return Err(Code::MarshallingError);
+        }
+        rights.insert(wanted.rights);
+        schemes.insert((wanted.rights, &wanted.scheme));
+        if entries.insert(wanted) {
+            unique.push(wanted);
+        }
+    }
+    Ok(unique)
 }
 
 fn base64(bytes: &[u8]) -> String {
@@ -183,6 +223,41 @@ mod tests {
         for bad in ["", "1.2.3", "1.2.3.256", "1.2.3.4/33", "1.2.3.4/x"] {
             assert!(!Id::new("ip", bad).is_valid(), "{bad}");
         }
+    }
+
+    #[test]
+    fn a_null_is_taken_where_zookeeper_takes_it() {
+        let shown = [Id::new("ip", "127.0.0.1"), Id::digest(b"u:p")];
+        let wanted = |&(rights, scheme, id): &(i32, Option<&str>, Option<&str>)| Wanted {
+            rights,
+            scheme: scheme.map(str::to_owned),
+            id: id.map(str::to_owned),
+        };
+        let settled = |list: &[_]| settle(&list.iter().map(wanted).collect::<Vec<_>>(), &shown);
+        let mine = |rights| Entry { rights, who: shown[1].clone() };
+        let (auth, world, anyone) = (Some("auth"), Some("world"), Some("anyone"));
+        // Seen with 3.8.0; kazoo's CREATOR_ALL_ACL is the first.
+        assert_eq!(settled(&[(31, auth, None)]).as_deref(), Ok(&[mine(31)][..]));
+        assert_eq!(settled(&[(31, auth, None), (1, auth, None)]).as_deref(), Ok(&[mine(31), mine(1)][..]));
+        assert_eq!(
+            settled(&[(31, auth, None), (31, auth, Some(""))]).as_deref(),
+            Ok(&[mine(31), mine(31)][..])
+        );
+        for (list, code) in [
+            (&[(31, auth, None), (31, auth, None)][..], Code::MarshallingError),
+            (&[(31, auth, Some("")), (31, auth, None)], Code::MarshallingError),
+            (&[(31, world, None)], Code::MarshallingError),
+            (&[(31, Some("digest"), None)], Code::MarshallingError),
+            (&[(31, Some("ip"), None)], Code::MarshallingError),
+            (&[(31, world, anyone), (31, None, anyone)], Code::MarshallingError),
+            (&[(1, world, anyone), (31, None, anyone)], Code::InvalidAcl),
+            (&[(31, None, None)], Code::InvalidAcl),
+            (&[(31, Some("x509"), None)], Code::InvalidAcl),
+            (&[(31, Some(""), None)], Code::InvalidAcl),
+        ] {
+            assert_eq!(settled(list), Err(code), "{list:?}");
+        }
+        assert_eq!(settle(&[wanted(&(31, auth, None))], &shown[..1]), Err(Code::InvalidAcl), "nobody");
     }
 
     #[test]

@@ -23,6 +23,7 @@ An in-memory ZooKeeper server for development and tests. It keeps nothing: when 
                        how often empty containers are reaped, 60 by default
   --manual-clock       time stands still, but for `advance`
   --local-sessions     no session can have ephemeral nodes
+  --words LIST         the words of four letters that are answered, such as srvr,ruok; by default all that it knows
   --help               this text
 
 It prints where it listens, HOST:PORT, in a line of its own. Then it takes orders, one a line, and answers each with a
@@ -84,6 +85,7 @@ pub fn settings(arguments: &[String]) -> Result<Option<Builder>, BadOrder> {
             "--container-check" => builder.container_check(seconds(value()?)?),
             "--manual-clock" => builder.manual_clock(),
             "--local-sessions" => builder.local_sessions(true),
+            "--words" => builder.words(value()?),
             "--help" | "-h" => return Ok(None),
             _ => return Err(bad(format!("there is no option {word:?}; --help tells which there are"))),
         };

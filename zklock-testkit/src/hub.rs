@@ -111,7 +111,7 @@ impl Hub {
         if state.is_refusing || state.is_ending || is_full {
             return None;
         }
-        let address = stream.peer_addr().ok()?.ip().to_string();
+        let peer = stream.peer_addr().ok()?;
         state.last_link += 1;
         let id = state.last_link;
         let link = Link {
@@ -123,7 +123,8 @@ impl Hub {
             changed: Arc::default(),
         };
         state.links.insert(id, link);
-        state.world.connect(id, &address);
+        let now = state.clock.now();
+        state.world.connect(now, id, peer);
         state.threads += 2;
         Some(id)
     }
@@ -183,6 +184,7 @@ impl Hub {
     /// The answer to a word of four letters; `None` when the connection is gone.
     pub(crate) fn word(&self, link: u64, word: &str) -> Option<String> {
         let mut state = self.lock();
+        state.world.hear_word(link);
         loop {
             let changed = Arc::clone(&state.links.get(&link)?.changed);
             if !state.is_frozen {

@@ -1,6 +1,6 @@
 //! What clients ask for, read from the wire.
 
-use crate::access::Entry;
+use crate::access::Wanted;
 use crate::code::opcode;
 use crate::jute::{Malformed, Reader};
 
@@ -12,7 +12,7 @@ pub(crate) struct Create {
     /// Missing, where the flags are bad: that is said first.
     pub(crate) path: Option<String>,
     pub(crate) data: Option<Vec<u8>>,
-    pub(crate) access: Vec<Entry>,
+    pub(crate) access: Vec<Wanted>,
     pub(crate) flags: i32,
     pub(crate) ttl: i64,
 }
@@ -36,7 +36,7 @@ pub(crate) enum Write {
     },
     SetAcl {
         path: String,
-        access: Vec<Entry>,
+        access: Vec<Wanted>,
         version: i32,
     },
     DeleteContainer,
@@ -170,7 +170,7 @@ impl Request {
             }
             opcode::SET_ACL => Self::Write(Write::SetAcl {
                 path: reader.text()?.unwrap_or_default(),
-                access: reader.list(Entry::read)?,
+                access: reader.list(Wanted::read)?,
                 version: reader.int()?,
             }),
             opcode::DELETE_CONTAINER => Self::Write(Write::DeleteContainer),
@@ -188,7 +188,7 @@ fn write(operation: i32, path: Option<String>, reader: &mut Reader<'_>) -> Resul
                 opcode: operation,
                 path,
                 data: reader.buffer()?.map(<[u8]>::to_vec),
-                access: reader.list(Entry::read)?,
+                access: reader.list(Wanted::read)?,
                 flags: reader.int()?,
                 ttl: if operation == opcode::CREATE_TTL { reader.long()? } else { -1 },
             })

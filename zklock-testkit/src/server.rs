@@ -14,7 +14,7 @@ use crate::hub::{Hub, State};
 use crate::net;
 use crate::tree::{Lifetime, Node};
 use crate::world::Settings;
-use crate::{access, path};
+use crate::{access, path, words};
 
 /// How long the end of a server waits for its threads.
 const FAREWELL: Duration = Duration::from_secs(5);
@@ -89,6 +89,8 @@ impl Server {
                 local_sessions: false,
                 max_frame: 0xf_ffff,
                 max_connections: 4096,
+                words: words::Allowed::new("*"),
+                port: 0,
             },
         }
     }
@@ -422,6 +424,21 @@ impl Builder {
         self
     }
 
+    /// The words of four letters that are answered, as ZooKeeper has them in `4lw.commands.whitelist`: a list with commas, or `*` for
+    /// all that it knows: `conf`, `cons`, `envi`, `isro`, `mntr`, `ruok`, `srvr`, `stat`, `wchs`. They are by default. A ZooKeeper that
+    /// was not told otherwise answers `srvr` alone; the other words it refuses, and so does this server then.
+    ///
+    /// # Examples
+    ///
+    /// ```
+    /// let server = zklock_testkit::Server::builder().words("srvr").start()?;
+    /// # Ok::<(), zklock_testkit::StartError>(())
+    /// ```
+    pub fn words(mut self, list: &str) -> Self {
+        self.settings.words = words::Allowed::new(list);
+        self
+    }
+
     /// Starts the server. It serves when this returns.
     ///
     /// # Errors
@@ -444,7 +461,8 @@ impl Builder {
         let clock = Clock::new(self.manual_clock);
         let listener = TcpListener::bind(&addresses[..])?;
         let address = listener.local_addr()?;
-        let hub = Arc::new(Hub::new(self.into_settings(), clock));
+        let settings = Settings { port: address.port(), ..self.into_settings() };
+        let hub = Arc::new(Hub::new(settings, clock));
         let listening = TcpStream::from(OwnedFd::from(listener.try_clone()?));
         let mut server = Server { address, hub: Arc::clone(&hub), listening, threads: Vec::new() };
         let accepting = Arc::clone(&hub);

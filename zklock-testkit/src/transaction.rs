@@ -5,7 +5,7 @@
 
 use std::collections::HashMap;
 
-use crate::access::{self, Entry, Id, right};
+use crate::access::{self, Id, Wanted, right};
 use crate::code::{Code, opcode};
 use crate::path;
 use crate::request::{Create, Write};
@@ -183,7 +183,7 @@ impl<'a> Transaction<'a> {
         Ok(Done::Checked)
     }
 
-    fn set_acl(&mut self, path: &str, list: &[Entry], version: i32) -> Result<Done, Code> {
+    fn set_acl(&mut self, path: &str, list: &[Wanted], version: i32) -> Result<Done, Code> {
         path::validate(path)?;
         let list = access::settle(list, self.context.shown)?;
         let node = self.node(path)?;

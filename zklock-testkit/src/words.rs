@@ -1,6 +1,7 @@
 //! The words of four letters that operators type.
 
-use crate::world::World;
+use crate::code::opcode;
+use crate::world::{Connection, World};
 
 const KNOWN: [&str; 18] = [
     "conf", "cons", "crst", "dirs", "dump", "envi", "gtmk", "hash", "isro", "mntr", "ruok", "srst", "srvr",
@@ -16,20 +17,46 @@ pub(crate) fn recognise(bytes: [u8; 4]) -> Option<&'static str> {
     KNOWN.into_iter().find(|word| word.as_bytes() == bytes)
 }
 
-pub(crate) fn answer(word: &str, world: &World) -> String {
-    match word {
-        "ruok" => "imok".to_owned(),
-        "srvr" => srvr(world),
-        "mntr" => figures(world).into_iter().map(|(name, value)| format!("zk_{name}\t{value}\n")).collect(),
-        "isro" => "rw".to_owned(),
-        "wchs" => world.watches.summary(),
-        _ => format!("{word} is not executed because it is not in the whitelist.\n"),
+/// Those that are answered, where they are allowed.
+const ANSWERED: [&str; 9] = ["conf", "cons", "envi", "isro", "mntr", "ruok", "srvr", "stat", "wchs"];
+
+/// Which words are allowed, in the form of ZooKeeper's `4lw.commands.whitelist`.
+#[derive(Debug, Clone)]
+pub(crate) struct Allowed(Vec<String>);
+
+impl Allowed {
+    pub(crate) fn new(list: &str) -> Self {
+        Self(list.split(',').map(|word| word.trim().to_owned()).collect())
+    }
+
+    fn has(&self, word: &str) -> bool {
+        ANSWERED.contains(&word) && self.0.iter().any(|allowed| allowed == "*" || allowed == word)
     }
 }
 
-fn srvr(world: &World) -> String {
+pub(crate) fn answer(word: &str, world: &World) -> String {
+    match word {
+        _ if !world.settings.words.has(word) => {
+            format!("{word} is not executed because it is not in the whitelist.\n")
+        }
+        "conf" => format!("clientPort={}\n{}", world.settings.port, lines(&configuration(world), '=')),
+        "cons" => connections(world, Connection::in_full) + "\n",
+        "envi" => format!("Environment:\n{}", lines(&environment(), '=')),
+        "isro" => "rw".to_owned(),
+        "mntr" => figures(world).into_iter().map(|(name, value)| format!("zk_{name}\t{value}\n")).collect(),
+        "ruok" => "imok".to_owned(),
+        "stat" => {
+            let clients = connections(world, Connection::in_short);
+            format!("Zookeeper version: {VERSION}\nClients:\n{clients}\n{}", summary(world))
+        }
+        "wchs" => world.watches.summary(),
+        _ => format!("Zookeeper version: {VERSION}\n{}", summary(world)),
+    }
+}
+
+fn summary(world: &World) -> String {
     format!(
-        "Zookeeper version: {VERSION}\nLatency min/avg/max: 0/0.0/0\nReceived: {}\nSent: {}\nConnections: {}\n\
+        "Latency min/avg/max: 0/0.0/0\nReceived: {}\nSent: {}\nConnections: {}\n\
          Outstanding: 0\nZxid: {:#x}\nMode: standalone\nNode count: {}\n",
         world.received,
         world.sent,
@@ -37,6 +64,123 @@ fn srvr(world: &World) -> String {
         world.zxid,
         world.tree.count()
     )
+}
+
+fn lines(values: &[(&str, String)], between: char) -> String {
+    values.iter().map(|(name, value)| format!("{name}{between}{value}\n")).collect()
+}
+
+/// What a server was configured to be. There is no folder and no limit for each client.
+fn configuration(world: &World) -> Vec<(&'static str, String)> {
+    let settings = &world.settings;
+    let (shortest, longest) = settings.session_timeouts;
+    let (nowhere, size) = ("none, in memory".to_owned(), world.tree.data_size().to_string());
+    vec![
+        ("secureClientPort", "-1".to_owned()),
+        ("dataDir", nowhere.clone()),
+        ("dataDirSize", size),
+        ("dataLogDir", nowhere),
+        ("dataLogSize", "0".to_owned()),
+        ("tickTime", settings.tick.as_millis().to_string()),
+        ("maxClientCnxns", "0".to_owned()),
+        ("minSessionTimeout", shortest.as_millis().to_string()),
+        ("maxSessionTimeout", longest.as_millis().to_string()),
+        ("clientPortListenBacklog", "-1".to_owned()),
+        ("serverId", "0".to_owned()),
+    ]
+}
+
+/// Where a server runs. There is no Java; what it would say of itself is said to be unknown, as Java says it.
+fn environment() -> Vec<(&'static str, String)> {
+    const UNKNOWN: &str = "<NA>";
+    let of_kernel = |name: &str| {
+        let text = std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default();
+        Some(text.trim().to_owned()).filter(|text| !text.is_empty()).unwrap_or_else(|| UNKNOWN.to_owned())
+    };
+    let variable = |name: &str| std::env::var(name).unwrap_or_else(|_| UNKNOWN.to_owned());
+    let path =
+        |path: Option<std::path::PathBuf>| path.map_or(UNKNOWN.to_owned(), |path| path.display().to_string());
+    let unknown = || UNKNOWN.to_owned();
+    vec![
+        ("zookeeper.version", VERSION.to_owned()),
+        ("host.name", of_kernel("hostname")),
+        ("java.version", unknown()),
+        ("java.vendor", unknown()),
+        ("java.home", unknown()),
+        ("java.class.path", unknown()),
+        ("java.library.path", unknown()),
+        ("java.io.tmpdir", path(Some(std::env::temp_dir()))),
+        ("java.compiler", unknown()),
+        ("os.name", of_kernel("ostype")),
+        ("os.arch", std::env::consts::ARCH.to_owned()),
+        ("os.version", of_kernel("osrelease")),
+        ("user.name", variable("USER")),
+        ("user.home", variable("HOME")),
+        ("user.dir", path(std::env::current_dir().ok())),
+        ("os.memory.free", unknown()),
+        ("os.memory.max", unknown()),
+        ("os.memory.total", unknown()),
+    ]
+}
+
+/// What `cons` calls an operation.
+pub(crate) fn operation(number: i32) -> &'static str {
+    match number {
+        opcode::CREATE | opcode::CREATE_2 | opcode::CREATE_CONTAINER | opcode::CREATE_TTL => "CREA",
+        opcode::DELETE => "DELE",
+        opcode::EXISTS => "EXIS",
+        opcode::GET_DATA => "GETD",
+        opcode::SET_DATA => "SETD",
+        opcode::GET_ACL => "GETA",
+        opcode::SET_ACL => "SETA",
+        opcode::GET_CHILDREN | opcode::GET_CHILDREN_2 => "GETC",
+        opcode::SYNC => "SYNC",
+        opcode::PING => "PING",
+        opcode::CHECK => "CHEC",
+        opcode::MULTI => "MULT",
+        opcode::MULTI_READ => "MLTR",
+        opcode::CHECK_WATCHES => "CHKW",
+        opcode::REMOVE_WATCHES => "REMW",
+        opcode::SET_WATCHES => "SETW",
+        opcode::SET_WATCHES_2 => "STW2",
+        opcode::ADD_WATCH => "ADDW",
+        opcode::GET_EPHEMERALS => "GETE",
+        opcode::GET_ALL_CHILDREN_NUMBER => "GETACN",
+        opcode::WHO_AM_I => "HOMI",
+        opcode::CLOSE_SESSION => "CLOS",
+        _ => "NA",
+    }
+}
+
+fn connections(world: &World, line: impl Fn(&Connection, &World) -> String) -> String {
+    world.connections.values().map(|connection| line(connection, world)).collect()
+}
+
+impl Connection {
+    /// Whose it is, and what has come and gone. One that has asked with a word is not listened to any more.
+    fn head(&self) -> String {
+        let listens = u8::from(self.session.is_some() || self.received == 0);
+        format!(" /{}[{listens}](queued=0,recved={},sent={}", self.peer, self.received, self.sent)
+    }
+
+    fn in_short(&self, _: &World) -> String {
+        self.head() + ")\n"
+    }
+
+    fn in_full(&self, world: &World) -> String {
+        let session = self.session.and_then(|id| Some((id, world.sessions.get(&id)?)));
+        let Some((id, session)) = session else { return self.in_short(world) };
+        format!(
+            "{},sid={id:#x},lop={},est={},to={},lcxid={:#x},lzxid={:#x},lresp={},llat=0,minlat=0,avglat=0,maxlat=0)\n",
+            self.head(),
+            self.last.operation,
+            self.since,
+            session.timeout.as_millis(),
+            self.last.xid,
+            self.last.zxid,
+            self.last.answered.as_millis(),
+        )
+    }
 }
 
 fn figures(world: &World) -> Vec<(&'static str, String)> {

@@ -5,6 +5,7 @@
 
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
+use std::net::SocketAddr;
 use std::time::Duration;
 
 use crate::access::{self, Id, right};
@@ -15,6 +16,7 @@ use crate::request::{self, Request};
 use crate::transaction::{Context, Transaction};
 use crate::tree::Tree;
 use crate::watches::{Change, EventType, Watches};
+use crate::words;
 
 /// What a server is told before it starts.
 #[derive(Debug, Clone)]
@@ -27,6 +29,10 @@ pub(crate) struct Settings {
     /// The longest message that is taken.
     pub(crate) max_frame: usize,
     pub(crate) max_connections: usize,
+    /// The words of four letters that are answered.
+    pub(crate) words: words::Allowed,
+    /// Where it listens.
+    pub(crate) port: u16,
 }
 
 /// A point in time.
@@ -68,6 +74,22 @@ pub(crate) struct Connection {
     pub(crate) session: Option<i64>,
     /// Whom it has proven to be; the address counts as proof.
     pub(crate) shown: Vec<Id>,
+    pub(crate) peer: SocketAddr,
+    /// When it came, by the clock on the wall, in ms.
+    pub(crate) since: i64,
+    pub(crate) received: u64,
+    pub(crate) sent: u64,
+    pub(crate) last: Last,
+}
+
+/// The last request of a connection, as `cons` tells it.
+#[derive(Debug)]
+pub(crate) struct Last {
+    pub(crate) operation: &'static str,
+    pub(crate) xid: i32,
+    pub(crate) zxid: i64,
+    /// When it was answered, since the start.
+    pub(crate) answered: Duration,
 }
 
 #[derive(Debug)]
@@ -117,9 +139,11 @@ impl World {
     }
 
     /// A connection is there.
-    pub(crate) fn connect(&mut self, connection: u64, address: &str) {
-        let shown = vec![Id::new("ip", address)];
-        self.connections.insert(connection, Connection { session: None, shown });
+    pub(crate) fn connect(&mut self, moment: Moment, connection: u64, peer: SocketAddr) {
+        let shown = vec![Id::new("ip", &peer.ip().to_string())];
+        let last = Last { operation: "NA", xid: 0, zxid: -1, answered: Duration::ZERO };
+        let new = Connection { session: None, shown, peer, since: moment.wall, received: 0, sent: 0, last };
+        self.connections.insert(connection, new);
     }
 
     /// A connection is gone; its session lives on for a while.
@@ -133,12 +157,20 @@ impl World {
         }
     }
 
+    /// A word of four letters has come.
+    pub(crate) fn hear_word(&mut self, connection: u64) {
+        if let Some(from) = self.connections.get_mut(&connection) {
+            from.received += 1;
+        }
+    }
+
     /// A message has come.
     pub(crate) fn receive(&mut self, moment: Moment, connection: u64, frame: &[u8]) {
         self.received += 1;
-        let Some(session) = self.connections.get(&connection).map(|connection| connection.session) else {
-            return;
-        };
+        let Some(from) = self.connections.get_mut(&connection) else { return };
+        from.received += 1;
+        from.last.answered = moment.elapsed;
+        let session = from.session;
         let outcome = match session {
             None => self.greet(moment, connection, &mut Reader(frame)),
             Some(session) => self.request(moment, connection, session, &mut Reader(frame)),
@@ -270,6 +302,13 @@ impl World {
         code: Code,
         body: impl FnOnce(Writer) -> Writer,
     ) {
+        if let Some(asker) = self.connections.get_mut(&connection) {
+            let is_refused_write = code != Code::Ok && request::is_write(to.operation);
+            asker.last.operation = if is_refused_write { "NA" } else { words::operation(to.operation) };
+            asker.last.zxid = self.zxid;
+            // Numbers below 0 are no requests of the client's own.
+            asker.last.xid = if to.xid < 0 { asker.last.xid } else { to.xid };
+        }
         let head = Writer::default().int(to.xid).long(to.zxid.unwrap_or(self.zxid)).int(code as i32);
         let frame = if code == Code::Ok { body(head) } else { head };
         self.send(connection, to.kind, to.path, frame);
@@ -300,6 +339,9 @@ impl World {
 
     fn send(&mut self, connection: u64, kind: Kind, path: Option<String>, frame: Writer) {
         self.sent += 1;
+        if let Some(to) = self.connections.get_mut(&connection) {
+            to.sent += 1;
+        }
         self.effects.push(Effect::Send { connection, kind, path, frame: frame.framed() });
     }
 
@@ -341,6 +383,7 @@ impl World {
         }
         if let Some(connection) = self.connections.get_mut(&connection) {
             connection.session = Some(id);
+            (connection.last.operation, connection.last.zxid) = ("SESS", self.zxid);
         }
         self.touch(moment, id);
         Ok(())
@@ -380,7 +423,7 @@ impl World {
     ) -> Result<(), Malformed> {
         let (xid, operation) = (reader.int()?, reader.int()?);
         let (kind, path) = crate::kind::of_request(operation, *reader);
-        let mut asked = Asked { xid, kind, path, zxid: None };
+        let mut asked = Asked { xid, operation, kind, path, zxid: None };
         self.touch(moment, session);
         match operation {
             opcode::AUTH => return self.authenticate(connection, asked, reader),
@@ -446,6 +489,7 @@ impl World {
 #[derive(Debug, Clone)]
 pub(crate) struct Asked {
     pub(crate) xid: i32,
+    pub(crate) operation: i32,
     pub(crate) kind: Kind,
     pub(crate) path: Option<String>,
     /// In place of the number of the last transaction.

@@ -4,6 +4,7 @@ use std::io::Cursor;
 use std::time::Duration;
 
 use crate::common::{Raw, SESSION, SOON, creation, manual, operation, text};
+use crate::words::ask;
 use zklock_testkit::Server;
 use zklock_testkit::console::{self, Console};
 
@@ -296,4 +297,7 @@ fn options_that_make_no_sense_are_named() {
     let server = settings(&["--local-sessions"]).unwrap().unwrap().start().unwrap();
     let refused = Raw::open(&server).ask(1, operation::CREATE, &creation("/mine", 1));
     assert_eq!(refused.error, -120);
+    let server = settings(&["--words", "ruok"]).unwrap().unwrap().start().unwrap();
+    assert_eq!(ask(&server, b"ruok"), "imok");
+    assert!(ask(&server, b"srvr").contains("whitelist"));
 }

@@ -4,7 +4,7 @@ use std::io::ErrorKind::NotFound;
 use std::time::{Duration, Instant};
 
 use crate::common::{Raw, SOON, client, client_with, creation, manual, operation, queue_of, soon};
-use ground::until;
+use ground::{not_later, until};
 use zklock_core::{ErrorKind, HoldState, LossReason};
 use zklock_testkit::Server;
 
@@ -24,7 +24,7 @@ async fn a_session_that_is_ended_is_told_to_its_holder_and_frees_the_lock_for_th
     let (reason, next) = tokio::join!(soon(hold.lost()), soon(waiting));
     assert_eq!(reason, Some(LossReason::SessionExpired));
     let next = next.unwrap().unwrap();
-    assert!(begun.elapsed() < LONG / 4, "{:?}", begun.elapsed());
+    not_later(begun.elapsed(), LONG / 4);
     assert!(next.token() > hold.token());
     assert_eq!(queue_of(&server, PATH, 1).len(), 1);
     // It goes on with the next session.

@@ -2,8 +2,10 @@
 
 use std::io::{Read, Write};
 use std::net::TcpStream;
+use std::time::Duration;
 
 use crate::common::{Raw, SOON, creation, manual, operation, reading};
+use ground::until;
 use zklock_testkit::Server;
 
 /// Types something, and gives all that comes back.
@@ -72,15 +74,81 @@ fn the_figures_are_those_of_the_tree_and_its_watches() {
     assert!(ask(&server, b"wchs").contains("Total watches:1"));
 }
 
+const KNOWN: [&str; 9] = ["conf", "cons", "envi", "isro", "mntr", "ruok", "srvr", "stat", "wchs"];
+
+#[track_caller]
+fn is_refused(server: &Server, word: &str) {
+    let refusal = format!("{word} is not executed because it is not in the whitelist.\n");
+    assert_eq!(ask(server, word.as_bytes()), refusal);
+}
+
 #[test]
 fn a_word_that_is_not_answered_is_said_to_be_so() {
     let server = manual();
-    for word in ["conf", "dump", "wchc"] {
-        assert_eq!(
-            ask(&server, word.as_bytes()),
-            format!("{word} is not executed because it is not in the whitelist.\n")
-        );
+    for word in ["crst", "dump", "wchc"] {
+        is_refused(&server, word);
     }
+    for (allowed, answered) in [("srvr", &["srvr"][..]), (" stat, envi,dump", &["stat", "envi"]), ("", &[])] {
+        let server = Server::builder().words(allowed).manual_clock().start().unwrap();
+        for word in KNOWN.into_iter().filter(|word| !answered.contains(word)) {
+            is_refused(&server, word);
+        }
+        for word in answered {
+            assert!(!ask(&server, word.as_bytes()).contains("not executed"), "{word} in {allowed:?}");
+        }
+        is_refused(&server, "dump");
+    }
+}
+
+#[test]
+fn where_it_runs_and_how_it_was_made_is_told_in_pairs() {
+    let server = Server::builder().tick(Duration::from_millis(500)).manual_clock().start().unwrap();
+    let port = server.address().port().to_string();
+    let configuration = ask(&server, b"conf");
+    for (name, value) in [
+        ("clientPort=", port.as_str()),
+        ("tickTime=", "500"),
+        ("minSessionTimeout=", "1000"),
+        ("maxSessionTimeout=", "10000"),
+    ] {
+        assert_eq!(figure(&configuration, name), value, "{name}");
+    }
+    let environment = ask(&server, b"envi");
+    assert!(
+        environment.starts_with("Environment:\nzookeeper.version=3.8.0-zklock-testkit-"),
+        "{environment}"
+    );
+    assert_eq!(figure(&environment, "os.name="), "Linux");
+    for line in environment.lines().skip(1).chain(configuration.lines()) {
+        assert!(line.split_once('=').is_some_and(|(_, value)| !value.is_empty()), "{line:?}");
+    }
+}
+
+#[test]
+fn a_connection_is_told_of_with_its_session_and_its_last_request() {
+    let server = manual();
+    let mut one = Raw::open(&server);
+    let me = one.stream.local_addr().unwrap();
+    let told = |word: &[u8]| figure(&ask(&server, word), &format!(" /{me}"));
+    let session = format!("sid={:#x}", one.session);
+    let greeted = told(b"cons");
+    assert!(greeted.starts_with("[1](queued=0,recved=1,sent=1,sid="), "{greeted}");
+    assert!(greeted.contains(&session) && greeted.contains(",lop=SESS,"), "{greeted}");
+    assert!(greeted.contains(",to=4000,lcxid=0x0,lzxid=0x1,"), "{greeted}");
+
+    assert_eq!(one.ask(7, operation::CREATE, &creation("/mine", 1)).error, 0);
+    assert!(told(b"cons").contains(",lop=CREA,") && told(b"cons").contains(",lcxid=0x7,lzxid=0x2,"));
+    assert_eq!(one.ask(8, operation::CREATE, &creation("/mine", 1)).error, -110);
+    assert!(told(b"cons").contains(",lop=NA,") && told(b"cons").contains(",lcxid=0x8,lzxid=0x3,"));
+    one.is_served();
+    assert!(told(b"cons").contains(",lop=PING,") && told(b"cons").contains(",lcxid=0x8,lzxid=0x3,"));
+    assert_eq!(told(b"stat"), "[1](queued=0,recved=4,sent=4)");
+
+    // And of the one that asks, and one that has said nothing.
+    let silent = Raw::silent(server.address());
+    let silent = format!(" /{}[1](queued=0,recved=0,sent=0)", silent.stream.local_addr().unwrap());
+    assert!(until(SOON, || ask(&server, b"stat").contains(&silent)));
+    assert!(ask(&server, b"stat").contains("[0](queued=0,recved=1,sent=0)\n"));
 }
 
 #[test]
