@@ -11,9 +11,11 @@ use std::thread;
 use std::time::{Duration, Instant};
 
 use ground::wire::{Admin, Connection, Failure, Mode, expire};
-use ground::{Action, Direction, Ensemble, Gate, Kind, Proxy, Side, Trigger, one_flight, shared, until};
+use ground::{
+    Action, Direction, Ensemble, Gate, Kind, Proxy, Side, Trigger, not_later, one_flight, shared, until,
+};
 
-const SOON: Duration = Duration::from_secs(5);
+const SOON: Duration = Duration::from_secs(30);
 const SESSION: Duration = Duration::from_secs(4);
 
 /// An own place in the shared server's tree, a proxy before it, and an operator beside it.
@@ -205,11 +207,11 @@ fn a_delay_is_added_each_way_and_to_every_message_alike() {
     let start = Instant::now();
     client.exists(&path, false).expect("an answer");
     let took = start.elapsed();
-    assert!(took >= Duration::from_millis(120) && took < Duration::from_secs(2), "{took:?}");
+    assert!(took >= Duration::from_millis(120) && took < SOON, "{took:?}");
     proxy.delay(Duration::ZERO);
     let start = Instant::now();
     client.exists(&path, false).expect("an answer");
-    assert!(start.elapsed() < Duration::from_millis(100));
+    not_later(start.elapsed(), Duration::from_millis(100));
 }
 
 #[test]

@@ -15,6 +15,7 @@ mod install;
 mod jvm;
 mod port;
 mod proxy;
+mod punctual;
 mod server;
 mod snapshot;
 mod talk;
@@ -27,6 +28,7 @@ pub use ensemble::{Builder, Ensemble, connect_string};
 pub use proxy::{
     Action, Counts, Direction, Gate, Hook, Kind, Message, Proxy, Rewriter, Side, Trigger, one_flight,
 };
+pub use punctual::{not_later, or_once_more};
 pub use server::Server;
 pub use talk::Talk;
 pub use wait::until;
