@@ -245,7 +245,7 @@ async fn a_child_whose_name_is_not_utf8_is_refused_and_the_directory_named() {
 }
 
 /// A node that the world may use like this only.
-async fn restricted(path: &str, permission: Permission) {
+pub(crate) async fn restricted(path: &str, permission: Permission) {
     let maker = zookeeper_client::Client::connect(&shared().connect_string()).await.unwrap();
     let acls = [Acl::new(permission, AuthId::anyone())];
     maker.create(path, b"", &CreateMode::Persistent.with_acls(Acls::from(&acls[..]))).await.unwrap();

@@ -5,7 +5,7 @@ use crate::common::{
     settled, soon,
 };
 use ground::wire::Admin;
-use ground::{Action, Direction, Ensemble, Gate, Kind, Proxy, Trigger, shared, until};
+use ground::{Action, Direction, Ensemble, Gate, Kind, Proxy, Trigger, not_later, shared, until};
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 use zklock_core::{Client, ClientOptions, Error, ErrorKind, Lock, blocking};
@@ -29,14 +29,19 @@ async fn in_time<T>(timeout: Duration, call: impl Future<Output = T>) -> T {
     let took = start.elapsed();
     let slept = soon(task).await.unwrap().max(soon(thread).await.unwrap());
     let noise = slept.saturating_sub(timeout);
-    assert!(took <= timeout + GRACE + noise, "{took:?} instead of {timeout:?} (sleeps: {noise:?} more)");
+    not_later(took, timeout + GRACE + noise);
     result
+}
+
+/// The time was over: which of these it is called is told by `an_outage_is_not_called_contention`.
+fn is_late(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unreachable)
 }
 
 async fn times_out(lock: &Lock, timeout: Duration) -> Error {
     let start = Instant::now();
     let error = in_time(timeout, lock.acquire_timeout(timeout)).await.unwrap_err();
-    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    assert!(is_late(&error), "{error}");
     assert!(start.elapsed() >= timeout, "too early: {:?}", start.elapsed());
     assert!(error.to_string().contains(lock.path()), "{error}");
     error
@@ -46,7 +51,7 @@ async fn times_out(lock: &Lock, timeout: Duration) -> Error {
 async fn times_out_blocking(lock: blocking::Lock, timeout: Duration) -> Error {
     let call = on_a_thread(move || lock.acquire_timeout(timeout).map(drop).unwrap_err());
     let error = in_time(timeout, call).await;
-    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    assert!(is_late(&error), "{error}");
     error
 }
 
@@ -178,6 +183,47 @@ async fn the_error_does_not_blame_the_queue_for_a_silent_server() {
     proxy.freeze(Direction::ToClient);
     let error = times_out(&client.mutex("/bounded-silent").unwrap(), A_WHILE).await;
     assert!(!error.to_string().contains("others are before us"), "nobody is: {error}");
+}
+
+/// A caller who takes an outage for contention goes on without the lock.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outage_is_not_called_contention() {
+    let (path, holder, proxy) = ("/bounded-outage", client().await, Proxy::before(shared().server(0)));
+    let hold = soon(holder.mutex(path).unwrap().acquire()).await.unwrap();
+    let patient = options(&proxy.connect_string()).try_timeout(A_WHILE * 2).unwrap();
+    let client = Client::connect(patient.clone()).await.unwrap();
+    let threads = soon(on_a_thread(move || blocking::Client::connect(patient).unwrap())).await;
+    let (lock, other) = (client.mutex(path).unwrap(), client.mutex("/bounded-outage-other").unwrap());
+
+    says(&times_out(&lock, A_WHILE).await, ErrorKind::Timeout, &["others are before us"]);
+    says(&times_out(&lock, Duration::from_millis(1)).await, ErrorKind::Timeout, &[path]);
+    let blocked = threads.mutex(path).unwrap();
+    says(&times_out_blocking(blocked, A_WHILE).await, ErrorKind::Timeout, &["others are before us"]);
+
+    // A server that is silent is one only when it has been so for the try timeout.
+    proxy.freeze(Direction::ToClient);
+    says(&times_out(&other, A_WHILE / 10).await, ErrorKind::Timeout, &["check hosts and network"]);
+    // One who waits behind another of the same client knows no more than that one, before and after taking its place.
+    let (first, second) = tokio::join!(times_out(&other, A_WHILE * 3), times_out(&other, A_WHILE * 4));
+    let silent = times_out_blocking(threads.mutex("/bounded-outage-threads").unwrap(), A_WHILE * 3).await;
+    for error in [first, second, silent] {
+        says(&error, ErrorKind::Unreachable, &["check hosts and network"]);
+    }
+    proxy.thaw();
+    works(&client, &other).await;
+
+    // It had a place in the queue, and nobody knows what has become of that.
+    let waits = lock.clone();
+    let queued = tokio::spawn(async move { waits.acquire_timeout(A_WHILE * 4).await.map(drop).unwrap_err() });
+    operator().wait_for_children(path, 2, SOON);
+    proxy.refuse(true);
+    proxy.reset();
+    says(&soon(queued).await.unwrap(), ErrorKind::Unreachable, &["no server answers"]);
+    says(&times_out(&lock, A_WHILE / 10).await, ErrorKind::Unreachable, &["no server answers"]);
+    proxy.refuse(false);
+    works(&client, &other).await;
+    soon(hold.release()).await.unwrap();
+    works(&client, &lock).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

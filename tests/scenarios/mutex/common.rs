@@ -9,7 +9,7 @@ use zklock_core::{Client, ClientOptions, Error, ErrorKind};
 /// for a test.
 pub(crate) const SESSION: Duration = Duration::from_secs(4);
 /// How long anything may take that takes no time on an idle machine.
-pub(crate) const SOON: Duration = Duration::from_secs(10);
+pub(crate) const SOON: Duration = Duration::from_secs(30);
 /// What promise 4 allows beyond the deadline.
 pub(crate) const GRACE: Duration = Duration::from_millis(50);
 

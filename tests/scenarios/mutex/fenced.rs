@@ -92,11 +92,15 @@ async fn held(client: &Client, name: &str) -> (Hold, String) {
 async fn a_guarded_write_is_done_while_the_lock_is_held() {
     let (client, operator) = (client().await, operator());
     let (hold, state) = held(&client, "done").await;
-    hold.guarded().create(&state, b"0").commit().await.unwrap();
+    let written = hold.guarded().create(&state, b"0").commit().await.unwrap();
+    assert_eq!(written.versions(), [Some(0)]);
     let child = format!("{state}/child");
-    hold.guarded().set_data(&state, b"1", Some(0)).create(&child, b"c").commit().await.unwrap();
+    let written = hold.guarded().set_data(&state, b"1", Some(0)).create(&child, b"c").commit().await.unwrap();
+    assert_eq!(written.versions(), [Some(1), Some(0)]);
     assert_eq!((operator.data(&state), operator.data(&child)), (b"1".to_vec(), b"c".to_vec()));
-    hold.guarded().delete(&child, None).set_data(&state, b"2", None).commit().await.unwrap();
+    let written = hold.guarded().delete(&child, None).set_data(&state, b"2", None).commit().await.unwrap();
+    assert_eq!(written.versions(), [None, Some(2)]);
+    assert_eq!(written.versions()[1], Some(operator.stat(&state).unwrap().version));
     assert_eq!((operator.data(&state), operator.children(&state).len()), (b"2".to_vec(), 0));
     hold.release().await.unwrap();
     let refused = hold.guarded().set_data(&state, b"3", None).commit().await.unwrap_err();
@@ -110,14 +114,36 @@ async fn a_guarded_write_is_done_whole_or_not_at_all() {
     let (hold, state) = held(&client, "whole").await;
     let other = format!("{state}-other");
     operator.create(&state, "before");
-    for (conflict, guarded) in [
-        ("a wrong version", hold.guarded().create(&other, b"").set_data(&state, b"after", Some(7))),
-        ("a node that exists", hold.guarded().set_data(&state, b"after", None).create(&state, b"")),
-        ("a wrong version to delete", hold.guarded().create(&other, b"").delete(&state, Some(7))),
-        ("a node that is not there", hold.guarded().set_data(&state, b"after", None).delete(&other, None)),
+    for (conflict, guarded, index, path) in [
+        (
+            "a wrong version",
+            hold.guarded().create(&other, b"").set_data(&state, b"after", Some(7)),
+            1,
+            &state,
+        ),
+        (
+            "a node that exists",
+            hold.guarded().set_data(&state, b"after", None).create(&state, b""),
+            1,
+            &state,
+        ),
+        ("a wrong version to delete", hold.guarded().create(&other, b"").delete(&state, Some(7)), 1, &state),
+        (
+            "a node that is not there",
+            hold.guarded().set_data(&state, b"", None).delete(&other, None),
+            1,
+            &other,
+        ),
+        ("the first of them", hold.guarded().delete(&other, None).set_data(&state, b"", None), 0, &other),
     ] {
         let error = soon(guarded.commit()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Conflict, "{conflict}: {error}");
+        let told = error.conflict().expect("it says which");
+        assert_eq!((told.index, &*told.path), (index, path.as_str()), "{conflict}: {error}");
+        assert!(
+            error.to_string().contains(&format!("number {}, of {path}", index + 1)),
+            "{conflict}: {error}"
+        );
         assert!(operator.stat(&other).is_none(), "{conflict}");
         assert_eq!(operator.stat(&state).unwrap().version, 0, "{conflict}");
     }
@@ -200,6 +226,7 @@ async fn a_guarded_write_whose_reply_is_lost_is_uncertain() {
         let hook = proxy.on(trigger.path(&state));
         let error = soon(hold.guarded().set_data(&state, b"x", None).commit()).await.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Uncertain, "{error}");
+        assert!(error.conflict().is_none());
         assert!(hook.wait(SOON), "the fault did not happen");
         assert_eq!(operator.stat(&state).unwrap().version > before, written);
     }

@@ -123,7 +123,8 @@ async fn a_writer_on_a_place_that_was_left_takes_the_read_side_and_keeps_it() {
     let (path, operator) = ("/handed-on/downgrade", operator());
     let (holder, client, other) = (client().await, client().await, client().await);
     let hold = held(&holder.write(path).unwrap()).await;
-    let (write, read) = (client.write(path).unwrap(), client.read(path).unwrap());
+    let write = client.write_with(path, LockOptions::new().reentrant(true)).unwrap();
+    let read = client.read(path).unwrap();
     let quitter = tokio::spawn(join_boxed(write.clone())).await.unwrap();
     operator.wait_for_children(path, 2, SOON);
     let behind = join(&write).await;

@@ -5,7 +5,7 @@ use crate::common::{
 };
 use crate::timing::{Noise, Observer};
 use ground::wire::Admin;
-use ground::{Action, Gate, Kind, Proxy, Trigger, shared};
+use ground::{Action, Gate, Kind, Proxy, Trigger, not_later, shared};
 use std::sync::Arc;
 use std::task::Poll;
 use std::time::{Duration, Instant};
@@ -157,7 +157,7 @@ async fn a_waiter_whose_node_was_deleted_just_now_is_told_within_a_heartbeat() {
         let observer = Observer::of(hold.clone());
         let (told, reason) = observer.told(SOON);
         let late = told.saturating_duration_since(deleted);
-        assert!(late <= HEARTBEAT + noise.allowance(), "told after {late:?}, noise {:?}", noise.worst());
+        not_later(late, HEARTBEAT + noise.allowance());
         assert_eq!(reason, LossReason::NodeDeleted);
         observer.finish();
     } else {

@@ -1,0 +1,123 @@
+//! Reads of a hold: what is to be decided by after an uncertain write.
+
+use crate::bad_input::restricted;
+use crate::common::{
+    SOON, client_of, expire_session, on_a_thread, operator, options, proxied_client, says, soon,
+};
+use ground::{Action, Direction, Ensemble, Kind, Trigger, shared};
+use std::time::Duration;
+use zklock_core::{ErrorKind, LossReason, blocking};
+use zookeeper_client::Permission;
+
+fn of(node: Option<zklock_core::NodeData>) -> Option<(Vec<u8>, i32)> {
+    node.map(|node| (node.data, node.version))
+}
+
+fn is(data: &[u8], version: i32) -> Option<(Vec<u8>, i32)> {
+    Some((data.to_vec(), version))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_reads_nodes_as_long_as_its_client_is_open() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let hold = soon(client.mutex("/read/open").unwrap().acquire()).await.unwrap();
+    let state = "/read/open-state";
+    assert_eq!(of(soon(hold.read(state)).await.unwrap()), None);
+    operator.create(state, "one");
+    assert_eq!(of(soon(hold.read(state)).await.unwrap()), is(b"one", 0));
+    says(&soon(hold.read("state")).await.unwrap_err(), ErrorKind::InvalidInput, &["is relative"]);
+    soon(hold.guarded().set_data(state, b"two", Some(0)).commit()).await.unwrap();
+    assert_eq!(of(soon(hold.read(state)).await.unwrap()), is(b"two", 1));
+    expire_session(&proxy);
+    assert_eq!(of(soon(hold.read(state)).await.unwrap()), is(b"two", 1));
+    assert_eq!(soon(hold.lost()).await, Some(LossReason::SessionExpired));
+    let _ = hold.release().await;
+    assert_eq!(of(soon(hold.read(state)).await.unwrap()), is(b"two", 1));
+    proxy.freeze(Direction::Both);
+    let error = tokio::time::timeout(SOON * 3, hold.read(state)).await.expect("it is bounded").unwrap_err();
+    says(&error, ErrorKind::Unreachable, &[state]);
+    proxy.thaw();
+    client.close().await;
+    assert_eq!(soon(hold.read(state)).await.unwrap_err().kind(), ErrorKind::Closed);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_that_an_access_list_forbids_is_refused() {
+    let client = client_of(&shared().connect_string()).await;
+    let hold = soon(client.mutex("/read/refused").unwrap().acquire()).await.unwrap();
+    let state = "/read/refused-state";
+    restricted(state, Permission::WRITE).await;
+    says(&soon(hold.read(state)).await.unwrap_err(), ErrorKind::Refused, &[state]);
+    assert!(!hold.valid_for().is_zero(), "the hold is none the worse");
+    hold.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_tells_what_became_of_an_uncertain_write() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let hold = soon(client.mutex("/read/uncertain").unwrap().acquire()).await.unwrap();
+    let state = "/read/uncertain-state";
+    operator.create(state, "");
+    for (trigger, written) in [
+        (Trigger::reply(Kind::Multi).then(Action::DropReplyAndReset), true),
+        (Trigger::request(Kind::Multi).then(Action::DropAndReset), false),
+    ] {
+        let before = soon(hold.read(state)).await.unwrap().unwrap().version;
+        let _hook = proxy.on(trigger.path(state));
+        let error = soon(hold.guarded().set_data(state, b"x", None).commit()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Uncertain, "{error}");
+        let after = soon(hold.read(state)).await.unwrap().unwrap().version;
+        assert_eq!(after > before, written);
+        assert_eq!(after, operator.stat(state).unwrap().version);
+    }
+    hold.release().await.unwrap();
+}
+
+/// A server that lags would answer from what it has.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_read_is_as_new_as_what_the_quorum_has_committed() {
+    let tick = Duration::from_secs(2);
+    let ensemble = Ensemble::builder().servers(3).tick(tick).quorum_proxies(true).start();
+    ensemble.wait_until_whole(SOON * 6);
+    let _talk = ensemble.keep_talking();
+    let (leader, follower) = (ensemble.leader(), ensemble.followers()[0]);
+    let client = client_of(&follower.address().to_string()).await;
+    let writer = client_of(&leader.address().to_string()).await;
+    let hold = soon(client.mutex("/read/lag").unwrap().acquire()).await.unwrap();
+    let writing = soon(writer.mutex("/read/writer").unwrap().acquire()).await.unwrap();
+    soon(writing.guarded().create("/read/state", b"old").commit()).await.unwrap();
+    assert_eq!(of(soon(hold.read("/read/state")).await.unwrap()), is(b"old", 0));
+    let link = ensemble.quorum_link(follower, leader);
+    link.freeze(Direction::Both);
+    soon(writing.guarded().set_data("/read/state", b"new", None).commit()).await.unwrap();
+    let read = async { hold.read("/read/state").await };
+    let thaw = async {
+        tokio::time::sleep(Duration::from_millis(300)).await;
+        link.thaw();
+    };
+    // In vain, if the follower is so late that its session is over; but never what was there before.
+    let (node, ()) = tokio::join!(read, thaw);
+    match node {
+        Ok(node) => assert_eq!(of(node), is(b"new", 1)),
+        Err(error) => assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}"),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn threads_read_and_are_told_what_they_have_written() {
+    let hosts = shared().connect_string();
+    on_a_thread(move || {
+        let client = blocking::Client::connect(options(&hosts)).unwrap();
+        let hold = client.mutex("/read/threads").unwrap().acquire().unwrap();
+        let state = "/read/threads-state";
+        let written = hold.commit_guarded(|writes| writes.create(state, b"a").set_data(state, b"b", None));
+        assert_eq!(written.unwrap().versions(), [Some(0), Some(1)]);
+        assert_eq!(of(hold.read(state).unwrap()), is(b"b", 1));
+        let (ready, result) = std::sync::mpsc::channel();
+        let call = hold.start_read(state, move || ready.send(()).unwrap()).unwrap();
+        result.recv_timeout(SOON).unwrap();
+        assert_eq!(of(call.fetch().unwrap().unwrap()), is(b"b", 1));
+        hold.release().unwrap();
+    })
+    .await;
+}

@@ -1,0 +1,211 @@
+//! An owner that wants a lock again which it holds: what anybody may release it waits for, and the log tells of it.
+
+use crate::common::{SOON, client, operator, proxied_client, says, soon};
+use crate::one_node_a_process::join;
+use ground::{Kind, until};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, Once};
+use std::time::Duration;
+use tracing::Level;
+use tracing::level_filters::LevelFilter;
+use zklock_core::blocking::{TakeLine, log_to};
+use zklock_core::{ErrorKind, HoldState, Lock, LockOptions};
+
+const A_WHILE: Duration = Duration::from_millis(300);
+
+static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
+
+struct Collect;
+
+impl TakeLine for Collect {
+    fn level(&self) -> LevelFilter {
+        LevelFilter::WARN
+    }
+    fn take(&self, level: Level, line: String) {
+        LINES.lock().unwrap().push(format!("{level} {line}"));
+    }
+}
+
+fn collect() {
+    static ONCE: Once = Once::new();
+    ONCE.call_once(|| log_to(Collect).unwrap());
+}
+
+/// How often it was told that somebody waits for what he holds at this path.
+fn told(path: &str) -> usize {
+    let path = format!("path={path:?}");
+    let is_it = |line: &&String| line.contains(&path) && line.contains("waits for it again");
+    let lines = LINES.lock().unwrap();
+    for line in lines.iter().filter(is_it) {
+        assert!(line.starts_with("WARN ") && line.contains("release it first"), "{line}");
+        assert!(!line.contains("reentrant"), "{line}");
+    }
+    lines.iter().filter(is_it).count()
+}
+
+fn release_elsewhere(hold: zklock_core::Hold) {
+    drop(tokio::spawn(async move { hold.release().await.unwrap() }));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_waits_until_its_time_is_over_or_another_releases_it() {
+    collect();
+    let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/self-waits/waits");
+    let lock = client.mutex(path).unwrap();
+    let hold = soon(lock.acquire()).await.unwrap();
+    // Tries do not wait.
+    proxy.record();
+    assert!(soon(lock.try_acquire()).await.unwrap().is_none());
+    let busy = soon(lock.acquire_timeout(Duration::ZERO)).await.unwrap_err();
+    says(&busy, ErrorKind::Timeout, &[path, "is held by this thread or task itself"]);
+    assert_eq!((proxy.counts().requests(Kind::Create), told(path)), (0, 0));
+    // Another handle is the same lock.
+    for (number, lock) in [lock.clone(), client.mutex(path).unwrap()].into_iter().enumerate() {
+        let late = soon(lock.acquire_timeout(A_WHILE)).await.unwrap_err();
+        says(&late, ErrorKind::Timeout, &[path, "this thread or task holds it itself"]);
+        assert_eq!(told(path), number + 1, "once for each wait");
+    }
+    assert_eq!(hold.state(), HoldState::Held, "nothing has changed");
+    // It is a waiter like any other: two nodes, and another task comes after it.
+    let again = join(&lock).await;
+    operator.wait_for_children(path, 2, SOON);
+    let next = tokio::spawn({
+        let lock = lock.clone();
+        async move { lock.acquire().await }
+    });
+    assert_eq!(told(path), 3);
+    let token = hold.token();
+    release_elsewhere(hold);
+    let again = soon(again).await.unwrap();
+    assert!(again.token() > token && !next.is_finished());
+    again.release().await.unwrap();
+    soon(next).await.unwrap().unwrap().release().await.unwrap();
+    assert_eq!(told(path), 3);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_ordinary_wait_is_not_told_of() {
+    collect();
+    let (client, path) = (client().await, "/self-waits/ordinary");
+    let lock = client.mutex(path).unwrap();
+    let hold = soon(lock.acquire()).await.unwrap();
+    let other = tokio::spawn({
+        let lock = lock.clone();
+        async move { lock.acquire_timeout(SOON).await }
+    });
+    operator().wait_for_children(path, 2, SOON);
+    hold.release().await.unwrap();
+    soon(other).await.unwrap().unwrap().release().await.unwrap();
+    assert_eq!(told(path), 0);
+}
+
+/// One task acquires for all, and each hold is released by another: there is nothing wrong with that, so it is told of
+/// before the first release alone.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_dispatcher_hands_each_hold_to_a_worker() {
+    collect();
+    let (client, path) = (client().await, "/self-waits/dispatcher");
+    let lock = client.mutex(path).unwrap();
+    let inside = Arc::new(AtomicUsize::new(0));
+    let mut workers = Vec::new();
+    for _ in 0..100 {
+        let hold = soon(lock.acquire()).await.unwrap();
+        let inside = inside.clone();
+        workers.push(tokio::spawn(async move {
+            assert_eq!(inside.fetch_add(1, Ordering::SeqCst), 0, "two are inside");
+            tokio::task::yield_now().await;
+            inside.fetch_sub(1, Ordering::SeqCst);
+            hold.release().await.unwrap();
+        }));
+    }
+    for worker in workers {
+        soon(worker).await.unwrap();
+    }
+    assert!(told(path) <= 1, "{}", told(path));
+}
+
+/// Two readers of one owner are granted at once, and only where a writer waits in between do they wait for each other.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_behind_a_writer_behind_itself_is_told_of() {
+    collect();
+    let (client, other, path) = (client().await, client().await, "/self-waits/readers");
+    let read = client.read(path).unwrap();
+    let (one, two) = (soon(read.acquire()).await.unwrap(), soon(read.acquire()).await.unwrap());
+    assert_eq!(told(path), 0);
+    let writer = tokio::spawn({
+        let write = other.write(path).unwrap();
+        async move { write.acquire().await }
+    });
+    operator().wait_for_children(path, 3, SOON);
+    let again = join(&read).await;
+    assert!(until(SOON, || told(path) == 1));
+    drop(again);
+    for hold in [one, two] {
+        hold.release().await.unwrap();
+    }
+    soon(writer).await.unwrap().unwrap().release().await.unwrap();
+}
+
+/// A reader waits for its own writer, unless nobody else can release what that holds.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_behind_a_write_hold_of_its_own_is_told_of() {
+    collect();
+    let (client, path) = (client().await, "/self-waits/writer");
+    let read = client.read(path).unwrap();
+    let hold = soon(client.write(path).unwrap().acquire()).await.unwrap();
+    assert!(soon(read.try_acquire()).await.unwrap().is_none());
+    assert_eq!(told(path), 0, "a try does not wait");
+    let late = soon(read.acquire_timeout(A_WHILE)).await.unwrap_err();
+    says(&late, ErrorKind::Timeout, &[path, "itself"]);
+    assert_eq!(told(path), 1);
+    hold.release().await.unwrap();
+
+    let bound = client.write_with(path, LockOptions::new().reentrant(true)).unwrap();
+    let hold = soon(bound.acquire()).await.unwrap();
+    soon(read.acquire()).await.unwrap().release().await.unwrap();
+    assert_eq!(told(path), 1, "that does not wait");
+    hold.release().await.unwrap();
+}
+
+/// What only its owner can release is another matter, whichever lock it wants.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_only_it_can_release_it_does_not_wait_for() {
+    collect();
+    let ((client, proxy), path) = (proxied_client().await, "/self-waits/bound");
+    let reentrant = reentrant(&client, path);
+    let lock = client.mutex(path).unwrap();
+    let hold = soon(reentrant.acquire()).await.unwrap();
+    proxy.record();
+    for timeout in [SOON, Duration::MAX] {
+        let error = soon(lock.acquire_timeout(timeout)).await.unwrap_err();
+        says(&error, ErrorKind::Deadlock, &[path, "by a reentrant lock", "release that first"]);
+        assert!(!error.to_string().contains("make"), "{error}");
+    }
+    assert!(soon(lock.try_acquire()).await.unwrap().is_none());
+    assert_eq!((proxy.counts().requests(Kind::Create), told(path)), (0, 0));
+    hold.release().await.unwrap();
+    soon(lock.acquire()).await.unwrap().release().await.unwrap();
+}
+
+/// What anybody may release may be in other hands: to take part in it would put two inside.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reentrant_lock_takes_no_part_in_what_anybody_may_release() {
+    collect();
+    let (client, path) = (client().await, "/self-waits/unbound");
+    let (lock, reentrant) = (client.mutex(path).unwrap(), reentrant(&client, path));
+    let hold = soon(lock.acquire()).await.unwrap();
+    assert!(soon(reentrant.try_acquire()).await.unwrap().is_none());
+    let late = soon(reentrant.acquire_timeout(A_WHILE)).await.unwrap_err();
+    says(&late, ErrorKind::Timeout, &[path, "itself"]);
+    assert_eq!(told(path), 1);
+    let token = hold.token();
+    release_elsewhere(hold);
+    let next = soon(reentrant.acquire()).await.unwrap();
+    assert!(next.token() > token);
+    next.release().await.unwrap();
+    assert!(until(SOON, || client.stats().grants == 2));
+}
+
+fn reentrant(client: &zklock_core::Client, path: &str) -> Lock {
+    client.mutex_with(path, LockOptions::new().reentrant(true)).unwrap()
+}
