@@ -3,7 +3,7 @@
 use crate::common::{GRACE, SOON, client, operator, proxied_client, says, settled, soon};
 use crate::queue::{A_WHILE, Waiter, acquire, granted, held, nodes};
 use crate::timing::Noise;
-use ground::Kind;
+use ground::{Kind, not_later};
 use std::time::{Duration, Instant};
 use zklock_core::{Client, ErrorKind, HoldState, Lock, LockOptions};
 
@@ -73,7 +73,7 @@ async fn the_order_in_which_a_set_is_named_does_not_matter() {
     let other = client.all(&[c, a, b]).unwrap();
     let hold = soon(one.acquire()).await.unwrap();
     // It is the same lock.
-    says(&soon(other.acquire()).await.unwrap_err(), ErrorKind::Deadlock, &[]);
+    says(&soon(other.acquire_timeout(A_WHILE)).await.unwrap_err(), ErrorKind::Timeout, &["itself"]);
     soon(hold.release()).await.unwrap();
     // And in the same order for the server.
     let (proxied, proxy) = proxied_client().await;
@@ -145,7 +145,8 @@ async fn one_deadline_covers_all_of_a_set_and_its_end_leaves_nothing() {
     soon(a.release()).await.unwrap();
     let (result, took) = soon(call).await.unwrap();
     says(&result.unwrap_err(), ErrorKind::Timeout, &["/all/deadline/a", "/all/deadline/b"]);
-    assert!(took >= timeout && took <= timeout + GRACE + noise.allowance(), "{took:?}");
+    assert!(took >= timeout, "{took:?}");
+    not_later(took, timeout + GRACE + noise.allowance());
     operator.wait_for_children(&format!("{root}/a"), 0, SOON);
     operator.wait_for_children(&format!("{root}/b"), 1, SOON);
     // To try once is to find it busy, whichever of them is.

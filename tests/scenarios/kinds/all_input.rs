@@ -1,7 +1,7 @@
 //! Sets of locks that cannot be, and those that the server refuses.
 
 use crate::common::{SOON, client, operator, says, settled, soon};
-use crate::queue::{acquire, granted, held, nodes};
+use crate::queue::{A_WHILE, acquire, granted, held, nodes};
 use ground::wire::Mode;
 use ground::{Action, Kind, Proxy, Trigger, shared};
 use zklock_core::{Dialect, ErrorKind, HoldState, LockOptions};
@@ -52,13 +52,14 @@ async fn more_than_one_request_takes_is_refused_before_anything_is_sent() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn who_holds_one_of_a_set_does_not_wait_for_itself() {
+async fn who_holds_one_of_a_set_waits_for_itself() {
     let (client, root) = (client().await, "/all/self");
     let [a, b] = ["a", "b"].map(|name| client.mutex(&format!("{root}/{name}")).unwrap());
     let set = client.all(&[a.clone(), b.clone()]).unwrap();
     let one = soon(b.acquire()).await.unwrap();
-    says(&soon(set.acquire()).await.unwrap_err(), ErrorKind::Deadlock, &["/all/self/b"]);
-    // Another task is another owner, and waits.
+    let itself = |error| says(&error, ErrorKind::Timeout, &["itself"]);
+    itself(soon(set.acquire_timeout(A_WHILE)).await.unwrap_err());
+    // A release by anybody ends the wait.
     let waiter = acquire(&set);
     operator().wait_for_children("/all/self/a", 1, SOON);
     soon(one.release()).await.unwrap();
@@ -66,10 +67,15 @@ async fn who_holds_one_of_a_set_does_not_wait_for_itself() {
     soon(both.release()).await.unwrap();
     // And the other way round.
     let both = soon(set.acquire()).await.unwrap();
-    says(&soon(a.acquire()).await.unwrap_err(), ErrorKind::Deadlock, &["/all/self/a"]);
+    itself(soon(a.acquire_timeout(A_WHILE)).await.unwrap_err());
     let overlapping = client.all(&[b, client.mutex("/all/self/c").unwrap()]).unwrap();
-    says(&soon(overlapping.acquire()).await.unwrap_err(), ErrorKind::Deadlock, &["/all/self/b"]);
+    itself(soon(overlapping.acquire_timeout(A_WHILE)).await.unwrap_err());
     soon(both.release()).await.unwrap();
+    // What only its owner can release it does not wait for.
+    let reentrant = client.all_with(&[a], LockOptions::new().reentrant(true)).unwrap();
+    let one = soon(reentrant.acquire()).await.unwrap();
+    says(&soon(set.acquire()).await.unwrap_err(), ErrorKind::Deadlock, &["/all/self/a", "reentrant"]);
+    soon(one.release()).await.unwrap();
     for name in ["a", "b", "c"] {
         operator().wait_for_children(&format!("{root}/{name}"), 0, SOON);
     }

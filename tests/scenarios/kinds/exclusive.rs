@@ -165,11 +165,11 @@ async fn a_try_whose_answer_was_lost_while_another_held_it_finds_it_busy() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn two_tasks_of_one_client_exclude_each_other_and_one_task_is_told_that_it_waits_for_itself() {
+async fn two_tasks_of_one_client_exclude_each_other_and_one_task_itself() {
     let (client, path) = (client().await, "/exclusive/same-client");
     let lock = client.exclusive(path).unwrap();
     let hold = soon(lock.acquire()).await.unwrap();
-    says(&soon(lock.acquire()).await.unwrap_err(), ErrorKind::Deadlock, &[path]);
+    says(&soon(lock.acquire_timeout(A_WHILE / 4)).await.unwrap_err(), ErrorKind::Timeout, &[path, "itself"]);
     assert!(soon(lock.try_acquire()).await.unwrap().is_none());
     let other = acquire(&client.exclusive(path).unwrap());
     tokio::time::sleep(A_WHILE / 4).await;

@@ -2,6 +2,7 @@
 
 use crate::common::{SOON, client, soon};
 use crate::timing::Noise;
+use ground::not_later;
 use ground::wire::Admin;
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
@@ -63,7 +64,7 @@ pub(crate) async fn told(hold: &Hold, client: &Client, since: Instant, noise: &N
     let reason = soon(hold.lost()).await.expect("it is lost, and not released");
     let heartbeat = client.session_timeout().expect("a session") / 10;
     let took = since.elapsed();
-    assert!(took <= heartbeat + noise.allowance(), "{took:?} after the cause, heartbeats are {heartbeat:?}");
+    not_later(took, heartbeat + noise.allowance());
     assert!(hold.valid_for().is_zero());
     reason
 }

@@ -2,6 +2,7 @@
 //! the writer, below all who wait.
 
 use crate::common::{SOON, client, operator, proxied_client, soon};
+use crate::downgrade::reentrant_write;
 use ground::wire::{Admin, Mode};
 use ground::{Kind, Trigger, until};
 use zklock_core::machine::name::Role;
@@ -80,7 +81,7 @@ async fn a_writer_that_has_waited_for_one_alone_looks_again_for_what_it_left() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn our_own_downgraded_reader_is_named_as_curators() {
     let (client, operator, path) = (client().await, operator(), "/rwlock/curator-names");
-    let write = soon(client.write(path).unwrap().acquire()).await.unwrap();
+    let write = soon(reentrant_write(&client, path).acquire()).await.unwrap();
     let read = soon(client.read(path).unwrap().acquire()).await.unwrap();
     for (hold, infix) in [(&write, "__WRIT__"), (&read, "__READ__")] {
         let name = hold.node().strip_prefix("/rwlock/curator-names/_c_").expect("protected, as Curator says");

@@ -1,4 +1,5 @@
-//! The writer that takes the read side: at once, with a node of its own, before all who wait.
+//! The writer that takes the read side: at once, with a node of its own, before all who wait. Its lock is reentrant, so
+//! that nobody else can release what it holds.
 
 use crate::common::{SOON, client, expire_session, operator, proxied_client, says, settled, soon};
 use crate::sweep::{Scene, Step};
@@ -7,9 +8,23 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, LockOptions, LossReason, blocking};
+use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, Lock, LockOptions, LossReason, blocking};
 
-/// A writer that goes on to read when it is told to, in one task.
+/// The write side, for those who take the read side as well.
+pub(crate) fn reentrant_write(client: &Client, path: &str) -> Lock {
+    client.write_with(path, LockOptions::new().reentrant(true)).unwrap()
+}
+
+async fn writes(client: &Client, path: &str) -> Hold {
+    soon(reentrant_write(client, path).acquire()).await.unwrap()
+}
+
+/// In the task that has the write side.
+async fn reads(client: &Client, path: &str) -> Hold {
+    soon(client.read(path).unwrap().acquire()).await.unwrap()
+}
+
+/// A writer that goes on to read when it is told to, in one task. To release its hold elsewhere, drop it.
 struct Downgrade {
     write: Arc<Hold>,
     go: Option<oneshot::Sender<()>>,
@@ -17,7 +32,7 @@ struct Downgrade {
 }
 
 async fn writer(client: &Client, path: &str) -> Downgrade {
-    let (write, read) = (client.write(path).unwrap(), client.read(path).unwrap());
+    let (write, read) = (reentrant_write(client, path), client.read(path).unwrap());
     let ((written, held), (go, told)) = (oneshot::channel(), oneshot::channel());
     let call = tokio::spawn(async move {
         let hold = Arc::new(write.acquire().await?);
@@ -32,11 +47,6 @@ impl Downgrade {
     fn go(&mut self) {
         self.go.take().and_then(|go| go.send(()).ok()).expect("the task waits for it");
     }
-
-    async fn read(mut self) -> (Arc<Hold>, Hold) {
-        self.go();
-        (self.write, soon(self.call).await.unwrap().unwrap())
-    }
 }
 
 /// A contender in a task of its own, which is in the queue of so many by then.
@@ -50,11 +60,11 @@ fn queued(client: &Client, path: &str, reads: bool, length: usize) -> JoinHandle
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_reads_at_once_and_lets_other_readers_in_but_no_writer() {
     let (client, other, path) = (client().await, client().await, "/rwlock/downgrade");
-    let downgrade = writer(&client, path).await;
+    let write = writes(&client, path).await;
     let reader = queued(&other, path, true, 2);
     let next = queued(&other, path, false, 3);
     let late = queued(&other, path, true, 4);
-    let (write, read) = downgrade.read().await;
+    let read = reads(&client, path).await;
     assert_ne!(read.node(), write.node());
     let number = |hold: &Hold| hold.node()[hold.node().len() - 10..].to_owned();
     assert_eq!(number(&read), number(&write), "below all who wait, as Curator's");
@@ -83,13 +93,13 @@ async fn the_next_writer_waits_for_the_reader_whichever_of_the_two_holds_goes_fi
     for write_first in [true, false] {
         let (client, (other, proxy)) = (client().await, proxied_client().await);
         let path = format!("/rwlock/downgrade-{write_first}");
-        let downgrade = writer(&client, &path).await;
+        let write = writes(&client, &path).await;
         let watches = proxy.on(Trigger::reply(Kind::GetData));
         // It queues before the reader is there, so it has seen nobody but the writer.
         let next = queued(&other, &path, false, 2);
         assert!(watches.wait(SOON));
-        let (write, read) = downgrade.read().await;
-        let (one, two) = if write_first { (&*write, &read) } else { (&read, &*write) };
+        let read = reads(&client, &path).await;
+        let (one, two) = if write_first { (&write, &read) } else { (&read, &write) };
         let gone = other.write(&path).unwrap();
         soon(one.release()).await.unwrap();
         assert!(soon(gone.try_acquire()).await.unwrap().is_none());
@@ -106,14 +116,13 @@ async fn the_next_writer_waits_for_the_reader_whichever_of_the_two_holds_goes_fi
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn it_costs_one_transaction_and_a_listing_also_as_a_try_and_of_reentrant_sides() {
+async fn it_costs_one_transaction_and_a_listing_also_as_a_try_and_of_a_reentrant_reader() {
     let (client, proxy) = proxied_client().await;
     let path = "/rwlock/downgrade-cost";
     soon(client.write(path).unwrap().acquire()).await.unwrap().release().await.unwrap();
     for reentrant in [false, true] {
-        let options = || LockOptions::new().reentrant(reentrant);
-        let write = soon(client.write_with(path, options()).unwrap().acquire()).await.unwrap();
-        let lock = client.read_with(path, options()).unwrap();
+        let write = writes(&client, path).await;
+        let lock = client.read_with(path, LockOptions::new().reentrant(reentrant)).unwrap();
         proxy.record();
         let read = soon(lock.try_acquire()).await.unwrap().expect("it is its own writer");
         let record = proxy.take_record();
@@ -148,9 +157,9 @@ async fn it_costs_one_transaction_and_a_listing_also_as_a_try_and_of_reentrant_s
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_tokens_of_writer_reader_and_next_writer_never_fall() {
     let (client, other, path) = (client().await, client().await, "/rwlock/downgrade-token");
-    let downgrade = writer(&client, path).await;
+    let write = writes(&client, path).await;
     let next = queued(&other, path, false, 2);
-    let (write, read) = downgrade.read().await;
+    let read = reads(&client, path).await;
     soon(write.release()).await.unwrap();
     soon(read.release()).await.unwrap();
     let next = soon(next).await.unwrap();
@@ -192,13 +201,13 @@ async fn a_writer_that_is_lost_meanwhile_does_not_become_a_reader() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_reader_outlives_a_write_hold_that_is_lost_and_the_other_way_round() {
     let (client, operator, path) = (client().await, operator(), "/rwlock/downgrade-outlives");
-    let (write, read) = writer(&client, path).await.read().await;
+    let (write, read) = (writes(&client, path).await, reads(&client, path).await);
     operator.delete(write.node());
     assert_eq!(soon(write.lost()).await, Some(LossReason::NodeDeleted));
     assert!(soon(read.confirm()).await.is_ok());
     soon(read.release()).await.unwrap();
 
-    let (write, read) = writer(&client, path).await.read().await;
+    let (write, read) = (writes(&client, path).await, reads(&client, path).await);
     operator.delete(read.node());
     assert_eq!(soon(read.lost()).await, Some(LossReason::NodeDeleted));
     assert!(soon(write.confirm()).await.is_ok());
@@ -208,7 +217,7 @@ async fn the_reader_outlives_a_write_hold_that_is_lost_and_the_other_way_round()
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_does_not_hold_the_write_side_does_not_come_in_by_it() {
     let (client, path) = (client().await, "/rwlock/downgrade-others");
-    let write = soon(client.write(path).unwrap().acquire()).await.unwrap();
+    let write = writes(&client, path).await;
     // Another task of the same client, and another client in the same task.
     let read = client.read(path).unwrap();
     let other = tokio::spawn(async move { read.try_acquire().await });
@@ -222,7 +231,8 @@ async fn who_does_not_hold_the_write_side_does_not_come_in_by_it() {
 fn a_thread_becomes_a_reader_too() {
     let options = crate::common::options(&ground::shared().connect_string());
     let (client, path) = (blocking::Client::connect(options).unwrap(), "/rwlock/downgrade-thread");
-    let write = client.write(path).unwrap().acquire_timeout(SOON).unwrap();
+    let options = LockOptions::new().reentrant(true);
+    let write = client.write_with(path, options).unwrap().acquire_timeout(SOON).unwrap();
     let read = client.read(path).unwrap().acquire_timeout(SOON).unwrap();
     write.release().unwrap();
     let lock = client.write(path).unwrap();
@@ -295,7 +305,9 @@ async fn a_downgrade_given_up_at_any_step_leaves_the_writer_alone() {
         scene.cancel_at(downgrade.call, &held, &gate, &path).await;
         let (left, write) = (scene.admin.children(&path), downgrade.write);
         assert!(left.len() == 1 && write.node().ends_with(&left[0]), "{path}: {left:?}");
-        soon(write.release()).await.unwrap();
+        assert!(soon(write.confirm()).await.is_ok(), "{path}");
+        drop(write);
+        scene.admin.wait_for_children(&path, 0, SOON);
     }
     assert_eq!(scene.client.stats().sessions, 1, "all in one session");
 }
@@ -316,9 +328,11 @@ async fn a_downgrade_that_loses_any_message_has_exactly_one_node_more() {
         for hold in [&*write, &read] {
             let stat = scene.admin.stat(hold.node()).unwrap_or_else(|| panic!("{path}: {hold:?}"));
             assert_eq!(Some(stat.ephemeral_owner), scene.client.session_id(), "{path}");
-            soon(hold.release()).await.unwrap_or_else(|error| panic!("{path}: {error}"));
+            soon(hold.confirm()).await.unwrap_or_else(|error| panic!("{path}: {error}"));
         }
-        assert_eq!(scene.admin.children_or_empty(&path), [""; 0], "{path}");
+        soon(read.release()).await.unwrap_or_else(|error| panic!("{path}: {error}"));
+        drop(write);
+        scene.admin.wait_for_children(&path, 0, SOON);
     }
     assert_eq!(scene.client.stats().sessions, 1, "all in one session");
 }

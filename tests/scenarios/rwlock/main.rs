@@ -14,6 +14,7 @@ mod downgrade;
 mod exclusive;
 mod fair;
 mod fenced;
+mod handed_over;
 mod no_false_grant;
 mod nothing_left_behind;
 mod owners;

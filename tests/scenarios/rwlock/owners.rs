@@ -1,5 +1,6 @@
 //! Who holds what, within one process: reentrancy, and the waits that could never end.
 
+use crate::bounded::A_WHILE;
 use crate::common::{SOON, client, operator, proxied_client, says, soon};
 use ground::{Kind, shared};
 use std::time::Duration;
@@ -11,39 +12,62 @@ fn sides(client: &Client, path: &str, reentrant: bool) -> [Lock; 2] {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_reader_that_wants_to_write_is_told_at_once_that_it_waits_for_itself() {
-    for reentrant in [false, true] {
-        let (client, proxy) = proxied_client().await;
-        let path = format!("/rwlock/upgrade-{reentrant}");
-        let [read, write] = sides(&client, &path, reentrant);
-        let hold = soon(read.acquire()).await.unwrap();
-        proxy.record();
+async fn a_reader_that_alone_can_release_and_wants_to_write_is_told_at_once_that_it_waits_for_itself() {
+    let ((client, proxy), path) = (proxied_client().await, "/rwlock/upgrade");
+    let [read, write] = sides(&client, path, true);
+    let hold = soon(read.acquire()).await.unwrap();
+    proxy.record();
+    // The write side need not be reentrant for that.
+    for write in [&write, &client.write(path).unwrap()] {
         for timeout in [SOON, Duration::MAX] {
             let error = soon(write.acquire_timeout(timeout)).await.unwrap_err();
-            says(&error, ErrorKind::Deadlock, &[&path, "read side", "release"]);
+            says(&error, ErrorKind::Deadlock, &[path, "read side", "release"]);
         }
-        let created = proxy.counts().requests(Kind::Create);
-        assert_eq!(created, 0, "that costs no request");
         // Whoever only tries is told that it is busy.
         assert!(soon(write.try_acquire()).await.unwrap().is_none());
-        // Another task only waits.
-        let other = write.clone();
-        let waiter = tokio::spawn(async move { other.acquire().await?.release().await });
-        operator().wait_for_children(&path, 2, SOON);
-        soon(hold.release()).await.unwrap();
-        soon(waiter).await.unwrap().unwrap();
-        soon(write.acquire()).await.unwrap().release().await.unwrap();
     }
+    let created = proxy.counts().requests(Kind::Create);
+    assert_eq!(created, 2, "only the tries cost a request");
+    // Another task only waits.
+    let other = write.clone();
+    let waiter = tokio::spawn(async move { other.acquire().await?.release().await });
+    operator().wait_for_children(path, 2, SOON);
+    soon(hold.release()).await.unwrap();
+    soon(waiter).await.unwrap().unwrap();
+    soon(write.acquire()).await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_that_anybody_can_release_waits_to_write() {
+    let (client, path) = (client().await, "/rwlock/upgrade-waits");
+    let [read, write] = sides(&client, path, false);
+    let hold = soon(read.acquire()).await.unwrap();
+    let error = soon(write.acquire_timeout(A_WHILE)).await.unwrap_err();
+    says(&error, ErrorKind::Timeout, &[path, "itself"]);
+    assert!(soon(write.try_acquire()).await.unwrap().is_none());
+    let releases = tokio::spawn(async move {
+        operator().wait_for_children(path, 2, SOON);
+        hold.release().await
+    });
+    soon(write.acquire()).await.unwrap().release().await.unwrap();
+    releases.await.unwrap().unwrap();
 }
 
 #[test]
-fn a_thread_that_reads_and_wants_to_write_is_told_so_too() {
+fn so_does_a_thread() {
     let options = crate::common::options(&shared().connect_string());
     let client = blocking::Client::connect(options).unwrap();
-    let hold = client.read("/rwlock/upgrade-thread").unwrap().acquire_timeout(SOON).unwrap();
-    let error = client.write("/rwlock/upgrade-thread").unwrap().acquire_timeout(SOON).unwrap_err();
-    says(&error, ErrorKind::Deadlock, &["/rwlock/upgrade-thread"]);
+    let path = "/rwlock/upgrade-thread";
+    let reentrant = client.read_with(path, LockOptions::new().reentrant(true)).unwrap();
+    let [hold, inner] = [(); 2].map(|()| reentrant.acquire_timeout(SOON).unwrap());
+    let write = client.write(path).unwrap();
+    says(&write.acquire_timeout(SOON).unwrap_err(), ErrorKind::Deadlock, &[path]);
+    inner.release().unwrap();
     hold.release().unwrap();
+    let hold = client.read(path).unwrap().acquire_timeout(SOON).unwrap();
+    says(&write.acquire_timeout(A_WHILE).unwrap_err(), ErrorKind::Timeout, &[path, "itself"]);
+    hold.release().unwrap();
+    write.acquire_timeout(SOON).unwrap().release().unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -77,28 +101,33 @@ async fn either_side_is_taken_again_by_its_owner_without_a_request() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_side_that_is_not_reentrant_is_not_taken_twice_by_its_owner() {
+async fn one_owner_reads_twice_as_two_do_and_writes_once() {
     let (client, path) = (client().await, "/rwlock/twice");
-    for lock in sides(&client, path, false) {
-        let hold = soon(lock.acquire()).await.unwrap();
-        says(&soon(lock.acquire()).await.unwrap_err(), ErrorKind::Deadlock, &[path]);
+    let [read, write] = sides(&client, path, false);
+    let reads = [soon(read.acquire()).await.unwrap(), soon(read.acquire()).await.unwrap()];
+    assert_ne!(reads[0].node(), reads[1].node(), "each has its own");
+    for hold in reads {
         soon(hold.release()).await.unwrap();
-        soon(lock.acquire()).await.unwrap().release().await.unwrap();
     }
+    let hold = soon(write.acquire()).await.unwrap();
+    says(&soon(write.acquire_timeout(A_WHILE)).await.unwrap_err(), ErrorKind::Timeout, &[path, "itself"]);
+    soon(hold.release()).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn nor_is_the_read_side_within_the_write_side() {
+async fn and_so_within_the_write_side() {
     let (client, path) = (client().await, "/rwlock/twice-within");
     let [read, write] = sides(&client, path, false);
-    let outer = soon(write.acquire()).await.unwrap();
-    let inner = soon(read.acquire()).await.unwrap();
-    for lock in [&read, &write] {
-        says(&soon(lock.acquire()).await.unwrap_err(), ErrorKind::Deadlock, &[path]);
-    }
+    let outer = soon(sides(&client, path, true)[1].acquire()).await.unwrap();
+    let reads = [soon(read.acquire()).await.unwrap(), soon(read.acquire()).await.unwrap()];
+    assert_eq!(soon(write.acquire()).await.unwrap_err().kind(), ErrorKind::Deadlock);
     soon(outer.release()).await.unwrap();
-    says(&soon(read.acquire()).await.unwrap_err(), ErrorKind::Deadlock, &[path]);
-    soon(inner.release()).await.unwrap();
+    says(&soon(write.acquire_timeout(A_WHILE)).await.unwrap_err(), ErrorKind::Timeout, &[path, "itself"]);
+    soon(read.acquire()).await.unwrap().release().await.unwrap();
+    for hold in reads {
+        soon(hold.release()).await.unwrap();
+    }
+    soon(write.acquire()).await.unwrap().release().await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

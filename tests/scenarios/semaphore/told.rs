@@ -3,7 +3,7 @@
 use crate::common::{SESSION, SOON, client, expire_session, operator, proxied_client, settled, soon};
 use crate::permits::{Waiter, has, semaphore};
 use crate::timing::{Noise, Observer};
-use ground::{Kind, Trigger};
+use ground::{Kind, Trigger, not_later};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zklock_core::{ErrorKind, HoldState, LossReason};
@@ -27,7 +27,7 @@ async fn a_holder_of_three_permits_is_told_of_the_loss_of_any_and_returns_the_ot
         operator.delete(hold.nodes().nth(place).unwrap());
         let (told, reason) = observer.told(SOON);
         let late = told.saturating_duration_since(struck);
-        assert!(late <= HEARTBEAT + noise.allowance(), "{late:?}, noise {:?}", noise.worst());
+        not_later(late, HEARTBEAT + noise.allowance());
         assert_eq!(reason, LossReason::NodeDeleted);
         observer.finish();
         // The two that are left are returned without anybody's doing.
@@ -56,7 +56,7 @@ async fn a_holder_is_told_within_a_heartbeat_that_its_session_has_expired() {
     for observer in observers {
         let (told, reason) = observer.told(SOON);
         let late = told.saturating_duration_since(struck);
-        assert!(late <= HEARTBEAT + noise.allowance(), "{late:?}, noise {:?}", noise.worst());
+        not_later(late, HEARTBEAT + noise.allowance());
         assert_eq!(reason, LossReason::SessionExpired);
         observer.finish();
     }

@@ -1,0 +1,96 @@
+//! A write hold that anybody may release: another may have it and write, so that nobody reads beside it, and least of all
+//! the task or thread that acquired it and has turned to something else.
+
+use crate::bounded::A_WHILE;
+use crate::common::{SOON, client, operator, says, settled, soon};
+use std::sync::mpsc;
+use std::time::Duration;
+use tokio::sync::oneshot;
+use zklock_core::{Client, Dialect, ErrorKind, Hold, Lock, LockOptions, blocking};
+
+/// The task that is given the hold writes until it is told to stop, and says whether it was alone until then.
+fn hand_over(hold: Hold) -> (oneshot::Sender<()>, tokio::task::JoinHandle<bool>) {
+    let (stop, stopped) = oneshot::channel();
+    let writes = tokio::spawn(async move {
+        let _ = stopped.await;
+        let was_held = !hold.valid_for().is_zero();
+        hold.release().await.unwrap();
+        was_held
+    });
+    (stop, writes)
+}
+
+/// All ways in which the acquirer may want to read.
+fn readers(client: &Client, path: &str, dialect: Dialect) -> [Lock; 2] {
+    [false, true].map(|reentrant| {
+        client.read_with(path, LockOptions::new().reentrant(reentrant).dialect(dialect)).unwrap()
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_task_that_acquired_it_reads_only_when_it_is_released() {
+    for dialect in [Dialect::Curator, Dialect::Kazoo] {
+        let (client, operator, path) =
+            (client().await, operator(), format!("/rwlock/handed-over-{dialect:?}"));
+        let write = client.write_with(&path, LockOptions::new().dialect(dialect)).unwrap();
+        for read in readers(&client, &path, dialect) {
+            let hold = soon(write.acquire()).await.unwrap();
+            let token = hold.token();
+            let (stop, writes) = hand_over(hold);
+            assert!(soon(read.try_acquire()).await.unwrap().is_none(), "a reader beside a writer");
+            let busy = soon(read.acquire_timeout(Duration::ZERO)).await.unwrap_err();
+            assert_eq!(busy.kind(), ErrorKind::Timeout, "{busy}");
+            let late = soon(read.acquire_timeout(A_WHILE)).await.unwrap_err();
+            says(&late, ErrorKind::Timeout, &[&path, "this thread or task holds it itself"]);
+            settled(&client).await;
+            operator.wait_for_children(&path, 1, SOON);
+
+            let mut waits = Box::pin(read.acquire());
+            assert!(tokio::time::timeout(A_WHILE, &mut waits).await.is_err(), "a reader beside a writer");
+            operator.wait_for_children(&path, 2, SOON);
+            stop.send(()).unwrap();
+            let reading = soon(waits).await.unwrap();
+            assert!(soon(writes).await.unwrap(), "it was lost");
+            assert!(reading.token() > token, "it is a reader like any other");
+            soon(reading.release()).await.unwrap();
+        }
+    }
+}
+
+/// As in a pool, whose threads turn from one job to the next.
+#[test]
+fn so_does_a_thread() {
+    let options = crate::common::options(&ground::shared().connect_string());
+    let (client, path) = (blocking::Client::connect(options).unwrap(), "/rwlock/handed-over-thread");
+    let (write, read) = (client.write(path).unwrap(), client.read(path).unwrap());
+    let (stop, stopped) = mpsc::channel::<()>();
+    let hold = write.acquire_timeout(SOON).unwrap();
+    let writes = std::thread::spawn(move || {
+        stopped.recv().unwrap();
+        let was_held = !hold.valid_for().is_zero();
+        hold.release().unwrap();
+        was_held
+    });
+    assert!(read.try_acquire().unwrap().is_none(), "a reader beside a writer");
+    let late = read.acquire_timeout(A_WHILE).unwrap_err();
+    says(&late, ErrorKind::Timeout, &[path, "itself"]);
+    stop.send(()).unwrap();
+    read.acquire_timeout(SOON).unwrap().release().unwrap();
+    assert!(writes.join().unwrap(), "it was lost");
+}
+
+/// A set may be what writes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_set_that_writes_keeps_its_acquirer_from_reading() {
+    let (client, root) = (client().await, "/rwlock/handed-over-set");
+    let [one, two] = ["one", "two"].map(|name| format!("{root}/{name}"));
+    let set = client.all(&[client.write(&one).unwrap(), client.mutex(&two).unwrap()]).unwrap();
+    let (stop, writes) = hand_over(soon(set.acquire()).await.unwrap());
+    let read = client.read(&one).unwrap();
+    assert!(soon(read.try_acquire()).await.unwrap().is_none(), "a reader beside a writer");
+    let late = soon(read.acquire_timeout(A_WHILE)).await.unwrap_err();
+    says(&late, ErrorKind::Timeout, &[&one, "itself"]);
+    stop.send(()).unwrap();
+    soon(read.acquire()).await.unwrap().release().await.unwrap();
+    assert!(soon(writes).await.unwrap(), "it was lost");
+}
