@@ -2,15 +2,16 @@
 
 use crate::call;
 use crate::callback::Turn;
-use crate::handle::{Context, LogFunction, call_log};
+use crate::handle::{Context, LogFunction, call_log, mark_process};
 use crate::lock::c_string;
 use crate::status::{Failure, zklock_status};
 use std::collections::VecDeque;
 use std::ffi::{CString, c_char, c_void};
-use std::sync::{Arc, Mutex, MutexGuard, Once, PoisonError, RwLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
-use zklock_core::blocking::{TakeLine, call_later, log_to};
+use zklock_core::blocking::{OfProcess, TakeLine, call_later, log_to};
 
 /// How much is to be logged: each level includes those before it.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -51,10 +52,9 @@ struct Line {
     text: CString,
 }
 
-static SINK: RwLock<Option<Arc<Sink>>> = RwLock::new(None);
 /// Lines that were not taken yet, the one that is just being taken included. They have a queue of their
 /// own so that a callback for a loss comes after the next of them, not after all.
-static LINES: Mutex<VecDeque<Line>> = Mutex::new(VecDeque::new());
+static LINES: OfProcess<Mutex<VecDeque<Line>>> = OfProcess::new();
 /// What comes beyond is dropped: a log must not eat the host's memory.
 const LINES_AT_MOST: usize = 10_000;
 
@@ -66,27 +66,30 @@ const LINES_AT_MOST: usize = 10_000;
 /// @param level one of zklock_log_level.
 /// @param callback NULL for none.
 /// @param context handed to it. Both must stay until they are replaced.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if there is no such level, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if there is no such level, ZKLOCK_INTERNAL.
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_set_log(
+pub extern "C-unwind" fn zklock_set_log(
     level: i32,
     callback: zklock_log_callback,
     context: *mut c_void,
 ) -> zklock_status {
     call::status("zklock_set_log", || {
+        mark_process();
         let level = filter(level)?;
         let context = Context(context);
         let sink = callback.map(|callback| Arc::new(Sink { callback, context, level, turn: Turn::new() }));
         let before = {
-            let mut place = SINK.write().unwrap_or_else(PoisonError::into_inner);
+            let mut place = place().write().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *place, sink.filter(|_| level != LevelFilter::OFF))
         };
         if let Some(before) = before {
             before.turn.end();
         }
-        static SUBSCRIBED: Once = Once::new();
-        // It cannot fail: nobody else speaks to our copy of this.
-        SUBSCRIBED.call_once(|| drop(log_to(ToSink)));
+        static IS_SUBSCRIBED: AtomicBool = AtomicBool::new(false);
+        if !IS_SUBSCRIBED.swap(true, Ordering::Relaxed) {
+            // It cannot fail: nobody else speaks to our copy of this.
+            let _ = log_to(ToSink);
+        }
         tracing::callsite::rebuild_interest_cache();
         Ok(())
     })
@@ -128,11 +131,27 @@ fn take_next() {
 }
 
 fn lines() -> MutexGuard<'static, VecDeque<Line>> {
-    LINES.lock().unwrap_or_else(PoisonError::into_inner)
+    LINES.here(|_| Mutex::default()).lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 fn sink() -> Option<Arc<Sink>> {
-    SINK.read().unwrap_or_else(PoisonError::into_inner).clone()
+    place().read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Where the sink is. A forked child goes on with what its parent had, in which no call is under way: unless that was
+/// just being replaced.
+fn place() -> &'static RwLock<Option<Arc<Sink>>> {
+    static SINK: OfProcess<RwLock<Option<Arc<Sink>>>> = OfProcess::new();
+    SINK.here(|before| {
+        let of_parent = before.and_then(|place| place.try_read().ok()?.clone());
+        let again = |sink: Arc<Sink>| Sink {
+            callback: sink.callback,
+            context: sink.context,
+            level: sink.level,
+            turn: Turn::new(),
+        };
+        RwLock::new(of_parent.map(|sink| Arc::new(again(sink))))
+    })
 }
 
 /// Queues what the callback is to be given.

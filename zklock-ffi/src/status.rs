@@ -1,8 +1,8 @@
 //! What a call returns, and the sentence to it.
 
 use crate::call;
-use std::cell::RefCell;
-use std::ffi::{CStr, CString, c_char};
+use std::cell::{Cell, RefCell};
+use std::ffi::{CStr, c_char};
 use zklock_core::{Error, ErrorKind};
 
 /// What a call returns. The numbers are never reused.
@@ -23,7 +23,7 @@ pub enum zklock_status {
     /// The wait could never end, since this thread itself holds the lock, or is one of ours (in a
     /// callback): correct the program.
     ZKLOCK_DEADLOCK = 5,
-    /// The hold belongs to another thread: release it there.
+    /// The hold is of a reentrant lock, and belongs to another thread: release it there.
     ZKLOCK_NOT_OWNER = 6,
     /// The hold has been released before, the ticket's result fetched, or the member has left: correct the program.
     ZKLOCK_NOT_HELD = 7,
@@ -38,11 +38,11 @@ pub enum zklock_status {
     ZKLOCK_CLOSED = 11,
     /// The wait was cancelled.
     ZKLOCK_INTERRUPTED = 12,
-    /// A guarded write whose reply was lost: it may have been done. Read, then decide.
+    /// A guarded write whose reply was lost: it may have been done. zklock_hold_read tells.
     ZKLOCK_UNCERTAIN = 13,
     /// A guarded write was refused, because a node was not as it had to be. Nothing was written.
     ZKLOCK_CONFLICT = 14,
-    /// This process was forked from one that uses the library: see "Fork" above.
+    /// What was used was made before this process was forked, and is the parent's: see "Fork" above.
     ZKLOCK_FORKED = 15,
     /// The ticket has no result yet: wait for its descriptor.
     ZKLOCK_PENDING = 16,
@@ -84,11 +84,13 @@ const NAMES: [(zklock_status, &CStr); 18] = [
 pub(crate) struct Failure {
     status: zklock_status,
     message: String,
+    /// Which of several writes failed.
+    index: Option<usize>,
 }
 
 impl Failure {
     pub(crate) fn new(status: zklock_status, message: impl Into<String>) -> Self {
-        Self { status, message: message.into() }
+        Self { status, message: message.into(), index: None }
     }
 
     pub(crate) fn argument(message: impl Into<String>) -> Self {
@@ -97,9 +99,9 @@ impl Failure {
 
     /// Leaves the sentence for this thread.
     pub(crate) fn tell(self, call: &str) -> zklock_status {
-        let text = CString::new(format!("{call}: {}", self.message).replace('\0', "\u{fffd}"));
-        // A thread at its end has no place for it any more.
-        let _ = LAST.try_with(|last| *last.borrow_mut() = text.ok());
+        keep(&format!("{call}: {}", self.message).replace('\0', "\u{fffd}"));
+        let index = self.index.and_then(|index| i64::try_from(index).ok());
+        INDEX.set(index.unwrap_or(NO_INDEX));
         self.status
     }
 }
@@ -123,20 +125,39 @@ impl From<Error> for Failure {
             ErrorKind::Forked => ZKLOCK_FORKED,
             _ => ZKLOCK_INTERNAL,
         };
-        Self::new(status, error.to_string())
+        let index = error.conflict().map(|conflict| conflict.index);
+        Self { index, ..Self::new(status, error.to_string()) }
     }
 }
 
+/// A longer sentence is cut.
+const SENTENCE: usize = 2048;
+
 thread_local! {
-    static LAST: RefCell<Option<CString>> = const { RefCell::new(None) };
+    /// With the NUL at its end. It has no destructor, which glibc would have to be told of: that waits while another thread
+    /// loads a shared object.
+    static LAST: RefCell<[u8; SENTENCE]> = const { RefCell::new([0; SENTENCE]) };
+    static INDEX: Cell<i64> = const { Cell::new(NO_INDEX) };
 }
+
+fn keep(sentence: &str) {
+    let is_end = |at: &usize| sentence.is_char_boundary(*at);
+    let end = (0..=sentence.len().min(SENTENCE - 1)).rev().find(is_end).unwrap_or(0);
+    LAST.with_borrow_mut(|last| {
+        for (place, byte) in last.iter_mut().zip(sentence[..end].bytes().chain([0])) {
+            *place = byte;
+        }
+    });
+}
+
+const NO_INDEX: i64 = -1;
 
 /// The name of a status, such as "ZKLOCK_TIMEOUT".
 ///
 /// @param status what a call returned.
 /// @return the name, or "unknown" for a number that is none. It is never NULL, and lives for ever.
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_status_name(status: i32) -> *const c_char {
+pub extern "C-unwind" fn zklock_status_name(status: i32) -> *const c_char {
     call::plain("zklock_status_name", c"unknown".as_ptr(), || {
         let known = NAMES.iter().find(|(known, _)| *known as i32 == status);
         known.map_or(c"unknown", |(_, name)| name).as_ptr()
@@ -150,16 +171,35 @@ pub extern "C" fn zklock_status_name(status: i32) -> *const c_char {
 /// @return the sentence; "" if no call has failed in this thread. It is never NULL, and valid until
 ///         the next call of this thread that fails.
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_last_error() -> *const c_char {
-    call::plain("zklock_last_error", c"".as_ptr(), || {
-        let told = LAST.try_with(|last| last.borrow().as_deref().unwrap_or(c"").as_ptr());
-        told.unwrap_or(c"this thread is at its end, where no sentences are kept".as_ptr())
-    })
+pub extern "C-unwind" fn zklock_last_error() -> *const c_char {
+    call::plain("zklock_last_error", c"".as_ptr(), || LAST.with_borrow(|last| last.as_ptr().cast()))
+}
+
+/// Which write was refused, if the last call that failed in this thread was a zklock_hold_commit that gave
+/// ZKLOCK_CONFLICT.
+///
+/// @return its index among the writes, from 0 on; -1 if the last call failed in another way.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_last_conflict() -> i64 {
+    call::plain("zklock_last_conflict", NO_INDEX, || INDEX.get())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_sentence_that_is_too_long_is_cut_between_letters() {
+        let told = || {
+            LAST.with_borrow(|last| CStr::from_bytes_until_nul(last).unwrap().to_str().unwrap().to_owned())
+        };
+        keep("short");
+        assert_eq!(told(), "short");
+        keep(&"ö".repeat(SENTENCE));
+        assert_eq!(told(), "ö".repeat((SENTENCE - 1) / 2));
+        keep("short again");
+        assert_eq!(told(), "short again");
+    }
 
     #[test]
     fn every_number_has_its_own_name() {
