@@ -37,8 +37,9 @@ impl Object for Barrier {
 /// @param[out] barrier the barrier. Free it with zklock_barrier_free.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_barrier_new(
+pub extern "C-unwind" fn zklock_barrier_new(
     client: *mut zklock_client,
     path: *const c_char,
     barrier: *mut *mut zklock_barrier,
@@ -56,7 +57,7 @@ pub extern "C" fn zklock_barrier_new(
 ///
 /// @param barrier may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_barrier_free(barrier: *mut zklock_barrier) {
+pub extern "C-unwind" fn zklock_barrier_free(barrier: *mut zklock_barrier) {
     call::free("zklock_barrier_free", || drop(Barrier::table().take(barrier)));
 }
 
@@ -67,8 +68,12 @@ pub extern "C" fn zklock_barrier_free(barrier: *mut zklock_barrier) {
 /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout: it may be set then;
 ///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
 ///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_barrier_set(barrier: *mut zklock_barrier, changed: *mut c_int) -> zklock_status {
+pub extern "C-unwind" fn zklock_barrier_set(
+    barrier: *mut zklock_barrier,
+    changed: *mut c_int,
+) -> zklock_status {
     call::status("zklock_barrier_set", || answer(barrier, changed, blocking::Barrier::set))
 }
 
@@ -79,8 +84,12 @@ pub extern "C" fn zklock_barrier_set(barrier: *mut zklock_barrier, changed: *mut
 /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout: it may be removed then;
 ///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
 ///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_barrier_remove(barrier: *mut zklock_barrier, changed: *mut c_int) -> zklock_status {
+pub extern "C-unwind" fn zklock_barrier_remove(
+    barrier: *mut zklock_barrier,
+    changed: *mut c_int,
+) -> zklock_status {
     call::status("zklock_barrier_remove", || answer(barrier, changed, blocking::Barrier::remove))
 }
 
@@ -91,8 +100,12 @@ pub extern "C" fn zklock_barrier_remove(barrier: *mut zklock_barrier, changed: *
 /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
 ///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
 ///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_barrier_is_set(barrier: *mut zklock_barrier, is_set: *mut c_int) -> zklock_status {
+pub extern "C-unwind" fn zklock_barrier_is_set(
+    barrier: *mut zklock_barrier,
+    is_set: *mut c_int,
+) -> zklock_status {
     call::status("zklock_barrier_is_set", || {
         out("is_set", is_set)?;
         answer(barrier, is_set, blocking::Barrier::is_set)
@@ -103,16 +116,17 @@ pub extern "C" fn zklock_barrier_is_set(barrier: *mut zklock_barrier, is_set: *m
 ///
 /// @param barrier the barrier.
 /// @param timeout milliseconds: 0 looks once, which takes as long as the try timeout where no server answers;
-///        ZKLOCK_FOREVER (or any negative number) waits as long as it takes. Else it returns by then, whatever the
+///        ZKLOCK_FOREVER waits as long as it takes. Else it returns by then, whatever the
 ///        network does.
-/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it was set until then; ZKLOCK_UNREACHABLE if it looked once and no server
-///         answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is
+/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it was set until then; ZKLOCK_UNREACHABLE if there was no connection then, or
+///         it looked once and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is
 ///         NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_barrier_wait(barrier: *mut zklock_barrier, timeout: i64) -> zklock_status {
+pub extern "C-unwind" fn zklock_barrier_wait(barrier: *mut zklock_barrier, timeout: i64) -> zklock_status {
     call::status("zklock_barrier_wait", || {
         let barrier = Barrier::table().find(barrier)?;
-        match patience(timeout) {
+        match patience(timeout)? {
             Some(timeout) => barrier.0.wait_timeout(timeout)?,
             None => barrier.0.wait()?,
         }

@@ -61,8 +61,9 @@ impl Object for Client {
 ///         ZKLOCK_UNREACHABLE if no server answers in time, or no host is known; ZKLOCK_REFUSED if the
 ///         chroot does not exist, or the system gives us no threads or descriptors; ZKLOCK_DEADLOCK in a
 ///         callback; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_client_new(
+pub extern "C-unwind" fn zklock_client_new(
     hosts: *const c_char,
     options: *const zklock_options,
     client: *mut *mut zklock_client,
@@ -70,8 +71,8 @@ pub extern "C" fn zklock_client_new(
     call::status("zklock_client_new", || {
         let client = out("client", client)?;
         let hosts = text("hosts", hosts)?;
-        let connected = blocking::Client::connect(Options::of(options, hosts)?)?;
         mark_process();
+        let connected = blocking::Client::connect(Options::of(options, hosts)?)?;
         client.set(Client::table().put(Client(connected)));
         Ok(())
     })
@@ -88,7 +89,7 @@ pub extern "C" fn zklock_client_new(
 ///         callback, ZKLOCK_REFUSED if the process ends and gets no thread any more, ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_client_close(client: *mut zklock_client) -> zklock_status {
+pub extern "C-unwind" fn zklock_client_close(client: *mut zklock_client) -> zklock_status {
     call::status("zklock_client_close", || Ok(Client::table().find(client)?.0.close()?))
 }
 
@@ -97,7 +98,7 @@ pub extern "C" fn zklock_client_close(client: *mut zklock_client) -> zklock_stat
 ///
 /// @param client may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_client_free(client: *mut zklock_client) {
+pub extern "C-unwind" fn zklock_client_free(client: *mut zklock_client) {
     call::free("zklock_client_free", || drop(Client::table().take(client)));
 }
 
@@ -107,8 +108,9 @@ pub extern "C" fn zklock_client_free(client: *mut zklock_client) {
 /// @param stat one of zklock_stat.
 /// @param[out] value the number.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_client_stat(
+pub extern "C-unwind" fn zklock_client_stat(
     client: *const zklock_client,
     stat: i32,
     value: *mut u64,

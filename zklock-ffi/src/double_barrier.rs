@@ -61,8 +61,9 @@ impl Object for Member {
 /// @param[out] double_barrier the barrier. Free it with zklock_double_barrier_free.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_double_barrier_new(
+pub extern "C-unwind" fn zklock_double_barrier_new(
     client: *mut zklock_client,
     path: *const c_char,
     members: u32,
@@ -81,7 +82,7 @@ pub extern "C" fn zklock_double_barrier_new(
 ///
 /// @param double_barrier may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_double_barrier_free(double_barrier: *mut zklock_double_barrier) {
+pub extern "C-unwind" fn zklock_double_barrier_free(double_barrier: *mut zklock_double_barrier) {
     call::free("zklock_double_barrier_free", || drop(DoubleBarrier::table().take(double_barrier)));
 }
 
@@ -89,14 +90,15 @@ pub extern "C" fn zklock_double_barrier_free(double_barrier: *mut zklock_double_
 ///
 /// @param double_barrier the barrier.
 /// @param timeout milliseconds: 0 goes in if it is open or opens with this member, which takes as long as the try
-///        timeout where no server answers; ZKLOCK_FOREVER (or any negative number) waits as long as it takes. Else it
+///        timeout where no server answers; ZKLOCK_FOREVER waits as long as it takes. Else it
 ///        returns by then, whatever the network does.
 /// @param[out] member the member, who is within until zklock_member_leave. Free it with zklock_member_free.
-/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it did not open until then; ZKLOCK_UNREACHABLE if it tried once and no server
-///         answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
+/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it did not open until then; ZKLOCK_UNREACHABLE if there was no connection then,
+///         or it tried once and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
 ///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_double_barrier_enter(
+pub extern "C-unwind" fn zklock_double_barrier_enter(
     double_barrier: *mut zklock_double_barrier,
     timeout: i64,
     member: *mut *mut zklock_member,
@@ -104,7 +106,7 @@ pub extern "C" fn zklock_double_barrier_enter(
     call::status("zklock_double_barrier_enter", || {
         let member = out("member", member)?;
         let barrier = DoubleBarrier::table().find(double_barrier)?;
-        let inner = match patience(timeout) {
+        let inner = match patience(timeout)? {
             Some(timeout) => barrier.0.enter_timeout(timeout)?,
             None => barrier.0.enter()?,
         };
@@ -120,17 +122,17 @@ pub extern "C" fn zklock_double_barrier_enter(
 ///
 /// @param member the member. It must be freed all the same.
 /// @param timeout milliseconds: 0 waits for nobody, which takes as long as the try timeout where no server answers;
-///        ZKLOCK_FOREVER (or any negative number) waits as long as it takes.
+///        ZKLOCK_FOREVER waits as long as it takes.
 /// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others are still within then; ZKLOCK_LOST if its session ended before, or
 ///         somebody deleted its node: the others may have gone on without it; ZKLOCK_NOT_HELD if it has left before;
-///         ZKLOCK_UNREACHABLE if it waited for nobody and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED;
+///         ZKLOCK_UNREACHABLE if there was no connection then, or it waited for nobody and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED;
 ///         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_member_leave(member: *mut zklock_member, timeout: i64) -> zklock_status {
+pub extern "C-unwind" fn zklock_member_leave(member: *mut zklock_member, timeout: i64) -> zklock_status {
     call::status("zklock_member_leave", || {
         let member = Member::table().find(member)?;
-        match patience(timeout) {
+        match patience(timeout)? {
             Some(timeout) => member.inner.leave_timeout(timeout)?,
             None => member.inner.leave()?,
         }
@@ -143,8 +145,9 @@ pub extern "C" fn zklock_member_leave(member: *mut zklock_member, timeout: i64) 
 /// @param member the member.
 /// @param[out] node valid until the member is freed.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_member_node(
+pub extern "C-unwind" fn zklock_member_node(
     member: *const zklock_member,
     node: *mut *const c_char,
 ) -> zklock_status {
@@ -159,8 +162,9 @@ pub extern "C" fn zklock_member_node(
 /// @param member the member.
 /// @param[out] reason why it was lost, ZKLOCK_REASON_NONE if it is not.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_member_loss(
+pub extern "C-unwind" fn zklock_member_loss(
     member: *const zklock_member,
     reason: *mut zklock_reason,
 ) -> zklock_status {
@@ -176,6 +180,6 @@ pub extern "C" fn zklock_member_loss(
 ///
 /// @param member may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_member_free(member: *mut zklock_member) {
+pub extern "C-unwind" fn zklock_member_free(member: *mut zklock_member) {
     call::free("zklock_member_free", || drop(Member::table().take(member)));
 }

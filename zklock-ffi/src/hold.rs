@@ -2,15 +2,15 @@
 
 use crate::call;
 use crate::descriptor::Descriptor;
-use crate::handle::{Context, Object, Table, array, out, text};
+use crate::handle::{Context, Object, Table, out};
 use crate::lock::{c_string, patience};
 use crate::loss::{self, Told, zklock_loss_callback, zklock_reason};
 use crate::status::{Failure, zklock_status};
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
+use zklock_core::HoldState;
 use zklock_core::blocking::{self, Watch, call_later};
-use zklock_core::{Guarded, HoldState};
 
 /// The proof that a lock is held.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -33,37 +33,6 @@ pub enum zklock_state {
     ZKLOCK_STATE_LOST = 3,
     /// It was released.
     ZKLOCK_STATE_RELEASED = 4,
-}
-
-/// What a guarded write does.
-#[allow(non_camel_case_types, reason = "the name in C")]
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum zklock_write_kind {
-    /// Create a persistent node with data.
-    ZKLOCK_WRITE_CREATE = 1,
-    /// Set the data of a node.
-    ZKLOCK_WRITE_SET = 2,
-    /// Delete a node.
-    ZKLOCK_WRITE_DELETE = 3,
-}
-
-/// One of the writes of zklock_hold_commit.
-#[allow(non_camel_case_types, reason = "the name in C")]
-#[repr(C)]
-#[derive(Debug)]
-pub struct zklock_write {
-    /// One of zklock_write_kind.
-    pub kind: i32,
-    /// The version that the node must have, for ZKLOCK_WRITE_SET and ZKLOCK_WRITE_DELETE; ZKLOCK_ANY_VERSION if
-    /// any will do.
-    pub version: i32,
-    /// The path of the node.
-    pub path: *const c_char,
-    /// The data, for ZKLOCK_WRITE_CREATE and ZKLOCK_WRITE_SET. It may be NULL if it is empty.
-    pub data: *const c_void,
-    /// How many bytes it has.
-    pub length: usize,
 }
 
 pub(crate) struct Held {
@@ -99,6 +68,10 @@ impl Held {
     pub(crate) fn keep(inner: blocking::Hold) -> *mut zklock_hold {
         let (path, node) = (OnceLock::new(), OnceLock::new());
         Self::table().put(Self { inner, path, node, loss: Mutex::default() })
+    }
+
+    pub(crate) fn inner(&self) -> &blocking::Hold {
+        &self.inner
     }
 
     fn loss(&self) -> MutexGuard<'_, Loss> {
@@ -140,7 +113,7 @@ impl Held {
 ///         ends and gets no thread any more; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
 ///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_release(hold: *mut zklock_hold) -> zklock_status {
+pub extern "C-unwind" fn zklock_release(hold: *mut zklock_hold) -> zklock_status {
     call::status("zklock_release", || Ok(Held::table().find(hold)?.inner.release()?))
 }
 
@@ -152,7 +125,7 @@ pub extern "C" fn zklock_release(hold: *mut zklock_hold) -> zklock_status {
 ///
 /// @param hold may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_hold_free(hold: *mut zklock_hold) {
+pub extern "C-unwind" fn zklock_hold_free(hold: *mut zklock_hold) {
     call::free("zklock_hold_free", || {
         if let Some(held) = Held::table().take(hold) {
             held.tell_nobody();
@@ -170,8 +143,9 @@ pub extern "C" fn zklock_hold_free(hold: *mut zklock_hold) {
 /// @param hold the hold.
 /// @param[out] token the token.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_hold_token(hold: *const zklock_hold, token: *mut u64) -> zklock_status {
+pub extern "C-unwind" fn zklock_hold_token(hold: *const zklock_hold, token: *mut u64) -> zklock_status {
     call::status("zklock_hold_token", || {
         out("token", token)?.set(Held::table().find(hold)?.inner.token().value());
         Ok(())
@@ -187,8 +161,12 @@ pub extern "C" fn zklock_hold_token(hold: *const zklock_hold, token: *mut u64) -
 /// @param hold the hold.
 /// @param[out] milliseconds rounded down.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_hold_valid_for(hold: *const zklock_hold, milliseconds: *mut i64) -> zklock_status {
+pub extern "C-unwind" fn zklock_hold_valid_for(
+    hold: *const zklock_hold,
+    milliseconds: *mut i64,
+) -> zklock_status {
     call::status("zklock_hold_valid_for", || {
         out("milliseconds", milliseconds)?.set(whole(Held::table().find(hold)?.inner.valid_for()));
         Ok(())
@@ -201,8 +179,9 @@ pub extern "C" fn zklock_hold_valid_for(hold: *const zklock_hold, milliseconds: 
 /// @param[out] state how it stands.
 /// @param[out] reason why it was lost, ZKLOCK_REASON_NONE if it is not. It may be NULL.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_hold_state(
+pub extern "C-unwind" fn zklock_hold_state(
     hold: *const zklock_hold,
     state: *mut zklock_state,
     reason: *mut zklock_reason,
@@ -228,8 +207,12 @@ pub extern "C" fn zklock_hold_state(
 /// @param hold the hold.
 /// @param[out] path valid until the hold is freed.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_hold_path(hold: *const zklock_hold, path: *mut *const c_char) -> zklock_status {
+pub extern "C-unwind" fn zklock_hold_path(
+    hold: *const zklock_hold,
+    path: *mut *const c_char,
+) -> zklock_status {
     call::status("zklock_hold_path", || {
         let path = out("path", path)?;
         let held = Held::table().find(hold)?;
@@ -243,8 +226,12 @@ pub extern "C" fn zklock_hold_path(hold: *const zklock_hold, path: *mut *const c
 /// @param hold the hold.
 /// @param[out] node valid until the hold is freed.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_hold_node(hold: *const zklock_hold, node: *mut *const c_char) -> zklock_status {
+pub extern "C-unwind" fn zklock_hold_node(
+    hold: *const zklock_hold,
+    node: *mut *const c_char,
+) -> zklock_status {
     call::status("zklock_hold_node", || {
         let node = out("node", node)?;
         let held = Held::table().find(hold)?;
@@ -260,8 +247,9 @@ pub extern "C" fn zklock_hold_node(hold: *const zklock_hold, node: *mut *const c
 /// @param[out] descriptor valid until the hold is freed.
 /// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
 ///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *mut c_int) -> zklock_status {
+pub extern "C-unwind" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *mut c_int) -> zklock_status {
     call::status("zklock_hold_fd", || {
         let descriptor = out("descriptor", descriptor)?;
         let held = Held::table().find(hold)?;
@@ -292,8 +280,9 @@ pub extern "C" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *mut c_in
 /// @param context handed to it. Both must stay until zklock_hold_free returns.
 /// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks; ZKLOCK_INVALID_ARGUMENT,
 ///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_hold_on_lost(
+pub extern "C-unwind" fn zklock_hold_on_lost(
     hold: *mut zklock_hold,
     callback: zklock_loss_callback,
     context: *mut c_void,
@@ -315,13 +304,14 @@ pub extern "C" fn zklock_hold_on_lost(
 /// Waits until the hold is lost.
 ///
 /// @param hold the hold.
-/// @param timeout milliseconds; ZKLOCK_FOREVER (or any negative number) waits as long as it takes.
+/// @param timeout milliseconds; ZKLOCK_FOREVER waits as long as it takes.
 /// @param[out] reason why it was lost.
 /// @return ZKLOCK_OK if it is lost; ZKLOCK_TIMEOUT if it is still held then; ZKLOCK_NOT_HELD if it is released;
 ///         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_hold_wait_lost(
+pub extern "C-unwind" fn zklock_hold_wait_lost(
     hold: *mut zklock_hold,
     timeout: i64,
     reason: *mut zklock_reason,
@@ -329,7 +319,7 @@ pub extern "C" fn zklock_hold_wait_lost(
     call::status("zklock_hold_wait_lost", || {
         let reason = out("reason", reason)?;
         let held = Held::table().find(hold)?;
-        match held.inner.loss().wait(patience(timeout), None)? {
+        match held.inner.loss().wait(patience(timeout)?, None)? {
             Some(why) => reason.set(loss::reason(why)),
             None => return Err(Failure::new(zklock_status::ZKLOCK_NOT_HELD, "the hold is released")),
         }
@@ -345,8 +335,12 @@ pub extern "C" fn zklock_hold_wait_lost(
 ///         within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a release, also one that comes
 ///         before their answer; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if the hold is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_hold_confirm(hold: *mut zklock_hold, milliseconds: *mut i64) -> zklock_status {
+pub extern "C-unwind" fn zklock_hold_confirm(
+    hold: *mut zklock_hold,
+    milliseconds: *mut i64,
+) -> zklock_status {
     call::status("zklock_hold_confirm", || {
         let valid_for = Held::table().find(hold)?.inner.confirm()?;
         if let Ok(milliseconds) = out("milliseconds", milliseconds) {
@@ -354,74 +348,6 @@ pub extern "C" fn zklock_hold_confirm(hold: *mut zklock_hold, milliseconds: *mut
         }
         Ok(())
     })
-}
-
-/// Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers commit it.
-/// It waits for their answer, or until it is too late for one: a session timeout at most, or two seconds.
-///
-/// @param hold the hold.
-/// @param writes what to do, in this order.
-/// @param count how many there are.
-/// @return ZKLOCK_OK; ZKLOCK_LOST if the lock was not held any more: nothing was written; ZKLOCK_CONFLICT if a
-///         node was not as it had to be: nothing was written; ZKLOCK_UNCERTAIN if the reply was lost: all or
-///         nothing was written; ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a callback;
-///         ZKLOCK_INVALID_ARGUMENT also for a bad path, and for more than 512 KiB in all;
-///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
-#[unsafe(no_mangle)]
-pub extern "C" fn zklock_hold_commit(
-    hold: *mut zklock_hold,
-    writes: *const zklock_write,
-    count: usize,
-) -> zklock_status {
-    call::status("zklock_hold_commit", || {
-        let writes = array("writes", writes, count)?;
-        let held = Held::table().find(hold)?;
-        // Read before any is added, since adding cannot fail.
-        let writes: Vec<_> = writes.iter().map(Write::read).collect::<Result<_, _>>()?;
-        held.inner
-            .commit_guarded(|guarded| writes.iter().fold(guarded, |guarded, write| write.add(guarded)))?;
-        Ok(())
-    })
-}
-
-/// `ZKLOCK_ANY_VERSION`.
-const ANY_VERSION: i32 = -1;
-
-/// One write as it came from C.
-struct Write<'a> {
-    kind: zklock_write_kind,
-    path: &'a str,
-    data: &'a [u8],
-    version: Option<i32>,
-}
-
-impl<'a> Write<'a> {
-    fn read(from: &'a zklock_write) -> Result<Self, Failure> {
-        use zklock_write_kind::{ZKLOCK_WRITE_CREATE, ZKLOCK_WRITE_DELETE, ZKLOCK_WRITE_SET};
-        let kinds = [ZKLOCK_WRITE_CREATE, ZKLOCK_WRITE_SET, ZKLOCK_WRITE_DELETE];
-        let unknown =
-            || Failure::argument(format!("there is no kind of write with the number {}", from.kind));
-        let kind = kinds.into_iter().find(|kind| *kind as i32 == from.kind).ok_or_else(unknown)?;
-        let version = match from.version {
-            ANY_VERSION => None,
-            version if version >= 0 => Some(version),
-            version => return Err(Failure::argument(format!("no node has the version {version}"))),
-        };
-        Ok(Self {
-            kind,
-            path: text("the path of a write", from.path)?,
-            data: array("the data of a write", from.data.cast(), from.length)?,
-            version,
-        })
-    }
-
-    fn add<'g>(&self, to: Guarded<'g>) -> Guarded<'g> {
-        match self.kind {
-            zklock_write_kind::ZKLOCK_WRITE_CREATE => to.create(self.path, self.data),
-            zklock_write_kind::ZKLOCK_WRITE_SET => to.set_data(self.path, self.data, self.version),
-            zklock_write_kind::ZKLOCK_WRITE_DELETE => to.delete(self.path, self.version),
-        }
-    }
 }
 
 /// Whole milliseconds: rounded up it would promise too much.

@@ -20,8 +20,9 @@ use zklock_core::{Error, LockOptions, blocking};
 /// @param[out] lock the lock. Free it with zklock_lock_free.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what a mutex has not;
 ///         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_mutex_new(
+pub extern "C-unwind" fn zklock_mutex_new(
     client: *mut zklock_client,
     path: *const c_char,
     options: *const zklock_lock_options,
@@ -32,7 +33,9 @@ pub extern "C" fn zklock_mutex_new(
 
 /// Makes the read side of the read/write lock at a path: it is held by any number at once, while no writer holds.
 ///
-/// Who holds the write side may acquire the read side as well, and release the write side first: a downgrade.
+/// A thread that holds the write side by a reentrant lock (ZKLOCK_REENTRANT) may acquire the read side as well, and
+/// release the write side first: a downgrade. The lock of the read side may be reentrant or not. Where that of the write
+/// side is not, the thread waits for the release of the write side as any other does: see zklock_write_new.
 /// It stands in one queue with Curator's InterProcessReadWriteLock, and in kazoo's dialect with kazoo's.
 ///
 /// @param client the client. It may be freed before the lock.
@@ -41,8 +44,9 @@ pub extern "C" fn zklock_mutex_new(
 /// @param[out] lock the lock. Free it with zklock_lock_free.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
 ///         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_read_new(
+pub extern "C-unwind" fn zklock_read_new(
     client: *mut zklock_client,
     path: *const c_char,
     options: *const zklock_lock_options,
@@ -53,7 +57,11 @@ pub extern "C" fn zklock_read_new(
 
 /// Makes the write side of the read/write lock at a path: one holder at a time, and no reader beside it.
 ///
-/// Who holds the read side cannot acquire it: two that tried would wait for each other, so that is ZKLOCK_DEADLOCK.
+/// A thread that holds the read side waits until that is released, by whichever thread. If no other can release it, because it is
+/// of a reentrant lock, that is ZKLOCK_DEADLOCK. A thread that has acquired the write side gets the read side at once if
+/// the lock is made with ZKLOCK_REENTRANT, so that no other thread can release the write side. Any other hold may have
+/// been handed to another thread, which writes: so the thread that acquired it waits for its release before it reads, or
+/// gets ZKLOCK_TIMEOUT, and a line of the log tells of the wait.
 ///
 /// @param client the client. It may be freed before the lock.
 /// @param path that of the read side.
@@ -61,8 +69,9 @@ pub extern "C" fn zklock_read_new(
 /// @param[out] lock the lock. Free it with zklock_lock_free.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
 ///         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_write_new(
+pub extern "C-unwind" fn zklock_write_new(
     client: *mut zklock_client,
     path: *const c_char,
     options: *const zklock_lock_options,
@@ -80,8 +89,9 @@ pub extern "C" fn zklock_write_new(
 /// @param[out] lock the lock. Free it with zklock_lock_free.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
 ///         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_election_new(
+pub extern "C-unwind" fn zklock_election_new(
     client: *mut zklock_client,
     path: *const c_char,
     options: *const zklock_lock_options,
@@ -99,8 +109,9 @@ pub extern "C" fn zklock_election_new(
 /// @param[out] lock the lock. Free it with zklock_lock_free.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
 ///         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_exclusive_new(
+pub extern "C-unwind" fn zklock_exclusive_new(
     client: *mut zklock_client,
     path: *const c_char,
     options: *const zklock_lock_options,
@@ -121,8 +132,9 @@ pub extern "C" fn zklock_exclusive_new(
 /// @param[out] lock the lock. Free it with zklock_lock_free.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, if more permits are wanted than there are, or the
 ///         options have what it has not; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_semaphore_new(
+pub extern "C-unwind" fn zklock_semaphore_new(
     client: *mut zklock_client,
     path: *const c_char,
     limit: u32,
@@ -145,8 +157,9 @@ pub extern "C" fn zklock_semaphore_new(
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
 ///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_set_limit(
+pub extern "C-unwind" fn zklock_set_limit(
     client: *mut zklock_client,
     path: *const c_char,
     limit: u32,
@@ -169,8 +182,9 @@ pub extern "C" fn zklock_set_limit(
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, of another client or an exclusive
 ///         one, if two are of one path, they are too many for one request, or the options have what a set has not;
 ///         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_all_new(
+pub extern "C-unwind" fn zklock_all_new(
     client: *mut zklock_client,
     locks: *const *mut zklock_lock,
     count: usize,

@@ -4,10 +4,10 @@
 //!
 //! ```text
 //!  options  client  lock_options  kinds  lock        one C noun a file: what is exported
-//!  ticket  hold  loss  queued  observer  log
-//!  barrier  double_barrier
+//!  ticket  hold  guarded  loss  queued  observer
+//!  log  barrier  double_barrier
 //!  callback  descriptor                              telling the host
-//!  call  status                                      around every call: forks, panics, errors
+//!  call  status                                      around every call: panics, errors
 //!  handle                                            what C holds in its hands; all that is unsafe
 //! ```
 //!
@@ -25,6 +25,7 @@ mod callback;
 pub mod client;
 mod descriptor;
 pub mod double_barrier;
+pub mod guarded;
 mod handle;
 pub mod hold;
 pub mod kinds;

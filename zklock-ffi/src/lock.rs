@@ -3,7 +3,7 @@
 use crate::call;
 use crate::handle::{Object, Table, out};
 use crate::hold::{Held, zklock_hold};
-use crate::status::zklock_status;
+use crate::status::{Failure, zklock_status};
 use std::ffi::{CString, c_char};
 use std::time::Duration;
 use zklock_core::blocking;
@@ -46,7 +46,7 @@ impl Lock {
 ///
 /// @param lock may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_lock_free(lock: *mut zklock_lock) {
+pub extern "C-unwind" fn zklock_lock_free(lock: *mut zklock_lock) {
     call::free("zklock_lock_free", || drop(Lock::table().take(lock)));
 }
 
@@ -55,8 +55,12 @@ pub extern "C" fn zklock_lock_free(lock: *mut zklock_lock) {
 /// @param lock the lock.
 /// @param[out] path valid until the lock is freed.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_lock_path(lock: *const zklock_lock, path: *mut *const c_char) -> zklock_status {
+pub extern "C-unwind" fn zklock_lock_path(
+    lock: *const zklock_lock,
+    path: *mut *const c_char,
+) -> zklock_status {
     call::status("zklock_lock_path", || {
         out("path", path)?.set(Lock::table().find(lock)?.path.as_ptr());
         Ok(())
@@ -68,21 +72,26 @@ pub extern "C" fn zklock_lock_path(lock: *const zklock_lock, path: *mut *const c
 /// Grants follow the order in which clients queue, and within a client that of its callers: however many wait, clients
 /// take turns. A caller that gives up leaves its place to the next of its client.
 ///
+/// A thread may acquire for others, and hand each hold to one that releases it: so it also waits for what it has
+/// acquired itself. If nobody else releases that, it waits in vain; a warning in the log tells when such a wait begins.
+///
 /// @param lock the lock.
 /// @param timeout milliseconds: 0 tries once, which takes as long as the try timeout where no server
-///        answers; ZKLOCK_FOREVER (or any negative number) waits as long as it takes. Else it returns by
+///        answers; ZKLOCK_FOREVER waits as long as it takes. Else it returns by
 ///        then, whatever the network does.
 /// @param[out] hold the proof that the lock is held. Give it back with zklock_release, and free it with
 ///        zklock_hold_free.
-/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others held the lock, or no server answered, until then;
-///         ZKLOCK_DEADLOCK if it was to wait for a lock that this thread holds already and that is not
-///         reentrant, or for the write side of one whose read side it holds, or in a callback; ZKLOCK_UNREACHABLE if it tried once and no server answered; if the lock
+/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others had the lock until then, or the time was too short for an answer;
+///         ZKLOCK_UNREACHABLE if there was no connection then, or no server has answered for the try timeout: who has
+///         the lock is not known; ZKLOCK_DEADLOCK if it was to wait for what this thread itself holds by a reentrant lock, so
+///         that no other can release it (such as the read side, where this is the write side), or in a callback; if the lock
 ///         is reentrant, ZKLOCK_LOST if the outer hold is lost, and ZKLOCK_UNREACHABLE if its lease has run out;
 ///         ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_REFUSED if the servers' access list does not allow it, or the
 ///         process ends and gets no thread any more; ZKLOCK_CLOSED; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_acquire(
+pub extern "C-unwind" fn zklock_acquire(
     lock: *mut zklock_lock,
     timeout: i64,
     hold: *mut *mut zklock_hold,
@@ -90,7 +99,7 @@ pub extern "C" fn zklock_acquire(
     call::status("zklock_acquire", || {
         let hold = out("hold", hold)?;
         let lock = Lock::table().find(lock)?;
-        let held = match patience(timeout) {
+        let held = match patience(timeout)? {
             Some(timeout) => lock.inner.acquire_timeout(timeout)?,
             None => lock.inner.acquire()?,
         };
@@ -99,9 +108,21 @@ pub extern "C" fn zklock_acquire(
     })
 }
 
-/// A timeout as C has it.
-pub(crate) fn patience(milliseconds: i64) -> Option<Duration> {
-    u64::try_from(milliseconds).ok().map(Duration::from_millis)
+/// `ZKLOCK_FOREVER`.
+const FOREVER: i64 = -1;
+
+/// A timeout as C has it; `None` waits for ever. Any other negative number is most likely what was left until a time
+/// that is over: to take that for ever would be a hang.
+pub(crate) fn patience(milliseconds: i64) -> Result<Option<Duration>, Failure> {
+    if milliseconds == FOREVER {
+        return Ok(None);
+    }
+    u64::try_from(milliseconds).map(|timeout| Some(Duration::from_millis(timeout))).map_err(|_| {
+        Failure::argument(format!(
+            "a timeout of {milliseconds} ms: -1 (ZKLOCK_FOREVER) waits for ever, 0 tries once; of the time that is left \
+             until a deadline make at least 0"
+        ))
+    })
 }
 
 /// For C, where a NUL ends it. In what comes from a path there is none.

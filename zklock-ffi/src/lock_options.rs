@@ -19,9 +19,11 @@ pub struct zklock_lock_options {
 #[repr(C)]
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum zklock_flag {
-    /// A thread that holds the lock may acquire it again; each hold is released by that thread. Without
-    /// it that is ZKLOCK_DEADLOCK, and a hold may be released by any thread. Not for semaphores, whose permits belong
-    /// to nobody.
+    /// A thread that holds the lock may acquire it again; each hold is released by that thread. Without it any thread
+    /// may release a hold, and so a thread that acquires again waits until one does. Of a read/write lock, a thread that
+    /// holds the write side by such a lock may acquire the read side as well. Leave it out where a
+    /// thread turns to another user while the first holds the lock, as it does where it runs coroutines: they are one
+    /// owner, and are inside together. Not for semaphores, whose permits belong to nobody.
     ZKLOCK_REENTRANT = 1,
     /// A contender that cannot see ours is waited for as any other, where else there is ZKLOCK_FOREIGN_CONTENDER. Both
     /// may come to hold the lock: set it only where it is certain that it sees ours all the same.
@@ -57,6 +59,10 @@ impl Object for Behaviour {
         static TABLE: Table<Behaviour> = Table::new();
         &TABLE
     }
+
+    fn inherited(&self) -> Option<Self> {
+        Some(Self(Mutex::new(self.0.try_lock().ok()?.clone())))
+    }
 }
 
 impl Behaviour {
@@ -84,9 +90,10 @@ impl Behaviour {
 /// lock is made.
 ///
 /// @param[out] options the options.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_lock_options_new(options: *mut *mut zklock_lock_options) -> zklock_status {
+pub extern "C-unwind" fn zklock_lock_options_new(options: *mut *mut zklock_lock_options) -> zklock_status {
     call::status("zklock_lock_options_new", || {
         let options = out("options", options)?;
         options.set(Behaviour::table().put(Behaviour(Mutex::new(LockOptions::new()))));
@@ -98,7 +105,7 @@ pub extern "C" fn zklock_lock_options_new(options: *mut *mut zklock_lock_options
 ///
 /// @param options may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_lock_options_free(options: *mut zklock_lock_options) {
+pub extern "C-unwind" fn zklock_lock_options_free(options: *mut zklock_lock_options) {
     call::free("zklock_lock_options_free", || drop(Behaviour::table().take(options)));
 }
 
@@ -107,8 +114,9 @@ pub extern "C" fn zklock_lock_options_free(options: *mut zklock_lock_options) {
 /// @param options the options.
 /// @param flags 0, or a sum of zklock_flag.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_lock_options_set_flags(
+pub extern "C-unwind" fn zklock_lock_options_set_flags(
     options: *mut zklock_lock_options,
     flags: u32,
 ) -> zklock_status {
@@ -133,8 +141,9 @@ pub extern "C" fn zklock_lock_options_set_flags(
 /// @param options the options.
 /// @param dialect one of zklock_dialect. Which kinds of lock can have it is said there.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_lock_options_set_dialect(
+pub extern "C-unwind" fn zklock_lock_options_set_dialect(
     options: *mut zklock_lock_options,
     dialect: i32,
 ) -> zklock_status {
@@ -157,8 +166,9 @@ pub extern "C" fn zklock_lock_options_set_dialect(
 /// @param options the options.
 /// @param permits 1 to 256.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_lock_options_set_permits(
+pub extern "C-unwind" fn zklock_lock_options_set_permits(
     options: *mut zklock_lock_options,
     permits: u32,
 ) -> zklock_status {
@@ -177,8 +187,9 @@ pub extern "C" fn zklock_lock_options_set_permits(
 /// @param options the options.
 /// @param path such as "/limits/licences".
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_lock_options_set_limit_at(
+pub extern "C-unwind" fn zklock_lock_options_set_limit_at(
     options: *mut zklock_lock_options,
     path: *const c_char,
 ) -> zklock_status {

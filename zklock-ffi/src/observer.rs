@@ -69,7 +69,8 @@ impl Observer {
     /// What is new, when it is known.
     fn wait(&self, timeout: i64) -> Result<Option<QueuedContender>, Failure> {
         let known = self.watching().call.take().as_ref().and_then(last_answer);
-        let answer = known.unwrap_or_else(|| self.inner.next(patience(timeout)));
+        let patience = patience(timeout)?;
+        let answer = known.unwrap_or_else(|| self.inner.next(patience));
         self.watching().look_ahead_for_descriptor(&self.inner)?;
         Ok(answer?)
     }
@@ -111,8 +112,9 @@ fn last_answer(call: &Call<Option<QueuedContender>>) -> Option<Result<Option<Que
 /// @param[out] observer the observer. Free it with zklock_observer_free.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for a semaphore or a set of locks; ZKLOCK_INVALID_HANDLE,
 ///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_observe(
+pub extern "C-unwind" fn zklock_observe(
     lock: *mut zklock_lock,
     observer: *mut *mut zklock_observer,
 ) -> zklock_status {
@@ -131,14 +133,15 @@ pub extern "C" fn zklock_observe(
 /// locks. zklock_contenders tells the two apart.
 ///
 /// @param observer the observer.
-/// @param timeout milliseconds: 0 asks whether there is something new, and does not wait; ZKLOCK_FOREVER (or any
-///        negative number) waits as long as it takes.
+/// @param timeout milliseconds: 0 asks whether there is something new, and does not wait; ZKLOCK_FOREVER
+///        waits as long as it takes.
 /// @param[out] holder the holder, NULL if there is none. It is valid until the next call with this observer.
 /// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed until then; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
 ///         if it were to wait in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_observer_next(
+pub extern "C-unwind" fn zklock_observer_next(
     observer: *mut zklock_observer,
     timeout: i64,
     holder: *mut *const zklock_contender,
@@ -161,8 +164,9 @@ pub extern "C" fn zklock_observer_next(
 /// @param[out] descriptor valid until the observer is freed.
 /// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
 ///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_observer_fd(
+pub extern "C-unwind" fn zklock_observer_fd(
     observer: *mut zklock_observer,
     descriptor: *mut c_int,
 ) -> zklock_status {
@@ -193,6 +197,6 @@ pub extern "C" fn zklock_observer_fd(
 ///
 /// @param observer may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_observer_free(observer: *mut zklock_observer) {
+pub extern "C-unwind" fn zklock_observer_free(observer: *mut zklock_observer) {
     call::free("zklock_observer_free", || drop(Observer::table().take(observer)));
 }

@@ -26,6 +26,10 @@ impl Object for Options {
         static TABLE: Table<Options> = Table::new();
         &TABLE
     }
+
+    fn inherited(&self) -> Option<Self> {
+        Some(Self(Mutex::new(self.0.try_lock().ok()?.clone())))
+    }
 }
 
 impl Options {
@@ -59,9 +63,10 @@ impl Options {
 /// client is made.
 ///
 /// @param[out] options the options.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_options_new(options: *mut *mut zklock_options) -> zklock_status {
+pub extern "C-unwind" fn zklock_options_new(options: *mut *mut zklock_options) -> zklock_status {
     call::status("zklock_options_new", || {
         out("options", options)?.set(Options::table().put(Options::new()?));
         Ok(())
@@ -72,7 +77,7 @@ pub extern "C" fn zklock_options_new(options: *mut *mut zklock_options) -> zkloc
 ///
 /// @param options may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_options_free(options: *mut zklock_options) {
+pub extern "C-unwind" fn zklock_options_free(options: *mut zklock_options) {
     call::free("zklock_options_free", || drop(Options::table().take(options)));
 }
 
@@ -84,8 +89,9 @@ pub extern "C" fn zklock_options_free(options: *mut zklock_options) {
 /// @param options the options.
 /// @param milliseconds 100 to 2147483647.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_options_set_session_timeout(
+pub extern "C-unwind" fn zklock_options_set_session_timeout(
     options: *mut zklock_options,
     milliseconds: i64,
 ) -> zklock_status {
@@ -101,8 +107,9 @@ pub extern "C" fn zklock_options_set_session_timeout(
 /// @param options the options.
 /// @param milliseconds not negative.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_options_set_connect_timeout(
+pub extern "C-unwind" fn zklock_options_set_connect_timeout(
     options: *mut zklock_options,
     milliseconds: i64,
 ) -> zklock_status {
@@ -118,8 +125,9 @@ pub extern "C" fn zklock_options_set_connect_timeout(
 /// @param options the options.
 /// @param milliseconds positive.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_options_set_try_timeout(
+pub extern "C-unwind" fn zklock_options_set_try_timeout(
     options: *mut zklock_options,
     milliseconds: i64,
 ) -> zklock_status {
@@ -134,8 +142,9 @@ pub extern "C" fn zklock_options_set_try_timeout(
 /// @param options the options.
 /// @param path such as "/apps/billing".
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_options_set_chroot(
+pub extern "C-unwind" fn zklock_options_set_chroot(
     options: *mut zklock_options,
     path: *const c_char,
 ) -> zklock_status {
@@ -150,8 +159,9 @@ pub extern "C" fn zklock_options_set_chroot(
 /// @param options the options.
 /// @param identity 1024 bytes at most.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_options_set_identity(
+pub extern "C-unwind" fn zklock_options_set_identity(
     options: *mut zklock_options,
     identity: *const c_char,
 ) -> zklock_status {
@@ -171,8 +181,9 @@ pub extern "C" fn zklock_options_set_identity(
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should be, or one of
 ///         certificate and key is missing; ZKLOCK_REFUSED if this library was built without TLS;
 ///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_options_set_tls(
+pub extern "C-unwind" fn zklock_options_set_tls(
     options: *mut zklock_options,
     authorities: *const c_char,
     certificate: *const c_char,

@@ -62,8 +62,9 @@ pub type zklock_contender_visitor =
 /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
 ///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
 ///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_contenders(
+pub extern "C-unwind" fn zklock_contenders(
     lock: *const zklock_lock,
     visitor: zklock_contender_visitor,
     context: *mut c_void,
@@ -90,8 +91,9 @@ pub extern "C" fn zklock_contenders(
 /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
 ///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is no contender of this
 ///         lock; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_evict(
+pub extern "C-unwind" fn zklock_evict(
     lock: *mut zklock_lock,
     node: *const c_char,
     evicted: *mut c_int,
@@ -119,8 +121,9 @@ pub extern "C" fn zklock_evict(
 /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
 ///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
 ///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_break_lock(
+pub extern "C-unwind" fn zklock_break_lock(
     lock: *mut zklock_lock,
     visitor: zklock_contender_visitor,
     context: *mut c_void,

@@ -46,8 +46,9 @@ impl Object for Ticket {
 /// @param[out] ticket the ticket. Free it with zklock_ticket_free.
 /// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT,
 ///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. All else comes with the result.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_acquire_start(
+pub extern "C-unwind" fn zklock_acquire_start(
     lock: *mut zklock_lock,
     timeout: i64,
     ticket: *mut *mut zklock_ticket,
@@ -56,7 +57,7 @@ pub extern "C" fn zklock_acquire_start(
         let ticket = out("ticket", ticket)?;
         let lock = Lock::table().find(lock)?;
         let ready = Arc::new(Descriptor::new()?);
-        let inner = lock.inner().start(patience(timeout), ready.raiser())?;
+        let inner = lock.inner().start(patience(timeout)?, ready.raiser())?;
         ticket.set(Ticket::table().put(Ticket { inner, ready }));
         Ok(())
     })
@@ -68,8 +69,12 @@ pub extern "C" fn zklock_acquire_start(
 /// @param ticket the ticket.
 /// @param[out] descriptor valid until the ticket is freed.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_ticket_fd(ticket: *const zklock_ticket, descriptor: *mut c_int) -> zklock_status {
+pub extern "C-unwind" fn zklock_ticket_fd(
+    ticket: *const zklock_ticket,
+    descriptor: *mut c_int,
+) -> zklock_status {
     call::status("zklock_ticket_fd", || {
         out("descriptor", descriptor)?.set(Ticket::table().find(ticket)?.ready.number());
         Ok(())
@@ -83,8 +88,9 @@ pub extern "C" fn zklock_ticket_fd(ticket: *const zklock_ticket, descriptor: *mu
 /// @return ZKLOCK_OK; ZKLOCK_PENDING as long as the wait goes on; ZKLOCK_INTERRUPTED after
 ///         zklock_acquire_cancel; ZKLOCK_NOT_HELD if the result was fetched before; ZKLOCK_LOST if the lock
 ///         was granted, and lost before this call; and all that zklock_acquire returns.
+#[must_use]
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_acquire_finish(
+pub extern "C-unwind" fn zklock_acquire_finish(
     ticket: *mut zklock_ticket,
     hold: *mut *mut zklock_hold,
 ) -> zklock_status {
@@ -104,7 +110,7 @@ pub extern "C" fn zklock_acquire_finish(
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_acquire_cancel(ticket: *mut zklock_ticket) -> zklock_status {
+pub extern "C-unwind" fn zklock_acquire_cancel(ticket: *mut zklock_ticket) -> zklock_status {
     call::status("zklock_acquire_cancel", || {
         let ticket = Ticket::table().find(ticket)?;
         ticket.inner.cancel();
@@ -118,6 +124,6 @@ pub extern "C" fn zklock_acquire_cancel(ticket: *mut zklock_ticket) -> zklock_st
 ///
 /// @param ticket may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_ticket_free(ticket: *mut zklock_ticket) {
+pub extern "C-unwind" fn zklock_ticket_free(ticket: *mut zklock_ticket) {
     call::free("zklock_ticket_free", || drop(Ticket::table().take(ticket)));
 }

@@ -12,7 +12,7 @@ const VERSION: &CStr = match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_V
 ///
 /// @return such as "1.2.3". It is never NULL, and lives for ever.
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_version() -> *const c_char {
+pub extern "C-unwind" fn zklock_version() -> *const c_char {
     call::plain("zklock_version", VERSION.as_ptr(), || VERSION.as_ptr())
 }
 
@@ -20,7 +20,7 @@ pub extern "C" fn zklock_version() -> *const c_char {
 ///
 /// @return major * 1000000 + minor * 1000 + patch
 #[unsafe(no_mangle)]
-pub extern "C" fn zklock_version_number() -> u32 {
+pub extern "C-unwind" fn zklock_version_number() -> u32 {
     call::plain("zklock_version_number", 0, || {
         let parts = env!("CARGO_PKG_VERSION").split('.').map(|part| part.parse().unwrap_or(0));
         parts.fold(0, |number, part: u32| number * 1000 + part)

@@ -1,0 +1,168 @@
+//! Writes that are done only if a lock is held, and reads to decide by.
+
+use crate::call;
+use crate::handle::{Object, array, out, outs, text};
+use crate::hold::{Held, zklock_hold};
+use crate::status::{Failure, zklock_status};
+use std::ffi::{c_char, c_void};
+use zklock_core::Guarded;
+
+/// What a guarded write does.
+#[allow(non_camel_case_types, reason = "the name in C")]
+#[repr(C)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum zklock_write_kind {
+    /// Create a persistent node with data.
+    ZKLOCK_WRITE_CREATE = 1,
+    /// Set the data of a node.
+    ZKLOCK_WRITE_SET = 2,
+    /// Delete a node.
+    ZKLOCK_WRITE_DELETE = 3,
+}
+
+/// One of the writes of zklock_hold_commit.
+#[allow(non_camel_case_types, reason = "the name in C")]
+#[repr(C)]
+#[derive(Debug)]
+pub struct zklock_write {
+    /// One of zklock_write_kind.
+    pub kind: i32,
+    /// The version that the node must have, for ZKLOCK_WRITE_SET and ZKLOCK_WRITE_DELETE; ZKLOCK_ANY_VERSION if
+    /// any will do.
+    pub version: i32,
+    /// The path of the node.
+    pub path: *const c_char,
+    /// The data, for ZKLOCK_WRITE_CREATE and ZKLOCK_WRITE_SET. It may be NULL if it is empty.
+    pub data: *const c_void,
+    /// How many bytes it has.
+    pub length: usize,
+}
+
+/// Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers commit it.
+/// It waits for their answer, or until it is too late for one: a session timeout at most, or two seconds.
+///
+/// @param hold the hold.
+/// @param writes what to do, in this order.
+/// @param count how many there are.
+/// @param[out] versions the version of each node after its write, as many as there are writes: 0 where it was created,
+///        ZKLOCK_NO_NODE where it was deleted. It may be NULL.
+/// @return ZKLOCK_OK; ZKLOCK_LOST if the lock was not held any more: nothing was written; ZKLOCK_CONFLICT if a
+///         node was not as it had to be: nothing was written, and zklock_last_conflict says which it was;
+///         ZKLOCK_UNCERTAIN if the reply was lost: all or nothing was written, and zklock_hold_read tells which;
+///         ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a callback;
+///         ZKLOCK_INVALID_ARGUMENT also for a bad path, and for more than 512 KiB in all;
+///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_hold_commit(
+    hold: *mut zklock_hold,
+    writes: *const zklock_write,
+    count: usize,
+    versions: *mut i32,
+) -> zklock_status {
+    call::status("zklock_hold_commit", || {
+        let writes = array("writes", writes, count)?;
+        let versions = outs("versions", versions, if versions.is_null() { 0 } else { count })?;
+        let held = Held::table().find(hold)?;
+        // Read before any is added, since adding cannot fail.
+        let writes: Vec<_> = writes.iter().map(Write::read).collect::<Result<_, _>>()?;
+        let fill = |guarded| writes.iter().fold(guarded, |guarded, write| write.add(guarded));
+        let written = held.inner().commit_guarded(fill)?;
+        let numbers: Vec<_> = written.versions().iter().map(|version| version.unwrap_or(NO_NODE)).collect();
+        versions.set(&numbers);
+        Ok(())
+    })
+}
+
+/// What is in a node of ZooKeeper, and its version. It is as new as anything that the servers had committed when this was
+/// called, and the outcome of a zklock_hold_commit of this hold is certain by then. So after ZKLOCK_UNCERTAIN read
+/// what was to be written, then decide. It works while the client is open, also when the hold is lost or released.
+///
+///     char state[64];
+///     size_t length;
+///     int32_t version;
+///
+///     if (zklock_hold_read(hold, "/report/state", state, sizeof state, &length, &version) != ZKLOCK_OK)
+///         return fail(zklock_last_error());
+///     if (version == ZKLOCK_NO_NODE) puts("no report yet");
+///     else if (length > sizeof state) puts("longer than it should be");
+///     else printf("version %d: %.*s\n", (int)version, (int)length, state);
+///
+/// It waits for their answer a session timeout at most, or two seconds.
+///
+/// @param hold the hold.
+/// @param path of the node.
+/// @param buffer where its data go: as many bytes as there is room for, and no NUL after them. It may be NULL if size
+///        is 0.
+/// @param size how many bytes there is room for.
+/// @param[out] length how many bytes the data have, also where there is not room for all of them; 0 if there is no
+///        such node.
+/// @param[out] version its version, for a zklock_write; ZKLOCK_NO_NODE, which a write refuses, if there is no such node.
+/// @return ZKLOCK_OK, also if there is no such node; ZKLOCK_UNREACHABLE if the servers did not answer in time;
+///         ZKLOCK_REFUSED if the access list does not allow to read it; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback;
+///         ZKLOCK_INVALID_ARGUMENT also for a bad path; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_hold_read(
+    hold: *mut zklock_hold,
+    path: *const c_char,
+    buffer: *mut c_void,
+    size: usize,
+    length: *mut usize,
+    version: *mut i32,
+) -> zklock_status {
+    call::status("zklock_hold_read", || {
+        let (length, version) = (out("length", length)?, out("version", version)?);
+        let path = text("path", path)?;
+        let room = outs("buffer", buffer.cast::<u8>(), size)?;
+        let node = Held::table().find(hold)?.inner().read(path)?;
+        let (data, number) = node.map_or((Vec::new(), NO_NODE), |node| (node.data, node.version));
+        room.set(&data);
+        length.set(data.len());
+        version.set(number);
+        Ok(())
+    })
+}
+
+/// `ZKLOCK_NO_NODE`. As the version of a write it is refused: it must not be one that any version meets.
+const NO_NODE: i32 = -2;
+
+/// `ZKLOCK_ANY_VERSION`.
+const ANY_VERSION: i32 = -1;
+
+/// One write as it came from C.
+struct Write<'a> {
+    kind: zklock_write_kind,
+    path: &'a str,
+    data: &'a [u8],
+    version: Option<i32>,
+}
+
+impl<'a> Write<'a> {
+    fn read(from: &'a zklock_write) -> Result<Self, Failure> {
+        use zklock_write_kind::{ZKLOCK_WRITE_CREATE, ZKLOCK_WRITE_DELETE, ZKLOCK_WRITE_SET};
+        let kinds = [ZKLOCK_WRITE_CREATE, ZKLOCK_WRITE_SET, ZKLOCK_WRITE_DELETE];
+        let unknown =
+            || Failure::argument(format!("there is no kind of write with the number {}", from.kind));
+        let kind = kinds.into_iter().find(|kind| *kind as i32 == from.kind).ok_or_else(unknown)?;
+        let version = match from.version {
+            ANY_VERSION => None,
+            version if version >= 0 => Some(version),
+            version => return Err(Failure::argument(format!("no node has the version {version}"))),
+        };
+        Ok(Self {
+            kind,
+            path: text("the path of a write", from.path)?,
+            data: array("the data of a write", from.data.cast(), from.length)?,
+            version,
+        })
+    }
+
+    fn add<'g>(&self, to: Guarded<'g>) -> Guarded<'g> {
+        match self.kind {
+            zklock_write_kind::ZKLOCK_WRITE_CREATE => to.create(self.path, self.data),
+            zklock_write_kind::ZKLOCK_WRITE_SET => to.set_data(self.path, self.data, self.version),
+            zklock_write_kind::ZKLOCK_WRITE_DELETE => to.delete(self.path, self.version),
+        }
+    }
+}
