@@ -1,14 +1,21 @@
 #!/bin/sh
 # Builds libzklock and installs it below PREFIX.
 #
-#   zklock-ffi/install.sh PREFIX [--no-tls] [--libdir DIR] [--features LIST]
+#   zklock-ffi/install.sh PREFIX [--no-tls] [--libdir DIR] [--features LIST] [--target TRIPLE]
+#   zklock-ffi/install.sh --uninstall PREFIX
 #
 #   --no-tls         without encrypted connections: a smaller library
 #   --libdir DIR     where libraries go below PREFIX, if not lib: lib64, lib/x86_64-linux-gnu
 #   --features LIST  more features of the crate, as cargo takes them
+#   --target TRIPLE  for another machine: aarch64-unknown-linux-gnu. Rust's library for it is needed (rustup target
+#                    add TRIPLE), and a GNU toolchain (Debian: gcc-aarch64-linux-gnu)
+#   --uninstall      removes what this script installed below PREFIX, and nothing else. It builds nothing
 #
 # DESTDIR is put before PREFIX where files are written, and stands in none of them. CARGO, CARGO_TARGET_DIR, LD, NM,
-# OBJCOPY, STRIP and AR are honoured. What is installed may be moved as a whole.
+# OBJCOPY, STRIP, AR and LDCONFIG are honoured. What is installed may be moved as a whole.
+#
+# Where programs find the shared library: root's ldconfig is called if PREFIX's libraries are where it looks, as in
+# /usr/local. Else the last lines say what to do.
 set -eu
 export LC_ALL=C
 
@@ -29,13 +36,18 @@ absolute() {
   esac
 }
 
-prefix='' libdir=lib features='' default_features=''
+prefix='' libdir='' features='' default_features='' target='' uninstall=''
 while [ $# -gt 0 ]; do
   case $1 in
     --no-tls) default_features=--no-default-features ;;
-    --libdir | --features)
-      [ $# -gt 1 ] || usage
-      if [ "$1" = --libdir ]; then libdir=$2; else features=$2; fi
+    --uninstall) uninstall=yes ;;
+    --libdir | --features | --target)
+      [ $# -gt 1 ] && [ -n "$2" ] || usage
+      case $1 in
+        --libdir) libdir=$2 ;;
+        --features) features=$2 ;;
+        *) target=$2 ;;
+      esac
       shift
       ;;
     -*) usage ;;
@@ -47,19 +59,70 @@ while [ $# -gt 0 ]; do
   shift
 done
 [ -n "$prefix" ] || usage
+[ -z "$uninstall" ] || [ -z "$default_features$libdir$features$target" ] || usage
+libdir=${libdir:-lib}
 case /$libdir/ in
-  //* | */../* | */./*) fail "--libdir is a folder below PREFIX, such as lib64: not $libdir" ;;
+  //* | */../* | */./* | *[!A-Za-z0-9._/-]*) fail "--libdir is a folder below PREFIX, such as lib64: not $libdir" ;;
 esac
 prefix=${prefix%/}
 libdir=${libdir%/}
 destination=${DESTDIR:+$(absolute "$DESTDIR")}$prefix
+# What is installed, by its place below PREFIX. Folders that were not there before end with a slash.
+list=share/zklock/installed
 
-cargo=${CARGO:-cargo} ld=${LD:-ld} nm=${NM:-nm} objcopy=${OBJCOPY:-objcopy} strip=${STRIP:-strip} ar=${AR:-ar}
+PATH=$PATH:/usr/sbin:/sbin
+ldconfig=${LDCONFIG:-ldconfig}
+# Whether the loader looks into this folder, and so ldconfig does.
+is_searched() {
+  [ -d "$1" ] || return 1
+  real=$(cd "$1" && pwd -P)
+  "$ldconfig" -v -N -X 2>/dev/null | sed -n 's|^\(/[^:]*\):.*|\1|p' | while IFS= read -r folder; do
+    [ ! -d "$folder" ] || (cd "$folder" && pwd -P)
+  done | grep -qxF "$real"
+}
+may_call_ldconfig() { [ -z "${DESTDIR:-}" ] && [ "$(id -u)" = 0 ]; }
+
+if [ -n "$uninstall" ]; then
+  [ -f "$destination/$list" ] || fail "$destination/$list is missing: this script has installed nothing there"
+  ! grep -Eq '^/|(^|/)\.\.(/|$)' "$destination/$list" || fail "$destination/$list names files outside of PREFIX"
+  folder=$destination/$(sed -n 's|/libzklock\.a$||p' "$destination/$list" | head -n 1)
+  searched=''
+  if may_call_ldconfig && is_searched "$folder"; then searched=yes; fi
+  # Files first, then the folders from the inside to the outside; those in which something else lies stay.
+  files=$(cat "$destination/$list")
+  echo "$files" | grep -v '/$' | while IFS= read -r file; do rm -f "$destination/$file"; done
+  echo "$files" | grep '/$' | sort -r | while read -r folder; do
+    rmdir "$destination/$folder" 2>/dev/null || true
+  done
+  [ -z "$searched" ] || "$ldconfig"
+  echo "zklock is removed from $destination"
+  exit
+fi
+
+cross=''
+if [ -n "$target" ]; then
+  # The GNU tools leave out who made the machine: aarch64-linux-gnu-ld.
+  name=$(echo "$target" | sed 's/-unknown-/-/;s/-pc-/-/')
+  [ "$(uname -m)-linux-gnu" = "$name" ] || cross=$name-
+fi
+cargo=${CARGO:-cargo} ld=${LD:-${cross}ld} nm=${NM:-${cross}nm} objcopy=${OBJCOPY:-${cross}objcopy}
+strip=${STRIP:-${cross}strip} ar=${AR:-${cross}ar}
 command -v "$cargo" >/dev/null || fail "cargo is missing: Rust 1.85 or later is needed, see https://rustup.rs"
 for tool in "$ld" "$nm" "$objcopy" "$strip" "$ar"; do
-  command -v "$tool" >/dev/null || fail "$tool is missing: install the GNU binutils (Debian: binutils)"
+  command -v "$tool" >/dev/null ||
+    fail "$tool is missing: install the GNU binutils (Debian: binutils${cross:+-${cross%-}})"
 done
 command -v install >/dev/null || fail "install is missing: install the GNU coreutils"
+if [ -n "$cross" ]; then
+  # Cargo would link for another machine with this one's cc.
+  linker=CARGO_TARGET_$(echo "$target" | tr 'a-z-' 'A-Z_')_LINKER
+  eval "known=\${$linker:-}"
+  # shellcheck disable=SC2154
+  if [ -z "$known" ]; then
+    command -v "${cross}gcc" >/dev/null || fail "${cross}gcc is missing: install it (Debian: gcc-${cross%-}), or set $linker"
+    export "$linker=${cross}gcc"
+  fi
+fi
 
 [ -z "${CARGO_TARGET_DIR:-}" ] || CARGO_TARGET_DIR=$(absolute "$CARGO_TARGET_DIR")
 [ -z "${CARGO_TARGET_DIR:-}" ] || export CARGO_TARGET_DIR
@@ -74,7 +137,7 @@ cd "$here/.."
 # Cargo is asked where it put them, since that may be set in many places.
 # shellcheck disable=SC2086
 "$cargo" build --release --locked -p zklock-ffi $default_features ${features:+--features "$features"} \
-  --message-format=json-render-diagnostics >"$work/messages"
+  ${target:+--target "$target"} --message-format=json-render-diagnostics >"$work/messages"
 built() {
   path=$(sed -n 's|.*"\(/[^"]*/libzklock\.'"$1"'\)".*|\1|p' "$work/messages" | tail -n 1)
   [ -f "$path" ] || fail "cargo built no libzklock.$1: a target for GNU/Linux is needed"
@@ -103,20 +166,57 @@ roots=$("$nm" --defined-only --extern-only "$static" 2>/dev/null | sed -n 's/.* 
 "$ar" rcsD "$work/static" "$work/zklock.o"
 
 up=$(echo "$libdir" | sed 's|[^/][^/]*|..|g')
+: >"$work/list"
+# Makes a folder below PREFIX, and notes each that was not there.
+folder() {
+  made=''
+  for part in $(echo "$1" | tr / ' '); do
+    made=$made$part/
+    [ -d "$destination/$made" ] || echo "$made" >>"$work/list"
+  done
+  install -d "$destination/$1"
+}
+file() { # MODE FROM TO: TO is its place below PREFIX
+  install -m "$1" "$2" "$destination/$3"
+  echo "$3" >>"$work/list"
+}
+link() { # TO FROM
+  ln -sfn "$1" "$destination/$2"
+  echo "$2" >>"$work/list"
+}
 from_template() {
   sed -e "s|@VERSION@|$number|g" -e "s|@MAJOR@|$major|g" -e "s|@LIBDIR@|$libdir|g" -e "s|@UP@|$up|g" "$1" >"$work/made"
-  install -m 644 "$work/made" "$2"
+  file 644 "$work/made" "$2"
 }
 
-lib=$destination/$libdir
-install -d "$destination/include/zklock" "$lib/pkgconfig" "$lib/cmake/zklock"
-install -m 644 include/zklock.h include/zklock.hpp "$destination/include"
-install -m 644 include/zklock/*.hpp "$destination/include/zklock"
-install -m 755 "$work/shared" "$lib/libzklock.so.$number"
-ln -sfn "libzklock.so.$number" "$lib/libzklock.so.$major"
-ln -sfn "libzklock.so.$major" "$lib/libzklock.so"
-install -m 644 "$work/static" "$lib/libzklock.a"
-from_template "$here/zklock.pc.in" "$lib/pkgconfig/zklock.pc"
-from_template "$here/cmake/zklock-config.cmake.in" "$lib/cmake/zklock/zklock-config.cmake"
-from_template "$here/cmake/zklock-config-version.cmake.in" "$lib/cmake/zklock/zklock-config-version.cmake"
+install -d "$destination"
+for name in include/zklock "$libdir/pkgconfig" "$libdir/cmake/zklock" "${list%/*}"; do folder "$name"; done
+for header in include/zklock.h include/zklock.hpp include/zklock/*.hpp; do file 644 "$header" "$header"; done
+file 755 "$work/shared" "$libdir/libzklock.so.$number"
+link "libzklock.so.$number" "$libdir/libzklock.so.$major"
+link "libzklock.so.$major" "$libdir/libzklock.so"
+file 644 "$work/static" "$libdir/libzklock.a"
+from_template "$here/zklock.pc.in" "$libdir/pkgconfig/zklock.pc"
+from_template "$here/cmake/zklock-config.cmake.in" "$libdir/cmake/zklock/zklock-config.cmake"
+from_template "$here/cmake/zklock-config-version.cmake.in" "$libdir/cmake/zklock/zklock-config-version.cmake"
+file 644 "$here/tsan.supp" "${list%/*}/tsan.supp"
+# What an earlier installation brought is removed with this one.
+[ ! -f "$destination/$list" ] || cat "$destination/$list" >>"$work/list"
+echo "$list" >>"$work/list"
+sort -u "$work/list" >"$work/made"
+install -m 644 "$work/made" "$destination/$list"
 echo "zklock $version is installed in $destination"
+
+[ -z "${DESTDIR:-}" ] && [ -z "$cross" ] || exit 0
+lib=$prefix/$libdir
+if ! is_searched "$lib"; then
+  echo "The loader does not search $lib. So link programs with -Wl,-rpath,$lib, or start them with"
+  echo "  LD_LIBRARY_PATH=$lib"
+  echo "or let it search there, as root:"
+  echo "  echo $lib >/etc/ld.so.conf.d/zklock.conf && ldconfig"
+elif may_call_ldconfig; then
+  "$ldconfig"
+else
+  echo "Before programs find it, root must call"
+  echo "  ldconfig"
+fi

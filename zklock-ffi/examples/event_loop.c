@@ -82,8 +82,8 @@ static int granted(struct job *job) {
 
 /* The hold's descriptor is readable: what it guards must stop. */
 static int lost(const struct job *job) {
-    const char *path = "?";
-    zklock_hold_path(job->hold, &path);
+    const char *path;
+    if (zklock_hold_path(job->hold, &path) != ZKLOCK_OK) path = "?";
     fprintf(stderr, "lost: %s\n", path);
     return -1;
 }
