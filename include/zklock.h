@@ -60,7 +60,12 @@
  *
  * A call that can fail returns a zklock_status; ZKLOCK_OK is 0. zklock_last_error has the sentence to it: what
  * is wrong, and what to do. Results come last, and are written only if the status is ZKLOCK_OK. Timeouts are
- * milliseconds: 0 tries once, ZKLOCK_FOREVER waits for ever. Strings are UTF-8.
+ * milliseconds: 0 tries once, ZKLOCK_FOREVER (-1) waits for ever, any other negative number is
+ * ZKLOCK_INVALID_ARGUMENT. So of a computed `deadline - now`, which may be late, make at least 0. Strings are UTF-8.
+ *
+ * Compilers warn where a status is not looked at, but for what clean-up calls: zklock_release, zklock_acquire_cancel,
+ * zklock_member_leave, zklock_client_close, zklock_set_log. To switch that off, define ZKLOCK_NODISCARD as nothing
+ * before this file is included.
  *
  * NULL where something is needed, a handle of the wrong kind, a handle that was freed: each is a status, not a
  * crash. A handle is a number that looks like a pointer; do not look behind it.
@@ -78,11 +83,15 @@
  * -------
  *
  * Every function may be called by any thread at any time with any handle, also with one that another thread is
- * using or freeing. A lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
+ * using or freeing. A hold may be released by any thread, so a lock can be acquired by one thread for another. Only
+ * what was acquired by a lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
  *
- * The library has two threads from the first zklock_client_new on, a third for callbacks from the first callback
+ * The library has one thread from the first zklock_client_new on, a second for callbacks from the first callback
  * on, and another where hosts are given by name, since the resolver needs one. A stack of 64 KiB is enough for a
- * thread that calls. A thread that is cancelled (pthread_cancel) during a call is cancelled after it.
+ * thread that calls. A thread that is cancelled (pthread_cancel) during a call is cancelled after it, also if its
+ * cancellation is asynchronous (PTHREAD_CANCEL_ASYNCHRONOUS). Then it may end between the last instruction of a call
+ * and yours that takes the result: what the call gave is nobody's, and a lock that it acquired stays held until the
+ * client is freed. So leave cancellation deferred in a thread that acquires.
  *
  * Callbacks
  * ---------
@@ -104,10 +113,30 @@
  * Fork
  * ----
  *
- * Before the first zklock_client_new a fork does no harm, unless another thread is in a call just then: a daemon
- * forks first, and connects then. After it the
- * child has a copy of all this that it cannot use: every call returns ZKLOCK_FORKED, _free does nothing, the
- * parent's holds stay the parent's. A child that wants locks of its own starts anew with exec.
+ * A child may make clients of its own, whatever its parent did before. What was made before the fork stays the
+ * parent's: in the child every call on it returns ZKLOCK_FORKED and _free does nothing, and the parent's holds go on as
+ * if nothing had been. Options are mere values, and the log's callback goes on in the child (unless another thread was making,
+ * changing or freeing options, or setting the log, in the moment of the fork: make them anew then). So a program may connect to
+ * check its configuration, close, become a daemon, and connect again.
+ *
+ * Constructors
+ * ------------
+ *
+ * Do not connect in the constructor of a shared object (__attribute__((constructor)), or a global zklock::client in
+ * C++): connect when the plugin is first used, in C++ with a static in a function. While a shared object is being loaded, the
+ * loader has a lock for which every thread waits that begins, or makes its first calls of this library. So the first
+ * zklock_client_new of a process returns ZKLOCK_UNREACHABLE there when the connect timeout is over, and says why; a later one
+ * may work, and with hosts given by name may not. In other threads calls go on meanwhile, but for those of a thread that has
+ * made none before: they wait until the object is loaded.
+ *
+ * Memory
+ * ------
+ *
+ * Where the system has no memory left for the library the process ends with SIGABRT, and nothing is printed. What is held
+ * then is free when the session has timed out, as after any crash.
+ *
+ * ThreadSanitizer does not see how the library synchronises, and would tell of races in it that are none: run your
+ * program with TSAN_OPTIONS=suppressions=PREFIX/share/zklock/tsan.supp.
  *
  * The end of the process
  * ----------------------
@@ -131,11 +160,30 @@
 #define ZKLOCK_VERSION_PATCH 0
 #define ZKLOCK_VERSION_NUMBER (ZKLOCK_VERSION_MAJOR * 1000000 + ZKLOCK_VERSION_MINOR * 1000 + ZKLOCK_VERSION_PATCH)
 
+/**
+ * Before a function whose status is to be looked at. Of GCC's attribute, which C before C23 gets, `(void)` does not take the
+ * warning away.
+ */
+#ifndef ZKLOCK_NODISCARD
+#if defined(__cplusplus) && __cplusplus >= 201703L
+#define ZKLOCK_NODISCARD [[nodiscard]]
+#elif !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
+#define ZKLOCK_NODISCARD [[nodiscard]]
+#elif defined(__GNUC__)
+#define ZKLOCK_NODISCARD __attribute__((warn_unused_result))
+#else
+#define ZKLOCK_NODISCARD
+#endif
+#endif
+
 /** A timeout: wait as long as it takes. */
 #define ZKLOCK_FOREVER (-1)
 
 /** The version of a node in a guarded write: any will do. */
 #define ZKLOCK_ANY_VERSION (-1)
+
+/** In the place of a node's version: there is no such node. */
+#define ZKLOCK_NO_NODE (-2)
 
 /**
  * What a call returns. The numbers are never reused.
@@ -167,7 +215,7 @@ typedef enum {
      */
     ZKLOCK_DEADLOCK = 5,
     /**
-     * The hold belongs to another thread: release it there.
+     * The hold is of a reentrant lock, and belongs to another thread: release it there.
      */
     ZKLOCK_NOT_OWNER = 6,
     /**
@@ -196,7 +244,7 @@ typedef enum {
      */
     ZKLOCK_INTERRUPTED = 12,
     /**
-     * A guarded write whose reply was lost: it may have been done. Read, then decide.
+     * A guarded write whose reply was lost: it may have been done. zklock_hold_read tells.
      */
     ZKLOCK_UNCERTAIN = 13,
     /**
@@ -204,7 +252,7 @@ typedef enum {
      */
     ZKLOCK_CONFLICT = 14,
     /**
-     * This process was forked from one that uses the library: see "Fork" above.
+     * What was used was made before this process was forked, and is the parent's: see "Fork" above.
      */
     ZKLOCK_FORKED = 15,
     /**
@@ -315,9 +363,11 @@ typedef enum {
  */
 typedef enum {
     /**
-     * A thread that holds the lock may acquire it again; each hold is released by that thread. Without
-     * it that is ZKLOCK_DEADLOCK, and a hold may be released by any thread. Not for semaphores, whose permits belong
-     * to nobody.
+     * A thread that holds the lock may acquire it again; each hold is released by that thread. Without it any thread
+     * may release a hold, and so a thread that acquires again waits until one does. Of a read/write lock, a thread that
+     * holds the write side by such a lock may acquire the read side as well. Leave it out where a
+     * thread turns to another user while the first holds the lock, as it does where it runs coroutines: they are one
+     * owner, and are inside together. Not for semaphores, whose permits belong to nobody.
      */
     ZKLOCK_REENTRANT = 1,
     /**
@@ -461,11 +511,6 @@ typedef struct zklock_options zklock_options;
 typedef struct zklock_ticket zklock_ticket;
 
 /**
- * Is called when a hold is lost.
- */
-typedef void (*zklock_loss_callback)(zklock_hold *hold, zklock_reason reason, void *context);
-
-/**
  * One of the writes of zklock_hold_commit.
  */
 typedef struct {
@@ -491,6 +536,11 @@ typedef struct {
      */
     size_t length;
 } zklock_write;
+
+/**
+ * Is called when a hold is lost.
+ */
+typedef void (*zklock_loss_callback)(zklock_hold *hold, zklock_reason reason, void *context);
 
 /**
  * Is given a line for the log. The line is valid during the call.
@@ -561,6 +611,7 @@ extern "C" {
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
  *         ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_barrier_new(zklock_client *client,
                                  const char *path,
                                  zklock_barrier **barrier);
@@ -581,6 +632,7 @@ void zklock_barrier_free(zklock_barrier *barrier);
  *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
  *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_barrier_set(zklock_barrier *barrier, int *changed);
 
 /**
@@ -592,6 +644,7 @@ zklock_status zklock_barrier_set(zklock_barrier *barrier, int *changed);
  *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
  *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_barrier_remove(zklock_barrier *barrier,
                                     int *changed);
 
@@ -604,6 +657,7 @@ zklock_status zklock_barrier_remove(zklock_barrier *barrier,
  *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
  *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_barrier_is_set(zklock_barrier *barrier, int *is_set);
 
 /**
@@ -611,12 +665,13 @@ zklock_status zklock_barrier_is_set(zklock_barrier *barrier, int *is_set);
  *
  * @param barrier the barrier.
  * @param timeout milliseconds: 0 looks once, which takes as long as the try timeout where no server answers;
- *        ZKLOCK_FOREVER (or any negative number) waits as long as it takes. Else it returns by then, whatever the
+ *        ZKLOCK_FOREVER waits as long as it takes. Else it returns by then, whatever the
  *        network does.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it was set until then; ZKLOCK_UNREACHABLE if it looked once and no server
- *         answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it was set until then; ZKLOCK_UNREACHABLE if there was no connection then, or
+ *         it looked once and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is
  *         NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_barrier_wait(zklock_barrier *barrier,
                                   int64_t timeout);
 
@@ -631,7 +686,10 @@ zklock_status zklock_barrier_wait(zklock_barrier *barrier,
  *         chroot does not exist, or the system gives us no threads or descriptors; ZKLOCK_DEADLOCK in a
  *         callback; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
-zklock_status zklock_client_new(const char *hosts, const zklock_options *options, zklock_client **client);
+ZKLOCK_NODISCARD
+zklock_status zklock_client_new(const char *hosts,
+                                const zklock_options *options,
+                                zklock_client **client);
 
 /**
  * Closes the sessions of the client, which frees every lock that it holds, and waits until the
@@ -663,6 +721,7 @@ void zklock_client_free(zklock_client *client);
  * @param[out] value the number.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_client_stat(const zklock_client *client, int32_t stat, uint64_t *value);
 
 /**
@@ -676,6 +735,7 @@ zklock_status zklock_client_stat(const zklock_client *client, int32_t stat, uint
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
  *         ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_double_barrier_new(zklock_client *client,
                                         const char *path,
                                         uint32_t members,
@@ -693,13 +753,14 @@ void zklock_double_barrier_free(zklock_double_barrier *double_barrier);
  *
  * @param double_barrier the barrier.
  * @param timeout milliseconds: 0 goes in if it is open or opens with this member, which takes as long as the try
- *        timeout where no server answers; ZKLOCK_FOREVER (or any negative number) waits as long as it takes. Else it
+ *        timeout where no server answers; ZKLOCK_FOREVER waits as long as it takes. Else it
  *        returns by then, whatever the network does.
  * @param[out] member the member, who is within until zklock_member_leave. Free it with zklock_member_free.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it did not open until then; ZKLOCK_UNREACHABLE if it tried once and no server
- *         answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it did not open until then; ZKLOCK_UNREACHABLE if there was no connection then,
+ *         or it tried once and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
  *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_double_barrier_enter(zklock_double_barrier *double_barrier,
                                           int64_t timeout,
                                           zklock_member **member);
@@ -711,10 +772,10 @@ zklock_status zklock_double_barrier_enter(zklock_double_barrier *double_barrier,
  *
  * @param member the member. It must be freed all the same.
  * @param timeout milliseconds: 0 waits for nobody, which takes as long as the try timeout where no server answers;
- *        ZKLOCK_FOREVER (or any negative number) waits as long as it takes.
+ *        ZKLOCK_FOREVER waits as long as it takes.
  * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others are still within then; ZKLOCK_LOST if its session ended before, or
  *         somebody deleted its node: the others may have gone on without it; ZKLOCK_NOT_HELD if it has left before;
- *         ZKLOCK_UNREACHABLE if it waited for nobody and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED;
+ *         ZKLOCK_UNREACHABLE if there was no connection then, or it waited for nobody and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED;
  *         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
  *         ZKLOCK_INTERNAL.
  */
@@ -728,6 +789,7 @@ zklock_status zklock_member_leave(zklock_member *member,
  * @param[out] node valid until the member is freed.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_member_node(const zklock_member *member, const char **node);
 
 /**
@@ -737,6 +799,7 @@ zklock_status zklock_member_node(const zklock_member *member, const char **node)
  * @param[out] reason why it was lost, ZKLOCK_REASON_NONE if it is not.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_member_loss(const zklock_member *member, zklock_reason *reason);
 
 /**
@@ -745,6 +808,65 @@ zklock_status zklock_member_loss(const zklock_member *member, zklock_reason *rea
  * @param member may be NULL; a handle that was freed before is ignored.
  */
 void zklock_member_free(zklock_member *member);
+
+/**
+ * Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers commit it.
+ * It waits for their answer, or until it is too late for one: a session timeout at most, or two seconds.
+ *
+ * @param hold the hold.
+ * @param writes what to do, in this order.
+ * @param count how many there are.
+ * @param[out] versions the version of each node after its write, as many as there are writes: 0 where it was created,
+ *        ZKLOCK_NO_NODE where it was deleted. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_LOST if the lock was not held any more: nothing was written; ZKLOCK_CONFLICT if a
+ *         node was not as it had to be: nothing was written, and zklock_last_conflict says which it was;
+ *         ZKLOCK_UNCERTAIN if the reply was lost: all or nothing was written, and zklock_hold_read tells which;
+ *         ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a callback;
+ *         ZKLOCK_INVALID_ARGUMENT also for a bad path, and for more than 512 KiB in all;
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_commit(zklock_hold *hold,
+                                 const zklock_write *writes,
+                                 size_t count,
+                                 int32_t *versions);
+
+/**
+ * What is in a node of ZooKeeper, and its version. It is as new as anything that the servers had committed when this was
+ * called, and the outcome of a zklock_hold_commit of this hold is certain by then. So after ZKLOCK_UNCERTAIN read
+ * what was to be written, then decide. It works while the client is open, also when the hold is lost or released.
+ *
+ *     char state[64];
+ *     size_t length;
+ *     int32_t version;
+ *
+ *     if (zklock_hold_read(hold, "/report/state", state, sizeof state, &length, &version) != ZKLOCK_OK)
+ *         return fail(zklock_last_error());
+ *     if (version == ZKLOCK_NO_NODE) puts("no report yet");
+ *     else if (length > sizeof state) puts("longer than it should be");
+ *     else printf("version %d: %.*s\n", (int)version, (int)length, state);
+ *
+ * It waits for their answer a session timeout at most, or two seconds.
+ *
+ * @param hold the hold.
+ * @param path of the node.
+ * @param buffer where its data go: as many bytes as there is room for, and no NUL after them. It may be NULL if size
+ *        is 0.
+ * @param size how many bytes there is room for.
+ * @param[out] length how many bytes the data have, also where there is not room for all of them; 0 if there is no
+ *        such node.
+ * @param[out] version its version, for a zklock_write; ZKLOCK_NO_NODE, which a write refuses, if there is no such node.
+ * @return ZKLOCK_OK, also if there is no such node; ZKLOCK_UNREACHABLE if the servers did not answer in time;
+ *         ZKLOCK_REFUSED if the access list does not allow to read it; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback;
+ *         ZKLOCK_INVALID_ARGUMENT also for a bad path; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_read(zklock_hold *hold,
+                               const char *path,
+                               void *buffer,
+                               size_t size,
+                               size_t *length,
+                               int32_t *version);
 
 /**
  * Releases the lock and waits until the servers have confirmed it. Of a reentrant lock, only the release
@@ -785,6 +907,7 @@ void zklock_hold_free(zklock_hold *hold);
  * @param[out] token the token.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_hold_token(const zklock_hold *hold,
                                 uint64_t *token);
 
@@ -799,6 +922,7 @@ zklock_status zklock_hold_token(const zklock_hold *hold,
  * @param[out] milliseconds rounded down.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_hold_valid_for(const zklock_hold *hold, int64_t *milliseconds);
 
 /**
@@ -809,7 +933,10 @@ zklock_status zklock_hold_valid_for(const zklock_hold *hold, int64_t *millisecon
  * @param[out] reason why it was lost, ZKLOCK_REASON_NONE if it is not. It may be NULL.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
-zklock_status zklock_hold_state(const zklock_hold *hold, zklock_state *state, zklock_reason *reason);
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_state(const zklock_hold *hold,
+                                zklock_state *state,
+                                zklock_reason *reason);
 
 /**
  * The path of the lock.
@@ -818,6 +945,7 @@ zklock_status zklock_hold_state(const zklock_hold *hold, zklock_state *state, zk
  * @param[out] path valid until the hold is freed.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_hold_path(const zklock_hold *hold, const char **path);
 
 /**
@@ -827,6 +955,7 @@ zklock_status zklock_hold_path(const zklock_hold *hold, const char **path);
  * @param[out] node valid until the hold is freed.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_hold_node(const zklock_hold *hold, const char **node);
 
 /**
@@ -838,6 +967,7 @@ zklock_status zklock_hold_node(const zklock_hold *hold, const char **node);
  * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
  *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_hold_fd(const zklock_hold *hold, int *descriptor);
 
 /**
@@ -850,18 +980,22 @@ zklock_status zklock_hold_fd(const zklock_hold *hold, int *descriptor);
  * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks; ZKLOCK_INVALID_ARGUMENT,
  *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
-zklock_status zklock_hold_on_lost(zklock_hold *hold, zklock_loss_callback callback, void *context);
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_on_lost(zklock_hold *hold,
+                                  zklock_loss_callback callback,
+                                  void *context);
 
 /**
  * Waits until the hold is lost.
  *
  * @param hold the hold.
- * @param timeout milliseconds; ZKLOCK_FOREVER (or any negative number) waits as long as it takes.
+ * @param timeout milliseconds; ZKLOCK_FOREVER waits as long as it takes.
  * @param[out] reason why it was lost.
  * @return ZKLOCK_OK if it is lost; ZKLOCK_TIMEOUT if it is still held then; ZKLOCK_NOT_HELD if it is released;
  *         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
  *         ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_hold_wait_lost(zklock_hold *hold,
                                     int64_t timeout,
                                     zklock_reason *reason);
@@ -876,23 +1010,9 @@ zklock_status zklock_hold_wait_lost(zklock_hold *hold,
  *         before their answer; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if the hold is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
  *         ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_hold_confirm(zklock_hold *hold,
                                   int64_t *milliseconds);
-
-/**
- * Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers commit it.
- * It waits for their answer, or until it is too late for one: a session timeout at most, or two seconds.
- *
- * @param hold the hold.
- * @param writes what to do, in this order.
- * @param count how many there are.
- * @return ZKLOCK_OK; ZKLOCK_LOST if the lock was not held any more: nothing was written; ZKLOCK_CONFLICT if a
- *         node was not as it had to be: nothing was written; ZKLOCK_UNCERTAIN if the reply was lost: all or
- *         nothing was written; ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a callback;
- *         ZKLOCK_INVALID_ARGUMENT also for a bad path, and for more than 512 KiB in all;
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
- */
-zklock_status zklock_hold_commit(zklock_hold *hold, const zklock_write *writes, size_t count);
 
 /**
  * Makes the mutex at a path: one holder at a time, in the order of arrival. Like every kind of lock it costs
@@ -907,6 +1027,7 @@ zklock_status zklock_hold_commit(zklock_hold *hold, const zklock_write *writes, 
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what a mutex has not;
  *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_mutex_new(zklock_client *client,
                                const char *path,
                                const zklock_lock_options *options,
@@ -915,7 +1036,9 @@ zklock_status zklock_mutex_new(zklock_client *client,
 /**
  * Makes the read side of the read/write lock at a path: it is held by any number at once, while no writer holds.
  *
- * Who holds the write side may acquire the read side as well, and release the write side first: a downgrade.
+ * A thread that holds the write side by a reentrant lock (ZKLOCK_REENTRANT) may acquire the read side as well, and
+ * release the write side first: a downgrade. The lock of the read side may be reentrant or not. Where that of the write
+ * side is not, the thread waits for the release of the write side as any other does: see zklock_write_new.
  * It stands in one queue with Curator's InterProcessReadWriteLock, and in kazoo's dialect with kazoo's.
  *
  * @param client the client. It may be freed before the lock.
@@ -925,6 +1048,7 @@ zklock_status zklock_mutex_new(zklock_client *client,
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
  *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_read_new(zklock_client *client,
                               const char *path,
                               const zklock_lock_options *options,
@@ -933,7 +1057,11 @@ zklock_status zklock_read_new(zklock_client *client,
 /**
  * Makes the write side of the read/write lock at a path: one holder at a time, and no reader beside it.
  *
- * Who holds the read side cannot acquire it: two that tried would wait for each other, so that is ZKLOCK_DEADLOCK.
+ * A thread that holds the read side waits until that is released, by whichever thread. If no other can release it, because it is
+ * of a reentrant lock, that is ZKLOCK_DEADLOCK. A thread that has acquired the write side gets the read side at once if
+ * the lock is made with ZKLOCK_REENTRANT, so that no other thread can release the write side. Any other hold may have
+ * been handed to another thread, which writes: so the thread that acquired it waits for its release before it reads, or
+ * gets ZKLOCK_TIMEOUT, and a line of the log tells of the wait.
  *
  * @param client the client. It may be freed before the lock.
  * @param path that of the read side.
@@ -942,6 +1070,7 @@ zklock_status zklock_read_new(zklock_client *client,
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
  *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_write_new(zklock_client *client,
                                const char *path,
                                const zklock_lock_options *options,
@@ -958,6 +1087,7 @@ zklock_status zklock_write_new(zklock_client *client,
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
  *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_election_new(zklock_client *client,
                                   const char *path,
                                   const zklock_lock_options *options,
@@ -974,6 +1104,7 @@ zklock_status zklock_election_new(zklock_client *client,
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
  *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_exclusive_new(zklock_client *client,
                                    const char *path,
                                    const zklock_lock_options *options,
@@ -993,6 +1124,7 @@ zklock_status zklock_exclusive_new(zklock_client *client,
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, if more permits are wanted than there are, or the
  *         options have what it has not; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_semaphore_new(zklock_client *client,
                                    const char *path,
                                    uint32_t limit,
@@ -1012,6 +1144,7 @@ zklock_status zklock_semaphore_new(zklock_client *client,
  *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
  *         ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_set_limit(zklock_client *client,
                                const char *path,
                                uint32_t limit);
@@ -1030,6 +1163,7 @@ zklock_status zklock_set_limit(zklock_client *client,
  *         one, if two are of one path, they are too many for one request, or the options have what a set has not;
  *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_all_new(zklock_client *client,
                              zklock_lock *const *locks,
                              size_t count,
@@ -1050,6 +1184,7 @@ void zklock_lock_free(zklock_lock *lock);
  * @param[out] path valid until the lock is freed.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_lock_path(const zklock_lock *lock, const char **path);
 
 /**
@@ -1058,20 +1193,25 @@ zklock_status zklock_lock_path(const zklock_lock *lock, const char **path);
  * Grants follow the order in which clients queue, and within a client that of its callers: however many wait, clients
  * take turns. A caller that gives up leaves its place to the next of its client.
  *
+ * A thread may acquire for others, and hand each hold to one that releases it: so it also waits for what it has
+ * acquired itself. If nobody else releases that, it waits in vain; a warning in the log tells when such a wait begins.
+ *
  * @param lock the lock.
  * @param timeout milliseconds: 0 tries once, which takes as long as the try timeout where no server
- *        answers; ZKLOCK_FOREVER (or any negative number) waits as long as it takes. Else it returns by
+ *        answers; ZKLOCK_FOREVER waits as long as it takes. Else it returns by
  *        then, whatever the network does.
  * @param[out] hold the proof that the lock is held. Give it back with zklock_release, and free it with
  *        zklock_hold_free.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others held the lock, or no server answered, until then;
- *         ZKLOCK_DEADLOCK if it was to wait for a lock that this thread holds already and that is not
- *         reentrant, or for the write side of one whose read side it holds, or in a callback; ZKLOCK_UNREACHABLE if it tried once and no server answered; if the lock
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others had the lock until then, or the time was too short for an answer;
+ *         ZKLOCK_UNREACHABLE if there was no connection then, or no server has answered for the try timeout: who has
+ *         the lock is not known; ZKLOCK_DEADLOCK if it was to wait for what this thread itself holds by a reentrant lock, so
+ *         that no other can release it (such as the read side, where this is the write side), or in a callback; if the lock
  *         is reentrant, ZKLOCK_LOST if the outer hold is lost, and ZKLOCK_UNREACHABLE if its lease has run out;
  *         ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_REFUSED if the servers' access list does not allow it, or the
  *         process ends and gets no thread any more; ZKLOCK_CLOSED; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
  *         ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_acquire(zklock_lock *lock,
                              int64_t timeout,
                              zklock_hold **hold);
@@ -1081,8 +1221,9 @@ zklock_status zklock_acquire(zklock_lock *lock,
  * lock is made.
  *
  * @param[out] options the options.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_new(zklock_lock_options **options);
 
 /**
@@ -1099,6 +1240,7 @@ void zklock_lock_options_free(zklock_lock_options *options);
  * @param flags 0, or a sum of zklock_flag.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_set_flags(zklock_lock_options *options, uint32_t flags);
 
 /**
@@ -1108,6 +1250,7 @@ zklock_status zklock_lock_options_set_flags(zklock_lock_options *options, uint32
  * @param dialect one of zklock_dialect. Which kinds of lock can have it is said there.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_set_dialect(zklock_lock_options *options, int32_t dialect);
 
 /**
@@ -1117,7 +1260,9 @@ zklock_status zklock_lock_options_set_dialect(zklock_lock_options *options, int3
  * @param permits 1 to 256.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
-zklock_status zklock_lock_options_set_permits(zklock_lock_options *options, uint32_t permits);
+ZKLOCK_NODISCARD
+zklock_status zklock_lock_options_set_permits(zklock_lock_options *options,
+                                              uint32_t permits);
 
 /**
  * The node that says how many permits a semaphore has, in the format of Curator's SharedCount. As long as it is
@@ -1127,6 +1272,7 @@ zklock_status zklock_lock_options_set_permits(zklock_lock_options *options, uint
  * @param path such as "/limits/licences".
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_set_limit_at(zklock_lock_options *options,
                                                const char *path);
 
@@ -1139,7 +1285,7 @@ zklock_status zklock_lock_options_set_limit_at(zklock_lock_options *options,
  * @param level one of zklock_log_level.
  * @param callback NULL for none.
  * @param context handed to it. Both must stay until they are replaced.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if there is no such level, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if there is no such level, ZKLOCK_INTERNAL.
  */
 zklock_status zklock_set_log(int32_t level,
                              zklock_log_callback callback,
@@ -1154,6 +1300,7 @@ zklock_status zklock_set_log(int32_t level,
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for a semaphore or a set of locks; ZKLOCK_INVALID_HANDLE,
  *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_observe(zklock_lock *lock,
                              zklock_observer **observer);
 
@@ -1165,13 +1312,14 @@ zklock_status zklock_observe(zklock_lock *lock,
  * locks. zklock_contenders tells the two apart.
  *
  * @param observer the observer.
- * @param timeout milliseconds: 0 asks whether there is something new, and does not wait; ZKLOCK_FOREVER (or any
- *        negative number) waits as long as it takes.
+ * @param timeout milliseconds: 0 asks whether there is something new, and does not wait; ZKLOCK_FOREVER
+ *        waits as long as it takes.
  * @param[out] holder the holder, NULL if there is none. It is valid until the next call with this observer.
  * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed until then; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
  *         if it were to wait in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
  *         ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_observer_next(zklock_observer *observer,
                                    int64_t timeout,
                                    const zklock_contender **holder);
@@ -1185,6 +1333,7 @@ zklock_status zklock_observer_next(zklock_observer *observer,
  * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
  *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_observer_fd(zklock_observer *observer,
                                  int *descriptor);
 
@@ -1200,8 +1349,9 @@ void zklock_observer_free(zklock_observer *observer);
  * client is made.
  *
  * @param[out] options the options.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_options_new(zklock_options **options);
 
 /**
@@ -1221,7 +1371,9 @@ void zklock_options_free(zklock_options *options);
  * @param milliseconds 100 to 2147483647.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
-zklock_status zklock_options_set_session_timeout(zklock_options *options, int64_t milliseconds);
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_session_timeout(zklock_options *options,
+                                                 int64_t milliseconds);
 
 /**
  * How long to try to reach a server before zklock_client_new, or a question such as zklock_contenders, fails.
@@ -1231,7 +1383,9 @@ zklock_status zklock_options_set_session_timeout(zklock_options *options, int64_
  * @param milliseconds not negative.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
-zklock_status zklock_options_set_connect_timeout(zklock_options *options, int64_t milliseconds);
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_connect_timeout(zklock_options *options,
+                                                 int64_t milliseconds);
 
 /**
  * How long the servers have to answer an acquire that tries once, and any other call whose timeout is 0, before it is
@@ -1241,6 +1395,7 @@ zklock_status zklock_options_set_connect_timeout(zklock_options *options, int64_
  * @param milliseconds positive.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_options_set_try_timeout(zklock_options *options,
                                              int64_t milliseconds);
 
@@ -1251,6 +1406,7 @@ zklock_status zklock_options_set_try_timeout(zklock_options *options,
  * @param path such as "/apps/billing".
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_options_set_chroot(zklock_options *options, const char *path);
 
 /**
@@ -1260,6 +1416,7 @@ zklock_status zklock_options_set_chroot(zklock_options *options, const char *pat
  * @param identity 1024 bytes at most.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_options_set_identity(zklock_options *options, const char *identity);
 
 /**
@@ -1274,6 +1431,7 @@ zklock_status zklock_options_set_identity(zklock_options *options, const char *i
  *         certificate and key is missing; ZKLOCK_REFUSED if this library was built without TLS;
  *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_options_set_tls(zklock_options *options,
                                      const char *authorities,
                                      const char *certificate,
@@ -1289,7 +1447,10 @@ zklock_status zklock_options_set_tls(zklock_options *options,
  *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
  *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
-zklock_status zklock_contenders(const zklock_lock *lock, zklock_contender_visitor visitor, void *context);
+ZKLOCK_NODISCARD
+zklock_status zklock_contenders(const zklock_lock *lock,
+                                zklock_contender_visitor visitor,
+                                void *context);
 
 /**
  * Takes a contender out of the queue, whoever it is, by deleting its node. A holder is told that its hold is lost,
@@ -1308,6 +1469,7 @@ zklock_status zklock_contenders(const zklock_lock *lock, zklock_contender_visito
  *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is no contender of this
  *         lock; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_evict(zklock_lock *lock,
                            const char *node,
                            int *evicted);
@@ -1327,6 +1489,7 @@ zklock_status zklock_evict(zklock_lock *lock,
  *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
  *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_break_lock(zklock_lock *lock,
                                 zklock_contender_visitor visitor,
                                 void *context);
@@ -1350,6 +1513,14 @@ const char *zklock_status_name(int32_t status);
 const char *zklock_last_error(void);
 
 /**
+ * Which write was refused, if the last call that failed in this thread was a zklock_hold_commit that gave
+ * ZKLOCK_CONFLICT.
+ *
+ * @return its index among the writes, from 0 on; -1 if the last call failed in another way.
+ */
+int64_t zklock_last_conflict(void);
+
+/**
  * Begins to wait for the lock, and returns at once. The ticket's descriptor becomes readable when
  * zklock_acquire_finish has a result.
  *
@@ -1363,7 +1534,10 @@ const char *zklock_last_error(void);
  * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT,
  *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. All else comes with the result.
  */
-zklock_status zklock_acquire_start(zklock_lock *lock, int64_t timeout, zklock_ticket **ticket);
+ZKLOCK_NODISCARD
+zklock_status zklock_acquire_start(zklock_lock *lock,
+                                   int64_t timeout,
+                                   zklock_ticket **ticket);
 
 /**
  * The descriptor of a ticket: readable when there is a result, and from then on. Do not read from it,
@@ -1373,6 +1547,7 @@ zklock_status zklock_acquire_start(zklock_lock *lock, int64_t timeout, zklock_ti
  * @param[out] descriptor valid until the ticket is freed.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_ticket_fd(const zklock_ticket *ticket, int *descriptor);
 
 /**
@@ -1384,6 +1559,7 @@ zklock_status zklock_ticket_fd(const zklock_ticket *ticket, int *descriptor);
  *         zklock_acquire_cancel; ZKLOCK_NOT_HELD if the result was fetched before; ZKLOCK_LOST if the lock
  *         was granted, and lost before this call; and all that zklock_acquire returns.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_acquire_finish(zklock_ticket *ticket, zklock_hold **hold);
 
 /**

@@ -3,8 +3,14 @@
 #ifndef ZKLOCK_ERROR_HPP
 #define ZKLOCK_ERROR_HPP
 
+#if __cplusplus < 201703L
+#error "zklock.hpp needs C++17 or later: compile with -std=c++17. For older C++ there is zklock.h, the interface of C."
+#endif
+
+#include <cstddef>
 #include <stdexcept>
 #include <string>
+#include <utility>
 
 #include "../zklock.h"
 
@@ -24,9 +30,22 @@ struct timeout_error : error { using error::error; };     ///< The time was over
 struct unreachable_error : error { using error::error; }; ///< No server could be reached: try again later.
 struct lost_error : error { using error::error; };        ///< Stop what the hold guarded; others may hold the lock.
 struct closed_error : error { using error::error; };      ///< The client is closed: the program ends, perhaps.
-struct conflict_error : error { using error::error; };    ///< A node was not as it had to be: nothing was written.
-struct uncertain_error : error { using error::error; };   ///< A guarded write may be done: read, then decide.
-struct misuse_error : error { using error::error; };      ///< Correct the program: an argument, or a self-deadlock.
+struct uncertain_error : error { using error::error; };   ///< A guarded write may be done: hold::read(), then decide.
+struct misuse_error : error { using error::error; };      ///< Correct the program: an argument, or a wait that cannot end.
+
+/** A node was not as it had to be: nothing was written. */
+class conflict_error : public error {
+public:
+    conflict_error(const std::string &message, std::size_t index, std::string path)
+        : error(ZKLOCK_CONFLICT, message), index_(index), path_(std::move(path)) {}
+    /** Which of the writes was refused, counted from 0. */
+    std::size_t index() const noexcept { return index_; }
+    /** The path of its node. */
+    const std::string &path() const noexcept { return path_; }
+private:
+    std::size_t index_;
+    std::string path_;
+};
 
 /** Not for use outside these files. */
 namespace detail {
@@ -36,7 +55,6 @@ namespace detail {
     case ZKLOCK_UNREACHABLE: throw unreachable_error(status, message);
     case ZKLOCK_LOST: throw lost_error(status, message);
     case ZKLOCK_CLOSED: throw closed_error(status, message);
-    case ZKLOCK_CONFLICT: throw conflict_error(status, message);
     case ZKLOCK_UNCERTAIN: throw uncertain_error(status, message);
     case ZKLOCK_INVALID_ARGUMENT: case ZKLOCK_INVALID_HANDLE: case ZKLOCK_DEADLOCK:
     case ZKLOCK_NOT_OWNER: case ZKLOCK_NOT_HELD: throw misuse_error(status, message);

@@ -4,6 +4,7 @@
 #define ZKLOCK_HOLD_HPP
 
 #include <chrono>
+#include <cstddef>
 #include <cstdint>
 #include <functional>
 #include <memory>
@@ -15,6 +16,12 @@
 #include "handle.hpp"
 
 namespace zklock {
+
+/** What is in a node: what hold::read() gives. */
+struct node_data {
+    std::string data;
+    std::int32_t version;
+};
 
 /**
  * Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers commit them.
@@ -36,13 +43,23 @@ public:
     writes &remove(std::string path, std::int32_t version = ZKLOCK_ANY_VERSION) {
         return add({ZKLOCK_WRITE_DELETE, version, std::move(path), {}});
     }
-    /** Does them, in this order. It throws a lost_error, a conflict_error or an uncertain_error: see there. */
-    void commit() const {
+    /**
+     * Does them, in this order, and gives the version of each node after its write: 0 where it was created,
+     * ZKLOCK_NO_NODE where it was deleted. It throws a lost_error, a conflict_error or an uncertain_error: see there.
+     */
+    std::vector<std::int32_t> commit() const {
         std::vector<zklock_write> all;
         for (const one &it : all_) {
             all.push_back({it.kind, it.version, detail::text(it.path), it.data.data(), it.data.size()});
         }
-        detail::check(zklock_hold_commit(hold_, all.data(), all.size()));
+        std::vector<std::int32_t> versions(all.size());
+        const zklock_status status = zklock_hold_commit(hold_, all.data(), all.size(), versions.data());
+        if (status == ZKLOCK_CONFLICT) {
+            const auto index = static_cast<std::size_t>(zklock_last_conflict());
+            throw conflict_error(zklock_last_error(), index, index < all_.size() ? all_[index].path : "");
+        }
+        detail::check(status);
+        return versions;
     }
 private:
     struct one {
@@ -109,6 +126,26 @@ public:
     /** Asks the servers for how long the lock is certain to be held; if it is not, that is a lost_error. */
     std::chrono::milliseconds confirm() const {
         return std::chrono::milliseconds(ask<std::int64_t>(zklock_hold_confirm));
+    }
+    /**
+     * What is in a node, as new as anything that the servers had committed; nothing if there is no such node. The outcome
+     * of a commit of this hold is certain by then: so after an uncertain_error read, then decide. It works while the
+     * client is open, also when the hold is lost or released.
+     *
+     *     const auto node = hold.read("/report/state");
+     *     if (node) hold.guarded().set("/report/state", "done", node->version).commit();
+     */
+    std::optional<node_data> read(const std::string &path) const {
+        node_data node{std::string(1024, '\0'), ZKLOCK_NO_NODE};
+        for (;;) {
+            const std::size_t room = node.data.size();
+            std::size_t length = 0;
+            detail::check(zklock_hold_read(get(), detail::text(path), node.data.data(), room, &length, &node.version));
+            if (node.version == ZKLOCK_NO_NODE) return std::nullopt;
+            node.data.resize(length);
+            // It is read again where there was not room for all.
+            if (length <= room) return node;
+        }
     }
     /** Writes that are done only if the lock is held. */
     writes guarded() const noexcept { return writes(get()); }

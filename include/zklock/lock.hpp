@@ -18,9 +18,10 @@ namespace zklock {
 class lock : public detail::owner<zklock_lock, zklock_lock_free> {
 public:
     using owner::owner;
-    /** Waits until the lock is held. It throws a misuse_error if this thread holds it, and it is not reentrant. */
+    /** Waits until the lock is held; also where this thread holds it itself, since another may release that hold. */
     hold acquire() const { return acquire_for(detail::span::max()); }
-    /** The same, for this time at most: then it throws a timeout_error, whatever the network does. */
+    /** The same, for this time at most, whatever the network does: then it throws a timeout_error, or without a connection
+        an unreachable_error. */
     hold acquire_for(detail::span wait) const { return hold(ask<zklock_hold *>(zklock_acquire, detail::ms(wait))); }
     /** Tries once: nothing if the lock is held; an unreachable_error if no server answers within the try timeout. */
     [[nodiscard]] std::optional<hold> try_acquire() const { return try_acquire_for(detail::span(0)); }

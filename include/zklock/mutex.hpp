@@ -25,7 +25,7 @@ public:
     basic_mutex(const client &maker, const std::string &path, lock_options how = lock_options())
         : locked_(maker.mutex(path, how.reentrant(Reentrant)), Reentrant) {}
 
-    /** Waits until it is held. It throws a misuse_error where a std::mutex would wait for its own thread. */
+    /** Waits until it is held; as with a std::mutex, do not lock it twice. The log warns where a thread does. */
     void lock() { locked_.lock(); }
     /** Tries once. False: it is held, by others or this thread. All else throws, such as an unreachable_error. */
     [[nodiscard]] bool try_lock() { return try_lock_for(detail::span(0)); }
@@ -66,7 +66,10 @@ private:
 
 /** As std::timed_mutex. See basic_mutex. */
 using mutex = basic_mutex<false>;
-/** As std::recursive_timed_mutex: its thread may lock it again, and unlocks it as often. See basic_mutex. */
+/**
+ * As std::recursive_timed_mutex: its thread may lock it again, and unlocks it as often. See basic_mutex. Not where a thread
+ * turns to another user while the first holds it, as it does where it runs coroutines: they would be inside together.
+ */
 using recursive_mutex = basic_mutex<true>;
 } // namespace zklock
 

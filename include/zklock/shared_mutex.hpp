@@ -22,8 +22,14 @@ namespace zklock {
  * It excludes other processes and the threads of this one, which may share the object or have one each. It cannot be
  * moved, because those who locked it know it by its address.
  *
- * A thread that has the write side may take the read side too, and unlock the write side first: a downgrade. One that
- * has the read side gets a misuse_error for the write side, and a second time for the read side.
+ * A thread that has the read side may lock that again, as another thread might, and unlocks it as often; for the write
+ * side it would wait for itself. So it would for the read side where it has locked the write side: the log warns of such
+ * a wait, and a try is false. To go from writing to reading without a gap, hold client::write() with
+ * lock_options().reentrant(), acquire client::read(), and release the first:
+ *
+ *     zklock::hold writing = client.write("/locks/catalogue", zklock::lock_options().reentrant()).acquire();
+ *     zklock::hold reading = client.read("/locks/catalogue").acquire();
+ *     writing.release();
  */
 class shared_mutex {
 public:

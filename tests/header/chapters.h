@@ -60,7 +60,12 @@
  *
  * A call that can fail returns a zklock_status; ZKLOCK_OK is 0. zklock_last_error has the sentence to it: what
  * is wrong, and what to do. Results come last, and are written only if the status is ZKLOCK_OK. Timeouts are
- * milliseconds: 0 tries once, ZKLOCK_FOREVER waits for ever. Strings are UTF-8.
+ * milliseconds: 0 tries once, ZKLOCK_FOREVER (-1) waits for ever, any other negative number is
+ * ZKLOCK_INVALID_ARGUMENT. So of a computed `deadline - now`, which may be late, make at least 0. Strings are UTF-8.
+ *
+ * Compilers warn where a status is not looked at, but for what clean-up calls: zklock_release, zklock_acquire_cancel,
+ * zklock_member_leave, zklock_client_close, zklock_set_log. To switch that off, define ZKLOCK_NODISCARD as nothing
+ * before this file is included.
  *
  * NULL where something is needed, a handle of the wrong kind, a handle that was freed: each is a status, not a
  * crash. A handle is a number that looks like a pointer; do not look behind it.
@@ -78,11 +83,15 @@
  * -------
  *
  * Every function may be called by any thread at any time with any handle, also with one that another thread is
- * using or freeing. A lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
+ * using or freeing. A hold may be released by any thread, so a lock can be acquired by one thread for another. Only
+ * what was acquired by a lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
  *
- * The library has two threads from the first zklock_client_new on, a third for callbacks from the first callback
+ * The library has one thread from the first zklock_client_new on, a second for callbacks from the first callback
  * on, and another where hosts are given by name, since the resolver needs one. A stack of 64 KiB is enough for a
- * thread that calls. A thread that is cancelled (pthread_cancel) during a call is cancelled after it.
+ * thread that calls. A thread that is cancelled (pthread_cancel) during a call is cancelled after it, also if its
+ * cancellation is asynchronous (PTHREAD_CANCEL_ASYNCHRONOUS). Then it may end between the last instruction of a call
+ * and yours that takes the result: what the call gave is nobody's, and a lock that it acquired stays held until the
+ * client is freed. So leave cancellation deferred in a thread that acquires.
  *
  * Callbacks
  * ---------
@@ -104,10 +113,30 @@
  * Fork
  * ----
  *
- * Before the first zklock_client_new a fork does no harm, unless another thread is in a call just then: a daemon
- * forks first, and connects then. After it the
- * child has a copy of all this that it cannot use: every call returns ZKLOCK_FORKED, _free does nothing, the
- * parent's holds stay the parent's. A child that wants locks of its own starts anew with exec.
+ * A child may make clients of its own, whatever its parent did before. What was made before the fork stays the
+ * parent's: in the child every call on it returns ZKLOCK_FORKED and _free does nothing, and the parent's holds go on as
+ * if nothing had been. Options are mere values, and the log's callback goes on in the child (unless another thread was making,
+ * changing or freeing options, or setting the log, in the moment of the fork: make them anew then). So a program may connect to
+ * check its configuration, close, become a daemon, and connect again.
+ *
+ * Constructors
+ * ------------
+ *
+ * Do not connect in the constructor of a shared object (__attribute__((constructor)), or a global zklock::client in
+ * C++): connect when the plugin is first used, in C++ with a static in a function. While a shared object is being loaded, the
+ * loader has a lock for which every thread waits that begins, or makes its first calls of this library. So the first
+ * zklock_client_new of a process returns ZKLOCK_UNREACHABLE there when the connect timeout is over, and says why; a later one
+ * may work, and with hosts given by name may not. In other threads calls go on meanwhile, but for those of a thread that has
+ * made none before: they wait until the object is loaded.
+ *
+ * Memory
+ * ------
+ *
+ * Where the system has no memory left for the library the process ends with SIGABRT, and nothing is printed. What is held
+ * then is free when the session has timed out, as after any crash.
+ *
+ * ThreadSanitizer does not see how the library synchronises, and would tell of races in it that are none: run your
+ * program with TSAN_OPTIONS=suppressions=PREFIX/share/zklock/tsan.supp.
  *
  * The end of the process
  * ----------------------
@@ -131,8 +160,27 @@
 #define ZKLOCK_VERSION_PATCH @PATCH@
 #define ZKLOCK_VERSION_NUMBER (ZKLOCK_VERSION_MAJOR * 1000000 + ZKLOCK_VERSION_MINOR * 1000 + ZKLOCK_VERSION_PATCH)
 
+/**
+ * Before a function whose status is to be looked at. Of GCC's attribute, which C before C23 gets, `(void)` does not take the
+ * warning away.
+ */
+#ifndef ZKLOCK_NODISCARD
+#if defined(__cplusplus) && __cplusplus >= 201703L
+#define ZKLOCK_NODISCARD [[nodiscard]]
+#elif !defined(__cplusplus) && defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
+#define ZKLOCK_NODISCARD [[nodiscard]]
+#elif defined(__GNUC__)
+#define ZKLOCK_NODISCARD __attribute__((warn_unused_result))
+#else
+#define ZKLOCK_NODISCARD
+#endif
+#endif
+
 /** A timeout: wait as long as it takes. */
 #define ZKLOCK_FOREVER (-1)
 
 /** The version of a node in a guarded write: any will do. */
 #define ZKLOCK_ANY_VERSION (-1)
+
+/** In the place of a node's version: there is no such node. */
+#define ZKLOCK_NO_NODE (-2)

@@ -34,6 +34,7 @@ fn generated() -> String {
             .map(String::from)
             .into();
     config.function.sort_by = Some(cbindgen::SortKey::None);
+    config.function.must_use = Some("ZKLOCK_NODISCARD".to_owned());
     let mut header = Vec::new();
     cbindgen::Builder::new()
         .with_config(config)
@@ -41,7 +42,8 @@ fn generated() -> String {
         .generate()
         .expect("the sources of zklock-ffi can be read")
         .write(&mut header);
-    let header = String::from_utf8(header).unwrap();
+    // cbindgen puts it there or into a line of its own, as the length of the line has it.
+    let header = String::from_utf8(header).unwrap().replace("ZKLOCK_NODISCARD zk", "ZKLOCK_NODISCARD\nzk");
     let version = env!("CARGO_PKG_VERSION");
     let parts = ["@MAJOR@", "@MINOR@", "@PATCH@"].into_iter().zip(version.split('.'));
     parts.fold(header.replace("@VERSION@", version), |header, (name, part)| header.replace(name, part))
