@@ -53,7 +53,7 @@ static void makes_every_call(zklock_hold *hold, zklock_reason reason, void *cont
     for (size_t at = 0; at < COUNT(calls); at++) {
         zklock_status wanted = calls[at].blocks ? ZKLOCK_DEADLOCK : calls[at].live;
         int64_t least = INT64_MAX;
-        for (int time = 0; time < 3; time++) {
+        for (int time = 0; time < 3 || (least >= AT_ONCE_MS && time < 20); time++) {
             int64_t begun = now_ms();
             zklock_status status = calls[at].run(&of->on);
             int64_t took = now_ms() - begun;

@@ -173,10 +173,10 @@ CALL(member_loss) {
 CALL(member_leave) { return zklock_member_leave(on->member, SOON_MS); }
 CALL(acquire_start) {
     zklock_ticket *ticket;
-    zklock_ticket_free(on->ticket);
-    on->ticket = NULL;
     zklock_status status = zklock_acquire_start(on->lock, SOON_MS, &ticket);
-    if (!status) on->ticket = ticket;
+    if (status) return status;
+    zklock_ticket_free(on->ticket);
+    on->ticket = ticket;
     return status;
 }
 CALL(ticket_fd) {
@@ -225,7 +225,12 @@ CALL(hold_commit) {
     snprintf(path, sizeof path, "%s/written", on->path);
     zklock_write writes[] = {{.kind = ZKLOCK_WRITE_CREATE, .path = path},
                              {.kind = ZKLOCK_WRITE_DELETE, .path = path, .version = ZKLOCK_ANY_VERSION}};
-    return zklock_hold_commit(on->hold, writes, 2);
+    return zklock_hold_commit(on->hold, writes, 2, NULL);
+}
+CALL(hold_read) {
+    size_t length;
+    int32_t version;
+    return zklock_hold_read(on->hold, "/", NULL, 0, &length, &version);
 }
 CALL(set_log) {
     (void)on;
@@ -299,6 +304,7 @@ static const call calls[] = {
     CALL(hold_wait_lost, ZKLOCK_TIMEOUT, 1),
     CALL(hold_confirm, ZKLOCK_OK, 1),
     CALL(hold_commit, ZKLOCK_OK, 1),
+    CALL(hold_read, ZKLOCK_OK, 1),
     CALL(set_log, ZKLOCK_OK, 0),
     CALL(release, ZKLOCK_OK, 1),
     CALL(client_close, ZKLOCK_OK, 1),

@@ -16,7 +16,7 @@ extern "C" {
 
 namespace {
 
-constexpr int64_t ends_ms = 10000;
+constexpr int64_t ends_ms = 30000;
 
 const char *hosts, *path;
 
@@ -34,7 +34,6 @@ public:
         client_ = connect_to(hosts);
         lock_ = new_mutex(client_, (std::string(path) + "/" + name_).c_str(), 0);
         hold_ = acquire(lock_, SOON_MS);
-        owner_ = std::this_thread::get_id();
         OK(zklock_hold_on_lost(hold_, told, this));
     }
 
@@ -43,7 +42,7 @@ public:
         zklock_hold *again;
         CHECK(state_of(hold_) == ZKLOCK_STATE_HELD);
         OK(zklock_hold_confirm(hold_, nullptr));
-        IS(zklock_acquire(lock_, 100, &again), owner_ == std::this_thread::get_id() ? ZKLOCK_DEADLOCK : ZKLOCK_TIMEOUT);
+        IS(zklock_acquire(lock_, 100, &again), ZKLOCK_TIMEOUT);
         OK(zklock_release(hold_));
         zklock_hold_free(hold_);
         hold_ = acquire(lock_, SOON_MS);
@@ -61,7 +60,6 @@ private:
     static void told(zklock_hold *, zklock_reason, void *) {}
 
     const char *name_;
-    std::thread::id owner_;
     zklock_client *client_ = nullptr;
     zklock_lock *lock_ = nullptr;
     zklock_hold *hold_ = nullptr;

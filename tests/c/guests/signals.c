@@ -87,7 +87,7 @@ static void start_crowd(crowd *of, int blocks) {
     for (size_t at = 0; at < COUNT(of->threads); at++) of->threads[at] = host_thread(be_busy, of);
     EVENTUALLY(__atomic_load_n(&of->number, __ATOMIC_ACQUIRE) == COUNT(of->threads));
     EVENTUALLY(__atomic_load_n(&of->lines, __ATOMIC_RELAXED) > 100);
-    the_task("zklock-io"), the_task("async-io"), the_task("zklock-calls");
+    the_task("zklock-io"), the_task("zklock-calls");
 }
 
 static void end_crowd(crowd *of) {
@@ -188,7 +188,7 @@ TEST(our_threads_take_nothing_but_faults) {
     char names[256] = "", by_name[64];
     crowd busy;
     start_crowd(&busy, 0);
-    CHECK(check_masks(names, sizeof names) >= 3);
+    CHECK(check_masks(names, sizeof names) >= 2);
     snprintf(by_name, sizeof by_name, "localhost%s", strrchr(servers(), ':'));
     const char *const hosts[] = {by_name, "no-such-host.invalid:2181", "no-such-host.invalid,localhost:1"};
     for (size_t at = 0; at < COUNT(hosts); at++) {
@@ -206,7 +206,7 @@ TEST(our_threads_take_nothing_but_faults) {
         /* The names are looked up on a thread more. */
         CHECK(most > 3);
     }
-    EVENTUALLY(faults_pass("zklock-io") && faults_pass("async-io") && faults_pass("zklock-calls"));
+    EVENTUALLY(faults_pass("zklock-io") && faults_pass("zklock-calls"));
     printf("  %s\n", names);
     end_crowd(&busy);
 }
@@ -266,7 +266,7 @@ TEST(no_call_changes_masks_or_handlers) {
         check_unchanged("zklock_client_free", &mask, handlers);
         CHECK(!pthread_sigmask(SIG_SETMASK, &old, NULL));
     }
-    CHECK(our_tasks() == 3);
+    CHECK(our_tasks() == 2);
     take_no_signals();
 }
 
@@ -310,7 +310,8 @@ TEST(a_signal_does_not_end_a_wait) {
     int64_t took = now_ms() - begun;
     make_every_call(servers(), fresh_path());
     CHECK(!setitimer(ITIMER_REAL, &never, NULL));
-    CHECK(took >= 500 && took < 500 + SOON_MS / 10);
+    CHECK(took >= 500);
+    NOT_LATER(took, 1500);
     CHECK(taken_by_host > 50 && taken_by_others == 0);
     printf("  500 ms took %lld ms with %d signals\n", (long long)took, taken_by_host);
     zklock_ticket_free(ticket);

@@ -6,6 +6,7 @@
 #include "calls.h"
 
 #include <link.h>
+#include <sys/resource.h>
 
 #define SMALL_STACK (64 << 10)
 #define CROWD 200
@@ -232,6 +233,69 @@ static int cancel_anywhere_mode(char **words) {
     return 0;
 }
 
+#define CANCELLED_AT_ONCE 8
+
+static void frees(void *hold) { zklock_hold_free(*(zklock_hold **)hold); }
+
+/* It may be cancelled at any instruction. */
+static void *calls_for_ever(void *given) {
+    int type;
+    zklock_hold *volatile kept = NULL;
+    pthread_cleanup_push(frees, (void *)&kept);
+    pthread_setcanceltype(PTHREAD_CANCEL_ASYNCHRONOUS, &type);
+    for (;;) {
+        zklock_hold *hold;
+        int64_t milliseconds;
+        zklock_version();
+        zklock_last_error();
+        if (zklock_hold_valid_for(NULL, &milliseconds) == ZKLOCK_OK) return (void *)1;
+        /* Half of them make but calls that take no time, so that what is around a call is hit. */
+        if (!given || zklock_acquire(given, 20, &hold)) continue;
+        kept = hold;
+        zklock_release(hold);
+        zklock_hold_free(hold);
+        kept = NULL;
+    }
+    pthread_cleanup_pop(1);
+}
+
+static int cancel_at_once_mode(char **words) {
+    zklock_client *client = connect_to(words[0]);
+    for (int round = 0; round < 40; round++) {
+        pthread_t busy[CANCELLED_AT_ONCE];
+        lock = new_mutex(client, fresh_path(), 0);
+        for (size_t at = 0; at < COUNT(busy); at++) busy[at] = host_thread(calls_for_ever, at % 2 ? lock : NULL);
+        usleep((unsigned)(round * 97 % 4000));
+        for (size_t at = 0; at < COUNT(busy); at++) CHECK(!pthread_cancel(busy[at]));
+        for (size_t at = 0; at < COUNT(busy); at++) CHECK(thread_end(busy[at]) == PTHREAD_CANCELED);
+        zklock_lock_free(lock);
+    }
+    /* What a call gave that nobody took is given back with the client; all else works on. */
+    lock = new_mutex(client, fresh_path(), 0);
+    give_back(acquire(lock, SOON_MS));
+    free_all(NULL, lock, client);
+    return 0;
+}
+
+/* Nothing of the host's is asked for memory when there is none left. */
+static int no_memory_mode(char **words) {
+    unsigned long pages;
+    FILE *size = fopen("/proc/self/statm", "re");
+    struct rlimit none = {0, 0}, some;
+    zklock_options *options;
+    CHECK(size && fscanf(size, "%lu", &pages) == 1 && !fclose(size));
+    some.rlim_cur = some.rlim_max = pages * 4096 + (16 << 20);
+    CHECK(!setrlimit(RLIMIT_CORE, &none) && !setrlimit(RLIMIT_AS, &some));
+    printf("%s", words[0]);
+    fflush(stdout);
+    while (zklock_options_new(&options) == ZKLOCK_OK) continue;
+    return 1;
+}
+
+TEST(where_memory_runs_out_the_process_ends_without_a_word) { run_program("no memory", "", NULL, KILLED(SIGABRT)); }
+
+TEST(a_thread_may_be_cancelled_at_any_instruction) { run_program("cancel at once", servers(), NULL, EXITED(0)); }
+
 TEST(a_thread_that_is_cancelled_in_a_wait_ends_after_it) {
     const char *said = run_program("cancel", servers(), fresh_path(), EXITED(0));
     if (strcmp(said, "enabled: after the wait\ndisabled: after the wait\n")) failed(__FILE__, __LINE__, "%s", said);
@@ -239,7 +303,11 @@ TEST(a_thread_that_is_cancelled_in_a_wait_ends_after_it) {
 
 TEST(a_thread_may_be_cancelled_anywhere) { run_program("cancel anywhere", servers(), fresh_path(), EXITED(0)); }
 
-static const mode modes[] = {{"small", small_mode}, {"cancel", cancel_mode}, {"cancel anywhere", cancel_anywhere_mode}};
+static const mode modes[] = {{"small", small_mode},
+                             {"cancel", cancel_mode},
+                             {"cancel anywhere", cancel_anywhere_mode},
+                             {"cancel at once", cancel_at_once_mode},
+                             {"no memory", no_memory_mode}};
 
 TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
                    LISTED(a_hold_stays_when_its_thread_ends),
@@ -247,4 +315,6 @@ TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
                    LISTED(how_much_stack_is_used),
                    LISTED(two_hundred_threads),
                    LISTED(a_thread_that_is_cancelled_in_a_wait_ends_after_it),
-                   LISTED(a_thread_may_be_cancelled_anywhere))
+                   LISTED(a_thread_may_be_cancelled_anywhere),
+                   LISTED(a_thread_may_be_cancelled_at_any_instruction),
+                   LISTED(where_memory_runs_out_the_process_ends_without_a_word))

@@ -1,0 +1,99 @@
+/*
+ * Promise 8: while a shared object is being loaded, the loader keeps every new thread from beginning. The first to connect
+ * needs one: it fails then, in time and with the reason, where it would hang.
+ */
+
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <dlfcn.h>
+
+static void *plugin(void) {
+    char path[512];
+    ssize_t length = readlink("/proc/self/exe", path, sizeof path - sizeof ".plugin.so");
+    CHECK(length > 0);
+    strcpy(path + length, ".plugin.so");
+    void *handle = dlopen(path, RTLD_NOW | RTLD_LOCAL);
+    if (!handle) failed(__FILE__, __LINE__, "%s", dlerror());
+    return handle;
+}
+
+static zklock_status status_of(void *handle) { return *(zklock_status *)dlsym(handle, "plugin_status"); }
+static const char *said_by(void *handle) { return dlsym(handle, "plugin_said"); }
+
+static void lock_once(const char *hosts, const char *path) {
+    zklock_client *client = connect_to(hosts);
+    zklock_lock *lock = new_mutex(client, path, 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    OK(zklock_release(hold));
+    free_all(hold, lock, client);
+}
+
+/* The first use of the library is in the constructor. */
+static int first_mode(char **words) {
+    CHECK(!setenv("PLUGIN_HOSTS", words[0], 1));
+    void *handle = plugin();
+    IS(status_of(handle), ZKLOCK_UNREACHABLE);
+    CHECK(strstr(said_by(handle), "constructor"));
+    /* The thread has begun since. */
+    lock_once(words[0], words[1]);
+    return 0;
+}
+
+/* The host has used it before: its thread is there, and serves the constructor as well. */
+static int later_mode(char **words) {
+    lock_once(words[0], words[1]);
+    CHECK(!setenv("PLUGIN_HOSTS", words[0], 1));
+    void *handle = plugin();
+    if (status_of(handle)) failed(__FILE__, __LINE__, "%s", said_by(handle));
+    lock_once(words[0], words[1]);
+    return 0;
+}
+
+static void *loads(void *nothing) {
+    (void)nothing;
+    plugin();
+    return NULL;
+}
+
+/* Another thread is inside dlopen, and comes out only when the one that connects has its answer. */
+static int beside_mode(char **words) {
+    int inside[2], go[2];
+    char numbers[32], byte = 0;
+    zklock_options *options;
+    zklock_client *client;
+    /* Its first calls would wait for the loader themselves: what a thread has for itself is registered there. */
+    lock_once(words[0], words[1]);
+    CHECK(!pipe2(inside, O_CLOEXEC) && !pipe2(go, O_CLOEXEC));
+    snprintf(numbers, sizeof numbers, "%d %d", inside[1], go[0]);
+    CHECK(!setenv("PLUGIN_PIPES", numbers, 1));
+    OK(zklock_options_new(&options));
+    OK(zklock_options_set_connect_timeout(options, 500));
+    pthread_t loading = host_thread(loads, NULL);
+    CHECK(read(inside[0], &byte, 1) == 1);
+    IS(zklock_client_new("127.0.0.1:1", options, &client), ZKLOCK_UNREACHABLE);
+    lock_once(words[0], words[1]);
+    CHECK(write(go[1], &byte, 1) == 1);
+    thread_end(loading);
+    zklock_options_free(options);
+    return 0;
+}
+
+TEST(a_constructor_that_connects_first_is_told_why_it_cannot) {
+    run_program("first", servers(), fresh_path(), EXITED(0));
+}
+
+TEST(a_constructor_may_connect_where_the_host_has_connected) {
+    run_program("later", servers(), fresh_path(), EXITED(0));
+}
+
+TEST(a_thread_connects_in_its_time_while_another_loads_a_plugin) {
+    run_program("beside", servers(), fresh_path(), EXITED(0));
+}
+
+static const mode modes[] = {{"first", first_mode}, {"later", later_mode}, {"beside", beside_mode}};
+
+TEST_OR_CHILD_MAIN("standalone max-session=4000", modes,
+                   LISTED(a_constructor_that_connects_first_is_told_why_it_cannot),
+                   LISTED(a_constructor_may_connect_where_the_host_has_connected),
+                   LISTED(a_thread_connects_in_its_time_while_another_loads_a_plugin))

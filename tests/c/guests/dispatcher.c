@@ -1,0 +1,107 @@
+/* Promise 8: one thread of the host acquires for others, which release. So it waits for what it acquired itself. */
+
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <sched.h>
+
+enum { JOBS = 200, WORKERS = 4 };
+
+static zklock_lock *lock;
+static int inside, done;
+
+/* The holds of jobs, for the workers. NULL ends one. */
+static struct {
+    pthread_mutex_t mutex;
+    pthread_cond_t filled;
+    zklock_hold *holds[JOBS + WORKERS];
+    int first, last;
+} jobs = {.mutex = PTHREAD_MUTEX_INITIALIZER, .filled = PTHREAD_COND_INITIALIZER};
+
+static void hand_over(zklock_hold *hold) {
+    pthread_mutex_lock(&jobs.mutex);
+    jobs.holds[jobs.last++] = hold;
+    pthread_cond_signal(&jobs.filled);
+    pthread_mutex_unlock(&jobs.mutex);
+}
+
+static zklock_hold *next_job(void) {
+    pthread_mutex_lock(&jobs.mutex);
+    while (jobs.first == jobs.last) pthread_cond_wait(&jobs.filled, &jobs.mutex);
+    zklock_hold *hold = jobs.holds[jobs.first++];
+    pthread_mutex_unlock(&jobs.mutex);
+    return hold;
+}
+
+static void *works(void *given) {
+    (void)given;
+    for (zklock_hold *hold; (hold = next_job()) != NULL;) {
+        CHECK(__atomic_fetch_add(&inside, 1, __ATOMIC_ACQ_REL) == 0);
+        CHECK(state_of(hold) == ZKLOCK_STATE_HELD);
+        sched_yield();
+        __atomic_fetch_sub(&inside, 1, __ATOMIC_ACQ_REL);
+        __atomic_fetch_add(&done, 1, __ATOMIC_ACQ_REL);
+        give_back(hold);
+    }
+    return NULL;
+}
+
+/* How often the log told that somebody waits for himself at this path. */
+typedef struct {
+    const char *path;
+    int lines;
+} told;
+
+static void tells(int32_t level, const char *line, void *context) {
+    told *told = context;
+    if (!strstr(line, told->path) || !strstr(line, "waits for it again")) return;
+    CHECK(level == ZKLOCK_LOG_WARN && strstr(line, "release it first"));
+    __atomic_add_fetch(&told->lines, 1, __ATOMIC_ACQ_REL);
+}
+
+static int lines(told *told) { return __atomic_load_n(&told->lines, __ATOMIC_ACQUIRE); }
+
+TEST(a_dispatcher_hands_each_hold_to_a_worker) {
+    zklock_client *client = new_client();
+    told told = {fresh_path(), 0};
+    pthread_t workers[WORKERS];
+    OK(zklock_set_log(ZKLOCK_LOG_WARN, tells, &told));
+    lock = new_mutex(client, told.path, 0);
+    for (int at = 0; at < WORKERS; at++) workers[at] = host_thread(works, NULL);
+    for (int job = 0; job < JOBS; job++) hand_over(acquire(lock, ZKLOCK_FOREVER));
+    for (int at = 0; at < WORKERS; at++) hand_over(NULL);
+    for (int at = 0; at < WORKERS; at++) thread_end(workers[at]);
+    CHECK(done == JOBS && stat_of(client, ZKLOCK_STAT_GRANTS) == JOBS);
+    wait_for_contenders(told.path, 0);
+    /* Once another thread has released the first of them, there is nothing to warn of any more. */
+    OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
+    CHECK(lines(&told) <= 1);
+    free_all(NULL, lock, client);
+}
+
+static void *waits(void *given) {
+    zklock_hold *none;
+    (void)given;
+    return (void *)(intptr_t)zklock_acquire(lock, 100, &none);
+}
+
+TEST(a_thread_that_waits_for_itself_is_told_of_and_comes_back_in_time) {
+    zklock_client *client = new_client();
+    told told = {fresh_path(), 0};
+    OK(zklock_set_log(ZKLOCK_LOG_WARN, tells, &told));
+    lock = new_mutex(client, told.path, 0);
+    zklock_hold *hold = acquire(lock, SOON_MS), *none;
+    /* Another that waits is told of to nobody, nor one that only tries. */
+    CHECK(thread_end(host_thread(waits, NULL)) == (void *)ZKLOCK_TIMEOUT);
+    IS(zklock_acquire(lock, 0, &none), ZKLOCK_TIMEOUT);
+    IS(zklock_acquire(lock, 100, &none), ZKLOCK_TIMEOUT);
+    SAYS("this thread or task holds it itself");
+    EVENTUALLY(lines(&told) == 1);
+    OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
+    CHECK(lines(&told) == 1);
+    give_back(hold);
+    free_all(NULL, lock, client);
+}
+
+TEST_MAIN("standalone max-session=4000", LISTED(a_dispatcher_hands_each_hold_to_a_worker),
+          LISTED(a_thread_that_waits_for_itself_is_told_of_and_comes_back_in_time))

@@ -1,0 +1,55 @@
+/*
+ * Promise 8: a hardened unit forbids what its service does not need. systemd's RestrictAddressFamilies=AF_INET AF_INET6 is a
+ * filter for system calls that refuses sockets of other families.
+ */
+
+#define _GNU_SOURCE
+#include "guest.h"
+
+#include <linux/filter.h>
+#include <linux/seccomp.h>
+#include <stddef.h>
+#include <sys/prctl.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+
+static void allow_only_internet_sockets(void) {
+    struct sock_filter steps[] = {
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, nr)),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socketpair, 4, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, SYS_socket, 0, 4),
+        BPF_STMT(BPF_LD | BPF_W | BPF_ABS, offsetof(struct seccomp_data, args[0])),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET, 2, 0),
+        BPF_JUMP(BPF_JMP | BPF_JEQ | BPF_K, AF_INET6, 1, 0),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ERRNO | EAFNOSUPPORT),
+        BPF_STMT(BPF_RET | BPF_K, SECCOMP_RET_ALLOW),
+    };
+    struct sock_fprog filter = {COUNT(steps), steps};
+    CHECK(!prctl(PR_SET_NO_NEW_PRIVS, 1, 0, 0, 0));
+    CHECK(!prctl(PR_SET_SECCOMP, SECCOMP_MODE_FILTER, &filter));
+    CHECK(socket(AF_UNIX, SOCK_DGRAM, 0) < 0 && errno == EAFNOSUPPORT);
+}
+
+static void ignore_line(int32_t level, const char *line, void *context) { (void)level, (void)line, (void)context; }
+
+static int hardened_mode(char **words) {
+    zklock_reason reason;
+    allow_only_internet_sockets();
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, ignore_line, NULL));
+    zklock_client *client = connect_to(words[0]);
+    zklock_lock *lock = new_mutex(client, words[1], 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    OK(zklock_hold_confirm(hold, NULL));
+    IS(zklock_hold_wait_lost(hold, 1, &reason), ZKLOCK_TIMEOUT);
+    OK(zklock_release(hold));
+    free_all(hold, lock, client);
+    return 0;
+}
+
+TEST(a_unit_that_may_have_internet_sockets_only_locks) {
+    run_program("hardened", servers(), fresh_path(), EXITED(0));
+}
+
+static const mode modes[] = {{"hardened", hardened_mode}};
+
+TEST_OR_CHILD_MAIN("standalone max-session=4000", modes, LISTED(a_unit_that_may_have_internet_sockets_only_locks))
