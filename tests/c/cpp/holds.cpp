@@ -79,7 +79,9 @@ TEST(trying_gives_nothing_while_others_hold_the_lock) {
     std::optional<zklock::hold> held = lock.try_acquire();
     CHECK(held && !other.mutex(lock.path()).try_acquire() && !other.mutex(lock.path()).try_acquire_for(20ms));
     CHECK(!other.mutex(lock.path()).try_acquire_for(-1h));
-    THROWS(lock.acquire(), zklock::misuse_error, ZKLOCK_DEADLOCK);
+    /* A thread that holds it itself is no other case. */
+    CHECK(!lock.try_acquire() && !lock.try_acquire_for(20ms));
+    THROWS(lock.acquire_for(20ms), zklock::timeout_error, ZKLOCK_TIMEOUT);
     held.reset();
     CHECK(other.mutex(lock.path()).try_acquire_for(SOON));
 }
@@ -241,7 +243,7 @@ TEST(guarded_writes_are_done_all_or_none_and_only_while_the_lock_is_held) {
     auto hold = client.mutex(fresh_path()).acquire();
     const std::string node = fresh_path(), second = node + "-second";
     ground("create %s", node.c_str());
-    hold.guarded().set(node, "one", 0).create(second).commit();
+    CHECK((hold.guarded().set(node, "one", 0).create(second).commit() == std::vector<std::int32_t>{1, 0}));
     CHECK(data_of(node) == "one");
     const std::string with_nul("a\0b", 3);
     hold.guarded().set(second, with_nul).set(node, "two", 1).commit();
@@ -249,9 +251,15 @@ TEST(guarded_writes_are_done_all_or_none_and_only_while_the_lock_is_held) {
     THROWS(hold.guarded().set(second, "").set(node, "three", 1).commit(), zklock::conflict_error, ZKLOCK_CONFLICT);
     THROWS(hold.guarded().create(second, "").commit(), zklock::conflict_error, ZKLOCK_CONFLICT);
     THROWS(hold.guarded().remove(second, 7).commit(), zklock::conflict_error, ZKLOCK_CONFLICT);
+    try {
+        hold.guarded().set(node, "three").remove(second, 7).commit();
+        CHECK(!"it throws");
+    } catch (const zklock::conflict_error &error) {
+        CHECK(error.index() == 1 && error.path() == second);
+    }
     CHECK(data_of(node) == "two");
     THROWS(hold.guarded().set(node + std::string(1, '\0'), "").commit(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
-    hold.guarded().remove(second).commit();
+    CHECK(hold.guarded().remove(second).commit() == std::vector<std::int32_t>{ZKLOCK_NO_NODE});
     CHECK(std::string(ground("exists %s", second.c_str())) == "false");
     auto writes = hold.guarded();
     writes.set(node, "never");
@@ -260,6 +268,30 @@ TEST(guarded_writes_are_done_all_or_none_and_only_while_the_lock_is_held) {
     hold = client.mutex(fresh_path()).acquire();
     THROWS(writes.commit(), zklock::misuse_error, ZKLOCK_INVALID_HANDLE);
     CHECK(data_of(node) == "two");
+}
+
+TEST(a_hold_reads_what_is_in_a_node_however_long_it_is) {
+    const auto client = new_cpp_client();
+    auto hold = client.mutex(fresh_path()).acquire();
+    const std::string node = fresh_path();
+    CHECK(!hold.read(node));
+    for (std::size_t size : {0, 1, 1023, 1024, 1025, 100000}) {
+        const std::string data = size ? std::string(size - 1, 'x') + '\0' : "";
+        const bool is_new = !hold.read(node);
+        if (is_new) hold.guarded().create(node, data).commit();
+        else hold.guarded().set(node, data).commit();
+        const auto read = hold.read(node);
+        CHECK(read && read->data == data && read->version >= 0);
+        CHECK(hold.guarded().set(node, data, read->version).commit() == std::vector{read->version + 1});
+    }
+    THROWS(hold.read("relative"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    /* It tells what became of a write, also when the hold is lost. */
+    delete_node(hold.node());
+    THROWS(hold.guarded().remove(node).commit(), zklock::lost_error, ZKLOCK_LOST);
+    CHECK(hold.read(node).has_value());
+    auto moved = std::move(hold);
+    THROWS(hold.read(node), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    CHECK(moved.read(node).has_value());
 }
 
 TEST(a_ticket_waits_by_itself) {
@@ -315,5 +347,5 @@ TEST_MAIN("standalone max-session=5000",
           LISTED(what_is_released_or_destroyed_or_assigned_over_calls_nobody_back),
           LISTED(a_callback_must_not_wait),
           LISTED(guarded_writes_are_done_all_or_none_and_only_while_the_lock_is_held),
-          LISTED(a_ticket_waits_by_itself),
+          LISTED(a_hold_reads_what_is_in_a_node_however_long_it_is), LISTED(a_ticket_waits_by_itself),
           LISTED(the_queue_is_shown_in_its_order))

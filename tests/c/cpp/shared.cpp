@@ -151,23 +151,76 @@ TEST(each_thread_unlocks_its_own_side) {
     CHECK(can_write(other, path));
 }
 
-TEST(a_writer_becomes_a_reader_without_a_gap_and_a_reader_no_writer) {
+TEST(a_thread_may_lock_the_read_side_in_two_places) {
     const auto client = new_cpp_client(), other = new_cpp_client();
     const std::string path = fresh_path();
-    zklock::shared_mutex mutex(client, path);
+    zklock::shared_mutex mutex(client, path), same(client, path);
+    {
+        std::shared_lock outer(mutex);
+        const auto first = mutex.current_shared();
+        {
+            /* By waiting as by trying, and through either object. */
+            std::shared_lock inner(mutex), timed(mutex, SOON), tried(mutex, std::try_to_lock), another(same);
+            CHECK(timed.owns_lock() && tried.owns_lock() && mutex.current_shared() != first);
+            CHECK(other.write(path).contenders().size() == 5 && !mutex.try_lock() && !mutex.try_lock_for(20ms));
+        }
+        CHECK(mutex.current_shared() == first && first->state() == ZKLOCK_STATE_HELD && !can_write(other, path));
+    }
+    CHECK(can_write(other, path));
+}
+
+TEST(a_writer_does_not_read_beside_itself_nor_a_reader_write) {
+    const auto client = new_cpp_client(), other = new_cpp_client();
+    const std::string path = fresh_path();
+    /* Also if it is to be reentrant: unlock() is for any thread. */
+    zklock::shared_mutex mutex(client, path, zklock::lock_options().reentrant());
     std::unique_lock writing(mutex);
+    CHECK(!mutex.try_lock_shared() && !mutex.try_lock_shared_for(20ms));
+    THROWS(mutex.current_shared(), zklock::misuse_error, ZKLOCK_NOT_HELD);
+    CHECK(!client.read(path).try_acquire() && mutex.current()->valid_for() > 0ms);
+    writing.unlock();
+    std::shared_lock reading(mutex);
     const auto rival = other.write(path).start();
     EVENTUALLY(other.write(path).contenders().size() == 2);
-    std::shared_lock reading(mutex);
-    const auto written = mutex.current(), read = mutex.current_shared();
-    CHECK(written != read);
-    writing.unlock();
-    CHECK(written->state() == ZKLOCK_STATE_RELEASED && read->state() == ZKLOCK_STATE_HELD && read->valid_for() > 0ms);
-    CHECK(!readable(rival.fd(), 0));
-    THROWS(mutex.lock(), zklock::misuse_error, ZKLOCK_DEADLOCK);
-    THROWS(mutex.lock_shared(), zklock::misuse_error, ZKLOCK_DEADLOCK);
-    CHECK(!mutex.try_lock());
+    /* Nobody gets in, since the rival waits. Whether one only tries makes no difference. */
+    CHECK(!mutex.try_lock() && !mutex.try_lock_for(20ms));
+    CHECK(!mutex.try_lock_shared() && !mutex.try_lock_shared_for(20ms));
     reading.unlock();
+    CHECK(readable(rival.fd(), SOON_MS));
+}
+
+TEST(a_thread_that_hands_the_write_side_on_reads_when_it_is_unlocked) {
+    const auto client = new_cpp_client();
+    const std::string path = fresh_path();
+    zklock::shared_mutex mutex(client, path);
+    mutex.lock();
+    const auto written = mutex.current();
+    std::promise<void> unlock;
+    auto writing = in_background([&] {
+        soon(unlock.get_future());
+        const bool was_held = written->valid_for() > 0ms;
+        mutex.unlock();
+        return was_held;
+    });
+    CHECK(!mutex.try_lock_shared() && !mutex.try_lock_shared_for(20ms));
+    unlock.set_value();
+    mutex.lock_shared();
+    CHECK(soon(writing) && mutex.current_shared()->token() > written->token());
+    mutex.unlock_shared();
+}
+
+/* As the documentation of shared_mutex says. */
+TEST(a_reentrant_writer_becomes_a_reader_without_a_gap) {
+    const auto client = new_cpp_client(), other = new_cpp_client();
+    const std::string path = fresh_path();
+    zklock::hold writing = client.write(path, zklock::lock_options().reentrant()).acquire();
+    const auto rival = other.write(path).start();
+    EVENTUALLY(other.write(path).contenders().size() == 2);
+    zklock::hold reading = client.read(path).acquire();
+    CHECK(writing.node() != reading.node() && writing.token() == reading.token());
+    writing.release();
+    CHECK(reading.state() == ZKLOCK_STATE_HELD && reading.valid_for() > 0ms && !readable(rival.fd(), 0));
+    reading.release();
     CHECK(readable(rival.fd(), SOON_MS));
 }
 
@@ -231,6 +284,9 @@ TEST(a_semaphore_lets_in_as_many_as_it_has_permits) {
 TEST_MAIN("standalone max-session=4000", LISTED(every_lock_of_the_standard_library_takes_its_side),
           LISTED(a_wait_in_vain_is_false_when_its_time_is_over_and_not_before),
           LISTED(each_thread_unlocks_its_own_side),
-          LISTED(a_writer_becomes_a_reader_without_a_gap_and_a_reader_no_writer),
+          LISTED(a_thread_may_lock_the_read_side_in_two_places),
+          LISTED(a_writer_does_not_read_beside_itself_nor_a_reader_write),
+          LISTED(a_thread_that_hands_the_write_side_on_reads_when_it_is_unlocked),
+          LISTED(a_reentrant_writer_becomes_a_reader_without_a_gap),
           LISTED(readers_and_writers_of_many_threads_keep_apart),
           LISTED(a_semaphore_lets_in_as_many_as_it_has_permits))

@@ -235,18 +235,23 @@ TEST(a_condition_variable_waits_with_the_lock_released) {
     CHECK(!is_free(other, path));
 }
 
-TEST(a_thread_that_would_wait_for_itself_is_told) {
+TEST(a_thread_waits_for_itself_until_its_time_is_over_or_another_unlocks) {
     const auto client = new_cpp_client(), other = new_cpp_client();
     const std::string path = fresh_path();
     zklock::mutex mutex(client, path);
     std::unique_lock guard(mutex);
-    THROWS(mutex.lock(), zklock::misuse_error, ZKLOCK_DEADLOCK);
-    THROWS(mutex.try_lock_for(1h), zklock::misuse_error, ZKLOCK_DEADLOCK);
-    CHECK(!mutex.try_lock());
+    CHECK(!mutex.try_lock() && !mutex.try_lock_for(100ms));
     CHECK(!is_free(other, path));
-    guard.unlock();
+    /* It may be handed over, and locked for the next meanwhile. */
+    auto worker = in_background([&, handed = std::move(guard)]() mutable {
+        EVENTUALLY(other.mutex(path).contenders().size() == 2);
+        handed.unlock();
+    });
+    mutex.lock();
+    soon(worker);
+    CHECK(!is_free(other, path));
+    mutex.unlock();
     CHECK(is_free(other, path));
-    guard.lock();
 }
 
 TEST(a_recursive_mutex_is_released_with_the_last_unlock_of_its_thread) {
@@ -371,7 +376,7 @@ TEST_MAIN("standalone max-session=4000",
           LISTED(several_in_any_order_do_not_deadlock),
           LISTED(threads_exclude_each_other_through_one_object_and_through_several),
           LISTED(a_condition_variable_waits_with_the_lock_released),
-          LISTED(a_thread_that_would_wait_for_itself_is_told),
+          LISTED(a_thread_waits_for_itself_until_its_time_is_over_or_another_unlocks),
           LISTED(a_recursive_mutex_is_released_with_the_last_unlock_of_its_thread),
           LISTED(a_lock_may_be_handed_to_another_thread),
           LISTED(after_a_loss_nobody_unlocks_what_another_has_locked_since),

@@ -222,18 +222,18 @@ TEST(guarded_writes_that_cannot_be_are_named_and_nothing_is_written) {
                 "512 KiB"}};
     for (size_t at = 0; at < sizeof bad / sizeof *bad; at++) {
         zklock_write writes[2] = {good, bad[at].write};
-        INVALID(zklock_hold_commit(hold, writes, 2), bad[at].telling);
+        INVALID(zklock_hold_commit(hold, writes, 2, NULL), bad[at].telling);
         SAYS("zklock_hold_commit: ");
     }
-    INVALID(zklock_hold_commit(hold, NULL, 1), "writes is NULL");
-    INVALID(zklock_hold_commit(NULL, &good, 1), "zklock_hold is NULL");
+    INVALID(zklock_hold_commit(hold, NULL, 1, NULL), "writes is NULL");
+    INVALID(zklock_hold_commit(NULL, &good, 1, NULL), "zklock_hold is NULL");
     CHECK(!strcmp(ground("exists /bad-write"), "false"));
     CHECK(state_of(hold) == ZKLOCK_STATE_HELD);
     /* What fits, and nothing at all. */
     zklock_write fits = {.kind = ZKLOCK_WRITE_CREATE, .path = "/bad-much", .data = much, .length = 511 * 1024};
-    OK(zklock_hold_commit(hold, &fits, 1));
-    OK(zklock_hold_commit(hold, NULL, 0));
-    OK(zklock_hold_commit(hold, &good, 1));
+    OK(zklock_hold_commit(hold, &fits, 1, NULL));
+    OK(zklock_hold_commit(hold, NULL, 0, NULL));
+    OK(zklock_hold_commit(hold, &good, 1, NULL));
     free(much);
     OK(zklock_release(hold));
     free_all(hold, lock, client);
@@ -248,7 +248,7 @@ TEST(a_version_that_no_node_can_have_is_not_taken_for_any_version) {
     for (int at = 0; at < 2; at++) {
         for (int32_t kind = ZKLOCK_WRITE_SET; kind <= ZKLOCK_WRITE_DELETE; kind++) {
             zklock_write write = {.kind = kind, .version = versions[at], .path = "/bad-version"};
-            zklock_status status = zklock_hold_commit(hold, &write, 1);
+            zklock_status status = zklock_hold_commit(hold, &write, 1, NULL);
             CHECK(status == ZKLOCK_INVALID_ARGUMENT || status == ZKLOCK_CONFLICT);
             CHECK(!strcmp(ground("data /bad-version"), "before"));
         }
@@ -324,6 +324,46 @@ TEST(a_handle_that_is_none_or_null_is_named_and_results_are_left_alone) {
     free_all(hold, lock, client);
 }
 
+/* What is left until a deadline that is over must not wait for ever. */
+TEST(a_negative_timeout_is_refused_but_for_that_of_ever) {
+    const int64_t late[] = {-2, -1500, INT32_MIN, INT64_MIN};
+    zklock_client *client = new_client();
+    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
+    zklock_hold *hold = acquire(lock, SOON_MS), *none = NULL;
+    zklock_ticket *ticket = NULL;
+    zklock_observer *observer;
+    zklock_barrier *barrier;
+    zklock_double_barrier *doors;
+    zklock_member *member, *nobody = NULL;
+    zklock_reason reason;
+    const zklock_contender *holder;
+    OK(zklock_observe(lock, &observer));
+    OK(zklock_barrier_new(client, fresh_path(), &barrier));
+    OK(zklock_barrier_set(barrier, NULL));
+    OK(zklock_double_barrier_new(client, fresh_path(), 1, &doors));
+    OK(zklock_double_barrier_enter(doors, SOON_MS, &member));
+    for (size_t at = 0; at < sizeof late / sizeof *late; at++) {
+        INVALID(zklock_acquire(lock, late[at], &none), "-1 (ZKLOCK_FOREVER) waits for ever, 0 tries once");
+        SAYS("make at least 0");
+        INVALID(zklock_acquire_start(lock, late[at], &ticket), "ZKLOCK_FOREVER");
+        INVALID(zklock_hold_wait_lost(hold, late[at], &reason), "ZKLOCK_FOREVER");
+        INVALID(zklock_observer_next(observer, late[at], &holder), "ZKLOCK_FOREVER");
+        INVALID(zklock_barrier_wait(barrier, late[at]), "ZKLOCK_FOREVER");
+        INVALID(zklock_double_barrier_enter(doors, late[at], &nobody), "ZKLOCK_FOREVER");
+        INVALID(zklock_member_leave(member, late[at]), "ZKLOCK_FOREVER");
+    }
+    CHECK(!none && !ticket && !nobody);
+    /* None of them has changed anything. */
+    OK(zklock_member_leave(member, SOON_MS));
+    OK(zklock_barrier_remove(barrier, NULL));
+    zklock_member_free(member);
+    zklock_double_barrier_free(doors);
+    zklock_barrier_free(barrier);
+    zklock_observer_free(observer);
+    give_back(hold);
+    free_all(NULL, lock, client);
+}
+
 TEST(a_closed_client_says_so_and_does_nothing) {
     int proxy;
     zklock_client *client = proxied_client(&proxy);
@@ -382,7 +422,7 @@ TEST(a_look_at_the_queue_is_bounded_too_and_names_the_trouble) {
     ground("freeze %d both", proxy);
     begun = now_ms();
     IS(zklock_contenders(lock, never, NULL), ZKLOCK_UNREACHABLE);
-    CHECK(now_ms() - begun <= 700 + grace_ms());
+    NOT_LATER(now_ms() - begun, 700 + grace_ms());
     SAYS(path);
     SAYS("could not be read");
     ground("thaw %d", proxy);
@@ -395,6 +435,7 @@ TEST_MAIN("standalone max-session=4000", LISTED(a_bad_path_is_refused_before_any
           LISTED(numbers_that_mean_nothing_are_named),
           LISTED(guarded_writes_that_cannot_be_are_named_and_nothing_is_written),
           LISTED(a_handle_that_is_none_or_null_is_named_and_results_are_left_alone),
+          LISTED(a_negative_timeout_is_refused_but_for_that_of_ever),
           LISTED(a_closed_client_says_so_and_does_nothing), LISTED(a_parent_that_is_ephemeral_is_named),
           LISTED(a_look_at_the_queue_is_bounded_too_and_names_the_trouble),
           LISTED(a_version_that_no_node_can_have_is_not_taken_for_any_version))

@@ -60,7 +60,7 @@ TEST(a_close_frees_what_is_held_and_ends_what_waits) {
     CHECK(loss.status == ZKLOCK_OK && loss.reason == ZKLOCK_REASON_CLIENT_CLOSED);
     CHECK(state_of(hold) == ZKLOCK_STATE_LOST && valid_for(hold) == 0);
     IS(zklock_hold_confirm(hold, NULL), ZKLOCK_LOST);
-    IS(zklock_hold_commit(hold, NULL, 0), ZKLOCK_LOST);
+    IS(zklock_hold_commit(hold, NULL, 0, NULL), ZKLOCK_LOST);
     IS(zklock_release(hold), ZKLOCK_LOST);
     SAYS("closed");
     settled(client);
@@ -135,7 +135,7 @@ TEST(a_close_that_no_server_hears_ends_all_the_same) {
     on_time();
     begun = now_ms();
     OK(zklock_client_close(client));
-    CHECK(now_ms() - begun <= 1000 + grace_ms());
+    NOT_LATER(now_ms() - begun, 1000 + grace_ms());
     OK(zklock_hold_wait_lost(hold, 0, &reason));
     CHECK(reason == ZKLOCK_REASON_CLIENT_CLOSED);
     CHECK(refused(attempt, NULL, 0) == ZKLOCK_CLOSED);

@@ -23,7 +23,7 @@ static zklock_status confirms(zklock_hold *hold) {
     return status;
 }
 
-static zklock_status writes_nothing(zklock_hold *hold) { return zklock_hold_commit(hold, NULL, 0); }
+static zklock_status writes_nothing(zklock_hold *hold) { return zklock_hold_commit(hold, NULL, 0, NULL); }
 
 static void *asks(void *argument) {
     asker *asker = argument;

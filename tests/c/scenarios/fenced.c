@@ -137,21 +137,24 @@ TEST(a_guarded_write_is_done_while_the_lock_is_held) {
     zklock_write first = creates(guard.state, "0");
     zklock_write second[] = {sets(guard.state, "1", 0), creates(guard.child, "c")};
     zklock_write third[] = {deletes(guard.child, ZKLOCK_ANY_VERSION), sets(guard.state, "2", ZKLOCK_ANY_VERSION)};
-    OK(zklock_hold_commit(guard.hold, &first, 1));
-    OK(zklock_hold_commit(guard.hold, second, 2));
+    int32_t versions[3] = {99, 99, 99};
+    OK(zklock_hold_commit(guard.hold, &first, 1, NULL));
+    OK(zklock_hold_commit(guard.hold, second, 2, versions));
     CHECK(is(guard.state, "1") && is(guard.child, "c"));
-    OK(zklock_hold_commit(guard.hold, third, 2));
+    CHECK(versions[0] == 1 && versions[1] == 0 && versions[2] == 99);
+    OK(zklock_hold_commit(guard.hold, third, 2, versions));
     CHECK(is(guard.state, "2") && contenders_at(guard.state) == 0);
+    CHECK(versions[0] == ZKLOCK_NO_NODE && versions[1] == 2 && versions[2] == 99);
     /* Bytes are bytes: a NUL among them, and none at all. */
     zklock_write bytes = {
         .kind = ZKLOCK_WRITE_SET, .version = 2, .path = guard.state, .data = "a\0b", .length = 3};
-    OK(zklock_hold_commit(guard.hold, &bytes, 1));
+    OK(zklock_hold_commit(guard.hold, &bytes, 1, NULL));
     CHECK(!memcmp(ground("data %s", guard.state), "a\0b", 3));
     zklock_write empty = {.kind = ZKLOCK_WRITE_SET, .version = 3, .path = guard.state, .data = NULL};
-    OK(zklock_hold_commit(guard.hold, &empty, 1));
+    OK(zklock_hold_commit(guard.hold, &empty, 1, NULL));
     CHECK(is(guard.state, ""));
     OK(zklock_release(guard.hold));
-    IS(zklock_hold_commit(guard.hold, third + 1, 1), ZKLOCK_NOT_HELD);
+    IS(zklock_hold_commit(guard.hold, third + 1, 1, NULL), ZKLOCK_NOT_HELD);
     CHECK(is(guard.state, ""));
     let_go(&guard);
 }
@@ -169,12 +172,18 @@ TEST(a_guarded_write_is_done_whole_or_not_at_all) {
         {sets(guard.state, "after", 0), deletes(other, ZKLOCK_ANY_VERSION)},
     };
     for (int at = 0; at < 4; at++) {
-        IS(zklock_hold_commit(guard.hold, conflicts[at], 2), ZKLOCK_CONFLICT);
-        SAYS("number 2");
+        IS(zklock_hold_commit(guard.hold, conflicts[at], 2, NULL), ZKLOCK_CONFLICT);
+        SAYS("number 2, of /");
+        SAYS(conflicts[at][1].path);
         SAYS("nothing was written");
+        CHECK(zklock_last_conflict() == 1);
         CHECK(!strcmp(ground("exists %s", other), "false"));
         CHECK(is(guard.state, "before") && version_of(guard.state) == 0);
     }
+    IS(zklock_hold_commit(guard.hold, conflicts[1] + 1, 1, NULL), ZKLOCK_CONFLICT);
+    CHECK(zklock_last_conflict() == 0);
+    IS(zklock_hold_commit(NULL, NULL, 0, NULL), ZKLOCK_INVALID_ARGUMENT);
+    CHECK(zklock_last_conflict() == -1);
     /* A conflict is no loss. */
     OK(zklock_release(guard.hold));
     let_go(&guard);
@@ -189,7 +198,7 @@ TEST(a_guarded_write_is_refused_when_an_operator_has_deleted_the_node) {
     OK(zklock_hold_node(guard.hold, &node));
     ground("delete %s", node);
     for (int again = 0; again < 2; again++) {
-        IS(zklock_hold_commit(guard.hold, &stale, 1), ZKLOCK_LOST);
+        IS(zklock_hold_commit(guard.hold, &stale, 1, NULL), ZKLOCK_LOST);
         SAYS(guard.path);
         CHECK(version_of(guard.state) == 0 && valid_for(guard.hold) == 0);
     }
@@ -206,11 +215,11 @@ TEST(a_guarded_write_is_refused_when_the_session_has_expired) {
     ground("create %s before", guard.state);
     expire_session(guard.proxy);
     /* At first nobody may have told the holder: then it has no answer, which is no yes. */
-    early = zklock_hold_commit(guard.hold, &stale, 1);
+    early = zklock_hold_commit(guard.hold, &stale, 1, NULL);
     CHECK(early == ZKLOCK_LOST || early == ZKLOCK_UNCERTAIN);
     OK(zklock_hold_wait_lost(guard.hold, SOON_MS, &reason));
     CHECK(reason == ZKLOCK_REASON_SESSION_EXPIRED);
-    IS(zklock_hold_commit(guard.hold, &stale, 1), ZKLOCK_LOST);
+    IS(zklock_hold_commit(guard.hold, &stale, 1, NULL), ZKLOCK_LOST);
     CHECK(version_of(guard.state) == 0);
     let_go(&guard);
 }
@@ -223,7 +232,7 @@ typedef struct {
 static void *writes_late(void *argument) {
     late *late = argument;
     zklock_write stale = sets(late->guard->state, "stale", ZKLOCK_ANY_VERSION);
-    late->status = zklock_hold_commit(late->guard->hold, &stale, 1);
+    late->status = zklock_hold_commit(late->guard->hold, &stale, 1, NULL);
     return NULL;
 }
 
@@ -248,9 +257,9 @@ TEST(a_guarded_write_that_was_late_is_refused_after_the_next_has_the_lock) {
     join_thread(writing);
     CHECK(late.status == ZKLOCK_LOST || late.status == ZKLOCK_UNCERTAIN);
     OK(zklock_hold_wait_lost(guard.hold, SOON_MS, &reason));
-    IS(zklock_hold_commit(guard.hold, &stale, 1), ZKLOCK_LOST);
+    IS(zklock_hold_commit(guard.hold, &stale, 1, NULL), ZKLOCK_LOST);
     CHECK(version_of(guard.state) == 0);
-    OK(zklock_hold_commit(next, &good, 1));
+    OK(zklock_hold_commit(next, &good, 1, NULL));
     CHECK(is(guard.state, "next"));
     free_all(next, lock, client);
     let_go(&guard);
@@ -264,10 +273,17 @@ TEST(a_guarded_write_whose_reply_is_lost_is_uncertain) {
     ground("create %s", guard.state);
     for (int side = 0; side < 2; side++) {
         int before = version_of(guard.state), lost = new_hook(lose[side], guard.proxy, "multi", 1, guard.state);
-        IS(zklock_hold_commit(guard.hold, &write, 1), ZKLOCK_UNCERTAIN);
+        IS(zklock_hold_commit(guard.hold, &write, 1, NULL), ZKLOCK_UNCERTAIN);
         SAYS("read whether they were done, then decide");
+        char data[8];
+        size_t length;
+        int32_t version;
+        OK(zklock_hold_read(guard.hold, guard.state, data, sizeof data, &length, &version));
+        CHECK(version == before + (side == 0) && length == (side == 0) && (side || *data == 'x'));
         await_hook(lost);
         CHECK((version_of(guard.state) > before) == (side == 0));
+        zklock_write clears = sets(guard.state, "", version);
+        OK(zklock_hold_commit(guard.hold, &clears, 1, NULL));
     }
     /* The hold outlives a broken connection. */
     OK(zklock_hold_confirm(guard.hold, NULL));
@@ -275,7 +291,55 @@ TEST(a_guarded_write_whose_reply_is_lost_is_uncertain) {
     let_go(&guard);
 }
 
+TEST(a_hold_reads_nodes_whatever_became_of_it) {
+    guard guard;
+    const char *node;
+    char data[8] = "-------";
+    size_t length = 99;
+    int32_t version = 99;
+    hold(&guard, SESSION_MS);
+    OK(zklock_hold_read(guard.hold, guard.state, data, sizeof data, &length, &version));
+    CHECK(version == ZKLOCK_NO_NODE && length == 0 && !strcmp(data, "-------"));
+    ground("create %s abcdef", guard.state);
+    OK(zklock_hold_read(guard.hold, guard.state, data, sizeof data, &length, &version));
+    CHECK(version == 0 && length == 6 && !memcmp(data, "abcdef-", 7));
+    /* As much as there is room for. */
+    memcpy(data, "-------", 7);
+    OK(zklock_hold_read(guard.hold, guard.state, data, 3, &length, &version));
+    CHECK(length == 6 && !memcmp(data, "abc----", 7));
+    OK(zklock_hold_read(guard.hold, guard.state, NULL, 0, &length, &version));
+    CHECK(length == 6);
+    IS(zklock_hold_read(guard.hold, guard.state, NULL, 1, &length, &version), ZKLOCK_INVALID_ARGUMENT);
+    SAYS("buffer is NULL");
+    IS(zklock_hold_read(guard.hold, "state", data, 1, &length, &version), ZKLOCK_INVALID_ARGUMENT);
+    SAYS("is relative");
+    /* Lost with its node, and then with its session. */
+    OK(zklock_hold_node(guard.hold, &node));
+    ground("delete %s", node);
+    zklock_write stale = sets(guard.state, "stale", ZKLOCK_ANY_VERSION);
+    IS(zklock_hold_commit(guard.hold, &stale, 1, NULL), ZKLOCK_LOST);
+    OK(zklock_hold_read(guard.hold, guard.state, data, sizeof data, &length, &version));
+    CHECK(version == 0);
+    expire_session(guard.proxy);
+    OK(zklock_hold_read(guard.hold, guard.state, data, sizeof data, &length, &version));
+    CHECK(version == 0);
+    IS(zklock_release(guard.hold), ZKLOCK_LOST);
+    OK(zklock_hold_read(guard.hold, guard.state, data, sizeof data, &length, &version));
+    CHECK(version == 0);
+    /* In vain, but not for ever. */
+    ground("freeze %d both", guard.proxy);
+    length = 99, version = 99;
+    IS(zklock_hold_read(guard.hold, guard.state, data, sizeof data, &length, &version), ZKLOCK_UNREACHABLE);
+    SAYS(guard.state);
+    CHECK(length == 99 && version == 99);
+    ground("thaw %d", guard.proxy);
+    OK(zklock_client_close(guard.client));
+    IS(zklock_hold_read(guard.hold, guard.state, data, sizeof data, &length, &version), ZKLOCK_CLOSED);
+    let_go(&guard);
+}
+
 TEST_MAIN("standalone tick=200 max-session=4000",
+          LISTED(a_hold_reads_nodes_whatever_became_of_it),
           LISTED(tokens_grow_when_the_parent_is_deleted_and_the_numbers_begin_again),
           LISTED(tokens_grow_over_new_sessions_and_the_server_calls_them_the_same),
           LISTED(a_guarded_write_is_done_while_the_lock_is_held),

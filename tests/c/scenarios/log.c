@@ -163,7 +163,7 @@ static void is_slow(int32_t level, const char *message, void *context) {
 
 /* However many lines wait for a callback, the call that replaces it waits for one of them at most. */
 TEST(a_replacement_does_not_wait_for_the_lines_that_wait) {
-    int called = 0, before;
+    int called = 0;
     int64_t begun;
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
@@ -175,13 +175,9 @@ TEST(a_replacement_does_not_wait_for_the_lines_that_wait) {
     }
     EVENTUALLY(__atomic_load_n(&called, __ATOMIC_ACQUIRE) > 10);
     on_time();
-    before = __atomic_load_n(&called, __ATOMIC_ACQUIRE);
     begun = now_ms();
     OK(zklock_set_log(ZKLOCK_LOG_OFF, NULL, NULL));
-    if (now_ms() - begun > allowance_ms()) {
-        failed(__FILE__, __LINE__, "it waited for %lld ms and %d lines", (long long)(now_ms() - begun),
-               __atomic_load_n(&called, __ATOMIC_ACQUIRE) - before);
-    }
+    NOT_LATER(now_ms() - begun, allowance_ms());
     free_all(NULL, lock, client);
 }
 
@@ -282,7 +278,7 @@ TEST(nothing_is_ever_printed) {
         EVENTUALLY(stat_of(client, ZKLOCK_STAT_LOSSES) == 1);
         ground("refuse %d on", proxy);
         ground("reset %d", proxy);
-        IS(zklock_acquire(lock, 300, &none), ZKLOCK_TIMEOUT);
+        IS(zklock_acquire(lock, 300, &none), ZKLOCK_UNREACHABLE);
         IS(zklock_acquire(NULL, 300, &none), ZKLOCK_INVALID_ARGUMENT);
         IS(zklock_client_new("no-such-host.invalid", NULL, &client), ZKLOCK_UNREACHABLE);
         OK(zklock_client_close(client));

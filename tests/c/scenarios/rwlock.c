@@ -7,6 +7,16 @@
 static zklock_lock *reads(zklock_client *client, const char *path) { return new_lock(zklock_read_new, client, path); }
 static zklock_lock *writes(zklock_client *client, const char *path) { return new_lock(zklock_write_new, client, path); }
 
+static zklock_lock *reentrant(constructor *make, zklock_client *client, const char *path) {
+    zklock_lock_options *options;
+    zklock_lock *lock;
+    OK(zklock_lock_options_new(&options));
+    OK(zklock_lock_options_set_flags(options, ZKLOCK_REENTRANT));
+    OK(make(client, path, options, &lock));
+    zklock_lock_options_free(options);
+    return lock;
+}
+
 TEST(readers_hold_together_and_a_writer_alone_in_the_order_of_arrival) {
     const char *path = fresh_path();
     zklock_client *clients[4];
@@ -41,8 +51,8 @@ TEST(readers_hold_together_and_a_writer_alone_in_the_order_of_arrival) {
 TEST(a_writer_may_become_a_reader_without_a_gap) {
     const char *path = fresh_path();
     zklock_client *client = new_client(), *other = new_client();
-    zklock_lock *reader = reads(client, path), *writer = writes(client, path), *others = reads(other, path),
-                *rival = writes(other, path);
+    zklock_lock *reader = reads(client, path), *writer = reentrant(zklock_write_new, client, path),
+                *others = reads(other, path), *rival = writes(other, path);
     zklock_hold *written = acquire(writer, SOON_MS);
     attempt *waiting = start_acquire(rival, SOON_MS);
     wait_for_contenders(path, 2);
@@ -61,6 +71,46 @@ TEST(a_writer_may_become_a_reader_without_a_gap) {
     zklock_lock_free(rival);
 }
 
+/* What a thread writes with, which has not acquired it. */
+typedef struct {
+    zklock_hold *hold;
+    atomic_int stop;
+} handed_over;
+
+static void *writes_on(void *given) {
+    handed_over *work = given;
+    EVENTUALLY(work->stop);
+    CHECK(valid_for(work->hold) > 0);
+    give_back(work->hold);
+    return NULL;
+}
+
+/* As a pool of threads does: one acquires, hands the hold on, and turns to another job. */
+TEST(who_has_handed_on_the_write_side_does_not_read_beside_it) {
+    const char *path = fresh_path();
+    zklock_client *client = new_client();
+    zklock_lock *writer = writes(client, path);
+    zklock_lock *readers[] = {reads(client, path), reentrant(zklock_read_new, client, path)};
+    for (int at = 0; at < 2; at++) {
+        handed_over work = {.hold = acquire(writer, SOON_MS)};
+        uint64_t token = token_of(work.hold);
+        thread *writing = start_thread(writes_on, &work);
+        zklock_hold *read = NULL;
+        IS(zklock_acquire(readers[at], 0, &read), ZKLOCK_TIMEOUT);
+        IS(zklock_acquire(readers[at], 100, &read), ZKLOCK_TIMEOUT);
+        SAYS("itself");
+        CHECK(!read);
+        work.stop = 1;
+        read = acquire(readers[at], SOON_MS);
+        CHECK(token_of(read) > token);
+        join_thread(writing);
+        give_back(read);
+    }
+    zklock_lock_free(readers[1]);
+    zklock_lock_free(writer);
+    free_all(NULL, readers[0], client);
+}
+
 static void *tries_once(void *lock) {
     zklock_hold *hold;
     zklock_status status = zklock_acquire(lock, 0, &hold);
@@ -68,17 +118,24 @@ static void *tries_once(void *lock) {
     return (void *)(intptr_t)status;
 }
 
-TEST(a_reader_that_would_wait_for_itself_is_told_at_once) {
+TEST(a_reader_that_would_wait_for_itself_alone_is_told_at_once) {
     const char *path = fresh_path();
     zklock_client *client = new_client();
-    zklock_lock *reader = reads(client, path), *writer = writes(client, path);
-    zklock_hold *read = acquire(reader, SOON_MS), *none = NULL;
-    const int64_t timeouts[] = {ZKLOCK_FOREVER, SOON_MS};
-    for (int at = 0; at < 2; at++) {
-        IS(zklock_acquire(writer, timeouts[at], &none), ZKLOCK_DEADLOCK);
-        IS(zklock_acquire(reader, timeouts[at], &none), ZKLOCK_DEADLOCK);
-    }
-    CHECK(!none && contenders_at(path) == 1);
+    zklock_lock *reader = reads(client, path), *writer = writes(client, path), *own = reentrant(zklock_read_new, client, path);
+    zklock_hold *read = acquire(reader, SOON_MS), *second = acquire(reader, SOON_MS), *none = NULL;
+    /* It may read twice, as two threads may. Anybody may release either, so a writer waits. */
+    CHECK(token_of(read) != token_of(second) && contenders_at(path) == 2);
+    IS(zklock_acquire(writer, 100, &none), ZKLOCK_TIMEOUT);
+    SAYS("itself");
+    give_back(second);
+    give_back(read);
+    read = acquire(own, SOON_MS);
+    IS(zklock_acquire(writer, ZKLOCK_FOREVER, &none), ZKLOCK_DEADLOCK);
+    SAYS("read side");
+    IS(zklock_acquire(writer, SOON_MS, &none), ZKLOCK_DEADLOCK);
+    give_back(read);
+    zklock_lock_free(own);
+    read = acquire(reader, SOON_MS);
     /* Another thread of the same client is another reader, and for a writer it is nothing but in its way. */
     CHECK((zklock_status)(intptr_t)join_thread(start_thread(tries_once, reader)) == ZKLOCK_OK);
     CHECK((zklock_status)(intptr_t)join_thread(start_thread(tries_once, writer)) == ZKLOCK_TIMEOUT);
@@ -90,12 +147,7 @@ TEST(a_reader_that_would_wait_for_itself_is_told_at_once) {
 TEST(a_reentrant_side_is_released_with_its_last_hold) {
     const char *path = fresh_path();
     zklock_client *client = new_client(), *other = new_client();
-    zklock_lock_options *options;
-    zklock_lock *reader, *rival = writes(other, path);
-    OK(zklock_lock_options_new(&options));
-    OK(zklock_lock_options_set_flags(options, ZKLOCK_REENTRANT));
-    OK(zklock_read_new(client, path, options, &reader));
-    zklock_lock_options_free(options);
+    zklock_lock *reader = reentrant(zklock_read_new, client, path), *rival = writes(other, path);
     zklock_hold *outer = acquire(reader, SOON_MS), *inner = acquire(reader, 0);
     CHECK(token_of(outer) == token_of(inner));
     give_back(outer);
@@ -205,7 +257,8 @@ TEST(no_reader_and_no_other_writer_is_beside_a_writer) {
 
 TEST_MAIN("standalone max-session=4000", LISTED(readers_hold_together_and_a_writer_alone_in_the_order_of_arrival),
           LISTED(a_writer_may_become_a_reader_without_a_gap),
-          LISTED(a_reader_that_would_wait_for_itself_is_told_at_once),
+          LISTED(who_has_handed_on_the_write_side_does_not_read_beside_it),
+          LISTED(a_reader_that_would_wait_for_itself_alone_is_told_at_once),
           LISTED(a_reentrant_side_is_released_with_its_last_hold),
           LISTED(in_the_dialect_of_kazoo_the_nodes_are_those_of_kazoo),
           LISTED(a_mutex_and_a_reader_of_one_path_refuse_each_other_unless_told_to_go_ahead),
