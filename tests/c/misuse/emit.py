@@ -47,7 +47,7 @@ def caller(matrix, function):
         what, detail = matrix.kind(parameter)
         if what == "callback":
             given.append(f"values[{at}].pointer ? on_{detail} : NULL")
-        elif what in ("handle", "text", "array", "locks", "context", "out"):
+        elif what in ("handle", "text", "array", "locks", "context", "out", "room"):
             given.append(f"values[{at}].pointer")
         else:
             given.append(f"({parameter.type})values[{at}].number")
@@ -56,6 +56,7 @@ def caller(matrix, function):
         "void": f"{call}; return (answer){{NOTHING, NULL}};",
         "const char *": f"return (answer){{NOTHING, {call}}};",
         "uint32_t": f"return (answer){{{call}, NULL}};",
+        "int64_t": f"return (answer){{{call}, NULL}};",
         "zklock_status": f"return (answer){{{call}, NULL}};",
     }[function.returns]
     return f"static answer call_{function.name}(const value *values) {{ (void)values; {body} }}"

@@ -352,6 +352,7 @@ static char *file(const char *variable) {
 
 value value_of(argument argument, int is_forked) {
     static char path[64];
+    static int32_t room[64];
     value value = {NULL, argument.number};
     switch (argument.from) {
     case NULL_POINTER:
@@ -372,6 +373,7 @@ value value_of(argument argument, int is_forked) {
     case PEM_KEY: value.pointer = file("ZKLOCK_PEM_KEY"); break;
     case WRITES: value.pointer = (void *)(uintptr_t)arrays[argument.number]; break;
     case NOT_ALIGNED: value.pointer = (char *)(uintptr_t)arrays[0] + 1; break;
+    case ROOM: value.pointer = room; break;
     case CALLBACK:
     case CONTEXT: value.pointer = on_static; break;
     case BYSTANDER: value.pointer = bystander((kind)argument.number); break;

@@ -21,6 +21,7 @@ VALUES = {
     "zklock_last_error": ("NULL", '""'),
     "zklock_version": ("ZKLOCK_VERSION", "ZKLOCK_VERSION"),
     "zklock_version_number": ("ZKLOCK_VERSION_NUMBER", "0"),
+    "zklock_last_conflict": ("-1", "-1"),
 }
 
 # The handles that are good where not any living one will do.
@@ -60,7 +61,8 @@ NEARLY = {
 }
 
 # Waits: how long, for what, with what result.
-FOR_EVER = [LEAST, "INT64_MIN + 1", "INT32_MIN", "-99", "-1"]
+FOR_EVER = ["-1"]
+LATE = [LEAST, "INT64_MIN + 1", "INT32_MIN", "-99", "-2"]
 LONG = ["INT32_MAX", "UINT32_MAX", "INT64_MAX / 1000", "INT64_MAX - 1", MOST]
 WAITS = {
     "zklock_acquire": [
@@ -136,8 +138,10 @@ class Matrix:
             return "locks", None
         match = re.fullmatch(r"(const )?(\w+) ?(\**)", parameter.type)
         is_const, base, stars = bool(match[1]), match[2], len(match[3])
+        if stars == 1 and not is_const and (base, parameter.name) in (("void", "buffer"), ("int32_t", "versions")):
+            return "room", base
         if parameter.is_out:
-            known = base in ("int", "int64_t", "uint64_t") or base in self.header.enums
+            known = base in ("int", "int32_t", "int64_t", "uint64_t", "size_t") or base in self.header.enums
             pointer = base == "char" or base in self.header.structs
             if stars == 1 and known and not is_const or stars == 2 and pointer and is_const:
                 return "out", "KINDS"
@@ -164,8 +168,8 @@ class Matrix:
                 return "number", None
             if base == "int64_t" and parameter.name in ("timeout", "milliseconds"):
                 return parameter.name, None
-            if base == "size_t" and parameter.name == "count":
-                return "count", None
+            if base == "size_t" and parameter.name in ("count", "size"):
+                return parameter.name, None
         raise NotUnderstood(f"no rule for {parameter.type} {parameter.name}")
 
     def good(self, function, parameter):
@@ -188,7 +192,7 @@ class Matrix:
             return "NUMBER", next(iter(self.header.enums[detail].values()))
         simple = {
             "out": ("OUTPUT", 0), "callback": ("CALLBACK", 0), "context": ("CONTEXT", 0), "timeout": ("NUMBER", 1000),
-            "flags": ("NUMBER", 0), "locks": ("LOCKS", "GOOD_LOCKS"),
+            "flags": ("NUMBER", 0), "locks": ("LOCKS", "GOOD_LOCKS"), "room": ("ROOM", 0), "size": ("NUMBER", 64),
         }
         return simple[what]
 
@@ -335,6 +339,7 @@ class Matrix:
             other = {name: (state, kind_of(f"zklock_{name}"))}
             for timeout in timeouts:
                 yield f"{timeout}, {name} {state.lower()}", ("NUMBER", timeout), (wanted, other)
+        yield from ((timeout, ("NUMBER", timeout), "ZKLOCK_INVALID_ARGUMENT") for timeout in LATE)
 
     def of_count(self, _function, parameter, _):
         at_least_one = "one at least" in parameter.doc
@@ -342,6 +347,19 @@ class Matrix:
         for number in ("INT32_MAX", "UINT32_MAX", "SIZE_MAX / sizeof(zklock_write)", "SIZE_MAX / 2", "SIZE_MAX"):
             # After the good ones there is a bad one: no more is read.
             yield number, ("NUMBER", f"(int64_t)({number})"), "ZKLOCK_INVALID_ARGUMENT"
+
+    def of_size(self, _function, _parameter, _):
+        yield "0", ("NUMBER", 0), "ZKLOCK_OK"
+        for number in ("SIZE_MAX / 2 + 1", "SIZE_MAX"):
+            yield number, ("NUMBER", f"(int64_t)({number})"), "ZKLOCK_INVALID_ARGUMENT"
+
+    def of_room(self, function, parameter, base):
+        if base == "void":
+            yield "NULL", ("NULL_POINTER", 0), "ZKLOCK_INVALID_ARGUMENT"
+            yield "NULL, and no room", ("NULL_POINTER", 0), ("ZKLOCK_OK", {"size": ("NUMBER", 0)})
+        else:
+            yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
+            yield "not aligned", ("NOT_ALIGNED", 0), "ZKLOCK_INVALID_ARGUMENT"
 
     def of_array(self, function, parameter, struct):
         yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
@@ -410,9 +428,9 @@ def check(function, kinds):
         if function.returns == "void" and (not function.name.endswith("_free") or kinds != ["handle"]):
             raise NotUnderstood(f"{function.name} returns nothing, but is no _free")
         return outcome(function)
-    must = {"ZKLOCK_OK", "ZKLOCK_FORKED", "ZKLOCK_INTERNAL", "ZKLOCK_INVALID_ARGUMENT"}
+    must = {"ZKLOCK_OK", "ZKLOCK_INTERNAL", "ZKLOCK_INVALID_ARGUMENT"}
     if "handle" in kinds:
-        must.add("ZKLOCK_INVALID_HANDLE")
+        must |= {"ZKLOCK_INVALID_HANDLE", "ZKLOCK_FORKED"}
     if not must <= function.listed:
         raise NotUnderstood(f"{function.name} does not list {must - function.listed}")
     return None

@@ -147,7 +147,8 @@ def function(match, header):
     if outs != sorted(outs):
         raise NotUnderstood(f"{name}: results come last")
     statuses = set(re.findall(r"\bZKLOCK_\w+", said)) & set(header.enums["zklock_status"])
-    return Function(name, " ".join(match["returns"].split()), parameters, said, statuses, set(statuses))
+    returns = " ".join(match["returns"].removeprefix("ZKLOCK_NODISCARD").split())
+    return Function(name, returns, parameters, said, statuses, set(statuses))
 
 
 def describe(doc):

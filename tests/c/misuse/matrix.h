@@ -41,6 +41,7 @@ typedef enum {
     CALLBACK,
     CONTEXT,
     OUTPUT,
+    ROOM, /* for what comes in any number */
     /* Handles. */
     BYSTANDER, /* a living one, in no way concerned */
     LIVE,      /* made for this cell */

@@ -1,0 +1,118 @@
+# shellcheck shell=bash disable=SC2154
+# The part of tests/c/packaging that looks at what install.sh does to a system.
+
+uninstalled() { # what was there before stays, and what has come since
+  local at=$work/uninstalled install=$repo/zklock-ffi/install.sh
+  mkdir -p "$at/lib/pkgconfig" "$at/share"
+  touch "$at/lib/libother.so" "$at/lib/pkgconfig/other.pc"
+  (cd "$at" && find . | sort) >"$work/before.txt"
+  for _ in 1 2; do "$install" "$at" "${options[@]}" >"$work/output" 2>&1 || fail "$(tail -n 5 "$work/output")"; done
+  [[ -e $at/lib/libzklock.so && -e $at/share/zklock/installed ]] || fail "nothing was installed"
+  touch "$at/include/zklock/mine.hpp"
+  run "$work/output" 0 "$install" --uninstall "$at"
+  is "what is left" "$(cd "$at" && find . | sort | diff "$work/before.txt" - | grep '^[<>]' || true)" \
+    "> ./include"$'\n'"> ./include/zklock"$'\n'"> ./include/zklock/mine.hpp"
+  run "$work/output" 1 "$install" --uninstall "$at"
+  has "$work/output" 'installed nothing there'
+  # A list that somebody has changed removes nothing outside.
+  mkdir -p "$at/share/zklock"
+  echo '../before.txt' >"$at/share/zklock/installed"
+  run "$work/output" 1 "$install" --uninstall "$at"
+  [[ -e $work/before.txt ]] || fail "a file outside of PREFIX was removed"
+  run "$work/output" 2 "$install" --uninstall "$at" --no-tls
+}
+
+the_loader_is_told() { # or it is said what to do: with a program in the place of ldconfig
+  local at=$work/loader install=$repo/zklock-ffi/install.sh
+  mkdir -p "$at/lib"
+  printf '#!/bin/sh\n[ "${1:-}" = -v ] && echo "%s: (from x:1)" || echo called >>"%s"\n' "$at/lib" "$work/called" \
+    >"$work/ldconfig"
+  chmod +x "$work/ldconfig"
+  LDCONFIG=$work/ldconfig "$install" "$at" "${options[@]}" >"$work/output" 2>&1 || fail "$(tail -n 5 "$work/output")"
+  if [[ $(id -u) == 0 ]]; then
+    is "what became of ldconfig" "$(cat "$work/called")" called
+  else
+    has "$work/output" 'root must call'
+  fi
+  rm -f "$work/called"
+  LDCONFIG=$work/ldconfig DESTDIR=$work/staged run "$work/output" 0 "$install" "$at" "${options[@]}"
+  [[ ! -e $work/called ]] || fail "with DESTDIR it is not for this system"
+  LDCONFIG=$work/ldconfig run "$work/output" 0 "$install" --uninstall "$at"
+  [[ $(id -u) != 0 || -e $work/called ]] || fail "ldconfig was not called after the removal"
+  # Where it does not look.
+  "$install" "$work/elsewhere" "${options[@]}" >"$work/output" 2>&1 || fail "$(tail -n 5 "$work/output")"
+  has "$work/output" "LD_LIBRARY_PATH=$work/elsewhere/lib"
+  has "$work/output" "echo $work/elsewhere/lib >/etc/ld.so.conf.d/zklock.conf && ldconfig"
+}
+
+in_a_fresh_usr_local() { # what README says is enough: in a view of the file system of its own
+  mkdir -p "$work/etc/upper" "$work/etc/work"
+  cat >"$work/fresh.sh" <<'END'
+set -eu
+mount -t tmpfs zklock /usr/local
+mkdir -p /usr/local/lib
+mount -t overlay zklock -o lowerdir=/etc,upperdir="$1/etc/upper",workdir="$1/etc/work" /etc
+touch /etc/zklock-may-write
+END
+  if ! unshare --mount sh "$work/fresh.sh" "$work" 2>"$work/output"; then
+    echo "skipped in_a_fresh_usr_local: no mounts of its own: $(head -n 1 "$work/output")"
+    return
+  fi
+  rm -rf "$work/etc" && mkdir -p "$work/etc/upper" "$work/etc/work"
+  cat >>"$work/fresh.sh" <<'END'
+shift
+source=$1 repo=$2 hosts=$3
+shift 3
+"$repo/zklock-ffi/install.sh" /usr/local "$@"
+cc "$source" -o /usr/local/program $(pkg-config --cflags --libs zklock)
+/usr/local/program "$hosts"
+"$repo/zklock-ffi/install.sh" --uninstall /usr/local
+! /usr/local/program "$hosts" || exit 1
+END
+  unshare --mount sh "$work/fresh.sh" "$work" "$work/examples/minimal.c" "$repo" "$hosts" "${options[@]}" \
+    >"$work/output" 2>&1 || fail "$(tail -n 5 "$work/output")"
+  has "$work/output" 'working under the lock'
+  has "$work/output" 'libzklock.so.0: cannot open shared object'
+}
+
+for_another_machine() { # minutes, for all is compiled anew
+  local target=aarch64-unknown-linux-gnu
+  run "$work/output" 2 "$repo/zklock-ffi/install.sh" "$work/cross" --target
+  LD=no-such-ld run "$work/output" 1 "$repo/zklock-ffi/install.sh" "$work/cross" --target $target
+  has "$work/output" 'no-such-ld is missing: install the GNU binutils'
+  if [[ ! ${ZKLOCK_LONG:-} ]]; then
+    echo "skipped the rest of for_another_machine: it takes minutes, set ZKLOCK_LONG"
+    return
+  fi
+  if ! command -v aarch64-linux-gnu-gcc >/dev/null || ! rustup target add $target >"$work/output" 2>&1; then
+    echo "skipped the rest of for_another_machine: gcc-aarch64-linux-gnu or Rust's library for $target is missing"
+    return
+  fi
+  "$repo/zklock-ffi/install.sh" "$work/cross" --no-tls --target $target >"$work/output" 2>&1 ||
+    fail "install.sh: $(tail -n 5 "$work/output")"
+  aarch64-linux-gnu-readelf -h "$work/cross/lib/libzklock.so" | grep -q AArch64 || fail "it is for this machine"
+  aarch64-linux-gnu-nm -g --defined-only "$work/cross/lib/libzklock.a" | awk 'NF == 3 { print $3 }' | sort |
+    diff "$work/functions" - || fail "the static library's names are not those of the header"
+  aarch64-linux-gnu-gcc "$work/examples/minimal.c" -o "$work/cross/shared" -I"$work/cross/include" \
+    -L"$work/cross/lib" -lzklock
+  aarch64-linux-gnu-gcc "$work/examples/minimal.c" -o "$work/cross/static" -I"$work/cross/include" \
+    -L"$work/cross/lib" -l:libzklock.a -lm -lpthread -ldl
+}
+
+threads_are_not_suspected() { # under ThreadSanitizer, of what the library does
+  if ! echo 'int main(void) { return 0; }' | cc -fsanitize=thread -xc - -o "$work/tsan" 2>/dev/null ||
+    ! "$work/tsan" 2>/dev/null; then
+    echo "skipped threads_are_not_suspected: programs with -fsanitize=thread do not run here"
+    return
+  fi
+  # shellcheck disable=SC2046
+  cc "${strict[@]}" -g -fsanitize=thread -pthread "$here/suspect.c" -o "$work/suspect" $(pkg --cflags zklock) \
+    $(flags shared) -Wl,-rpath,"$prefix/lib"
+  local supp=$prefix/share/zklock/tsan.supp
+  TSAN_OPTIONS=exitcode=66 run "$work/output" 66 "$work/suspect" "$hosts"
+  TSAN_OPTIONS=exitcode=66:suppressions=$supp run "$work/output" 0 "$work/suspect" "$hosts"
+  is "what it says" "$(tail -n 1 "$work/output")" done
+  # A race of the program's own is told all the same.
+  TSAN_OPTIONS=exitcode=66:suppressions=$supp run "$work/output" 66 "$work/suspect" "$hosts" races
+  has "$work/output" 'data race .*suspect.c'
+}
