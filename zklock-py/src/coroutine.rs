@@ -6,7 +6,9 @@
 
 use crate::error::{raised, unpicklable};
 use crate::exit::{is_over, later};
+use crate::greenlet::Greenlet;
 use crate::place::locked;
+use crate::wait::Doorbell;
 use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyStopIteration};
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -14,9 +16,11 @@ use pyo3::sync::PyOnceLock;
 use pyo3::types::PyWeakrefReference;
 use pyo3::{PyTraverseError, PyVisit, wrap_pyfunction};
 use std::ffi::CString;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 use zklock_core::Error;
-use zklock_core::blocking::{Call, call_later, is_forked};
+use zklock_core::blocking::{Call, OfProcess, Park, Process, call_later};
 
 /// What a coroutine waits for. Dropping it ends the waiting.
 pub(crate) trait Pending: Send {
@@ -38,6 +42,7 @@ pub(crate) struct Coroutine {
     what: &'static str,
     bell: Arc<Bell>,
     stage: Mutex<Stage>,
+    process: Process,
 }
 
 enum Stage {
@@ -57,7 +62,12 @@ impl Coroutine {
         what: &'static str,
         begin: impl FnOnce(Python<'_>, &Arc<Bell>) -> PyResult<Begun> + Send + 'static,
     ) -> Self {
-        Self { what, bell: Arc::default(), stage: Mutex::new(Stage::New(Box::new(begin))) }
+        Self {
+            what,
+            bell: Arc::default(),
+            stage: Mutex::new(Stage::New(Box::new(begin))),
+            process: Process::current(),
+        }
     }
 
     /// One that has begun already, and need not be awaited.
@@ -70,12 +80,51 @@ impl Coroutine {
             Begun::Done(value) => Stage::Done(value),
             Begun::Pending(pending) => Stage::Waits { pending, future: None },
         };
-        Ok(Self { what, bell, stage: Mutex::new(stage) })
+        Ok(Self { what, bell, stage: Mutex::new(stage), process: Process::current() })
     }
 
     /// One that has its result already.
     pub(crate) fn done(what: &'static str, value: Py<PyAny>) -> Self {
-        Self { what, bell: Arc::default(), stage: Mutex::new(Stage::Done(value)) }
+        Self {
+            what,
+            bell: Arc::default(),
+            stage: Mutex::new(Stage::Done(value)),
+            process: Process::current(),
+        }
+    }
+
+    /// Sits through it, as a greenlet: `None` if the time is over.
+    pub(crate) fn sit_through(
+        self,
+        greenlet: &Greenlet<'_>,
+        timeout: Option<Duration>,
+    ) -> PyResult<Option<Py<PyAny>>> {
+        let py = greenlet.py();
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        // Dropping what waits ends it, also where the greenlet is killed.
+        let mut pending = match std::mem::replace(&mut *locked(&self.stage), Stage::Over) {
+            Stage::New(begin) => match begin(py, &self.bell)? {
+                Begun::Done(value) => return Ok(Some(value)),
+                Begun::Pending(pending) => pending,
+            },
+            Stage::Waits { pending, .. } => pending,
+            Stage::Done(value) => return Ok(Some(value)),
+            Stage::Over => return Ok(None),
+        };
+        let doorbell = greenlet.doorbell()?;
+        let mut in_time = true;
+        loop {
+            self.bell.listen_again();
+            if let Some(result) = pending.fetch(py, &self.bell) {
+                return result.map(Some);
+            }
+            if !in_time {
+                return Ok(None);
+            }
+            if self.bell.ring_at(&doorbell) {
+                in_time = greenlet.wait(&doorbell, deadline)?;
+            }
+        }
     }
 
     fn step(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
@@ -210,7 +259,7 @@ impl Coroutine {
 impl Drop for Coroutine {
     fn drop(&mut self) {
         let is_new = matches!(&*locked(&self.stage), Stage::New(_));
-        if is_new && !is_over() && !is_forked() {
+        if is_new && !is_over() && !self.process.is_forked() {
             let text = format!("{} was never awaited", self.what);
             warn::<PyRuntimeWarning>(&text);
         }
@@ -274,6 +323,7 @@ enum Ear {
         event_loop: Py<PyAny>,
         future: Py<PyWeakrefReference>,
     },
+    Greenlet(Arc<Doorbell>),
 }
 
 impl Bell {
@@ -285,6 +335,9 @@ impl Bell {
 
     fn ring(&self) {
         let ear = std::mem::replace(&mut *locked(&self.0), Ear::Rung);
+        if let Ear::Greenlet(doorbell) = &ear {
+            doorbell.unpark();
+        }
         if let Ear::Task { event_loop, future } = ear {
             // The thread has been started by `wake`.
             let _ = later(move |py| {
@@ -301,6 +354,16 @@ impl Bell {
     fn listen_again(&self) {
         let before = std::mem::take(&mut *locked(&self.0));
         drop(before);
+    }
+
+    /// Rings there, too; `false` if it has rung.
+    fn ring_at(&self, doorbell: &Arc<Doorbell>) -> bool {
+        let mut ear = locked(&self.0);
+        if let Ear::Rung = *ear {
+            return false;
+        }
+        *ear = Ear::Greenlet(doorbell.clone());
+        true
     }
 
     /// Has the future set when it rings; `false` if it has rung.
@@ -322,10 +385,11 @@ impl Bell {
 
 /// Before anybody counts on it.
 fn start_thread() -> Result<(), Error> {
-    static STARTED: OnceLock<()> = OnceLock::new();
-    if STARTED.get().is_none() {
+    static HAS_STARTED: OfProcess<AtomicBool> = OfProcess::new();
+    let has_started = HAS_STARTED.here(|_| AtomicBool::new(false));
+    if !has_started.load(Ordering::Relaxed) {
         call_later(|| ())?;
-        STARTED.get_or_init(|| ());
+        has_started.store(true, Ordering::Relaxed);
     }
     Ok(())
 }

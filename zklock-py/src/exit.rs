@@ -8,13 +8,14 @@ use crate::place::{Shared, locked};
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::IntoPyDict;
 use pyo3::wrap_pyfunction;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use zklock_core::Error;
-use zklock_core::blocking::{call_later, is_forked};
+use zklock_core::blocking::{OfProcess, call_later, has_forked};
 
 /// How long the interpreter waits for us at its end.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -23,13 +24,20 @@ const STAY: Duration = Duration::from_secs(2);
 
 static IS_OVER: AtomicBool = AtomicBool::new(false);
 /// Whether the thread for callbacks is in the interpreter.
-static IS_INSIDE: Mutex<bool> = Mutex::new(false);
-static HAS_LEFT: Condvar = Condvar::new();
-static CLIENTS: Mutex<Vec<Weak<Shared>>> = Mutex::new(Vec::new());
+static INSIDE: OfProcess<Inside> = OfProcess::new();
+
+#[derive(Default)]
+struct Inside {
+    is: Mutex<bool>,
+    has_left: Condvar,
+}
 
 pub(crate) fn prepare(module: &Bound<'_, PyModule>) -> PyResult<()> {
+    let py = module.py();
     let at_exit = wrap_pyfunction!(at_exit, module)?;
-    module.py().import("atexit")?.call_method1("register", (at_exit,)).map(drop)
+    py.import("atexit")?.call_method1("register", (at_exit,))?;
+    let hook = [("after_in_child", wrap_pyfunction!(after_fork, module)?)].into_py_dict(py)?;
+    py.import("os")?.call_method("register_at_fork", (), Some(&hook)).map(drop)
 }
 
 /// The statics here, and the classes that they keep, are of one interpreter.
@@ -44,9 +52,22 @@ pub(crate) fn refuse_subinterpreter(py: Python<'_>) -> PyResult<()> {
 
 /// To be closed at the end.
 pub(crate) fn remember(client: Weak<Shared>) {
-    let mut clients = locked(&CLIENTS);
+    let mut clients = locked(clients());
     clients.retain(|client| client.strong_count() > 0);
     clients.push(client);
+}
+
+/// A forked child has those of its parent as well: one that has not connected may do so in the child.
+fn clients() -> &'static Mutex<Vec<Weak<Shared>>> {
+    static CLIENTS: OfProcess<Mutex<Vec<Weak<Shared>>>> = OfProcess::new();
+    CLIENTS.here(|before| {
+        let of_parent = before.and_then(|clients| clients.try_lock().ok());
+        Mutex::new(of_parent.map_or_else(Vec::new, |clients| clients.clone()))
+    })
+}
+
+fn inside() -> &'static Inside {
+    INSIDE.here(|_| Inside::default())
 }
 
 pub(crate) fn is_over() -> bool {
@@ -56,12 +77,12 @@ pub(crate) fn is_over() -> bool {
 /// Runs `job` in the interpreter, on the thread for callbacks, unless the interpreter is at its end.
 pub(crate) fn later(job: impl FnOnce(Python<'_>) + Send + 'static) -> Result<(), Error> {
     call_later(move || {
-        *locked(&IS_INSIDE) = true;
+        *locked(&inside().is) = true;
         if !is_over() {
             Python::try_attach(job);
         }
-        *locked(&IS_INSIDE) = false;
-        HAS_LEFT.notify_all();
+        *locked(&inside().is) = false;
+        inside().has_left.notify_all();
     })
 }
 
@@ -74,27 +95,32 @@ pub(crate) fn stay_if_over() {
 }
 
 #[pyfunction]
+#[pyo3(name = "_after_fork")]
+fn after_fork() {
+    has_forked();
+}
+
+#[pyfunction]
 #[pyo3(name = "_at_exit")]
 fn at_exit(py: Python<'_>) {
-    if !is_forked() {
-        py.detach(end);
-    }
+    py.detach(end);
 }
 
 fn end() {
     let deadline = Instant::now() + PATIENCE;
     IS_OVER.store(true, Ordering::Release);
-    let mut inside = locked(&IS_INSIDE);
-    while *inside && Instant::now() < deadline {
+    let inside = inside();
+    let mut is_inside = locked(&inside.is);
+    while *is_inside && Instant::now() < deadline {
         let left = deadline.saturating_duration_since(Instant::now());
-        inside = HAS_LEFT.wait_timeout(inside, left).unwrap_or_else(PoisonError::into_inner).0;
+        is_inside = inside.has_left.wait_timeout(is_inside, left).unwrap_or_else(PoisonError::into_inner).0;
     }
-    drop(inside);
+    drop(is_inside);
     let (sender, closed) = channel::<()>();
-    let clients: Vec<_> = locked(&CLIENTS).drain(..).filter_map(|client| client.upgrade()).collect();
+    let clients: Vec<_> = locked(clients()).drain(..).filter_map(|client| client.upgrade()).collect();
     let closing: Vec<_> = clients
         .iter()
-        .filter(|client| !client.is_held_by_others())
+        .filter(|client| !client.connector.is_forked() && !client.is_held_by_others())
         .filter_map(|client| {
             let sender = sender.clone();
             client.connector.start_close(move || drop(sender)).ok().flatten()

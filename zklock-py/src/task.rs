@@ -1,4 +1,4 @@
-//! Tasks of asyncio as owners of locks.
+//! Tasks of asyncio, and greenlets, as owners of locks.
 
 use crate::place::locked;
 use pyo3::exceptions::PyRuntimeError;
@@ -12,18 +12,48 @@ use zklock_core::Owner;
 
 type Owners = HashMap<usize, (Py<PyWeakrefReference>, Owner)>;
 
-/// Tasks by their addresses. Those are used again, and a task must not be taken for one that died with the
+/// Tasks and greenlets by their addresses. Those are used again, and a task must not be taken for one that died with the
 /// lock: so each entry has a weak reference, too. (A `WeakKeyDictionary` is written in Python, which is not to
 /// run in frames of ours when the interpreter ends.)
 static OWNERS: Mutex<Option<Owners>> = Mutex::new(None);
 
+/// How to ask for the running task.
+enum Asking {
+    /// By `asyncio.current_task`, which is native since Python 3.12.
+    Native(Py<PyAny>),
+    /// In the dictionary in which that looks, by the running loop. Before, it is written in Python, and so a signal may
+    /// raise in it: just when a block ends, which would then not be left.
+    Listed { running_loop: Py<PyAny>, tasks: Py<PyAny> },
+}
+
+impl Asking {
+    fn prepare(py: Python<'_>) -> PyResult<Self> {
+        let asyncio = py.import("asyncio")?;
+        let current_task = asyncio.getattr(intern!(py, "current_task"))?;
+        let tasks = asyncio.getattr(intern!(py, "tasks"))?.getattr(intern!(py, "_current_tasks"));
+        match tasks {
+            Ok(tasks) if current_task.hasattr(intern!(py, "__code__"))? => {
+                let running_loop = asyncio.getattr(intern!(py, "get_running_loop"))?.unbind();
+                Ok(Self::Listed { running_loop, tasks: tasks.unbind() })
+            }
+            _ => Ok(Self::Native(current_task.unbind())),
+        }
+    }
+
+    fn ask<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
+        match self {
+            Self::Native(current_task) => current_task.bind(py).call0(),
+            Self::Listed { running_loop, tasks } => {
+                tasks.bind(py).call_method1(intern!(py, "get"), (running_loop.bind(py).call0()?,))
+            }
+        }
+    }
+}
+
 /// The running task, if there is one.
 pub(crate) fn current(py: Python<'_>) -> PyResult<Option<Owner>> {
-    static CURRENT_TASK: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
-    let current_task = CURRENT_TASK.get_or_try_init(py, || {
-        py.import("asyncio")?.getattr(intern!(py, "current_task")).map(Bound::unbind)
-    })?;
-    match current_task.bind(py).call0() {
+    static ASKING: PyOnceLock<Asking> = PyOnceLock::new();
+    match ASKING.get_or_try_init(py, || Asking::prepare(py))?.ask(py) {
         Ok(task) if task.is_none() => Ok(None),
         Ok(task) => owner(&task).map(Some),
         // There is no loop in this thread.
@@ -32,7 +62,8 @@ pub(crate) fn current(py: Python<'_>) -> PyResult<Option<Owner>> {
     }
 }
 
-fn owner(task: &Bound<'_, PyAny>) -> PyResult<Owner> {
+/// The owner for this task, or greenlet.
+pub(crate) fn owner(task: &Bound<'_, PyAny>) -> PyResult<Owner> {
     let py = task.py();
     let weak = PyWeakrefReference::new(task)?.unbind();
     let address = task.as_ptr() as usize;
