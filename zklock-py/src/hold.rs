@@ -1,21 +1,24 @@
 //! The proof that a lock is held.
 
+use crate::aio;
 use crate::coroutine::warn;
-use crate::dispatch::call_later;
+use crate::dispatch::LOSSES;
 use crate::error::{raised, unpicklable};
 use crate::exit::{is_over, stay_if_over};
+use crate::greenlet::Greenlet;
 use crate::guarded::Guarded;
 use crate::log;
 use crate::loss::Loss;
-use crate::place::{Callback, Held, locked};
+use crate::place::{Held, locked};
+use crate::told::Callback;
 use crate::value;
 use crate::wait::detached;
 use pyo3::exceptions::PyResourceWarning;
+use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::{Arc, Mutex, Weak};
-use zklock_core::blocking::is_forked;
-use zklock_core::{Error, ErrorKind, HoldState};
+use zklock_core::{Error, ErrorKind, HoldState, LossReason};
 
 /// What a `Hold` and an `AsyncHold` have in common.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
@@ -110,26 +113,18 @@ impl BaseHold {
 
     /// Calls ``callback(reason)`` when the hold is lost, unless it is released before.
     ///
-    /// It is called on a thread for such calls, where others wait until it has come back. In asyncio, let it call
-    /// ``loop.call_soon_threadsafe``.
+    /// Callbacks of one hold are called one after the other, on a thread for such calls. Those of other holds do not
+    /// wait for them, unless 32 run already. Under gevent and eventlet a greenlet of the main thread calls them. In
+    /// asyncio, let it call ``loop.call_soon_threadsafe``.
     fn on_lost(&self, py: Python<'_>, callback: Py<PyAny>) -> PyResult<()> {
         if !callback.bind(py).is_callable() {
             let message = "on_lost takes a function, which is called with the reason of the loss";
             return Err(pyo3::exceptions::PyTypeError::new_err(message));
         }
         let callback: Callback = Arc::new(Mutex::new(Some(callback)));
-        let kept = callback.clone();
-        let told = move |reason| {
-            // Without a thread for it nobody can be told; the state says it all the same.
-            let _ = call_later(move |py| {
-                let reason = (value::reason(py, reason)?,).into_pyobject(py)?.unbind();
-                let callback = locked(&callback).take();
-                Ok(callback.map(|callback| (callback, reason)))
-            });
-        };
-        let watch = self.held.hold.on_lost(told).map_err(|error| raised(py, &error))?;
-        locked(&self.callbacks).push(Arc::downgrade(&kept));
-        locked(&self.held.watches).push((watch, kept));
+        LOSSES.start_in_a_greenlet(py)?;
+        self.held.told.add(&self.held.hold, callback.clone()).map_err(|error| raised(py, &error))?;
+        locked(&self.callbacks).push(Arc::downgrade(&callback));
         Ok(())
     }
 
@@ -163,7 +158,8 @@ impl BaseHold {
 impl Drop for BaseHold {
     fn drop(&mut self) {
         let held = &self.held;
-        if self.is_value && held.is_live() && !held.is_released() && !is_over() && !is_forked() {
+        let is_kept = self.is_value && held.is_live() && !held.is_released();
+        if is_kept && !is_over() && !held.hold.process().is_forked() {
             let (path, token) = (held.hold.path(), held.hold.token());
             warn::<PyResourceWarning>(&format!(
                 "the hold of {path} with token {token} was never released: use `with`, or call release()"
@@ -189,15 +185,43 @@ impl Hold {
     /// Raises ``LockLost`` if it is not, ``Unreachable`` if the ensemble does not answer while the lease
     /// lasts, ``NotHeld`` after a release.
     fn confirm(slf: &Bound<'_, Self>) -> PyResult<f64> {
+        let (py, held) = (slf.py(), slf.as_super().get().held.clone());
+        if let Some(greenlet) = Greenlet::current(py)? {
+            return greenlet.wait_for(aio::hold::confirm(held))?.extract(py);
+        }
+        detached(py, || held.hold.confirm()).map(|valid_for| valid_for.as_secs_f64())
+    }
+
+    /// What is in a node: a ``NodeData`` with its ``data`` and ``version``, or ``None`` if there is no such node.
+    ///
+    /// >>> with zk.mutex("/locks/doc") as hold:
+    /// ...     hold.read("/doc-state") is None
+    /// True
+    ///
+    /// It is as new as anything that the ensemble had committed when this was called, and the outcome of a guarded write of
+    /// this hold is certain by then: so after ``Uncertain`` read, then decide. It works while the client is open, also when
+    /// the hold is lost or released.
+    ///
+    /// Raises ``Unreachable`` if the ensemble does not answer within a session timeout, or two seconds; ``Refused`` if the
+    /// access list does not allow it; ``InvalidInput`` for a bad path; ``Closed``.
+    fn read(slf: &Bound<'_, Self>, path: &str) -> PyResult<Py<PyAny>> {
         let held = slf.as_super().get().held.clone();
-        detached(slf.py(), || held.hold.confirm()).map(|valid_for| valid_for.as_secs_f64())
+        if let Some(greenlet) = Greenlet::current(slf.py())? {
+            return greenlet.wait_for(aio::hold::read(held, path.to_owned()));
+        }
+        let node = detached(slf.py(), || held.hold.read(path))?;
+        value::node(slf.py(), node)
     }
 
     /// Writes to ZooKeeper that are done only if the lock is still held when the quorum commits them.
     ///
     /// >>> with zk.mutex("/locks/doc") as hold:
     /// ...     hold.guarded().create("/doc-state", b"begun").set_data("/doc-state", b"done").commit()
+    /// ...     hold.read("/doc-state")
     /// ...     hold.guarded().delete("/doc-state").commit()
+    /// (0, 1)
+    /// NodeData(data=b'done', version=1)
+    /// (None,)
     fn guarded(slf: &Bound<'_, Self>) -> PyResult<Py<Guarded>> {
         Guarded::of(slf.py(), slf.as_super().get().held.clone())
     }
@@ -222,43 +246,79 @@ impl Hold {
         exception: &Bound<'_, PyAny>,
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
-        let _ = (exception, traceback);
-        leave(slf.py(), &slf.as_super().get().held, !kind.is_none())
+        let _ = (kind, traceback);
+        leave(&slf.as_super().get().held, exception)
     }
 }
 
 /// Releases, and raises what came of it.
 pub(crate) fn release(py: Python<'_>, held: &Held) -> PyResult<()> {
-    let released = detached(py, || held.hold.release());
+    if let Some(greenlet) = Greenlet::current(py)? {
+        return greenlet.wait_for(aio::hold::release(py, held, greenlet.owner)?).map(drop);
+    }
+    let released = detached(py, || held.hold.release().or_else(unless_over));
     held.forget_callbacks(py);
     released
 }
 
-/// Releases at the end of a `with` block.
-pub(crate) fn leave(py: Python<'_>, held: &Held, has_failed: bool) -> PyResult<bool> {
+/// At the interpreter's end its clients are closed, which has freed their locks. What is still released then (by a
+/// generator that is taken down in the middle of a block) has not been lost.
+pub(crate) fn unless_over(error: Error) -> Result<(), Error> {
+    let is_closed = matches!(error.kind(), ErrorKind::Closed | ErrorKind::Lost(LossReason::ClientClosed));
+    if is_closed && is_over() { Ok(()) } else { Err(error) }
+}
+
+/// Releases at the end of a `with` block. The exception is what the block raised, or `None`.
+pub(crate) fn leave(held: &Held, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
+    let py = exception.py();
     if held.is_released() {
         return Ok(false);
     }
+    if let Some(greenlet) = Greenlet::current(py)? {
+        let left = aio::hold::begin_to_leave(py, held, greenlet.owner, exception)?;
+        return greenlet.wait_for(left).map(|_| false);
+    }
     let released = py.detach(|| held.hold.release().inspect(|()| stay_if_over()));
     held.forget_callbacks(py);
-    left(py, released, has_failed).map(|()| false)
+    left(released, exception).map(|()| false)
 }
 
-/// What the end of a `with` block raises. Never anything in the place of the block's own exception; and
-/// not that the ensemble is late to confirm: that would look as if the lock had not been acquired.
-pub(crate) fn left(py: Python<'_>, released: Result<(), Error>, has_failed: bool) -> PyResult<()> {
-    let Err(error) = released else { return Ok(()) };
+/// What the end of a `with` block raises. Never anything in the place of the block's own exception, which is told in a
+/// note that the lock was lost; and not that the ensemble is late to confirm: that would look as if the lock had not been
+/// acquired.
+pub(crate) fn left(released: Result<(), Error>, exception: &Bound<'_, PyAny>) -> PyResult<()> {
+    let Err(error) = released.or_else(unless_over) else { return Ok(()) };
+    let (py, has_failed) = (exception.py(), !exception.is_none());
     match error.kind() {
         ErrorKind::Interrupted => return Err(raised(py, &error)),
         // Another thread was faster.
         ErrorKind::NotHeld => return Ok(()),
+        ErrorKind::Lost(_) if has_failed => note(exception, &error.to_string()),
         _ => {}
     }
     match error.kind() {
         kind if has_failed || kind == ErrorKind::Timeout => {
-            log::warn(py, &error.to_string());
+            // At its end the interpreter can start no thread for the log.
+            if !is_over() {
+                log::warn(py, &error.to_string());
+            }
             Ok(())
         }
         _ => Err(raised(py, &error)),
     }
+}
+
+/// Adds a note to what a block raised. Before Python 3.11 a traceback does not show it, but it is there.
+pub(crate) fn note(exception: &Bound<'_, PyAny>, text: &str) {
+    let py = exception.py();
+    let text = format!("zklock: {text}; so what the block did may have met with what others did");
+    let noted = if exception.hasattr(intern!(py, "add_note")).unwrap_or_default() {
+        exception.call_method1(intern!(py, "add_note"), (&text,)).map(drop)
+    } else if let Ok(notes) = exception.getattr(intern!(py, "__notes__")) {
+        notes.call_method1(intern!(py, "append"), (&text,)).map(drop)
+    } else {
+        exception.setattr(intern!(py, "__notes__"), [&text])
+    };
+    // An exception that takes no notes is not to be hidden by another; the log tells of the loss all the same.
+    drop(noted);
 }

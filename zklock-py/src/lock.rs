@@ -2,8 +2,10 @@
 
 use crate::aio::is_generator_exit;
 use crate::aio::lock::AsyncLock;
+use crate::block::Block;
 use crate::coroutine::Coroutine;
 use crate::error::{raised, unpicklable};
+use crate::greenlet::{self, Greenlet};
 use crate::hold::{Hold, leave, release};
 use crate::kind::Core;
 use crate::log;
@@ -55,13 +57,15 @@ impl BaseLock {
 /// On Python 3.14 a signal's exception may come just before the block is entered, as with any lock, and then the block is
 /// not left either: where handlers raise, write ``with lock.hold() as hold``, which is safe there.
 ///
-/// The block raises ``Timeout`` if the lock was not to be had in time, and at its end ``LockLost`` if it was lost
-/// meanwhile, unless it raises something itself.
+/// The block raises ``Timeout`` if the lock was not to be had in time, ``Unreachable`` if no server was, and at its end
+/// ``LockLost`` if it was lost meanwhile. Where it raises something itself, that gets a note of the loss. It releases what
+/// it got, also where several blocks of one lock in one thread end in another order than that of their beginning, as those
+/// of generators may.
 ///
 /// ``acquire``, ``release`` and ``locked`` are those of ``threading.Lock``; or of ``threading.RLock``, if the
-/// lock is reentrant. What differs: where this thread itself holds the lock, and it is not reentrant, ``acquire`` raises
-/// ``Deadlock`` at once, whatever the timeout, unless it is not to block. What ``acquire`` got is held until it is
-/// released, or the client is closed, also if the lock object is gone.
+/// lock is reentrant. So any thread may release it, and a thread that acquires it again waits until one does; a warning
+/// in the log tells of such a wait. If it is reentrant, it belongs to the thread that acquired it. What ``acquire`` got is
+/// held until it is released, or the client is closed, also if the lock object is gone.
 #[pyclass(frozen, extends = BaseLock, module = "zklock")]
 pub(crate) struct Lock;
 
@@ -92,15 +96,17 @@ impl Lock {
     /// False
     /// >>> lock.release()
     ///
-    /// Without a timeout it waits as long as the lock was made to, and raises ``Timeout`` then; -1 is for ever. With
-    /// ``blocking=False`` it waits for the ensemble's answer, for the client's ``try_timeout`` at most, and for nothing else.
-    /// Why it was ``False`` is logged.
+    /// Without a timeout it waits as long as the lock was made to, and raises ``Timeout`` then; -1 or ``None`` is for ever.
+    /// With ``blocking=False`` it waits for the ensemble's answer, for the client's ``try_timeout`` at most, and for nothing
+    /// else. ``False`` means that others have the lock, or that the time was too short for an answer; why is logged.
     ///
     /// Grants follow the order in which clients queue, and within a client that of its callers: however many wait, clients
     /// take turns. A caller that gives up leaves its place to the next of its client.
     ///
-    /// Raises ``Deadlock`` if this thread holds the lock already; ``Unreachable`` if the ensemble does not answer, and
-    /// no timeout ends the wait before; ``ForeignContender``, ``LockLost``, ``Refused`` and ``Closed`` as they say.
+    /// Raises ``Deadlock`` where this thread holds the lock by another object that is reentrant, so that no other thread can
+    /// release it; ``Unreachable`` if there is no connection when the time is over, or no server has answered for the
+    /// ``try_timeout``, so that nobody knows who has the lock;
+    /// ``ForeignContender``, ``LockLost``, ``Refused`` and ``Closed`` as they say.
     #[pyo3(signature = (blocking=Blocking(true), timeout=Seconds::Usual), text_signature = "($self, blocking=True, timeout=...)")]
     #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
     fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<bool> {
@@ -108,7 +114,7 @@ impl Lock {
         let Patience { timeout, raises } = Patience::new(core, &blocking, &timeout)?;
         match core.wait(py, timeout)? {
             Ok(held) => {
-                core.place.keep(&held, false);
+                core.place.keep(&held, None);
                 Ok(true)
             }
             Err(error) if raises => Err(raised(py, &error)),
@@ -125,7 +131,7 @@ impl Lock {
     /// >>> hold.release()
     ///
     /// It waits for ``timeout`` seconds at most, for ever if that is ``None``, or else as long as the lock was
-    /// made to; zero tries once. Raises ``Timeout`` then.
+    /// made to; zero tries once. Raises ``Timeout`` then, or ``Unreachable`` as ``acquire`` does.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
     fn hold(slf: &Bound<'_, Self>, timeout: Given) -> PyResult<Py<Hold>> {
         let (py, core) = (slf.py(), Self::core(slf));
@@ -141,7 +147,7 @@ impl Lock {
     /// Raises ``NotHeld``, which is a ``RuntimeError``, if there is nothing to release; else as ``Hold.release``.
     fn release(slf: &Bound<'_, Self>) -> PyResult<()> {
         let (py, core) = (slf.py(), Self::core(slf));
-        let held = core.place.release(py, Owner::current(), core.is_reentrant)?;
+        let held = core.place.release(py, greenlet::owner(py)?, core.is_reentrant)?;
         release(py, &held)
     }
 
@@ -149,7 +155,7 @@ impl Lock {
     /// ``None``.
     #[getter]
     fn current(slf: &Bound<'_, Self>) -> PyResult<Option<Py<Hold>>> {
-        let held = Self::core(slf).place.current(Owner::current());
+        let held = Self::core(slf).place.current(greenlet::owner(slf.py())?);
         held.map(|held| Hold::of(slf.py(), held, false)).transpose()
     }
 
@@ -164,6 +170,9 @@ impl Lock {
     /// its locks is listed first there, and does not hold.
     fn contenders(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let (py, core) = (slf.py(), Self::core(slf));
+        if let Some(greenlet) = Greenlet::current(py)? {
+            return greenlet.wait_for(AsyncLock::contenders(Self::aio(slf)?.bind(py)));
+        }
         let queue = detached(py, || core.connect(None)?.contenders())?;
         value::contenders(py, queue)
     }
@@ -183,8 +192,12 @@ impl Lock {
     /// Of an exclusive lock all nodes have one path: there it hits whoever holds it at that moment, which may be another
     /// than the one that was listed. ``break_lock`` spares that one.
     fn evict(slf: &Bound<'_, Self>, node: &str) -> PyResult<bool> {
-        let core = Self::core(slf);
-        detached(slf.py(), || core.connect(None)?.evict(node))
+        let (py, core) = (slf.py(), Self::core(slf));
+        if let Some(greenlet) = Greenlet::current(py)? {
+            let evicted = AsyncLock::evict(Self::aio(slf)?.bind(py), node.to_owned());
+            return greenlet.wait_for(evicted)?.is_truthy(py);
+        }
+        detached(py, || core.connect(None)?.evict(node))
     }
 
     /// Takes the lock away from all who hold it, and says who they were: a list of ``Contender``.
@@ -197,6 +210,9 @@ impl Lock {
     /// another's is spared, unless it comes between these two.
     fn break_lock(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let (py, core) = (slf.py(), Self::core(slf));
+        if let Some(greenlet) = Greenlet::current(py)? {
+            return greenlet.wait_for(AsyncLock::break_lock(Self::aio(slf)?.bind(py)));
+        }
         let broken = detached(py, || core.connect(None)?.break_lock())?;
         value::contenders(py, broken)
     }
@@ -221,12 +237,13 @@ impl Lock {
 
     fn __enter__(slf: &Bound<'_, Self>) -> PyResult<Py<Hold>> {
         let (py, core) = (slf.py(), Self::core(slf));
+        let block = Block::of_caller(py);
         let held = core.wait(py, core.timeout)?.map_err(|error| raised(py, &error))?;
         let hold = Hold::of(py, held.clone(), false)?;
         // CPython 3.14 runs the handlers of signals between this call and the block, which then is not left either:
         // those that are due run here, where the hold is released when they raise.
         py.check_signals()?;
-        core.place.keep(&held, true);
+        core.place.keep(&held, Some(block));
         Ok(hold)
     }
 
@@ -237,16 +254,15 @@ impl Lock {
         exception: &Bound<'_, PyAny>,
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
-        let _ = (exception, traceback);
-        let (py, has_failed) = (kind.py(), !kind.is_none());
-        let core = Self::core(slf);
-        match core.place.leave(Owner::current()) {
-            Some(held) => {
-                let left = leave(py, &held, has_failed);
-                core.place.keep_on(&held, is_generator_exit(kind)?);
+        let _ = traceback;
+        let (py, core) = (kind.py(), Self::core(slf));
+        match core.place.leave(greenlet::owner(py)?, Block::of_caller(py)) {
+            Some(entry) => {
+                let left = leave(&entry.held, exception);
+                core.place.keep_on(entry, is_generator_exit(kind)?);
                 left
             }
-            None if has_failed => Ok(false),
+            None if !kind.is_none() => Ok(false),
             None => Err(core.place.released_before(py)),
         }
     }
@@ -262,18 +278,21 @@ impl Lock {
         exception: &Bound<'_, PyAny>,
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<Coroutine> {
-        let _ = (exception, traceback);
-        Self::core(slf).exit(kind)
+        let _ = traceback;
+        Self::core(slf).exit(kind, exception)
     }
 }
 
 impl Core {
     /// Waits until the lock is held; an error of its own is that the time was over.
     pub(crate) fn wait(
-        &self,
+        self: &Arc<Self>,
         py: Python<'_>,
         timeout: Option<Duration>,
     ) -> PyResult<Result<Arc<Held>, Error>> {
+        if let Some(greenlet) = Greenlet::current(py)? {
+            return self.sit_through(&greenlet, timeout);
+        }
         let owner = Owner::current();
         if let Some(held) = self.again(owner).map_err(|error| raised(py, &error))? {
             return Ok(Ok(held));

@@ -2,6 +2,7 @@
 
 use crate::coroutine::{Begun, Coroutine};
 use crate::error::{raised, unpicklable};
+use crate::greenlet::Greenlet;
 use crate::place::Held;
 use crate::value;
 use crate::wait::detached;
@@ -11,10 +12,10 @@ use zklock_core::ErrorKind;
 /// The event that a hold is lost: to be asked, waited for, or awaited.
 ///
 /// >>> with zk.mutex("/locks/doc") as hold:
-/// ...     hold.lost.is_set(), hold.lost.wait(timeout=0.01)
-/// (False, False)
+/// ...     hold.lost.is_set(), bool(hold.lost), hold.lost.wait(timeout=0.01)
+/// (False, False, False)
 ///
-/// It does not keep the hold.
+/// It is true once the hold is lost, so ``while not hold.lost:`` goes on as long as it is not. It does not keep the hold.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Loss {
     loss: zklock_core::blocking::Loss,
@@ -33,6 +34,10 @@ impl Loss {
         self.loss.reason().is_some()
     }
 
+    fn __bool__(&self) -> bool {
+        self.is_set()
+    }
+
     /// Why the hold was lost; ``None`` if it is not.
     #[getter]
     fn reason(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
@@ -44,6 +49,10 @@ impl Loss {
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         // As that of threading.Event: what is less than nothing is nothing.
         let timeout = value::patience(py, timeout.map(|seconds| seconds.max(0.0)))?;
+        if let Some(greenlet) = Greenlet::current(py)? {
+            let lost = self.__await__().sit_through(&greenlet, timeout)?;
+            return Ok(lost.is_some_and(|reason| !reason.is_none(py)));
+        }
         let loss = self.loss.clone();
         let lost = detached(py, || match loss.wait(timeout, None) {
             Err(error) if error.kind() == ErrorKind::Timeout => Ok(None),

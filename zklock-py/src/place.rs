@@ -7,11 +7,13 @@
 //! Nothing of Python runs while a mutex is held: whatever Python does may collect garbage, and so run
 //! anything, which may come back here.
 
+use crate::block::Block;
 use crate::error::{not_held, not_owner};
+use crate::told::Told;
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use zklock_core::blocking::{Connector, Hold, Watch};
+use zklock_core::blocking::{Connector, Hold};
 use zklock_core::{HoldState, Owner};
 
 /// What all faces of a client share.
@@ -35,15 +37,24 @@ struct Kept {
     values: Vec<Weak<Held>>,
 }
 
-#[derive(Clone)]
-struct Entry {
-    held: Arc<Held>,
-    /// Whether the end of a `with` block will ask for it.
-    is_block: bool,
+pub(crate) struct Entry {
+    pub(crate) held: Arc<Held>,
+    /// The `with` block whose end will ask for it.
+    block: Option<Block>,
+    /// Whether `release()` has taken it: the block goes on without it.
+    is_taken: bool,
 }
 
-/// What is called when a hold is lost. It is taken out then, or when nobody is to be told any more.
-pub(crate) type Callback = Arc<Mutex<Option<Py<PyAny>>>>;
+impl Kept {
+    /// For `release()`. The end of a block is to find that it has nothing to release.
+    fn take(&mut self, index: usize) -> Arc<Held> {
+        if self.ours[index].block.is_none() {
+            return self.ours.remove(index).held;
+        }
+        self.ours[index].is_taken = true;
+        self.ours[index].held.clone()
+    }
+}
 
 /// A hold, and what Python has to know of it.
 pub(crate) struct Held {
@@ -52,7 +63,7 @@ pub(crate) struct Held {
     /// The thread in which it was granted, as long as that is there: that of the loop, if the owner is a task.
     thread: Weak<()>,
     pub(crate) is_reentrant: bool,
-    pub(crate) watches: Mutex<Vec<(Watch, Callback)>>,
+    pub(crate) told: Arc<Told>,
 }
 
 impl Shared {
@@ -88,27 +99,41 @@ impl Shared {
     }
 }
 
+/// Released holds of blocks that have not ended, or never will.
+const LEFT_AT_MOST: usize = 64;
+
 impl Place {
     /// Keeps what `acquire` or a `with` block got.
-    pub(crate) fn keep(&self, held: &Arc<Held>, is_block: bool) {
-        let owner = held.owner;
+    pub(crate) fn keep(&self, held: &Arc<Held>, block: Option<Block>) {
+        self.keep_entry(Entry { held: held.clone(), block, is_taken: false });
+    }
+
+    fn keep_entry(&self, entry: Entry) {
+        let owner = entry.held.owner;
         let mut kept = locked(&self.kept);
         // Nobody will ask for them: they were released by their holds, or lost.
         let is_over = |held: &Held| held.is_released() || (held.owner == owner && !held.is_live());
-        kept.ours.retain(|entry| entry.is_block || !is_over(&entry.held));
-        kept.ours.push(Entry { held: held.clone(), is_block });
+        // Of blocks that were never left the latest stay, for their ends may come.
+        let is_left = |entry: &Entry| entry.block.is_some() && entry.held.is_released();
+        let mut left = kept.ours.iter().filter(|entry| is_left(entry)).count();
+        kept.ours.retain(|entry| {
+            let was_left = is_left(entry);
+            left -= usize::from(was_left);
+            if was_left { left < LEFT_AT_MOST } else { entry.block.is_some() || !is_over(&entry.held) }
+        });
+        kept.ours.push(entry);
     }
 
     /// After the end of a block: one that only its owner may release, and another has tried, stays as it was. But
     /// where a generator is closed by another, nobody will come again.
-    pub(crate) fn keep_on(&self, held: &Arc<Held>, is_closed: bool) {
-        if held.is_released() {
+    pub(crate) fn keep_on(&self, entry: Entry, is_closed: bool) {
+        if entry.held.is_released() {
             return;
         }
         if is_closed {
-            held.hold.let_go();
+            entry.held.hold.let_go();
         } else {
-            self.keep(held, true);
+            self.keep_entry(entry);
         }
     }
 
@@ -119,23 +144,41 @@ impl Place {
         kept.values.push(Arc::downgrade(held));
     }
 
-    /// What the end of a `with` block is to release: the owner's latest block, or what it acquired in the place of
-    /// that; else the latest block of anybody, since a generator may be ended by another thread or task.
-    pub(crate) fn leave(&self, owner: Owner) -> Option<Arc<Held>> {
+    /// What the end of a `with` block is to release: what that block got, or what the owner acquired in the place of
+    /// that. Of a block that is not known: the owner's latest, and first of those whose end may come from anywhere; or else
+    /// such a one of anybody. What a `with` statement of another holds is left alone by a context manager that was handed on;
+    /// but `__exit__` may be called by hand.
+    pub(crate) fn leave(&self, owner: Owner, block: Block) -> Option<Entry> {
         let mut kept = locked(&self.kept);
-        let own = |entry: &Entry| entry.held.owner == owner;
-        let last = kept
-            .ours
-            .iter()
-            .rposition(|entry| own(entry) && entry.is_block)
-            .or_else(|| kept.ours.iter().rposition(own))
-            .or_else(|| kept.ours.iter().rposition(|entry| entry.is_block));
-        last.map(|last| kept.ours.remove(last).held)
+        let ours = &mut kept.ours;
+        let blocks = ours.iter().enumerate().filter_map(|(index, entry)| Some((index, entry.block?)));
+        let is_known = block.find(blocks).map(|index| ours.remove(index));
+        let is_taken = is_known.as_ref().is_some_and(|entry| entry.is_taken);
+        if let Some(entry) = is_known.filter(|entry| !entry.is_taken) {
+            return Some(entry);
+        }
+        let own = |entry: &Entry| entry.held.owner == owner && !entry.is_taken;
+        let last = |wanted: &dyn Fn(&Entry) -> bool| ours.iter().rposition(wanted);
+        let acquired = || last(&|entry| own(entry) && entry.block.is_none());
+        let index = if is_taken {
+            acquired()
+        } else {
+            let may_move = |entry: &Entry| entry.block.is_some_and(Block::may_move);
+            last(&|entry| own(entry) && may_move(entry))
+                .or_else(|| last(&|entry| own(entry) && entry.block.is_some()))
+                .or_else(acquired)
+                .or_else(|| {
+                    let may_end =
+                        |entry: &Entry| may_move(entry) || (entry.block.is_some() && !block.may_move());
+                    last(&|entry| may_end(entry) && !entry.is_taken)
+                })
+        };
+        index.map(|index| ours.remove(index))
     }
 
     /// What `release()` is to release: the latest of this owner, or where anybody may release it, of anybody.
     pub(crate) fn release(&self, py: Python<'_>, owner: Owner, is_reentrant: bool) -> PyResult<Arc<Held>> {
-        let held = |entry: &Entry| !entry.held.is_released();
+        let held = |entry: &Entry| !entry.is_taken && !entry.held.is_released();
         let (last, is_held) = {
             let mut kept = locked(&self.kept);
             let own = kept.ours.iter().rposition(|entry| held(entry) && entry.held.owner == owner);
@@ -144,21 +187,24 @@ impl Place {
             let live = |entry: &Entry| free(entry) && entry.held.is_live();
             let last =
                 own.or_else(|| kept.ours.iter().rposition(live)).or_else(|| kept.ours.iter().rposition(free));
-            (last.map(|last| kept.ours.remove(last).held), kept.ours.iter().any(held))
+            (last.map(|last| kept.take(last)), kept.ours.iter().any(held))
         };
         last.ok_or_else(|| {
             if !is_held {
                 return self.released_before(py);
             }
             let path = &self.path;
-            not_owner(py, format!("the lock {path} is held by another thread or task: release it there"))
+            let rule = "is reentrant, and belongs to the thread, task or greenlet that acquired it: release it there";
+            not_owner(py, format!("the lock {path} {rule}"))
         })
     }
 
     /// The innermost hold of the owner.
     pub(crate) fn current(&self, owner: Owner) -> Option<Arc<Held>> {
         let kept = locked(&self.kept);
-        let own = kept.ours.iter().rfind(|entry| entry.held.owner == owner && !entry.held.is_released());
+        let is_own =
+            |entry: &Entry| entry.held.owner == owner && !entry.is_taken && !entry.held.is_released();
+        let own = kept.ours.iter().rfind(|entry| is_own(entry));
         own.map(|entry| entry.held.clone())
     }
 
@@ -183,7 +229,7 @@ impl Place {
 impl Held {
     pub(crate) fn new(hold: Hold, owner: Owner, is_reentrant: bool) -> Arc<Self> {
         let thread = Arc::downgrade(&this_thread());
-        Arc::new(Self { hold, owner, thread, is_reentrant, watches: Mutex::default() })
+        Arc::new(Self { hold, owner, thread, is_reentrant, told: Told::new() })
     }
 
     pub(crate) fn is_live(&self) -> bool {
@@ -196,14 +242,9 @@ impl Held {
     }
 
     /// After its release nobody is told of anything any more.
-    pub(crate) fn forget_callbacks(&self, _: Python<'_>) {
+    pub(crate) fn forget_callbacks(&self, py: Python<'_>) {
         if self.is_released() {
-            let watches = std::mem::take(&mut *locked(&self.watches));
-            for (watch, callback) in watches {
-                drop(watch);
-                let callback = locked(&callback).take();
-                drop(callback);
-            }
+            self.told.forget(py);
         }
     }
 }

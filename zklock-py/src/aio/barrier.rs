@@ -82,23 +82,23 @@ impl AsyncBarrier {
     }
 
     /// Sets the barrier, so that who comes waits. As ``Barrier.set``.
-    fn set(&self) -> Coroutine {
+    pub(crate) fn set(&self) -> Coroutine {
         self.ask("AsyncBarrier.set", |barrier, bell| barrier.start_set(bell.ringer()))
     }
 
     /// Removes the barrier, so that all who wait go on. As ``Barrier.remove``.
-    fn remove(&self) -> Coroutine {
+    pub(crate) fn remove(&self) -> Coroutine {
         self.ask("AsyncBarrier.remove", |barrier, bell| barrier.start_remove(bell.ringer()))
     }
 
     /// Whether it is set. As ``Barrier.is_set``.
-    fn is_set(&self) -> Coroutine {
+    pub(crate) fn is_set(&self) -> Coroutine {
         self.ask("AsyncBarrier.is_set", |barrier, bell| barrier.start_is_set(bell.ringer()))
     }
 
     /// Waits until it is not set: ``True`` then, or ``False`` if the time is over. As ``Barrier.wait``.
     #[pyo3(signature = (timeout=None))]
-    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Coroutine> {
+    pub(crate) fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Coroutine> {
         let (path, timeout) = (self.spot.path.clone(), value::patience(py, timeout)?);
         let begin = move |client: &Client, left, bell: &Arc<Bell>| {
             client.barrier(&path)?.start_wait(left, bell.ringer())

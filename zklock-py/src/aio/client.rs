@@ -34,7 +34,7 @@ impl AsyncClient {
 impl AsyncClient {
     /// Connects, unless that has been done. As ``Client.connect``.
     #[pyo3(signature = (timeout=None))]
-    fn connect(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<Coroutine> {
+    pub(crate) fn connect(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<Coroutine> {
         let (shared, timeout) = (Self::shared(slf).clone(), value::patience(slf.py(), timeout)?);
         Ok(Coroutine::new("AsyncClient.connect", move |py, bell| {
             log::prepare(py)?;
@@ -44,7 +44,7 @@ impl AsyncClient {
     }
 
     /// Closes the client. As ``Client.close``; it begins at once, and to await it is to wait for the end.
-    fn close(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
+    pub(crate) fn close(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
         let (py, shared) = (slf.py(), Self::shared(slf));
         Coroutine::begun("AsyncClient.close", |bell| {
             let call = shared.connector.start_close(bell.ringer()).map_err(|error| raised(py, &error))?;
@@ -53,7 +53,7 @@ impl AsyncClient {
     }
 
     /// Writes how many permits there are, for semaphores with ``limit_at``. As ``Client.set_limit``.
-    fn set_limit(slf: &Bound<'_, Self>, path: String, limit: i64) -> PyResult<Coroutine> {
+    pub(crate) fn set_limit(slf: &Bound<'_, Self>, path: String, limit: i64) -> PyResult<Coroutine> {
         let (shared, limit) = (Self::shared(slf).clone(), value::count(slf.py(), "limit", limit)?);
         Ok(Coroutine::new("AsyncClient.set_limit", move |py, bell| {
             log::prepare(py)?;

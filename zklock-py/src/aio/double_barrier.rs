@@ -1,6 +1,7 @@
 //! Double barriers in asyncio.
 
-use super::{is_generator_exit, owner};
+use super::owner;
+use crate::block::Block;
 use crate::coroutine::{Begun, Bell, Coroutine, nothing};
 use crate::double_barrier::{Meeting, Seat};
 use crate::error::{raised, unpicklable};
@@ -27,17 +28,17 @@ pub(crate) struct AsyncDoubleBarrier {
 /// A ``Member`` for asyncio. ``AsyncDoubleBarrier.enter`` gives one, and so does ``async with``.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct AsyncMember {
-    seat: Arc<Seat>,
+    pub(crate) seat: Arc<Seat>,
     timeout: Option<Duration>,
 }
 
 impl Meeting {
     /// Begins to enter, for an owner if it is for a block.
-    fn start(
+    pub(crate) fn start(
         self: &Arc<Self>,
         what: &'static str,
         timeout: Option<Duration>,
-        block: Option<Owner>,
+        block: Option<(Owner, Block)>,
     ) -> Coroutine {
         let (path, members) = (self.spot.path.clone(), self.members);
         let begin = move |client: &Client, left, bell: &Arc<Bell>| {
@@ -48,8 +49,8 @@ impl Meeting {
             let seat = Seat::of(entered.map_err(|error| raised(py, &error))?);
             let member = AsyncMember { seat: seat.clone(), timeout: meeting.timeout };
             let member = Py::new(py, member)?.into_any();
-            if let Some(owner) = block {
-                meeting.keep(owner, &seat);
+            if let Some((owner, block)) = block {
+                meeting.keep(owner, block, &seat);
             }
             Ok(member)
         })
@@ -57,18 +58,24 @@ impl Meeting {
 
     /// `__aenter__`.
     pub(crate) fn start_block(self: &Arc<Self>, py: Python<'_>) -> PyResult<Coroutine> {
-        Ok(self.start("AsyncDoubleBarrier.__aenter__", self.timeout, Some(owner(py)?)))
+        let block = (owner(py)?, Block::of_caller(py));
+        Ok(self.start("AsyncDoubleBarrier.__aenter__", self.timeout, Some(block)))
     }
 
     /// `__aexit__`.
-    pub(crate) fn end_block(&self, kind: &Bound<'_, PyAny>) -> PyResult<Coroutine> {
-        self.take(kind.py(), owner(kind.py())?)?.end_block(kind, self.timeout)
+    pub(crate) fn end_block(
+        &self,
+        kind: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+    ) -> PyResult<Coroutine> {
+        let py = kind.py();
+        self.take(py, owner(py)?, Block::of_caller(py))?.end_block(kind, exception, self.timeout)
     }
 }
 
 impl Seat {
     /// Begins to leave at once.
-    fn start_leave(
+    pub(crate) fn start_leave(
         &self,
         py: Python<'_>,
         what: &'static str,
@@ -83,11 +90,16 @@ impl Seat {
     }
 
     /// `__aexit__`.
-    fn end_block(&self, kind: &Bound<'_, PyAny>, timeout: Option<Duration>) -> PyResult<Coroutine> {
+    fn end_block(
+        &self,
+        kind: &Bound<'_, PyAny>,
+        exception: &Bound<'_, PyAny>,
+        timeout: Option<Duration>,
+    ) -> PyResult<Coroutine> {
         const WHAT: &str = "AsyncDoubleBarrier.__aexit__";
         let py = kind.py();
-        if !kind.is_none() || is_generator_exit(kind)? {
-            self.give_up();
+        if !kind.is_none() {
+            self.fail(exception);
             return Ok(Coroutine::done(WHAT, value::boolean(py, false)));
         }
         self.start_leave(py, WHAT, timeout, |py, left| {
@@ -134,8 +146,8 @@ impl AsyncDoubleBarrier {
         exception: &Bound<'_, PyAny>,
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<Coroutine> {
-        let _ = (exception, traceback);
-        self.meeting.end_block(kind)
+        let _ = traceback;
+        self.meeting.end_block(kind, exception)
     }
 
     fn __repr__(&self) -> String {
@@ -188,8 +200,8 @@ impl AsyncMember {
         exception: &Bound<'_, PyAny>,
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<Coroutine> {
-        let _ = (exception, traceback);
-        self.seat.end_block(kind, self.timeout)
+        let _ = traceback;
+        self.seat.end_block(kind, exception, self.timeout)
     }
 
     fn __repr__(&self) -> String {

@@ -1,15 +1,18 @@
 //! A hold in asyncio.
 
 use super::owner;
-use crate::coroutine::{Begun, Coroutine};
+use crate::coroutine::{Begun, Coroutine, nothing};
 use crate::error::raised;
 use crate::guarded::AsyncGuarded;
-use crate::hold::{BaseHold, left};
+use crate::hold::{BaseHold, left, unless_over};
 use crate::place::Held;
-use crate::value::boolean;
+use crate::value::{self, boolean};
+use pyo3::IntoPyObjectExt;
+use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
 use std::sync::Arc;
-use zklock_core::Owner;
+use zklock_core::{Error, Owner};
 
 /// The proof that a lock is held, in asyncio. ``async with`` gives one, and so does ``AsyncLock.hold``.
 ///
@@ -33,14 +36,12 @@ impl AsyncHold {
 impl AsyncHold {
     /// Asks the quorum whether the lock is still held. As ``Hold.confirm``.
     fn confirm(slf: &Bound<'_, Self>) -> Coroutine {
-        let held = slf.as_super().get().held.clone();
-        Coroutine::new("AsyncHold.confirm", move |py, bell| {
-            let call = held.hold.start_confirm(bell.ringer()).map_err(|error| raised(py, &error))?;
-            Ok(Begun::call(call, |py, confirmed| match confirmed {
-                Ok(valid_for) => Ok(valid_for.as_secs_f64().into_pyobject(py)?.into_any().unbind()),
-                Err(error) => Err(raised(py, &error)),
-            }))
-        })
+        confirm(slf.as_super().get().held.clone())
+    }
+
+    /// What is in a node. As ``Hold.read``.
+    fn read(slf: &Bound<'_, Self>, path: String) -> Coroutine {
+        read(slf.as_super().get().held.clone(), path)
     }
 
     /// Writes to ZooKeeper that are done only if the lock is still held. As ``Hold.guarded``.
@@ -66,9 +67,29 @@ impl AsyncHold {
         exception: &Bound<'_, PyAny>,
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<Coroutine> {
-        let _ = (exception, traceback);
-        leave(kind, &slf.as_super().get().held)
+        let _ = traceback;
+        leave(kind, exception, &slf.as_super().get().held)
     }
+}
+
+pub(crate) fn confirm(held: Arc<Held>) -> Coroutine {
+    Coroutine::new("AsyncHold.confirm", move |py, bell| {
+        let call = held.hold.start_confirm(bell.ringer()).map_err(|error| raised(py, &error))?;
+        Ok(Begun::call(call, |py, confirmed| match confirmed {
+            Ok(valid_for) => Ok(valid_for.as_secs_f64().into_pyobject(py)?.into_any().unbind()),
+            Err(error) => Err(raised(py, &error)),
+        }))
+    })
+}
+
+pub(crate) fn read(held: Arc<Held>, path: String) -> Coroutine {
+    Coroutine::new("AsyncHold.read", move |py, bell| {
+        let call = held.hold.start_read(&path, bell.ringer()).map_err(|error| raised(py, &error))?;
+        Ok(Begun::call(call, |py, read| match read {
+            Ok(node) => value::node(py, node),
+            Err(error) => Err(raised(py, &error)),
+        }))
+    })
 }
 
 /// Begins the release.
@@ -76,17 +97,45 @@ pub(crate) fn release(py: Python<'_>, held: &Held, owner: Owner) -> PyResult<Cor
     Coroutine::begun("AsyncLock.release", |bell| {
         let begun = held.hold.start_release(owner, bell.ringer());
         held.forget_callbacks(py);
-        let call = begun.map_err(|error| raised(py, &error))?;
-        Ok(call.map_or_else(|| Begun::Done(py.None()), |call| Begun::call(call, crate::coroutine::nothing)))
+        let call = begun.or_else(|error| unless_over(error).map(|()| None));
+        let call = call.map_err(|error| raised(py, &error))?;
+        let done = |py: Python<'_>, released: Result<(), Error>| nothing(py, released.or_else(unless_over));
+        Ok(call.map_or_else(|| Begun::Done(py.None()), |call| Begun::call(call, done)))
     })
+}
+
+/// What a block raised. A coroutine that waits for the release must not keep that: it refers to its frames, and they to the
+/// coroutine, which nobody would ever collect.
+#[derive(Clone, Copy)]
+pub(crate) struct Failed(Option<usize>);
+
+impl Failed {
+    pub(crate) fn of(exception: &Bound<'_, PyAny>) -> Self {
+        Self((!exception.is_none()).then_some(exception.as_ptr() as usize))
+    }
+
+    /// As long as the block is being left on account of it, it is the exception that is handled. If it is not, there is
+    /// still some exception, which nobody will see.
+    pub(crate) fn find(self, py: Python<'_>) -> PyResult<Bound<'_, PyAny>> {
+        let Some(address) = self.0 else { return Ok(py.None().into_bound(py)) };
+        static HANDLED: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let find = || py.import("sys")?.getattr("exc_info").map(Bound::unbind);
+        let handled = HANDLED.get_or_try_init(py, find)?.bind(py).call0()?.get_item(1)?;
+        if handled.as_ptr() as usize == address {
+            return Ok(handled);
+        }
+        PyRuntimeError::new_err("the block failed").into_bound_py_any(py)
+    }
 }
 
 /// Begins the release at the end of an `async with` block. The coroutine gives `False`: what the block raised
 /// goes on.
-pub(crate) fn leave(kind: &Bound<'_, PyAny>, held: &Arc<Held>) -> PyResult<Coroutine> {
+pub(crate) fn leave(
+    kind: &Bound<'_, PyAny>,
+    exception: &Bound<'_, PyAny>,
+    held: &Arc<Held>,
+) -> PyResult<Coroutine> {
     let py = kind.py();
-    let has_failed = !kind.is_none();
-    let done = move |py: Python<'_>, released| left(py, released, has_failed).map(|()| boolean(py, false));
     if held.is_released() {
         return Ok(Coroutine::done("AsyncLock.__aexit__", boolean(py, false)));
     }
@@ -96,8 +145,20 @@ pub(crate) fn leave(kind: &Bound<'_, PyAny>, held: &Arc<Held>) -> PyResult<Corou
         held.forget_callbacks(py);
         return Ok(Coroutine::done("AsyncLock.__aexit__", boolean(py, false)));
     }
+    begin_to_leave(py, held, owner(py)?, exception)
+}
+
+/// Begins the release at the end of a block.
+pub(crate) fn begin_to_leave(
+    py: Python<'_>,
+    held: &Held,
+    owner: Owner,
+    exception: &Bound<'_, PyAny>,
+) -> PyResult<Coroutine> {
+    let failed = Failed::of(exception);
+    let done = move |py: Python<'_>, released| left(released, &failed.find(py)?).map(|()| boolean(py, false));
     Coroutine::begun("AsyncLock.__aexit__", |bell| {
-        let begun = held.hold.start_release(owner(py)?, bell.ringer());
+        let begun = held.hold.start_release(owner, bell.ringer());
         held.forget_callbacks(py);
         match begun {
             Ok(None) => Ok(Begun::Done(done(py, Ok(()))?)),

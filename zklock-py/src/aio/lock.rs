@@ -3,16 +3,18 @@
 use super::hold::{AsyncHold, leave, release};
 use super::observer::AsyncObserver;
 use super::{is_generator_exit, owner};
+use crate::block::Block;
 use crate::coroutine::{Begun, Bell, Coroutine};
-use crate::error::{invalid, raised};
+use crate::error::{closed, invalid, raised};
+use crate::greenlet::Greenlet;
 use crate::kind::Core;
 use crate::lock::BaseLock;
 use crate::log;
 use crate::patience::{Blocking, Given, Patience, Seconds, left};
-use crate::place::Held;
+use crate::place::{Held, locked};
 use crate::{task, value};
 use pyo3::prelude::*;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use zklock_core::blocking::{Call, Hold, Lock};
 use zklock_core::{Error, ErrorKind, Owner};
@@ -28,8 +30,9 @@ use zklock_core::{Error, ErrorKind, Owner};
 /// False
 ///
 /// The lock belongs to the task that calls ``acquire``, ``hold`` or ``async with``, be it that another awaits it, as
-/// ``asyncio.wait_for`` and ``create_task`` do. Where that task holds it already, ``Deadlock`` is raised, or if it is reentrant, it
-/// is counted. Keep a reference to a task that waits: the loop has only a weak one. A wait that is cancelled leaves the queue; if the lock was granted meanwhile, it is released.
+/// ``asyncio.wait_for`` and ``create_task`` do. Where that task holds it already, it waits until somebody releases it, or if
+/// the lock is reentrant, it is counted. Keep a reference to a task that waits: the loop has only a weak one. A wait that is
+/// cancelled leaves the queue; if the lock was granted meanwhile, it is released.
 #[pyclass(frozen, extends = BaseLock, module = "zklock")]
 pub(crate) struct AsyncLock;
 
@@ -41,7 +44,7 @@ enum Wanted {
     /// `True` or an exception.
     True,
     Value,
-    Block,
+    Block(Block),
 }
 
 impl Core {
@@ -64,36 +67,73 @@ impl Core {
             if let Some(held) = deliver.core.again(deliver.owner).map_err(|error| raised(py, &error))? {
                 return deliver.held(py, held).map(Begun::Done);
             }
-            let begun = Instant::now();
-            // Who tries once waits as long as it takes to connect, for the connect timeout at most.
-            let patience = timeout.filter(|timeout| !timeout.is_zero());
-            let core = deliver.core.clone();
-            with_lock(&core, py, patience, bell, move |py, lock, bell| {
-                // One deadline, of which connecting may have taken a part.
-                let timeout = patience.map(|timeout| left(timeout, begun)).or(timeout);
-                match lock.and_then(|lock| lock.start_as(deliver.owner, timeout, bell.ringer())) {
-                    Ok(ticket) => {
-                        let granted = move |py: Python<'_>, granted| deliver.granted(py, granted);
-                        Ok(Begun::pending(move || ticket.fetch(), granted))
-                    }
-                    Err(error) => deliver.granted(py, Err(error)).map(Begun::Done),
-                }
-            })
+            let (core, owner) = (deliver.core.clone(), deliver.owner);
+            core.begin(py, owner, timeout, bell, move |py, granted| deliver.granted(py, granted))
         }))
+    }
+
+    /// Waits as a greenlet; an error of its own is that the time was over.
+    pub(crate) fn sit_through(
+        self: &Arc<Self>,
+        greenlet: &Greenlet<'_>,
+        timeout: Option<Duration>,
+    ) -> PyResult<Result<Arc<Held>, Error>> {
+        let (core, owner) = (self.clone(), greenlet.owner);
+        let again = core.again(owner).map_err(|error| raised(greenlet.py(), &error))?;
+        if let Some(held) = again {
+            return Ok(Ok(held));
+        }
+        let answer = Arc::new(Mutex::new(None));
+        let deliver = Arc::clone(&answer);
+        greenlet.wait_for(Coroutine::new("Lock.acquire", move |py, bell| {
+            core.begin(py, owner, timeout, bell, move |py, granted| {
+                *locked(&deliver) = Some(granted);
+                Ok(py.None())
+            })
+        }))?;
+        let granted = locked(&answer).take();
+        match granted {
+            Some(Ok(hold)) => Ok(Ok(Held::new(hold, owner, self.is_reentrant))),
+            Some(Err(error)) if error.kind() == ErrorKind::Timeout => Ok(Err(error)),
+            Some(Err(error)) => Err(raised(greenlet.py(), &error)),
+            None => Err(closed(greenlet.py(), "the wait has ended without an answer".to_owned())),
+        }
+    }
+
+    /// Begins to wait for the lock.
+    fn begin(
+        self: &Arc<Self>,
+        py: Python<'_>,
+        owner: Owner,
+        timeout: Option<Duration>,
+        bell: &Arc<Bell>,
+        deliver: impl FnOnce(Python<'_>, Result<Hold, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
+    ) -> PyResult<Begun> {
+        let begun = Instant::now();
+        // A try waits as long as it takes to connect, for the connect timeout at most.
+        let patience = timeout.filter(|timeout| !timeout.is_zero());
+        with_lock(self, py, patience, bell, move |py, lock, bell| {
+            // One deadline, of which connecting may have taken a part.
+            let timeout = patience.map(|timeout| left(timeout, begun)).or(timeout);
+            match lock.and_then(|lock| lock.start_as(owner, timeout, bell.ringer())) {
+                Ok(ticket) => Ok(Begun::pending(move || ticket.fetch(), deliver)),
+                Err(error) => deliver(py, Err(error)).map(Begun::Done),
+            }
+        })
     }
 
     /// `__aenter__`.
     pub(crate) fn enter(self: &Arc<Self>, py: Python<'_>) -> PyResult<Coroutine> {
-        self.start(py, "AsyncLock.__aenter__", self.timeout, Wanted::Block)
+        self.start(py, "AsyncLock.__aenter__", self.timeout, Wanted::Block(Block::of_caller(py)))
     }
 
     /// `__aexit__`.
-    pub(crate) fn exit(&self, kind: &Bound<'_, PyAny>) -> PyResult<Coroutine> {
+    pub(crate) fn exit(&self, kind: &Bound<'_, PyAny>, exception: &Bound<'_, PyAny>) -> PyResult<Coroutine> {
         let py = kind.py();
-        match self.place.leave(owner(py)?) {
-            Some(held) => {
-                let left = leave(kind, &held);
-                self.place.keep_on(&held, is_generator_exit(kind)?);
+        match self.place.leave(owner(py)?, Block::of_caller(py)) {
+            Some(entry) => {
+                let left = leave(kind, exception, &entry.held);
+                self.place.keep_on(entry, is_generator_exit(kind)?);
                 left
             }
             None if kind.is_none() => Err(self.place.released_before(py)),
@@ -143,16 +183,16 @@ impl Deliver {
         let place = &self.core.place;
         match self.wanted {
             Wanted::Bool | Wanted::True => {
-                place.keep(&held, false);
+                place.keep(&held, None);
                 Ok(value::boolean(py, true))
             }
             Wanted::Value => {
                 place.know(&held);
                 Ok(AsyncHold::of(py, held, true)?.into_any())
             }
-            Wanted::Block => {
+            Wanted::Block(block) => {
                 let hold = AsyncHold::of(py, held.clone(), false)?;
-                place.keep(&held, true);
+                place.keep(&held, Some(block));
                 Ok(hold.into_any())
             }
         }
@@ -222,20 +262,20 @@ impl AsyncLock {
     }
 
     /// Who is in the queue, the holders first, of whatever library: a list of ``Contender``. As ``Lock.contenders``.
-    fn contenders(slf: &Bound<'_, Self>) -> Coroutine {
+    pub(crate) fn contenders(slf: &Bound<'_, Self>) -> Coroutine {
         let ask = |lock: &Lock, bell: &Arc<Bell>| lock.start_contenders(bell.ringer());
         Self::ask(slf, "AsyncLock.contenders", ask, value::contenders)
     }
 
     /// Takes a contender out of the queue by deleting its node. As ``Lock.evict``, also in what that breaks.
-    fn evict(slf: &Bound<'_, Self>, node: String) -> Coroutine {
+    pub(crate) fn evict(slf: &Bound<'_, Self>, node: String) -> Coroutine {
         let ask = move |lock: &Lock, bell: &Arc<Bell>| lock.start_evict(&node, bell.ringer());
         Self::ask(slf, "AsyncLock.evict", ask, |py, was_there| Ok(value::boolean(py, was_there)))
     }
 
     /// Takes the lock away from all who hold it, and says who they were. As ``Lock.break_lock``, also in what that
     /// breaks.
-    fn break_lock(slf: &Bound<'_, Self>) -> Coroutine {
+    pub(crate) fn break_lock(slf: &Bound<'_, Self>) -> Coroutine {
         let ask = |lock: &Lock, bell: &Arc<Bell>| lock.start_break_lock(bell.ringer());
         Self::ask(slf, "AsyncLock.break_lock", ask, value::contenders)
     }
@@ -257,7 +297,7 @@ impl AsyncLock {
         exception: &Bound<'_, PyAny>,
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<Coroutine> {
-        let _ = (exception, traceback);
-        Self::core(slf).exit(kind)
+        let _ = traceback;
+        Self::core(slf).exit(kind, exception)
     }
 }

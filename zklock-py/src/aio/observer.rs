@@ -25,8 +25,8 @@ pub(crate) struct AsyncObserver {
     shared: Arc<Shared>,
 }
 
-struct Shared {
-    lookout: Lookout,
+pub(crate) struct Shared {
+    pub(crate) lookout: Lookout,
     /// Looks whose coroutine was cancelled. What they see is for the next one: nothing is missed.
     left: Mutex<VecDeque<Look>>,
 }
@@ -45,12 +45,18 @@ struct Waits {
 
 impl AsyncObserver {
     pub(crate) fn new(py: Python<'_>, core: &Arc<Core>) -> PyResult<Self> {
+        Ok(Self { shared: Shared::new(py, core)? })
+    }
+}
+
+impl Shared {
+    pub(crate) fn new(py: Python<'_>, core: &Arc<Core>) -> PyResult<Arc<Self>> {
         let lookout = Lookout::new(py, core)?;
-        Ok(Self { shared: Arc::new(Shared { lookout, left: Mutex::default() }) })
+        Ok(Arc::new(Self { lookout, left: Mutex::default() }))
     }
 
-    fn look(&self, what: &'static str) -> Coroutine {
-        let shared = self.shared.clone();
+    pub(crate) fn start(self: &Arc<Self>, what: &'static str) -> Coroutine {
+        let shared = self.clone();
         Coroutine::new(what, move |py, bell| {
             let core = shared.lookout.core.clone();
             with_lock(&core, py, None, bell, move |py, lock, bell| {
@@ -106,7 +112,7 @@ impl AsyncObserver {
     /// Who holds the lock now, and when awaited again, as soon as that changes. As ``Observer.next``; for a bound of time
     /// there is ``asyncio.wait_for``. Where it is cancelled, the next one tells what this one would have.
     fn next(&self) -> Coroutine {
-        self.look("AsyncObserver.next")
+        self.shared.start("AsyncObserver.next")
     }
 
     fn __aiter__(slf: Py<Self>) -> Py<Self> {
@@ -114,7 +120,7 @@ impl AsyncObserver {
     }
 
     fn __anext__(&self) -> Coroutine {
-        self.look("AsyncObserver.__anext__")
+        self.shared.start("AsyncObserver.__anext__")
     }
 
     fn __repr__(&self) -> String {

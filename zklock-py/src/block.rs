@@ -1,0 +1,82 @@
+//! Which `with` block it is that begins or ends.
+//!
+//! `__exit__` is told nothing of its block, and one lock may have several in one thread: those of two generators, which end
+//! in any order. To release what was acquired last would take the permit of a block that goes on. What can be known is
+//! the frame that calls: a `with` statement enters and leaves from one, and that of a generator or a coroutine is alive
+//! as long as its block. Where another context manager calls, such as an `ExitStack`, the frames differ, but both are of
+//! methods of one object.
+//!
+//! Addresses are kept, and not the objects: those would keep all that their variables refer to. An address that is used
+//! again is that of a block that was never left.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+
+/// The methods with which context managers enter and leave others.
+const GO_BETWEENS: [&str; 6] =
+    ["__enter__", "__exit__", "__aenter__", "__aexit__", "enter_context", "enter_async_context"];
+
+/// A block, by the addresses of what called; nothing where that cannot be known.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Block {
+    frame: Option<Frame>,
+    /// The context manager whose method called.
+    go_between: Option<usize>,
+}
+
+/// With its code: the address of a frame is used again when its call is over, mostly by a call of something else.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Frame {
+    frame: usize,
+    code: usize,
+}
+
+impl Block {
+    /// That of the caller.
+    pub(crate) fn of_caller(py: Python<'_>) -> Self {
+        // There is no frame where something native calls, in a thread that runs no Python.
+        Self::look(py).unwrap_or_default()
+    }
+
+    fn look(py: Python<'_>) -> PyResult<Self> {
+        static FRAME: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+        let find = || py.import("sys")?.getattr("_getframe").map(Bound::unbind);
+        let frame = FRAME.get_or_try_init(py, find)?.bind(py).call0()?;
+        let code = frame.getattr(intern!(py, "f_code"))?;
+        let name = code.getattr(intern!(py, "co_name"))?;
+        let is_between = GO_BETWEENS.iter().any(|known| name.eq(*known).unwrap_or_default());
+        // To ask any frame for its variables would keep these as long as the frame is there.
+        let go_between = is_between.then(|| Self::receiver(&frame, &code).ok()).flatten();
+        let frame = Frame { frame: frame.as_ptr() as usize, code: code.as_ptr() as usize };
+        Ok(Self { frame: Some(frame), go_between })
+    }
+
+    /// The first argument of a call.
+    fn receiver(frame: &Bound<'_, PyAny>, code: &Bound<'_, PyAny>) -> PyResult<usize> {
+        let py = frame.py();
+        let name = code.getattr(intern!(py, "co_varnames"))?.get_item(0)?;
+        let receiver = frame.getattr(intern!(py, "f_locals"))?.get_item(name)?;
+        Ok(receiver.as_ptr() as usize)
+    }
+
+    /// Whether its end may come from anywhere: what another context manager has entered can be handed on, as by `pop_all()` of
+    /// an `ExitStack`.
+    pub(crate) fn may_move(self) -> bool {
+        self.go_between.is_some() || self.frame.is_none()
+    }
+
+    /// Which of the blocks this is the end of, the latest last: `None` if that cannot be known.
+    pub(crate) fn find(
+        self,
+        blocks: impl DoubleEndedIterator<Item = (usize, Self)> + Clone,
+    ) -> Option<usize> {
+        let mut latest = blocks.clone().rev();
+        let same_frame = latest.find(|(_, block)| self.frame.is_some() && block.frame == self.frame);
+        let same_object = || {
+            let mut latest = blocks.rev();
+            latest.find(|(_, block)| self.go_between.is_some() && block.go_between == self.go_between)
+        };
+        same_frame.or_else(same_object).map(|(index, _)| index)
+    }
+}
