@@ -2,6 +2,7 @@
 
 use crate::aio::barrier::AsyncBarrier;
 use crate::error::{raised, unpicklable};
+use crate::greenlet::Greenlet;
 use crate::log;
 use crate::patience::left;
 use crate::place::Shared;
@@ -74,22 +75,35 @@ impl Barrier {
 
     /// Sets the barrier, so that who comes waits. ``False`` if it was set.
     fn set(&self, py: Python<'_>) -> PyResult<bool> {
+        if let Some(greenlet) = Greenlet::current(py)? {
+            return greenlet.wait_for(self.aio(py)?.get().set())?.is_truthy(py);
+        }
         self.spot.call(py, None, |client, _| client.barrier(&self.spot.path)?.set())
     }
 
     /// Removes the barrier, so that all who wait go on. ``False`` if it was not set.
     fn remove(&self, py: Python<'_>) -> PyResult<bool> {
+        if let Some(greenlet) = Greenlet::current(py)? {
+            return greenlet.wait_for(self.aio(py)?.get().remove())?.is_truthy(py);
+        }
         self.spot.call(py, None, |client, _| client.barrier(&self.spot.path)?.remove())
     }
 
     /// Whether it is set. Others may set or remove it at the same moment.
     fn is_set(&self, py: Python<'_>) -> PyResult<bool> {
+        if let Some(greenlet) = Greenlet::current(py)? {
+            return greenlet.wait_for(self.aio(py)?.get().is_set())?.is_truthy(py);
+        }
         self.spot.call(py, None, |client, _| client.barrier(&self.spot.path)?.is_set())
     }
 
-    /// Waits until it is not set: ``True`` then, at once where it is not, or ```False``` if the time is over.
+    /// Waits until it is not set: ``True`` then, at once where it is not, or ``False`` if the time is over.
+    /// Raises ``Unreachable`` if there is no connection then.
     #[pyo3(signature = (timeout=None))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        if let Some(greenlet) = Greenlet::current(py)? {
+            return greenlet.wait_for(self.aio(py)?.get().wait(py, timeout)?)?.is_truthy(py);
+        }
         let timeout = value::patience(py, timeout)?;
         self.spot.call(py, timeout, |client, left| {
             let barrier = client.barrier(&self.spot.path)?;

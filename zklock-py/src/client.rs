@@ -4,18 +4,22 @@ use crate::aio::client::AsyncClient;
 use crate::coroutine::Coroutine;
 use crate::error::raised;
 use crate::exit;
+use crate::greenlet::Greenlet;
+use crate::hosts::Hosts;
 use crate::kinds::BaseClient;
 use crate::log;
 use crate::options::{Timeouts, Tls, options};
 use crate::place::Shared;
 use crate::value;
 use crate::wait::detached;
+use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use zklock_core::ErrorKind;
 use zklock_core::blocking::Connector;
 
-/// One logical connection to an ensemble, at ``hosts``: ``host:port,host:port``, and perhaps a ``/chroot``.
+/// One logical connection to an ensemble, at ``hosts``: ``host:port,host:port``, and perhaps a ``/chroot``; or a list of
+/// such, ``["zk1:2181", "zk2:2181"]``, or of pairs, ``[("zk1", 2181), ("zk2", 2181)]``.
 ///
 /// >>> with zklock.Client(hosts, session_timeout=10) as zk:
 /// ...     with zk.mutex("/locks/doc", timeout=5):
@@ -51,7 +55,7 @@ impl Client {
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn new(
         py: Python<'_>,
-        hosts: &str,
+        hosts: Hosts,
         session_timeout: f64,
         connect_timeout: f64,
         try_timeout: f64,
@@ -61,9 +65,10 @@ impl Client {
     ) -> PyResult<PyClassInitializer<Self>> {
         let tls = tls.map(Bound::get);
         let timeouts = Timeouts { session: session_timeout, connect: connect_timeout, trying: try_timeout };
-        let options = options(py, hosts, &timeouts, chroot, identity, tls)?;
+        let Hosts(hosts) = hosts;
+        let options = options(py, &hosts, &timeouts, chroot, identity, tls)?;
         log::prepare(py)?;
-        let shared = Shared::new(Connector::new(options), hosts.to_owned());
+        let shared = Shared::new(Connector::new(options), hosts);
         exit::remember(Arc::downgrade(&shared));
         Ok(PyClassInitializer::from(BaseClient { shared }).add_subclass(Self))
     }
@@ -76,11 +81,15 @@ impl Client {
 
     /// Connects, unless that has been done.
     ///
-    /// Raises ``Unreachable`` if no server answers within the connect timeout, or none of the hosts is known;
-    /// ``Timeout`` if ``timeout`` seconds are over before.
+    /// Raises ``Unreachable`` if no server answers within the connect timeout, or ``timeout`` seconds if those are
+    /// less, or none of the hosts is known.
     #[pyo3(signature = (timeout=None))]
     fn connect(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<()> {
         let (py, shared) = (slf.py(), Self::shared(slf));
+        if let Some(greenlet) = Greenlet::current(py)? {
+            let connected = AsyncClient::connect(Self::aio(slf)?.bind(py), timeout)?;
+            return greenlet.wait_for(connected).map(drop);
+        }
         let timeout = value::patience(py, timeout)?;
         log::prepare(py)?;
         detached(py, || shared.connector.connect(timeout).map(drop))
@@ -89,8 +98,11 @@ impl Client {
     /// Closes the client, which frees every lock that it holds, and waits until the ensemble has confirmed it, or a
     /// second has passed. Holds are lost then, waits end with ``Closed``. Closing twice is no mistake.
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
-        let shared = Self::shared(slf);
-        detached(slf.py(), || shared.connector.close())
+        let (py, shared) = (slf.py(), Self::shared(slf));
+        if let Some(greenlet) = Greenlet::current(py)? {
+            return greenlet.wait_for(AsyncClient::close(Self::aio(slf)?.bind(py))?).map(drop);
+        }
+        detached(py, || shared.connector.close())
     }
 
     /// Writes how many permits there are to the node that semaphores were told of with ``limit_at``: all who wait
@@ -102,6 +114,10 @@ impl Client {
     /// so, also if there are to be fewer now.
     fn set_limit(slf: &Bound<'_, Self>, path: &str, limit: i64) -> PyResult<()> {
         let (py, shared) = (slf.py(), Self::shared(slf));
+        if let Some(greenlet) = Greenlet::current(py)? {
+            let set = AsyncClient::set_limit(Self::aio(slf)?.bind(py), path.to_owned(), limit)?;
+            return greenlet.wait_for(set).map(drop);
+        }
         let limit = value::count(py, "limit", limit)?;
         log::prepare(py)?;
         detached(py, || shared.connector.connect(None)?.set_limit(path, limit))
@@ -121,6 +137,12 @@ impl Client {
     ) -> PyResult<bool> {
         let _ = (exception, traceback);
         let (py, shared) = (slf.py(), Self::shared(slf));
+        if Greenlet::current(py)?.is_some() {
+            return match Self::close(slf) {
+                Err(error) if kind.is_none() || !error.is_instance_of::<PyException>(py) => Err(error),
+                _ => Ok(false),
+            };
+        }
         match py.detach(|| shared.connector.close()) {
             // What the handler of a signal raises is never swallowed.
             Err(error) if kind.is_none() || error.kind() == ErrorKind::Interrupted => Err(raised(py, &error)),

@@ -1,9 +1,12 @@
 //! Double barriers: nobody begins before all are there, and nobody goes before all are done.
 
-use crate::aio::double_barrier::AsyncDoubleBarrier;
+use crate::aio::double_barrier::{AsyncDoubleBarrier, AsyncMember};
 use crate::barrier::Spot;
-use crate::coroutine::Coroutine;
+use crate::block::Block;
+use crate::coroutine::{Coroutine, nothing};
 use crate::error::{invalid, not_held, unpicklable};
+use crate::greenlet::{self, Greenlet};
+use crate::hold::note;
 use crate::patience::Given;
 use crate::place::{Shared, locked};
 use crate::value;
@@ -19,7 +22,7 @@ pub(crate) struct Meeting {
     pub(crate) members: u32,
     pub(crate) timeout: Option<Duration>,
     /// Those of blocks, and whose they are.
-    inside: Mutex<Vec<(Owner, Arc<Seat>)>>,
+    inside: Mutex<Vec<(Owner, Block, Arc<Seat>)>>,
 }
 
 /// What both faces of a member share.
@@ -64,24 +67,30 @@ impl Meeting {
         Ok(Arc::new(Self { spot, members, timeout, inside: Mutex::default() }))
     }
 
-    fn enter(&self, py: Python<'_>, timeout: Option<Duration>) -> PyResult<Arc<Seat>> {
+    fn enter(self: &Arc<Self>, py: Python<'_>, timeout: Option<Duration>) -> PyResult<Arc<Seat>> {
+        if let Some(greenlet) = Greenlet::current(py)? {
+            let entered = greenlet.wait_for(self.start("DoubleBarrier.enter", timeout, None))?;
+            return Ok(entered.bind(py).cast::<AsyncMember>()?.get().seat.clone());
+        }
         self.spot.call(py, timeout, |client, left| {
             let barrier = client.double_barrier(&self.spot.path, self.members)?;
             left.map_or_else(|| barrier.enter(), |left| barrier.enter_timeout(left)).map(Seat::of)
         })
     }
 
-    pub(crate) fn keep(&self, owner: Owner, seat: &Arc<Seat>) {
-        locked(&self.inside).push((owner, seat.clone()));
+    pub(crate) fn keep(&self, owner: Owner, block: Block, seat: &Arc<Seat>) {
+        locked(&self.inside).push((owner, block, seat.clone()));
     }
 
-    /// What the end of a block is to leave: the latest of this owner, or else of anybody, since a generator may be ended
-    /// by another thread or task.
-    pub(crate) fn take(&self, py: Python<'_>, owner: Owner) -> PyResult<Arc<Seat>> {
+    /// What the end of a block is to leave. Of one that is not known: the latest of this owner, or else of anybody, since
+    /// a generator may be ended by another thread or task.
+    pub(crate) fn take(&self, py: Python<'_>, owner: Owner, block: Block) -> PyResult<Arc<Seat>> {
         let last = {
             let mut inside = locked(&self.inside);
-            let own = inside.iter().rposition(|(whose, _)| *whose == owner);
-            own.or(inside.len().checked_sub(1)).map(|last| inside.remove(last).1)
+            let blocks = inside.iter().enumerate().map(|(index, (_, block, _))| (index, *block));
+            let known = block.find(blocks);
+            let own = || inside.iter().rposition(|(whose, ..)| *whose == owner);
+            known.or_else(own).or(inside.len().checked_sub(1)).map(|last| inside.remove(last).2)
         };
         last.ok_or_else(|| {
             not_held(
@@ -114,6 +123,15 @@ impl Seat {
         drop(member);
     }
 
+    /// After a block that has failed: others may wait for this one, but it does not wait for them.
+    pub(crate) fn fail(&self, exception: &Bound<'_, PyAny>) {
+        let loss = locked(&self.member).as_ref().and_then(|member| member.loss());
+        if let Some(reason) = loss {
+            note(exception, &format!("the member of the barrier {} is lost: {reason}", self.path));
+        }
+        self.give_up();
+    }
+
     pub(crate) fn loss(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         let loss = locked(&self.member).as_ref().and_then(|member| member.loss());
         loss.map(|reason| value::reason(py, reason)).transpose()
@@ -125,17 +143,20 @@ impl Seat {
     }
 
     fn leave(&self, py: Python<'_>, timeout: Option<Duration>) -> PyResult<()> {
+        if let Some(greenlet) = Greenlet::current(py)? {
+            return greenlet.wait_for(self.start_leave(py, "Member.leave", timeout, nothing)?).map(drop);
+        }
         let member = self.member(py)?;
         detached(py, || timeout.map_or_else(|| member.leave(), |timeout| member.leave_timeout(timeout)))
     }
 
     /// Leaves at the end of a block. After one that has failed the others are not waited for.
-    fn exit(&self, py: Python<'_>, timeout: Option<Duration>, has_failed: bool) -> PyResult<bool> {
-        if has_failed {
-            self.give_up();
+    fn exit(&self, exception: &Bound<'_, PyAny>, timeout: Option<Duration>) -> PyResult<bool> {
+        if !exception.is_none() {
+            self.fail(exception);
             return Ok(false);
         }
-        self.leave(py, timeout).map(|()| false)
+        self.leave(exception.py(), timeout).map(|()| false)
     }
 }
 
@@ -181,10 +202,11 @@ impl DoubleBarrier {
 
     fn __enter__(&self, py: Python<'_>) -> PyResult<Member> {
         let timeout = self.meeting.timeout;
+        let block = Block::of_caller(py);
         let seat = self.meeting.enter(py, timeout)?;
         // As that of a lock.
         py.check_signals()?;
-        self.meeting.keep(Owner::current(), &seat);
+        self.meeting.keep(greenlet::owner(py)?, block, &seat);
         Ok(Member { seat, timeout })
     }
 
@@ -195,9 +217,10 @@ impl DoubleBarrier {
         exception: &Bound<'_, PyAny>,
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
-        let _ = (exception, traceback);
-        let py = kind.py();
-        self.meeting.take(py, Owner::current())?.exit(py, self.meeting.timeout, !kind.is_none())
+        let _ = (kind, traceback);
+        let py = exception.py();
+        let seat = self.meeting.take(py, greenlet::owner(py)?, Block::of_caller(py))?;
+        seat.exit(exception, self.meeting.timeout)
     }
 
     fn __aenter__(&self, py: Python<'_>) -> PyResult<Coroutine> {
@@ -211,8 +234,8 @@ impl DoubleBarrier {
         exception: &Bound<'_, PyAny>,
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<Coroutine> {
-        let _ = (exception, traceback);
-        self.meeting.end_block(kind)
+        let _ = traceback;
+        self.meeting.end_block(kind, exception)
     }
 
     fn __repr__(&self) -> String {
@@ -269,8 +292,8 @@ impl Member {
         exception: &Bound<'_, PyAny>,
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<bool> {
-        let _ = (exception, traceback);
-        self.seat.exit(kind.py(), self.timeout, !kind.is_none())
+        let _ = (kind, traceback);
+        self.seat.exit(exception, self.timeout)
     }
 
     fn __repr__(&self) -> String {

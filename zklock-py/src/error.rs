@@ -34,7 +34,16 @@ pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
         ErrorKind::Refused => intern!(py, "Refused"),
         ErrorKind::Closed => intern!(py, "Closed"),
         ErrorKind::Uncertain => intern!(py, "Uncertain"),
-        ErrorKind::Conflict => intern!(py, "Conflict"),
+        ErrorKind::Conflict => {
+            let name = intern!(py, "Conflict");
+            let made = match error.conflict() {
+                Some(conflict) => {
+                    made(py, name, (error.to_string(), conflict.index, conflict.path.to_string()))
+                }
+                None => made(py, name, (error.to_string(),)),
+            };
+            return made.unwrap_or_else(|failure| failure);
+        }
         ErrorKind::Forked => intern!(py, "ForkedError"),
         _ => intern!(py, "Error"),
     };

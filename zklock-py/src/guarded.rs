@@ -1,16 +1,17 @@
 //! Writes that are done only if the lock is held.
 
-use crate::coroutine::{Begun, Coroutine, nothing, warn};
+use crate::coroutine::{Begun, Coroutine, warn};
 use crate::error::{invalid, raised, unpicklable};
 use crate::exit::is_over;
+use crate::greenlet::Greenlet;
 use crate::place::{Held, locked};
+use crate::value::versions;
 use crate::wait::detached;
 use pyo3::exceptions::{PyRuntimeWarning, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use zklock_core::blocking::is_forked;
 
 #[derive(Clone)]
 enum Write {
@@ -55,7 +56,7 @@ impl BaseGuarded {
 impl Drop for BaseGuarded {
     fn drop(&mut self) {
         let forgotten = !self.is_committed.load(Ordering::Relaxed) && !locked(&self.writes).is_empty();
-        if forgotten && !is_over() && !is_forked() {
+        if forgotten && !is_over() && !self.held.hold.process().is_forked() {
             let path = self.held.hold.path();
             warn::<PyRuntimeWarning>(&format!("writes guarded by the hold of {path} were never committed"));
         }
@@ -120,11 +121,18 @@ impl Guarded {
     ///
     /// Raises ``LockLost`` if the lock was not held any more and ``Conflict`` if a node was not as it had
     /// to be: nothing was written then; ``Uncertain`` if the reply was lost: all or nothing was written;
-    /// ``InvalidInput`` for a bad path, or for more than 512 KiB in all; ``NotHeld`` after a release.
-    fn commit(slf: &Bound<'_, Self>) -> PyResult<()> {
+    /// ``InvalidInput`` for a bad path, or for more than 512 KiB in all; ``NotHeld`` after a release. ``Hold.read`` tells
+    /// what was written, and the ``index`` and ``path`` of a ``Conflict`` which write was refused.
+    ///
+    /// It gives the version of each node after its write: 0 where it was created, ``None`` where it was deleted.
+    fn commit(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let base = slf.as_super().get();
         let writes = base.commit();
-        detached(slf.py(), || base.held.hold.commit_guarded(|guarded| fill(guarded, &writes)))
+        if let Some(greenlet) = Greenlet::current(slf.py())? {
+            return greenlet.wait_for(commit(base.held.clone(), writes));
+        }
+        let written = detached(slf.py(), || base.held.hold.commit_guarded(|guarded| fill(guarded, &writes)))?;
+        versions(slf.py(), &written)
     }
 }
 
@@ -139,12 +147,18 @@ impl AsyncGuarded {
     /// Does the writes, all or none. As ``Guarded.commit``; where it is cancelled, they may be done.
     fn commit(slf: &Bound<'_, Self>) -> Coroutine {
         let base = slf.as_super().get();
-        let (held, writes) = (base.held.clone(), base.commit());
-        Coroutine::new("AsyncGuarded.commit", move |py, bell| {
-            let begun = held.hold.start_commit_guarded(move |guarded| fill(guarded, &writes), bell.ringer());
-            Ok(Begun::call(begun.map_err(|error| raised(py, &error))?, nothing))
-        })
+        commit(base.held.clone(), base.commit())
     }
+}
+
+fn commit(held: Arc<Held>, writes: Vec<Write>) -> Coroutine {
+    Coroutine::new("AsyncGuarded.commit", move |py, bell| {
+        let begun = held.hold.start_commit_guarded(move |guarded| fill(guarded, &writes), bell.ringer());
+        Ok(Begun::call(begun.map_err(|error| raised(py, &error))?, |py, written| match written {
+            Ok(written) => versions(py, &written),
+            Err(error) => Err(raised(py, &error)),
+        }))
+    })
 }
 
 fn bytes(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {

@@ -14,13 +14,14 @@ use crate::value;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use zklock_core::Dialect;
-use zklock_core::blocking::is_forked;
 
 /// What a ``Client`` and an ``AsyncClient`` have in common: the kinds of lock. Those of a ``Client`` are a ``Lock``, those of
 /// an ``AsyncClient`` an ``AsyncLock``.
 ///
 /// To make one costs no request. ``timeout`` is how many seconds to wait for it where nothing else is said: ``None`` is for
-/// ever, 0 tries once. ``reentrant`` lets the thread or task that holds it acquire it again. For those that have a queue,
+/// ever, 0 tries once. ``reentrant`` lets the thread or task that holds it acquire it again, and nobody else release it: not
+/// where a thread turns to another user while the first holds the lock, as one of gevent's does, and one of a pool between
+/// two calls, for they would be inside together. For those that have a queue,
 /// ``foreign`` says what to do about a contender of another library that cannot see ours: ``"refuse"`` raises
 /// ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching`` is ``"nearest"``, to be woken when it may
 /// be one's turn, or ``"children"``, to be woken by every change of the queue, as simpler libraries are.
@@ -83,10 +84,10 @@ impl BaseClient {
     /// ...     [contender.role for contender in zk.read("/locks/doc").contenders()]
     /// ['read']
     ///
-    /// Where this thread or task holds the read side, to acquire the write side raises ``Deadlock``. It stands in one
-    /// queue with Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and
-    /// ``WriteLock``. Tokens grow between a reader and a writer, both ways; among readers that hold together their order
-    /// says nothing.
+    /// A thread that holds the read side and acquires the write side waits until the read side is released; if nobody else can do
+    /// that, because it was made reentrant, it raises ``Deadlock`` instead. It stands in one queue with Curator's
+    /// ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and ``WriteLock``. Tokens grow
+    /// between a reader and a writer, both ways; among readers that hold together their order says nothing.
     #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest"))]
     fn read(
         slf: &Bound<'_, Self>,
@@ -103,14 +104,17 @@ impl BaseClient {
 
     /// The write side of the read/write lock at ``path``: its holder is alone.
     ///
-    /// >>> with zk.write("/locks/doc"):
+    /// >>> with zk.write("/locks/doc", reentrant=True):
     /// ...     reading = zk.read("/locks/doc").hold()
     /// >>> reading.valid_for() > 0
     /// True
     /// >>> reading.release()
     ///
-    /// Who holds the write side may take the read side as well, at once, and keep it when the write side is released, as
-    /// here: no other writer comes between, and the reader's hold has the writer's token. A writer that waits is not starved by readers that come later.
+    /// A thread that holds the write side by a lock with ``reentrant=True`` may take the read side as well, at once, and keep it when
+    /// the write side is released, as here: no other writer comes between, and the reader's hold has the writer's token. The
+    /// lock that it reads by may be reentrant or not. A write hold that is not reentrant may be in use by any thread or
+    /// task: until it is released, its acquirer waits to read as all others do. A writer that waits is not starved by
+    /// readers that come later.
     #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest"))]
     fn write(
         slf: &Bound<'_, Self>,
@@ -297,7 +301,7 @@ impl BaseClient {
 const SIDES: [Dialect; 2] = [Dialect::Curator, Dialect::Kazoo];
 
 fn describe(shared: &Shared, class: &str) -> String {
-    let state = if is_forked() {
+    let state = if shared.connector.is_forked() {
         "of the process from which this one was forked".to_owned()
     } else if shared.connector.is_closed() {
         "closed".to_owned()

@@ -5,8 +5,8 @@
 //!  aio/                                         the same for asyncio
 //!  barrier   double_barrier                         these two
 //!  kinds   kind   patience                      the kinds of lock; one lock, and how long to wait for it
-//!  place                                        what is held at a path, and by whom
-//!  coroutine   task                             calls as coroutines; tasks as owners
+//!  place   block   told                         what is held at a path, and by whom; by which `with` block; who is told of a loss
+//!  coroutine   task   greenlet                  calls as coroutines; tasks and greenlets as owners, and how those wait
 //!  testing                                      the embedded server, which uses none of these but the last row
 //!  wait   exit   dispatch   log   error   value   what a guest of the interpreter has to mind
 //! ```
@@ -17,14 +17,17 @@
 
 mod aio;
 mod barrier;
+mod block;
 mod client;
 mod coroutine;
 mod dispatch;
 mod double_barrier;
 mod error;
 mod exit;
+mod greenlet;
 mod guarded;
 mod hold;
+mod hosts;
 mod kind;
 mod kinds;
 mod lock;
@@ -36,6 +39,7 @@ mod patience;
 mod place;
 mod task;
 mod testing;
+mod told;
 mod value;
 mod wait;
 

@@ -1,20 +1,26 @@
 //! What the library has to say, for Python's `logging`, under the name `zklock`.
+//!
+//! Lines come on threads that must not wait for the interpreter, so what is wanted is known beforehand: the logger has a
+//! cache of its levels, which `logging` clears whenever any level changes, and ours tells us then. Whether a line is
+//! really wanted is for the logger to say, in Python.
 
-use crate::dispatch::{Call, call, call_later};
+use crate::dispatch::{Call, LOG, call, call_later};
 use crate::exit::is_over;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::wrap_pyfunction;
+use std::panic::Location;
 use std::sync::Once;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use tracing::Level;
 use tracing::level_filters::LevelFilter;
-use zklock_core::blocking::{TakeLine, log_to};
+use tracing::{Level, Metadata};
+use zklock_core::blocking::{OfProcess, TakeLine, log_to};
 
 /// Lines that have not been taken yet; what comes beyond is dropped.
 const LINES_AT_MOST: usize = 10_000;
 
-static WAITING: AtomicUsize = AtomicUsize::new(0);
+static WAITING: OfProcess<AtomicUsize> = OfProcess::new();
 static WANTED: AtomicUsize = AtomicUsize::new(0);
 
 /// The levels of `logging`, and ours, from the rarest on.
@@ -26,14 +32,34 @@ const LEVELS: [(u8, Level, LevelFilter); 5] = [
     (5, Level::TRACE, LevelFilter::TRACE),
 ];
 
-/// Asks the logger what it wants, when a client is made and when it connects: to ask for each line would take the
-/// interpreter for each.
+/// Where in the source a line was said.
+struct Origin {
+    file: &'static str,
+    line: u32,
+    /// The name of the module.
+    module: &'static str,
+}
+
+/// Sees to it that lines come, and that they can be said, when a client is made and when it connects.
 pub(crate) fn prepare(py: Python<'_>) -> PyResult<()> {
     static SUBSCRIBED: Once = Once::new();
-    let effective = effective_level(logger(py)?.clone())?;
-    let wanted = LEVELS.iter().filter(|(number, ..)| effective <= u64::from(*number)).count();
+    static HEARS: PyOnceLock<()> = PyOnceLock::new();
+    HEARS.get_or_try_init(py, || {
+        let told = wrap_pyfunction!(levels_changed, py)?;
+        py.import("zklock._dispatch")?.getattr("hear_of_levels")?.call1((logger(py)?, told)).map(drop)
+    })?;
+    levels_changed(py)?;
     // It cannot fail: nobody else speaks to our copy of `tracing`.
     SUBSCRIBED.call_once(|| drop(log_to(ToLogging)));
+    LOG.start_in_a_greenlet(py)
+}
+
+/// Looks what the logger wants now.
+#[pyfunction]
+#[pyo3(name = "_levels_changed")]
+fn levels_changed(py: Python<'_>) -> PyResult<()> {
+    let effective = effective_level(logger(py)?.clone())?;
+    let wanted = LEVELS.iter().filter(|(number, ..)| effective <= i64::from(*number)).count();
     if WANTED.swap(wanted, Ordering::Relaxed) != wanted {
         tracing::callsite::rebuild_interest_cache();
     }
@@ -41,28 +67,36 @@ pub(crate) fn prepare(py: Python<'_>) -> PyResult<()> {
 }
 
 /// Says that something went otherwise than it should, where nothing can be raised.
+#[track_caller]
 pub(crate) fn warn(py: Python<'_>, message: &str) {
     say(py, Level::WARN, message);
 }
 
 /// Says why an answer is what it is.
+#[track_caller]
 pub(crate) fn inform(py: Python<'_>, message: &str) {
     say(py, Level::INFO, message);
 }
 
-/// Whether it is wanted is for the logger to say, on the thread for such calls.
+#[track_caller]
 fn say(py: Python<'_>, level: Level, message: &str) {
-    if let Err(failure) = line(py, level, message).and_then(|line| call(py, line)) {
+    let caller = Location::caller();
+    let origin = Origin { file: caller.file(), line: caller.line(), module: "zklock" };
+    if let Err(failure) = line(py, level, message, &origin).and_then(|line| call(py, &LOG, line)) {
         failure.write_unraisable(py, None);
     }
 }
 
-fn line(py: Python<'_>, level: Level, message: &str) -> PyResult<Call> {
+/// What says the line, in Python.
+fn line(py: Python<'_>, level: Level, message: &str, origin: &Origin) -> PyResult<Call> {
+    static SAY: PyOnceLock<Py<PyAny>> = PyOnceLock::new();
+    let say = SAY.get_or_try_init(py, || {
+        py.import("zklock._dispatch")?.getattr(intern!(py, "say")).map(Bound::unbind)
+    })?;
     let number = LEVELS.iter().find(|(_, known, _)| *known == level).map_or(20, |(number, ..)| *number);
-    Ok((
-        logger(py)?.getattr(intern!(py, "log"))?.unbind(),
-        (number, "%s", message).into_pyobject(py)?.unbind(),
-    ))
+    let Origin { file, line, module } = *origin;
+    let arguments = (logger(py)?, number, message, within_crate(file), line, module);
+    Ok((say.clone_ref(py), arguments.into_pyobject(py)?.unbind()))
 }
 
 fn logger(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
@@ -71,21 +105,52 @@ fn logger(py: Python<'_>) -> PyResult<&Bound<'_, PyAny>> {
     Ok(LOGGER.get_or_try_init(py, load)?.bind(py))
 }
 
-/// The level of the first logger on the way to the root that has one. (To ask `isEnabledFor` would run code that is
-/// written in Python: see `dispatch`.)
-fn effective_level(mut logger: Bound<'_, PyAny>) -> PyResult<u64> {
+/// The level of the first logger on the way to the root that has one, and no less than what is disabled for all. (To
+/// ask `isEnabledFor`, or for `disable`, would run code that is written in Python: see `dispatch`.)
+fn effective_level(logger: Bound<'_, PyAny>) -> PyResult<i64> {
     let py = logger.py();
-    while !logger.is_none() {
-        let level = logger.getattr(intern!(py, "level"))?.extract()?;
-        if level != 0 {
-            return Ok(level);
-        }
-        logger = logger.getattr(intern!(py, "parent"))?;
+    let disabled = logger.getattr(intern!(py, "manager"))?.getattr_opt(intern!(py, "_disable"))?;
+    let disabled: i64 = disabled.map_or(Ok(0), |level| level.extract())?;
+    let mut next = logger;
+    let mut level = 0;
+    while level == 0 && !next.is_none() {
+        level = next.getattr(intern!(py, "level"))?.extract()?;
+        next = next.getattr(intern!(py, "parent"))?;
     }
-    Ok(0)
+    Ok(level.max(disabled.saturating_add(1)))
+}
+
+/// The path of a source file from its crate on: what is before that is of the machine on which it was compiled.
+fn within_crate(file: &str) -> &str {
+    let Some(source) = file.rfind("/src/") else { return file };
+    file[..source].rfind('/').map_or(file, |slash| &file[slash + 1..])
+}
+
+fn waiting() -> &'static AtomicUsize {
+    WAITING.here(|_| AtomicUsize::new(0))
 }
 
 struct ToLogging;
+
+impl ToLogging {
+    fn pass_on(&self, level: Level, line: String, origin: Origin) {
+        if self.level() < level || is_over() {
+            return;
+        }
+        if waiting().fetch_add(1, Ordering::Relaxed) >= LINES_AT_MOST {
+            waiting().fetch_sub(1, Ordering::Relaxed);
+            return;
+        }
+        let handed_over = call_later(&LOG, move |py| {
+            waiting().fetch_sub(1, Ordering::Relaxed);
+            self::line(py, level, &line, &origin).map(Some)
+        });
+        if !handed_over {
+            // Without a thread for it nobody can be told anything.
+            waiting().fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
 
 impl TakeLine for ToLogging {
     fn level(&self) -> LevelFilter {
@@ -94,20 +159,12 @@ impl TakeLine for ToLogging {
     }
 
     fn take(&self, level: Level, line: String) {
-        if self.level() < level || is_over() {
-            return;
-        }
-        if WAITING.fetch_add(1, Ordering::Relaxed) >= LINES_AT_MOST {
-            WAITING.fetch_sub(1, Ordering::Relaxed);
-            return;
-        }
-        let handed_over = call_later(move |py| {
-            WAITING.fetch_sub(1, Ordering::Relaxed);
-            self::line(py, level, &line).map(Some)
-        });
-        if !handed_over {
-            // Without a thread for it nobody can be told anything.
-            WAITING.fetch_sub(1, Ordering::Relaxed);
-        }
+        self.pass_on(level, line, Origin { file: "zklock", line: 0, module: "zklock" });
+    }
+
+    fn take_from(&self, origin: &'static Metadata<'static>, line: String) {
+        let module = origin.module_path().unwrap_or("zklock");
+        let file = origin.file().unwrap_or(module);
+        self.pass_on(*origin.level(), line, Origin { file, line: origin.line().unwrap_or(0), module });
     }
 }

@@ -1,6 +1,8 @@
 //! Who holds a lock, one after the other, for those who take no part.
 
-use crate::error::unpicklable;
+use crate::aio::observer::Shared;
+use crate::error::{late, unpicklable};
+use crate::greenlet::Greenlet;
 use crate::kind::Core;
 use crate::patience::left;
 use crate::value;
@@ -42,12 +44,12 @@ impl Lookout {
 /// Changes that follow one another quickly may be told as one. As long as no server answers it waits.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Observer {
-    lookout: Lookout,
+    shared: Arc<Shared>,
 }
 
 impl Observer {
     pub(crate) fn new(py: Python<'_>, core: &Arc<Core>) -> PyResult<Self> {
-        Ok(Self { lookout: Lookout::new(py, core)? })
+        Ok(Self { shared: Shared::new(py, core)? })
     }
 }
 
@@ -63,7 +65,13 @@ impl Observer {
     #[pyo3(signature = (timeout=None))]
     fn next(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Py<PyAny>>> {
         let timeout = value::patience(py, timeout)?;
-        let holder = detached(py, || self.lookout.next(timeout))?;
+        if let Some(greenlet) = Greenlet::current(py)? {
+            let look = self.shared.start("Observer.next").sit_through(&greenlet, timeout)?;
+            let nothing = || format!("nothing changed within {:?}", timeout.unwrap_or_default());
+            let seen = look.ok_or_else(|| late(py, nothing()))?;
+            return Ok(if seen.is_none(py) { None } else { Some(seen) });
+        }
+        let holder = detached(py, || self.shared.lookout.next(timeout))?;
         holder.map(|holder| value::contender(py, holder)).transpose()
     }
 
@@ -77,7 +85,7 @@ impl Observer {
     }
 
     fn __repr__(&self) -> String {
-        format!("<zklock.Observer of {:?}>", self.lookout.core.path)
+        format!("<zklock.Observer of {:?}>", self.shared.lookout.core.path)
     }
 
     fn __reduce__(&self) -> PyResult<()> {

@@ -55,7 +55,8 @@ impl<'py> FromPyObject<'_, 'py> for Blocking {
     }
 }
 
-/// The timeout of `acquire`, which may be left out: a float or an integer, and nothing that is only like one.
+/// The timeout of `acquire`, which may be left out: a float or an integer, and nothing that is only like one; or `None`,
+/// which is for ever as everywhere else.
 pub(crate) enum Seconds {
     Usual,
     Given(f64),
@@ -65,7 +66,9 @@ impl<'py> FromPyObject<'_, 'py> for Seconds {
     type Error = PyErr;
 
     fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
-        let number = if value.is_instance_of::<PyFloat>() {
+        let number = if value.is_none() {
+            Ok(-1.0)
+        } else if value.is_instance_of::<PyFloat>() {
             value.extract()
         } else {
             // Seconds beyond 2⁵³ are too large anyhow.

@@ -3,9 +3,9 @@
 use crate::error;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyTuple};
 use std::time::{Duration, UNIX_EPOCH};
-use zklock_core::{HoldState, LossReason, QueuedContender, Role, Stats};
+use zklock_core::{Committed, HoldState, LossReason, NodeData, QueuedContender, Role, Stats};
 
 /// The classes and their members, fetched once: to look a member up runs code that is written in Python.
 struct Classes {
@@ -21,6 +21,7 @@ struct Classes {
     forked: Py<PyAny>,
     stats: Py<PyAny>,
     contender: Py<PyAny>,
+    node_data: Py<PyAny>,
     session: Py<PyAny>,
     /// `tuple.__new__`, since that of a named tuple is written in Python.
     make: Py<PyAny>,
@@ -43,6 +44,7 @@ impl Classes {
             forked: member("LossReason", "FORKED")?,
             stats: module.getattr("Stats")?.unbind(),
             contender: module.getattr("Contender")?.unbind(),
+            node_data: module.getattr("NodeData")?.unbind(),
             session: module.getattr("Session")?.unbind(),
             make: py.get_type::<PyTuple>().getattr("__new__")?.unbind(),
         })
@@ -106,6 +108,17 @@ pub(crate) fn contender(py: Python<'_>, contender: QueuedContender) -> PyResult<
     let QueuedContender { name, node, identity, session, token, dialect, holds, .. } = contender;
     let values = (name, identity, session, token.value(), since, dialect.to_string(), node, role, holds);
     classes.make.call1(py, (&classes.contender, values))
+}
+
+pub(crate) fn node(py: Python<'_>, node: Option<NodeData>) -> PyResult<Py<PyAny>> {
+    let Some(NodeData { data, version, .. }) = node else { return Ok(py.None()) };
+    let classes = Classes::of(py)?;
+    classes.make.call1(py, (&classes.node_data, (PyBytes::new(py, &data), version)))
+}
+
+/// The version of each node after the writes.
+pub(crate) fn versions(py: Python<'_>, written: &Committed) -> PyResult<Py<PyAny>> {
+    Ok(PyTuple::new(py, written.versions())?.into_any().unbind())
 }
 
 pub(crate) fn session(py: Python<'_>, session: zklock_testkit::Session) -> PyResult<Py<PyAny>> {

@@ -10,11 +10,11 @@ use pyo3::prelude::*;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
 use rustix::io::Errno;
 use std::cell::RefCell;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zklock_core::Error;
-use zklock_core::blocking::{Park, Parked, park_by};
+use zklock_core::blocking::{Park, Parked, Process, park_by};
 
 const FIRST_SLEEP: Duration = Duration::from_millis(20);
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);
@@ -78,22 +78,53 @@ fn run_handlers(py: Python<'_>) -> PyResult<()> {
     py.check_signals()
 }
 
-/// Wakes the main thread.
+/// Wakes the main thread, or a greenlet. A forked child has a copy of it: it must hear nothing there that is for the parent,
+/// and not close a descriptor whose number it may use for something else by then.
 #[derive(Debug)]
-struct Doorbell(OwnedFd);
+pub(crate) struct Doorbell {
+    descriptor: Arc<OwnedFd>,
+    process: Process,
+}
 
 impl Doorbell {
+    pub(crate) fn new() -> rustix::io::Result<Self> {
+        let descriptor = Arc::new(eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?);
+        Ok(Self { descriptor, process: Process::current() })
+    }
+
+    /// It can be read when it has rung.
+    pub(crate) fn descriptor(&self) -> RawFd {
+        self.descriptor.as_raw_fd()
+    }
+
+    pub(crate) fn is_forked(&self) -> bool {
+        self.process.is_forked()
+    }
+
+    pub(crate) fn hush(&self) {
+        if !self.is_forked() {
+            let _ = rustix::io::read(&self.descriptor, &mut [0; 8]);
+        }
+    }
+
     /// `None` where the system gives no descriptor: then a wait hears of no signal, but is one.
     fn of_this_thread() -> Option<Arc<Self>> {
         DOORBELL.with_borrow_mut(|doorbell| {
             // A signal's handler may wait while the thread waits: it must not hear what is meant for that.
-            let is_free = doorbell.as_ref().is_some_and(|doorbell| Arc::strong_count(doorbell) == 1);
-            if !is_free {
-                let descriptor = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).ok()?;
-                *doorbell = Some(Arc::new(Self(descriptor)));
+            let free = |doorbell: &&Arc<Self>| Arc::strong_count(doorbell) == 1 && !doorbell.is_forked();
+            if doorbell.as_ref().filter(free).is_none() {
+                *doorbell = Some(Arc::new(Self::new().ok()?));
             }
             doorbell.clone()
         })
+    }
+}
+
+impl Drop for Doorbell {
+    fn drop(&mut self) {
+        if self.is_forked() {
+            std::mem::forget(self.descriptor.clone());
+        }
     }
 }
 
@@ -101,11 +132,15 @@ impl Park for Doorbell {
     fn park(&self, deadline: Option<Instant>) -> Parked {
         let mut longest = FIRST_SLEEP;
         loop {
+            if self.is_forked() {
+                // The caller looks at that next, and refuses.
+                return Parked::Woken;
+            }
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             let sleep = left.map_or(longest, |left| left.min(longest));
             // It is at most a second.
             let sleep = Timespec::try_from(sleep).ok();
-            match poll(&mut [PollFd::new(&self.0, PollFlags::IN)], sleep.as_ref()) {
+            match poll(&mut [PollFd::new(&self.descriptor, PollFlags::IN)], sleep.as_ref()) {
                 Ok(0) if left.is_some_and(|left| left <= longest) => return Parked::Late,
                 Ok(0) | Err(Errno::INTR) => {
                     if let Some(Err(exception)) = Python::try_attach(run_handlers) {
@@ -116,8 +151,7 @@ impl Park for Doorbell {
                 }
                 // Whatever else poll may say, it is for the caller to look.
                 _ => {
-                    let mut count = [0; 8];
-                    let _ = rustix::io::read(&self.0, &mut count);
+                    self.hush();
                     return Parked::Woken;
                 }
             }
@@ -126,6 +160,6 @@ impl Park for Doorbell {
 
     fn unpark(&self) {
         // It fails only where it has been rung very often and not been heard.
-        let _ = rustix::io::write(&self.0, &1_u64.to_ne_bytes());
+        let _ = rustix::io::write(&self.descriptor, &1_u64.to_ne_bytes());
     }
 }

@@ -57,6 +57,9 @@ fn node_path<'a>(py: Python<'_>, path: &'a str) -> PyResult<&'a str> {
 /// ``session_timeouts`` are the shortest and the longest that are granted, in place of that. With ``manual_clock`` time stands
 /// still, but for ``advance``: no session ends by itself, however long somebody looks at it in a debugger.
 ///
+/// ``words`` are the words of four letters that are answered, as in ZooKeeper's ``4lw.commands.whitelist``: all that it knows, unless
+/// they are listed, ``"srvr, ruok"``. (A real server that was not told otherwise answers ``srvr`` alone.)
+///
 /// Threads may share it. A fork has only its ``hosts``: all else raises ``ForkedError`` there. And once it is closed, all
 /// else raises ``Closed``.
 #[pyclass(frozen, weakref, module = "zklock.testing")]
@@ -77,15 +80,17 @@ impl Server {
 #[pymethods]
 impl Server {
     #[new]
-    #[pyo3(signature = (*, listen="127.0.0.1:0", tick=2.0, session_timeouts=None, manual_clock=false))]
+    #[pyo3(signature = (*, listen="127.0.0.1:0", tick=2.0, session_timeouts=None, manual_clock=false, words="*"))]
     fn new(
         py: Python<'_>,
         listen: &str,
         tick: f64,
         session_timeouts: Option<(f64, f64)>,
         manual_clock: bool,
+        words: &str,
     ) -> PyResult<Self> {
-        let mut builder = zklock_testkit::Server::builder().address(listen).tick(interval(py, "tick", tick)?);
+        let builder = zklock_testkit::Server::builder().address(listen).words(words);
+        let mut builder = builder.tick(interval(py, "tick", tick)?);
         if let Some((shortest, longest)) = session_timeouts {
             let name = "session_timeouts";
             let (first, last) = (interval(py, name, shortest)?, interval(py, name, longest)?);
