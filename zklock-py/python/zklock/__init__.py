@@ -9,6 +9,9 @@ True
 A ``Client`` is one connection to an ensemble. It gives a ``Lock``, which can be acquired; the proof that it is held is a
 ``Hold``. All of it may be shared by threads. Entered with ``async with``, the same objects serve asyncio, and ``aio`` gives
 the asynchronous face of one.
+
+Where gevent or eventlet has patched Python, a wait lets the other greenlets run, and each greenlet is an owner of its own.
+Handlers of a loss and of log lines are called in greenlets of the main thread then.
 """
 
 import logging
@@ -29,7 +32,7 @@ from ._errors import (
     Uncertain,
     Unreachable,
 )
-from ._values import Contender, HoldState, LossReason, Stats
+from ._values import Contender, HoldState, LossReason, NodeData, Stats
 from ._zklock import (
     AsyncBarrier,
     AsyncClient,
@@ -84,6 +87,7 @@ __all__ = [
     "Loss",
     "LossReason",
     "Member",
+    "NodeData",
     "NotHeld",
     "NotOwner",
     "Observer",

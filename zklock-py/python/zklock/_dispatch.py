@@ -1,22 +1,89 @@
-"""The thread that calls handlers: of the loss of a hold, and of log lines. It is to have no native frame beneath."""
+"""Those who call handlers: of the loss of a hold, and of log lines. They are to have no native frame beneath."""
 
 from __future__ import annotations
 
+import logging
+import threading
 import typing
+
+from . import _greenlets
 
 Function = typing.Callable[..., object]
 
 
-def run(
-    next_call: typing.Callable[[], tuple[Function, tuple[object, ...]]],
-    report: typing.Callable[[BaseException, Function], None],
-) -> None:
-    """Calls what is to be called, for ever. What it raises is reported, and ends nothing."""
-    while True:
-        function, arguments = next_call()
-        try:
-            function(*arguments)
-        except BaseException as error:
-            report(error, function)
-        # Nothing is kept until the next call comes.
-        del function, arguments
+class Hand(typing.Protocol):
+    """A queue of calls."""
+
+    def listen(self) -> int: ...
+    def hear(self) -> bool: ...
+    def stop(self) -> None: ...
+    def begin(self) -> int | None: ...
+    def next(self, strand: int) -> tuple[Function, tuple[object, ...]] | None: ...
+    def take(self) -> int | None: ...
+    def report(self, error: BaseException, function: Function) -> None: ...
+
+
+def start(hand: Hand, name: str, strand: int) -> None:
+    """Starts a thread that calls what is to be called."""
+    start_original = _greenlets.original_thread_starter()
+    if start_original is None:
+        threading.Thread(target=run, args=(hand, strand), name=name, daemon=True).start()
+    else:
+        start_original(run, (hand, strand))
+
+
+def run(hand: Hand, begun: int | None) -> None:
+    """Calls what is to be called, as long as there is something. What it raises is reported, and ends nothing."""
+    strand = begun
+    while strand is not None:
+        while (call := hand.next(strand)) is not None:
+            function, arguments = call
+            try:
+                function(*arguments)
+            except BaseException as error:
+                hand.report(error, function)
+            # Nothing is kept until the next call comes.
+            del call, function, arguments
+        strand = hand.take()
+
+
+def start_in_a_greenlet(hand: Hand, is_in_background: bool) -> None:
+    """From now on greenlets call: Python is patched, and this is its main thread."""
+    library = _greenlets.library()
+    if library is not None:
+        library.spawn(_begin, hand, hand.listen(), library, is_in_background)
+
+
+def _begin(hand: Hand, descriptor: int, library: _greenlets.Library, is_in_background: bool) -> None:
+    try:
+        while hand.hear():
+            while (strand := hand.begin()) is not None:
+                library.spawn(run, hand, strand)
+            library.watch(descriptor, is_in_background)
+    finally:
+        # Somebody may kill whatever greenlet there is. The next call starts another.
+        hand.stop()
+
+
+def say(logger: logging.Logger, level: int, message: str, path: str, line: int, module: str) -> None:
+    """Gives a line to the handlers, if it is wanted, with the place where it was made."""
+    if logger.isEnabledFor(level):
+        logger.handle(logger.makeRecord(logger.name, level, path, line, "%s", (message,), None, module))
+
+
+class _Levels(typing.Dict[int, bool]):
+    """What a logger knows of its levels. `logging` clears it when any level changes."""
+
+    def __init__(self, told: typing.Callable[[], None]) -> None:
+        super().__init__()
+        self._told = told
+
+    def clear(self) -> None:
+        super().clear()
+        self._told()
+
+
+def hear_of_levels(logger: logging.Logger, told: typing.Callable[[], None]) -> None:
+    """Calls ``told`` whenever a level changes: of this logger, of the root's, or what is disabled for all."""
+    if isinstance(getattr(logger, "_cache", None), dict):
+        logger._cache = _Levels(told)  # type: ignore[attr-defined]

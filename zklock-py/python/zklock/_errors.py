@@ -33,13 +33,15 @@ class Timeout(Error, TimeoutError):
 
 
 class Deadlock(Error, RuntimeError):
-    """The wait could never end, because this thread or task itself holds the lock: correct the program."""
+    """The wait could never end, because this thread or task itself holds the lock, and no other can release it: correct
+    the program.
+    """
 
     __module__ = "zklock"
 
 
 class NotOwner(Error, RuntimeError):
-    """The hold belongs to another thread or task: release it there."""
+    """The hold is of a reentrant lock, and belongs to another thread or task: release it there."""
 
     __module__ = "zklock"
 
@@ -51,19 +53,23 @@ class NotHeld(Error, RuntimeError):
 
 
 class LockLost(Error):
-    """The hold is lost: stop what it guarded; others may hold the lock. ``reason`` says why."""
+    """The hold is lost: stop what it guarded; others may hold the lock. ``reason`` says why.
+
+    >>> zklock.LockLost("as in a test", zklock.LossReason.NODE_DELETED).reason
+    <LossReason.NODE_DELETED: 'its node was deleted'>
+    """
 
     __module__ = "zklock"
 
     # Made without running code of ours, and so at any time: its arguments are the message and the reason.
 
     @property
-    def reason(self) -> LossReason:
-        """Why the hold was lost."""
-        return typing.cast("LossReason", self.args[1])
+    def reason(self) -> LossReason | None:
+        """Why the hold was lost. It is ``None`` only where somebody else made the exception without it."""
+        return typing.cast("LossReason", self.args[1]) if len(self.args) > 1 else None
 
     def __str__(self) -> str:
-        return str(self.args[0])
+        return str(self.args[0]) if self.args else ""
 
 
 class ForeignContender(Error):
@@ -85,15 +91,33 @@ class Closed(Error):
 
 
 class Uncertain(Error):
-    """The reply to guarded writes was lost: they may have been done. Read, then decide."""
+    """The reply to guarded writes was lost: they may have been done. ``Hold.read`` tells; then decide."""
 
     __module__ = "zklock"
 
 
 class Conflict(Error):
-    """A guarded write was refused, because a node was not as it had to be. Nothing was written."""
+    """A guarded write was refused, because a node was not as it had to be. Nothing was written.
+
+    ``index`` and ``path`` say which it was.
+    """
 
     __module__ = "zklock"
+
+    # Its arguments are the message, the index and the path; a program that makes one itself may leave out the last two.
+
+    @property
+    def index(self) -> int | None:
+        """Which of the writes was refused, counted from 0."""
+        return typing.cast("int", self.args[1]) if len(self.args) > 1 else None
+
+    @property
+    def path(self) -> str | None:
+        """The path of its node."""
+        return typing.cast("str", self.args[2]) if len(self.args) > 2 else None
+
+    def __str__(self) -> str:
+        return str(self.args[0]) if self.args else ""
 
 
 class ForkedError(Error, RuntimeError):

@@ -43,6 +43,15 @@ class Stats(typing.NamedTuple):
     """Attempts whose caller has its answer, but whose node may still be there. It is being deleted."""
 
 
+class NodeData(typing.NamedTuple):
+    """What is in a node. See ``Hold.read``."""
+
+    data: bytes
+    """Its data."""
+    version: int
+    """How often its data has been set. A write that must not undo another's names the version it has read."""
+
+
 class Contender(typing.NamedTuple):
     """One in the queue of a lock. See ``Lock.contenders``."""
 

@@ -5,7 +5,7 @@ from typing import Any, Final, Generic, Literal, TypeVar, final, overload
 
 from typing_extensions import Self, disjoint_base
 
-from ._values import Contender, HoldState, LossReason, Session, Stats
+from ._values import Contender, HoldState, LossReason, NodeData, Session, Stats
 
 # The docstrings are those of the native module: tests/python/face/stub.py writes and checks them.
 #
@@ -71,7 +71,9 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
     an ``AsyncClient`` an ``AsyncLock``.
 
     To make one costs no request. ``timeout`` is how many seconds to wait for it where nothing else is said: ``None`` is for
-    ever, 0 tries once. ``reentrant`` lets the thread or task that holds it acquire it again. For those that have a queue,
+    ever, 0 tries once. ``reentrant`` lets the thread or task that holds it acquire it again, and nobody else release it: not
+    where a thread turns to another user while the first holds the lock, as one of gevent's does, and one of a pool between
+    two calls, for they would be inside together. For those that have a queue,
     ``foreign`` says what to do about a contender of another library that cannot see ours: ``"refuse"`` raises
     ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching`` is ``"nearest"``, to be woken when it may
     be one's turn, or ``"children"``, to be woken by every change of the queue, as simpler libraries are.
@@ -113,10 +115,10 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         ...     [contender.role for contender in zk.read("/locks/doc").contenders()]
         ['read']
 
-        Where this thread or task holds the read side, to acquire the write side raises ``Deadlock``. It stands in one
-        queue with Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and
-        ``WriteLock``. Tokens grow between a reader and a writer, both ways; among readers that hold together their order
-        says nothing.
+        A thread that holds the read side and acquires the write side waits until the read side is released; if nobody else can do
+        that, because it was made reentrant, it raises ``Deadlock`` instead. It stands in one queue with Curator's
+        ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and ``WriteLock``. Tokens grow
+        between a reader and a writer, both ways; among readers that hold together their order says nothing.
         """
     def write(
         self,
@@ -130,14 +132,17 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
     ) -> _AnyLock:
         """The write side of the read/write lock at ``path``: its holder is alone.
 
-        >>> with zk.write("/locks/doc"):
+        >>> with zk.write("/locks/doc", reentrant=True):
         ...     reading = zk.read("/locks/doc").hold()
         >>> reading.valid_for() > 0
         True
         >>> reading.release()
 
-        Who holds the write side may take the read side as well, at once, and keep it when the write side is released, as
-        here: no other writer comes between, and the reader's hold has the writer's token. A writer that waits is not starved by readers that come later.
+        A thread that holds the write side by a lock with ``reentrant=True`` may take the read side as well, at once, and keep it when
+        the write side is released, as here: no other writer comes between, and the reader's hold has the writer's token. The
+        lock that it reads by may be reentrant or not. A write hold that is not reentrant may be in use by any thread or
+        task: until it is released, its acquirer waits to read as all others do. A writer that waits is not starved by
+        readers that come later.
         """
     def semaphore(
         self,
@@ -240,7 +245,8 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
 
 @final
 class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
-    """One logical connection to an ensemble, at ``hosts``: ``host:port,host:port``, and perhaps a ``/chroot``.
+    """One logical connection to an ensemble, at ``hosts``: ``host:port,host:port``, and perhaps a ``/chroot``; or a list of
+    such, ``["zk1:2181", "zk2:2181"]``, or of pairs, ``[("zk1", 2181), ("zk2", 2181)]``.
 
     >>> with zklock.Client(hosts, session_timeout=10) as zk:
     ...     with zk.mutex("/locks/doc", timeout=5):
@@ -263,7 +269,7 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
     """
     def __new__(
         cls,
-        hosts: str,
+        hosts: str | Iterable[str | tuple[str, int]],
         *,
         session_timeout: float = 10.0,
         connect_timeout: float = 10.0,
@@ -278,8 +284,8 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
     def connect(self, timeout: float | None = None) -> None:
         """Connects, unless that has been done.
 
-        Raises ``Unreachable`` if no server answers within the connect timeout, or none of the hosts is known;
-        ``Timeout`` if ``timeout`` seconds are over before.
+        Raises ``Unreachable`` if no server answers within the connect timeout, or ``timeout`` seconds if those are
+        less, or none of the hosts is known.
         """
     def close(self) -> None:
         """Closes the client, which frees every lock that it holds, and waits until the ensemble has confirmed it, or a
@@ -355,18 +361,20 @@ class Lock(_BaseLock):
     On Python 3.14 a signal's exception may come just before the block is entered, as with any lock, and then the block is
     not left either: where handlers raise, write ``with lock.hold() as hold``, which is safe there.
 
-    The block raises ``Timeout`` if the lock was not to be had in time, and at its end ``LockLost`` if it was lost
-    meanwhile, unless it raises something itself.
+    The block raises ``Timeout`` if the lock was not to be had in time, ``Unreachable`` if no server was, and at its end
+    ``LockLost`` if it was lost meanwhile. Where it raises something itself, that gets a note of the loss. It releases what
+    it got, also where several blocks of one lock in one thread end in another order than that of their beginning, as those
+    of generators may.
 
     ``acquire``, ``release`` and ``locked`` are those of ``threading.Lock``; or of ``threading.RLock``, if the
-    lock is reentrant. What differs: where this thread itself holds the lock, and it is not reentrant, ``acquire`` raises
-    ``Deadlock`` at once, whatever the timeout, unless it is not to block. What ``acquire`` got is held until it is
-    released, or the client is closed, also if the lock object is gone.
+    lock is reentrant. So any thread may release it, and a thread that acquires it again waits until one does; a warning
+    in the log tells of such a wait. If it is reentrant, it belongs to the thread that acquired it. What ``acquire`` got is
+    held until it is released, or the client is closed, also if the lock object is gone.
     """
     @property
     def aio(self) -> AsyncLock:
         """The same lock for asyncio."""
-    def acquire(self, blocking: bool = True, timeout: float = ...) -> bool:
+    def acquire(self, blocking: bool = True, timeout: float | None = ...) -> bool:
         """Acquires the lock, and says whether it did, as ``threading.Lock.acquire`` does.
 
         >>> lock = zk.mutex("/locks/doc")
@@ -376,15 +384,17 @@ class Lock(_BaseLock):
         False
         >>> lock.release()
 
-        Without a timeout it waits as long as the lock was made to, and raises ``Timeout`` then; -1 is for ever. With
-        ``blocking=False`` it waits for the ensemble's answer, for the client's ``try_timeout`` at most, and for nothing else.
-        Why it was ``False`` is logged.
+        Without a timeout it waits as long as the lock was made to, and raises ``Timeout`` then; -1 or ``None`` is for ever.
+        With ``blocking=False`` it waits for the ensemble's answer, for the client's ``try_timeout`` at most, and for nothing
+        else. ``False`` means that others have the lock, or that the time was too short for an answer; why is logged.
 
         Grants follow the order in which clients queue, and within a client that of its callers: however many wait, clients
         take turns. A caller that gives up leaves its place to the next of its client.
 
-        Raises ``Deadlock`` if this thread holds the lock already; ``Unreachable`` if the ensemble does not answer, and
-        no timeout ends the wait before; ``ForeignContender``, ``LockLost``, ``Refused`` and ``Closed`` as they say.
+        Raises ``Deadlock`` where this thread holds the lock by another object that is reentrant, so that no other thread can
+        release it; ``Unreachable`` if there is no connection when the time is over, or no server has answered for the
+        ``try_timeout``, so that nobody knows who has the lock;
+        ``ForeignContender``, ``LockLost``, ``Refused`` and ``Closed`` as they say.
         """
     def hold(self, timeout: float | None = ...) -> Hold:
         """Acquires the lock and gives the hold as a value, which is to be released.
@@ -393,7 +403,7 @@ class Lock(_BaseLock):
         >>> hold.release()
 
         It waits for ``timeout`` seconds at most, for ever if that is ``None``, or else as long as the lock was
-        made to; zero tries once. Raises ``Timeout`` then.
+        made to; zero tries once. Raises ``Timeout`` then, or ``Unreachable`` as ``acquire`` does.
         """
     def release(self) -> None:
         """Releases what this thread acquired last with ``acquire`` or a ``with`` block, or if the lock is not
@@ -487,10 +497,11 @@ class AsyncLock(_BaseLock):
     False
 
     The lock belongs to the task that calls ``acquire``, ``hold`` or ``async with``, be it that another awaits it, as
-    ``asyncio.wait_for`` and ``create_task`` do. Where that task holds it already, ``Deadlock`` is raised, or if it is reentrant, it
-    is counted. Keep a reference to a task that waits: the loop has only a weak one. A wait that is cancelled leaves the queue; if the lock was granted meanwhile, it is released.
+    ``asyncio.wait_for`` and ``create_task`` do. Where that task holds it already, it waits until somebody releases it, or if
+    the lock is reentrant, it is counted. Keep a reference to a task that waits: the loop has only a weak one. A wait that is
+    cancelled leaves the queue; if the lock was granted meanwhile, it is released.
     """
-    async def acquire(self, blocking: bool = True, timeout: float = ...) -> bool:
+    async def acquire(self, blocking: bool = True, timeout: float | None = ...) -> bool:
         """Acquires the lock, and says whether it did. As ``Lock.acquire``."""
     async def hold(self, timeout: float | None = ...) -> AsyncHold:
         """Acquires the lock and gives the hold as a value, which is to be released. As ``Lock.hold``."""
@@ -554,8 +565,9 @@ class BaseHold:
     def on_lost(self, callback: Callable[[LossReason], object]) -> None:
         """Calls ``callback(reason)`` when the hold is lost, unless it is released before.
 
-        It is called on a thread for such calls, where others wait until it has come back. In asyncio, let it call
-        ``loop.call_soon_threadsafe``.
+        Callbacks of one hold are called one after the other, on a thread for such calls. Those of other holds do not
+        wait for them, unless 32 run already. Under gevent and eventlet a greenlet of the main thread calls them. In
+        asyncio, let it call ``loop.call_soon_threadsafe``.
         """
 
 @final
@@ -582,12 +594,30 @@ class Hold(BaseHold):
         Raises ``LockLost`` if it is not, ``Unreachable`` if the ensemble does not answer while the lease
         lasts, ``NotHeld`` after a release.
         """
+    def read(self, path: str) -> NodeData | None:
+        """What is in a node: a ``NodeData`` with its ``data`` and ``version``, or ``None`` if there is no such node.
+
+        >>> with zk.mutex("/locks/doc") as hold:
+        ...     hold.read("/doc-state") is None
+        True
+
+        It is as new as anything that the ensemble had committed when this was called, and the outcome of a guarded write of
+        this hold is certain by then: so after ``Uncertain`` read, then decide. It works while the client is open, also when
+        the hold is lost or released.
+
+        Raises ``Unreachable`` if the ensemble does not answer within a session timeout, or two seconds; ``Refused`` if the
+        access list does not allow it; ``InvalidInput`` for a bad path; ``Closed``.
+        """
     def guarded(self) -> Guarded:
         """Writes to ZooKeeper that are done only if the lock is still held when the quorum commits them.
 
         >>> with zk.mutex("/locks/doc") as hold:
         ...     hold.guarded().create("/doc-state", b"begun").set_data("/doc-state", b"done").commit()
+        ...     hold.read("/doc-state")
         ...     hold.guarded().delete("/doc-state").commit()
+        (0, 1)
+        NodeData(data=b'done', version=1)
+        (None,)
         """
     def release(self) -> None:
         """Releases the lock, and waits until the ensemble has confirmed it.
@@ -618,6 +648,8 @@ class AsyncHold(BaseHold):
     """
     async def confirm(self) -> float:
         """Asks the quorum whether the lock is still held. As ``Hold.confirm``."""
+    async def read(self, path: str) -> NodeData | None:
+        """What is in a node. As ``Hold.read``."""
     def guarded(self) -> AsyncGuarded:
         """Writes to ZooKeeper that are done only if the lock is still held. As ``Hold.guarded``."""
     def release(self) -> Awaitable[None]:
@@ -637,13 +669,14 @@ class Loss:
     """The event that a hold is lost: to be asked, waited for, or awaited.
 
     >>> with zk.mutex("/locks/doc") as hold:
-    ...     hold.lost.is_set(), hold.lost.wait(timeout=0.01)
-    (False, False)
+    ...     hold.lost.is_set(), bool(hold.lost), hold.lost.wait(timeout=0.01)
+    (False, False, False)
 
-    It does not keep the hold.
+    It is true once the hold is lost, so ``while not hold.lost:`` goes on as long as it is not. It does not keep the hold.
     """
     def is_set(self) -> bool:
         """Whether the hold is lost. One that was released is not."""
+    def __bool__(self) -> bool: ...
     @property
     def reason(self) -> LossReason | None:
         """Why the hold was lost; ``None`` if it is not."""
@@ -702,7 +735,9 @@ class Barrier:
     def is_set(self) -> bool:
         """Whether it is set. Others may set or remove it at the same moment."""
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until it is not set: ``True`` then, at once where it is not, or ```False``` if the time is over."""
+        """Waits until it is not set: ``True`` then, at once where it is not, or ``False`` if the time is over.
+        Raises ``Unreachable`` if there is no connection then.
+        """
 
 @final
 class AsyncBarrier:
@@ -855,18 +890,21 @@ class BaseGuarded:
 @final
 class Guarded(BaseGuarded):
     """Writes to ZooKeeper that are done together, and only if the lock is held. See ``Hold.guarded``."""
-    def commit(self) -> None:
+    def commit(self) -> tuple[int | None, ...]:
         """Does the writes, all or none.
 
         Raises ``LockLost`` if the lock was not held any more and ``Conflict`` if a node was not as it had
         to be: nothing was written then; ``Uncertain`` if the reply was lost: all or nothing was written;
-        ``InvalidInput`` for a bad path, or for more than 512 KiB in all; ``NotHeld`` after a release.
+        ``InvalidInput`` for a bad path, or for more than 512 KiB in all; ``NotHeld`` after a release. ``Hold.read`` tells
+        what was written, and the ``index`` and ``path`` of a ``Conflict`` which write was refused.
+
+        It gives the version of each node after its write: 0 where it was created, ``None`` where it was deleted.
         """
 
 @final
 class AsyncGuarded(BaseGuarded):
     """As ``Guarded``, for asyncio. See ``AsyncHold.guarded``."""
-    async def commit(self) -> None:
+    async def commit(self) -> tuple[int | None, ...]:
         """Does the writes, all or none. As ``Guarded.commit``; where it is cancelled, they may be done."""
 
 @final
@@ -906,6 +944,9 @@ class Server:
     ``session_timeouts`` are the shortest and the longest that are granted, in place of that. With ``manual_clock`` time stands
     still, but for ``advance``: no session ends by itself, however long somebody looks at it in a debugger.
 
+    ``words`` are the words of four letters that are answered, as in ZooKeeper's ``4lw.commands.whitelist``: all that it knows, unless
+    they are listed, ``"srvr, ruok"``. (A real server that was not told otherwise answers ``srvr`` alone.)
+
     Threads may share it. A fork has only its ``hosts``: all else raises ``ForkedError`` there. And once it is closed, all
     else raises ``Closed``.
     """
@@ -916,6 +957,7 @@ class Server:
         tick: float = 2.0,
         session_timeouts: tuple[float, float] | None = None,
         manual_clock: bool = False,
+        words: str = "*",
     ) -> Self: ...
     @property
     def hosts(self) -> str:

@@ -1,0 +1,121 @@
+"""Greenlets: how one of them waits, so that the others of its thread run meanwhile.
+
+They do so where gevent or eventlet has patched Python. Where nothing is patched a wait stops the thread with all of its
+greenlets, as every other call that waits does there.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+import typing
+
+
+class Library(typing.Protocol):
+    """gevent or eventlet."""
+
+    def wait(self, descriptor: int, timeout: float | None) -> bool:
+        """Waits until the descriptor can be read: ``False`` if the time is over."""
+
+    def watch(self, descriptor: int, is_in_background: bool) -> None:
+        """The same, for ever; in the background it does not keep the loop from coming to its end."""
+
+    def spawn(self, function: typing.Callable[..., object], *arguments: object) -> object: ...
+
+    def is_loop(self) -> bool:
+        """Whether the current greenlet is the one that runs the others, which cannot wait."""
+
+    def original(self, module: str, name: str) -> typing.Any: ...
+
+
+class _Late(BaseException):
+    """The time of a wait is over."""
+
+
+def _module(name: str) -> typing.Any:
+    """A module of theirs, which need not be there where types are checked."""
+    return importlib.import_module(name)
+
+
+class _Gevent:
+    def wait(self, descriptor: int, timeout: float | None) -> bool:
+        late = _Late()
+        try:
+            _module("gevent.socket").wait_read(descriptor, timeout, late)
+        except _Late as error:
+            if error is not late:
+                raise
+            return False
+        return True
+
+    def watch(self, descriptor: int, is_in_background: bool) -> None:
+        hub = _module("gevent").get_hub()
+        watcher = hub.loop.io(descriptor, 1, ref=not is_in_background)
+        try:
+            hub.wait(watcher)
+        finally:
+            watcher.close()
+
+    def spawn(self, function: typing.Callable[..., object], *arguments: object) -> object:
+        return typing.cast(object, _module("gevent").spawn(function, *arguments))
+
+    def is_loop(self) -> bool:
+        gevent = _module("gevent")
+        return bool(gevent.getcurrent() is gevent.get_hub())
+
+    def original(self, module: str, name: str) -> typing.Any:
+        return _module("gevent.monkey").get_original(module, name)
+
+
+class _Eventlet:
+    def wait(self, descriptor: int, timeout: float | None) -> bool:
+        late = _Late()
+        try:
+            _module("eventlet.hubs").trampoline(descriptor, read=True, timeout=timeout, timeout_exc=late)
+        except _Late as error:
+            if error is not late:
+                raise
+            return False
+        return True
+
+    def watch(self, descriptor: int, is_in_background: bool) -> None:
+        self.wait(descriptor, None)
+
+    def spawn(self, function: typing.Callable[..., object], *arguments: object) -> object:
+        return typing.cast(object, _module("eventlet").spawn_n(function, *arguments))
+
+    def is_loop(self) -> bool:
+        return bool(_module("eventlet").getcurrent() is _module("eventlet.hubs").get_hub().greenlet)
+
+    def original(self, module: str, name: str) -> typing.Any:
+        return getattr(_module("eventlet.patcher").original(module), name)
+
+
+_GEVENT: typing.Final[Library] = _Gevent()
+_EVENTLET: typing.Final[Library] = _Eventlet()
+
+
+def library() -> Library | None:
+    """The one that has patched Python."""
+    gevent = sys.modules.get("gevent.monkey")
+    if gevent is not None and getattr(gevent, "saved", None):
+        return _GEVENT
+    eventlet = sys.modules.get("eventlet.patcher")
+    if eventlet is not None and getattr(eventlet, "already_patched", None):
+        return _EVENTLET
+    return None
+
+
+def waiter() -> typing.Callable[[int, float | None], bool] | None:
+    """How the current greenlet waits, where there is a loop; ``None`` where the thread has to."""
+    current = library()
+    return None if current is None or current.is_loop() else current.wait
+
+
+def original_thread_starter() -> typing.Callable[..., object] | None:
+    """What starts a thread of the system's where threads are greenlets; ``None`` where they are not."""
+    current = library()
+    if current is None:
+        return None
+    starter: typing.Callable[..., object] = current.original("_thread", "start_new_thread")
+    return starter
