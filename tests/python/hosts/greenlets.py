@@ -1,0 +1,308 @@
+"""Programs of greenlets, which are the same for gevent and for eventlet.
+
+Each patches Python, so each runs in an interpreter of its own. They use ``spawn``, ``sleep``, ``join`` and ``Timeout``,
+and for events those of the patched ``threading``. Time bounds nothing in them but a hang.
+"""
+
+from __future__ import annotations
+
+GEVENT = """
+import gevent.monkey
+gevent.monkey.patch_all()
+import gevent
+from gevent import Timeout, sleep, spawn
+
+def join(*greenlets):
+    gevent.joinall(greenlets, raise_error=True)
+"""
+
+EVENTLET = """
+import eventlet
+eventlet.monkey_patch()
+from eventlet import Timeout, sleep, spawn
+
+def join(*greenlets):
+    for greenlet in greenlets:
+        greenlet.wait()
+"""
+
+IMPORTS = """
+import _thread, faulthandler, logging, os, sys, threading, time
+faulthandler.dump_traceback_later(50, exit=True)
+hosts, path = sys.argv[1:]
+import zklock
+"""
+
+CLIENTS = """
+zk = zklock.Client(hosts, session_timeout=4)
+other = zklock.Client(hosts, session_timeout=4)
+
+def until(is_so):
+    while not is_so():
+        sleep(0.01)
+
+def refused(error, call):
+    try:
+        call()
+    except error:
+        return True
+    return False
+"""
+
+# Deadlock, or four inside at once, where all of them are taken for one owner.
+TAKE_TURNS = """
+lock = zk.mutex(path, reentrant={reentrant}, timeout=40)
+inside, most, done = 0, 0, []
+
+def work(number):
+    global inside, most
+    for _ in range(3):
+        with lock:
+            inside += 1
+            most = max(most, inside)
+            sleep(0.01)
+            if {reentrant}:
+                with lock as again:
+                    sleep(0)
+                    assert again.valid_for() > 0
+            inside -= 1
+        done.append(number)
+
+join(*[spawn(work, number) for number in range(4)])
+assert most == 1, most
+assert sorted(done) == sorted([0, 1, 2, 3] * 3), done
+"""
+
+# Both are greenlets of one thread: a wait that stops the thread never ends.
+RELEASED_BY_ANOTHER = """
+lock, ours = other.mutex(path), zk.mutex(path)
+hold = ours.hold()
+got = []
+
+def wait():
+    with lock as hold:
+        got.append(hold.token)
+
+waiting = spawn(wait)
+until(lambda: len(ours.contenders()) == 2)
+assert got == []
+hold.release()
+join(waiting)
+assert got[0] > hold.token
+"""
+
+# Of one client, of which only one stands in the queue.
+WITHIN_A_CLIENT = """
+lock = zk.mutex(path)
+assert lock.acquire()
+assert lock.acquire(blocking=False) is False
+waiting = spawn(lambda: lock.acquire())
+sleep(0.05)
+lock.release()
+join(waiting)
+assert lock.locked()
+# It is not reentrant, so any may release it.
+lock.release()
+assert not lock.locked()
+"""
+
+OWNERS = """
+lock = zk.mutex(path, reentrant=True)
+assert lock.acquire() and lock.acquire()
+
+def another():
+    assert lock.current is None
+    assert refused(zklock.NotOwner, lock.release)
+    assert lock.acquire(blocking=False) is False
+
+join(spawn(another))
+assert lock.current is not None
+lock.release()
+lock.release()
+assert refused(zklock.NotHeld, lock.release)
+
+held = []
+join(spawn(lambda: held.append(lock.hold())))
+assert refused(zklock.NotOwner, held[0].release)
+assert lock.acquire(timeout=0.01) is False
+"""
+
+LINES = """
+lines, arrived = [], threading.Event()
+
+class Handler(logging.Handler):
+    def emit(self, record):
+        # Handlers may wait themselves, and so give way to others.
+        time.sleep(0.001)
+        lines.append((_thread.get_native_id(), record.getMessage()))
+        arrived.set()
+
+logger = logging.getLogger("zklock")
+logger.setLevel(logging.INFO)
+logger.addHandler(Handler())
+"""
+
+LOG = """
+with other.mutex(path):
+    for _ in range(3):
+        assert zk.mutex(path).acquire(blocking=False) is False
+until(lambda: sum("held by another" in line for _, line in lines) == 3)
+# What is said of a session comes from another thread of the system's.
+until(lambda: sum("session opened" in line for _, line in lines) == 2)
+assert {thread for thread, _ in lines} == {os.getpid()}, lines
+"""
+
+ON_LOST = """
+told, first = [], threading.Event()
+
+def wait_for_the_second(reason):
+    assert first.wait(40)
+    told.append(("first", _thread.get_native_id(), reason.name))
+
+def second(reason):
+    told.append(("second", _thread.get_native_id(), reason.name))
+    first.set()
+
+holds = [zk.mutex(path + "-1").hold(), zk.mutex(path + "-2").hold()]
+holds[0].on_lost(wait_for_the_second)
+holds[0].on_lost(lambda reason: told.append(("after the first", 0, reason.name)))
+holds[1].on_lost(second)
+for number in "12":
+    assert len(other.mutex(f"{path}-{number}").break_lock()) == 1
+until(lambda: len(told) == 3)
+here = os.getpid()
+assert told == [
+    ("second", here, "NODE_DELETED"), ("first", here, "NODE_DELETED"), ("after the first", 0, "NODE_DELETED")
+], told
+assert holds[0].lost.wait(40) and holds[1].lost.wait()
+"""
+
+# The main greenlet sleeps, and nothing else is to happen in its loop but the loss.
+ON_LOST_ALONE = """
+told = threading.Event()
+hold = zk.mutex(path).hold()
+hold.on_lost(lambda reason: told.set())
+print(hold.node, flush=True)
+assert told.wait(40)
+"""
+
+KILLED = """
+with other.mutex(path) as hold:
+    lock = zk.mutex(path)
+    waiting = spawn(lock.acquire)
+    until(lambda: len(lock.contenders()) == 2)
+    waiting.kill()
+    until(lambda: len(lock.contenders()) == 1)
+    assert not lock.locked()
+with lock:
+    pass
+"""
+
+TIMED_OUT = """
+with other.mutex(path):
+    lock = zk.mutex(path)
+    for wait in (lock.acquire, lock.hold, lock.__enter__):
+        try:
+            with Timeout(0.05) as timeout:
+                wait()
+        except Timeout as error:
+            assert error is timeout
+        else:
+            assert False, "no timeout"
+        until(lambda: len(lock.contenders()) == 1)
+    assert lock.acquire(timeout=0.05) is False
+    assert refused(zklock.Timeout, lambda: lock.hold(timeout=0.05))
+with lock:
+    pass
+"""
+
+# Whatever may wait.
+ALL_CALLS = """
+zk.connect()
+lock = zk.mutex(path, timeout=40)
+assert lock.contenders() == [] and lock.break_lock() == []
+with lock as hold:
+    assert hold.confirm() > 0
+    hold.guarded().create(path + "-data", b"begun").delete(path + "-data").commit()
+    contender, = lock.contenders()
+    assert contender.token == hold.token
+    assert hold.lost.wait(timeout=0.01) is False
+    waiting = spawn(hold.lost.wait)
+    sleep(0)
+join(waiting)
+lost = lock.hold()
+assert other.mutex(path).evict(lost.node) is True
+assert lost.lost.wait(timeout=40) and lost.lost.wait()
+election = zk.election(path + "-lead")
+observer = election.observe()
+assert observer.next(timeout=40) is None
+assert refused(zklock.Timeout, lambda: observer.next(timeout=0.01))
+seen = []
+watching = spawn(lambda: seen.append(observer.next()))
+sleep(0)
+with election as lead:
+    join(watching)
+    assert seen[0].token == lead.token
+barrier = zk.barrier(path + "-barrier")
+assert barrier.set() and not barrier.set() and barrier.is_set()
+assert barrier.wait(timeout=0.01) is False
+waiting = spawn(barrier.wait)
+sleep(0)
+assert barrier.remove()
+join(waiting)
+meeting, met = zk.double_barrier(path + "-meeting", 2, timeout=40), []
+
+def meet():
+    with meeting:
+        met.append(True)
+        until(lambda: len(met) == 2)
+
+join(spawn(meet), spawn(meet))
+zk.set_limit(path + "-limit", 2)
+with zk.read(path + "-table"), zk.semaphore(path + "-permits", 2):
+    pass
+with zk.all([zk.mutex(path + "-a"), zk.mutex(path + "-b")]) as both:
+    assert both.valid_for() > 0
+try:
+    with lock:
+        raise KeyError
+except KeyError:
+    pass
+assert not lock.locked()
+zk.close()
+assert refused(zklock.Closed, lock.acquire)
+with other as entered:
+    assert entered is other
+"""
+
+# Threads of the system's, which the library keeps for what would stop the others.
+REAL_THREADS = """
+lock, tokens = zk.mutex(path, timeout=40), []
+
+def work():
+    assert _thread.get_native_id() != os.getpid()
+    with lock as hold:
+        tokens.append(hold.token)
+        assert zk.mutex(path).acquire(blocking=False) is False
+
+def start():
+    {run_in_a_thread}(work)
+
+with lock:
+    waiting = [spawn(start) for _ in range(3)]
+    sleep(0.05)
+    assert tokens == []
+join(*waiting)
+assert len(tokens) == 3 and tokens == sorted(tokens)
+"""
+
+LEFT_AT_THE_END = """
+lock = other.mutex(path)
+hold = lock.hold()
+hold.on_lost(print)
+for _ in range(3):
+    spawn(zk.mutex(path).acquire)
+until(lambda: len(lock.contenders()) == 2)
+"""
+
+WELL = (0, "", "")

@@ -1,0 +1,170 @@
+"""gevent: its greenlets are owners of their own, a wait lets the others run, and what is called is called among them."""
+
+from __future__ import annotations
+
+import signal
+import typing
+
+import pytest
+from ground import Ground
+from guests.programs import Start
+from hosts import greenlets
+from hosts.greenlets import CLIENTS, GEVENT, IMPORTS, WELL
+
+import zklock
+
+pytest.importorskip("gevent", reason="there is no gevent for this interpreter", exc_type=ImportError)
+
+BEGIN = GEVENT + IMPORTS + CLIENTS
+Run = typing.Callable[..., None]
+
+
+@pytest.fixture
+def run(start: Start, hosts: str, path: str) -> Run:
+    """Runs a program to its end. What gevent itself warns of is not what is looked at."""
+
+    def run(text: str) -> None:
+        ended = start(text, hosts, path, options=()).finish(within=55)
+        assert ended[:3] == WELL, ended.err
+
+    return run
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_greenlets_take_turns(run: Run, reentrant: bool) -> None:
+    run(BEGIN + greenlets.TAKE_TURNS.format(reentrant=reentrant))
+
+
+@pytest.mark.parametrize(
+    "text", ["RELEASED_BY_ANOTHER", "WITHIN_A_CLIENT", "OWNERS", "KILLED", "TIMED_OUT", "ALL_CALLS", "ON_LOST"]
+)
+def test_among_greenlets(run: Run, text: str) -> None:
+    run(BEGIN + getattr(greenlets, text))
+
+
+def test_who_sleeps_until_a_loss_is_woken(start: Start, ground: Ground, hosts: str, path: str) -> None:
+    # gevent ends a sleep with an error if nothing could ever end it.
+    program = start(BEGIN + greenlets.ON_LOST_ALONE, hosts, path, options=())
+    ground("delete " + program.line())
+    assert program.finish()[:3] == WELL
+
+
+@pytest.mark.parametrize(
+    "begin",
+    [
+        GEVENT + IMPORTS + greenlets.LINES,
+        IMPORTS + greenlets.LINES + GEVENT,
+        IMPORTS + GEVENT + greenlets.LINES,
+        GEVENT + IMPORTS + "logging.basicConfig(stream=open('/dev/null', 'w'))\n" + greenlets.LINES,
+    ],
+    ids=["patched before", "patched after logging was set up", "patched after the import", "with handlers of the root"],
+)
+def test_log_lines_arrive(run: Run, begin: str) -> None:
+    run(begin + CLIENTS + greenlets.LOG)
+
+
+def test_a_client_that_connected_before_python_was_patched(run: Run) -> None:
+    connected = CLIENTS + "zk.connect()\nother.connect()\nassert zk.mutex(path).acquire()\nzk.mutex(path).release()\n"
+    text = greenlets.RELEASED_BY_ANOTHER + greenlets.TAKE_TURNS.format(reentrant=True)
+    run(IMPORTS + connected + GEVENT + text + greenlets.ON_LOST)
+
+
+def test_threads_of_the_pool(run: Run) -> None:
+    text = greenlets.REAL_THREADS.format(run_in_a_thread="gevent.get_hub().threadpool.apply")
+    run(BEGIN + text + greenlets.RELEASED_BY_ANOTHER)
+
+
+def test_a_program_that_uses_it_only_in_threads_of_the_pool(run: Run) -> None:
+    # What is called is called on threads of the system's then.
+    text = greenlets.REAL_THREADS.format(run_in_a_thread="gevent.get_hub().threadpool.apply")
+    clients = "\ndef begin():\n    global zk\n    zk = zklock.Client(hosts, session_timeout=4)\n    zk.connect()\n"
+    clients += "gevent.get_hub().threadpool.apply(begin)\n"
+    in_threads = text.replace("with lock:\n    waiting", "if True:\n    waiting").replace("assert tokens == []", "pass")
+    run(GEVENT + IMPORTS + clients + in_threads)
+
+
+def test_the_end_of_the_loop_is_not_waited_for(run: Run) -> None:
+    run(BEGIN + "with zk.mutex(path):\n    other.connect()\nassert gevent.wait(timeout=50) is True\n")
+
+
+def test_somebody_kills_all_greenlets(run: Run) -> None:
+    text = """
+import gc
+assert zk.mutex(path).acquire(blocking=False)
+zk.mutex(path).release()
+first = zk.mutex(path + "-0").hold()
+first.on_lost(print)
+sleep(0.05)
+gevent.killall([one for one in gc.get_objects() if isinstance(one, gevent.Greenlet)])
+first.release()
+"""
+    run(BEGIN + text + greenlets.ON_LOST)
+
+
+def test_without_patching_owners_are_greenlets_all_the_same(run: Run) -> None:
+    begin = "import gevent\nfrom gevent import sleep, spawn\n\ndef join(*all):\n    gevent.joinall(all, raise_error=True)\n"
+    run(begin + IMPORTS + CLIENTS + greenlets.OWNERS)
+
+
+def test_a_fork_does_not_hear_what_is_for_its_parent(run: Run) -> None:
+    text = """
+import signal
+assert zk.mutex(path).acquire()
+other.connect()
+until(lambda: sum("session opened" in line for _, line in lines) == 2)
+# A greenlet that is within a handler when its process forks is there twice.
+logger.setLevel(logging.CRITICAL)
+sleep(0.1)
+child = os.fork()
+if not child:
+    while True:
+        sleep(0.001)
+logger.setLevel(logging.INFO)
+for count in range(1, 41):
+    assert other.mutex(path).acquire(blocking=False) is False
+    until(lambda: sum("held by another" in line for _, line in lines) == count)
+os.kill(child, signal.SIGKILL)
+os.waitpid(child, 0)
+"""
+    run(GEVENT + IMPORTS + greenlets.LINES + CLIENTS + text)
+
+
+def test_in_the_greenlet_that_runs_the_loop(run: Run) -> None:
+    # It cannot give way to others, and waits with the thread.
+    text = """
+lock, done = zk.mutex(path, reentrant=True), []
+
+def call():
+    with lock as hold, lock:
+        done.append(hold.confirm() > 0)
+
+gevent.get_hub().loop.run_callback(call)
+until(lambda: done)
+assert done == [True] and not lock.locked()
+"""
+    run(BEGIN + text)
+
+
+def test_ctrl_c_ends_a_wait(start: Start, zk: zklock.Client, ground: Ground, hosts: str, path: str) -> None:
+    text = """
+try:
+    zk.mutex(path).acquire()
+except KeyboardInterrupt:
+    until(lambda: len(zk.mutex(path).contenders()) == 1)
+    print("interrupted", flush=True)
+"""
+    with zk.mutex(path):
+        program = start(BEGIN + text, hosts, path, options=())
+        ground.expect_children(path, 2, within=50)
+        program.signal(signal.SIGINT)
+        program.expect("interrupted", within=50)
+    # gevent prints the exception besides.
+    assert program.finish().status == 0
+
+
+@pytest.mark.parametrize("end", ["", "sys.exit(0)\n", "other.close()\nzk.close()\n"], ids=["", "exit", "closed"])
+def test_the_end_of_the_interpreter(start: Start, ground: Ground, hosts: str, path: str, end: str) -> None:
+    ended = start(BEGIN + greenlets.LEFT_AT_THE_END + end, hosts, path, options=()).finish(within=55)
+    # A client that is closed loses its holds, and those who wait are told, in greenlets that the end finds there.
+    assert ended.status == 0 and (end.startswith("other") or ended[:3] == WELL)
+    assert ground.children(path) == []
