@@ -1,0 +1,46 @@
+"""Who is inside what a lock guards."""
+
+from __future__ import annotations
+
+import threading
+import typing
+
+# How long a wait may take on the busiest machine.
+PATIENCE = 50.0
+
+
+class Inside:
+    """Counts those who come in, and how many were there at once."""
+
+    def __init__(self, count: int) -> None:
+        self._mutex = threading.Lock()
+        self._count = count
+        self._begun = 0
+        self._now = 0
+        self.most = 0
+        self.all = 0
+
+    def __enter__(self) -> None:
+        with self._mutex:
+            self._now += 1
+            self.all += 1
+            self.most = max(self.most, self._now)
+
+    def __exit__(self, *exception: object) -> None:
+        with self._mutex:
+            self._now -= 1
+
+    def begin(self) -> None:
+        """Called on the thread that is about to wait."""
+        with self._mutex:
+            self._begun += 1
+
+    async def stay(self, sleep: typing.Callable[[float], typing.Awaitable[object]]) -> None:
+        """Until all the others wait: so the thread that has acquired is lent to one of them."""
+        while self._begun < self._count:
+            await sleep(0.001)
+        await sleep(0.005)
+
+    def expect_turns(self) -> None:
+        """All have been there, one after the other."""
+        assert (self.all, self.most) == (self._count, 1)

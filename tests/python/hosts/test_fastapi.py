@@ -1,0 +1,117 @@
+"""FastAPI: what is not ``async`` runs on threads of a pool, and each part of a request on whichever is free."""
+
+from __future__ import annotations
+
+import asyncio
+import collections
+import threading
+import typing
+
+import fastapi
+import httpx
+from ground import Ground
+from hosts.inside import PATIENCE, Inside
+
+import zklock
+
+REQUESTS = 30
+
+
+def serve(app: fastapi.FastAPI, inside: Inside) -> list[int]:
+    """The answers to many requests at once, the first of which is inside when the others come."""
+
+    async def ask() -> list[httpx.Response]:
+        transport = httpx.ASGITransport(app=app)
+        async with httpx.AsyncClient(transport=transport, base_url="http://host", timeout=PATIENCE) as client:
+            first = asyncio.ensure_future(client.get("/"))
+            while not inside.all and not first.done():
+                await asyncio.sleep(0.001)
+            return await asyncio.gather(first, *(client.get("/") for _ in range(REQUESTS - 1)))
+
+    responses = asyncio.run(ask())
+    assert collections.Counter(response.status_code for response in responses) == {200: REQUESTS}
+    return [int(response.text) for response in responses]
+
+
+def test_a_dependency_acquires_on_one_thread_and_releases_on_another(
+    zk: zklock.Client, ground: Ground, path: str
+) -> None:
+    app, inside, threads = fastapi.FastAPI(), Inside(REQUESTS), set()
+
+    def held() -> typing.Iterator[zklock.Hold]:
+        begun = threading.get_ident()
+        inside.begin()
+        with zk.mutex(path, timeout=PATIENCE) as hold:
+            yield hold
+        threads.add((begun, threading.get_ident()))
+
+    @app.get("/")
+    async def answer(hold: zklock.Hold = fastapi.Depends(held)) -> int:
+        # In between its thread is lent to other requests.
+        with inside:
+            await inside.stay(asyncio.sleep)
+            assert hold.valid_for() > 0
+        return hold.token
+
+    tokens = serve(app, inside)
+    inside.expect_turns()
+    assert len(set(tokens)) == REQUESTS
+    assert any(begun != ended for begun, ended in threads), "no hold went from thread to thread"
+    ground.expect_children(path, 0)
+
+
+def test_two_dependencies_acquire_and_release_as_calls(zk: zklock.Client, ground: Ground, path: str) -> None:
+    app, inside = fastapi.FastAPI(), Inside(REQUESTS)
+    lock = zk.mutex(path, timeout=PATIENCE)
+
+    def acquired() -> None:
+        inside.begin()
+        assert lock.acquire()
+
+    def release() -> None:
+        lock.release()
+
+    @app.get("/", dependencies=[fastapi.Depends(acquired)])
+    async def answer() -> int:
+        with inside:
+            await inside.stay(asyncio.sleep)
+        await asyncio.to_thread(release)
+        return 0
+
+    serve(app, inside)
+    inside.expect_turns()
+    ground.expect_children(path, 0)
+
+
+def test_an_endpoint_on_a_thread_holds_the_lock_there(zk: zklock.Client, ground: Ground, path: str) -> None:
+    app, inside = fastapi.FastAPI(), Inside(REQUESTS)
+
+    @app.get("/")
+    def answer() -> int:
+        # All within one call, which is one thread's: so it may be reentrant.
+        lock = zk.mutex(path, timeout=PATIENCE, reentrant=True)
+        with lock as outer, lock as inner, inside:
+            assert outer.token == inner.token
+            return outer.token
+
+    assert len(set(serve(app, inside))) == REQUESTS
+    inside.expect_turns()
+    ground.expect_children(path, 0)
+
+
+def test_a_dependency_in_the_loop_is_a_task(zk: zklock.Client, ground: Ground, path: str) -> None:
+    app, inside = fastapi.FastAPI(), Inside(REQUESTS)
+
+    async def held() -> typing.AsyncIterator[zklock.AsyncHold]:
+        async with zk.aio.mutex(path, timeout=PATIENCE) as hold:
+            yield hold
+
+    @app.get("/")
+    async def answer(hold: zklock.AsyncHold = fastapi.Depends(held)) -> int:
+        with inside:
+            await asyncio.sleep(0.005)
+        return hold.token
+
+    assert len(set(serve(app, inside))) == REQUESTS
+    inside.expect_turns()
+    ground.expect_children(path, 0)

@@ -1,0 +1,266 @@
+"""Forks of processes that have connected: a child makes clients of its own."""
+
+from __future__ import annotations
+
+import contextlib
+
+import pytest
+from ground import Ground
+from guests.programs import FORKS, Start
+
+BEFORE = """
+import asyncio, concurrent.futures, logging, multiprocessing, os, sys, threading, time
+import zklock
+
+hosts, path = sys.argv[1:]
+
+
+def fresh():
+    with zklock.Client(hosts, session_timeout=4) as own, own.mutex(path + "-own", timeout=50) as hold:
+        return hold.token
+
+
+def ends(pid):
+    return os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1])
+
+
+zk = zklock.Client(hosts, session_timeout=4)
+"""
+
+
+def program(start: Start, text: str, hosts: str, path: str) -> None:
+    assert start(BEFORE + text, hosts, path, options=FORKS).finish(within=55)[:3] == (0, "well", "")
+
+
+@pytest.mark.parametrize("before", ["connected", "closed", "failed", "held"])
+def test_a_child_and_its_child_make_clients_of_their_own(start: Start, hosts: str, path: str, before: str) -> None:
+    text = f"""
+before = {before!r}
+if before == "failed":
+    gone = zklock.Client("127.0.0.1:1", connect_timeout=0.3)
+    try:
+        gone.connect()
+    except zklock.Unreachable:
+        pass
+else:
+    zk.connect()
+if before == "closed":
+    zk.close()
+if before == "held":
+    hold = zk.mutex(path).hold()
+pid = os.fork()
+fresh()
+if not pid:
+    grandchild = os.fork()
+    fresh()
+    if not grandchild:
+        os._exit(0)
+    assert ends(grandchild) == 0
+    os._exit(0)
+assert ends(pid) == 0
+if before == "held":
+    assert hold.confirm() > 0
+    hold.release()
+fresh()
+print("well")
+"""
+    program(start, text, hosts, path)
+
+
+def test_forks_beside_busy_threads(start: Start, hosts: str, path: str) -> None:
+    text = """
+is_over = threading.Event()
+
+
+def work(number):
+    while not is_over.is_set():
+        with zk.mutex(f"{path}-{number % 2}"):
+            pass
+        zklock.Client(hosts).close()
+
+
+hold = zk.mutex(path).hold()
+threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
+for thread in threads:
+    thread.start()
+for _ in range(40):
+    pid = os.fork()
+    if not pid:
+        fresh()
+        os._exit(0)
+    assert ends(pid) == 0
+is_over.set()
+for thread in threads:
+    thread.join()
+assert hold.confirm() > 0
+hold.release()
+print("well")
+"""
+    program(start, text, hosts, path)
+
+
+def test_pools_of_processes_after_the_parent_has_connected(start: Start, hosts: str, path: str) -> None:
+    text = """
+def connect():
+    global own
+    own = zklock.Client(hosts, session_timeout=4)
+
+
+def add(file):
+    for _ in range(5):
+        with own.mutex(path, timeout=50):
+            with open(file) as now:
+                number = int(now.read())
+            with open(file, "w") as now:
+                now.write(str(number + 1))
+
+
+if __name__ == "__main__":
+    file = __file__ + ".number"
+    with open(file, "w") as now:
+        now.write("0")
+    with zk.mutex(path + "-parent") as hold:
+        context = multiprocessing.get_context("fork")
+        with context.Pool(3, connect) as pool:
+            pool.map(add, [file] * 6)
+        with concurrent.futures.ProcessPoolExecutor(3, mp_context=context, initializer=connect) as pool:
+            list(pool.map(add, [file] * 6))
+        assert hold.confirm() > 0
+    with open(file) as now:
+        assert now.read() == "60"
+    print("well")
+"""
+    program(start, text, hosts, path)
+
+
+def test_a_child_has_all_that_its_parent_had(start: Start, hosts: str, path: str) -> None:
+    # Losses are told and lines are logged by threads, which the child has to make anew; and asyncio has its own way.
+    text = """
+class Lines(logging.Handler):
+    def emit(self, record):
+        lines.append(os.getpid())
+
+
+lines = []
+logging.getLogger("zklock").addHandler(Lines())
+logging.getLogger("zklock").setLevel(logging.DEBUG)
+
+
+def all_of_it(name):
+    with zklock.Client(hosts, session_timeout=4) as own:
+        lock, reasons = own.mutex(path + name), []
+        hold, is_told = lock.hold(), threading.Event()
+        hold.on_lost(lambda reason: (reasons.append(reason), is_told.set()))
+        lock.break_lock()
+        assert is_told.wait(50) and reasons == [zklock.LossReason.NODE_DELETED]
+
+        async def aio():
+            async with own.aio.mutex(path + name + "-aio") as hold:
+                return hold.token
+
+        assert asyncio.run(aio()) > 0
+    until = time.monotonic() + 50
+    while os.getpid() not in lines:
+        assert time.monotonic() < until
+        time.sleep(0.01)
+
+
+all_of_it("-parent")
+pid = os.fork()
+if not pid:
+    all_of_it("-child")
+    os._exit(0)
+assert ends(pid) == 0
+print("well")
+"""
+    program(start, text, hosts, path)
+
+
+def test_a_child_that_ends_frees_what_is_its_own(start: Start, ground: Ground, hosts: str, path: str) -> None:
+    # At once, by closing its session, which would last for a minute; and the parent's stays.
+    text = """
+with zklock.Client(hosts, session_timeout=60) as parents, parents.mutex(path + "-parents") as hold:
+    pid = os.fork()
+    if not pid:
+        own = zklock.Client(hosts, session_timeout=60)
+        own.mutex(path).acquire()
+        print("held", flush=True)
+        sys.stdin.readline()
+        sys.exit(0)
+    assert ends(pid) == 0
+    print("ended", flush=True)
+    sys.stdin.readline()
+    assert hold.confirm() > 0
+print("well")
+"""
+    started = start(BEFORE + text, hosts, path, options=FORKS)
+    started.expect("held")
+    ground.expect_children(path, 1)
+    started.tell()
+    started.expect("ended")
+    ground.expect_free(path)
+    started.tell()
+    assert started.finish()[:3] == (0, "well", "")
+
+
+def test_a_child_makes_a_client_over_tls(start: Start) -> None:
+    with contextlib.closing(Ground()) as secure:
+        secure("start standalone tls tick=500")
+        hosts, authority, certificate, key = secure("tls").split()[:4]
+        text = """
+hosts, authority, certificate, key = sys.argv[1:]
+
+
+def locks():
+    tls = zklock.Tls(authority, certificate, key)
+    with zklock.Client(hosts, tls=tls, session_timeout=4) as own, own.mutex("/locks/tls", timeout=50):
+        return True
+
+
+assert locks()
+for _ in range(5):
+    pid = os.fork()
+    if not pid:
+        os._exit(0 if locks() else 1)
+    assert locks() and ends(pid) == 0
+print("well")
+"""
+        text = BEFORE.replace("hosts, path = sys.argv[1:]", "hosts = path = None") + text
+        text = text.replace("zk = zklock.Client(hosts, session_timeout=4)\n", "")
+        started = start(text, hosts, authority, certificate, key, options=FORKS)
+        assert started.finish(within=55)[:3] == (0, "well", "")
+
+
+def test_a_handler_of_a_signal_that_forks_in_a_wait(start: Start, hosts: str, path: str) -> None:
+    # And returns in both: the wait goes on in the parent alone, though the child has a copy of what would wake it.
+    text = """
+import signal
+
+other = zklock.Client(hosts, session_timeout=4)
+held = other.mutex(path).hold()
+hears, says = os.pipe()
+
+
+def interrupt():
+    while len(other.mutex(path).contenders()) < 2:
+        time.sleep(0.01)
+    os.kill(os.getpid(), signal.SIGUSR1)
+    assert os.read(hears, 7) == b"refused"
+    held.release()
+
+
+signal.signal(signal.SIGUSR1, lambda number, frame: children.append(os.fork()))
+children = []
+thread = threading.Thread(target=interrupt)
+thread.start()
+try:
+    hold = zk.mutex(path).hold(timeout=50)
+except zklock.ForkedError:
+    os.write(says, b"refused")
+    os._exit(0)
+hold.release()
+thread.join()
+assert ends(*children) == 0
+print("well")
+"""
+    program(start, text, hosts, path)

@@ -1,0 +1,71 @@
+"""trio, and anyio on either loop: the blocking calls, each on a thread that the host lends."""
+
+from __future__ import annotations
+
+import typing
+
+import anyio
+import anyio.to_thread
+import pytest
+from ground import Ground
+from hosts.inside import PATIENCE, Inside
+
+import zklock
+
+trio: typing.Any = pytest.importorskip("trio")
+
+WORKERS = 20
+
+
+def test_workers_of_trio_take_turns(zk: zklock.Client, ground: Ground, path: str) -> None:
+    lock, inside = zk.mutex(path), Inside(WORKERS)
+
+    def acquire() -> bool:
+        inside.begin()
+        return lock.acquire(timeout=PATIENCE)
+
+    async def work() -> None:
+        assert await trio.to_thread.run_sync(acquire)
+        with inside:
+            # Its thread is lent to others meanwhile.
+            await inside.stay(trio.sleep)
+        await trio.to_thread.run_sync(lock.release)
+
+    async def main() -> None:
+        async with trio.open_nursery() as nursery:
+            nursery.start_soon(work)
+            while not inside.all:
+                await trio.sleep(0.001)
+            for _ in range(WORKERS - 1):
+                nursery.start_soon(work)
+
+    trio.run(main)
+    inside.expect_turns()
+    ground.expect_children(path, 0)
+
+
+@pytest.mark.parametrize("backend", ["asyncio", "trio"])
+def test_workers_of_anyio_take_turns(zk: zklock.Client, ground: Ground, path: str, backend: str) -> None:
+    inside = Inside(WORKERS)
+
+    def acquire() -> zklock.Hold:
+        inside.begin()
+        return zk.mutex(path).hold(timeout=PATIENCE)
+
+    async def work() -> None:
+        hold = await anyio.to_thread.run_sync(acquire)
+        with inside:
+            await inside.stay(anyio.sleep)
+        await anyio.to_thread.run_sync(hold.release)
+
+    async def main() -> None:
+        async with anyio.create_task_group() as group:
+            group.start_soon(work)
+            while not inside.all:
+                await anyio.sleep(0.001)
+            for _ in range(WORKERS - 1):
+                group.start_soon(work)
+
+    anyio.run(main, backend=backend)
+    inside.expect_turns()
+    ground.expect_children(path, 0)
