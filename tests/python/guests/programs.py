@@ -54,14 +54,14 @@ class Program:
         """What it has written to stderr so far."""
         return self._errors.read_text()
 
-    def line(self, within: float = 20.0) -> str:
+    def line(self, within: float = 30.0) -> str:
         """The next line that it says."""
         try:
             return self._lines.get(timeout=within)
         except queue.Empty:
             raise AssertionError(f"nothing was said within {within} s; errors: {self.errors()}") from None
 
-    def expect(self, line: str, within: float = 20.0) -> None:
+    def expect(self, line: str, within: float = 30.0) -> None:
         assert self.line(within) == line, self.errors()
 
     def tell(self, line: str = "go on") -> None:
@@ -75,7 +75,7 @@ class Program:
         self.process.send_signal(number)
         return now
 
-    def await_sleep(self, within: float = 10.0) -> None:
+    def await_sleep(self, within: float = 30.0) -> None:
         """Waits until its main thread sleeps: five looks in a row see it so."""
         stat = pathlib.Path(f"/proc/{self.process.pid}/task/{self.process.pid}/stat")
         looks, until = 0, time.monotonic() + within
@@ -89,7 +89,7 @@ class Program:
         begun = time.monotonic()
         status = self.process.wait(timeout=within)
         seconds = time.monotonic() - begun
-        self._reader.join(timeout=10)
+        self._reader.join(timeout=30)
         out = []
         while not self._lines.empty():
             out.append(self._lines.get())
@@ -114,7 +114,7 @@ class Start(typing.Protocol):
     def __call__(self, text: str, *arguments: str, options: tuple[str, ...] = STRICT) -> Program: ...
 
 
-def until(is_so: typing.Callable[[], bool], within: float = 10.0) -> None:
+def until(is_so: typing.Callable[[], bool], within: float = 30.0) -> None:
     """Waits until something is so that nobody tells us of."""
     end = time.monotonic() + within
     while not is_so():

@@ -171,7 +171,7 @@ def test_a_client_that_is_forgotten_while_it_connects(ground: Ground, path: str)
     proxy("freeze", "both")
 
     def forget() -> None:
-        with pytest.raises(zklock.Timeout):
+        with pytest.raises(zklock.Unreachable):
             zklock.Client(proxy.hosts, session_timeout=4).connect(timeout=0.1)
 
     assert warned(forget) == []

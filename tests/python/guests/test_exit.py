@@ -8,6 +8,7 @@ import pytest
 from ground import Ground
 from guests.endings import BEGIN, SLOWLY, WELL, ends
 from guests.programs import Start
+from punctual import not_later
 
 import zklock
 
@@ -26,6 +27,64 @@ def test_while_the_main_thread_keeps_a_hold(start: Start, ground: Ground, hosts:
 def test_within_a_block(start: Start, ground: Ground, hosts: str, path: str) -> None:
     ended = ends(start, "with zk.mutex(path): sys.exit(3)", hosts, path)
     assert ended[:3] == (3, "", "")
+    assert ground.children(path) == []
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "with zk.mutex(path): yield",
+        "with zk.mutex(path).hold(): yield",
+        "with zk.mutex(path, reentrant=True), zk.read(path + '/a'), zk.double_barrier(path + '/b', 1): yield",
+        "with zk, zk.mutex(path): yield",
+        "lock.acquire()\n    try: yield\n    finally: lock.release()",
+        "hold = lock.hold()\n    try: yield\n    finally: hold.release()",
+    ],
+    ids=["a lock", "a hold", "several", "a client", "a release", "a release of a hold"],
+)
+def test_within_the_block_of_a_generator(start: Start, ground: Ground, hosts: str, path: str, body: str) -> None:
+    text = f"""
+lock = zk.mutex(path)
+
+def stream():
+    {body}
+
+opened = stream()
+next(opened)
+"""
+    # Python closes it when everything else is gone.
+    assert ends(start, text, hosts, path)[:3] == WELL
+    assert [ground.children(f"{path}{below}") for below in ("/a", "/b")] in ([[], []], [[], ["ready"]])
+    ground(f"delete-tree {path}")
+
+
+@pytest.mark.parametrize(
+    "body",
+    [
+        "async with lock: await never()",
+        "hold = await lock.hold()\n    try: await never()\n    finally: await hold.release()",
+        "await lock.acquire()\n    try: await never()\n    finally: lock.release()",
+    ],
+    ids=["a block", "a release of a hold", "a release"],
+)
+def test_within_the_block_of_a_coroutine(start: Start, ground: Ground, hosts: str, path: str, body: str) -> None:
+    text = f"""
+loop = asyncio.new_event_loop()
+loop.set_exception_handler(lambda loop, context: None)
+lock = zk.aio.mutex(path)
+
+async def never():
+    loop.stop()
+    await loop.create_future()
+
+async def main():
+    {body}
+
+task = loop.create_task(main())
+loop.run_forever()
+"""
+    # Whatever Python has to say of a loop that is not closed is not our concern.
+    assert start(BEGIN + text, hosts, path, options=("-W", "ignore")).finish()[:3] == WELL
     assert ground.children(path) == []
 
 
@@ -69,7 +128,7 @@ def test_by_sigterm_in_a_wait(start: Start, zk: zklock.Client, ground: Ground, h
         ground.expect_children(path, 2)
         program.await_sleep()
         program.signal(signal.SIGTERM)
-        assert program.finish(within=5)[:3] == (-signal.SIGTERM, "", "")
+        assert program.finish()[:3] == (-signal.SIGTERM, "", "")
 
 
 def test_another_client_is_closed_all_the_same(start: Start, ground: Ground, hosts: str, path: str) -> None:
@@ -150,7 +209,7 @@ def test_while_on_lost_runs(start: Start, ground: Ground, hosts: str, path: str,
     ground("delete " + program.line())
     ended = program.finish()
     assert ended[:3] == WELL
-    assert ended.seconds < 2.0 + slowly
+    not_later(ended.seconds, 2.0 + slowly)
 
 
 def test_while_a_handler_of_logging_runs(start: Start, hosts: str, path: str) -> None:
@@ -170,7 +229,7 @@ begun.wait()
 """
     ended = ends(start, text + SLOWLY.format(seconds=0.6), hosts, path)
     assert ended[:3] == WELL
-    assert ended.seconds < 3
+    not_later(ended.seconds, 3)
 
 
 def test_while_the_servers_are_out_of_reach(start: Start, ground: Ground, path: str) -> None:
@@ -187,7 +246,7 @@ sys.stdin.readline()
     ended = program.finish()
     proxy("cut")
     assert ended[:3] == WELL
-    assert ended.seconds < 2.0
+    not_later(ended.seconds, 2.0)
 
 
 def test_with_many_clients_while_the_servers_are_out_of_reach(start: Start, ground: Ground, path: str) -> None:
@@ -207,7 +266,7 @@ sys.stdin.readline()
     ended = program.finish()
     proxy("cut")
     assert ended[:3] == WELL
-    assert ended.seconds < 2.0
+    not_later(ended.seconds, 2.0)
 
 
 def test_of_a_program_that_never_connected(start: Start, hosts: str, path: str) -> None:

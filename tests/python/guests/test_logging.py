@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import logging
+import logging.config
+import pathlib
 import queue
 import re
 import sys
@@ -13,8 +15,11 @@ import typing
 import pytest
 from ground import Ground
 from guests.programs import Start
+from punctual import not_later
 
 import zklock
+
+ROOT = pathlib.Path(__file__).parents[3]
 
 
 class Lines(logging.Handler):
@@ -91,6 +96,69 @@ def test_the_level_is_honoured(lines: Lines, ground: Ground, hosts: str, path: s
     assert all(number >= level for number, message in said)
     assert any("hold lost" in message for _, message in said) == (level <= logging.WARNING)
     assert any("session opened" in message for _, message in said) == (level <= logging.INFO)
+
+
+def of_the_logger(level: int) -> None:
+    logging.getLogger("zklock").setLevel(level)
+
+
+def of_the_root(level: int) -> None:
+    logging.getLogger("zklock").setLevel(logging.NOTSET)
+    logging.getLogger().setLevel(level)
+
+
+def by_a_configuration(level: int) -> None:
+    logging.config.dictConfig({"version": 1, "incremental": True, "loggers": {"zklock": {"level": level}}})
+
+
+def disabled(level: int) -> None:
+    logging.disable(level - 1)
+
+
+@pytest.mark.parametrize("set_level", [of_the_logger, of_the_root, by_a_configuration, disabled])
+def test_a_level_counts_from_when_it_is_set(
+    lines: Lines, ground: Ground, path: str, set_level: typing.Callable[[int], None]
+) -> None:
+    root, proxy = logging.getLogger().level, ground.proxy("1")
+    try:
+        set_level(logging.WARNING)
+        with zklock.Client(proxy.hosts, session_timeout=4) as zk:
+            # Nobody calls the library any more before the line is made.
+            set_level(logging.INFO)
+            proxy("cut")
+            lines.wait_for(f"connection lost.*{zk.session_id:#x}")
+            set_level(logging.WARNING)
+            with zk.mutex(path) as hold:
+                assert not zk.mutex(path).acquire(blocking=False)
+                ground(f"delete {hold.node}")
+                lines.wait_for("hold lost")
+                with pytest.raises(zklock.LockLost):
+                    hold.release()
+            assert zk.session_id is not None
+            said = [record for record in lines.records if f"{zk.session_id:#x}" in record.getMessage()]
+    finally:
+        logging.disable(logging.NOTSET)
+        logging.getLogger().setLevel(root)
+    assert not any("session opened" in record.getMessage() for record in said)
+    assert not any("held by another" in record.getMessage() for record in lines.records)
+
+
+def test_a_record_names_the_place_in_the_source(lines: Lines, zk: zklock.Client, ground: Ground, path: str) -> None:
+    with zk.mutex(path) as hold:
+        with zklock.Client(ground("servers")) as another:
+            assert not another.mutex(path).acquire(blocking=False)
+        by_the_face = lines.wait_for("held by another")
+        ground(f"delete {hold.node}")
+        by_the_core = lines.wait_for("hold lost")
+        with pytest.raises(zklock.LockLost):
+            hold.release()
+    for record, crate, said in [(by_the_face, "zklock-py", "log::inform"), (by_the_core, "zklock-core", "hold lost")]:
+        assert record.pathname.startswith(f"{crate}/src/") and record.filename.endswith(".rs")
+        # It may stand in a call of several lines.
+        place = (ROOT / record.pathname).read_text().splitlines()[record.lineno - 1 : record.lineno + 5]
+        assert said in "\n".join(place), record.__dict__
+    assert (by_the_face.funcName, str(by_the_core.funcName).split("::")[0]) == ("zklock", "zklock_core")
+    assert by_the_core.threadName == "zklock-log"
 
 
 @pytest.mark.parametrize("options", [(), ("-W", "error", "-X", "dev")], ids=["as usual", "in development mode"])
@@ -204,7 +272,7 @@ def test_a_slow_handler_does_no_harm(lines: Lines, ground: Ground, hosts: str, p
             for _ in range(20):
                 with zk.mutex(path) as hold:
                     assert hold.confirm() > 0
-            assert time.monotonic() - begun < 0.9
+            not_later(time.monotonic() - begun, 0.9)
             lines.wait_for("hold lost")
         finally:
             logging.getLogger("zklock").removeHandler(handler)

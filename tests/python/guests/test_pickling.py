@@ -89,7 +89,7 @@ def test_tls(tmp_path: pathlib.Path) -> None:
 def test_no_object_is_left_out(zk: zklock.Client) -> None:
     # A new class has to say what it thinks of it.
     own = [thing for thing in vars(zklock).values() if isinstance(thing, type) and not issubclass(thing, Exception)]
-    values = {zklock.Contender, zklock.HoldState, zklock.LossReason, zklock.Stats}
+    values = {zklock.Contender, zklock.NodeData, zklock.HoldState, zklock.LossReason, zklock.Stats}
     for one in set(own) - values:
         assert one.__reduce__ is not object.__reduce__, one
 
@@ -113,6 +113,18 @@ def test_exceptions(kind: type[zklock.Error]) -> None:
             assert str(one) == "what is wrong"
             assert one.args == given.args
             assert vars(one) == vars(given)
+
+
+@pytest.mark.parametrize("kind", EXCEPTIONS, ids=lambda kind: kind.__name__)
+@pytest.mark.parametrize("arguments", [(), ("what is wrong",)], ids=["nothing", "a message"])
+def test_an_exception_that_somebody_else_makes(kind: type[zklock.Error], arguments: tuple[str, ...]) -> None:
+    """As test doubles do."""
+    with pytest.raises(kind) as caught:
+        raise kind(*arguments)
+    for one in (caught.value, copy.copy(caught.value), pickle.loads(pickle.dumps(caught.value))):
+        assert str(one) == "".join(arguments) and one.args == arguments and repr(one).startswith(kind.__name__)
+        if isinstance(one, zklock.LockLost):
+            assert one.reason is None
 
 
 def test_there_are_exceptions() -> None:

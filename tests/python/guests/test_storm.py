@@ -12,6 +12,7 @@ import typing
 import pytest
 from ground import Ground
 from guests.programs import Start
+from punctual import not_later
 
 import zklock
 
@@ -54,7 +55,7 @@ def work():
 
 def is_over():
     has_all = landed["enter"] > count / 20 and landed["body"] and landed["exit"]
-    return sum(landed.values()) >= count and has_all or time.perf_counter() > begun + 25
+    return sum(landed.values()) >= count and has_all or time.perf_counter() > begun + 100
 
 
 def block():
@@ -119,7 +120,7 @@ while not is_over():
 is_armed = False
 took = time.perf_counter() - begun
 left = lock.locked(), lock.current is not None
-while zk.stats().owed and time.perf_counter() < begun + took + 10:
+while zk.stats().owed and time.perf_counter() < begun + took + 30:
     time.sleep(0.01)
 print(json.dumps([landed, took, left, zk.stats().owed, zk.stats().losses]), flush=True)
 sys.stdin.readline()
@@ -158,7 +159,7 @@ def test_a_storm_of_interrupts_leaves_nothing(
         contender.start()
     try:
         program = start(STORM, hosts, path, kind, str(count), options=options)
-        landed, took, left, owed, losses = json.loads(program.line(within=50))
+        landed, _took, left, owed, losses = json.loads(program.line(within=150))
     finally:
         is_over.set()
         for contender in contenders:
@@ -167,14 +168,13 @@ def test_a_storm_of_interrupts_leaves_nothing(
     assert owed == 0
     assert losses == 0
     # Its session lives on: what is in the queue now would stay.
-    ground.expect_children(path, 0, within=1)
+    ground.expect_children(path, 0)
     begun = time.monotonic()
-    with zk.mutex(path, timeout=1):
-        assert time.monotonic() - begun < 0.5
+    with zk.mutex(path, timeout=10):
+        not_later(time.monotonic() - begun, 0.5)
     program.tell()
     assert program.finish()[:3] == (0, "", "")
     assert sum(landed.values()) >= count
-    assert took < 30
     # It struck everywhere; in a crowd most of the time is spent on the way in.
     assert landed["enter"] > count / 20, landed
     assert min(landed["body"], landed["exit"]) > 0, landed
@@ -187,12 +187,12 @@ def test_a_storm_of_interrupts_leaves_nothing_of_any_kind(
 ) -> None:
     at = f"{path}-{kind}"
     program = start(STORM, hosts, at, kind, "400")
-    landed, took, left, owed, losses = json.loads(program.line(within=50))
+    landed, _took, left, owed, losses = json.loads(program.line(within=150))
     assert (left, owed, losses) == ([False, False], 0, 0)
     # Its session lives on: what is in the queues now would stay.
     for queue in (at, f"{at}-2", f"{at}-3"):
-        ground.expect_free(queue, within=1)
+        ground.expect_free(queue)
     program.tell()
     assert program.finish()[:3] == (0, "", "")
-    assert sum(landed.values()) >= 400 and took < 30
+    assert sum(landed.values()) >= 400
     assert landed["enter"] > 20 and min(landed["body"], landed["exit"]) > 0, landed

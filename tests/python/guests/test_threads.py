@@ -8,6 +8,7 @@ import time
 
 from ground import Ground
 from guests.programs import Start, until
+from punctual import not_later
 
 import zklock
 
@@ -66,7 +67,9 @@ def test_threads_that_have_to_wait_cost_two_nodes(zk: zklock.Client, ground: Gro
         begun = time.monotonic()
         run_all(threads)
         # All at the same time: none keeps the others from waiting.
-        assert 1.0 <= time.monotonic() - begun < 2.0
+        took = time.monotonic() - begun
+        assert 1.0 <= took
+        not_later(took, 2.0)
     assert results == [False] * 20
 
     others = [threading.Thread(target=lambda: lock.hold(timeout=30).release()) for _ in range(20)]
@@ -106,7 +109,7 @@ def test_what_a_thread_held_when_it_ended_is_still_held(zk: zklock.Client, other
         pass
 
 
-def test_two_threads_and_one_for_callbacks(start: Start, hosts: str, path: str) -> None:
+def test_two_threads_and_one_for_the_log(start: Start, hosts: str, path: str) -> None:
     text = """
 import os, sys, threading, time
 
@@ -123,16 +126,20 @@ def threads():
 
 def expect(*names):
     # What resolves names comes and goes.
-    until = time.monotonic() + 5
+    until = time.monotonic() + 30
     while threads() != sorted(names):
         assert time.monotonic() < until, threads()
         time.sleep(0.01)
 
-def callbacks():
+def log():
+    # One that has told of a loss goes when it is done.
+    until = time.monotonic() + 30
+    while [thread.name for thread in threading.enumerate()] != ["MainThread", "zklock-log"]:
+        assert time.monotonic() < until, threading.enumerate()
+        time.sleep(0.01)
     # Python names its threads for the system from 3.14 on.
-    assert [thread.name for thread in threading.enumerate()] == ["MainThread", "zklock-callbacks"]
     with open("/proc/self/comm") as file:
-        return "zklock-callback" if sys.version_info >= (3, 14) else file.read().strip()
+        return "zklock-log" if sys.version_info >= (3, 14) else file.read().strip()
 
 hosts, path = sys.argv[1:]
 import logging
@@ -148,23 +155,23 @@ expect()
 others = [zklock.Client(hosts, session_timeout=4) for _ in range(5)]
 for client in [zk, *others]:
     client.connect()
-expect("zklock-io", "async-io")
+expect("zklock-io")
 with lock as hold:
     # What comes to nothing is told to the log, by a thread of Python's.
     for _ in range(20):
         assert not others[0].mutex(path).acquire(timeout=0.001)
     hold.on_lost(print)
-    expect("zklock-io", "async-io", callbacks())
+    expect("zklock-io", log())
     hold.release()
 hold = lock.hold()
 told = threading.Event()
 hold.on_lost(lambda reason: told.set())
 zk.close()
 assert told.wait(5)
-expect("zklock-io", "async-io", "zklock-calls", callbacks())
+expect("zklock-io", "zklock-calls", log())
 for client in others:
     client.close()
-expect("zklock-io", "async-io", "zklock-calls", callbacks())
+expect("zklock-io", "zklock-calls", log())
 """
     assert start(text, hosts, path).finish()[:3] == (0, "", "")
 

@@ -1,0 +1,156 @@
+"""What handlers of a loss may do to each other, and to the log: those of one hold wait for each other, and nobody else."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+import typing
+
+import pytest
+from ground import Ground
+from guests.programs import until
+
+import zklock
+
+# Of those that run at once. What is beyond waits.
+AT_ONCE = 32
+
+
+def lose(ground: Ground, holds: typing.Iterable[zklock.Hold]) -> None:
+    for hold in holds:
+        ground(f"delete {hold.node}")
+
+
+def test_a_slow_one_does_not_delay_another(zk: zklock.Client, ground: Ground, path: str) -> None:
+    first, second = zk.mutex(f"{path}-1").hold(), zk.mutex(f"{path}-2").hold()
+    has_begun, may_end, has_ended = threading.Event(), threading.Event(), threading.Event()
+
+    def slow(_: zklock.LossReason) -> None:
+        has_begun.set()
+        if may_end.wait(30):
+            has_ended.set()
+
+    first.on_lost(slow)
+    second.on_lost(lambda _: may_end.set())
+    lose(ground, [first])
+    assert has_begun.wait(30)
+    lose(ground, [second])
+    assert has_ended.wait(30)
+
+
+def test_those_of_one_hold_follow_each_other(zk: zklock.Client, ground: Ground, path: str) -> None:
+    hold = zk.mutex(path).hold()
+    told: list[int] = []
+    inside: list[int] = []
+
+    def tell(number: int) -> None:
+        inside.append(number)
+        time.sleep(0.001)
+        assert inside == [number]
+        inside.clear()
+        told.append(number)
+
+    for number in range(30):
+        hold.on_lost(lambda _, number=number: tell(number))  # type: ignore[misc]
+    lose(ground, [hold])
+    assert hold.lost.wait(timeout=30)
+    # It is lost already.
+    hold.on_lost(lambda _: tell(30))
+    until(lambda: len(told) == 31, within=30)
+    assert told == list(range(31))
+
+
+def test_a_slow_one_does_not_delay_the_log(zk: zklock.Client, ground: Ground, path: str) -> None:
+    may_end, has_ended = threading.Event(), threading.Event()
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if "held by another" in record.getMessage():
+                may_end.set()
+
+    def slow(_: zklock.LossReason) -> None:
+        # The line is made when this has begun.
+        with zklock.Client(ground("servers")) as another:
+            assert not another.mutex(f"{path}-2").acquire(blocking=False)
+        if may_end.wait(30):
+            has_ended.set()
+
+    logger, handler, level = logging.getLogger("zklock"), Handler(), logging.getLogger("zklock").level
+    logger.addHandler(handler)
+    logger.setLevel(logging.INFO)
+    try:
+        hold = zk.mutex(path).hold()
+        hold.on_lost(slow)
+        with zk.mutex(f"{path}-2"):
+            lose(ground, [hold])
+            assert has_ended.wait(30)
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(level)
+
+
+def test_a_slow_handler_of_the_log_does_not_delay_them(zk: zklock.Client, ground: Ground, path: str) -> None:
+    may_end, has_ended = threading.Event(), threading.Event()
+
+    class Handler(logging.Handler):
+        def emit(self, record: logging.LogRecord) -> None:
+            if "hold lost" in record.getMessage() and may_end.wait(30):
+                has_ended.set()
+
+    logger, handler = logging.getLogger("zklock"), Handler()
+    logger.addHandler(handler)
+    try:
+        holds = [zk.mutex(f"{path}-{number}").hold() for number in range(2)]
+        lose(ground, holds[:1])
+        assert holds[0].lost.wait(timeout=30)
+        holds[1].on_lost(lambda _: may_end.set())
+        lose(ground, holds[1:])
+        assert has_ended.wait(30)
+    finally:
+        may_end.set()
+        logger.removeHandler(handler)
+
+
+def test_beyond_the_bound_they_wait_and_none_is_forgotten(zk: zklock.Client, ground: Ground, path: str) -> None:
+    holds = [zk.mutex(f"{path}-{number}").hold() for number in range(AT_ONCE + 5)]
+    running, most, told = 0, 0, 0
+    may_end, one_at_a_time = threading.Event(), threading.Lock()
+
+    def slow(_: zklock.LossReason) -> None:
+        nonlocal running, most, told
+        with one_at_a_time:
+            running += 1
+            most = max(most, running)
+        assert may_end.wait(30)
+        with one_at_a_time:
+            running -= 1
+            told += 1
+
+    for hold in holds:
+        hold.on_lost(slow)
+    lose(ground, holds)
+    until(lambda: running == AT_ONCE, within=30)
+    may_end.set()
+    until(lambda: told == len(holds), within=30)
+    assert most == AT_ONCE
+    # Those who called them go.
+    until(lambda: not any(thread.name == "zklock-callbacks" for thread in threading.enumerate()), within=30)
+
+
+def test_one_that_raises_ends_nothing(
+    zk: zklock.Client, ground: Ground, path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    raised: list[typing.Any] = []
+    monkeypatch.setattr("sys.unraisablehook", raised.append)
+    hold, told = zk.mutex(path).hold(), threading.Event()
+
+    def fail(_: zklock.LossReason) -> None:
+        raise KeyError("a mistake of the handler")
+
+    hold.on_lost(fail)
+    hold.on_lost(lambda _: told.set())
+    lose(ground, [hold])
+    assert told.wait(30)
+    assert [type(one.exc_value) for one in raised] == [KeyError] and raised[0].object is fail
+    raised.clear()
