@@ -20,7 +20,7 @@ if typing.TYPE_CHECKING:
 T = typing.TypeVar("T")
 
 # Long enough for a busy machine.
-SOON = 10.0
+SOON = 30.0
 
 
 class Loop(asyncio.SelectorEventLoop):

@@ -6,6 +6,8 @@ import asyncio
 import contextlib
 import gc
 import logging
+import sys
+import types
 import typing
 
 import pytest
@@ -76,6 +78,61 @@ def test_a_hold_found_lost_at_the_end_is_told(zk: zklock.Client, path: str, grou
                 await hold.lost
 
     asyncio.run(main())
+
+
+@pytest.mark.parametrize("is_known", [True, False])
+def test_what_a_block_raises_has_a_note_of_the_loss(
+    zk: zklock.Client, path: str, ground: Ground, is_known: bool
+) -> None:
+    raised = [LookupError(), LookupError(), LookupError()]
+
+    async def main() -> None:
+        lock = zk.aio.mutex(path)
+
+        async def lose(hold: zklock.AsyncHold) -> None:
+            ground(f"delete {hold.node}")
+            if is_known:
+                await hold.lost
+
+        with pytest.raises(LookupError):
+            async with lock as hold:
+                await lose(hold)
+                raise raised[0]
+        with pytest.raises(LookupError):
+            async with await lock.hold() as hold:
+                await lose(hold)
+                raise raised[1]
+        with pytest.raises(LookupError):
+            async with contextlib.AsyncExitStack() as stack:
+                await lose(await stack.enter_async_context(lock))
+                raise raised[2]
+
+    asyncio.run(main())
+    for one in raised:
+        (note,) = getattr(one, "__notes__", [])
+        assert path in note and "lost: its node was deleted" in note
+
+
+def test_the_end_of_a_block_runs_nothing_in_which_a_signal_could_raise(zk: zklock.Client, path: str) -> None:
+    """What is written in Python is such: the hold would be left behind."""
+    ran: list[str] = []
+
+    def note(frame: types.FrameType, event: str, _: object) -> None:
+        if event == "call":
+            ran.append(frame.f_code.co_qualname if sys.version_info >= (3, 11) else frame.f_code.co_name)
+
+    async def main() -> None:
+        for lock in (zk.aio.mutex(path), zk.aio.mutex(path, reentrant=True)):
+            await lock.__aenter__()
+            sys.setprofile(note)
+            try:
+                ending = lock.__aexit__(None, None, None)
+            finally:
+                sys.setprofile(None)
+            await ending
+
+    asyncio.run(main())
+    assert ran == []
 
 
 def test_a_block_whose_hold_was_released_within_ends_in_peace(zk: zklock.Client, path: str, ground: Ground) -> None:

@@ -10,6 +10,7 @@ import typing
 import pytest
 from aio.support import SOON, queue, settled
 from ground import Ground, Proxy
+from punctual import not_later
 
 import zklock
 
@@ -19,7 +20,7 @@ TIMEOUT, GRACE = 0.3, 0.05
 async def in_time(call: typing.Callable[[], typing.Awaitable[object]]) -> None:
     """The call is late by design; it ends at its deadline. A machine that is busy may delay it, but not each time."""
     lateness = []
-    for _ in range(10):
+    for _ in range(20):
         begun = time.monotonic()
         await call()
         lateness.append(time.monotonic() - begun - TIMEOUT)
@@ -29,18 +30,22 @@ async def in_time(call: typing.Callable[[], typing.Awaitable[object]]) -> None:
     raise AssertionError(f"late: {lateness}")
 
 
-async def times_out(lock: zklock.AsyncLock) -> None:
-    """However it is asked for."""
+async def times_out(lock: zklock.AsyncLock, *late: type[zklock.Error]) -> None:
+    """However it is asked for. It is called one of these; usually a timeout."""
+    late = late or (zklock.Timeout,)
 
     async def acquire() -> None:
-        assert await lock.acquire(timeout=TIMEOUT) is False
+        try:
+            assert await lock.acquire(timeout=TIMEOUT) is False
+        except zklock.Unreachable:
+            assert zklock.Unreachable in late
 
     async def hold() -> None:
-        with pytest.raises(zklock.Timeout):
+        with pytest.raises(late):
             await lock.hold(timeout=TIMEOUT)
 
     async def block() -> None:
-        with pytest.raises(TimeoutError):
+        with pytest.raises(late):
             async with lock:
                 raise AssertionError("it is held")
 
@@ -83,7 +88,7 @@ def test_a_sick_network_delays_nobody(path: str, ground: Ground, fault: str) -> 
             await lock.acquire()
             await lock.release()
             FAULTS[fault](proxy)
-            await times_out(lock)
+            await times_out(lock, zklock.Timeout, zklock.Unreachable)
             proxy("thaw")
             proxy("refuse", "off")
             assert await lock.acquire(timeout=SOON)
@@ -106,8 +111,14 @@ def test_a_wait_in_the_queue_ends_in_time_when_the_network_freezes_under_it(
                 task = asyncio.create_task(zk.mutex(path).acquire(timeout=1))
                 await queue(ground, path, 2)
                 proxy("freeze", "both")
-                assert await task is False
-                assert 0.99 < time.monotonic() - begun < 2
+                try:
+                    assert await task is False
+                except zklock.Unreachable:
+                    # It froze before the answer that there is a queue.
+                    pass
+                took = time.monotonic() - begun
+                assert 0.99 < took
+                not_later(took, 2)
                 assert zk.stats().owed == 1
                 proxy("thaw")
                 await settled(zk)
@@ -123,10 +134,10 @@ def test_a_client_that_cannot_connect_delays_nobody(path: str) -> None:
 
         async def main() -> None:
             client = zklock.Client(hosts, connect_timeout=SOON)
-            await times_out(client.aio.mutex(path, timeout=TIMEOUT))
+            await times_out(client.aio.mutex(path, timeout=TIMEOUT), zklock.Unreachable)
 
             async def connect() -> None:
-                with pytest.raises(zklock.Timeout):
+                with pytest.raises(zklock.Unreachable):
                     await client.aio.connect(timeout=TIMEOUT)
 
             async def enter() -> None:
@@ -159,6 +170,23 @@ def test_a_timeout_of_zero_tries_once(zk: zklock.Client, other: zklock.Client, p
     asyncio.run(main())
 
 
+def test_a_timeout_of_none_waits_for_ever(
+    zk: zklock.Client, other: zklock.Client, path: str, ground: Ground
+) -> None:
+    async def main() -> None:
+        lock = zk.aio.mutex(path, timeout=0)
+        with other.mutex(path):
+            waits = asyncio.create_task(lock.acquire(timeout=None))
+            await queue(ground, path, 2)
+            assert not waits.done()
+        assert await asyncio.wait_for(waits, SOON) is True
+        assert await zk.aio.semaphore(f"{path}-2", 1).acquire(blocking=False, timeout=None) is True
+        await lock.release()
+        await zk.aio.semaphore(f"{path}-2", 1).release()
+
+    asyncio.run(main())
+
+
 def test_the_arguments_of_acquire_are_those_of_threading(zk: zklock.Client, path: str) -> None:
     lock = zk.aio.mutex(path)
     calls: list[tuple[type[Exception], str, typing.Callable[[], object]]] = [
@@ -187,12 +215,12 @@ def test_the_loop_goes_on_while_tasks_wait(other: zklock.Client, path: str, grou
                     rounds += 1
                     await asyncio.sleep(0.001)
                 lasted = time.monotonic() - begun
-                assert rounds > lasted / 0.02, f"{rounds} rounds in {lasted} s"
+                not_later(lasted / rounds, 0.02)
                 assert [task.result() for task in tasks] == [False] * 20
                 # Nor does a wait turn it in vain.
                 clock = time.process_time()
                 assert await zk.mutex(path).acquire(timeout=0.5) is False
-                assert time.process_time() - clock < 0.25
+                not_later(time.process_time() - clock, 0.25)
                 proxy("thaw")
                 await settled(zk)
 

@@ -114,6 +114,25 @@ def test_a_guarded_write_is_refused_when_the_session_has_expired(path: str, grou
     asyncio.run(main())
 
 
+def test_a_hold_reads_and_is_told_what_it_has_written(zk: zklock.Client, path: str, ground: Ground) -> None:
+    state = f"{path}-state"
+
+    async def main() -> None:
+        async with zk.aio.mutex(path) as hold:
+            assert await hold.read(state) is None
+            assert await hold.guarded().create(state, b"a").set_data(state, b"b").commit() == (0, 1)
+            assert await hold.read(state) == zklock.NodeData(b"b", 1)
+            with pytest.raises(zklock.Conflict) as caught:
+                await hold.guarded().set_data(state, b"c", 1).create(state).commit()
+            assert (caught.value.index, caught.value.path) == (1, state)
+            with pytest.raises(zklock.InvalidInput):
+                await hold.read("relative")
+        assert await hold.read(state) == (b"b", 1)
+        assert ground(f"data {state}") == "b"
+
+    asyncio.run(main())
+
+
 def test_a_guarded_write_after_the_release_is_refused(zk: zklock.Client, path: str, ground: Ground) -> None:
     async def main() -> None:
         async with zk.aio.mutex(path) as hold:

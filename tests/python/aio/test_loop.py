@@ -27,7 +27,7 @@ def quiet() -> asyncio.AbstractEventLoop:
 
 def gone(condition: typing.Callable[[], bool]) -> bool:
     """Waits for it where there is no loop, while the garbage is taken away."""
-    end = time.monotonic() + 3
+    end = time.monotonic() + 30
     while not condition() and time.monotonic() < end:
         gc.collect()
         time.sleep(0.01)
@@ -219,8 +219,6 @@ async def everything(zk: zklock.Client, path: str, ground: Ground) -> None:
         await hold.guarded().create(f"{path}-state").delete(f"{path}-state").commit()
         waiters = [asyncio.create_task(wait()) for _ in range(3)]
         lost = asyncio.ensure_future(hold.lost)
-        with pytest.raises(zklock.Deadlock):
-            await lock.acquire()
         await true(lambda: len(ground.children(path)) == 2)
         waiters[1].cancel()
         with pytest.raises(asyncio.TimeoutError):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import typing
 
 import pytest
 from aio.support import SOON, queue, soon, true
@@ -85,30 +86,72 @@ def test_a_release_by_another_task_is_refused_and_changes_nothing(
     asyncio.run(main())
 
 
-def test_a_second_acquire_by_the_same_task_is_a_deadlock_at_once(
+def test_a_second_acquire_by_the_same_task_waits_as_that_of_any_task(
     zk: zklock.Client, path: str, ground: Ground
 ) -> None:
     async def main() -> None:
-        lock = zk.aio.mutex(path, timeout=SOON)
-        async with lock as hold:
-            # Also with a timeout, by another object, by whichever call, and if another task awaits it for us.
+        async def release(hold: zklock.AsyncHold) -> None:
+            await hold.release()
+
+        lock = zk.aio.mutex(path, timeout=0.1)
+        hold = await lock.hold(timeout=SOON)
+        with pytest.raises(zklock.Timeout, match="holds it itself"):
+            await lock.hold()
+        with pytest.raises(zklock.Timeout, match="holds it itself"):
+            async with lock:
+                raise AssertionError("it is held twice")
+        assert not await zk.aio.mutex(path).acquire(timeout=0.1)
+        assert not await lock.acquire(blocking=False)
+        with pytest.raises(asyncio.TimeoutError):
+            await asyncio.wait_for(zk.aio.mutex(path).acquire(), 0.1)
+        assert hold.state is zklock.HoldState.HELD
+        # A release by another ends the wait, and so does one by this task, if another awaits the wait.
+        for by_another in (True, False):
+            waits = asyncio.create_task(zk.aio.mutex(path).hold())
+            await queue(ground, path, 2)
+            await (asyncio.create_task(release(hold)) if by_another else release(hold))
+            hold = await soon(waits)
+        await hold.release()
+
+    asyncio.run(main())
+
+
+def test_two_users_in_one_task_take_turns(zk: zklock.Client, path: str) -> None:
+    """The task that makes the coroutines is their owner, whoever runs them."""
+
+    async def main() -> None:
+        lock, inside = zk.aio.mutex(path), []
+        waits = [lock.hold(timeout=SOON) for _ in range(5)]
+
+        async def work(wait: typing.Awaitable[zklock.AsyncHold]) -> None:
+            hold = await wait
+            inside.append(hold)
+            await asyncio.sleep(0)
+            assert inside == [hold]
+            inside.clear()
+            await hold.release()
+
+        await asyncio.gather(*map(work, waits))
+
+    asyncio.run(main())
+
+
+def test_what_only_this_task_can_release_it_does_not_wait_for(zk: zklock.Client, path: str, ground: Ground) -> None:
+    async def main() -> None:
+        async with zk.aio.mutex(path, reentrant=True) as hold:
+            lock = zk.aio.mutex(path)
+            # Also with a timeout, by whichever call, and if another task awaits it for us.
             for call in (
                 lock.acquire(),
                 lock.acquire(timeout=SOON),
-                zk.aio.mutex(path).acquire(),
                 lock.hold(),
                 asyncio.create_task(lock.acquire()),
                 asyncio.wait_for(lock.acquire(), SOON),
             ):
-                with pytest.raises(zklock.Deadlock):
-                    await asyncio.wait_for(call, 1)
-            with pytest.raises(zklock.Deadlock):
-                async with lock:
-                    raise AssertionError("it is held twice")
-            assert not await lock.acquire(blocking=False), "a try does not wait, so it cannot hang"
+                with pytest.raises(zklock.Deadlock, match="release that first"):
+                    await asyncio.wait_for(call, 30)
+            assert not await lock.acquire(blocking=False)
             assert hold.state is zklock.HoldState.HELD and len(ground.children(path)) == 1
-        async with lock:
-            pass
 
     asyncio.run(main())
 
