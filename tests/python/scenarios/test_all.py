@@ -48,9 +48,9 @@ def test_the_order_of_naming_makes_no_difference(zk: zklock.Client, path: str) -
     one, two = zk.mutex(path), zk.mutex(f"{path}-2")
     zk.all([one, two]).acquire()
     assert zk.all([two, one]).locked()
-    raises(zklock.Deadlock, zk.all([two, one]).acquire)
+    assert not zk.all([two, one]).acquire(timeout=0.1)
     # Who holds the set holds its members.
-    raises(zklock.Deadlock, one.acquire)
+    assert not one.acquire(timeout=0.1)
     zk.all(iter([two, one])).release()
     raises(zklock.NotHeld, zk.all([one, two]).release)
 

@@ -124,10 +124,60 @@ def test_hosts_that_are_none_are_named(hosts: str) -> None:
     said.says(hosts.replace("\0", "\\0"))
 
 
+@pytest.mark.parametrize(
+    ("write", "shown"),
+    [
+        (lambda host, port: [f"{host}:{port}"], "{host}:{port}"),
+        (lambda host, port: (f"{host}:{port}", f"{host}:{port}"), "{host}:{port},{host}:{port}"),
+        (lambda host, port: [(host, int(port)), f"{host}:{port}"], "{host}:{port},{host}:{port}"),
+        (lambda host, port: iter([f"{host}:{port},{host}:{port}", (host, int(port))]), ",".join(["{host}:{port}"] * 3)),
+        (lambda host, port: {(host, int(port))}, "{host}:{port}"),
+        (lambda host, port: [f"{host}:{port}", "/"], "{host}:{port}/"),
+        (lambda host, port: [f"{host}:1", f"{host}:{port}/"], "{host}:1,{host}:{port}/"),
+    ],
+)
+def test_hosts_may_be_listed(
+    hosts: str, path: str, write: typing.Callable[[str, str], typing.Any], shown: str
+) -> None:
+    host, _, port = hosts.partition(":")
+    with zklock.Client(write(host, port)) as client:
+        assert shown.format(host=host, port=port) in repr(client)
+        with client.mutex(path):
+            pass
+
+
+def test_an_address_with_colons_is_told_from_its_port() -> None:
+    for address in ("::1", "[::1]"):
+        assert '"[::1]:2181,[::1]:2182"' in repr(zklock.Client([(address, 2181), "[::1]:2182"]))
+
+
+def test_lists_of_hosts_that_are_none_are_named() -> None:
+    client: typing.Any = zklock.Client
+    wrong: list[object] = [None, 2181, b"zk1:2181", [b"zk1"], [2181], ("zk1", 2181), [("zk1",)], [("zk1", "2181")]]
+    wrong += [[("zk1", 65536)], [("zk1", -1)], [(b"zk1", 2181)], [None], [["zk1", 2181]]]
+    for hosts in wrong:
+        is_type_error(lambda: client(hosts), "a list of such, or of pairs of a host and a port")
+    raises(zklock.InvalidInput, lambda: client([])).says("write host:port,host:port")
+    raises(zklock.InvalidInput, lambda: client(["zk1", ""])).says("write host:port,host:port")
+    raises(zklock.InvalidInput, lambda: client(["/app"])).says("write host:port,host:port")
+    raises(zklock.InvalidInput, lambda: client([("", 2181)])).says("write host:port,host:port")
+    raises(zklock.InvalidInput, lambda: client(["zk1/app", "zk2"])).says("after the last of them")
+
+    def broken() -> typing.Iterator[str]:
+        yield "zk1"
+        raise LookupError
+
+    with pytest.raises(LookupError):
+        client(broken())
+
+
 def test_bad_options_are_named_one_by_one(hosts: str) -> None:
     make = zklock.Client
     for wrong in (None, *NO_TEXTS):
-        is_type_error(lambda: make(wrong), "'str'")
+        # A list of hosts is allowed, and this is none of a host.
+        if wrong == ["/list"]:
+            continue
+        is_type_error(lambda: make(wrong), "hosts is a string")
     for wrong in NO_TEXTS:
         is_type_error(lambda: make(hosts, chroot=wrong), "'str'")
         is_type_error(lambda: make(hosts, identity=wrong), "'str'")
@@ -193,7 +243,6 @@ def objection(call: Call) -> type[Exception] | None:
         {"timeout": threading.TIMEOUT_MAX * 2},
         {"timeout": 10**400},
         {"timeout": "1"},
-        {"timeout": None},
         {"blocking": False, "timeout": 0},
         {"blocking": False, "timeout": 1},
         {"blocking": 0, "timeout": 1},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import functools
 import threading
 
@@ -134,6 +135,32 @@ def test_a_member_is_told_that_it_is_lost(far: Far, zk: zklock.Client, ground: G
     leaving.result()
     eventually(lambda: lost.loss is not None)
     assert isinstance(raises(zklock.LockLost, lost.leave).error, zklock.LockLost)
+    gone(ground, at)
+
+
+@pytest.mark.parametrize("is_async", [False, True])
+def test_what_a_block_raises_has_a_note_that_its_member_was_lost(far: Far, ground: Ground, at: str, is_async: bool) -> None:
+    raised, doors = LookupError(), far.zk.double_barrier(at, 1)
+
+    def lose(member: zklock.Member | zklock.AsyncMember) -> None:
+        assert member.loss is None
+        expire(far.proxy)
+        eventually(lambda: member.loss is not None)
+
+    async def main() -> None:
+        async with doors.aio as member:
+            lose(member)
+            raise raised
+
+    with pytest.raises(LookupError):
+        if is_async:
+            asyncio.run(main())
+        else:
+            with doors as member:
+                lose(member)
+                raise raised
+    (note,) = getattr(raised, "__notes__", [])
+    assert at in note and "lost: its session expired" in note
     gone(ground, at)
 
 

@@ -65,6 +65,11 @@ def test_a_loss_that_nobody_has_noticed_yet_is_raised_at_the_end_of_a_block(
             ground(f"delete {hold.node}")
 
 
+def notes(exception: BaseException) -> list[str]:
+    """Those that were added to it."""
+    return getattr(exception, "__notes__", [])
+
+
 def levels(caplog: pytest.LogCaptureFixture, *parts: str) -> list[int]:
     """Those of the lines that say all of this."""
     said = [record for record in caplog.records if record.name == "zklock"]
@@ -83,6 +88,39 @@ def test_a_loss_does_not_hide_what_the_block_raises(
                 raise raised
         assert caught.value is raised and raised.__context__ is None
         eventually(lambda: logging.WARNING in levels(caplog, path))
+        # Nobody is to trust what the block did before.
+        (note,) = notes(raised)
+        assert path in note and "lost: its node was deleted" in note
+    # The next block adds its own, and one that has not lost anything none.
+    with pytest.raises(Failure), zk.mutex(path), zk.mutex(f"{path}/inner") as inner:
+        lose(ground, inner)
+        raise raised
+    assert len(notes(raised)) == 2 and f"{path}/inner" in notes(raised)[1]
+    ground(f"delete-tree {path}/inner")
+
+
+def test_a_loss_that_only_the_release_finds_is_noted(zk: zklock.Client, ground: Ground, path: str) -> None:
+    raised = Failure()
+    with pytest.raises(Failure), zk.mutex(path) as hold:
+        ground(f"delete {hold.node}")
+        raise raised
+    assert len(notes(raised)) == 1
+
+
+def test_an_exception_that_takes_no_note_is_raised_all_the_same(
+    zk: zklock.Client, ground: Ground, path: str
+) -> None:
+    class Stubborn(Exception):
+        def add_note(self, note: str) -> None:
+            raise ValueError(note)
+
+        def __setattr__(self, name: str, value: object) -> None:
+            raise ValueError(name)
+
+    with pytest.raises(Stubborn) as caught, zk.mutex(path) as hold:
+        lose(ground, hold)
+        raise Stubborn
+    assert notes(caught.value) == []
 
 
 def test_an_error_of_the_inner_block_goes_through_the_outer_ones(

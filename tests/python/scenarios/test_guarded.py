@@ -16,8 +16,8 @@ NO_VERSIONS = [-1, -2, -(2**31)]
 
 @pytest.fixture
 def state(path: str) -> str:
-    """The path of what is guarded."""
-    return f"{path}-state"
+    """The path of what is guarded: at the top, where no parent is needed that may not be there yet."""
+    return path.replace("/", "-").replace("-", "/", 1) + "-state"
 
 
 def data(ground: Ground, node: str) -> str:
@@ -165,11 +165,59 @@ def test_a_guarded_write_whose_reply_is_lost_is_uncertain(
             "read whether they were done, then decide"
         )
         gone.wait()
-        assert Stat.of(ground, state).version == (1 if lost == "drop-reply" else 0)
+        written = lost == "drop-reply"
+        assert hold.read(state) == (zklock.NodeData(b"x", 1) if written else zklock.NodeData(b"", 0))
+        assert Stat.of(ground, state).version == (1 if written else 0)
         # The hold outlives a broken connection.
         assert hold.confirm() > 0
         hold.guarded().set_data(state, b"y").commit()
     assert data(ground, state) == "y"
+
+
+def test_a_commit_gives_versions_and_a_conflict_says_which_write(
+    zk: zklock.Client, ground: Ground, path: str, state: str
+) -> None:
+    other = f"{state}-other"
+    with zk.mutex(path) as hold:
+        assert hold.guarded().commit() == ()
+        assert hold.guarded().create(state, b"a").set_data(state, b"b").create(other).commit() == (0, 1, 0)
+        assert hold.guarded().delete(other).set_data(state, b"c", 1).commit() == (None, 2)
+        assert Stat.of(ground, state).version == 2
+        for index, writes in enumerate(
+            [
+                hold.guarded().delete(other).set_data(state, b""),
+                hold.guarded().set_data(state, b"").set_data(other, b""),
+                hold.guarded().set_data(state, b"").create(f"{state}-new").create(f"{other}/child"),
+            ]
+        ):
+            with pytest.raises(zklock.Conflict) as caught:
+                writes.commit()
+            assert caught.value.index == index and (caught.value.path or "").startswith(other)
+            assert f"number {index + 1}, of {caught.value.path}, was refused" in str(caught.value)
+    own = zklock.Conflict("of a program's own")
+    assert (str(own), own.index, own.path) == ("of a program's own", None, None)
+    assert str(zklock.Conflict()) == ""
+
+
+def test_a_hold_reads_nodes_whatever_became_of_it(far: Far, ground: Ground, path: str, state: str) -> None:
+    hold = far.zk.mutex(path).hold(timeout=SOON)
+    assert hold.read(state) is None
+    ground(f"create {state} before")
+    node = hold.read(state)
+    assert node == (b"before", 0) and isinstance(node, zklock.NodeData)
+    raises(zklock.InvalidInput, lambda: hold.read("relative")).says("is relative")
+    with pytest.raises(TypeError):
+        hold.read(b"/bytes")  # type: ignore[arg-type]
+    expire(far.proxy)
+    assert hold.read(state) == (b"before", 0)
+    assert hold.lost.wait(SOON)
+    raises(zklock.LockLost, hold.release)
+    assert hold.read(state) == (b"before", 0)
+    far.proxy("freeze", "both")
+    raises(zklock.Unreachable, lambda: hold.read(state)).says(state)
+    far.proxy("thaw")
+    far.zk.close()
+    raises(zklock.Closed, lambda: hold.read(state))
 
 
 def test_guarded_writes_that_cannot_be_are_named_and_nothing_is_written(

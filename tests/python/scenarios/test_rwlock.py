@@ -54,7 +54,7 @@ def test_a_writer_that_waits_is_not_starved_by_readers(
 
 
 def test_a_writer_may_go_on_as_a_reader(zk: zklock.Client, other: zklock.Client, ground: Ground, path: str) -> None:
-    write, read = zk.write(path), zk.read(path)
+    write, read = zk.write(path, reentrant=True), zk.read(path)
     write.acquire()
     ahead = Attempt(lambda: other.write(path).hold(timeout=SOON))
     ground.expect_children(path, 2)
@@ -67,19 +67,46 @@ def test_a_writer_may_go_on_as_a_reader(zk: zklock.Client, other: zklock.Client,
     ahead.result().release()
 
 
-def test_a_reader_that_wants_to_write_is_told_that_it_would_wait_for_itself(zk: zklock.Client, path: str) -> None:
-    for reentrant in (False, True):
-        with zk.read(path, reentrant=reentrant):
-            write = zk.write(path, reentrant=reentrant)
-            raises(zklock.Deadlock, write.acquire).says(path)
+def test_a_reader_that_alone_can_release_and_wants_to_write_is_told_that_it_would_wait_for_itself(
+    zk: zklock.Client, path: str
+) -> None:
+    with zk.read(path, reentrant=True):
+        for write in (zk.write(path, reentrant=True), zk.write(path)):
+            raises(zklock.Deadlock, write.acquire).says(path, "read side", "release that first")
             raises(zklock.Deadlock, lambda: write.hold(timeout=SOON))
             assert write.acquire(blocking=False) is False
+    # What any thread may release is waited for.
+    with zk.read(path), zk.read(path) as second:
+        raises(zklock.Timeout, lambda: zk.write(path).hold(timeout=0.1)).says(path, "itself")
+        assert len(zk.read(path).contenders()) == 2 and second.valid_for() > 0
     with zk.write(path):
-        raises(zklock.Deadlock, zk.write(path).acquire)
+        assert zk.write(path).acquire(timeout=0.1) is False
+
+
+@pytest.mark.parametrize("reentrant", [False, True])
+def test_a_write_hold_that_any_thread_can_release_keeps_its_acquirer_from_reading(
+    zk: zklock.Client, path: str, reentrant: bool
+) -> None:
+    read, stop = zk.read(path, reentrant=reentrant), threading.Event()
+    hold = zk.write(path).hold()
+
+    def work() -> bool:
+        assert stop.wait(SOON)
+        was_held = hold.valid_for() > 0
+        hold.release()
+        return was_held
+
+    writes = Attempt(work)
+    assert not read.acquire(blocking=False)
+    raises(zklock.Timeout, lambda: read.hold(timeout=0.1)).says(path, "itself")
+    stop.set()
+    with read as reading:
+        assert reading.token > hold.token
+    assert writes.result()
 
 
 def test_the_sides_are_released_each_by_itself(zk: zklock.Client, path: str) -> None:
-    write, read = zk.write(path), zk.read(path)
+    write, read = zk.write(path, reentrant=True), zk.read(path)
     with write:
         raises(zklock.NotHeld, read.release)
         with read as reading:

@@ -1,0 +1,218 @@
+"""Blocks of one lock in one thread that end in another order than that of their beginning: each ends its own hold."""
+
+from __future__ import annotations
+
+import contextlib
+import random
+import types
+import typing
+
+import pytest
+from ground import Ground
+from scenes import SOON, Attempt, elsewhere, settled
+
+import zklock
+
+
+def stream(lock: zklock.Lock) -> typing.Generator[zklock.Hold]:
+    """A block that is open as long as the generator is."""
+    with lock as hold:
+        while True:
+            yield hold
+
+
+def is_held(hold: zklock.Hold) -> bool:
+    return hold.state is zklock.HoldState.HELD and hold.valid_for() > 0
+
+
+class Between:
+    """A context manager that stands before the lock."""
+
+    def __init__(self, lock: zklock.Lock) -> None:
+        self._lock = lock
+
+    def __enter__(self) -> zklock.Hold:
+        return self._lock.__enter__()
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        exception: BaseException | None,
+        traceback: types.TracebackType | None,
+    ) -> None:
+        self._lock.__exit__(kind, exception, traceback)
+
+
+class Open(typing.NamedTuple):
+    """A block that is open."""
+
+    hold: zklock.Hold
+    end: typing.Callable[[], object]
+
+
+def by_generator(lock: zklock.Lock) -> Open:
+    generator = stream(lock)
+    return Open(next(generator), generator.close)
+
+
+def by_failing_generator(lock: zklock.Lock) -> Open:
+    generator = stream(lock)
+
+    def end() -> None:
+        with pytest.raises(LookupError):
+            generator.throw(LookupError())
+
+    return Open(next(generator), end)
+
+
+def by_decorated_generator(lock: zklock.Lock) -> Open:
+    manager = contextlib.contextmanager(stream)(lock)
+    hold = manager.__enter__()
+    return Open(hold, lambda: raises_nothing_new(manager))
+
+
+def raises_nothing_new(manager: contextlib.AbstractContextManager[zklock.Hold]) -> None:
+    # The generator goes on for ever, which the manager minds.
+    with pytest.raises(RuntimeError, match="generator didn't stop"):
+        manager.__exit__(None, None, None)
+    typing.cast("typing.Any", manager).gen.close()
+
+
+def by_stack(lock: zklock.Lock) -> Open:
+    stack = contextlib.ExitStack()
+    return Open(stack.enter_context(lock), stack.close)
+
+
+def by_another_manager(lock: zklock.Lock) -> Open:
+    between = Between(lock)
+    return Open(between.__enter__(), lambda: between.__exit__(None, None, None))
+
+
+WAYS = [by_generator, by_failing_generator, by_decorated_generator, by_stack, by_another_manager]
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_the_first_ends_first(
+    zk: zklock.Client, ground: Ground, path: str, way: typing.Callable[[zklock.Lock], Open]
+) -> None:
+    lock = zk.semaphore(path, 3)
+    first, second = way(lock), way(lock)
+    first.end()
+    assert first.hold.state is zklock.HoldState.RELEASED
+    assert is_held(second.hold) and second.hold.confirm() > 0
+    second.hold.guarded().create(f"{path}/by-the-second", b"").delete(f"{path}/by-the-second").commit()
+    assert ground.children(f"{path}/leases") == [second.hold.node.rpartition("/")[2]]
+    second.end()
+    assert second.hold.state is zklock.HoldState.RELEASED
+
+
+@pytest.mark.parametrize("kind", ["semaphore", "reentrant mutex", "reentrant read"])
+def test_they_end_in_any_order(zk: zklock.Client, ground: Ground, path: str, kind: str) -> None:
+    chance = random.Random(7)
+    lock = {
+        "semaphore": lambda: zk.semaphore(path, 20),
+        "reentrant mutex": lambda: zk.mutex(path, reentrant=True),
+        "reentrant read": lambda: zk.read(path, reentrant=True),
+    }[kind]()
+    for _ in range(5):
+        blocks = [chance.choice(WAYS)(lock) for _ in range(10)]
+        chance.shuffle(blocks)
+        while blocks:
+            ended = blocks.pop()
+            ended.end()
+            assert ended.hold.state is zklock.HoldState.RELEASED
+            assert all(is_held(block.hold) for block in blocks)
+    assert not lock.locked()
+
+
+def test_a_statement_around_a_generator_keeps_its_hold(zk: zklock.Client, path: str) -> None:
+    lock = zk.semaphore(path, 3)
+    inner = by_generator(lock)
+    with lock as outer:
+        inner.end()
+        assert is_held(outer) and not is_held(inner.hold)
+        with lock as innermost:
+            pass
+        assert is_held(outer) and not is_held(innermost)
+    assert not lock.locked()
+
+
+def test_a_block_that_another_thread_ends_is_the_one_that_ends(zk: zklock.Client, path: str) -> None:
+    lock = zk.semaphore(path, 3)
+    first, second = by_generator(lock), by_generator(lock)
+    third = elsewhere(lambda: by_generator(lock))
+    elsewhere(first.end)
+    assert [is_held(block.hold) for block in (first, second, third)] == [False, True, True]
+    third.end()
+    assert is_held(second.hold)
+    second.end()
+
+
+def test_a_stack_that_takes_over_ends_what_is_left(zk: zklock.Client, path: str) -> None:
+    lock = zk.semaphore(path, 3)
+    stack = contextlib.ExitStack()
+    holds = [stack.enter_context(lock), stack.enter_context(lock)]
+    other = stack.pop_all()
+    assert all(map(is_held, holds))
+    other.close()
+    assert not any(map(is_held, holds)) and not lock.locked()
+
+
+def test_a_release_within_a_block_costs_no_other_block_its_hold(zk: zklock.Client, path: str) -> None:
+    lock = zk.semaphore(path, 3)
+    first, second = by_generator(lock), by_generator(lock)
+    # What this thread acquired last.
+    lock.release()
+    assert is_held(first.hold) and not is_held(second.hold)
+    second.end()
+    assert is_held(first.hold)
+    # What was acquired in the place of that is released.
+    third = by_generator(lock)
+    lock.release()
+    assert lock.acquire(timeout=SOON)
+    third.end()
+    assert is_held(first.hold) and lock.current is not None and lock.current.token == first.hold.token
+    first.end()
+    assert not lock.locked()
+
+
+def test_members_of_a_double_barrier_leave_by_their_own_blocks(zk: zklock.Client, ground: Ground, path: str) -> None:
+    # Who leaves would wait for the other, who is within.
+    doors = zk.double_barrier(path, 1, timeout=0.05)
+
+    def within() -> typing.Generator[str]:
+        with doors as member:
+            yield member.node.rpartition("/")[2]
+
+    first, second = within(), within()
+    next(first)
+    node = next(second)
+    with pytest.raises(zklock.Timeout):
+        next(first)
+    settled(zk)
+    assert [child for child in ground.children(path) if child != "ready"] == [node]
+    assert next(second, None) is None
+    ground(f"delete-tree {path}")
+
+
+def test_blocks_that_a_stack_hands_on(zk: zklock.Client, path: str) -> None:
+    semaphore = zk.semaphore(path, 5)
+    with contextlib.ExitStack() as stack:
+        moved = stack.enter_context(semaphore)
+        rest = stack.pop_all()
+    with semaphore as hold:
+        rest.close()
+        assert moved.state is zklock.HoldState.RELEASED and hold.state is zklock.HoldState.HELD
+
+
+def test_a_stack_that_has_nothing_left_takes_no_block_of_another_thread(zk: zklock.Client, path: str) -> None:
+    mutex = zk.mutex(path)
+    with contextlib.ExitStack() as stack:
+        stack.enter_context(mutex)
+        rest = stack.pop_all()
+    mutex.release()
+    with mutex as hold:
+        failed = Attempt(rest.close)
+        with pytest.raises(zklock.NotHeld):
+            failed.result()
+        assert hold.state is zklock.HoldState.HELD
