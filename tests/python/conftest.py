@@ -12,6 +12,8 @@ import typing
 
 import pytest
 from ground import Ground
+from guests.programs import STRICT, Program, Start
+from punctual import pytest_runtest_protocol as pytest_runtest_protocol
 
 import zklock
 
@@ -91,3 +93,22 @@ def run(tmp_path: pathlib.Path) -> typing.Callable[..., Script]:
         return Script(done.returncode, done.stdout, done.stderr)
 
     return run
+
+
+@pytest.fixture
+def start(request: pytest.FixtureRequest, tmp_path: pathlib.Path) -> typing.Iterator[Start]:
+    """Starts programs; none outlives the test."""
+    programs: list[Program] = []
+    if "path" in request.fixturenames:
+        # They have ended when it is looked whether anybody is left in its queue.
+        request.getfixturevalue("path")
+
+    def start(text: str, *arguments: str, options: tuple[str, ...] = STRICT) -> Program:
+        folder = tmp_path / str(len(programs))
+        folder.mkdir()
+        programs.append(Program(folder, text, arguments, options))
+        return programs[-1]
+
+    yield start
+    for program in programs:
+        program.kill()

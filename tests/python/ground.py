@@ -47,13 +47,13 @@ class Ground:
         """The children of a node; none if there is no such node."""
         return self(f"children {path}").split() if self(f"exists {path}") == "true" else []
 
-    def expect_children(self, path: str, count: int, within: float = 10.0) -> list[str]:
+    def expect_children(self, path: str, count: int, within: float = 30.0) -> list[str]:
         """Waits until a node has so many children; a node that is not there has none."""
         if count == 0 and self(f"exists {path}") == "false":
             return []
         return self(f"wait-children {path} {count} {int(within * 1000)}").split()
 
-    def expect_free(self, path: str, within: float = 10.0) -> None:
+    def expect_free(self, path: str, within: float = 30.0) -> None:
         """Waits until nobody is at a path, by whatever kind of lock. A semaphore leaves its two queues, empty."""
         until = time.monotonic() + within
         while left := [child for child in self.children(path) if not self._is_empty_queue(f"{path}/{child}")]:

@@ -116,6 +116,14 @@ async def gives_up_after_a_timeout(lock: AnyLock) -> list[Outcome]:
     return [*seen, await outcome_of(asyncio.wait_for(lock.acquire(), 10)), await outcome_of(release(lock))]
 
 
+async def waits_for_its_own_task(lock: AnyLock) -> list[Outcome]:
+    seen = [await outcome_of(lock.acquire())]
+    seen += [await outcome_of(asyncio.wait_for(lock.acquire(), 0.02)), outcome(lock.locked)]
+    waiting = await begin(lock)
+    seen += [await outcome_of(release(lock)), await outcome_of(asyncio.wait_for(waiting, 10)), outcome(lock.locked)]
+    return [*seen, await outcome_of(release(lock)), outcome(lock.locked)]
+
+
 async def is_granted_in_order(lock: AnyLock) -> list[Outcome]:
     seen = [await outcome_of(lock.acquire())]
     waiting = [await begin(lock) for _ in range(5)]
@@ -178,6 +186,7 @@ SCRIPTS: list[Script] = [
     lets_cancellation_through,
     is_no_blocking_context_manager,
     gives_up_after_a_timeout,
+    waits_for_its_own_task,
     is_granted_in_order,
     passes_over_the_cancelled,
     is_free_when_the_last_is_cancelled,
@@ -198,19 +207,6 @@ def test_conversation(script: Script, zk: zklock.Client, path: str) -> None:
 
 
 # What differs.
-
-
-def test_waiting_for_oneself_is_a_deadlock(zk: zklock.Client, path: str) -> None:
-    """Where that of ``asyncio`` hangs."""
-
-    async def wait() -> None:
-        lock = zk.aio.mutex(path)
-        await lock.acquire()
-        assert (await outcome_of(lock.acquire())).raised is zklock.Deadlock
-        assert lock.locked()
-        await lock.release()
-
-    asyncio.run(wait())
 
 
 def test_block_gives_the_hold(zk: zklock.Client, path: str) -> None:

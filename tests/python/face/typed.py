@@ -32,7 +32,11 @@ def client() -> None:
     zk.session_id = 1  # type: ignore[misc]
     zk.mutex("/locks/a", 5)  # type: ignore[call-arg]
     zk.mutex(b"/locks/a")  # type: ignore[arg-type]
-    zklock.Client(["zk1:2181"])  # type: ignore[arg-type]
+    zklock.Client(["zk1:2181", "zk2:2181"], chroot="/app")
+    zklock.Client(("zk1", port) for port in (2181, 2182))
+    zklock.Client(b"zk1:2181")  # type: ignore[arg-type]
+    zklock.Client([("zk1", "2181")])  # type: ignore[list-item]
+    zklock.Client(2181)  # type: ignore[arg-type]
     zklock.Client("zk1:2181", 10)  # type: ignore[call-arg]
     zklock.Client("zk1:2181", tls=True)  # type: ignore[arg-type]
     zklock.Tls("ca.pem", "client.pem")  # type: ignore[call-overload]
@@ -118,7 +122,7 @@ def lock(lock: zklock.Lock) -> None:
     assert_type(lock.aio, zklock.AsyncLock)
     with lock as hold:
         assert_type(hold, zklock.Hold)
-    lock.acquire(timeout=None)  # type: ignore[arg-type]
+    assert_type(lock.acquire(timeout=None), bool)
     lock.hold(timeout="5")  # type: ignore[arg-type]
 
 
@@ -131,6 +135,7 @@ def hold(hold: zklock.Hold) -> None:
     assert_type(hold.lost.is_set(), bool)
     assert_type(hold.lost.wait(1), bool)
     assert_type(hold.lost.reason, typing.Optional[zklock.LossReason])
+    assert_type(bool(hold.lost), bool)
     assert_type(hold.valid_for(), float)
     assert_type(hold.confirm(), float)
     hold.on_lost(print)
@@ -210,7 +215,7 @@ def exceptions() -> None:
     try:
         pass
     except zklock.LockLost as loss:
-        assert_type(loss.reason, zklock.LossReason)
+        assert_type(loss.reason, typing.Optional[zklock.LossReason])
     except zklock.Timeout as late:
         timeout: TimeoutError = late
         assert isinstance(timeout, zklock.Error)

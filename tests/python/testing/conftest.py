@@ -1,12 +1,10 @@
-"""What tests of the embedded server need: one server each, and programs of their own."""
+"""What tests of the embedded server need: one server each."""
 
 from __future__ import annotations
 
-import pathlib
 import typing
 
 import pytest
-from guests.programs import STRICT, Program, Start
 
 import zklock
 from zklock.testing import Server
@@ -23,19 +21,3 @@ def zk(server: Server) -> typing.Iterator[zklock.Client]:
     """A client of it, and not one of the shared ground."""
     with zklock.Client(server.hosts) as client:
         yield client
-
-
-@pytest.fixture
-def start(tmp_path: pathlib.Path) -> typing.Iterator[Start]:
-    """Starts programs; none outlives the test."""
-    programs: list[Program] = []
-
-    def start(text: str, *arguments: str, options: tuple[str, ...] = STRICT) -> Program:
-        folder = tmp_path / str(len(programs))
-        folder.mkdir()
-        programs.append(Program(folder, text, arguments, options))
-        return programs[-1]
-
-    yield start
-    for program in programs:
-        program.kill()

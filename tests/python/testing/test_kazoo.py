@@ -19,7 +19,13 @@ from kazoo.exceptions import (  # type: ignore[import-untyped]
     NotEmptyError,
     RolledBackError,
 )
-from kazoo.security import OPEN_ACL_UNSAFE, make_acl, make_digest_acl  # type: ignore[import-untyped]
+from kazoo.security import (  # type: ignore[import-untyped]
+    CREATOR_ALL_ACL,
+    OPEN_ACL_UNSAFE,
+    READ_ACL_UNSAFE,
+    make_acl,
+    make_digest_acl,
+)
 from scenes import SOON, Attempt, eventually
 
 import zklock
@@ -189,6 +195,59 @@ def test_digest_authentication(kazoo: typing.Any, connect: Connect) -> None:
     assert kazoo.get("/mine")[0] == b"x"
     knows.set_acls("/mine", OPEN_ACL_UNSAFE)
     assert wrong.get("/mine")[0] == b"x"
+
+
+def test_what_the_creator_alone_may_use(kazoo: typing.Any, connect: Connect) -> None:
+    """kazoo names nobody in this list: the id in it is a null."""
+    knows = connect(auth_data=[("digest", "user:secret")])
+    mine = [make_digest_acl("user", "secret", all=True)]
+    knows.create("/created", acl=CREATOR_ALL_ACL)
+    knows.create("/changed")
+    knows.set_acls("/changed", CREATOR_ALL_ACL)
+    together = knows.transaction()
+    together.create("/together", acl=CREATOR_ALL_ACL)
+    assert together.commit() == ["/together"]
+    for path in ("/created", "/changed", "/together"):
+        assert knows.get_acls(path)[0] == mine
+        with pytest.raises(NoAuthError):
+            kazoo.get(path)
+    knows.create("/read", acl=READ_ACL_UNSAFE)
+    assert kazoo.get("/read")[0] == b""
+    with pytest.raises(InvalidACLError):
+        kazoo.create("/nobody", acl=CREATOR_ALL_ACL)
+
+
+def test_lock_that_its_creator_alone_may_use(kazoo: typing.Any, connect: Connect) -> None:
+    knows = connect(auth_data=[("digest", "user:secret")], default_acl=CREATOR_ALL_ACL)
+    lock = knows.Lock("/locks/mine", "me")
+    assert lock.acquire(timeout=SOON)
+    assert lock.contenders() == ["me"]
+    with pytest.raises(NoAuthError):
+        kazoo.get_children("/locks/mine")
+    lock.release()
+
+
+def test_words(kazoo: typing.Any, server: Server) -> None:
+    assert kazoo.server_version() == (3, 8, 0)
+    assert kazoo.command(b"ruok") == "imok"
+    environment = kazoo.command(b"envi").splitlines()
+    assert environment[0] == "Environment:" and all("=" in line for line in environment[1:])
+    configured = dict(line.split("=", 1) for line in kazoo.command(b"conf").splitlines())
+    assert (configured["clientPort"], configured["tickTime"]) == (server.hosts.split(":")[1], "2000")
+    statistics = kazoo.command(b"stat")
+    assert "Mode: standalone" in statistics and "Clients:" in statistics
+    assert f"sid={kazoo.client_id[0]:#x}," in kazoo.command(b"cons")
+
+
+def test_words_that_are_not_allowed() -> None:
+    with Server(words="srvr") as server:
+        client: typing.Any = KazooClient(server.hosts)
+        client.start(timeout=SOON)
+        assert "Mode: standalone" in client.command(b"srvr")
+        for word in (b"envi", b"stat", b"conf", b"cons", b"mntr", b"ruok"):
+            assert "not in the whitelist" in client.command(word)
+        client.stop()
+        client.close()
 
 
 def test_lock(kazoo: typing.Any, connect: Connect, server: Server) -> None:

@@ -9,6 +9,7 @@ import typing
 import weakref
 
 import pytest
+from punctual import not_later
 from scenes import SOON, Attempt, eventually
 
 import zklock
@@ -102,7 +103,7 @@ def test_time_goes_on_at_a_word() -> None:
                 # The clock of the one that is frozen has not moved: it believes in its lease.
                 assert hold.valid_for() > 0
                 assert later.token > hold.token
-            assert time.monotonic() - begun < 5
+            not_later(time.monotonic() - begun, 15)
             server.thaw()
             assert hold.lost.wait(SOON)
 
@@ -295,7 +296,7 @@ def test_close_ends_waits(server: Server) -> None:
     assert not waits[0].wait(0.1)
     server.close()
     for wait in waits:
-        assert isinstance(wait.error(2), zklock.Closed)
+        assert isinstance(wait.error(), zklock.Closed)
 
 
 def test_close_waits_for_nobody_who_is_stuck() -> None:
@@ -305,7 +306,7 @@ def test_close_waits_for_nobody_who_is_stuck() -> None:
     server.freeze()
     begun = time.monotonic()
     server.close()
-    assert time.monotonic() - begun < 2
+    not_later(time.monotonic() - begun, 2)
     client.close()
 
 
