@@ -40,7 +40,7 @@ def path(request: pytest.FixtureRequest, ground: Ground) -> typing.Iterator[str]
 def kazoo(ground: Ground) -> typing.Iterator[typing.Any]:
     """A client of kazoo's in this process. It has no types."""
     client: typing.Any = KazooClient(ground("servers"), timeout=4)
-    client.start(timeout=10)
+    client.start(timeout=30)
     yield client
     client.stop()
     client.close()

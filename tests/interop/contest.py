@@ -28,7 +28,7 @@ GRANTS = AT_MOST if os.environ.get("ZKLOCK_LONG") else 500
 SESSION_MS = 1000
 BETWEEN_KILLS = 2.0
 # A waiter waits for the sessions of those who were killed, and for a machine that has other things to do as well.
-PATIENCE = 20.0
+PATIENCE = 40.0
 
 _CURATOR = "curator-recipes curator-framework curator-client"
 _JARS = "zookeeper zookeeper-jute zookeeper-recipes-lock guava slf4j-api slf4j-nop"

@@ -64,7 +64,8 @@ def chooser(client: zklock.Client, kind: str, path: str, extra: dict[str, str]) 
     if name == "rw":
         return lambda: ("x", simply(write)) if random.randrange(4) == 0 else ("r", simply(read))
     if name == "downgrade":
-        turns = itertools.cycle([("x", downgraded(write, read)), ("r", simply(read))])
+        writes = client.write(path, reentrant=True, **extra)
+        turns = itertools.cycle([("x", downgraded(writes, read)), ("r", simply(read))])
         return lambda: next(turns)
     raise SystemExit(f"no kind: {kind}")
 

@@ -72,7 +72,10 @@ fn turns(client: &Client, kind: &str, path: &str, options: LockOptions) -> Outco
             Turn::Simple("r", read()?),
             Turn::Simple("r", read()?),
         ],
-        "downgrade" => vec![Turn::Downgrade(write()?, read()?), Turn::Simple("r", read()?)],
+        "downgrade" => {
+            let write = client.write_with(path, options.clone().reentrant(true))?;
+            vec![Turn::Downgrade(write, read()?), Turn::Simple("r", read()?)]
+        }
         _ => return Err(format!("no kind: {kind}").into()),
     })
 }

@@ -1,0 +1,54 @@
+# Sourced by what runs tests. It runs parts one after another: all of them, also after one that has failed.
+#
+#   run_parts [--needed PART] PART...
+#
+# A part is a function of the runner. It fails with the first command in it that fails. At the end it is said which have
+# passed and which have failed, with their times; if one has failed, so does run_parts. When --needed fails, nothing is run
+# after it.
+#
+# Bash ignores `set -e` in a function that is called in `if` or before `||`: such a function goes on after a failure, and only its
+# last command counts. So parts are called in neither, and run_parts refuses to be.
+
+run_parts() {
+  local part begun status ignored name=$0 needed='' passed=() failed=() skipped=()
+  [[ ! $0 =~ (^|/)(tests/.*)$ ]] || name=${BASH_REMATCH[2]}
+  [[ ${1:-} != --needed ]] || { needed=$2 && shift 2; }
+  set +e
+  ignored=$(set -e; false; echo ignored)
+  set -e
+  [[ -z $ignored ]] || { echo "$name: run_parts is called where bash ignores set -e" >&2; exit 1; }
+  # Some programs end with a status of their own at Ctrl-C. The next part is not to begin then.
+  trap 'exit 130' INT
+  while (($#)); do
+    part=$1
+    shift
+    echo "== $name $part"
+    begun=$SECONDS
+    set +e
+    (set -e; "$part")
+    status=$?
+    set -e
+    begun=$((SECONDS - begun))
+    if ((status == 0)); then
+      echo "== $name $part: $begun s"
+      passed+=("$part $begun s")
+    else
+      echo "== $name $part: FAILED ($status) after $begun s"
+      failed+=("$part $begun s")
+      [[ $part != "$needed" ]] || { skipped=("$@") && break; }
+    fi
+  done
+  trap - INT
+  told "$name: passed" ${passed[@]+"${passed[@]}"}
+  told "$name: FAILED" ${failed[@]+"${failed[@]}"}
+  told "$name: not run" ${skipped[@]+"${skipped[@]}"}
+  ((${#failed[@]} == 0)) || exit 1
+}
+
+told() { # what, of which
+  local what=$1 list
+  shift
+  (($#)) || return 0
+  printf -v list '%s, ' "$@"
+  echo "== $what: ${list%, }"
+}

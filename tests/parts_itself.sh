@@ -1,0 +1,75 @@
+#!/usr/bin/env bash
+# The runner of tests is tested: a command that fails in the middle of a section fails it, and later sections are run.
+set -euo pipefail
+here=$(cd "$(dirname "$0")" && pwd)
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+
+fail() {
+  echo "tests/parts_itself.sh: $*: $(cat "$work/said")" >&2
+  exit 1
+}
+
+runs() { # STATUS COMMAND...: what it says is in $work/said
+  local wanted=$1 status=0
+  shift
+  "$@" >"$work/said" 2>&1 || status=$?
+  ((status == wanted)) || fail "$* ended with $status, not $wanted"
+}
+
+says() { grep -qE -- "$1" "$work/said" || fail "it does not say '$1'"; }
+says_not() { ! grep -qE -- "$1" "$work/said" || fail "it says '$1'"; }
+
+cat >"$work/runner" <<'RUNNER'
+set -euo pipefail
+source "$PARTS"
+good() { echo from good; }
+inner() { false; echo after inner; }
+bad() { echo from bad; inner; echo after bad; }
+undefined() { echo "$no_such_variable"; }
+piped() { false | cat; echo after piped; }
+$CALL run_parts "$@" $AFTER
+RUNNER
+runner() { # STATUS PART...
+  local wanted=$1 call=${call:-} after=${after:-}
+  shift
+  CALL= AFTER= && sed "s/\$CALL/$call/; s/\$AFTER/$after/" "$work/runner" >"$work/runner.sh"
+  PARTS=$here/parts.sh runs "$wanted" bash "$work/runner.sh" "$@"
+}
+
+runner 0 good
+says 'passed: good'
+says_not FAILED
+for part in bad undefined piped; do
+  runner 1 "$part" good
+  says_not '^after'
+  says '^from good$'
+  says "FAILED: $part [0-9]+ s$"
+  says 'passed: good [0-9]+ s$'
+done
+runner 1 good bad
+runner 1 --needed bad bad good
+says_not 'from good'
+says 'not run: good'
+call='if ' after='; then :; fi' runner 1 good
+says 'ignores set -e'
+after='|| :' runner 1 good
+says 'ignores set -e'
+
+# The real one, with a cargo that does nothing, and fails at a word.
+mkdir "$work/bin"
+cat >"$work/bin/cargo" <<'CARGO'
+#!/bin/sh
+echo "cargo $*"
+case " $* " in *" $FAIL_AT "*) exit 3 ;; esac
+CARGO
+chmod +x "$work/bin/cargo"
+export PATH=$work/bin:$PATH FAIL_AT
+FAIL_AT=nowhere runs 0 "$here/run" rust model
+says 'passed: rust [0-9]+ s, model [0-9]+ s$'
+FAIL_AT=--doc runs 1 "$here/run" rust model # in the middle of `rust`
+says_not 'cargo.*mutex'
+says 'cargo.*model'
+says 'FAILED: rust'
+says 'passed: model'
+runs 2 "$here/run" no-such-section
