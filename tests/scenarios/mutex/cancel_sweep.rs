@@ -1,7 +1,7 @@
 //! Promise 5, at every step: whatever message of an acquire is the last that its caller waits for, or is lost, what
 //! is on the server afterwards is what ought to be there.
 
-use crate::common::{SOON, client, operator, options, settled, soon};
+use crate::support::{SOON, client, operator, options, settled, soon};
 use ground::wire::Admin;
 use ground::{Action, Gate, Hook, Kind, Proxy, Side, Trigger, shared, until};
 use std::time::Duration;
@@ -57,7 +57,7 @@ impl Scene {
         let proxy = Proxy::before(shared().server(0));
         let options = options(&proxy.connect_string()).session_timeout(SHORT).unwrap();
         let client = Client::connect(options).await.unwrap();
-        Self { holder: crate::common::client().await, client, proxy, admin: operator() }
+        Self { holder: crate::support::client().await, client, proxy, admin: operator() }
     }
 
     async fn hold(&self, path: &str) -> Hold {

@@ -3,8 +3,8 @@
 //! A child is this very program, told to run one ignored test. It talks to the test on its standard output, through
 //! a proxy of the test's to the ensemble, and ends when its standard input does.
 
-use crate::common::{SOON, client, operator, soon};
-use crate::timing::Noise;
+use crate::support::timing::Noise;
+use crate::support::{SOON, client, operator, soon};
 use ground::{Direction, Proxy, not_later, shared, until};
 use rustix::process::{Pid, Signal, kill_process};
 use std::io::{BufRead, BufReader, Read};
@@ -62,7 +62,7 @@ impl Process {
     fn start(hosts: &str, path: &str, session: Duration) -> Self {
         let program = std::env::current_exe().unwrap();
         let mut child = Command::new(program)
-            .args(["--exact", "--ignored", "--nocapture", "crash::holder"])
+            .args(["--exact", "--ignored", "--nocapture", "mutex::crash::holder"])
             .env("ZKLOCK_CHILD_HOSTS", hosts)
             .env("ZKLOCK_CHILD_PATH", path)
             .env("ZKLOCK_CHILD_SESSION", session.as_millis().to_string())

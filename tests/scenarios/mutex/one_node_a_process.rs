@@ -1,7 +1,7 @@
 //! However many tasks of one client want a lock, the ensemble sees at most two nodes of theirs.
 
-use crate::common::{SOON, client, operator, proxied_client, soon};
-use crate::exclusive::{Register, assert_growing};
+use crate::exclusive::mutex::{Register, assert_growing};
+use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::{Kind, Message, Side, Trigger, until};
 use std::collections::BTreeSet;
 use std::pin::Pin;
@@ -118,7 +118,7 @@ async fn two_clients_with_many_tasks_each_take_turns() {
                 // It works until each client's next is in the queue.
                 let next = left.iter().filter(|left| left.load(Ordering::Relaxed) > 0).count();
                 tokio::task::block_in_place(|| {
-                    crate::common::operator().wait_for_children("/line/turns", 1 + next, SOON);
+                    crate::support::operator().wait_for_children("/line/turns", 1 + next, SOON);
                 });
                 hold.release().await.unwrap();
             });

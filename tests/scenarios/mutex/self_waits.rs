@@ -1,7 +1,7 @@
 //! An owner that wants a lock again which it holds: what anybody may release it waits for, and the log tells of it.
 
-use crate::common::{SOON, client, operator, proxied_client, says, soon};
-use crate::one_node_a_process::join;
+use crate::mutex::one_node_a_process::join;
+use crate::support::{SOON, client, operator, proxied_client, says, soon};
 use ground::{Kind, until};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once};

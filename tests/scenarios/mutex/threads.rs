@@ -1,7 +1,7 @@
 //! The same promises for threads that block, through the one I/O thread.
 
-use crate::common::{GRACE, SESSION, SOON, operator, options};
-use crate::exclusive::{Register, assert_growing};
+use crate::exclusive::mutex::{Register, assert_growing};
+use crate::support::{GRACE, SESSION, SOON, operator, options};
 use ground::wire::Admin;
 use ground::{Proxy, not_later, shared, until};
 use std::sync::{Arc, mpsc};

@@ -1,7 +1,7 @@
 //! Promise 3: a release wakes exactly those that can go on.
 
-use crate::common::{SOON, client, operator, proxied_client, soon};
-use crate::register::clients;
+use crate::support::register::clients;
+use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::wire::Admin;
 use ground::{Ensemble, Kind, Proxy, Server, Trigger, until};
 use std::time::Duration;
