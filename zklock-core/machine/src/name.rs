@@ -14,7 +14,7 @@ use std::fmt;
 /// transactions alone, which the names do not tell. So a number near the end is [used up](Self::is_used_up).
 ///
 /// ```
-/// use zklock_core::machine::name::Sequence;
+/// use zklock_machine::name::Sequence;
 ///
 /// assert!(Sequence::new(7).is_before(Sequence::new(8)));
 /// assert!(Sequence::new(i32::MAX).is_before(Sequence::new(i32::MIN)));
@@ -67,7 +67,7 @@ impl fmt::Display for Sequence {
 /// The mark by which an attempt finds its own node again when the reply to its creation was lost.
 ///
 /// ```
-/// use zklock_core::machine::name::Uuid;
+/// use zklock_machine::name::Uuid;
 ///
 /// let uuid = Uuid::from_random(u128::MAX);
 /// assert_eq!(uuid.to_string(), "ffffffff-ffff-4fff-bfff-ffffffffffff");
@@ -93,7 +93,7 @@ impl Uuid {
     }
 
     /// What the marks of one session share, and no other's have.
-    pub(crate) const fn session(self) -> u64 {
+    pub const fn session(self) -> u64 {
         (self.0 >> 64) as u64
     }
 
@@ -289,7 +289,7 @@ impl Scheme {
 /// A child of a lock's node that is a contender.
 ///
 /// ```
-/// use zklock_core::machine::name::{Name, Role, Scheme, Sequence};
+/// use zklock_machine::name::{Name, Role, Scheme, Sequence};
 ///
 /// let name = Name::parse("0123456789abcdef0123456789abcdef__rlock__0000000003").unwrap();
 /// assert_eq!((name.scheme, name.scheme.role()), (Scheme::KazooRead, Role::Read));
