@@ -5,7 +5,7 @@ use crate::rwlock::downgrade::reentrant_write;
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::wire::{Admin, Mode};
 use ground::{Kind, Trigger, until};
-use zklock_core::machine::name::Role;
+use zklock_core::Role;
 
 const UUID: &str = "01234567-89ab-4cde-8f01-23456789abcd";
 
