@@ -1,6 +1,7 @@
 //! The simple way to wait: every waiter watches the list of children. The same promises; only the notifications are
 //! more.
 
+use crate::support::figures::{fired, watched};
 use crate::support::queue::{A_WHILE, acquire, granted, held};
 use crate::support::register::{Faults, Register, clients};
 use crate::support::{SOON, client, expire_session, operator, proxied_client, settled, soon};
@@ -17,20 +18,6 @@ fn mutex(client: &Client, path: &str, watching: Watching) -> Lock {
     // A holder that looks out for contenders which cannot see it watches as well.
     let options = LockOptions::new().watching(watching).foreign(Foreign::GoAhead);
     client.mutex_with(path, options).unwrap()
-}
-
-/// How many watches the server has fired so far.
-fn fired(server: &Server) -> u64 {
-    let figures = server.mntr();
-    let sum = |kind: &str| -> u64 {
-        let name = format!("zk_sum_node_{kind}_watch_count");
-        figures.get(&name).and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no figure {name}"))
-    };
-    ["created", "deleted", "changed", "children"].map(sum).iter().sum()
-}
-
-fn watched(server: &Server) -> usize {
-    server.mntr()["zk_watch_count"].parse().unwrap()
 }
 
 /// Notifications for each release of one holder after the other, with so many behind the first.

@@ -1,32 +1,11 @@
 //! What the nodes are called, and in which queue a lock of each dialect stands.
 
 use crate::support::queue::{A_WHILE, acquire, held, nodes};
+use crate::support::strangers::{FOREIGN, SPOKEN, in_dialect, put};
 use crate::support::{SOON, client, operator, proxied_client, says, soon};
-use ground::wire::{Admin, Mode};
 use ground::{Kind, Side};
 use std::time::Duration;
-use zklock_core::{Client, Dialect, ErrorKind, Lock, LockOptions, Role};
-
-pub(crate) fn in_dialect(client: &Client, path: &str, dialect: Dialect, role: Role) -> Lock {
-    let options = LockOptions::new().dialect(dialect);
-    match role {
-        Role::Read => client.read_with(path, options),
-        Role::Write => client.write_with(path, options),
-        _ => client.mutex_with(path, options),
-    }
-    .unwrap()
-}
-
-/// All that a mutex, a reader, a writer can speak.
-pub(crate) const SPOKEN: [(Dialect, Role); 7] = [
-    (Dialect::Curator, Role::Exclusive),
-    (Dialect::Curator, Role::Read),
-    (Dialect::Curator, Role::Write),
-    (Dialect::Kazoo, Role::Exclusive),
-    (Dialect::Kazoo, Role::Read),
-    (Dialect::Kazoo, Role::Write),
-    (Dialect::WriteLock, Role::Exclusive),
-];
+use zklock_core::{Dialect, ErrorKind, Lock, LockOptions, Role};
 
 /// Whether the name is as the pattern says: `U` is a UUID with its dashes, `H` its 32 digits alone, `N` a number with
 /// its sign, `S` the ten digits of a sequence number; all else is itself.
@@ -104,25 +83,6 @@ fn matches(name: &str, pattern: &str) -> bool {
 }
 
 /// A node as another library makes it; without its number.
-pub(crate) const FOREIGN: [(&str, Dialect, Role); 9] = [
-    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-lock-", Dialect::Curator, Role::Exclusive),
-    // go-zookeeper's.
-    ("_c_0123456789abcdef0123456789abcdef-lock-", Dialect::Curator, Role::Exclusive),
-    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-__READ__", Dialect::Curator, Role::Read),
-    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-__WRIT__", Dialect::Curator, Role::Write),
-    ("0123456789abcdef0123456789abcdef__lock__", Dialect::Kazoo, Role::Exclusive),
-    ("0123456789abcdef0123456789abcdef__rlock__", Dialect::Kazoo, Role::Read),
-    ("x-72057594037927936-", Dialect::WriteLock, Role::Exclusive),
-    // Of a server with the number 128 or above.
-    ("x--9151314442816847872-", Dialect::WriteLock, Role::Exclusive),
-    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-latch-", Dialect::Curator, Role::Exclusive),
-];
-
-pub(crate) fn put(operator: &Admin, path: &str, prefix: &str) -> String {
-    operator.create_all(path, "");
-    operator.create_mode(&format!("{path}/{prefix}"), "stranger", Mode::EphemeralSequential)
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn contenders_of_all_dialects_are_recognised_and_other_children_are_not() {
     let (path, client, operator) = ("/dialects/recognised", client().await, operator());

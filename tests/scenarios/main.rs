@@ -7,7 +7,7 @@ mod support;
 
 /// Promise 1: holds that exclude each other are never good at the same time.
 mod exclusive {
-    pub(crate) mod mutex;
+    mod mutex;
     mod rwlock;
     mod semaphore;
 }
@@ -30,7 +30,7 @@ mod fair {
 mod bounded {
     mod barrier;
     mod mutex;
-    pub(crate) mod rwlock;
+    mod rwlock;
     mod semaphore;
 }
 
@@ -64,7 +64,7 @@ mod no_false_grant {
 /// What is wrong is named where it comes in.
 mod bad_input {
     mod all;
-    pub(crate) mod mutex;
+    mod mutex;
     mod semaphore;
 }
 
@@ -107,7 +107,7 @@ mod mutex {
     mod handed_on;
     mod lease;
     mod numbers;
-    pub(crate) mod one_node_a_process;
+    mod one_node_a_process;
     mod parents;
     mod read;
     mod self_waits;
@@ -118,7 +118,7 @@ mod mutex {
 
 mod rwlock {
     mod curator;
-    pub(crate) mod downgrade;
+    mod downgrade;
     mod handed_over;
     mod woken;
 }
@@ -148,7 +148,12 @@ mod barrier {
 
 // What the scenarios stand on.
 
-mod ground_itself;
+/// What the tests stand on: servers, proxies, operators.
+mod ground_itself {
+    mod faults;
+    mod program;
+    mod sequence;
+}
 
 /// The embedded server: with a client of zklock's on it, and with bare sockets where it matters what exactly goes over
 /// the wire.

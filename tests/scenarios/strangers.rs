@@ -1,7 +1,7 @@
 //! Contenders that cannot see each other: refused on both sides, unless told to go ahead.
 
-use crate::dialects::{FOREIGN, SPOKEN, in_dialect, put};
 use crate::support::queue::{A_WHILE, acquire, granted, held, nodes};
+use crate::support::strangers::{FOREIGN, SPOKEN, in_dialect, put};
 use crate::support::{SOON, client, operator, says, settled, soon};
 use ground::wire::Mode;
 use zklock_core::{Client, Dialect, ErrorKind, Foreign, HoldState, Lock, LockOptions, LossReason, Role};

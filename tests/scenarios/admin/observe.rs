@@ -1,8 +1,8 @@
 //! Who leads, without taking part.
 
-use crate::dialects::{FOREIGN, put};
 use crate::support::leader::Leader;
 use crate::support::queue::{A_WHILE, Waiter, granted, held};
+use crate::support::strangers::{FOREIGN, put};
 use crate::support::{SOON, client, expire_session, operator, options, proxied_client, says, soon};
 use ground::wire::Mode;
 use ground::{Action, Direction, Kind, Trigger, shared, until};

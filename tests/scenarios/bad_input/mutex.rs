@@ -1,5 +1,6 @@
 //! What is wrong is named where it comes in, with what to do about it, and leaves nothing on the server.
 
+use crate::support::strangers::restricted;
 use crate::support::{SOON, client, on_a_thread, operator, options, proxied_client, says, settled, soon};
 use ground::wire::{Failure, Mode};
 use ground::{Action, Direction, Kind, Trigger, shared, until};
@@ -8,7 +9,7 @@ use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::time::Duration;
 use zklock_core::{Client, ClientOptions, Error, ErrorKind, blocking};
-use zookeeper_client::{Acl, Acls, AuthId, CreateMode, Permission};
+use zookeeper_client::Permission;
 
 /// What is on the shared server there and below.
 fn tree(below: &str) -> BTreeSet<String> {
@@ -242,13 +243,6 @@ async fn a_child_whose_name_is_not_utf8_is_refused_and_the_directory_named() {
     assert!(broken.fired());
     says(&error, ErrorKind::Refused, &[path, "not UTF-8"]);
     soon(hold.release()).await.unwrap();
-}
-
-/// A node that the world may use like this only.
-pub(crate) async fn restricted(path: &str, permission: Permission) {
-    let maker = zookeeper_client::Client::connect(&shared().connect_string()).await.unwrap();
-    let acls = [Acl::new(permission, AuthId::anyone())];
-    maker.create(path, b"", &CreateMode::Persistent.with_acls(Acls::from(&acls[..]))).await.unwrap();
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,5 +1,6 @@
 //! Promise 4: an acquire with a deadline returns by then, whatever the network does, and says what the trouble is.
 
+use crate::support::deadline::{A_WHILE, DIRECTIONS};
 use crate::support::{
     GRACE, SOON, client, client_of, expire_session, on_a_thread, operator, options, proxied_client, says,
     settled, soon,
@@ -9,9 +10,6 @@ use ground::{Action, Direction, Ensemble, Gate, Kind, Proxy, Trigger, not_later,
 use std::net::TcpListener;
 use std::time::{Duration, Instant};
 use zklock_core::{Client, ClientOptions, Error, ErrorKind, Lock, blocking};
-
-const A_WHILE: Duration = Duration::from_millis(300);
-const DIRECTIONS: [Direction; 3] = [Direction::ToServer, Direction::ToClient, Direction::Both];
 
 /// Runs what is to be over within `timeout` beside plain sleeps of that length, in a task and in a thread: by as much
 /// as these are late, the machine is late and not the lock.

@@ -1,29 +1,10 @@
 //! Promise 4: an acquire of permits with a deadline returns by then, whatever the network does.
 
+use crate::support::deadline::{DIRECTIONS, times_out};
 use crate::support::permits::{has, semaphore};
-use crate::support::{GRACE, SOON, client, operator, proxied_client, settled, soon};
-use ground::{Direction, Kind, Trigger, not_later};
-use std::time::{Duration, Instant};
-use zklock_core::{Error, ErrorKind, Lock, LockOptions};
-
-const A_WHILE: Duration = Duration::from_millis(300);
-const DIRECTIONS: [Direction; 3] = [Direction::ToServer, Direction::ToClient, Direction::Both];
-
-/// It times out in time. A sleep beside it tells how late the machine is.
-async fn times_out(lock: &Lock) -> Error {
-    let start = Instant::now();
-    let sleep = tokio::spawn(async move {
-        tokio::time::sleep(A_WHILE).await;
-        start.elapsed()
-    });
-    let error = soon(lock.acquire_timeout(A_WHILE)).await.unwrap_err();
-    let took = start.elapsed();
-    let noise = soon(sleep).await.unwrap().saturating_sub(A_WHILE);
-    assert!(took >= A_WHILE, "{took:?}");
-    not_later(took, A_WHILE + GRACE + noise);
-    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
-    error
-}
+use crate::support::{SOON, client, operator, proxied_client, settled, soon};
+use ground::{Direction, Kind, Trigger};
+use zklock_core::LockOptions;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frozen_network_delays_nobody_at_whatever_step() {

@@ -1,126 +1,19 @@
 //! Promise 1: two holds of one mutex never both have `valid_for() > 0`.
 
+use crate::support::register::{Register, assert_growing, clients};
 use crate::support::{SOON, client, client_of, operator, options, proxied_client, says, settled, soon};
 use ground::wire::Mode;
 use ground::{Direction, Ensemble, Kind, Proxy, Trigger, shared, until};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock, LossReason, blocking};
-
-/// What the register looks at, of either face.
-pub(crate) trait Held: Send + Sync {
-    fn token(&self) -> u64;
-    fn is_valid(&self) -> bool;
-    fn is_released(&self) -> bool;
-}
-
-impl Held for Hold {
-    fn token(&self) -> u64 {
-        self.token().value()
-    }
-
-    fn is_valid(&self) -> bool {
-        !self.valid_for().is_zero()
-    }
-
-    fn is_released(&self) -> bool {
-        self.state() == HoldState::Released
-    }
-}
-
-impl Held for blocking::Hold {
-    fn token(&self) -> u64 {
-        self.token().value()
-    }
-
-    fn is_valid(&self) -> bool {
-        !self.valid_for().is_zero()
-    }
-
-    fn is_released(&self) -> bool {
-        self.state() == HoldState::Released
-    }
-}
-
-/// What the lock guards. It knows all holds that were there, and panics when two of them can be relied upon at once.
-#[derive(Default)]
-pub(crate) struct Register(Mutex<Entries>);
-
-#[derive(Default)]
-struct Entries {
-    /// All that were not released, the lost ones too: a lost hold must never be good again. Not kept alive: the hold
-    /// of a contender that fails is to be dropped, or the others would wait for ever.
-    holds: Vec<Weak<dyn Held>>,
-    tokens: Vec<u64>,
-}
-
-impl Register {
-    /// Begins to use what is guarded. A hold that cannot be relied upon is turned away.
-    #[track_caller]
-    pub(crate) fn enter(&self, hold: &Arc<impl Held + 'static>) -> bool {
-        let mut entries = self.0.lock().unwrap_or_else(PoisonError::into_inner);
-        let valid = hold.is_valid();
-        if valid {
-            entries.tokens.push(hold.token());
-        }
-        let hold: Weak<dyn Held> = Arc::downgrade(&(hold.clone() as Arc<dyn Held>));
-        entries.holds.push(hold);
-        entries.check();
-        valid
-    }
-
-    /// Looks again, before the release.
-    #[track_caller]
-    pub(crate) fn leave(&self) {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).check();
-    }
-
-    /// The tokens, in the order of the grants.
-    pub(crate) fn tokens(&self) -> Vec<u64> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).tokens.clone()
-    }
-
-    pub(crate) fn count(&self) -> usize {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).tokens.len()
-    }
-}
-
-impl Entries {
-    #[track_caller]
-    fn check(&mut self) {
-        self.holds.retain(|hold| hold.upgrade().is_some_and(|hold| !hold.is_released()));
-        let holds: Vec<_> = self.holds.iter().filter_map(Weak::upgrade).collect();
-        for (at, one) in holds.iter().enumerate() {
-            for other in &holds[at + 1..] {
-                // The first is looked at twice: so it was valid when the second was.
-                let both = one.is_valid() && other.is_valid() && one.is_valid();
-                assert!(!both, "{:#x} and {:#x} hold at once", one.token(), other.token());
-            }
-        }
-    }
-}
-
-#[track_caller]
-pub(crate) fn assert_growing(tokens: &[u64]) {
-    assert!(tokens.is_sorted_by(|one, next| one < next), "not growing: {tokens:x?}");
-}
-
-/// Sessions of their own, opened together.
-pub(crate) async fn clients(hosts: &str, count: usize) -> Vec<Client> {
-    let mut opening = JoinSet::new();
-    for _ in 0..count {
-        let hosts = hosts.to_owned();
-        opening.spawn(async move { client_of(&hosts).await });
-    }
-    soon(opening.join_all()).await
-}
+use zklock_core::{Client, ErrorKind, Lock, LossReason};
 
 /// One grant, with a look at the register at its begin and its end.
 async fn turn(lock: &Lock, register: &Register) {
     let hold = Arc::new(lock.acquire().await.expect("its turn comes"));
-    register.enter(&hold);
+    register.enter(&hold, 1);
     tokio::task::yield_now().await;
     register.leave();
     // A hold may be lost to a fault, and is told so then.
@@ -132,7 +25,7 @@ async fn turn(lock: &Lock, register: &Register) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sixty_four_clients_hold_one_after_the_other_in_the_order_of_their_nodes() {
-    let register = Arc::new(Register::default());
+    let register = Register::of(1);
     let clients = clients(&shared().connect_string(), 64).await;
     let mut contenders = JoinSet::new();
     for client in &clients {
@@ -154,7 +47,7 @@ async fn sixty_four_clients_hold_one_after_the_other_in_the_order_of_their_nodes
 async fn connections_that_break_all_the_time_let_nobody_in_beside_the_holder() {
     const CONTENDERS: usize = 8;
     const ROUNDS: usize = 6;
-    let register = Arc::new(Register::default());
+    let register = Register::of(1);
     let proxies: Arc<Vec<_>> = Arc::new((0..CONTENDERS).map(|_| Proxy::before(shared().server(0))).collect());
     let mut clients = Vec::new();
     for proxy in proxies.iter() {
@@ -193,7 +86,7 @@ async fn connections_that_break_all_the_time_let_nobody_in_beside_the_holder() {
 async fn a_server_that_dies_and_comes_back_lets_nobody_in_beside_the_holder() {
     let builder = Ensemble::builder().tick(Duration::from_millis(200));
     let ensemble = builder.real("its data survives a restart").start();
-    let register = Arc::new(Register::default());
+    let register = Register::of(1);
     let ended = Arc::new(AtomicBool::new(false));
     let clients = clients(&ensemble.connect_string(), 8).await;
     let mut contenders = JoinSet::new();
@@ -222,14 +115,14 @@ async fn a_holder_that_is_cut_off_stops_before_the_next_begins() {
     let proxy = Proxy::before(shared().server(0));
     let short = options(&proxy.connect_string()).session_timeout(Duration::from_secs(1)).unwrap();
     let cut_off = Client::connect(short).await.unwrap();
-    let register = Register::default();
+    let register = Register::of(1);
     let first = Arc::new(cut_off.mutex("/exclusive/cut-off").unwrap().acquire().await.unwrap());
-    assert!(register.enter(&first));
+    assert!(register.enter(&first, 1));
     proxy.freeze(Direction::Both);
 
     let next = client().await;
     let second = Arc::new(soon(next.mutex("/exclusive/cut-off").unwrap().acquire()).await.unwrap());
-    assert!(register.enter(&second));
+    assert!(register.enter(&second, 1));
     let told = soon(first.lost()).await;
     assert_eq!(told, Some(LossReason::LeaseLapsed));
     proxy.thaw();
@@ -240,7 +133,7 @@ async fn a_holder_that_is_cut_off_stops_before_the_next_begins() {
     register.leave();
     second.release().await.unwrap();
     let third = Arc::new(soon(third).await.unwrap().unwrap());
-    assert!(register.enter(&third));
+    assert!(register.enter(&third, 1));
     assert_growing(&register.tokens());
 }
 

@@ -1,8 +1,8 @@
 //! Promise 3: grants follow the order of the nodes, and a release wakes one waiter, never a herd. (How callers of one
 //! client share its nodes: `one_node_a_process`.)
 
-use crate::exclusive::mutex::{assert_growing, clients};
-use crate::mutex::one_node_a_process::{held, join};
+use crate::support::queue::{held, join};
+use crate::support::register::{assert_growing, clients};
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::wire::Admin;
 use ground::{Ensemble, Kind, Proxy, Server, Trigger, shared, until};

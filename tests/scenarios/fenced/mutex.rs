@@ -1,6 +1,6 @@
 //! Promise 2: tokens of one path grow with every grant, and a write guarded by a hold is refused once that is lost.
 
-use crate::exclusive::mutex::assert_growing;
+use crate::support::register::assert_growing;
 use crate::support::{SOON, client, client_of, expire_session, operator, options, proxied_client, soon};
 use ground::wire::Admin;
 use ground::{Action, Direction, Ensemble, Kind, Proxy, Trigger, shared, until};

@@ -1,6 +1,6 @@
 //! Reads of a hold: what is to be decided by after an uncertain write.
 
-use crate::bad_input::mutex::restricted;
+use crate::support::strangers::restricted;
 use crate::support::{
     SOON, client_of, expire_session, on_a_thread, operator, options, proxied_client, says, soon,
 };

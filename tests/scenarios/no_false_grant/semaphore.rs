@@ -49,7 +49,7 @@ async fn a_permit_that_was_deleted_long_ago_is_not_granted() {
     let hold = soon(semaphore(&holder, path, 3, 3).acquire()).await.unwrap();
     let waiter = Waiter::new(path, true, 3, 3).await;
     tokio::time::sleep(HEARTBEAT + Duration::from_millis(50)).await;
-    let own: Vec<_> = crate::support::permits::nodes(&operator, &format!("{path}/leases"));
+    let own: Vec<_> = crate::support::queue::nodes(&operator, &format!("{path}/leases"));
     let checked = Trigger::request(Kind::Multi).path(&own[4]);
     let gate = Gate::new();
     let checked = waiter.proxy.on(checked.then(Action::Pause(gate.clone())));

@@ -2,6 +2,7 @@
 //! or is lost, what is on the server afterwards is what ought to be there.
 
 use crate::support::members::{barrier, enters, is_empty, leaves, there, waits_to_leave};
+use crate::support::sweep;
 use crate::support::{SOON, client, operator, options, settled, soon};
 use ground::wire::Admin;
 use ground::{Action, Gate, Hook, Kind, Proxy, Side, Trigger, shared, until};
@@ -70,21 +71,12 @@ impl Scene {
     }
 
     fn strike(&self, kind: Kind, side: Side, nth: usize, path: &str, action: Action) -> Hook {
-        let trigger = if side == Side::Request { Trigger::request(kind) } else { Trigger::reply(kind) };
-        self.proxy.on(trigger.nth(nth).path(path).then(action))
+        sweep::strike(&self.proxy, (kind, side, nth, ""), path, action)
     }
 
     /// Drops the call while the message is held, lets the message go, and waits until all is paid.
-    async fn cancel_at<T: Send + 'static>(
-        &self,
-        call: JoinHandle<Result<T, Error>>,
-        held: &Hook,
-        gate: &Gate,
-        what: &str,
-    ) {
-        assert!(held.wait(SOON), "{what} never came");
-        call.abort();
-        assert!(soon(call).await.is_err_and(|error| error.is_cancelled()), "{what}: the call was over");
+    async fn cancel_at<T>(&self, call: JoinHandle<Result<T, Error>>, held: &Hook, gate: &Gate, what: &str) {
+        sweep::drop_at(call, held, what).await;
         // The message is held, so what became of the node cannot be known yet. Of a leave it may be.
         if !what.contains("leaves") {
             assert!(until(SOON, || self.client.stats().owed == 1), "{what}: nothing is owed");

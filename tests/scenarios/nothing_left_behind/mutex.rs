@@ -1,21 +1,17 @@
 //! Promise 5: an attempt that came to nothing, and a release whose reply was lost, leave no node. `cancel_sweep` goes
 //! through the steps of an acquire; here are the rest of the ways in which one can be left behind.
 
+use crate::support::sweep::acquire;
 use crate::support::{
     SOON, client, client_of, on_a_thread, operator, options, proxied_client, settled, soon,
 };
 use ground::wire::expire;
 use ground::{Action, Direction, Gate, Kind, Trigger, shared, until};
 use std::time::Duration;
-use tokio::task::JoinHandle;
 use zklock_core::blocking::{self, Interrupt};
-use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, Lock, LossReason};
+use zklock_core::{Client, ErrorKind, Hold, HoldState, LossReason};
 
 const NONE: [&str; 0] = [];
-
-fn acquire(lock: Lock) -> JoinHandle<Result<Hold, Error>> {
-    tokio::spawn(async move { lock.acquire().await })
-}
 
 /// A hold of another client.
 async fn held_by_another(path: &str) -> Hold {

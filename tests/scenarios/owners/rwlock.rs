@@ -1,6 +1,6 @@
 //! Who holds what, within one process: reentrancy, and the waits that could never end.
 
-use crate::bounded::rwlock::A_WHILE;
+use crate::support::deadline::A_WHILE;
 use crate::support::{SOON, client, operator, proxied_client, says, soon};
 use ground::{Kind, shared};
 use std::time::Duration;

@@ -1,7 +1,7 @@
 //! The readers of Curator that come after their own writer: their nodes are not sequential, and have the number of
 //! the writer, below all who wait.
 
-use crate::rwlock::downgrade::reentrant_write;
+use crate::support::queue::reentrant_write;
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::wire::{Admin, Mode};
 use ground::{Kind, Trigger, until};

@@ -1,6 +1,7 @@
 //! The writer that takes the read side: at once, with a node of its own, before all who wait. Its lock is reentrant, so
 //! that nobody else can release what it holds.
 
+use crate::support::queue::reentrant_write;
 use crate::support::sweep::{Scene, Step};
 use crate::support::{SOON, client, expire_session, operator, proxied_client, says, settled, soon};
 use ground::{Action, Gate, Hook, Kind, Message, Side, Trigger};
@@ -8,12 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, Lock, LockOptions, LossReason, blocking};
-
-/// The write side, for those who take the read side as well.
-pub(crate) fn reentrant_write(client: &Client, path: &str) -> Lock {
-    client.write_with(path, LockOptions::new().reentrant(true)).unwrap()
-}
+use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, LockOptions, LossReason, blocking};
 
 async fn writes(client: &Client, path: &str) -> Hold {
     soon(reentrant_write(client, path).acquire()).await.unwrap()

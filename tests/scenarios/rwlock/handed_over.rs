@@ -1,7 +1,7 @@
 //! A write hold that anybody may release: another may have it and write, so that nobody reads beside it, and least of all
 //! the task or thread that acquired it and has turned to something else.
 
-use crate::bounded::rwlock::A_WHILE;
+use crate::support::deadline::A_WHILE;
 use crate::support::{SOON, client, operator, says, settled, soon};
 use std::sync::mpsc;
 use std::time::Duration;

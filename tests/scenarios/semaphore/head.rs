@@ -1,6 +1,7 @@
 //! What becomes of the others when the head of the queue comes to grief.
 
-use crate::support::permits::{Waiter, has, nodes, semaphore, take};
+use crate::support::permits::{Waiter, has, semaphore, take};
+use crate::support::queue::nodes;
 use crate::support::{SOON, client, expire_session, operator, soon};
 use ground::wire::Admin;
 use ground::{Direction, Kind, Trigger};

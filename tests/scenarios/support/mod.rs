@@ -1,11 +1,15 @@
 //! What most scenarios need.
 
+pub(crate) mod child;
+pub(crate) mod deadline;
 pub(crate) mod embedded;
+pub(crate) mod figures;
 pub(crate) mod leader;
 pub(crate) mod members;
 pub(crate) mod permits;
 pub(crate) mod queue;
 pub(crate) mod register;
+pub(crate) mod strangers;
 pub(crate) mod sweep;
 pub(crate) mod timing;
 

@@ -83,10 +83,3 @@ pub(crate) fn has(operator: &Admin, path: &str, queued: usize, taken: usize) {
     operator.wait_for_children(&format!("{path}/locks"), queued, SOON);
     operator.wait_for_children(&format!("{path}/leases"), taken, SOON);
 }
-
-/// The paths of the nodes in one of the directories, the oldest first.
-pub(crate) fn nodes(operator: &Admin, directory: &str) -> Vec<String> {
-    let mut names = operator.children(directory);
-    names.sort_by_key(|name| name[name.len() - 10..].to_owned());
-    names.iter().map(|name| format!("{directory}/{name}")).collect()
-}

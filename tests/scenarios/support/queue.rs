@@ -4,9 +4,10 @@ use crate::support::timing::Noise;
 use crate::support::{SOON, client, soon};
 use ground::not_later;
 use ground::wire::Admin;
+use std::pin::Pin;
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error, Hold, Lock, LossReason};
+use zklock_core::{Client, Error, Hold, Lock, LockOptions, LossReason};
 
 /// Acquires in a task, which sees that what it gets is good.
 pub(crate) fn acquire(lock: &Lock) -> JoinHandle<Result<Hold, Error>> {
@@ -30,6 +31,21 @@ pub(crate) fn granted(task: JoinHandle<Result<Hold, Error>>) -> impl Future<Outp
 #[track_caller]
 pub(crate) fn held(lock: &Lock) -> impl Future<Output = Hold> {
     granted(acquire(lock))
+}
+
+/// A call that its caller polls, and may drop.
+pub(crate) type Acquire = Pin<Box<dyn Future<Output = Result<Hold, Error>> + Send>>;
+
+/// Joins the local queue now, in the order of the calls.
+pub(crate) async fn join(lock: &Lock) -> Acquire {
+    let lock = lock.clone();
+    let mut acquire: Acquire = Box::pin(async move { lock.acquire().await });
+    tokio::select! {
+        biased;
+        early = &mut acquire => panic!("the lock should be held by another: {early:?}"),
+        () = std::future::ready(()) => {}
+    }
+    acquire
 }
 
 /// One that waits, with a client of its own: once it is in the queue of `path`, behind `ahead` nodes.
@@ -75,4 +91,9 @@ pub(crate) const A_WHILE: Duration = Duration::from_millis(1000);
 /// How long the run of what has no end of its own is.
 pub(crate) fn run_time(normal: Duration) -> Duration {
     if std::env::var_os("ZKLOCK_LONG").is_some() { Duration::from_secs(60) } else { normal }
+}
+
+/// The write side, for those who take the read side as well.
+pub(crate) fn reentrant_write(client: &Client, path: &str) -> Lock {
+    client.write_with(path, LockOptions::new().reentrant(true)).unwrap()
 }

@@ -8,7 +8,42 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock};
+use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock, blocking};
+
+/// What the register looks at, of either face.
+pub(crate) trait Held: Send + Sync {
+    fn token(&self) -> u64;
+    fn is_valid(&self) -> bool;
+    fn is_released(&self) -> bool;
+}
+
+impl Held for Hold {
+    fn token(&self) -> u64 {
+        self.token().value()
+    }
+
+    fn is_valid(&self) -> bool {
+        !self.valid_for().is_zero()
+    }
+
+    fn is_released(&self) -> bool {
+        self.state() == HoldState::Released
+    }
+}
+
+impl Held for blocking::Hold {
+    fn token(&self) -> u64 {
+        self.token().value()
+    }
+
+    fn is_valid(&self) -> bool {
+        !self.valid_for().is_zero()
+    }
+
+    fn is_released(&self) -> bool {
+        self.state() == HoldState::Released
+    }
+}
 
 /// The weights of all holds that can be relied upon are never more than the limit. A writer has all of it, a reader
 /// one; several permits weigh as many.
@@ -19,8 +54,9 @@ pub(crate) struct Register {
 
 #[derive(Default)]
 struct Entries {
-    /// All that were not released, the lost ones too: a lost hold must never be good again. Not kept alive.
-    holds: Vec<(Weak<Hold>, u32)>,
+    /// All that were not released, the lost ones too: a lost hold must never be good again. Not kept alive: the hold
+    /// of a contender that fails is to be dropped, or the others would wait for ever.
+    holds: Vec<(Weak<dyn Held>, u32)>,
     grants: Vec<(u64, u32)>,
     most: usize,
 }
@@ -32,13 +68,14 @@ impl Register {
 
     /// Begins to use what is guarded. A hold that cannot be relied upon is turned away.
     #[track_caller]
-    pub(crate) fn enter(&self, hold: &Arc<Hold>, weight: u32) -> bool {
+    pub(crate) fn enter(&self, hold: &Arc<impl Held + 'static>, weight: u32) -> bool {
         let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
-        let valid = !hold.valid_for().is_zero();
+        let valid = hold.is_valid();
         if valid {
-            entries.grants.push((hold.token().value(), weight));
+            entries.grants.push((hold.token(), weight));
         }
-        entries.holds.push((Arc::downgrade(hold), weight));
+        let hold: Weak<dyn Held> = Arc::downgrade(&(hold.clone() as Arc<dyn Held>));
+        entries.holds.push((hold, weight));
         entries.check(self.limit);
         valid
     }
@@ -62,6 +99,11 @@ impl Register {
     /// Token and weight of all that were there, in their order.
     pub(crate) fn grants(&self) -> Vec<(u64, u32)> {
         self.entries.lock().unwrap_or_else(PoisonError::into_inner).grants.clone()
+    }
+
+    /// The tokens, in the order of the grants.
+    pub(crate) fn tokens(&self) -> Vec<u64> {
+        self.grants().into_iter().map(|(token, _)| token).collect()
     }
 
     /// Of any two that exclude each other, the later has the greater token.
@@ -93,20 +135,23 @@ impl Register {
 impl Entries {
     #[track_caller]
     fn check(&mut self, limit: u32) {
-        let is_there = |(hold, _): &(Weak<Hold>, u32)| {
-            hold.upgrade().is_some_and(|hold| hold.state() != HoldState::Released)
-        };
-        self.holds.retain(is_there);
+        self.holds.retain(|(hold, _)| hold.upgrade().is_some_and(|hold| !hold.is_released()));
         let mut valid: Vec<_> =
             self.holds.iter().filter_map(|(hold, weight)| Some((hold.upgrade()?, *weight))).collect();
         // Those that are valid in both looks were so, all of them, between the two.
-        valid.retain(|(hold, _)| !hold.valid_for().is_zero());
-        valid.retain(|(hold, _)| !hold.valid_for().is_zero());
+        valid.retain(|(hold, _)| hold.is_valid());
+        valid.retain(|(hold, _)| hold.is_valid());
         self.most = self.most.max(valid.len());
         let sum: u32 = valid.iter().map(|(_, weight)| weight).sum();
-        let tokens: Vec<_> = valid.iter().map(|(hold, weight)| (hold.token().value(), weight)).collect();
+        let tokens: Vec<_> = valid.iter().map(|(hold, weight)| (hold.token(), weight)).collect();
         assert!(sum <= limit, "{sum} of {limit} at once: {tokens:x?}");
     }
+}
+
+/// Of holds that all exclude each other.
+#[track_caller]
+pub(crate) fn assert_growing(tokens: &[u64]) {
+    assert!(tokens.is_sorted_by(|one, next| one < next), "not growing: {tokens:x?}");
 }
 
 /// Sessions of their own, opened together.

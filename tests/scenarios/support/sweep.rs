@@ -10,7 +10,7 @@ use zklock_core::{Client, Error, Hold, Lock};
 
 /// So short that a wait outlasts its heartbeat, and the grant needs a check.
 const SHORT: Duration = Duration::from_secs(2);
-const HEARTBEAT: Duration = Duration::from_millis(200);
+pub(crate) const HEARTBEAT: Duration = Duration::from_millis(200);
 
 /// A message of an acquire: its kind, who sends it, which of them it is, and of which directory.
 pub(crate) type Step = (Kind, Side, usize, &'static str);
@@ -51,9 +51,7 @@ impl Scene {
     }
 
     pub(crate) fn strike(&self, step: Step, path: &str, action: Action) -> Hook {
-        let (kind, side, nth, place) = step;
-        let trigger = if side == Side::Request { Trigger::request(kind) } else { Trigger::reply(kind) };
-        self.proxy.on(trigger.nth(nth).path(format!("{path}{place}")).then(action))
+        strike(&self.proxy, step, path, action)
     }
 
     /// Drops the call while the message is held, lets the message go, and waits until all is paid.
@@ -64,10 +62,7 @@ impl Scene {
         gate: &Gate,
         what: &str,
     ) {
-        assert!(held.wait(SOON), "{what} never came");
-        call.abort();
-        let stopped = soon(call).await;
-        assert!(stopped.is_err_and(|error| error.is_cancelled()), "{what}: the call was over");
+        drop_at(call, held, what).await;
         // The message is held, so what became of the nodes cannot be known yet.
         assert!(until(SOON, || self.client.stats().owed == 1), "{what}: nothing is owed");
         gate.open();
@@ -127,7 +122,22 @@ impl Scene {
     }
 }
 
-fn acquire(lock: Lock) -> JoinHandle<Result<Hold, Error>> {
+pub(crate) fn strike(proxy: &Proxy, (kind, side, nth, place): Step, path: &str, action: Action) -> Hook {
+    let trigger = if side == Side::Request { Trigger::request(kind) } else { Trigger::reply(kind) };
+    // A sync and its like name no path in their reply but that of their request, so this does for all.
+    proxy.on(trigger.nth(nth).path(format!("{path}{place}")).then(action))
+}
+
+/// Drops the call when the message is held.
+pub(crate) async fn drop_at<T>(call: JoinHandle<Result<T, Error>>, held: &Hook, what: &str) {
+    assert!(held.wait(SOON), "{what} never came");
+    call.abort();
+    let stopped = soon(call).await;
+    assert!(stopped.is_err_and(|error| error.is_cancelled()), "{what}: the call was over");
+}
+
+/// What the hold is worth is not looked at: its session is short.
+pub(crate) fn acquire(lock: Lock) -> JoinHandle<Result<Hold, Error>> {
     tokio::spawn(async move { lock.acquire().await })
 }
 

@@ -1,6 +1,6 @@
 //! Promise 6: a holder of either side learns of its loss within one heartbeat, and nobody else is told.
 
-use crate::rwlock::downgrade::reentrant_write;
+use crate::support::queue::reentrant_write;
 use crate::support::timing::{Noise, Observer};
 use crate::support::{SESSION, SOON, client, expire_session, operator, proxied_client, soon};
 use ground::{Kind, Trigger, not_later};

@@ -1,20 +1,15 @@
 //! The ground is what the tests stand on, so every fault that it promises is proved here, against real servers.
 
-mod program;
-mod sequence;
-
 use std::io::{ErrorKind, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::thread;
 use std::time::{Duration, Instant};
 
+use crate::support::{SESSION, SOON};
 use ground::wire::{Admin, Connection, Failure, Mode, expire};
 use ground::{
     Action, Direction, Ensemble, Gate, Kind, Proxy, Side, Trigger, not_later, one_flight, shared, until,
 };
-
-const SOON: Duration = Duration::from_secs(30);
-const SESSION: Duration = Duration::from_secs(4);
 
 /// An own place in the shared server's tree, a proxy before it, and an operator beside it.
 fn place(name: &str) -> (String, Proxy, Admin) {
