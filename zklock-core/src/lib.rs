@@ -60,6 +60,7 @@
 //!  mutex   rwlock   semaphore   all            the kinds of lock: each no more than what it claims
 //!  election   exclusive   barrier
 //!  client   lock   hold   token   guarded      the public face
+//!  connection                                  how a client is connected
 //!  queued   observe   set                      who else is there, and whether a set of locks holds
 //!  line   place                                one process's queue in front of a lock, and what it holds
 //!  driver   guard                              runs an attempt, owns its nodes; looks out for strangers
@@ -85,6 +86,8 @@ mod barrier;
 pub mod blocking;
 #[cfg(feature = "client")]
 mod client;
+#[cfg(feature = "client")]
+mod connection;
 #[cfg(feature = "client")]
 mod diagnose;
 #[cfg(feature = "client")]
@@ -158,6 +161,7 @@ pub use self::tls::Tls;
 pub use self::{
     barrier::Barrier,
     client::Client,
+    connection::{Connection, ConnectionState},
     double_barrier::{DoubleBarrier, Member},
     ensemble::NodeData,
     error::{Conflict, Error, ErrorKind, LossReason},

@@ -6,6 +6,7 @@ mod bounded;
 mod cancel_sweep;
 mod common;
 mod confirm;
+mod connection;
 mod connector;
 mod crash;
 mod crowd;
