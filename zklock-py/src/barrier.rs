@@ -4,9 +4,9 @@ use crate::aio::barrier::AsyncBarrier;
 use crate::error::{raised, unpicklable};
 use crate::greenlet::Greenlet;
 use crate::log;
+use crate::number;
 use crate::patience::left;
 use crate::place::Shared;
-use crate::value;
 use crate::wait::detached;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -104,7 +104,7 @@ impl Barrier {
         if let Some(greenlet) = Greenlet::current(py)? {
             return greenlet.wait_for(self.aio(py)?.get().wait(py, timeout)?)?.is_truthy(py);
         }
-        let timeout = value::patience(py, timeout)?;
+        let timeout = number::patience(py, timeout)?;
         self.spot.call(py, timeout, |client, left| {
             let barrier = client.barrier(&self.spot.path)?;
             let waited = left.map_or_else(|| barrier.wait(), |left| barrier.wait_timeout(left));

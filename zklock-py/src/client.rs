@@ -8,9 +8,9 @@ use crate::greenlet::Greenlet;
 use crate::hosts::Hosts;
 use crate::kinds::BaseClient;
 use crate::log;
+use crate::number;
 use crate::options::{Timeouts, Tls, options};
 use crate::place::Shared;
-use crate::value;
 use crate::wait::detached;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -69,7 +69,8 @@ impl Client {
         let options = options(py, &hosts, &timeouts, chroot, identity, tls)?;
         log::prepare(py)?;
         let shared = Shared::new(Connector::new(options), hosts);
-        exit::remember(Arc::downgrade(&shared));
+        let weak = Arc::downgrade(&shared);
+        exit::remember(weak);
         Ok(PyClassInitializer::from(BaseClient { shared }).add_subclass(Self))
     }
 
@@ -90,7 +91,7 @@ impl Client {
             let connected = AsyncClient::connect(Self::aio(slf)?.bind(py), timeout)?;
             return greenlet.wait_for(connected).map(drop);
         }
-        let timeout = value::patience(py, timeout)?;
+        let timeout = number::patience(py, timeout)?;
         log::prepare(py)?;
         detached(py, || shared.connector.connect(timeout).map(drop))
     }
@@ -118,7 +119,7 @@ impl Client {
             let set = AsyncClient::set_limit(Self::aio(slf)?.bind(py), path.to_owned(), limit)?;
             return greenlet.wait_for(set).map(drop);
         }
-        let limit = value::count(py, "limit", limit)?;
+        let limit = number::count(py, "limit", limit)?;
         log::prepare(py)?;
         detached(py, || shared.connector.connect(None)?.set_limit(path, limit))
     }

@@ -9,7 +9,8 @@ use crate::greenlet::Greenlet;
 use crate::guarded::Guarded;
 use crate::log;
 use crate::loss::Loss;
-use crate::place::{Held, locked};
+use crate::place::Held;
+use crate::sync::lock_ignoring_poison;
 use crate::told::Callback;
 use crate::value;
 use crate::wait::detached;
@@ -124,7 +125,7 @@ impl BaseHold {
         let callback: Callback = Arc::new(Mutex::new(Some(callback)));
         LOSSES.start_in_a_greenlet(py)?;
         self.held.told.add(&self.held.hold, callback.clone()).map_err(|error| raised(py, &error))?;
-        locked(&self.callbacks).push(Arc::downgrade(&callback));
+        lock_ignoring_poison(&self.callbacks).push(Arc::downgrade(&callback));
         Ok(())
     }
 
@@ -139,9 +140,9 @@ impl BaseHold {
     }
 
     fn __clear__(&self) {
-        let callbacks = std::mem::take(&mut *locked(&self.callbacks));
+        let callbacks = std::mem::take(&mut *lock_ignoring_poison(&self.callbacks));
         for callback in callbacks.iter().filter_map(Weak::upgrade) {
-            let callback = locked(&callback).take();
+            let callback = lock_ignoring_poison(&callback).take();
             drop(callback);
         }
     }

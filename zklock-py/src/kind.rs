@@ -4,8 +4,8 @@
 //! here, and the lock of the core is made when there is a client.
 
 use crate::error::{invalid, raised};
+use crate::number;
 use crate::place::{Held, Place, Shared};
-use crate::value;
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -43,7 +43,7 @@ impl Core {
         timeout: Option<f64>,
         options: Options,
     ) -> PyResult<Arc<Self>> {
-        let timeout = value::patience(py, timeout)?;
+        let timeout = number::patience(py, timeout)?;
         if !matches!(kind, Kind::All(_)) {
             check_lock_path(path).map_err(|error| raised(py, &error))?;
         }

@@ -9,6 +9,7 @@ use crate::double_barrier::{DoubleBarrier, Meeting};
 use crate::error::unpicklable;
 use crate::kind::{Core, Kind, Options};
 use crate::lock::{BaseLock, Lock};
+use crate::number;
 use crate::place::Shared;
 use crate::value;
 use pyo3::prelude::*;
@@ -154,7 +155,7 @@ impl BaseClient {
         watching: &str,
     ) -> PyResult<Py<PyAny>> {
         let py = slf.py();
-        let (limit, permits) = (value::count(py, "limit", limit)?, value::count(py, "permits", permits)?);
+        let (limit, permits) = (number::count(py, "limit", limit)?, number::count(py, "permits", permits)?);
         let options = Options::new(false).queued(py, foreign, watching)?.permits(py, permits, limit_at)?;
         let kind = Kind::Semaphore { limit, permits, has_fixed_limit: limit_at.is_none() };
         Self::made(slf, kind, path, timeout, options)

@@ -1,7 +1,7 @@
 //! The handlers that are told of a loss, one after the other.
 
 use crate::dispatch::{LOSSES, call_strand_later, strand};
-use crate::place::locked;
+use crate::sync::lock_ignoring_poison;
 use crate::value;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -36,7 +36,7 @@ impl Told {
             return hold.on_lost(|_| ()).map(drop);
         }
         let told = Arc::downgrade(self);
-        let mut list = locked(&self.list);
+        let mut list = lock_ignoring_poison(&self.list);
         // Watches of one hold are woken in any order. Whichever is the first tells all, in theirs.
         let watch = hold.on_lost(move |reason| {
             if let Some(told) = told.upgrade() {
@@ -50,24 +50,24 @@ impl Told {
 
     /// After this nobody is told of anything any more.
     pub(crate) fn forget(&self, _: Python<'_>) {
-        let mut list = locked(&self.list);
+        let mut list = lock_ignoring_poison(&self.list);
         let List { watches, callbacks, .. } = std::mem::take(&mut *list);
         drop(list);
         drop(watches);
         for callback in callbacks {
-            let callback = locked(&callback).take();
+            let callback = lock_ignoring_poison(&callback).take();
             drop(callback);
         }
     }
 
     fn tell(&self, reason: LossReason) {
-        let mut list = locked(&self.list);
+        let mut list = lock_ignoring_poison(&self.list);
         for callback in &list.callbacks[list.told..] {
             let callback = callback.clone();
             // Without a thread for it nobody can be told; the state says it all the same.
             let _ = call_strand_later(&LOSSES, self.strand, move |py| {
                 let reason = (value::reason(py, reason)?,).into_pyobject(py)?.unbind();
-                let callback = locked(&callback).take();
+                let callback = lock_ignoring_poison(&callback).take();
                 Ok(callback.map(|callback| (callback, reason)))
             });
         }

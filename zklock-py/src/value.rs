@@ -1,10 +1,9 @@
-//! Plain values, which are classes written in Python; and numbers of seconds.
+//! Plain values, which are classes written in Python.
 
-use crate::error;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyTuple};
-use std::time::{Duration, UNIX_EPOCH};
+use std::time::UNIX_EPOCH;
 use zklock_core::{Committed, HoldState, LossReason, NodeData, QueuedContender, Role, Stats};
 
 /// The classes and their members, fetched once: to look a member up runs code that is written in Python.
@@ -130,35 +129,4 @@ pub(crate) fn session(py: Python<'_>, session: zklock_testkit::Session) -> PyRes
 
 pub(crate) fn boolean(py: Python<'_>, value: bool) -> Py<PyAny> {
     PyBool::new(py, value).to_owned().into_any().unbind()
-}
-
-/// How long to wait: `None` is for ever.
-pub(crate) fn patience(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> {
-    match seconds {
-        Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
-            let message = format!(
-                "a timeout of {seconds} s: it is None, to wait for ever, or a number that is not negative"
-            );
-            Err(error::invalid(py, message))
-        }
-        // Beyond the end of time is for ever.
-        seconds => Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())),
-    }
-}
-
-/// How many of something there are.
-pub(crate) fn count(py: Python<'_>, name: &str, count: i64) -> PyResult<u32> {
-    u32::try_from(count)
-        .map_err(|_| error::invalid(py, format!("{name}={count}: it is a number from 0 to {}", u32::MAX)))
-}
-
-/// A time that must be a number of seconds.
-pub(crate) fn seconds(py: Python<'_>, name: &str, seconds: f64) -> PyResult<Duration> {
-    /// Thirty years: what is longer would be shown with far more digits.
-    const LONGEST: f64 = 1e9;
-    if seconds.is_nan() || seconds < 0.0 {
-        let message = format!("{name} of {seconds} s: it is a number of seconds that is not negative");
-        return Err(error::invalid(py, message));
-    }
-    Ok(Duration::from_secs_f64(seconds.min(LONGEST)))
 }

@@ -4,8 +4,8 @@ use crate::coroutine::{Begun, Coroutine, nothing};
 use crate::error::raised;
 use crate::kinds::BaseClient;
 use crate::log;
+use crate::number;
 use crate::place::Shared;
-use crate::value;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -35,7 +35,7 @@ impl AsyncClient {
     /// Connects, unless that has been done. As ``Client.connect``.
     #[pyo3(signature = (timeout=None))]
     pub(crate) fn connect(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<Coroutine> {
-        let (shared, timeout) = (Self::shared(slf).clone(), value::patience(slf.py(), timeout)?);
+        let (shared, timeout) = (Self::shared(slf).clone(), number::patience(slf.py(), timeout)?);
         Ok(Coroutine::new("AsyncClient.connect", move |py, bell| {
             log::prepare(py)?;
             let call = shared.connector.start(timeout, bell.ringer()).map_err(|error| raised(py, &error))?;
@@ -54,7 +54,7 @@ impl AsyncClient {
 
     /// Writes how many permits there are, for semaphores with ``limit_at``. As ``Client.set_limit``.
     pub(crate) fn set_limit(slf: &Bound<'_, Self>, path: String, limit: i64) -> PyResult<Coroutine> {
-        let (shared, limit) = (Self::shared(slf).clone(), value::count(slf.py(), "limit", limit)?);
+        let (shared, limit) = (Self::shared(slf).clone(), number::count(slf.py(), "limit", limit)?);
         Ok(Coroutine::new("AsyncClient.set_limit", move |py, bell| {
             log::prepare(py)?;
             let call = shared.connector.start(None, bell.ringer()).map_err(|error| raised(py, &error))?;
