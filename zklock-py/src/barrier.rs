@@ -3,7 +3,6 @@
 use crate::aio::barrier::AsyncBarrier;
 use crate::error::{raised, unpicklable};
 use crate::greenlet::Greenlet;
-use crate::log;
 use crate::number;
 use crate::patience::left;
 use crate::place::Shared;
@@ -39,7 +38,7 @@ impl Spot {
         call: impl FnOnce(&blocking::Client, Option<Duration>) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         if self.shared.connector.connected().is_none() {
-            log::prepare(py)?;
+            self.shared.prepare(py)?;
         }
         let begun = Instant::now();
         detached(py, || match timeout {

@@ -16,7 +16,6 @@ use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use zklock_core::ErrorKind;
-use zklock_core::blocking::Connector;
 
 /// One logical connection to an ensemble, at ``hosts``: ``host:port,host:port``, and perhaps a ``/chroot``; or a list of
 /// such, ``["zk1:2181", "zk2:2181"]``, or of pairs, ``[("zk1", 2181), ("zk2", 2181)]``.
@@ -68,10 +67,10 @@ impl Client {
         let Hosts(hosts) = hosts;
         let options = options(py, &hosts, &timeouts, chroot, identity, tls)?;
         log::prepare(py)?;
-        let shared = Shared::new(Connector::new(options), hosts);
+        let shared = Shared::new(options, hosts);
         let weak = Arc::downgrade(&shared);
         exit::remember(weak);
-        Ok(PyClassInitializer::from(BaseClient { shared }).add_subclass(Self))
+        Ok(PyClassInitializer::from(BaseClient::new(shared)).add_subclass(Self))
     }
 
     /// The same client for asyncio.
@@ -92,7 +91,7 @@ impl Client {
             return greenlet.wait_for(connected).map(drop);
         }
         let timeout = number::patience(py, timeout)?;
-        log::prepare(py)?;
+        shared.prepare(py)?;
         detached(py, || shared.connector.connect(timeout).map(drop))
     }
 
@@ -120,7 +119,7 @@ impl Client {
             return greenlet.wait_for(set).map(drop);
         }
         let limit = number::count(py, "limit", limit)?;
-        log::prepare(py)?;
+        shared.prepare(py)?;
         detached(py, || shared.connector.connect(None)?.set_limit(path, limit))
     }
 

@@ -1,10 +1,10 @@
-//! The threads that call functions of others: handlers of a loss, and of log lines.
+//! The threads that call functions of others: callbacks, and handlers of log lines.
 //!
 //! They are threads of Python's, which fetch what to call from here. A thread of ours would have frames of
 //! ours beneath the function, and at the interpreter's end, until Python 3.13, a thread that is in Python is
 //! ended through all of its frames, at which those of ours abort the process. And what others do may take
-//! long: those who wait for a lock must not wait for that, nor log lines for a handler of a loss, nor the handlers of
-//! one hold for those of another.
+//! long: those who wait for a lock must not wait for that, nor log lines for a callback, nor the callbacks of one hold for
+//! those of another.
 //!
 //! Where gevent or eventlet has patched Python, greenlets of the main thread take their place: its locks and queues are
 //! those of greenlets then, and a thread of the system must not touch them.
@@ -26,8 +26,8 @@ use zklock_core::blocking::Process;
 /// What is to be called, and with what.
 pub(crate) type Call = (Py<PyAny>, Py<PyTuple>);
 
-/// Handlers of losses. Those of one hold are called one after the other.
-pub(crate) static LOSSES: Queue = Queue::new("zklock-callbacks", 32, false);
+/// Callbacks. Those of one hold are called one after the other, and so are those of one client.
+pub(crate) static CALLBACKS: Queue = Queue::new("zklock-callbacks", 32, false);
 /// Log lines, one after the other.
 pub(crate) static LOG: Queue = Queue::new("zklock-log", 1, true);
 

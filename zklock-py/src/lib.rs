@@ -18,7 +18,9 @@
 mod aio;
 mod barrier;
 mod block;
+mod callback;
 mod client;
+mod connection;
 mod coroutine;
 mod dispatch;
 mod double_barrier;
@@ -33,6 +35,7 @@ mod kinds;
 mod lock;
 mod log;
 mod loss;
+mod loss_callbacks;
 mod number;
 mod observer;
 mod options;
@@ -42,7 +45,6 @@ mod place;
 mod sync;
 mod task;
 mod testing;
-mod told;
 mod value;
 mod wait;
 

@@ -298,7 +298,7 @@ impl Core {
             return Ok(Ok(held));
         }
         if self.connected().is_none() {
-            log::prepare(py)?;
+            self.shared.prepare(py)?;
         }
         let begun = Instant::now();
         loop {

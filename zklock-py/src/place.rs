@@ -8,20 +8,23 @@
 //! anything, which may come back here.
 
 use crate::block::Block;
+use crate::connection::ConnectionCallbacks;
 use crate::error::{not_held, not_owner};
 use crate::exit::CloseAtExit;
+use crate::log;
+use crate::loss_callbacks::LossCallbacks;
 use crate::sync::lock_ignoring_poison;
-use crate::told::Told;
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
 use zklock_core::blocking::{Call, Connector, Hold};
-use zklock_core::{HoldState, Owner};
+use zklock_core::{ClientOptions, HoldState, Owner};
 
 /// What all faces of a client share.
 pub(crate) struct Shared {
     pub(crate) connector: Connector,
     pub(crate) hosts: String,
+    pub(crate) callbacks: Arc<ConnectionCallbacks>,
     places: Mutex<HashMap<String, Arc<Place>>>,
 }
 
@@ -65,12 +68,21 @@ pub(crate) struct Held {
     /// The thread in which it was granted, as long as that is there: that of the loop, if the owner is a task.
     thread: Weak<()>,
     pub(crate) is_reentrant: bool,
-    pub(crate) told: Arc<Told>,
+    pub(crate) callbacks: Arc<LossCallbacks>,
 }
 
 impl Shared {
-    pub(crate) fn new(connector: Connector, hosts: String) -> Arc<Self> {
-        Arc::new(Self { connector, hosts, places: Mutex::default() })
+    pub(crate) fn new(options: ClientOptions, hosts: String) -> Arc<Self> {
+        let callbacks = ConnectionCallbacks::new();
+        let told = callbacks.clone();
+        let connector = Connector::new(options).on_connection(move |state| told.tell(state));
+        Arc::new(Self { connector, hosts, callbacks, places: Mutex::default() })
+    }
+
+    /// What is to be done before it connects.
+    pub(crate) fn prepare(&self, py: Python<'_>) -> PyResult<()> {
+        log::prepare(py)?;
+        self.callbacks.prepare(py)
     }
 
     /// The place of this key, which messages call `path`.
@@ -240,7 +252,7 @@ impl Place {
 impl Held {
     pub(crate) fn new(hold: Hold, owner: Owner, is_reentrant: bool) -> Arc<Self> {
         let thread = Arc::downgrade(&this_thread());
-        Arc::new(Self { hold, owner, thread, is_reentrant, told: Told::new() })
+        Arc::new(Self { hold, owner, thread, is_reentrant, callbacks: LossCallbacks::new() })
     }
 
     pub(crate) fn is_live(&self) -> bool {
@@ -252,10 +264,10 @@ impl Held {
         self.hold.is_released()
     }
 
-    /// After its release nobody is told of anything any more.
+    /// After its release no callback of it is called any more.
     pub(crate) fn forget_callbacks(&self, py: Python<'_>) {
         if self.is_released() {
-            self.told.forget(py);
+            self.callbacks.forget(py);
         }
     }
 }

@@ -4,7 +4,9 @@ use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyTuple};
 use std::time::UNIX_EPOCH;
-use zklock_core::{Committed, HoldState, LossReason, NodeData, QueuedContender, Role, Stats};
+use zklock_core::{
+    Committed, ConnectionState, HoldState, LossReason, NodeData, QueuedContender, Role, Stats,
+};
 
 /// The classes and their members, fetched once: to look a member up runs code that is written in Python.
 struct Classes {
@@ -18,6 +20,10 @@ struct Classes {
     client_closed: Py<PyAny>,
     foreign_contender: Py<PyAny>,
     forked: Py<PyAny>,
+    connected: Py<PyAny>,
+    disconnected: Py<PyAny>,
+    session_lost: Py<PyAny>,
+    closed: Py<PyAny>,
     stats: Py<PyAny>,
     contender: Py<PyAny>,
     node_data: Py<PyAny>,
@@ -41,6 +47,10 @@ impl Classes {
             client_closed: member("LossReason", "CLIENT_CLOSED")?,
             foreign_contender: member("LossReason", "FOREIGN_CONTENDER")?,
             forked: member("LossReason", "FORKED")?,
+            connected: member("ConnectionState", "CONNECTED")?,
+            disconnected: member("ConnectionState", "DISCONNECTED")?,
+            session_lost: member("ConnectionState", "SESSION_LOST")?,
+            closed: member("ConnectionState", "CLOSED")?,
             stats: module.getattr("Stats")?.unbind(),
             contender: module.getattr("Contender")?.unbind(),
             node_data: module.getattr("NodeData")?.unbind(),
@@ -81,6 +91,17 @@ pub(crate) fn reason(py: Python<'_>, reason: LossReason) -> PyResult<Py<PyAny>> 
         LossReason::Forked => &classes.forked,
         // There is no other.
         _ => &classes.lease_lapsed,
+    };
+    Ok(member.clone_ref(py))
+}
+
+pub(crate) fn connection_state(py: Python<'_>, state: ConnectionState) -> PyResult<Py<PyAny>> {
+    let classes = Classes::of(py)?;
+    let member = match state {
+        ConnectionState::Connected => &classes.connected,
+        ConnectionState::SessionLost => &classes.session_lost,
+        ConnectionState::Closed => &classes.closed,
+        _ => &classes.disconnected,
     };
     Ok(member.clone_ref(py))
 }

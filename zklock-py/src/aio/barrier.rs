@@ -3,7 +3,6 @@
 use crate::barrier::Spot;
 use crate::coroutine::{Begun, Bell, Coroutine};
 use crate::error::{raised, unpicklable};
-use crate::log;
 use crate::number;
 use crate::patience::left;
 use crate::value;
@@ -47,7 +46,7 @@ impl Spot {
             if let Some(client) = shared.connector.connected() {
                 return next(py, Ok(client), bell);
             }
-            log::prepare(py)?;
+            shared.prepare(py)?;
             // Who looks once waits as long as it takes to connect, for the connect timeout at most.
             let patience = timeout.filter(|timeout| !timeout.is_zero());
             let call = shared.connector.start(patience, bell.ringer()).map_err(|error| raised(py, &error))?;

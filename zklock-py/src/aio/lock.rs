@@ -154,7 +154,7 @@ pub(super) fn with_lock(
     if let Some(lock) = core.connected() {
         return next(py, Ok(lock), bell);
     }
-    log::prepare(py)?;
+    core.shared.prepare(py)?;
     let call = core.shared.connector.start(timeout, bell.ringer()).map_err(|error| raised(py, &error))?;
     let core = core.clone();
     Ok(Begun::then(call, move |py, client, bell| {

@@ -1,6 +1,7 @@
-//! The handlers that are told of a loss, one after the other.
+//! The functions that are called when a hold is lost, one after the other.
 
-use crate::dispatch::{LOSSES, call_strand_later, strand};
+use crate::callback::Callback;
+use crate::dispatch::{CALLBACKS, call_strand_later, strand};
 use crate::sync::lock_ignoring_poison;
 use crate::value;
 use pyo3::prelude::*;
@@ -8,11 +9,8 @@ use std::sync::{Arc, Mutex};
 use zklock_core::blocking::{Hold, Watch};
 use zklock_core::{Error, LossReason};
 
-/// What is called when a hold is lost. It is taken out then, or when nobody is to be told any more.
-pub(crate) type Callback = Arc<Mutex<Option<Py<PyAny>>>>;
-
-/// The handlers of a hold's loss.
-pub(crate) struct Told {
+/// Those of one hold.
+pub(crate) struct LossCallbacks {
     strand: u64,
     list: Mutex<List>,
 }
@@ -21,11 +19,11 @@ pub(crate) struct Told {
 struct List {
     watches: Vec<Watch>,
     callbacks: Vec<Callback>,
-    /// How many of them have been told.
-    told: usize,
+    /// How many of them have been called, or are about to be.
+    called: usize,
 }
 
-impl Told {
+impl LossCallbacks {
     pub(crate) fn new() -> Arc<Self> {
         Arc::new(Self { strand: strand(), list: Mutex::default() })
     }
@@ -35,12 +33,12 @@ impl Told {
             // Its list may be locked for ever: this is refused by the hold.
             return hold.on_lost(|_| ()).map(drop);
         }
-        let told = Arc::downgrade(self);
+        let callbacks = Arc::downgrade(self);
         let mut list = lock_ignoring_poison(&self.list);
-        // Watches of one hold are woken in any order. Whichever is the first tells all, in theirs.
+        // Watches of one hold are woken in any order. Whichever is the first calls all, in the order in which they were given.
         let watch = hold.on_lost(move |reason| {
-            if let Some(told) = told.upgrade() {
-                told.tell(reason);
+            if let Some(callbacks) = callbacks.upgrade() {
+                callbacks.call(reason);
             }
         })?;
         list.watches.push(watch);
@@ -48,29 +46,27 @@ impl Told {
         Ok(())
     }
 
-    /// After this nobody is told of anything any more.
+    /// After this none of them is called any more.
     pub(crate) fn forget(&self, _: Python<'_>) {
         let mut list = lock_ignoring_poison(&self.list);
         let List { watches, callbacks, .. } = std::mem::take(&mut *list);
         drop(list);
         drop(watches);
         for callback in callbacks {
-            let callback = lock_ignoring_poison(&callback).take();
-            drop(callback);
+            drop(callback.take());
         }
     }
 
-    fn tell(&self, reason: LossReason) {
+    fn call(&self, reason: LossReason) {
         let mut list = lock_ignoring_poison(&self.list);
-        for callback in &list.callbacks[list.told..] {
+        for callback in &list.callbacks[list.called..] {
             let callback = callback.clone();
-            // Without a thread for it nobody can be told; the state says it all the same.
-            let _ = call_strand_later(&LOSSES, self.strand, move |py| {
+            // Without a thread nothing can be called; the state says it all the same.
+            let _ = call_strand_later(&CALLBACKS, self.strand, move |py| {
                 let reason = (value::reason(py, reason)?,).into_pyobject(py)?.unbind();
-                let callback = lock_ignoring_poison(&callback).take();
-                Ok(callback.map(|callback| (callback, reason)))
+                Ok(callback.take().map(|callback| (callback, reason)))
             });
         }
-        list.told = list.callbacks.len();
+        list.called = list.callbacks.len();
     }
 }
