@@ -93,7 +93,6 @@ mod heartbeat;
 mod hold;
 mod line;
 mod lock;
-mod lock_options;
 mod locks;
 mod mutex;
 mod observe;
@@ -108,6 +107,7 @@ mod rwlock;
 mod semaphore;
 mod session;
 mod set;
+mod spec;
 mod stats;
 #[cfg(feature = "tls")]
 mod tls;
@@ -126,12 +126,13 @@ pub use self::{
     guarded::{Committed, Guarded},
     hold::{Hold, HoldState},
     lock::Lock,
-    lock_options::LockOptions,
     observe::Observer,
     options::ClientOptions,
     owner::Owner,
     path::check_lock_path,
     queued::QueuedContender,
+    semaphore::check_permits,
+    spec::LockSpec,
     stats::Stats,
     token::Token,
 };
