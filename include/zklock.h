@@ -1171,6 +1171,32 @@ zklock_status zklock_all_new(zklock_client *client,
                              zklock_lock **lock);
 
 /**
+ * The name of a status, such as "ZKLOCK_TIMEOUT".
+ *
+ * @param status what a call returned.
+ * @return the name, or "unknown" for a number that is none. It is never NULL, and lives for ever.
+ */
+const char *zklock_status_name(int32_t status);
+
+/**
+ * A message about the last call that failed in this thread: what is wrong, and what to do.
+ *
+ * For people: it is no part of the stable interface.
+ *
+ * @return the message; "" if no call has failed in this thread. It is never NULL, and valid until
+ *         the next call of this thread that fails.
+ */
+const char *zklock_last_error(void);
+
+/**
+ * Which write was refused, if the last call that failed in this thread was a zklock_hold_commit that gave
+ * ZKLOCK_CONFLICT.
+ *
+ * @return its index among the writes, from 0 on; -1 if the last call failed in another way.
+ */
+int64_t zklock_last_conflict(void);
+
+/**
  * Frees the lock. Holds of it are not touched, and waits for it go on.
  *
  * @param lock may be NULL; a handle that was freed before is ignored.
@@ -1493,32 +1519,6 @@ ZKLOCK_NODISCARD
 zklock_status zklock_break_lock(zklock_lock *lock,
                                 zklock_contender_visitor visitor,
                                 void *context);
-
-/**
- * The name of a status, such as "ZKLOCK_TIMEOUT".
- *
- * @param status what a call returned.
- * @return the name, or "unknown" for a number that is none. It is never NULL, and lives for ever.
- */
-const char *zklock_status_name(int32_t status);
-
-/**
- * A sentence about the last call that failed in this thread: what is wrong, and what to do.
- *
- * For people: it is no part of the stable interface.
- *
- * @return the sentence; "" if no call has failed in this thread. It is never NULL, and valid until
- *         the next call of this thread that fails.
- */
-const char *zklock_last_error(void);
-
-/**
- * Which write was refused, if the last call that failed in this thread was a zklock_hold_commit that gave
- * ZKLOCK_CONFLICT.
- *
- * @return its index among the writes, from 0 on; -1 if the last call failed in another way.
- */
-int64_t zklock_last_conflict(void);
 
 /**
  * Begins to wait for the lock, and returns at once. The ticket's descriptor becomes readable when
