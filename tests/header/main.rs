@@ -30,7 +30,7 @@ fn generated() -> String {
     };
     // Of some only the numbers are arguments: as a C enum can hold any number, the arguments are not of their type.
     let (sources, enums) = sources();
-    config.export.include = enums;
+    config.export.include = enums.clone();
     config.function.sort_by = Some(cbindgen::SortKey::None);
     config.function.must_use = Some("ZKLOCK_NODISCARD".to_owned());
     let mut header = Vec::new();
@@ -43,6 +43,16 @@ fn generated() -> String {
     // cbindgen puts it there or into a line of its own, as the length of the line has it.
     let header = String::from_utf8(header).unwrap().replace("ZKLOCK_NODISCARD zk", "ZKLOCK_NODISCARD\nzk");
     let version = env!("CARGO_PKG_VERSION");
+    // Where the language allows it, their width is said; where not, it is checked.
+    let (types, functions) = header.split_once(EXTERN).expect("the functions come last");
+    let mut types = types.to_owned();
+    for name in &enums {
+        let (before, after) = types.split_once(&format!("}} {name};")).expect("every enum is in the header");
+        let at = before.rfind(ENUM).expect("an enum has a beginning");
+        let begun = format!("typedef enum {name} ZKLOCK_INT32 {{");
+        types = format!("{}{begun}{}}} {name};{after}", &before[..at], &before[at + ENUM.len()..]);
+    }
+    let header = format!("{types}{WIDTH}{EXTERN}{functions}");
     let parts = ["@MAJOR@", "@MINOR@", "@PATCH@"].into_iter().zip(version.split('.'));
     parts.fold(header.replace("@VERSION@", version), |header, (name, part)| header.replace(name, part))
 }
@@ -71,6 +81,17 @@ fn sources() -> (PathBuf, Vec<String>) {
     enums.sort();
     (copy, enums)
 }
+
+const ENUM: &str = "typedef enum {";
+/// What comes before the functions.
+const EXTERN: &str = "#ifdef __cplusplus\nextern \"C\" {";
+const WIDTH: &str = "\
+/**
+ * Enums have 32 bits, as in the library: compile without -fshort-enums, or as C++ or C23.
+ */
+typedef char zklock_enums_have_32_bits[sizeof(zklock_status) == sizeof(int32_t) ? 1 : -1];
+
+";
 
 const GUARD: &str = "ZKLOCK_H";
 

@@ -38,6 +38,8 @@ pub struct zklock_write {
     pub data: *const c_void,
     /// How many bytes it has.
     pub length: usize,
+    /// Must be 0. A later version may give it a meaning.
+    pub reserved: [u64; 2],
 }
 
 /// Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers commit it.
@@ -145,6 +147,9 @@ impl<'a> Write<'a> {
         let unknown =
             || Failure::argument(format!("there is no kind of write with the number {}", from.kind));
         let kind = zklock_write_kind::find(from.kind).ok_or_else(unknown)?;
+        if from.reserved != [0; 2] {
+            return Err(Failure::argument("what is reserved in a write is not 0: set it to 0"));
+        }
         let version = match from.version {
             ANY_VERSION => None,
             version if version >= 0 => Some(version),

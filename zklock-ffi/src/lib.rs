@@ -3,6 +3,7 @@
 //! Its documentation is `include/zklock.h`, which is generated from the comments here.
 //!
 //! ```text
+//!  layout                                            what C and the library must see alike
 //!  kinds  barrier  double_barrier                    one C noun a file: what is exported
 //!  ticket  queued  observer
 //!  client  lock
@@ -39,6 +40,7 @@ mod handle;
 pub mod hold;
 pub mod kinds;
 pub mod last_error;
+mod layout;
 pub mod lock;
 pub mod lock_options;
 pub mod log;

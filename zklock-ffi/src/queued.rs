@@ -25,11 +25,14 @@ c_enum! {
 }
 
 /// One in the queue of a lock. What it points to lives as long as the call of the visitor, or as
-/// zklock_observer_next says. New members may be added at the end: do not copy it by its size.
+/// zklock_observer_next says. The library that runs may be an earlier or a later one than this header: see `size`.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[repr(C)]
 #[derive(Debug)]
 pub struct zklock_contender {
+    /// How many bytes this struct has in the library that runs. Later versions add members at the end: a member that
+    /// ends beyond is not there. So read no such member, and copy no more than this.
+    pub size: usize,
     /// The name of its node, a child of the lock's node.
     pub name: *const c_char,
     /// What it says of itself. zklock writes "host/pid" or what the client's options say.
@@ -158,6 +161,7 @@ pub(crate) fn shown(contender: &QueuedContender) -> Shown {
         c_string(&contender.node),
     ];
     WithStrings::new(strings, |[name, identity, dialect, node]| zklock_contender {
+        size: size_of::<zklock_contender>(),
         name,
         identity,
         dialect,
