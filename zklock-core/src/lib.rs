@@ -114,8 +114,6 @@ mod line;
 #[cfg(feature = "client")]
 mod lock;
 #[cfg(feature = "client")]
-mod lock_options;
-#[cfg(feature = "client")]
 mod locks;
 #[cfg(feature = "client")]
 mod mutex;
@@ -144,6 +142,8 @@ mod session;
 #[cfg(feature = "client")]
 mod set;
 #[cfg(feature = "client")]
+mod spec;
+#[cfg(feature = "client")]
 mod stats;
 #[cfg(feature = "tls")]
 mod tls;
@@ -164,7 +164,6 @@ pub use self::{
     guarded::{Committed, Guarded},
     hold::{Hold, HoldState},
     lock::Lock,
-    lock_options::LockOptions,
     machine::claim::{Foreign, Watching},
     machine::name::{Dialect, Role},
     observe::Observer,
@@ -172,6 +171,8 @@ pub use self::{
     owner::Owner,
     path::check_lock_path,
     queued::QueuedContender,
+    semaphore::check_permits,
+    spec::LockSpec,
     stats::Stats,
     token::Token,
 };

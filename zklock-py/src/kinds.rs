@@ -6,14 +6,14 @@ use crate::aio::double_barrier::AsyncDoubleBarrier;
 use crate::aio::lock::AsyncLock;
 use crate::barrier::{Barrier, Spot};
 use crate::double_barrier::{DoubleBarrier, Meeting};
-use crate::error::unpicklable;
-use crate::kind::{Core, Kind, Options};
+use crate::error::{raised, unpicklable};
+use crate::kind::{Core, dialect as dialect_of, queued};
 use crate::lock::{BaseLock, Lock};
 use crate::place::Shared;
 use crate::value;
 use pyo3::prelude::*;
 use std::sync::Arc;
-use zklock_core::Dialect;
+use zklock_core::{Error, LockSpec};
 
 /// What a ``Client`` and an ``AsyncClient`` have in common: the kinds of lock. Those of a ``Client`` are a ``Lock``, those of
 /// an ``AsyncClient`` an ``AsyncLock``.
@@ -42,12 +42,12 @@ impl BaseClient {
 
     fn made(
         slf: &Bound<'_, Self>,
-        kind: Kind,
-        path: &str,
+        spec: Result<LockSpec, Error>,
+        change: impl FnOnce(LockSpec) -> PyResult<LockSpec>,
         timeout: Option<f64>,
-        options: Options,
     ) -> PyResult<Py<PyAny>> {
-        Self::lock(slf, Core::new(slf.py(), &slf.get().shared, kind, path, timeout, options)?)
+        let spec = change(spec.map_err(|error| raised(slf.py(), &error))?)?;
+        Self::lock(slf, Core::new(slf.py(), &slf.get().shared, spec, timeout)?)
     }
 }
 
@@ -73,9 +73,12 @@ impl BaseClient {
         foreign: &str,
         watching: &str,
     ) -> PyResult<Py<PyAny>> {
-        let all = [Dialect::Curator, Dialect::Kazoo, Dialect::WriteLock];
-        let options = Options::new(reentrant).queued(slf.py(), foreign, watching)?;
-        Self::made(slf, Kind::Mutex, path, timeout, options.dialect(slf.py(), dialect, &all)?)
+        let py = slf.py();
+        let options = |spec: LockSpec| {
+            let spec = spec.reentrant(reentrant).dialect(dialect_of(py, dialect)?);
+            queued(py, spec, foreign, watching)
+        };
+        Self::made(slf, LockSpec::mutex(path), options, timeout)
     }
 
     /// The read side of the read/write lock at ``path``: readers hold it together.
@@ -98,8 +101,12 @@ impl BaseClient {
         foreign: &str,
         watching: &str,
     ) -> PyResult<Py<PyAny>> {
-        let options = Options::new(reentrant).queued(slf.py(), foreign, watching)?;
-        Self::made(slf, Kind::Read, path, timeout, options.dialect(slf.py(), dialect, &SIDES)?)
+        let py = slf.py();
+        let options = |spec: LockSpec| {
+            let spec = spec.reentrant(reentrant).dialect(dialect_of(py, dialect)?);
+            queued(py, spec, foreign, watching)
+        };
+        Self::made(slf, LockSpec::read(path), options, timeout)
     }
 
     /// The write side of the read/write lock at ``path``: its holder is alone.
@@ -125,8 +132,12 @@ impl BaseClient {
         foreign: &str,
         watching: &str,
     ) -> PyResult<Py<PyAny>> {
-        let options = Options::new(reentrant).queued(slf.py(), foreign, watching)?;
-        Self::made(slf, Kind::Write, path, timeout, options.dialect(slf.py(), dialect, &SIDES)?)
+        let py = slf.py();
+        let options = |spec: LockSpec| {
+            let spec = spec.reentrant(reentrant).dialect(dialect_of(py, dialect)?);
+            queued(py, spec, foreign, watching)
+        };
+        Self::made(slf, LockSpec::write(path), options, timeout)
     }
 
     /// The semaphore at ``path`` with ``limit`` permits, of which a hold has one, or ``permits``.
@@ -155,9 +166,14 @@ impl BaseClient {
     ) -> PyResult<Py<PyAny>> {
         let py = slf.py();
         let (limit, permits) = (value::count(py, "limit", limit)?, value::count(py, "permits", permits)?);
-        let options = Options::new(false).queued(py, foreign, watching)?.permits(py, permits, limit_at)?;
-        let kind = Kind::Semaphore { limit, permits, has_fixed_limit: limit_at.is_none() };
-        Self::made(slf, kind, path, timeout, options)
+        let options = |spec: LockSpec| {
+            let spec = queued(py, spec.permits(permits), foreign, watching)?;
+            Ok(match limit_at {
+                Some(path) => spec.limit_at(path),
+                None => spec,
+            })
+        };
+        Self::made(slf, LockSpec::semaphore(path, limit), options, timeout)
     }
 
     /// The lead of the election at ``path``: one leads, the others are ready to.
@@ -177,8 +193,8 @@ impl BaseClient {
         foreign: &str,
         watching: &str,
     ) -> PyResult<Py<PyAny>> {
-        let options = Options::new(reentrant).queued(slf.py(), foreign, watching)?;
-        Self::made(slf, Kind::Election, path, timeout, options)
+        let options = |spec: LockSpec| queued(slf.py(), spec.reentrant(reentrant), foreign, watching);
+        Self::made(slf, LockSpec::election(path), options, timeout)
     }
 
     /// The exclusive lock at ``path``: one plain node, which is there or not. For jobs that are tried once.
@@ -197,7 +213,7 @@ impl BaseClient {
         timeout: Option<f64>,
         reentrant: bool,
     ) -> PyResult<Py<PyAny>> {
-        Self::made(slf, Kind::Exclusive, path, timeout, Options::new(reentrant))
+        Self::made(slf, LockSpec::exclusive(path), |spec| Ok(spec.reentrant(reentrant)), timeout)
     }
 
     /// The set of these locks, which are acquired and released together: all or none.
@@ -221,8 +237,8 @@ impl BaseClient {
         for lock in locks.try_iter()? {
             cores.push(lock?.cast::<BaseLock>()?.get().core.clone());
         }
-        let options = Options::new(reentrant);
-        Self::lock(slf, Core::all(slf.py(), &slf.get().shared, cores, timeout, options)?)
+        let spec = Core::all(&slf.get().shared, &cores);
+        Self::made(slf, spec, |spec| Ok(spec.reentrant(reentrant)), timeout)
     }
 
     /// The barrier at ``path``: while it is set, who comes waits.
@@ -296,9 +312,6 @@ impl BaseClient {
         Err(unpicklable("Client", "make one in each process: zklock.Client(hosts)"))
     }
 }
-
-/// The dialects that have read and write sides.
-const SIDES: [Dialect; 2] = [Dialect::Curator, Dialect::Kazoo];
 
 fn describe(shared: &Shared, class: &str) -> String {
     let state = if shared.connector.is_forked() {

@@ -204,9 +204,13 @@ async fn an_outage_is_not_called_contention() {
     proxy.freeze(Direction::ToClient);
     says(&times_out(&other, A_WHILE / 10).await, ErrorKind::Timeout, &["check hosts and network"]);
     // One who waits behind another of the same client knows no more than that one, before and after taking its place.
-    let (first, second) = tokio::join!(times_out(&other, A_WHILE * 3), times_out(&other, A_WHILE * 4));
+    let (first, before, after) = tokio::join!(
+        times_out(&other, A_WHILE * 4),
+        times_out(&other, A_WHILE * 3),
+        times_out(&other, A_WHILE * 5)
+    );
     let silent = times_out_blocking(threads.mutex("/bounded-outage-threads").unwrap(), A_WHILE * 3).await;
-    for error in [first, second, silent] {
+    for error in [first, before, after, silent] {
         says(&error, ErrorKind::Unreachable, &["check hosts and network"]);
     }
     proxy.thaw();

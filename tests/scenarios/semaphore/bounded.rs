@@ -4,7 +4,7 @@ use crate::common::{GRACE, SOON, client, operator, proxied_client, settled, soon
 use crate::permits::{has, semaphore};
 use ground::{Direction, Kind, Trigger, not_later};
 use std::time::{Duration, Instant};
-use zklock_core::{Error, ErrorKind, Lock, LockOptions};
+use zklock_core::{Error, ErrorKind, Lock, LockSpec};
 
 const A_WHILE: Duration = Duration::from_millis(300);
 const DIRECTIONS: [Direction; 3] = [Direction::ToServer, Direction::ToClient, Direction::Both];
@@ -71,8 +71,8 @@ async fn permits_that_do_not_come_delay_nobody_and_are_said_to_be_the_reason() {
     settled(&waiter).await;
     has(&operator(), path, 0, 2);
     // A limit that is not answered.
-    let options = LockOptions::new().limit_at("/limits/bounded");
-    let limited = waiter.semaphore_with(path, 2, options).unwrap();
+    let limited = LockSpec::semaphore(path, 2).unwrap().limit_at("/limits/bounded");
+    let limited = waiter.lock(&limited).unwrap();
     soon(hold.release()).await.unwrap();
     let asked = Trigger::request(Kind::GetData).path("/limits/bounded");
     let frozen = proxy.on(asked.then(ground::Action::Freeze(Direction::ToClient)));

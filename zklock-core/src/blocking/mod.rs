@@ -277,7 +277,7 @@ impl Lock {
         Ticket::start(self, Owner::ticket(), timeout, ready)
     }
 
-    /// As [`start`](Self::start), for an owner that may come again: for [reentrant](crate::LockOptions::reentrant)
+    /// As [`start`](Self::start), for an owner that may come again: for [reentrant](crate::LockSpec::reentrant)
     /// locks, and to be told of a [`Deadlock`](ErrorKind::Deadlock).
     ///
     /// # Errors
