@@ -12,12 +12,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use zklock_core::{Client, Foreign, Lock, LockOptions, Watching};
+use zklock_core::{Client, Foreign, Lock, LockSpec, Watching};
 
 fn mutex(client: &Client, path: &str, watching: Watching) -> Lock {
     // A holder that looks out for contenders which cannot see it watches as well.
-    let options = LockOptions::new().watching(watching).foreign(Foreign::GoAhead);
-    client.mutex_with(path, options).unwrap()
+    let spec = LockSpec::mutex(path).unwrap().watching(watching).foreign(Foreign::GoAhead);
+    client.lock(&spec).unwrap()
 }
 
 /// Notifications for each release of one holder after the other, with so many behind the first.

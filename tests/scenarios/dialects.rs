@@ -5,7 +5,7 @@ use crate::support::strangers::{FOREIGN, SPOKEN, in_dialect, put};
 use crate::support::{SOON, client, operator, proxied_client, says, soon};
 use ground::{Kind, Side};
 use std::time::Duration;
-use zklock_core::{Dialect, ErrorKind, Lock, LockOptions, Role};
+use zklock_core::{Dialect, ErrorKind, LockSpec, Role};
 
 /// Whether the name is as the pattern says: `U` is a UUID with its dashes, `H` its 32 digits alone, `N` a number with
 /// its sign, `S` the ten digits of a sequence number; all else is itself.
@@ -151,16 +151,17 @@ async fn a_reader_of_kazoos_waits_for_writers_alone_and_its_writer_for_both() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_dialect_that_a_kind_does_not_have_is_refused() {
     let client = client().await;
-    let refused = |result: Result<Lock, zklock_core::Error>, part: &str| {
+    let refused = |spec: Result<LockSpec, zklock_core::Error>, dialect, part: &str| {
+        let result = client.lock(&spec.unwrap().dialect(dialect));
         says(&result.expect_err("no such dialect"), ErrorKind::InvalidInput, &["/dialects/none", part]);
     };
-    let (path, options) = ("/dialects/none", |dialect| LockOptions::new().dialect(dialect));
-    refused(client.read_with(path, options(Dialect::WriteLock)), "writelock has no read and write sides");
-    refused(client.write_with(path, options(Dialect::WriteLock)), "writelock has no read and write sides");
+    let path = "/dialects/none";
+    refused(LockSpec::read(path), Dialect::WriteLock, "writelock has no read and write sides");
+    refused(LockSpec::write(path), Dialect::WriteLock, "writelock has no read and write sides");
     for dialect in [Dialect::Kazoo, Dialect::WriteLock] {
         let name = dialect.to_string();
-        refused(client.semaphore_with(path, 1, options(dialect)), &name);
-        refused(client.election_with(path, options(dialect)), &name);
-        refused(client.exclusive_with(path, options(dialect)), &name);
+        refused(LockSpec::semaphore(path, 1), dialect, &name);
+        refused(LockSpec::election(path), dialect, &name);
+        refused(LockSpec::exclusive(path), dialect, &name);
     }
 }

@@ -5,7 +5,7 @@ use crate::support::queue::{A_WHILE, held};
 use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
 use ground::{Action, Direction, Kind, Trigger, shared};
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, Lock, LockOptions, Watching};
+use zklock_core::{Client, ErrorKind, Lock, LockSpec, Watching};
 
 /// Enough for each to have met it many times before; of the plain mutex it was one in twenty-five to sixty.
 const ROUNDS: usize = 150;
@@ -16,17 +16,13 @@ fn pairs(client: &Client) -> Vec<(&'static str, Lock, Lock)> {
     let (read, write) = (client.read("/dropped/rw").unwrap(), client.write("/dropped/rw").unwrap());
     let semaphore = client.semaphore("/dropped/semaphore", 1).unwrap();
     let exclusive = client.exclusive("/dropped/exclusive").unwrap();
-    let children = LockOptions::new().watching(Watching::Children);
+    let children = LockSpec::mutex("/dropped/mutex").unwrap().watching(Watching::Children);
     let set = |locks: &[&Lock]| client.all(&locks.iter().copied().cloned().collect::<Vec<_>>()).unwrap();
     let member = mutex("/dropped/member");
     let (both, mixed) = (set(&[&member, &mutex("/dropped/other")]), set(&[&semaphore, &write]));
     vec![
         ("a mutex", mutex("/dropped/mutex"), mutex("/dropped/mutex")),
-        (
-            "its other options",
-            mutex("/dropped/mutex"),
-            client.mutex_with("/dropped/mutex", children).unwrap(),
-        ),
+        ("its other options", mutex("/dropped/mutex"), client.lock(&children).unwrap()),
         ("the write side", write.clone(), write.clone()),
         ("the write side after the read side", read.clone(), write.clone()),
         ("the read side after the write side", write.clone(), read),

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::task::{JoinHandle, JoinSet};
-use zklock_core::{Client, Error, ErrorKind, Foreign, Hold, HoldState, LockOptions, LossReason, Watching};
+use zklock_core::{Client, Error, ErrorKind, Foreign, Hold, HoldState, LockSpec, LossReason, Watching};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_job_that_is_tried_once_is_done_by_one_of_all_who_try() {
@@ -178,7 +178,7 @@ async fn two_tasks_of_one_client_exclude_each_other_and_one_task_itself() {
     let other = granted(other).await;
     assert!(other.token() > hold.token());
     soon(other.release()).await.unwrap();
-    let reentrant = client.exclusive_with(path, LockOptions::new().reentrant(true)).unwrap();
+    let reentrant = client.lock(&LockSpec::exclusive(path).unwrap().reentrant(true)).unwrap();
     let outer = soon(reentrant.acquire()).await.unwrap();
     let inner = soon(reentrant.acquire()).await.unwrap();
     assert_eq!(inner.token(), outer.token());
@@ -254,16 +254,16 @@ async fn it_guards_no_writes_since_any_node_of_its_name_would_let_them_pass() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_lost_reply_lets_nobody_in_beside_a_holder_of_the_same_client_whatever_the_options() {
     let ((client, proxy), operator) = (proxied_client().await, operator());
-    let options = || LockOptions::new();
+    let spec = |case: &str| LockSpec::exclusive(&format!("/exclusive-lock/options-{case}")).unwrap();
     let all = [
-        ("watching", options().watching(Watching::Children)),
-        ("foreign", options().foreign(Foreign::GoAhead)),
-        ("reentrant", options().reentrant(true)),
+        ("watching", spec("watching").watching(Watching::Children)),
+        ("foreign", spec("foreign").foreign(Foreign::GoAhead)),
+        ("reentrant", spec("reentrant").reentrant(true)),
     ];
-    for (case, options) in all {
-        let path = format!("/exclusive-lock/options-{case}");
+    for (case, spec) in all {
+        let path = spec.path().to_owned();
         let hold = held(&client.exclusive(&path).unwrap()).await;
-        let other = client.exclusive_with(&path, options).unwrap();
+        let other = client.lock(&spec).unwrap();
         let lost = proxy.on(Trigger::request(Kind::Create).path(&path).then(Action::DropReplyAndReset));
         let waits = other.clone();
         let waits = tokio::spawn(async move { waits.acquire_timeout(A_WHILE).await });
@@ -287,7 +287,7 @@ async fn a_lost_reply_lets_nobody_in_beside_a_holder_of_the_same_client_whatever
 async fn an_attempt_begins_only_when_the_last_of_its_client_is_gone_though_no_handle_is_left() {
     let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/exclusive-lock/handles");
     for watching in [Watching::Children, Watching::Nearest] {
-        let lock = client.exclusive_with(path, LockOptions::new().watching(watching)).unwrap();
+        let lock = client.lock(&LockSpec::exclusive(path).unwrap().watching(watching)).unwrap();
         let hold = held(&lock).await;
         let held_back =
             proxy.on(Trigger::request(Kind::Delete).path(path).then(Action::Freeze(Direction::ToServer)));

@@ -4,7 +4,7 @@ use crate::support::queue::{A_WHILE, acquire, granted, held, nodes};
 use crate::support::strangers::{FOREIGN, SPOKEN, in_dialect, put};
 use crate::support::{SOON, client, operator, says, settled, soon};
 use ground::wire::Mode;
-use zklock_core::{Client, Dialect, ErrorKind, Foreign, HoldState, Lock, LockOptions, LossReason, Role};
+use zklock_core::{Client, Dialect, ErrorKind, Foreign, HoldState, Lock, LockSpec, LossReason, Role};
 
 /// Whether each of the foreign nodes is a stranger to a lock that speaks so: written by hand from what the libraries
 /// do, so that the table in the code is not asked about itself.
@@ -116,13 +116,12 @@ async fn who_is_told_to_go_ahead_waits_for_a_stranger_as_for_any_other() {
 }
 
 fn going_ahead(client: &Client, path: &str, dialect: Dialect, role: Role) -> Lock {
-    let options = LockOptions::new().dialect(dialect).foreign(Foreign::GoAhead);
-    match role {
-        Role::Read => client.read_with(path, options),
-        Role::Write => client.write_with(path, options),
-        _ => client.mutex_with(path, options),
-    }
-    .unwrap()
+    let spec = match role {
+        Role::Read => LockSpec::read(path),
+        Role::Write => LockSpec::write(path),
+        _ => LockSpec::mutex(path),
+    };
+    client.lock(&spec.unwrap().dialect(dialect).foreign(Foreign::GoAhead)).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -164,8 +163,8 @@ async fn a_holder_is_told_of_a_contender_that_comes_and_cannot_see_it() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_hears_nothing_of_those_that_see_it_nor_if_it_was_told_to_go_ahead() {
     let (client, operator) = (client().await, operator());
-    let options = LockOptions::new().foreign(Foreign::GoAhead);
-    let careless = held(&client.mutex_with("/strangers/careless", options).unwrap()).await;
+    let careless = LockSpec::mutex("/strangers/careless").unwrap().foreign(Foreign::GoAhead);
+    let careless = held(&client.lock(&careless).unwrap()).await;
     let strange = operator.create_mode(&format!("/strangers/careless/{}", KAZOO[0].0), "", KAZOO[0].1);
     let hold = held(&client.mutex("/strangers/seen").unwrap()).await;
     let waiter = put(&operator, "/strangers/seen", FOREIGN[0].0);
@@ -193,9 +192,9 @@ async fn one_that_holds_kazoos_semaphore_at_the_same_path_is_refused() {
         says(&error, ErrorKind::ForeignContender, &[KAZOO[1].0, path, "Semaphore"]);
         settled(&client).await;
     }
-    let options = LockOptions::new().foreign(Foreign::GoAhead);
-    drop(held(&client.mutex_with(path, options.clone()).unwrap()).await);
-    drop(held(&client.semaphore_with(path, 5, options).unwrap()).await);
+    for spec in [LockSpec::mutex(path).unwrap(), LockSpec::semaphore(path, 5).unwrap()] {
+        drop(held(&client.lock(&spec.foreign(Foreign::GoAhead)).unwrap()).await);
+    }
     settled(&client).await;
     operator.delete(&node);
 }

@@ -60,6 +60,7 @@
 //!  mutex   rwlock   semaphore   all            the kinds of lock: each no more than what it claims
 //!  election   exclusive   barrier
 //!  client   lock   hold   token   guarded      the public face
+//!  connection                                  how a client is connected
 //!  queued   observe   set                      who else is there, and whether a set of locks holds
 //!  line   place                                one process's queue in front of a lock, and what it holds
 //!  driver   guard                              runs an attempt, owns its nodes; looks out for strangers
@@ -76,6 +77,7 @@ mod ask;
 mod barrier;
 pub mod blocking;
 mod client;
+mod connection;
 mod diagnose;
 mod double_barrier;
 mod driver;
@@ -91,7 +93,6 @@ mod heartbeat;
 mod hold;
 mod line;
 mod lock;
-mod lock_options;
 mod locks;
 mod mutex;
 mod observe;
@@ -106,6 +107,7 @@ mod rwlock;
 mod semaphore;
 mod session;
 mod set;
+mod spec;
 mod stats;
 #[cfg(feature = "tls")]
 mod tls;
@@ -117,18 +119,20 @@ pub use self::tls::Tls;
 pub use self::{
     barrier::Barrier,
     client::Client,
+    connection::{Connection, ConnectionState},
     double_barrier::{DoubleBarrier, Member},
     ensemble::NodeData,
-    error::{Conflict, Error, ErrorKind, LossReason},
+    error::{Conflict, Error, ErrorKind},
     guarded::{Committed, Guarded},
     hold::{Hold, HoldState},
     lock::Lock,
-    lock_options::LockOptions,
     observe::Observer,
     options::ClientOptions,
     owner::Owner,
     path::check_lock_path,
     queued::QueuedContender,
+    semaphore::check_permits,
+    spec::LockSpec,
     stats::Stats,
     token::Token,
 };
@@ -136,6 +140,7 @@ pub use self::{
 pub use zklock_machine::{
     claim::{Foreign, Watching},
     name::{Dialect, Role},
+    status::LossReason,
 };
 
 use zklock_machine as machine;

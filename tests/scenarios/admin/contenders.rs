@@ -5,7 +5,7 @@ use crate::support::{SOON, client, expire_session, operator, options, says, soon
 use ground::{Direction, Kind, Trigger, shared};
 use std::time::{Duration, SystemTime};
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Dialect, Error, ErrorKind, Hold, Lock, LockOptions, QueuedContender, Role};
+use zklock_core::{Client, Dialect, Error, ErrorKind, Hold, Lock, LockSpec, QueuedContender, Role};
 
 async fn named(identity: &str) -> Client {
     let options = options(&shared().connect_string()).identity(identity).unwrap();
@@ -266,7 +266,7 @@ async fn a_set_that_writes_holds_also_while_its_owner_reads() {
     let (looker, client, root) = (client().await, named("both").await, "/contenders/set-downgrade");
     let [mutex, register] = ["a", "b"].map(|name| format!("{root}/{name}"));
     let locks = [client.mutex(&mutex).unwrap(), client.write(&register).unwrap()];
-    let set = client.all_with(&locks, LockOptions::new().reentrant(true)).unwrap();
+    let set = client.lock(&client.all_of(&locks).unwrap().reentrant(true)).unwrap();
     let set = soon(set.acquire()).await.unwrap();
     let read = soon(client.read(&register).unwrap().acquire()).await.unwrap();
     assert_eq!(shown(&looker, &[mutex, register.clone()]).await, "both holds; both holds, both holds");
@@ -278,7 +278,7 @@ async fn a_set_that_writes_holds_also_while_its_owner_reads() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_writer_that_reads_as_well_holds_twice() {
     let (path, client) = ("/contenders/downgrade", named("both").await);
-    let write = client.write_with(path, LockOptions::new().reentrant(true)).unwrap();
+    let write = client.lock(&LockSpec::write(path).unwrap().reentrant(true)).unwrap();
     let write = soon(write.acquire()).await.unwrap();
     let read = soon(client.read(path).unwrap().acquire()).await.unwrap();
     let found = soon(client.read(path).unwrap().contenders()).await.unwrap();

@@ -7,7 +7,7 @@ use crate::support::{SOON, client, expire_session, operator, options, proxied_cl
 use ground::wire::Mode;
 use ground::{Action, Direction, Kind, Trigger, shared, until};
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, LockOptions, Observer, QueuedContender, Role};
+use zklock_core::{Client, ErrorKind, LockSpec, Observer, QueuedContender, Role};
 
 #[track_caller]
 fn next(observer: &mut Observer) -> impl Future<Output = Option<QueuedContender>> {
@@ -236,8 +236,8 @@ async fn of_what_has_no_one_holder_there_is_no_observer() {
     says(&set.observe().unwrap_err(), ErrorKind::InvalidInput, &["one by one", "/observe/set/a"]);
     let semaphore = client.semaphore("/observe/semaphore", 2).unwrap();
     says(&semaphore.observe().unwrap_err(), ErrorKind::InvalidInput, &["contenders", "/observe/semaphore"]);
-    let mutex = LockOptions::new().permits(1);
-    let single = client.semaphore_with("/observe/semaphore", 1, mutex).unwrap();
+    let mutex = LockSpec::semaphore("/observe/semaphore", 1).unwrap().permits(1);
+    let single = client.lock(&mutex).unwrap();
     says(&single.observe().unwrap_err(), ErrorKind::InvalidInput, &[]);
 }
 

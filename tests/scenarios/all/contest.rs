@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use zklock_core::{Client, ErrorKind, Hold, Lock, LockOptions};
+use zklock_core::{Client, ErrorKind, Hold, Lock, LockSpec};
 
 const PATHS: usize = 10;
 /// Of a writer: more than there ever are readers.
@@ -57,8 +57,8 @@ impl Ground {
             4..7 => (client.read(&name).unwrap(), 1),
             7 | 8 => {
                 let permits = 1 + random.below(2) as u32;
-                let options = LockOptions::new().permits(permits);
-                (client.semaphore_with(&name, PERMITS, options).unwrap(), permits)
+                let spec = LockSpec::semaphore(&name, PERMITS).unwrap().permits(permits);
+                (client.lock(&spec).unwrap(), permits)
             }
             9 => (client.election(&name).unwrap(), 1),
             _ => (client.mutex(&name).unwrap(), 1),

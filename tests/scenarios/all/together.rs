@@ -5,7 +5,7 @@ use crate::support::timing::Noise;
 use crate::support::{GRACE, SOON, client, operator, proxied_client, says, settled, soon};
 use ground::{Kind, not_later};
 use std::time::{Duration, Instant};
-use zklock_core::{Client, ErrorKind, HoldState, Lock, LockOptions};
+use zklock_core::{Client, ErrorKind, HoldState, Lock, LockSpec};
 
 /// A set of a lock of each kind below `root`.
 fn one_of_each(client: &Client, root: &str) -> Lock {
@@ -13,7 +13,7 @@ fn one_of_each(client: &Client, root: &str) -> Lock {
         client.mutex(&format!("{root}/mutex")),
         client.read(&format!("{root}/read")),
         client.write(&format!("{root}/write")),
-        client.semaphore_with(&format!("{root}/semaphore"), 3, LockOptions::new().permits(2)),
+        client.lock(&LockSpec::semaphore(&format!("{root}/semaphore"), 3).unwrap().permits(2)),
         client.election(&format!("{root}/election")),
     ];
     client.all(&locks.map(Result::unwrap)).unwrap()

@@ -4,7 +4,7 @@ use crate::support::queue::{A_WHILE, acquire, granted, held, nodes};
 use crate::support::{SOON, client, operator, says, settled, soon};
 use ground::wire::Mode;
 use ground::{Action, Kind, Proxy, Trigger, shared};
-use zklock_core::{Dialect, ErrorKind, HoldState, LockOptions};
+use zklock_core::{Dialect, ErrorKind, HoldState};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_set_that_makes_no_sense_is_refused_and_the_message_says_why() {
@@ -24,16 +24,13 @@ async fn a_set_that_makes_no_sense_is_refused_and_the_message_says_why() {
     refused(&[mutex.clone(), exclusive], &["an exclusive lock has no queue", "/all/input/e"]);
     let set = client.all(&[mutex.clone(), client.mutex("/all/input/o").unwrap()]).unwrap();
     refused(&[set.clone(), client.mutex("/all/input/o").unwrap()], &["two of them are of one path"]);
-    for (options, part) in [
-        (LockOptions::new().permits(2), "only a semaphore has permits"),
-        (LockOptions::new().limit_at("/all/limit"), "only a semaphore has permits"),
-        (LockOptions::new().dialect(Dialect::Kazoo), "has no dialect kazoo"),
+    let set_of_one = client.all_of(std::slice::from_ref(&mutex)).unwrap();
+    for (spec, part) in [
+        (set_of_one.clone().permits(2), "only a semaphore has permits"),
+        (set_of_one.clone().limit_at("/all/limit"), "only a semaphore has permits"),
+        (set_of_one.dialect(Dialect::Kazoo), "has no dialect kazoo"),
     ] {
-        says(
-            &client.all_with(std::slice::from_ref(&mutex), options).unwrap_err(),
-            ErrorKind::InvalidInput,
-            &[part],
-        );
+        says(&client.lock(&spec).unwrap_err(), ErrorKind::InvalidInput, &[part]);
     }
     // Of sets and of a single lock there is a set.
     assert_eq!(client.all(&[set]).unwrap().path(), "/all/input/m, /all/input/o");
@@ -72,7 +69,7 @@ async fn who_holds_one_of_a_set_waits_for_itself() {
     itself(soon(overlapping.acquire_timeout(A_WHILE)).await.unwrap_err());
     soon(both.release()).await.unwrap();
     // What only its owner can release it does not wait for.
-    let reentrant = client.all_with(&[a], LockOptions::new().reentrant(true)).unwrap();
+    let reentrant = client.lock(&client.all_of(&[a]).unwrap().reentrant(true)).unwrap();
     let one = soon(reentrant.acquire()).await.unwrap();
     says(&soon(set.acquire()).await.unwrap_err(), ErrorKind::Deadlock, &["/all/self/a", "reentrant"]);
     soon(one.release()).await.unwrap();
@@ -85,7 +82,7 @@ async fn who_holds_one_of_a_set_waits_for_itself() {
 async fn a_reentrant_set_is_counted_as_one() {
     let (client, root) = (client().await, "/all/reentrant");
     let locks = ["a", "b"].map(|name| client.mutex(&format!("{root}/{name}")).unwrap());
-    let set = client.all_with(&locks, LockOptions::new().reentrant(true)).unwrap();
+    let set = client.lock(&client.all_of(&locks).unwrap().reentrant(true)).unwrap();
     let outer = soon(set.acquire()).await.unwrap();
     let inner = soon(set.acquire()).await.unwrap();
     assert_eq!(inner.token(), outer.token());

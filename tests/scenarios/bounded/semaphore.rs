@@ -4,7 +4,7 @@ use crate::support::deadline::{DIRECTIONS, times_out};
 use crate::support::permits::{has, semaphore};
 use crate::support::{SOON, client, operator, proxied_client, settled, soon};
 use ground::{Direction, Kind, Trigger};
-use zklock_core::LockOptions;
+use zklock_core::LockSpec;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_frozen_network_delays_nobody_at_whatever_step() {
@@ -52,8 +52,8 @@ async fn permits_that_do_not_come_delay_nobody_and_are_said_to_be_the_reason() {
     settled(&waiter).await;
     has(&operator(), path, 0, 2);
     // A limit that is not answered.
-    let options = LockOptions::new().limit_at("/limits/bounded");
-    let limited = waiter.semaphore_with(path, 2, options).unwrap();
+    let limited = LockSpec::semaphore(path, 2).unwrap().limit_at("/limits/bounded");
+    let limited = waiter.lock(&limited).unwrap();
     soon(hold.release()).await.unwrap();
     let asked = Trigger::request(Kind::GetData).path("/limits/bounded");
     let frozen = proxy.on(asked.then(ground::Action::Freeze(Direction::ToClient)));

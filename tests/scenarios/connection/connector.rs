@@ -7,7 +7,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 use zklock_core::blocking::{Call, Connector};
-use zklock_core::{ErrorKind, LockOptions, LossReason, Owner};
+use zklock_core::{ErrorKind, LockSpec, LossReason, Owner};
 
 fn connector(hosts: &str, patience: Duration) -> Connector {
     Connector::new(options(hosts).connect_timeout(patience))
@@ -110,7 +110,7 @@ fn one_that_is_closed_gives_no_client_whenever_that_was() {
 fn all_calls_of_a_hold_go_on_by_themselves() {
     let client = connector(&shared().connect_string(), SOON).connect(None).unwrap();
     let path = "/connector/calls";
-    let lock = client.mutex_with(path, LockOptions::new().reentrant(true)).unwrap();
+    let lock = client.lock(&LockSpec::mutex(path).unwrap().reentrant(true)).unwrap();
     let (owner, stranger) = (Owner::unique(), Owner::unique());
     let (ring, ready) = bell();
     let ticket = lock.start_as(owner, Some(SOON), ring).unwrap();

@@ -9,7 +9,7 @@ use ground::{Ensemble, Kind, Proxy, Server, Trigger, shared, until};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::{JoinHandle, JoinSet};
-use zklock_core::{Client, Foreign, Lock, LockOptions};
+use zklock_core::{Client, Foreign, Lock, LockSpec};
 
 /// What was granted, in the order of the grants.
 type Grants<T> = Arc<Mutex<Vec<T>>>;
@@ -64,8 +64,8 @@ async fn a_release_wakes_one_of_five_hundred_waiters_and_each_in_its_turn() {
     let clients = clients(&ensemble.connect_string(), WAITERS + 1).await;
     let (holder, waiting) = clients.split_first().unwrap();
     // It does not look out for strangers: what is counted are the watches of those who wait.
-    let options = LockOptions::new().foreign(Foreign::GoAhead);
-    let hold = holder.mutex_with("/fair/500", options).unwrap().acquire().await.unwrap();
+    let careless = LockSpec::mutex("/fair/500").unwrap().foreign(Foreign::GoAhead);
+    let hold = holder.lock(&careless).unwrap().acquire().await.unwrap();
     let first = sequence(hold.node());
     let grants = Grants::default();
     let mut waiters = JoinSet::new();

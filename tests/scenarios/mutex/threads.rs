@@ -8,7 +8,7 @@ use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 use zklock_core::blocking::{Client, Interrupt};
-use zklock_core::{ErrorKind, HoldState, LockOptions, LossReason};
+use zklock_core::{ErrorKind, HoldState, LockSpec, LossReason};
 
 fn client() -> Client {
     Client::connect(options(&shared().connect_string())).unwrap()
@@ -165,7 +165,7 @@ fn any_thread_releases_what_is_not_reentrant_and_only_the_owner_what_is() {
     thread::scope(|scope| scope.spawn(|| hold.release()).join().unwrap()).unwrap();
     assert!(operator.children("/threads/release").is_empty());
 
-    let lock = client.mutex_with("/threads/release", LockOptions::new().reentrant(true)).unwrap();
+    let lock = client.lock(&LockSpec::mutex("/threads/release").unwrap().reentrant(true)).unwrap();
     let (outer, inner) = (lock.acquire().unwrap(), lock.acquire().unwrap());
     assert_eq!(outer.token(), inner.token());
     let refused = thread::scope(|scope| scope.spawn(|| outer.release()).join().unwrap()).unwrap_err();

@@ -2,13 +2,13 @@
 
 use crate::support::sweep::{Step, Subject, cancels, resets};
 use ground::{Kind, Side};
-use zklock_core::{Client, Lock, LockOptions};
+use zklock_core::{Client, Lock, LockSpec};
 
 fn mixed(client: &Client, path: &str) -> Lock {
     let locks = [
         client.mutex(&format!("{path}/a")),
         client.read(&format!("{path}/b")),
-        client.semaphore_with(&format!("{path}/c"), 3, LockOptions::new().permits(2)),
+        client.lock(&LockSpec::semaphore(&format!("{path}/c"), 3).unwrap().permits(2)),
     ];
     client.all(&locks.map(Result::unwrap)).unwrap()
 }

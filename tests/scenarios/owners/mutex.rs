@@ -4,10 +4,10 @@ use crate::support::{GRACE, SESSION, SOON, client, operator, proxied_client, set
 use ground::{Kind, Proxy, not_later, until};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
-use zklock_core::{Client, ErrorKind, HoldState, Lock, LockOptions, LossReason};
+use zklock_core::{Client, ErrorKind, HoldState, Lock, LockSpec, LossReason};
 
 fn reentrant(client: &Client, path: &str) -> Lock {
-    client.mutex_with(path, LockOptions::new().reentrant(true)).unwrap()
+    client.lock(&LockSpec::mutex(path).unwrap().reentrant(true)).unwrap()
 }
 
 /// How many requests were made since the record began, without those that only keep the session and its lease.

@@ -4,11 +4,11 @@ use crate::support::deadline::A_WHILE;
 use crate::support::{SOON, client, operator, proxied_client, says, soon};
 use ground::{Kind, shared};
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, Lock, LockOptions, blocking};
+use zklock_core::{Client, ErrorKind, Lock, LockSpec, blocking};
 
 fn sides(client: &Client, path: &str, reentrant: bool) -> [Lock; 2] {
-    let options = || LockOptions::new().reentrant(reentrant);
-    [client.read_with(path, options()).unwrap(), client.write_with(path, options()).unwrap()]
+    let specs = [LockSpec::read(path), LockSpec::write(path)];
+    specs.map(|spec| client.lock(&spec.unwrap().reentrant(reentrant)).unwrap())
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -58,7 +58,7 @@ fn so_does_a_thread() {
     let options = crate::support::options(&shared().connect_string());
     let client = blocking::Client::connect(options).unwrap();
     let path = "/rwlock/upgrade-thread";
-    let reentrant = client.read_with(path, LockOptions::new().reentrant(true)).unwrap();
+    let reentrant = client.lock(&LockSpec::read(path).unwrap().reentrant(true)).unwrap();
     let [hold, inner] = [(); 2].map(|()| reentrant.acquire_timeout(SOON).unwrap());
     let write = client.write(path).unwrap();
     says(&write.acquire_timeout(SOON).unwrap_err(), ErrorKind::Deadlock, &[path]);

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, LockOptions, LossReason, blocking};
+use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, LockSpec, LossReason, blocking};
 
 async fn writes(client: &Client, path: &str) -> Hold {
     soon(reentrant_write(client, path).acquire()).await.unwrap()
@@ -118,7 +118,7 @@ async fn it_costs_one_transaction_and_a_listing_also_as_a_try_and_of_a_reentrant
     soon(client.write(path).unwrap().acquire()).await.unwrap().release().await.unwrap();
     for reentrant in [false, true] {
         let write = writes(&client, path).await;
-        let lock = client.read_with(path, LockOptions::new().reentrant(reentrant)).unwrap();
+        let lock = client.lock(&LockSpec::read(path).unwrap().reentrant(reentrant)).unwrap();
         proxy.record();
         let read = soon(lock.try_acquire()).await.unwrap().expect("it is its own writer");
         let record = proxy.take_record();
@@ -227,8 +227,8 @@ async fn who_does_not_hold_the_write_side_does_not_come_in_by_it() {
 fn a_thread_becomes_a_reader_too() {
     let options = crate::support::options(&ground::shared().connect_string());
     let (client, path) = (blocking::Client::connect(options).unwrap(), "/rwlock/downgrade-thread");
-    let options = LockOptions::new().reentrant(true);
-    let write = client.write_with(path, options).unwrap().acquire_timeout(SOON).unwrap();
+    let reentrant = LockSpec::write(path).unwrap().reentrant(true);
+    let write = client.lock(&reentrant).unwrap().acquire_timeout(SOON).unwrap();
     let read = client.read(path).unwrap().acquire_timeout(SOON).unwrap();
     write.release().unwrap();
     let lock = client.write(path).unwrap();

@@ -7,11 +7,11 @@ use ground::wire::Admin;
 use ground::{Ensemble, Kind, Proxy, Trigger, until};
 use std::time::Duration;
 use tokio::task::{JoinHandle, JoinSet};
-use zklock_core::{Client, Foreign, Hold, Lock, LockOptions};
+use zklock_core::{Client, Foreign, Hold, Lock, LockSpec};
 
 /// Holders do not look out for strangers: what is counted are the watches of those who wait.
-fn careless() -> LockOptions {
-    LockOptions::new().foreign(Foreign::GoAhead)
+fn careless(client: &Client, spec: LockSpec) -> Lock {
+    client.lock(&spec.foreign(Foreign::GoAhead)).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -27,13 +27,13 @@ async fn two_hundred_readers_behind_three_writers_are_woken_by_the_last_of_these
     let (writers, readers) = clients.split_at(3);
     let mut writing = Vec::new();
     for (number, client) in writers.iter().enumerate() {
-        let lock = client.write_with(path, careless()).unwrap();
+        let lock = careless(client, LockSpec::write(path).unwrap());
         writing.push(tokio::spawn(async move { lock.acquire().await.unwrap() }));
         operator.wait_for_children(path, number + 1, SOON);
     }
     let mut reading = JoinSet::new();
     for client in readers {
-        let lock = client.read_with(path, careless()).unwrap();
+        let lock = careless(client, LockSpec::read(path).unwrap());
         reading.spawn(async move { lock.acquire().await.unwrap() });
     }
     assert!(until(SOON * 2, || watched(server) == READERS + 2), "{} watches", watched(server));

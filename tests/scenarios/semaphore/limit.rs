@@ -5,12 +5,12 @@ use crate::support::{SOON, client, operator, proxied_client, says, settled, soon
 use ground::{Direction, Kind, Proxy, Trigger};
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use zklock_core::{Client, ErrorKind, Hold, Lock, LockOptions};
+use zklock_core::{Client, ErrorKind, Hold, Lock, LockSpec};
 
 /// With 1 permit as long as the node is not there.
 fn told(client: &Client, name: &str, permits: u32) -> Lock {
-    let options = LockOptions::new().permits(permits).limit_at(&format!("/limits/{name}"));
-    client.semaphore_with(&format!("/semaphore/limit-{name}"), 1, options).unwrap()
+    let spec = LockSpec::semaphore(&format!("/semaphore/limit-{name}"), 1).unwrap();
+    client.lock(&spec.permits(permits).limit_at(&format!("/limits/{name}"))).unwrap()
 }
 
 /// One that waits at the head until the permits or their limit change.

@@ -4,10 +4,10 @@ use crate::support::{SOON, proxied_client, soon};
 use ground::wire::Admin;
 use ground::{Kind, Proxy, Trigger, shared};
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Hold, Lock, LockOptions};
+use zklock_core::{Client, Hold, Lock, LockSpec};
 
 pub(crate) fn semaphore(client: &Client, path: &str, limit: u32, permits: u32) -> Lock {
-    client.semaphore_with(path, limit, LockOptions::new().permits(permits)).unwrap()
+    client.lock(&LockSpec::semaphore(path, limit).unwrap().permits(permits)).unwrap()
 }
 
 /// Holds that were acquired one after the other, the oldest first, of one permit each.

@@ -7,7 +7,7 @@ use ground::wire::Admin;
 use std::pin::Pin;
 use std::time::{Duration, Instant};
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error, Hold, Lock, LockOptions, LossReason};
+use zklock_core::{Client, Error, Hold, Lock, LockSpec, LossReason};
 
 /// Acquires in a task, which sees that what it gets is good.
 pub(crate) fn acquire(lock: &Lock) -> JoinHandle<Result<Hold, Error>> {
@@ -95,5 +95,5 @@ pub(crate) fn run_time(normal: Duration) -> Duration {
 
 /// The write side, for those who take the read side as well.
 pub(crate) fn reentrant_write(client: &Client, path: &str) -> Lock {
-    client.write_with(path, LockOptions::new().reentrant(true)).unwrap()
+    client.lock(&LockSpec::write(path).unwrap().reentrant(true)).unwrap()
 }

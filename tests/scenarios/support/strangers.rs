@@ -2,17 +2,16 @@
 
 use ground::shared;
 use ground::wire::{Admin, Mode};
-use zklock_core::{Client, Dialect, Lock, LockOptions, Role};
+use zklock_core::{Client, Dialect, Lock, LockSpec, Role};
 use zookeeper_client::{Acl, Acls, AuthId, CreateMode, Permission};
 
 pub(crate) fn in_dialect(client: &Client, path: &str, dialect: Dialect, role: Role) -> Lock {
-    let options = LockOptions::new().dialect(dialect);
-    match role {
-        Role::Read => client.read_with(path, options),
-        Role::Write => client.write_with(path, options),
-        _ => client.mutex_with(path, options),
-    }
-    .unwrap()
+    let spec = match role {
+        Role::Read => LockSpec::read(path),
+        Role::Write => LockSpec::write(path),
+        _ => LockSpec::mutex(path),
+    };
+    client.lock(&spec.unwrap().dialect(dialect)).unwrap()
 }
 
 /// All that a mutex, a reader, a writer can speak.
