@@ -84,7 +84,7 @@ says ' mutex::$'
 says ' told::, on the embedded server$'
 says_not 'conformance'
 for words in 'rust no_such_module' 'rust supp' 'embedded told::no_such_kind' 'c scenarios/no_such' 'python scenarios/test_no_such.py' 'interop test_no_such.py'; do
-  runs 2 "$here/run" msrv $words
+  runs 2 "$here/run" model $words
   says "no (module|program)? ?${words#* }.* there are .*"
   says_not 'cargo|=='
 done
