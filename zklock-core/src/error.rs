@@ -1,21 +1,7 @@
 //! Errors for people: few kinds, by what the caller can do, and a sentence that says what is wrong.
 
 use std::fmt;
-
-/// An enum, and the list of its values. With that other crates, which must expect further values, can check when they are
-/// compiled that they know every one.
-macro_rules! listed {
-    ($(#[$about:meta])* pub enum $Enum:ident { $($(#[$doc:meta])* $Value:ident $(($Inner:ident))?,)+ }) => {
-        $(#[$about])*
-        pub enum $Enum { $($(#[$doc])* $Value $(($Inner))?,)+ }
-
-        impl $Enum {
-            /// Every value; of those that contain another, one.
-            #[doc(hidden)]
-            pub const ALL: &'static [Self] = &[$(Self::$Value $(($Inner::ALL[0]))?),+];
-        }
-    };
-}
+use zklock_machine::listed;
 
 listed! {
     /// What went wrong, by what the caller can do about it.

@@ -17,34 +17,37 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
+use zklock_machine::listed;
 
 pub(crate) use crate::token::Token;
 
-/// How a hold stands.
-///
-/// ```no_run
-/// # fn example(hold: &zklock_core::Hold) {
-/// use zklock_core::HoldState;
-///
-/// match hold.state() {
-///     HoldState::Held => {}
-///     HoldState::AtRisk => println!("out of touch, {:?} left", hold.valid_for()),
-///     state => println!("stop: {state:?}"),
-/// }
-/// # }
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub enum HoldState {
-    /// The lock is held, and the ensemble has confirmed it of late.
-    Held,
-    /// The ensemble is out of reach or late. The lock is held for as long as
-    /// [`valid_for`](Hold::valid_for) says; after that others may hold it.
-    AtRisk,
-    /// The lock is not held any more. This is final.
-    Lost(LossReason),
-    /// It was released.
-    Released,
+listed! {
+    /// How a hold stands.
+    ///
+    /// ```no_run
+    /// # fn example(hold: &zklock_core::Hold) {
+    /// use zklock_core::HoldState;
+    ///
+    /// match hold.state() {
+    ///     HoldState::Held => {}
+    ///     HoldState::AtRisk => println!("out of touch, {:?} left", hold.valid_for()),
+    ///     state => println!("stop: {state:?}"),
+    /// }
+    /// # }
+    /// ```
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    #[non_exhaustive]
+    pub enum HoldState {
+        /// The lock is held, and the ensemble has confirmed it of late.
+        Held,
+        /// The ensemble is out of reach or late. The lock is held for as long as
+        /// [`valid_for`](Hold::valid_for) says; after that others may hold it.
+        AtRisk,
+        /// The lock is not held any more. This is final.
+        Lost(LossReason),
+        /// It was released.
+        Released,
+    }
 }
 
 /// The proof that a lock is held. Dropping it releases the lock in the background.

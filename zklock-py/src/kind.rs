@@ -4,6 +4,7 @@
 //! found at once, since the core checks it without a client.
 
 use crate::error::{invalid, raised};
+use crate::mirror::table;
 use crate::number;
 use crate::place::{Held, Place, Shared};
 use pyo3::prelude::*;
@@ -107,29 +108,35 @@ impl Core {
 
 /// How the lock stands in its queue, by the names of Python.
 pub(crate) fn queued(py: Python<'_>, spec: LockSpec, foreign: &str, watching: &str) -> PyResult<LockSpec> {
-    let foreign =
-        chosen(py, "foreign", foreign, &[("refuse", Foreign::Refuse), ("go-ahead", Foreign::GoAhead)])?;
-    let watching = chosen(
-        py,
-        "watching",
-        watching,
-        &[("nearest", Watching::Nearest), ("children", Watching::Children)],
-    )?;
+    let foreign = chosen(py, "foreign", foreign, Foreign::ALL, |foreign| foreign_name(foreign).to_owned())?;
+    let watching =
+        chosen(py, "watching", watching, Watching::ALL, |watching| watching_name(watching).to_owned())?;
     Ok(spec.foreign(foreign).watching(watching))
 }
 
 /// The dialect of this name.
 pub(crate) fn dialect(py: Python<'_>, name: &str) -> PyResult<Dialect> {
-    let known = [Dialect::Curator, Dialect::Kazoo, Dialect::WriteLock];
-    let names = known.map(|dialect| dialect.to_string());
-    let known: Vec<_> = names.iter().map(String::as_str).zip(known).collect();
-    chosen(py, "dialect", name, &known)
+    chosen(py, "dialect", name, Dialect::ALL, |dialect| dialect.to_string())
+}
+
+table! {
+    fn foreign_name(Foreign) -> &'static str { Refuse => "refuse", GoAhead => "go-ahead", }
+}
+
+table! {
+    fn watching_name(Watching) -> &'static str { Nearest => "nearest", Children => "children", }
 }
 
 /// Looks up one of a fixed set of words.
-fn chosen<T: Copy>(py: Python<'_>, what: &str, given: &str, known: &[(&str, T)]) -> PyResult<T> {
-    known.iter().find(|(name, _)| *name == given).map(|(_, one)| *one).ok_or_else(|| {
-        let names: Vec<_> = known.iter().map(|(name, _)| format!("{name:?}")).collect();
+fn chosen<T: Copy>(
+    py: Python<'_>,
+    what: &str,
+    given: &str,
+    all: &[T],
+    name: impl Fn(T) -> String,
+) -> PyResult<T> {
+    all.iter().copied().find(|one| name(*one) == given).ok_or_else(|| {
+        let names: Vec<_> = all.iter().map(|one| format!("{:?}", name(*one))).collect();
         invalid(py, format!("{what}={given:?}: it is {}", names.join(" or ")))
     })
 }

@@ -36,6 +36,7 @@ mod lock;
 mod log;
 mod loss;
 mod loss_callbacks;
+mod mirror;
 mod number;
 mod observer;
 mod options;

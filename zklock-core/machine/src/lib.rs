@@ -27,6 +27,7 @@ pub mod claim;
 pub mod contender;
 pub mod exchange;
 pub mod lease;
+mod listed;
 pub mod marks;
 pub mod name;
 pub mod queue;
