@@ -1,12 +1,15 @@
 //! One logical connection to an ensemble.
 
 use crate::aio::client::AsyncClient;
+use crate::barrier::Barrier;
 use crate::coroutine::Coroutine;
+use crate::double_barrier::DoubleBarrier;
 use crate::error::raised;
 use crate::exit;
 use crate::greenlet::Greenlet;
 use crate::hosts::Hosts;
-use crate::kinds::BaseClient;
+use crate::kinds::{BaseClient, Face};
+use crate::lock::Lock;
 use crate::log;
 use crate::number;
 use crate::options::{Timeouts, Tls, options};
@@ -41,6 +44,13 @@ use zklock_core::ErrorKind;
 #[pyclass(frozen, extends = BaseClient, module = "zklock")]
 pub(crate) struct Client;
 
+/// The face for threads.
+static THREADS: Face = Face {
+    lock: |py, core| Lock::of(py, core).map(Py::into_any),
+    barrier: |py, barrier| Barrier::of(py, barrier).map(Py::into_any),
+    double_barrier: |py, barrier| DoubleBarrier::of(py, barrier).map(Py::into_any),
+};
+
 impl Client {
     fn shared<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<Shared> {
         &slf.as_super().get().shared
@@ -70,7 +80,7 @@ impl Client {
         let shared = Shared::new(options, hosts);
         let weak = Arc::downgrade(&shared);
         exit::remember(weak);
-        Ok(PyClassInitializer::from(BaseClient::new(shared)).add_subclass(Self))
+        Ok(PyClassInitializer::from(BaseClient::new(shared, &THREADS)).add_subclass(Self))
     }
 
     /// The same client for asyncio.

@@ -1,17 +1,13 @@
 //! What a `Client` and an `AsyncClient` have in common: the kinds of lock above all.
 
-use crate::aio::barrier::AsyncBarrier;
-use crate::aio::client::AsyncClient;
-use crate::aio::double_barrier::AsyncDoubleBarrier;
-use crate::aio::lock::AsyncLock;
-use crate::barrier::{Barrier, Spot};
+use crate::base_lock::BaseLock;
 use crate::callback::{self, Callback};
-use crate::double_barrier::{DoubleBarrier, Meeting};
 use crate::error::{forked, raised, unpicklable};
 use crate::kind::{Core, dialect as dialect_of, queued};
-use crate::lock::{BaseLock, Lock};
 use crate::number;
 use crate::place::Shared;
+use crate::shared_barrier::SharedBarrier;
+use crate::shared_double_barrier::SharedDoubleBarrier;
 use crate::value;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
@@ -31,21 +27,22 @@ use zklock_core::{Error, LockSpec};
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseClient {
     pub(crate) shared: Arc<Shared>,
+    face: &'static Face,
     callbacks: callback::Given,
 }
 
-impl BaseClient {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, callbacks: callback::Given::default() }
-    }
+/// What makes the objects of one face: those for threads, or those for asyncio.
+pub(crate) struct Face {
+    pub(crate) lock: Make<Core>,
+    pub(crate) barrier: Make<SharedBarrier>,
+    pub(crate) double_barrier: Make<SharedDoubleBarrier>,
+}
 
-    /// Of the same face.
-    fn lock(slf: &Bound<'_, Self>, core: Arc<Core>) -> PyResult<Py<PyAny>> {
-        if slf.is_instance_of::<AsyncClient>() {
-            AsyncLock::of(slf.py(), core).map(Py::into_any)
-        } else {
-            Lock::of(slf.py(), core).map(Py::into_any)
-        }
+type Make<Shared> = fn(Python<'_>, Arc<Shared>) -> PyResult<Py<PyAny>>;
+
+impl BaseClient {
+    pub(crate) fn new(shared: Arc<Shared>, face: &'static Face) -> Self {
+        Self { shared, face, callbacks: callback::Given::default() }
     }
 
     fn made(
@@ -54,8 +51,9 @@ impl BaseClient {
         change: impl FnOnce(LockSpec) -> PyResult<LockSpec>,
         timeout: Option<f64>,
     ) -> PyResult<Py<PyAny>> {
+        let client = slf.get();
         let spec = change(spec.map_err(|error| raised(slf.py(), &error))?)?;
-        Self::lock(slf, Core::new(slf.py(), &slf.get().shared, spec, timeout)?)
+        (client.face.lock)(slf.py(), Core::new(slf.py(), &client.shared, spec, timeout)?)
     }
 }
 
@@ -257,14 +255,8 @@ impl BaseClient {
     ///
     /// It belongs to nobody: it stays set when the one who set it is gone, and anybody may remove it. It is Curator's
     /// ``DistributedBarrier``.
-    fn barrier(slf: &Bound<'_, Self>, path: &str) -> PyResult<Py<PyAny>> {
-        let py = slf.py();
-        let spot = Spot::new(py, &slf.get().shared, path)?;
-        if slf.is_instance_of::<AsyncClient>() {
-            AsyncBarrier::of(py, spot).map(Py::into_any)
-        } else {
-            Barrier::of(py, spot).map(Py::into_any)
-        }
+    fn barrier(&self, py: Python<'_>, path: &str) -> PyResult<Py<PyAny>> {
+        (self.face.barrier)(py, SharedBarrier::new(py, &self.shared, path)?)
     }
 
     /// The double barrier at ``path``: nobody begins before ``members`` are there, and nobody goes before all are done.
@@ -278,18 +270,14 @@ impl BaseClient {
     /// for ever. It is Curator's ``DistributedDoubleBarrier``.
     #[pyo3(signature = (path, members, *, timeout=None))]
     fn double_barrier(
-        slf: &Bound<'_, Self>,
+        &self,
+        py: Python<'_>,
         path: &str,
         members: i64,
         timeout: Option<f64>,
     ) -> PyResult<Py<PyAny>> {
-        let py = slf.py();
-        let meeting = Meeting::new(py, &slf.get().shared, path, members, timeout)?;
-        if slf.is_instance_of::<AsyncClient>() {
-            AsyncDoubleBarrier::of(py, meeting).map(Py::into_any)
-        } else {
-            DoubleBarrier::of(py, meeting).map(Py::into_any)
-        }
+        let shared = SharedDoubleBarrier::new(py, &self.shared, path, members, timeout)?;
+        (self.face.double_barrier)(py, shared)
     }
 
     /// What this client has done, and what it still owes: a ``Stats``.
@@ -349,7 +337,6 @@ impl BaseClient {
         Some(self.shared.connector.connected()?.session_timeout()?.as_secs_f64())
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "pyo3 gives it so")]
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.callbacks.traverse(&visit)
     }

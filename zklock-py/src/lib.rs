@@ -17,9 +17,12 @@
 
 mod aio;
 mod barrier;
+mod base_hold;
+mod base_lock;
 mod block;
 mod callback;
 mod client;
+mod connecting;
 mod connection;
 mod coroutine;
 mod dispatch;
@@ -43,6 +46,9 @@ mod options;
 mod patched;
 mod patience;
 mod place;
+mod shared_barrier;
+mod shared_double_barrier;
+mod shared_observer;
 mod sync;
 mod task;
 mod testing;
@@ -62,10 +68,11 @@ mod _zklock {
         aio::lock::AsyncLock,
         aio::observer::AsyncObserver,
         barrier::Barrier,
+        base_hold::BaseHold,
         client::Client,
         double_barrier::{DoubleBarrier, Member},
         guarded::{AsyncGuarded, BaseGuarded, Guarded},
-        hold::{BaseHold, Hold},
+        hold::Hold,
         lock::Lock,
         loss::Loss,
         observer::Observer,

@@ -1,10 +1,10 @@
 //! A thing that can be acquired.
 
-use crate::aio::is_generator_exit;
 use crate::aio::lock::AsyncLock;
-use crate::block::Block;
+use crate::base_lock::BaseLock;
+use crate::block::{Block, is_generator_exit};
 use crate::coroutine::Coroutine;
-use crate::error::{raised, unpicklable};
+use crate::error::raised;
 use crate::greenlet::{self, Greenlet};
 use crate::hold::{Hold, leave, release};
 use crate::kind::Core;
@@ -18,34 +18,6 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zklock_core::{Error, ErrorKind, Owner, blocking};
-
-/// What a `Lock` and an `AsyncLock` have in common.
-#[pyclass(frozen, subclass, weakref, module = "zklock")]
-pub(crate) struct BaseLock {
-    pub(crate) core: Arc<Core>,
-}
-
-#[pymethods]
-impl BaseLock {
-    /// The path of the lock; of a set of locks the paths of all.
-    #[getter]
-    fn path(&self) -> &str {
-        &self.core.path
-    }
-
-    /// Whether this client holds the lock. It asks nobody: for others see ``contenders``.
-    fn locked(&self) -> bool {
-        !self.core.place.held().is_empty()
-    }
-
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        Ok(slf.get().core.describe(&slf.get_type().name()?.to_cow()?))
-    }
-
-    fn __reduce__(&self) -> PyResult<()> {
-        Err(unpicklable("Lock", "send its path, and make a Client and a Lock in each process"))
-    }
-}
 
 /// A lock of any kind, at a path. It can be shared by threads, and holds nothing itself: a ``with`` block does.
 ///

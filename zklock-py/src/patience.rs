@@ -78,8 +78,11 @@ impl<'py> FromPyObject<'_, 'py> for Seconds {
     }
 }
 
-/// What is left of a time that began then.
+/// What is left of a time that began then. Of a try nothing is spent.
 pub(crate) fn left(timeout: Duration, begun: Instant) -> Duration {
+    if timeout.is_zero() {
+        return timeout;
+    }
     let spent = begun.elapsed();
     // An odd number is not worth it where nothing but the call itself came before.
     let left = if spent < Duration::from_millis(1) { timeout } else { timeout.saturating_sub(spent) };

@@ -1,8 +1,12 @@
 //! A client in asyncio.
 
+use super::barrier::AsyncBarrier;
+use super::double_barrier::AsyncDoubleBarrier;
+use super::lock::AsyncLock;
+use crate::block::is_generator_exit;
 use crate::coroutine::{Begun, Coroutine, nothing};
 use crate::error::raised;
-use crate::kinds::BaseClient;
+use crate::kinds::{BaseClient, Face};
 use crate::number;
 use crate::place::Shared;
 use pyo3::prelude::*;
@@ -19,9 +23,16 @@ use std::sync::Arc;
 #[pyclass(frozen, extends = BaseClient, module = "zklock")]
 pub(crate) struct AsyncClient;
 
+/// The face for asyncio.
+static ASYNCIO: Face = Face {
+    lock: |py, core| AsyncLock::of(py, core).map(Py::into_any),
+    barrier: |py, barrier| AsyncBarrier::of(py, barrier).map(Py::into_any),
+    double_barrier: |py, barrier| AsyncDoubleBarrier::of(py, barrier).map(Py::into_any),
+};
+
 impl AsyncClient {
     pub(crate) fn of(py: Python<'_>, shared: Arc<Shared>) -> PyResult<Py<Self>> {
-        Py::new(py, PyClassInitializer::from(BaseClient::new(shared)).add_subclass(Self))
+        Py::new(py, PyClassInitializer::from(BaseClient::new(shared, &ASYNCIO)).add_subclass(Self))
     }
 
     fn shared<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<Shared> {
@@ -85,7 +96,7 @@ impl AsyncClient {
     ) -> PyResult<Coroutine> {
         let _ = (exception, traceback);
         let py = kind.py();
-        if super::is_generator_exit(kind)? {
+        if is_generator_exit(kind)? {
             // Its coroutine is being closed, and must not wait any more.
             drop(Self::close(slf));
             return Ok(Coroutine::done("AsyncClient.__aexit__", py.None()));

@@ -1,11 +1,12 @@
 //! A hold in asyncio.
 
-use super::owner;
+use crate::base_hold::{BaseHold, left, unless_over};
+use crate::block::is_generator_exit;
 use crate::coroutine::{Begun, Coroutine, nothing};
 use crate::error::raised;
 use crate::guarded::AsyncGuarded;
-use crate::hold::{BaseHold, left, unless_over};
 use crate::place::Held;
+use crate::task::current_or_unique;
 use crate::value::{self, boolean};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyRuntimeError;
@@ -53,7 +54,7 @@ impl AsyncHold {
     /// confirmed it.
     fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
         let py = slf.py();
-        release(py, &slf.as_super().get().held, owner(py)?)
+        release(py, &slf.as_super().get().held, current_or_unique(py)?)
     }
 
     fn __aenter__(slf: Py<Self>) -> PyResult<Coroutine> {
@@ -139,13 +140,13 @@ pub(crate) fn leave(
     if held.is_released() {
         return Ok(Coroutine::done("AsyncLock.__aexit__", boolean(py, false)));
     }
-    if super::is_generator_exit(kind)? {
+    if is_generator_exit(kind)? {
         // Its coroutine is being closed, and must not wait any more.
         held.hold.let_go();
         held.forget_callbacks(py);
         return Ok(Coroutine::done("AsyncLock.__aexit__", boolean(py, false)));
     }
-    begin_to_leave(py, held, owner(py)?, exception)
+    begin_to_leave(py, held, current_or_unique(py)?, exception)
 }
 
 /// Begins the release at the end of a block.

@@ -2,18 +2,19 @@
 
 use super::hold::{AsyncHold, leave, release};
 use super::observer::AsyncObserver;
-use super::{is_generator_exit, owner};
-use crate::block::Block;
+use crate::base_lock::BaseLock;
+use crate::block::{Block, is_generator_exit};
+use crate::connecting::with_lock;
 use crate::coroutine::{Begun, Bell, Coroutine};
 use crate::error::{closed, invalid, raised};
 use crate::greenlet::Greenlet;
 use crate::kind::Core;
-use crate::lock::BaseLock;
 use crate::log;
 use crate::patience::{Blocking, Given, Patience, Seconds, left};
 use crate::place::Held;
 use crate::sync::lock_ignoring_poison;
-use crate::{task, value};
+use crate::task::{self, current_or_unique};
+use crate::value;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
@@ -111,11 +112,9 @@ impl Core {
         deliver: impl FnOnce(Python<'_>, Result<Hold, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
     ) -> PyResult<Begun> {
         let begun = Instant::now();
-        // A try waits as long as it takes to connect, for the connect timeout at most.
-        let patience = timeout.filter(|timeout| !timeout.is_zero());
-        with_lock(self, py, patience, bell, move |py, lock, bell| {
+        with_lock(self, py, timeout, bell, move |py, lock, bell| {
             // One deadline, of which connecting may have taken a part.
-            let timeout = patience.map(|timeout| left(timeout, begun)).or(timeout);
+            let timeout = timeout.map(|timeout| left(timeout, begun));
             match lock.and_then(|lock| lock.start_as(owner, timeout, bell.ringer())) {
                 Ok(ticket) => Ok(Begun::pending(move || ticket.fetch(), deliver)),
                 Err(error) => deliver(py, Err(error)).map(Begun::Done),
@@ -131,7 +130,7 @@ impl Core {
     /// `__aexit__`.
     pub(crate) fn exit(&self, kind: &Bound<'_, PyAny>, exception: &Bound<'_, PyAny>) -> PyResult<Coroutine> {
         let py = kind.py();
-        match self.place.leave(owner(py)?, Block::of_caller(py)) {
+        match self.place.leave(current_or_unique(py)?, Block::of_caller(py)) {
             Some(entry) => {
                 let left = leave(kind, exception, &entry.held);
                 self.place.keep_on(entry, is_generator_exit(kind)?);
@@ -141,25 +140,6 @@ impl Core {
             None => Ok(Coroutine::done("AsyncLock.__aexit__", value::boolean(py, false))),
         }
     }
-}
-
-/// Begins something with the lock, which may have to connect first.
-pub(super) fn with_lock(
-    core: &Arc<Core>,
-    py: Python<'_>,
-    timeout: Option<Duration>,
-    bell: &Arc<Bell>,
-    next: impl FnOnce(Python<'_>, Result<&Lock, Error>, &Arc<Bell>) -> PyResult<Begun> + Send + 'static,
-) -> PyResult<Begun> {
-    if let Some(lock) = core.connected() {
-        return next(py, Ok(lock), bell);
-    }
-    core.shared.prepare(py)?;
-    let call = core.shared.connector.start(timeout, bell.ringer()).map_err(|error| raised(py, &error))?;
-    let core = core.clone();
-    Ok(Begun::then(call, move |py, client, bell| {
-        next(py, client.and_then(|client| core.connect_to(&client)), bell)
-    }))
 }
 
 struct Deliver {
@@ -249,7 +229,7 @@ impl AsyncLock {
     /// it begins at once, and to await it is to wait until the ensemble has confirmed it.
     fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
         let (py, core) = (slf.py(), Self::core(slf));
-        let owner = owner(py)?;
+        let owner = current_or_unique(py)?;
         let held = core.place.release(py, owner, core.is_reentrant)?;
         release(py, &held, owner)
     }
@@ -258,7 +238,7 @@ impl AsyncLock {
     #[getter]
     fn current(slf: &Bound<'_, Self>) -> PyResult<Option<Py<AsyncHold>>> {
         let py = slf.py();
-        let held = Self::core(slf).place.current(owner(py)?);
+        let held = Self::core(slf).place.current(current_or_unique(py)?);
         held.map(|held| AsyncHold::of(py, held, false)).transpose()
     }
 

@@ -1,0 +1,45 @@
+//! What begins when there is a client: at once, or when it has connected.
+
+use crate::coroutine::{Begun, Bell};
+use crate::error::raised;
+use crate::kind::Core;
+use crate::place::Shared;
+use pyo3::prelude::*;
+use std::sync::Arc;
+use std::time::Duration;
+use zklock_core::Error;
+use zklock_core::blocking::{Client, Lock};
+
+/// Begins something with the client. A try waits as long as it takes to connect, for the connect timeout at most.
+pub(crate) fn with_client(
+    shared: &Shared,
+    py: Python<'_>,
+    timeout: Option<Duration>,
+    bell: &Arc<Bell>,
+    next: impl FnOnce(Python<'_>, Result<Client, Error>, &Arc<Bell>) -> PyResult<Begun> + Send + 'static,
+) -> PyResult<Begun> {
+    if let Some(client) = shared.connector.connected() {
+        return next(py, Ok(client), bell);
+    }
+    shared.prepare(py)?;
+    let patience = timeout.filter(|timeout| !timeout.is_zero());
+    let call = shared.connector.start(patience, bell.ringer()).map_err(|error| raised(py, &error))?;
+    Ok(Begun::then(call, next))
+}
+
+/// The same with the lock.
+pub(crate) fn with_lock(
+    core: &Arc<Core>,
+    py: Python<'_>,
+    timeout: Option<Duration>,
+    bell: &Arc<Bell>,
+    next: impl FnOnce(Python<'_>, Result<&Lock, Error>, &Arc<Bell>) -> PyResult<Begun> + Send + 'static,
+) -> PyResult<Begun> {
+    if let Some(lock) = core.connected() {
+        return next(py, Ok(lock), bell);
+    }
+    let lock = core.clone();
+    with_client(&core.shared, py, timeout, bell, move |py, client, bell| {
+        next(py, client.and_then(|client| lock.connect_to(&client)), bell)
+    })
+}
