@@ -66,95 +66,54 @@
 //!  pool    heartbeat                           sessions that follow one another, connected and kept alive
 //!  session                                     one session: its lease, its holds
 //!  zookeeper -> ensemble                       the client library, behind a narrow trait
-//!  machine                                     the algorithm, pure
+//!  zklock_machine                              the algorithm, pure: a crate of its own
 //! ```
 
 #![forbid(unsafe_code)]
 
-#[deny(clippy::disallowed_methods, clippy::disallowed_types, clippy::disallowed_macros)]
-pub mod machine;
-
-// Everything that touches the world is left out where only the machine is wanted.
-#[cfg(feature = "client")]
 mod all;
-#[cfg(feature = "client")]
 mod ask;
-#[cfg(feature = "client")]
 mod barrier;
-#[cfg(feature = "client")]
 pub mod blocking;
-#[cfg(feature = "client")]
 mod client;
-#[cfg(feature = "client")]
 mod diagnose;
-#[cfg(feature = "client")]
 mod double_barrier;
-#[cfg(feature = "client")]
 mod driver;
-#[cfg(feature = "client")]
 mod election;
-#[cfg(feature = "client")]
 mod ensemble;
-#[cfg(feature = "client")]
 mod error;
-#[cfg(feature = "client")]
 mod exclusive;
-#[cfg(feature = "client")]
 mod guard;
-#[cfg(feature = "client")]
 mod guarded;
 #[cfg(feature = "tls")]
 mod handshake;
-#[cfg(feature = "client")]
 mod heartbeat;
-#[cfg(feature = "client")]
 mod hold;
-#[cfg(feature = "client")]
 mod line;
-#[cfg(feature = "client")]
 mod lock;
-#[cfg(feature = "client")]
 mod locks;
-#[cfg(feature = "client")]
 mod mutex;
-#[cfg(feature = "client")]
 mod observe;
-#[cfg(feature = "client")]
 mod options;
-#[cfg(feature = "client")]
 mod owner;
-#[cfg(feature = "client")]
 mod path;
-#[cfg(feature = "client")]
 mod place;
-#[cfg(feature = "client")]
 mod platform;
-#[cfg(feature = "client")]
 mod pool;
-#[cfg(feature = "client")]
 mod queued;
-#[cfg(feature = "client")]
 mod rwlock;
-#[cfg(feature = "client")]
 mod semaphore;
-#[cfg(feature = "client")]
 mod session;
-#[cfg(feature = "client")]
 mod set;
-#[cfg(feature = "client")]
 mod spec;
-#[cfg(feature = "client")]
 mod stats;
 #[cfg(feature = "tls")]
 mod tls;
-#[cfg(feature = "client")]
 mod token;
-#[cfg(feature = "client")]
 mod zookeeper;
 
 #[cfg(feature = "tls")]
 pub use self::tls::Tls;
-#[cfg(feature = "client")]
 pub use self::{
     barrier::Barrier,
     client::Client,
@@ -164,8 +123,6 @@ pub use self::{
     guarded::{Committed, Guarded},
     hold::{Hold, HoldState},
     lock::Lock,
-    machine::claim::{Foreign, Watching},
-    machine::name::{Dialect, Role},
     observe::Observer,
     options::ClientOptions,
     owner::Owner,
@@ -176,8 +133,15 @@ pub use self::{
     stats::Stats,
     token::Token,
 };
+#[doc(inline)]
+pub use zklock_machine::{
+    claim::{Foreign, Watching},
+    name::{Dialect, Role},
+};
+
+use zklock_machine as machine;
 
 /// The examples in the README, compiled.
-#[cfg(all(doctest, feature = "client"))]
+#[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;

@@ -5,7 +5,7 @@ use crate::common::{SOON, client, operator, proxied_client, soon};
 use crate::downgrade::reentrant_write;
 use ground::wire::{Admin, Mode};
 use ground::{Kind, Trigger, until};
-use zklock_core::machine::name::Role;
+use zklock_core::Role;
 
 const UUID: &str = "01234567-89ab-4cde-8f01-23456789abcd";
 

@@ -174,7 +174,6 @@ pub struct Origin {
 
 /// Why an attempt came to nothing.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
 pub enum Refusal {
     /// Somebody else holds the lock, and the attempt was not to wait.
     Busy,

@@ -114,11 +114,11 @@ enum State {
 ///
 /// ```
 /// use std::time::Duration;
-/// use zklock_core::machine::contender::Contender;
-/// use zklock_core::machine::exchange::*;
-/// use zklock_core::machine::claim::Claim;
-/// use zklock_core::machine::name::{Scheme, Uuid};
-/// use zklock_core::machine::Moment;
+/// use zklock_machine::contender::Contender;
+/// use zklock_machine::exchange::*;
+/// use zklock_machine::claim::Claim;
+/// use zklock_machine::name::{Scheme, Uuid};
+/// use zklock_machine::Moment;
 ///
 /// let now = Now { moment: Moment::default(), lease_until: Moment::at(Duration::from_secs(5)) };
 /// let mut contender = Contender::new(vec![Claim::new("/a", Scheme::Mutex)], Patience::Waits);

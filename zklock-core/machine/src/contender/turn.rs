@@ -2,10 +2,10 @@
 
 use super::nodes::Post;
 use super::{Contender, FIRST_PAUSE, SCANT_AT_MOST, Stage, State, Step, Turn};
-use crate::machine::Moment;
-use crate::machine::claim::{Foreign, Permits, Watching};
-use crate::machine::exchange::{Now, Operation, Outcome, Patience, Refusal, Verdict};
-use crate::machine::queue::{Standing, standing, stranger_without_a_queue};
+use crate::Moment;
+use crate::claim::{Foreign, Permits, Watching};
+use crate::exchange::{Now, Operation, Outcome, Patience, Refusal, Verdict};
+use crate::queue::{Standing, standing, stranger_without_a_queue};
 use std::sync::Arc;
 
 impl Contender {

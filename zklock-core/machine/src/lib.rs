@@ -16,8 +16,11 @@
 //! * [`marks`]: by what a node is recognised that no attempt knows of
 //! * [`barrier`]: who may go on at a double barrier, and who waits for whom
 //!
-//! The module is public so that it can be checked from outside as it ships. It is exempt from the
-//! crate's promise of a stable API.
+//! A crate of its own, so that the compiler keeps everything else out, and so that it can be checked from outside
+//! as it ships. It serves `zklock-core` alone and promises no stable API.
+
+#![forbid(unsafe_code)]
+#![deny(clippy::disallowed_methods, clippy::disallowed_types, clippy::disallowed_macros)]
 
 pub mod barrier;
 pub mod claim;
@@ -36,7 +39,7 @@ use std::time::Duration;
 ///
 /// ```
 /// use std::time::Duration;
-/// use zklock_core::machine::Moment;
+/// use zklock_machine::Moment;
 ///
 /// let start = Moment::at(Duration::from_secs(10));
 /// let later = start + Duration::from_secs(2);

@@ -39,7 +39,7 @@ impl<'a> Ready<'a> {
     /// What it means to the owner of `own`.
     ///
     /// ```
-    /// use zklock_core::machine::barrier::{Ready, Seen};
+    /// use zklock_machine::barrier::{Ready, Seen};
     ///
     /// let (member, own) = (Seen { name: "m", czxid: 3 }, Seen { name: "o", czxid: 5 });
     /// let ready = |czxid| Seen { name: "ready", czxid };
@@ -80,7 +80,7 @@ pub enum Entrance<'a> {
 /// What the owner of `own` is to do, where `members` are enough to open the barrier.
 ///
 /// ```
-/// use zklock_core::machine::barrier::{Entrance, Ready, entrance};
+/// use zklock_machine::barrier::{Entrance, Ready, entrance};
 ///
 /// let children = ["b", "a"].map(String::from);
 /// let guards = vec!["b", "a"];
@@ -141,7 +141,7 @@ impl Company {
     /// For whom a leaver still waits. Without the transactions, for whom he waits in any case.
     ///
     /// ```
-    /// use zklock_core::machine::barrier::{Company, Seen};
+    /// use zklock_machine::barrier::{Company, Seen};
     ///
     /// let names = |names: &[&str]| names.iter().copied().map(String::from).collect();
     /// let company = Company { entered: names(&["a"]), stayed: names(&["a", "b"]) };

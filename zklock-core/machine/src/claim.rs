@@ -9,8 +9,8 @@ use std::sync::Arc;
 /// A place in one queue.
 ///
 /// ```
-/// use zklock_core::machine::claim::Claim;
-/// use zklock_core::machine::name::Scheme;
+/// use zklock_machine::claim::Claim;
+/// use zklock_machine::name::Scheme;
 ///
 /// let mutex = Claim::new("/locks/report", Scheme::Mutex);
 /// assert_eq!(mutex.permits, None);
@@ -93,7 +93,7 @@ impl Claim {
     }
 
     /// Whether there is a queue, and not one node for all.
-    pub(crate) fn has_queue(&self) -> bool {
+    pub fn has_queue(&self) -> bool {
         self.scheme != Scheme::Single
     }
 }

@@ -33,9 +33,9 @@ pub enum Standing<'a> {
 /// on; all others wait for the nearest contender before them.
 ///
 /// ```
-/// use zklock_core::machine::claim::Claim;
-/// use zklock_core::machine::name::Scheme;
-/// use zklock_core::machine::queue::{standing, Standing};
+/// use zklock_machine::claim::Claim;
+/// use zklock_machine::name::Scheme;
+/// use zklock_machine::queue::{standing, Standing};
 ///
 /// let claim = Claim::new("/locks/report", Scheme::Mutex);
 /// let children = ["_c_b-lock-0000000002", "_c_a-lock-0000000001"].map(String::from);
@@ -83,8 +83,8 @@ pub(crate) fn stranger_without_a_queue(children: &[String]) -> Option<&str> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::name::Scheme;
     use super::*;
+    use crate::name::Scheme;
 
     fn node(mark: &str, sequence: i32) -> String {
         format!("_c_{mark}-lock-{sequence:010}")

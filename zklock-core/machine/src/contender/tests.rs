@@ -1,11 +1,11 @@
 //! What is easier to see in one attempt by itself than in the model check: leases, pauses, long lives.
 
 use super::Contender;
-use crate::machine::Moment;
-use crate::machine::claim::Claim;
-use crate::machine::exchange::{Node, Now, Operation, Origin, Outcome, Patience, Refusal, Verdict};
-use crate::machine::lease::Lease;
-use crate::machine::name::{Scheme, Uuid};
+use crate::Moment;
+use crate::claim::Claim;
+use crate::exchange::{Node, Now, Operation, Origin, Outcome, Patience, Refusal, Verdict};
+use crate::lease::Lease;
+use crate::name::{Scheme, Uuid};
 use std::time::Duration;
 
 const SESSION: i64 = 7;
@@ -179,7 +179,7 @@ fn a_neighbour_that_may_not_be_read_is_watched_through_its_directory() {
 
 #[test]
 fn several_permits_of_one_name_are_refused() {
-    use crate::machine::claim::Permits;
+    use crate::claim::Permits;
     let permits = Permits { directory: "/s/leases".into(), count: 2, limit: 5, limit_at: None };
     let claim = Claim { permits: Some(permits), ..Claim::new("/s/locks", Scheme::Mutex) };
     let mut contender = Contender::new(vec![claim], Patience::Waits);

@@ -1,9 +1,9 @@
 //! The nodes of an attempt: those that are there, may be there, or are to be.
 
-use crate::machine::Moment;
-use crate::machine::claim::Claim;
-use crate::machine::exchange::{NewNode, Node, Operation, Stay};
-use crate::machine::name::{Name, Scheme, Uuid};
+use crate::Moment;
+use crate::claim::Claim;
+use crate::exchange::{NewNode, Node, Operation, Stay};
+use crate::name::{Name, Scheme, Uuid};
 use std::sync::Arc;
 
 /// Nodes that are created together: the places in the queues, or the permits.

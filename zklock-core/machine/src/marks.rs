@@ -11,8 +11,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// The marks of one session's attempts.
 ///
 /// ```
-/// use zklock_core::machine::marks::Marks;
-/// use zklock_core::machine::name::Scheme;
+/// use zklock_machine::marks::Marks;
+/// use zklock_machine::name::Scheme;
 ///
 /// let mut marks = Marks::new(7);
 /// let (one, other) = (marks.begin(), marks.begin());
@@ -112,7 +112,7 @@ impl Marks {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::machine::name::Scheme;
+    use crate::name::Scheme;
 
     const SCHEMES: [Scheme; 7] = [
         Scheme::Mutex,

@@ -2,9 +2,9 @@
 
 use super::nodes::Nodes;
 use super::{Contender, PARENTS_AT_MOST, Stage, Step, is_deleted};
-use crate::machine::Moment;
-use crate::machine::claim::Claim;
-use crate::machine::exchange::{Node, Now, Operation, Outcome, Refusal};
+use crate::Moment;
+use crate::claim::Claim;
+use crate::exchange::{Node, Now, Operation, Outcome, Refusal};
 
 impl Contender {
     /// Create and list in one flight: the listing is of a time after the creation, so it holds every

@@ -62,7 +62,7 @@ use std::time::Duration;
 ///
 /// ```
 /// use std::time::Duration;
-/// use zklock_core::machine::{lease::Lease, Moment};
+/// use zklock_machine::{lease::Lease, Moment};
 ///
 /// let at = |millis| Moment::at(Duration::from_millis(millis));
 /// let mut lease = Lease::new(Duration::from_secs(10), at(0));
