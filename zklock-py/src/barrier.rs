@@ -67,10 +67,8 @@ impl Barrier {
             return greenlet.wait_for(self.aio(py)?.get().wait(py, timeout)?)?.is_truthy(py);
         }
         let timeout = number::patience(py, timeout)?;
-        self.shared.call(py, timeout, |client, left| {
-            let barrier = client.barrier(&self.shared.path)?;
-            let waited = left.map_or_else(|| barrier.wait(), |left| barrier.wait_timeout(left));
-            match waited {
+        self.shared.call(py, timeout, |client, wait| {
+            match client.barrier(&self.shared.path)?.wait_within(wait, None) {
                 Err(error) if error.kind() == ErrorKind::Timeout => Ok(false),
                 waited => waited.map(|()| true),
             }

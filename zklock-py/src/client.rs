@@ -18,7 +18,7 @@ use crate::wait::detached;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use std::sync::Arc;
-use zklock_core::ErrorKind;
+use zklock_core::{ErrorKind, Wait};
 
 /// One logical connection to an ensemble, at ``hosts``: ``host:port,host:port``, and perhaps a ``/chroot``; or a list of
 /// such, ``["zk1:2181", "zk2:2181"]``, or of pairs, ``[("zk1", 2181), ("zk2", 2181)]``.
@@ -102,7 +102,7 @@ impl Client {
         }
         let timeout = number::patience(py, timeout)?;
         shared.prepare(py)?;
-        detached(py, || shared.connector.connect(timeout).map(drop))
+        detached(py, || shared.connector.connect(Wait::at_most(timeout)).map(drop))
     }
 
     /// Closes the client, which frees every lock that it holds, and waits until the ensemble has confirmed it, or a
@@ -130,7 +130,7 @@ impl Client {
         }
         let limit = number::count(py, "limit", limit)?;
         shared.prepare(py)?;
-        detached(py, || shared.connector.connect(None)?.set_limit(path, limit))
+        detached(py, || shared.connector.connect(Wait::Forever)?.set_limit(path, limit))
     }
 
     fn __enter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {

@@ -6,15 +6,14 @@ use crate::kind::Core;
 use crate::place::Shared;
 use pyo3::prelude::*;
 use std::sync::Arc;
-use std::time::Duration;
-use zklock_core::Error;
 use zklock_core::blocking::{Client, Lock};
+use zklock_core::{Error, Wait};
 
 /// Begins something with the client. A try waits as long as it takes to connect, for the connect timeout at most.
 pub(crate) fn with_client(
     shared: &Shared,
     py: Python<'_>,
-    timeout: Option<Duration>,
+    wait: Wait,
     bell: &Arc<Bell>,
     next: impl FnOnce(Python<'_>, Result<Client, Error>, &Arc<Bell>) -> PyResult<Begun> + Send + 'static,
 ) -> PyResult<Begun> {
@@ -22,8 +21,7 @@ pub(crate) fn with_client(
         return next(py, Ok(client), bell);
     }
     shared.prepare(py)?;
-    let patience = timeout.filter(|timeout| !timeout.is_zero());
-    let call = shared.connector.start(patience, bell.ringer()).map_err(|error| raised(py, &error))?;
+    let call = shared.connector.start(wait, bell.ringer()).map_err(|error| raised(py, &error))?;
     Ok(Begun::then(call, next))
 }
 
@@ -31,7 +29,7 @@ pub(crate) fn with_client(
 pub(crate) fn with_lock(
     core: &Arc<Core>,
     py: Python<'_>,
-    timeout: Option<Duration>,
+    wait: Wait,
     bell: &Arc<Bell>,
     next: impl FnOnce(Python<'_>, Result<&Lock, Error>, &Arc<Bell>) -> PyResult<Begun> + Send + 'static,
 ) -> PyResult<Begun> {
@@ -39,7 +37,7 @@ pub(crate) fn with_lock(
         return next(py, Ok(lock), bell);
     }
     let lock = core.clone();
-    with_client(&core.shared, py, timeout, bell, move |py, client, bell| {
+    with_client(&core.shared, py, wait, bell, move |py, client, bell| {
         next(py, client.and_then(|client| lock.connect_to(&client)), bell)
     })
 }

@@ -34,9 +34,9 @@ impl SharedDoubleBarrier {
             let entered = greenlet.wait_for(self.start("DoubleBarrier.enter", timeout, None))?;
             return Ok(entered.bind(py).cast::<AsyncMember>()?.get().shared.clone());
         }
-        self.barrier.call(py, timeout, |client, left| {
+        self.barrier.call(py, timeout, |client, wait| {
             let barrier = client.double_barrier(&self.barrier.path, self.members)?;
-            left.map_or_else(|| barrier.enter(), |left| barrier.enter_timeout(left)).map(SharedMember::of)
+            barrier.enter_within(wait, None).map(SharedMember::of)
         })
     }
 }
@@ -47,7 +47,7 @@ impl SharedMember {
             return greenlet.wait_for(self.start_leave(py, "Member.leave", timeout, nothing)?).map(drop);
         }
         let member = self.member(py)?;
-        detached(py, || timeout.map_or_else(|| member.leave(), |timeout| member.leave_timeout(timeout)))
+        detached(py, || member.leave_within(timeout, None))
     }
 
     /// Leaves at the end of a block. After one that has failed the others are not waited for.

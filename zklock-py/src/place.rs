@@ -17,7 +17,8 @@ use crate::sync::lock_ignoring_poison;
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, Weak};
-use zklock_core::blocking::{Call, Connector, Hold};
+use zklock_core::blocking::Hold;
+use zklock_core::face::{Call, Connector};
 use zklock_core::{ClientOptions, HoldState, Owner};
 
 /// What all faces of a client share.

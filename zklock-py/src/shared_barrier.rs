@@ -3,14 +3,14 @@
 use crate::connecting::with_client;
 use crate::coroutine::{Begun, Bell, Coroutine};
 use crate::error::raised;
-use crate::patience::left;
 use crate::place::Shared;
 use crate::wait::detached;
 use pyo3::prelude::*;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use zklock_core::blocking::{Call, Client};
-use zklock_core::{Error, check_lock_path};
+use std::time::Duration;
+use zklock_core::blocking::Client;
+use zklock_core::face::Call;
+use zklock_core::{Error, Wait, check_lock_path};
 
 /// A barrier at a path, which its client need not have connected to.
 pub(crate) struct SharedBarrier {
@@ -29,20 +29,14 @@ impl SharedBarrier {
         &self,
         py: Python<'_>,
         timeout: Option<Duration>,
-        call: impl FnOnce(&Client, Option<Duration>) -> Result<T, Error> + Send,
+        call: impl FnOnce(&Client, Wait) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         if self.shared.connector.connected().is_none() {
             self.shared.prepare(py)?;
         }
-        let begun = Instant::now();
-        detached(py, || match timeout {
-            // A look takes as long as it takes to connect, for the connect timeout at most.
-            Some(Duration::ZERO) => call(&self.shared.connector.connect(None)?, timeout),
-            timeout => {
-                let client = self.shared.connector.connect(timeout)?;
-                call(&client, timeout.map(|timeout| left(timeout, begun)))
-            }
-        })
+        // One deadline, of which connecting may take a part.
+        let wait = Wait::from(timeout);
+        detached(py, || call(&self.shared.connector.connect(wait)?, wait))
     }
 
     /// Begins a call of the client, which may have to connect first, in what is left of the time.
@@ -50,15 +44,15 @@ impl SharedBarrier {
         &self,
         what: &'static str,
         timeout: Option<Duration>,
-        begin: impl FnOnce(&Client, Option<Duration>, &Arc<Bell>) -> Result<Call<T>, Error> + Send + 'static,
+        begin: impl FnOnce(&Client, Wait, &Arc<Bell>) -> Result<Call<T>, Error> + Send + 'static,
         convert: impl FnOnce(Python<'_>, Result<T, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
     ) -> Coroutine {
         let shared = self.shared.clone();
         Coroutine::new(what, move |py, bell| {
-            let begun = Instant::now();
-            with_client(&shared, py, timeout, bell, move |py, client, bell| {
-                let timeout = timeout.map(|timeout| left(timeout, begun));
-                match client.and_then(|client| begin(&client, timeout, bell)) {
+            // One deadline, of which connecting may take a part.
+            let wait = Wait::from(timeout);
+            with_client(&shared, py, wait, bell, move |py, client, bell| {
+                match client.and_then(|client| begin(&client, wait, bell)) {
                     Ok(call) => Ok(Begun::call(call, convert)),
                     Err(error) => convert(py, Err(error)).map(Begun::Done),
                 }

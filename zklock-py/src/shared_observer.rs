@@ -4,15 +4,15 @@ use crate::connecting::with_lock;
 use crate::coroutine::{Begun, Bell, Coroutine};
 use crate::error::raised;
 use crate::kind::Core;
-use crate::patience::left;
 use crate::sync::lock_ignoring_poison;
 use crate::value;
 use pyo3::prelude::*;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, OnceLock};
-use std::time::{Duration, Instant};
-use zklock_core::blocking::{Call, Lock, Observer};
-use zklock_core::{Error, QueuedContender};
+use std::time::Duration;
+use zklock_core::blocking::{Lock, Observer};
+use zklock_core::face::Call;
+use zklock_core::{Error, QueuedContender, Wait};
 
 /// An observer, which connects when it is first asked.
 pub(crate) struct SharedObserver {
@@ -41,16 +41,15 @@ impl SharedObserver {
     }
 
     pub(crate) fn next(&self, timeout: Option<Duration>) -> Result<Option<QueuedContender>, Error> {
-        let begun = Instant::now();
-        let lock = self.core.connect(timeout)?;
-        self.observer(lock)?.next(timeout.map(|timeout| left(timeout, begun)))
+        let wait = Wait::at_most(timeout);
+        self.observer(self.core.connect(wait)?)?.next_within(wait)
     }
 
     pub(crate) fn start(self: &Arc<Self>, what: &'static str) -> Coroutine {
         let shared = self.clone();
         Coroutine::new(what, move |py, bell| {
             let core = shared.core.clone();
-            with_lock(&core, py, None, bell, move |py, lock, bell| {
+            with_lock(&core, py, Wait::Forever, bell, move |py, lock, bell| {
                 let look =
                     lock.and_then(|lock| shared.look(lock, bell)).map_err(|error| raised(py, &error))?;
                 let mut waits = Waits { shared, look: Some(look) };
@@ -84,7 +83,9 @@ impl SharedObserver {
             let bell = lock_ignoring_poison(&awakens).clone();
             bell.ringer()();
         };
-        Ok(Look { call: self.observer(lock)?.start_next(ready)?, bell })
+        let observer = self.observer(lock)?.core();
+        let call = observer.start(ready, |observer| async move { observer.lock().await.next().await })?;
+        Ok(Look { call, bell })
     }
 }
 

@@ -5,8 +5,9 @@ use ConnectionState::{Closed, Connected, Disconnected, SessionLost};
 use ground::{Proxy, shared};
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use zklock_core::blocking::{self, Connector};
-use zklock_core::{Client, Connection, ConnectionState, LossReason};
+use zklock_core::blocking;
+use zklock_core::face::Connector;
+use zklock_core::{Client, Connection, ConnectionState, LossReason, Wait};
 
 async fn next(connection: &mut Connection) -> Option<ConnectionState> {
     soon(connection.next()).await
@@ -114,11 +115,11 @@ fn a_client_that_connects_when_it_is_needed_tells_of_that() {
     let connector = Connector::new(options(&proxy.connect_string()).connect_timeout(patience))
         .on_connection(move |state| sender.send(state).unwrap_or_default());
     assert_eq!(connector.connection_state(), None);
-    connector.connect(None).unwrap_err();
+    connector.connect(Wait::Forever).unwrap_err();
     assert_eq!(connector.connection_state(), None);
     assert!(states.try_recv().is_err());
     proxy.refuse(false);
-    connector.connect(Some(SOON)).unwrap();
+    connector.connect(SOON).unwrap();
     assert_eq!(states.recv_timeout(SOON), Ok(Connected));
     assert_eq!(connector.connection_state(), Some(Connected));
     expire_session(&proxy);

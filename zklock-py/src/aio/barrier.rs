@@ -7,8 +7,8 @@ use crate::shared_barrier::SharedBarrier;
 use crate::value;
 use pyo3::prelude::*;
 use std::sync::Arc;
-use zklock_core::blocking::{Barrier, Call, Client};
-use zklock_core::{Error, ErrorKind};
+use zklock_core::blocking::Client;
+use zklock_core::{Barrier, Error, ErrorKind};
 
 /// A ``Barrier`` for asyncio. ``AsyncClient.barrier`` gives one, and so does ``Barrier.aio``.
 ///
@@ -26,13 +26,14 @@ impl AsyncBarrier {
         Py::new(py, Self { shared })
     }
 
-    fn ask(
-        &self,
-        what: &'static str,
-        ask: impl FnOnce(Barrier, &Arc<Bell>) -> Result<Call<bool>, Error> + Send + 'static,
-    ) -> Coroutine {
+    fn ask<F>(&self, what: &'static str, ask: impl FnOnce(Arc<Barrier>) -> F + Send + 'static) -> Coroutine
+    where
+        F: Future<Output = Result<bool, Error>> + Send + 'static,
+    {
         let path = self.shared.path.clone();
-        let ask = move |client: &Client, _, bell: &Arc<Bell>| ask(client.barrier(&path)?, bell);
+        let ask = move |client: &Client, _, bell: &Arc<Bell>| {
+            client.barrier(&path)?.core().start(bell.ringer(), ask)
+        };
         self.shared.start(what, None, ask, |py, answer| {
             answer.map(|answer| value::boolean(py, answer)).map_err(|error| raised(py, &error))
         })
@@ -49,25 +50,26 @@ impl AsyncBarrier {
 
     /// Sets the barrier, so that who comes waits. As ``Barrier.set``.
     pub(crate) fn set(&self) -> Coroutine {
-        self.ask("AsyncBarrier.set", |barrier, bell| barrier.start_set(bell.ringer()))
+        self.ask("AsyncBarrier.set", |barrier| async move { barrier.set().await })
     }
 
     /// Removes the barrier, so that all who wait go on. As ``Barrier.remove``.
     pub(crate) fn remove(&self) -> Coroutine {
-        self.ask("AsyncBarrier.remove", |barrier, bell| barrier.start_remove(bell.ringer()))
+        self.ask("AsyncBarrier.remove", |barrier| async move { barrier.remove().await })
     }
 
     /// Whether it is set. As ``Barrier.is_set``.
     pub(crate) fn is_set(&self) -> Coroutine {
-        self.ask("AsyncBarrier.is_set", |barrier, bell| barrier.start_is_set(bell.ringer()))
+        self.ask("AsyncBarrier.is_set", |barrier| async move { barrier.is_set().await })
     }
 
     /// Waits until it is not set: ``True`` then, or ``False`` if the time is over. As ``Barrier.wait``.
     #[pyo3(signature = (timeout=None))]
     pub(crate) fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Coroutine> {
         let (path, timeout) = (self.shared.path.clone(), number::patience(py, timeout)?);
-        let begin = move |client: &Client, left, bell: &Arc<Bell>| {
-            client.barrier(&path)?.start_wait(left, bell.ringer())
+        let begin = move |client: &Client, wait, bell: &Arc<Bell>| {
+            let gone = move |barrier: Arc<Barrier>| async move { barrier.wait_within(wait).await };
+            client.barrier(&path)?.core().start(bell.ringer(), gone)
         };
         Ok(self.shared.start(
             "AsyncBarrier.wait",

@@ -4,6 +4,7 @@ use super::barrier::AsyncBarrier;
 use super::double_barrier::AsyncDoubleBarrier;
 use super::lock::AsyncLock;
 use crate::block::is_generator_exit;
+use crate::connecting::with_client;
 use crate::coroutine::{Begun, Coroutine, nothing};
 use crate::error::raised;
 use crate::kinds::{BaseClient, Face};
@@ -11,6 +12,7 @@ use crate::number;
 use crate::place::Shared;
 use pyo3::prelude::*;
 use std::sync::Arc;
+use zklock_core::{Client as Core, Wait};
 
 /// A ``Client`` for asyncio. ``async with`` gives one, and so does ``Client.aio``.
 ///
@@ -48,7 +50,10 @@ impl AsyncClient {
         let (shared, timeout) = (Self::shared(slf).clone(), number::patience(slf.py(), timeout)?);
         Ok(Coroutine::new("AsyncClient.connect", move |py, bell| {
             shared.prepare(py)?;
-            let call = shared.connector.start(timeout, bell.ringer()).map_err(|error| raised(py, &error))?;
+            let call = shared
+                .connector
+                .start(Wait::at_most(timeout), bell.ringer())
+                .map_err(|error| raised(py, &error))?;
             Ok(Begun::call(call, |py, connected| nothing(py, connected.map(drop))))
         }))
     }
@@ -66,12 +71,11 @@ impl AsyncClient {
     pub(crate) fn set_limit(slf: &Bound<'_, Self>, path: String, limit: i64) -> PyResult<Coroutine> {
         let (shared, limit) = (Self::shared(slf).clone(), number::count(slf.py(), "limit", limit)?);
         Ok(Coroutine::new("AsyncClient.set_limit", move |py, bell| {
-            shared.prepare(py)?;
-            let call = shared.connector.start(None, bell.ringer()).map_err(|error| raised(py, &error))?;
-            Ok(Begun::then(call, move |py, client, bell| {
-                let call = client.and_then(|client| client.start_set_limit(&path, limit, bell.ringer()));
+            with_client(&shared, py, Wait::Forever, bell, move |py, client, bell| {
+                let set = |client: Arc<Core>| async move { client.set_limit(&path, limit).await };
+                let call = client.and_then(|client| client.core().start(bell.ringer(), set));
                 Ok(Begun::call(call.map_err(|error| raised(py, &error))?, nothing))
-            }))
+            })
         }))
     }
 
@@ -79,7 +83,8 @@ impl AsyncClient {
         Ok(Coroutine::new("AsyncClient.__aenter__", move |py, bell| {
             let shared = Self::shared(slf.bind(py));
             shared.prepare(py)?;
-            let call = shared.connector.start(None, bell.ringer()).map_err(|error| raised(py, &error))?;
+            let call =
+                shared.connector.start(Wait::Forever, bell.ringer()).map_err(|error| raised(py, &error))?;
             Ok(Begun::call(call, move |py, connected| match connected {
                 Ok(_) => Ok(slf.into_any()),
                 Err(error) => Err(raised(py, &error)),
