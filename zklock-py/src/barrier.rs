@@ -9,7 +9,7 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 use zklock_core::ErrorKind;
 
-/// A barrier: a node, and who comes to it waits until it is gone. See ``Client.barrier``.
+/// A barrier: a node, and callers of ``wait`` wait until it is gone. See ``Client.barrier``.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Barrier {
     shared: Arc<SharedBarrier>,
@@ -35,7 +35,7 @@ impl Barrier {
         AsyncBarrier::of(py, self.shared.clone())
     }
 
-    /// Sets the barrier, so that who comes waits. ``False`` if it was set.
+    /// Sets the barrier, so that callers of ``wait`` wait. ``False`` if it was already set.
     fn set(&self, py: Python<'_>) -> PyResult<bool> {
         if let Some(greenlet) = Greenlet::current(py)? {
             return greenlet.wait_for(self.aio(py)?.get().set())?.is_truthy(py);
@@ -43,7 +43,7 @@ impl Barrier {
         self.shared.call(py, None, |client, _| client.barrier(&self.shared.path)?.set())
     }
 
-    /// Removes the barrier, so that all who wait go on. ``False`` if it was not set.
+    /// Removes the barrier, so that all waiters go on. ``False`` if it was not set.
     fn remove(&self, py: Python<'_>) -> PyResult<bool> {
         if let Some(greenlet) = Greenlet::current(py)? {
             return greenlet.wait_for(self.aio(py)?.get().remove())?.is_truthy(py);

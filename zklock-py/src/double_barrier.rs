@@ -12,14 +12,14 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A double barrier: whoever enters waits until all members have, and whoever leaves waits until all have left. See
+/// A double barrier: entering waits until all members have entered, and leaving until all have left. See
 /// ``Client.double_barrier``.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct DoubleBarrier {
     shared: Arc<SharedDoubleBarrier>,
 }
 
-/// One that is within a double barrier. ``DoubleBarrier.enter`` gives one, and so does a ``with`` block.
+/// A member of a double barrier, between entering and leaving. ``DoubleBarrier.enter`` gives one, and so does a ``with`` block.
 ///
 /// It is a context manager, too, which leaves. One that is forgotten leaves in the background.
 #[pyclass(frozen, weakref, module = "zklock")]
@@ -91,7 +91,7 @@ impl DoubleBarrier {
     /// >>> member = zk.double_barrier("/barriers/doc", 1).enter(timeout=5)
     /// >>> member.leave()
     ///
-    /// It waits for ``timeout`` seconds at most, for ever if that is ``None``, or else as long as the barrier was made to.
+    /// It waits for ``timeout`` seconds at most, for ever if that is ``None``, by default as long as the barrier was made to.
     /// Raises ``Timeout`` then: it is not a member any more.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
     fn enter(&self, py: Python<'_>, timeout: Given) -> PyResult<Member> {
@@ -172,7 +172,7 @@ impl Member {
 
     /// Leaves, and waits until all have left who are within now.
     ///
-    /// It waits for ``timeout`` seconds at most, for ever if that is ``None``, or else as long as the barrier was made to,
+    /// It waits for ``timeout`` seconds at most, for ever if that is ``None``, by default as long as the barrier was made to,
     /// and raises ``Timeout`` then; zero waits for nobody. Raises ``LockLost`` if its session ended before it left: the
     /// others may have gone on without it; ``NotHeld`` if it has left before. In any case it has left, or is leaving in
     /// the background.

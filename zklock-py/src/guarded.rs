@@ -146,7 +146,7 @@ impl AsyncGuarded {
 
 #[pymethods]
 impl AsyncGuarded {
-    /// Does the writes, all or none. As ``Guarded.commit``; where it is cancelled, they may be done.
+    /// Does the writes, all or none. See ``Guarded.commit``; where it is cancelled, they may be done.
     fn commit(slf: &Bound<'_, Self>) -> Coroutine {
         let base = slf.as_super().get();
         commit(base.held.clone(), base.commit())

@@ -90,7 +90,7 @@ impl Core {
     }
 
     pub(crate) fn describe(&self, class: &str) -> String {
-        // Of a mutex nothing is said.
+        // For a mutex, the most common kind, the class says enough.
         let kind = Some(self.spec.kind()).filter(|kind| kind != "mutex");
         let kind = kind.map_or_else(String::new, |kind| format!(" {kind}"));
         let reentrant = if self.is_reentrant { " reentrant" } else { "" };

@@ -17,13 +17,13 @@ use zklock_core::{Error, LockSpec};
 /// What a ``Client`` and an ``AsyncClient`` have in common: the kinds of lock. Those of a ``Client`` are a ``Lock``, those of
 /// an ``AsyncClient`` an ``AsyncLock``.
 ///
-/// To make one costs no request. ``timeout`` is how many seconds to wait for it where nothing else is said: ``None`` is for
-/// ever, 0 tries once. ``reentrant`` lets the thread or task that holds it acquire it again, and nobody else release it: not
-/// where a thread turns to another user while the first holds the lock, as one of gevent's does, and one of a pool between
-/// two calls, for they would be inside together. For those that have a queue,
-/// ``foreign`` says what to do about a contender of another library that cannot see ours: ``"refuse"`` raises
-/// ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching`` is ``"nearest"``, to be woken when it may
-/// be one's turn, or ``"children"``, to be woken by every change of the queue, as simpler libraries are.
+/// To make one costs no request. ``timeout`` is how many seconds to wait for it by default: ``None`` is for ever, 0 tries
+/// once. ``reentrant`` lets the thread or task that holds it acquire it again, and nobody else release it. Do not use it if a
+/// thread may serve another user while the first one holds the lock, as the threads of a pool do between two calls: both
+/// would be inside together. For locks that have a queue, ``foreign`` says what to do about a contender of another library
+/// that cannot see ours: ``"refuse"`` raises ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching``
+/// is ``"nearest"``, to be woken when it may be our turn, or ``"children"``, to be woken by every change of the queue, as
+/// simpler libraries are.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseClient {
     pub(crate) shared: Arc<Shared>,
@@ -154,8 +154,8 @@ impl BaseClient {
     /// False
     ///
     /// A permit belongs to nobody: a thread or task may hold several, and any may ``release()``, which gives back what this
-    /// one acquired last, or else what another did. All who use it must agree on the limit; or ``limit_at`` is the path
-    /// of a node that says it, which ``set_limit`` writes, and all who wait notice when it changes.
+    /// one acquired last, or if it has nothing, what another did. All users must agree on the limit. With ``limit_at`` it is
+    /// read from the node of that path, which ``set_limit`` writes, and all waiters notice when it changes.
     ///
     /// It is Curator's ``InterProcessSemaphoreV2`` of that path, and with a limit of 1 its ``InterProcessSemaphoreMutex``.
     #[pyo3(signature = (path, limit, *, permits=1, limit_at=None, timeout=None, foreign="refuse", watching="nearest"))]
@@ -182,13 +182,13 @@ impl BaseClient {
         Self::made(slf, LockSpec::semaphore(path, limit), options, timeout)
     }
 
-    /// The lead of the election at ``path``: one leads, the others are ready to.
+    /// The lead of the election at ``path``: one leads, the others stand by.
     ///
     /// >>> with zk.election("/locks/doc") as lead:
     /// ...     lead.lost.is_set()
     /// False
     ///
-    /// To campaign is to acquire, to resign is to release, and ``Lock.observe`` tells who leads. It stands in one queue
+    /// To campaign is to acquire, to resign is to release, and ``Lock.observe`` reports the leader. It stands in one queue
     /// with Curator's ``LeaderLatch``.
     #[pyo3(signature = (path, *, timeout=None, reentrant=false, foreign="refuse", watching="nearest"))]
     fn election(
@@ -210,8 +210,8 @@ impl BaseClient {
     /// ...     hold.node
     /// '/locks/doc/lock'
     ///
-    /// There is no queue: whoever comes first when the node goes has it, and all who wait are woken. To wait in order, use a
-    /// mutex.
+    /// There is no queue: when the node goes, all waiters are woken, and the first to create it again has the lock. To wait
+    /// in order, use a mutex.
     #[pyo3(signature = (path, *, timeout=None, reentrant=false))]
     fn exclusive(
         slf: &Bound<'_, Self>,
@@ -247,13 +247,13 @@ impl BaseClient {
         Self::made(slf, spec, |spec| Ok(spec.reentrant(reentrant)), timeout)
     }
 
-    /// The barrier at ``path``: while it is set, who comes waits.
+    /// The barrier at ``path``: while it is set, callers of ``wait`` wait.
     ///
     /// >>> barrier = zk.barrier("/barriers/doc")
     /// >>> barrier.set(), barrier.wait(timeout=0.01), barrier.remove(), barrier.wait()
     /// (True, False, True, True)
     ///
-    /// It belongs to nobody: it stays set when the one who set it is gone, and anybody may remove it. It is Curator's
+    /// It belongs to nobody: it stays set when the process that set it is gone, and anybody may remove it. It is Curator's
     /// ``DistributedBarrier``.
     fn barrier(&self, py: Python<'_>, path: &str) -> PyResult<Py<PyAny>> {
         (self.face.barrier)(py, SharedBarrier::new(py, &self.shared, path)?)
@@ -265,9 +265,9 @@ impl BaseClient {
     /// ...     member.loss is None
     /// True
     ///
-    /// The block is entered when all have come, and at its end it waits until all have left; one that raises something
-    /// leaves and waits for nobody. ``timeout`` is for how many seconds to wait for the others, at either end; ``None`` is
-    /// for ever. It is Curator's ``DistributedDoubleBarrier``.
+    /// The block begins when all have come, and at its end it waits until all have left. A block that raises leaves without
+    /// waiting. ``timeout`` is how many seconds to wait for the others, at either end; ``None`` is for ever. It is Curator's
+    /// ``DistributedDoubleBarrier``.
     #[pyo3(signature = (path, members, *, timeout=None))]
     fn double_barrier(
         &self,

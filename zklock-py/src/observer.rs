@@ -1,4 +1,4 @@
-//! Who holds a lock, one after the other, for those who take no part.
+//! Reports the holders of a lock, one after the other, without taking part.
 
 use crate::error::{late, unpicklable};
 use crate::greenlet::Greenlet;
@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 /// Who holds a lock, as that changes: an iterator of ``Contender``, or ``None`` while nobody does. See ``Lock.observe``.
 ///
-/// Changes that follow one another quickly may be told as one. As long as no server answers it waits.
+/// Changes that follow one another quickly may be reported as one. While no server answers, it waits.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Observer {
     shared: Arc<SharedObserver>,

@@ -48,22 +48,22 @@ impl AsyncBarrier {
         &self.shared.path
     }
 
-    /// Sets the barrier, so that who comes waits. As ``Barrier.set``.
+    /// Sets the barrier, so that callers of ``wait`` wait. See ``Barrier.set``.
     pub(crate) fn set(&self) -> Coroutine {
         self.ask("AsyncBarrier.set", |barrier| async move { barrier.set().await })
     }
 
-    /// Removes the barrier, so that all who wait go on. As ``Barrier.remove``.
+    /// Removes the barrier, so that all waiters go on. See ``Barrier.remove``.
     pub(crate) fn remove(&self) -> Coroutine {
         self.ask("AsyncBarrier.remove", |barrier| async move { barrier.remove().await })
     }
 
-    /// Whether it is set. As ``Barrier.is_set``.
+    /// Whether it is set. See ``Barrier.is_set``.
     pub(crate) fn is_set(&self) -> Coroutine {
         self.ask("AsyncBarrier.is_set", |barrier| async move { barrier.is_set().await })
     }
 
-    /// Waits until it is not set: ``True`` then, or ``False`` if the time is over. As ``Barrier.wait``.
+    /// Waits until it is not set: ``True`` then, or ``False`` if the time is over. See ``Barrier.wait``.
     #[pyo3(signature = (timeout=None))]
     pub(crate) fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Coroutine> {
         let (path, timeout) = (self.shared.path.clone(), number::patience(py, timeout)?);

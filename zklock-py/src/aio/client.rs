@@ -44,7 +44,7 @@ impl AsyncClient {
 
 #[pymethods]
 impl AsyncClient {
-    /// Connects, unless that has been done. As ``Client.connect``.
+    /// Connects, unless that has been done. See ``Client.connect``.
     #[pyo3(signature = (timeout=None))]
     pub(crate) fn connect(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<Coroutine> {
         let (shared, timeout) = (Self::shared(slf).clone(), number::patience(slf.py(), timeout)?);
@@ -58,7 +58,7 @@ impl AsyncClient {
         }))
     }
 
-    /// Closes the client. As ``Client.close``; it begins at once, and to await it is to wait for the end.
+    /// Closes the client. See ``Client.close``; it begins at once, and to await it is to wait for the end.
     pub(crate) fn close(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
         let (py, shared) = (slf.py(), Self::shared(slf));
         Coroutine::begun("AsyncClient.close", |bell| {
@@ -67,7 +67,7 @@ impl AsyncClient {
         })
     }
 
-    /// Writes how many permits there are, for semaphores with ``limit_at``. As ``Client.set_limit``.
+    /// Writes how many permits there are, for semaphores with ``limit_at``. See ``Client.set_limit``.
     pub(crate) fn set_limit(slf: &Bound<'_, Self>, path: String, limit: i64) -> PyResult<Coroutine> {
         let (shared, limit) = (Self::shared(slf).clone(), number::count(slf.py(), "limit", limit)?);
         Ok(Coroutine::new("AsyncClient.set_limit", move |py, bell| {

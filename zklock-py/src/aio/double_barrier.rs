@@ -131,7 +131,7 @@ impl AsyncDoubleBarrier {
         self.shared.members
     }
 
-    /// Enters, and waits until all members have. As ``DoubleBarrier.enter``; one that is cancelled is no member.
+    /// Enters, and waits until all members have. See ``DoubleBarrier.enter``; one that is cancelled is no member.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
     fn enter(&self, py: Python<'_>, timeout: Given) -> PyResult<Coroutine> {
         let timeout = timeout.patience(py, self.shared.timeout)?;
@@ -179,13 +179,13 @@ impl AsyncMember {
         &self.shared.node
     }
 
-    /// Why the member is lost, or ``None``. As ``Member.loss``.
+    /// Why the member is lost, or ``None``. See ``Member.loss``.
     #[getter]
     fn loss(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         self.shared.loss(py)
     }
 
-    /// Leaves. As ``Member.leave``; it begins at once, and to await it is to wait until all have left.
+    /// Leaves. See ``Member.leave``; it begins at once, and to await it is to wait until all have left.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
     fn leave(&self, py: Python<'_>, timeout: Given) -> PyResult<Coroutine> {
         let timeout = timeout.patience(py, self.timeout)?;

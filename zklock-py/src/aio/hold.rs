@@ -36,22 +36,22 @@ impl AsyncHold {
 
 #[pymethods]
 impl AsyncHold {
-    /// Asks the quorum whether the lock is still held. As ``Hold.confirm``.
+    /// Asks the quorum whether the lock is still held. See ``Hold.confirm``.
     fn confirm(slf: &Bound<'_, Self>) -> Coroutine {
         confirm(slf.as_super().get().held.clone())
     }
 
-    /// What is in a node. As ``Hold.read``.
+    /// What is in a node. See ``Hold.read``.
     fn read(slf: &Bound<'_, Self>, path: String) -> Coroutine {
         read(slf.as_super().get().held.clone(), path)
     }
 
-    /// Writes to ZooKeeper that are done only if the lock is still held. As ``Hold.guarded``.
+    /// Writes to ZooKeeper that are done only if the lock is still held. See ``Hold.guarded``.
     fn guarded(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncGuarded>> {
         AsyncGuarded::of(slf.py(), slf.as_super().get().held.clone())
     }
 
-    /// Releases the lock. As ``Hold.release``; it begins at once, and to await it is to wait until the ensemble has
+    /// Releases the lock. See ``Hold.release``; it begins at once, and to await it is to wait until the ensemble has
     /// confirmed it.
     fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
         let py = slf.py();

@@ -57,7 +57,7 @@ impl Core {
         timeout: Option<Duration>,
         wanted: Wanted,
     ) -> PyResult<Coroutine> {
-        // The task that calls is the owner, whoever awaits.
+        // The task that calls is the owner, even if another awaits.
         let task = task::current(py)?;
         if task.is_none() && self.is_reentrant {
             let message = "a reentrant lock belongs to the task that acquires it: call this within one";
@@ -212,7 +212,7 @@ impl AsyncLock {
 
 #[pymethods]
 impl AsyncLock {
-    /// Acquires the lock, and says whether it did. As ``Lock.acquire``.
+    /// Acquires the lock, and says whether it did. See ``Lock.acquire``.
     #[pyo3(signature = (blocking=Blocking(true), timeout=Seconds::Usual), text_signature = "($self, blocking=True, timeout=...)")]
     #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
     fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<Coroutine> {
@@ -222,14 +222,14 @@ impl AsyncLock {
         core.start(slf.py(), "AsyncLock.acquire", timeout, wanted)
     }
 
-    /// Acquires the lock and gives the hold as a value, which is to be released. As ``Lock.hold``.
+    /// Acquires the lock and gives the hold as a value, which is to be released. See ``Lock.hold``.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
     fn hold(slf: &Bound<'_, Self>, timeout: Given) -> PyResult<Coroutine> {
         let (py, core) = (slf.py(), Self::core(slf));
         core.start(py, "AsyncLock.hold", timeout.patience(py, core.timeout)?, Wanted::Value)
     }
 
-    /// Releases what this task acquired last, or if the lock is not reentrant, what anybody did. As ``Lock.release``;
+    /// Releases what this task acquired last, or if the lock is not reentrant, what anybody did. See ``Lock.release``;
     /// it begins at once, and to await it is to wait until the ensemble has confirmed it.
     fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
         let (py, core) = (slf.py(), Self::core(slf));
@@ -246,26 +246,25 @@ impl AsyncLock {
         held.map(|held| AsyncHold::of(py, held, false)).transpose()
     }
 
-    /// Who is in the queue, the holders first, of whatever library: a list of ``Contender``. As ``Lock.contenders``.
+    /// The queue, holders first, of every library: a list of ``Contender``. See ``Lock.contenders``.
     pub(crate) fn contenders(slf: &Bound<'_, Self>) -> Coroutine {
         let ask = |lock: Arc<Lock>| async move { lock.contenders().await };
         Self::ask(slf, "AsyncLock.contenders", ask, value::contenders)
     }
 
-    /// Takes a contender out of the queue by deleting its node. As ``Lock.evict``, also in what that breaks.
+    /// Takes a contender out of the queue by deleting its node. See ``Lock.evict`` for what that breaks.
     pub(crate) fn evict(slf: &Bound<'_, Self>, node: String) -> Coroutine {
         let ask = |lock: Arc<Lock>| async move { lock.evict(&node).await };
         Self::ask(slf, "AsyncLock.evict", ask, |py, was_there| Ok(value::boolean(py, was_there)))
     }
 
-    /// Takes the lock away from all who hold it, and says who they were. As ``Lock.break_lock``, also in what that
-    /// breaks.
+    /// Takes the lock away from all its holders, and gives a list of them. See ``Lock.break_lock`` for what that breaks.
     pub(crate) fn break_lock(slf: &Bound<'_, Self>) -> Coroutine {
         let ask = |lock: Arc<Lock>| async move { lock.break_lock().await };
         Self::ask(slf, "AsyncLock.break_lock", ask, value::contenders)
     }
 
-    /// Observes who holds the lock, without taking part: of an election, who leads. As ``Lock.observe``, with
+    /// Observes the holder of the lock without taking part; of an election, the leader. See ``Lock.observe``; use it with
     /// ``async for``.
     fn observe(slf: &Bound<'_, Self>) -> PyResult<AsyncObserver> {
         AsyncObserver::new(slf.py(), Self::core(slf))

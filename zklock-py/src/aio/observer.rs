@@ -27,7 +27,7 @@ impl AsyncObserver {
 
 #[pymethods]
 impl AsyncObserver {
-    /// Who holds the lock now, and when awaited again, as soon as that changes. As ``Observer.next``; for a bound of time
+    /// Who holds the lock now, and when awaited again, as soon as that changes. See ``Observer.next``; for a bound of time
     /// there is ``asyncio.wait_for``. Where it is cancelled, the next one tells what this one would have.
     fn next(&self) -> Coroutine {
         self.shared.start("AsyncObserver.next")
