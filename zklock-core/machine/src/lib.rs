@@ -13,6 +13,8 @@
 //! * [`contender`]: one attempt to hold a lock, from the creation of its node to its deletion
 //! * [`exchange`]: the words in which the contender and its driver talk
 //! * [`lease`]: for how long acknowledged writes prove a session to be alive
+//! * [`keeper`]: the holds of a session: when each is to be proven, and when it is lost
+//! * [`status`]: what becomes of a hold, and why it is lost
 //! * [`marks`]: by what a node is recognised that no attempt knows of
 //! * [`barrier`]: who may go on at a double barrier, and who waits for whom
 //!
@@ -26,10 +28,12 @@ pub mod barrier;
 pub mod claim;
 pub mod contender;
 pub mod exchange;
+pub mod keeper;
 pub mod lease;
 pub mod marks;
 pub mod name;
 pub mod queue;
+pub mod status;
 
 use std::fmt;
 use std::ops::Add;
