@@ -77,6 +77,7 @@ mod owners {
 /// How a client comes to a session, and keeps it.
 mod connection {
     mod connector;
+    mod listener;
     mod local_sessions;
     mod reconnect;
     mod renegotiated;

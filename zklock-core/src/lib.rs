@@ -62,6 +62,7 @@
 //!  mutex   rwlock   semaphore   all            the kinds of lock: each no more than what it claims
 //!  election   exclusive   barrier
 //!  client   spec   lock   hold   guarded       the public face
+//!  connection                                  how a client is connected
 //!  queued   observe   set                      who else is there, and whether a set of locks holds
 //!  line   place                                one process's queue in front of a lock, and what it holds
 //!  driver   guard                              runs an attempt, owns its nodes; looks out for strangers
@@ -78,6 +79,7 @@ mod ask;
 mod barrier;
 pub mod blocking;
 mod client;
+mod connection;
 mod diagnose;
 mod double_barrier;
 mod driver;
@@ -123,6 +125,7 @@ pub use self::tls::Tls;
 pub use self::{
     barrier::Barrier,
     client::Client,
+    connection::{Connection, ConnectionState},
     double_barrier::{DoubleBarrier, Member},
     ensemble::NodeData,
     error::{Conflict, Error, ErrorKind},

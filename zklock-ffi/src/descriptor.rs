@@ -1,6 +1,6 @@
 //! A descriptor that becomes readable, for event loops.
 
-use crate::status::Failure;
+use crate::failure::Failure;
 use crate::status::zklock_status::ZKLOCK_REFUSED;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::os::fd::{AsRawFd, RawFd};

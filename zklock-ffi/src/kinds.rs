@@ -2,10 +2,12 @@
 
 use crate::call;
 use crate::client::{Client, zklock_client};
-use crate::handle::{Object, array, out, text};
+use crate::failure::Failure;
+use crate::handle::Object;
 use crate::lock::{Lock, zklock_lock};
 use crate::lock_options::{LockOptions, zklock_lock_options};
-use crate::status::{Failure, zklock_status};
+use crate::raw::{array, out, text};
+use crate::status::zklock_status;
 use std::ffi::c_char;
 use zklock_core::{Error, LockSpec};
 

@@ -1,8 +1,11 @@
 //! How a lock behaves.
 
+use crate::c_enum::c_enum;
 use crate::call;
-use crate::handle::{Object, Table, out, text};
-use crate::status::{Failure, zklock_status};
+use crate::failure::Failure;
+use crate::handle::{Object, handle};
+use crate::raw::{out, text};
+use crate::status::zklock_status;
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
 use zklock_core::{Dialect, Foreign, LockSpec, Watching, check_lock_path, check_permits};
@@ -14,35 +17,33 @@ pub struct zklock_lock_options {
     _opaque: [u8; 0],
 }
 
-/// What is so or not so of a lock: see zklock_lock_options_set_flags.
-#[allow(non_camel_case_types, reason = "the name in C")]
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum zklock_flag {
-    /// A thread that holds the lock may acquire it again; each hold is released by that thread. Without it any thread
-    /// may release a hold, and so a thread that acquires again waits until one does. Of a read/write lock, a thread that
-    /// holds the write side by such a lock may acquire the read side as well. Leave it out where a
-    /// thread turns to another user while the first holds the lock, as it does where it runs coroutines: they are one
-    /// owner, and are inside together. Not for semaphores, whose permits belong to nobody.
-    ZKLOCK_REENTRANT = 1,
-    /// A contender that cannot see ours is waited for as any other, where else there is ZKLOCK_FOREIGN_CONTENDER. Both
-    /// may come to hold the lock: set it only where it is certain that it sees ours all the same.
-    ZKLOCK_GO_AHEAD = 2,
-    /// A waiter watches all the others, and not the one that matters: the simple way, to be compared with.
-    ZKLOCK_WATCH_CHILDREN = 4,
+c_enum! {
+    /// What is so or not so of a lock: see zklock_lock_options_set_flags.
+    pub enum zklock_flag {
+        /// A thread that holds the lock may acquire it again; each hold is released by that thread. Without it any thread
+        /// may release a hold, and so a thread that acquires again waits until one does. Of a read/write lock, a thread that
+        /// holds the write side by such a lock may acquire the read side as well. Leave it out where a
+        /// thread turns to another user while the first holds the lock, as it does where it runs coroutines: they are one
+        /// owner, and are inside together. Not for semaphores, whose permits belong to nobody.
+        ZKLOCK_REENTRANT = 1,
+        /// A contender that cannot see ours is waited for as any other, where else there is ZKLOCK_FOREIGN_CONTENDER. Both
+        /// may come to hold the lock: set it only where it is certain that it sees ours all the same.
+        ZKLOCK_GO_AHEAD = 2,
+        /// A waiter watches all the others, and not the one that matters: the simple way, to be compared with.
+        ZKLOCK_WATCH_CHILDREN = 4,
+    }
 }
 
-/// How the nodes of a lock are called, and so with whom it stands in one queue.
-#[allow(non_camel_case_types, reason = "the name in C")]
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum zklock_dialect {
-    /// As Curator's and go-zookeeper's, and those of kazoo with extra_lock_patterns. This is the default.
-    ZKLOCK_DIALECT_CURATOR = 1,
-    /// As kazoo's: for mutexes, read and write sides.
-    ZKLOCK_DIALECT_KAZOO = 2,
-    /// As the WriteLock's of ZooKeeper's own recipes: for mutexes.
-    ZKLOCK_DIALECT_WRITELOCK = 3,
+c_enum! {
+    /// How the nodes of a lock are called, and so with whom it stands in one queue.
+    pub enum zklock_dialect {
+        /// As Curator's and go-zookeeper's, and those of kazoo with extra_lock_patterns. This is the default.
+        ZKLOCK_DIALECT_CURATOR = 1,
+        /// As kazoo's: for mutexes, read and write sides.
+        ZKLOCK_DIALECT_KAZOO = 2,
+        /// As the WriteLock's of ZooKeeper's own recipes: for mutexes.
+        ZKLOCK_DIALECT_WRITELOCK = 3,
+    }
 }
 
 pub(crate) struct LockOptions(Mutex<Chosen>);
@@ -56,20 +57,12 @@ struct Chosen {
     limit_at: Option<String>,
 }
 
-impl Object for LockOptions {
-    type Opaque = zklock_lock_options;
-    const NAME: &'static str = "zklock_lock_options";
-    const KIND: u64 = 6;
-
-    fn table() -> &'static Table<Self> {
-        static TABLE: Table<LockOptions> = Table::new();
-        &TABLE
-    }
-
+handle!(
+    LockOptions: zklock_lock_options, 6,
     fn inherited(&self) -> Option<Self> {
         Some(Self(Mutex::new(self.0.try_lock().ok()?.clone())))
     }
-}
+);
 
 impl LockOptions {
     /// The lock with these options; those that are NULL are the defaults.
@@ -133,10 +126,8 @@ pub extern "C-unwind" fn zklock_lock_options_set_flags(
     options: *mut zklock_lock_options,
     flags: u32,
 ) -> zklock_status {
-    use zklock_flag::{ZKLOCK_GO_AHEAD, ZKLOCK_REENTRANT, ZKLOCK_WATCH_CHILDREN};
     call::status("zklock_lock_options_set_flags", || {
-        let known = [ZKLOCK_REENTRANT, ZKLOCK_GO_AHEAD, ZKLOCK_WATCH_CHILDREN];
-        let unknown = known.iter().fold(flags, |flags, flag| flags & !(*flag as u32));
+        let unknown = zklock_flag::ALL.iter().fold(flags, |flags, (flag, _)| flags & !(*flag as u32));
         if unknown != 0 {
             return Err(Failure::argument(format!("there is no such flag: {unknown:#x}")));
         }
@@ -157,14 +148,12 @@ pub extern "C-unwind" fn zklock_lock_options_set_dialect(
 ) -> zklock_status {
     use zklock_dialect::{ZKLOCK_DIALECT_CURATOR, ZKLOCK_DIALECT_KAZOO, ZKLOCK_DIALECT_WRITELOCK};
     call::status("zklock_lock_options_set_dialect", || {
-        let known = [
-            (ZKLOCK_DIALECT_CURATOR, Dialect::Curator),
-            (ZKLOCK_DIALECT_KAZOO, Dialect::Kazoo),
-            (ZKLOCK_DIALECT_WRITELOCK, Dialect::WriteLock),
-        ];
-        let wanted = known.into_iter().find(|(known, _)| *known as i32 == dialect);
         let unknown = || Failure::argument(format!("there is no dialect with the number {dialect}"));
-        let (_, wanted) = wanted.ok_or_else(unknown)?;
+        let wanted = match zklock_dialect::find(dialect).ok_or_else(unknown)? {
+            ZKLOCK_DIALECT_CURATOR => Dialect::Curator,
+            ZKLOCK_DIALECT_KAZOO => Dialect::Kazoo,
+            ZKLOCK_DIALECT_WRITELOCK => Dialect::WriteLock,
+        };
         LockOptions::change(options, |chosen| chosen.dialect = wanted)
     })
 }
