@@ -154,8 +154,8 @@ impl fmt::Debug for Connection {
 mod tests {
     use super::*;
     use crate::ensemble::{
-        Check, Child, Deletion, Ensemble, Landing, NodeData, Pending, ReadFailure, Seen, Versions, Watched,
-        Write, WriteFailure,
+        Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
+        Watched, Write, WriteFailure,
     };
     use crate::machine::exchange::Operation;
     use crate::platform;
@@ -174,7 +174,7 @@ mod tests {
             Box::pin(pending())
         }
 
-        fn check(&self, _: Vec<(Arc<str>, Option<i64>)>) -> Pending<Check> {
+        fn check(&self, _: Vec<HeldNode>) -> Pending<Check> {
             Box::pin(pending())
         }
 

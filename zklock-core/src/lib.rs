@@ -128,7 +128,7 @@ pub use self::{
     connection::{Connection, ConnectionState},
     double_barrier::{DoubleBarrier, Member},
     ensemble::NodeData,
-    error::{Conflict, Error, ErrorKind, LossReason},
+    error::{Conflict, Error, ErrorKind},
     guarded::{Committed, Guarded},
     hold::{Hold, HoldState},
     lock::Lock,
@@ -147,6 +147,7 @@ pub use self::{
 pub use zklock_machine::{
     claim::{Foreign, Watching},
     name::{Dialect, Role},
+    status::LossReason,
 };
 
 use zklock_machine as machine;

@@ -4,7 +4,6 @@
 //! has a claim for each, and they are made in one transaction; a semaphore claims permits beside.
 
 use super::name::{Dialect, Role, Scheme};
-use crate::listed;
 use std::sync::Arc;
 
 /// A place in one queue.

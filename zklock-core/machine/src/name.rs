@@ -4,7 +4,6 @@
 //! The order is that of the numbers the server appended, never that of the strings: prefixes differ,
 //! and a number may be negative.
 
-use crate::listed;
 use std::cmp::Ordering;
 use std::fmt;
 

@@ -217,16 +217,16 @@ impl Connector {
     ) -> Result<impl Future<Output = Result<Client, Error>> + Send + 'static, Error> {
         self.home.settle()?;
         let (sender, receiver) = oneshot::channel();
-        let mut state = locked(&self.state);
-        match &mut *state {
+        let mut connecting = locked(&self.state);
+        match &mut *connecting {
             ConnectorState::Closed(_) => return Err(Error::closed()),
             ConnectorState::Connected(client) => tell(vec![sender], &Ok(client.clone())),
             ConnectorState::Connecting(waiting) => waiting.push(sender),
             ConnectorState::Unconnected => {
                 check_resources()?;
-                *state = ConnectorState::Connecting(vec![sender]);
-                let opening =
-                    Opening { state: self.state.clone(), told: self.told.clone(), has_ended: false };
+                *connecting = ConnectorState::Connecting(vec![sender]);
+                let (state, told) = (self.state.clone(), self.told.clone());
+                let opening = Opening { state, told, has_ended: false };
                 io.spawn(opening.run(io.clone(), self.options.clone()));
             }
         }

@@ -128,9 +128,9 @@ impl Client {
     /// # }
     /// ```
     pub fn on_connection(&self, told: impl FnMut(ConnectionState) + Send + 'static) -> Result<Watch, Error> {
-        let connection = self.core.get()?.connection();
+        let following = follow(self.core.get()?.connection(), told);
         let io = self.core.io();
-        Ok(Watch::new(io.spawn(follow(connection, told)), io.process()))
+        Ok(Watch::new(io.spawn(following), io.process()))
     }
 
     /// See [`Client::close`](crate::Client::close).
