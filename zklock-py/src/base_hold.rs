@@ -7,7 +7,7 @@ use crate::error::{raised, unpicklable};
 use crate::exit::is_over;
 use crate::log;
 use crate::loss::Loss;
-use crate::place::Held;
+use crate::shared_hold::SharedHold;
 use crate::value;
 use pyo3::exceptions::PyResourceWarning;
 use pyo3::intern;
@@ -19,14 +19,14 @@ use zklock_core::{Error, ErrorKind, HoldState, LossReason};
 /// What a `Hold` and an `AsyncHold` have in common.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseHold {
-    pub(crate) held: Arc<Held>,
+    pub(crate) held: Arc<SharedHold>,
     /// Whether nobody else keeps the hold, so that it ends with this object.
     is_value: bool,
     callbacks: callback::Given,
 }
 
 impl BaseHold {
-    pub(crate) fn new(held: Arc<Held>, is_value: bool) -> Self {
+    pub(crate) fn new(held: Arc<SharedHold>, is_value: bool) -> Self {
         Self { held, is_value, callbacks: callback::Given::default() }
     }
 

@@ -1,14 +1,14 @@
 //! What the locks of both faces have in common.
 
 use crate::error::unpicklable;
-use crate::kind::Core;
+use crate::shared_lock::SharedLock;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
 /// What a `Lock` and an `AsyncLock` have in common.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseLock {
-    pub(crate) core: Arc<Core>,
+    pub(crate) core: Arc<SharedLock>,
 }
 
 #[pymethods]
@@ -21,7 +21,7 @@ impl BaseLock {
 
     /// Whether this client holds the lock. It asks nobody: for others see ``contenders``.
     fn locked(&self) -> bool {
-        !self.core.place.held().is_empty()
+        !self.core.kept.held().is_empty()
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

@@ -13,7 +13,7 @@ use crate::lock::Lock;
 use crate::log;
 use crate::number;
 use crate::options::{Timeouts, Tls, options};
-use crate::place::Shared;
+use crate::shared_client::SharedClient;
 use crate::wait::detached;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -52,7 +52,7 @@ static THREADS: Face = Face {
 };
 
 impl Client {
-    fn shared<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<Shared> {
+    fn shared<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<SharedClient> {
         &slf.as_super().get().shared
     }
 }
@@ -77,7 +77,7 @@ impl Client {
         let Hosts(hosts) = hosts;
         let options = options(py, &hosts, &timeouts, chroot, identity, tls)?;
         log::prepare(py)?;
-        let shared = Shared::new(options, hosts);
+        let shared = SharedClient::new(options, hosts);
         let weak = Arc::downgrade(&shared);
         exit::remember(weak);
         Ok(PyClassInitializer::from(BaseClient::new(shared, &THREADS)).add_subclass(Self))

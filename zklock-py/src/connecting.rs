@@ -2,8 +2,8 @@
 
 use crate::coroutine::{Begun, Bell};
 use crate::error::raised;
-use crate::kind::Core;
-use crate::place::Shared;
+use crate::shared_client::SharedClient;
+use crate::shared_lock::SharedLock;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use zklock_core::blocking::{Client, Lock};
@@ -11,7 +11,7 @@ use zklock_core::{Error, Wait};
 
 /// Begins something with the client. A try waits as long as it takes to connect, for the connect timeout at most.
 pub(crate) fn with_client(
-    shared: &Shared,
+    shared: &SharedClient,
     py: Python<'_>,
     wait: Wait,
     bell: &Arc<Bell>,
@@ -27,7 +27,7 @@ pub(crate) fn with_client(
 
 /// The same with the lock.
 pub(crate) fn with_lock(
-    core: &Arc<Core>,
+    core: &Arc<SharedLock>,
     py: Python<'_>,
     wait: Wait,
     bell: &Arc<Bell>,

@@ -5,7 +5,7 @@ use crate::base_hold::{BaseHold, left, unless_over};
 use crate::exit::stay_if_over;
 use crate::greenlet::Greenlet;
 use crate::guarded::Guarded;
-use crate::place::Held;
+use crate::shared_hold::SharedHold;
 use crate::value;
 use crate::wait::detached;
 use pyo3::prelude::*;
@@ -26,7 +26,7 @@ use std::sync::Arc;
 pub(crate) struct Hold;
 
 impl Hold {
-    pub(crate) fn of(py: Python<'_>, held: Arc<Held>, is_value: bool) -> PyResult<Py<Self>> {
+    pub(crate) fn of(py: Python<'_>, held: Arc<SharedHold>, is_value: bool) -> PyResult<Py<Self>> {
         Py::new(py, PyClassInitializer::from(BaseHold::new(held, is_value)).add_subclass(Self))
     }
 }
@@ -109,7 +109,7 @@ impl Hold {
 }
 
 /// Releases, and raises what came of it.
-pub(crate) fn release(py: Python<'_>, held: &Held) -> PyResult<()> {
+pub(crate) fn release(py: Python<'_>, held: &SharedHold) -> PyResult<()> {
     if let Some(greenlet) = Greenlet::current(py)? {
         return greenlet.wait_for(aio::hold::release(py, held, greenlet.owner)?).map(drop);
     }
@@ -119,7 +119,7 @@ pub(crate) fn release(py: Python<'_>, held: &Held) -> PyResult<()> {
 }
 
 /// Releases at the end of a `with` block. The exception is what the block raised, or `None`.
-pub(crate) fn leave(held: &Held, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
+pub(crate) fn leave(held: &SharedHold, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = exception.py();
     if held.is_released() {
         return Ok(false);

@@ -3,11 +3,11 @@
 use crate::base_lock::BaseLock;
 use crate::callback::{self, Callback};
 use crate::error::{forked, raised, unpicklable};
-use crate::kind::{Core, dialect as dialect_of, queued};
 use crate::number;
-use crate::place::Shared;
 use crate::shared_barrier::SharedBarrier;
+use crate::shared_client::SharedClient;
 use crate::shared_double_barrier::SharedDoubleBarrier;
+use crate::shared_lock::{SharedLock, dialect as dialect_of, queued};
 use crate::value;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
@@ -26,22 +26,22 @@ use zklock_core::{Error, LockSpec};
 /// simpler libraries are.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseClient {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedClient>,
     face: &'static Face,
     callbacks: callback::Given,
 }
 
 /// What makes the objects of one face: those for threads, or those for asyncio.
 pub(crate) struct Face {
-    pub(crate) lock: Make<Core>,
+    pub(crate) lock: Make<SharedLock>,
     pub(crate) barrier: Make<SharedBarrier>,
     pub(crate) double_barrier: Make<SharedDoubleBarrier>,
 }
 
-type Make<Shared> = fn(Python<'_>, Arc<Shared>) -> PyResult<Py<PyAny>>;
+type Make<SharedClient> = fn(Python<'_>, Arc<SharedClient>) -> PyResult<Py<PyAny>>;
 
 impl BaseClient {
-    pub(crate) fn new(shared: Arc<Shared>, face: &'static Face) -> Self {
+    pub(crate) fn new(shared: Arc<SharedClient>, face: &'static Face) -> Self {
         Self { shared, face, callbacks: callback::Given::default() }
     }
 
@@ -53,7 +53,7 @@ impl BaseClient {
     ) -> PyResult<Py<PyAny>> {
         let client = slf.get();
         let spec = change(spec.map_err(|error| raised(slf.py(), &error))?)?;
-        (client.face.lock)(slf.py(), Core::new(slf.py(), &client.shared, spec, timeout)?)
+        (client.face.lock)(slf.py(), SharedLock::new(slf.py(), &client.shared, spec, timeout)?)
     }
 }
 
@@ -243,7 +243,7 @@ impl BaseClient {
         for lock in locks.try_iter()? {
             cores.push(lock?.cast::<BaseLock>()?.get().core.clone());
         }
-        let spec = Core::all(&slf.get().shared, &cores);
+        let spec = SharedLock::all(&slf.get().shared, &cores);
         Self::made(slf, spec, |spec| Ok(spec.reentrant(reentrant)), timeout)
     }
 
@@ -354,7 +354,7 @@ impl BaseClient {
     }
 }
 
-fn describe(shared: &Shared, class: &str) -> String {
+fn describe(shared: &SharedClient, class: &str) -> String {
     let state = if shared.connector.is_forked() {
         "of the process from which this one was forked".to_owned()
     } else if shared.connector.is_closed() {

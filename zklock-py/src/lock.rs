@@ -7,11 +7,11 @@ use crate::coroutine::Coroutine;
 use crate::error::raised;
 use crate::greenlet::{self, Greenlet};
 use crate::hold::{Hold, leave, release};
-use crate::kind::Core;
 use crate::log;
 use crate::observer::Observer;
 use crate::patience::{Blocking, Given, Patience, Seconds};
-use crate::place::Held;
+use crate::shared_hold::SharedHold;
+use crate::shared_lock::SharedLock;
 use crate::value;
 use crate::wait::detached;
 use pyo3::prelude::*;
@@ -42,11 +42,11 @@ use zklock_core::{Error, ErrorKind, Owner, Wait};
 pub(crate) struct Lock;
 
 impl Lock {
-    pub(crate) fn of(py: Python<'_>, core: Arc<Core>) -> PyResult<Py<Self>> {
+    pub(crate) fn of(py: Python<'_>, core: Arc<SharedLock>) -> PyResult<Py<Self>> {
         Py::new(py, PyClassInitializer::from(BaseLock { core }).add_subclass(Self))
     }
 
-    fn core<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<Core> {
+    fn core<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<SharedLock> {
         &slf.as_super().get().core
     }
 }
@@ -87,7 +87,7 @@ impl Lock {
         let Patience { timeout, raises } = Patience::new(core.timeout, &blocking, &timeout)?;
         match core.wait(py, timeout)? {
             Ok(held) => {
-                core.place.keep(&held, None);
+                core.kept.keep(&held, None);
                 Ok(true)
             }
             Err(error) if raises => Err(raised(py, &error)),
@@ -110,7 +110,7 @@ impl Lock {
         let (py, core) = (slf.py(), Self::core(slf));
         let timeout = timeout.patience(py, core.timeout)?;
         let held = core.wait(py, timeout)?.map_err(|error| raised(py, &error))?;
-        core.place.know(&held);
+        core.kept.know(&held);
         Hold::of(py, held, true)
     }
 
@@ -120,7 +120,7 @@ impl Lock {
     /// Raises ``NotHeld``, which is a ``RuntimeError``, if there is nothing to release; see also ``Hold.release``.
     fn release(slf: &Bound<'_, Self>) -> PyResult<()> {
         let (py, core) = (slf.py(), Self::core(slf));
-        let held = core.place.release(py, greenlet::owner(py)?, core.is_reentrant)?;
+        let held = core.kept.release(py, greenlet::owner(py)?, core.is_reentrant)?;
         release(py, &held)
     }
 
@@ -128,7 +128,7 @@ impl Lock {
     /// ``None``.
     #[getter]
     fn current(slf: &Bound<'_, Self>) -> PyResult<Option<Py<Hold>>> {
-        let held = Self::core(slf).place.current(greenlet::owner(slf.py())?);
+        let held = Self::core(slf).kept.current(greenlet::owner(slf.py())?);
         held.map(|held| Hold::of(slf.py(), held, false)).transpose()
     }
 
@@ -215,7 +215,7 @@ impl Lock {
         // CPython 3.14 runs the handlers of signals between this call and the block, which then is not left either:
         // those that are due run here, where the hold is released when they raise.
         py.check_signals()?;
-        core.place.keep(&held, Some(block));
+        core.kept.keep(&held, Some(block));
         Ok(hold)
     }
 
@@ -228,14 +228,14 @@ impl Lock {
     ) -> PyResult<bool> {
         let _ = traceback;
         let (py, core) = (kind.py(), Self::core(slf));
-        match core.place.leave(greenlet::owner(py)?, Block::of_caller(py)) {
+        match core.kept.leave(greenlet::owner(py)?, Block::of_caller(py)) {
             Some(entry) => {
                 let left = leave(&entry.held, exception);
-                core.place.keep_on(entry, is_generator_exit(kind)?);
+                core.kept.keep_on(entry, is_generator_exit(kind)?);
                 left
             }
             None if !kind.is_none() => Ok(false),
-            None => Err(core.place.released_before(py)),
+            None => Err(core.kept.released_before(py)),
         }
     }
 
@@ -255,13 +255,13 @@ impl Lock {
     }
 }
 
-impl Core {
+impl SharedLock {
     /// Waits until the lock is held; an error of its own is that the time was over.
     pub(crate) fn wait(
         self: &Arc<Self>,
         py: Python<'_>,
         timeout: Option<Duration>,
-    ) -> PyResult<Result<Arc<Held>, Error>> {
+    ) -> PyResult<Result<Arc<SharedHold>, Error>> {
         if let Some(greenlet) = Greenlet::current(py)? {
             return self.sit_through(&greenlet, timeout);
         }
@@ -282,7 +282,7 @@ impl Core {
             match granted {
                 // It took so long to come back into the interpreter that the hold has died meanwhile: queue again.
                 Ok(hold) if hold.valid_for().is_zero() => drop(hold),
-                granted => return Ok(granted.map(|hold| Held::new(hold, owner, self.is_reentrant))),
+                granted => return Ok(granted.map(|hold| SharedHold::new(hold, owner, self.is_reentrant))),
             }
         }
     }

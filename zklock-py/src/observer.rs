@@ -2,8 +2,8 @@
 
 use crate::error::{late, unpicklable};
 use crate::greenlet::Greenlet;
-use crate::kind::Core;
 use crate::number;
+use crate::shared_lock::SharedLock;
 use crate::shared_observer::SharedObserver;
 use crate::value;
 use crate::wait::detached;
@@ -19,7 +19,7 @@ pub(crate) struct Observer {
 }
 
 impl Observer {
-    pub(crate) fn new(py: Python<'_>, core: &Arc<Core>) -> PyResult<Self> {
+    pub(crate) fn new(py: Python<'_>, core: &Arc<SharedLock>) -> PyResult<Self> {
         Ok(Self { shared: SharedObserver::new(py, core)? })
     }
 }

@@ -3,7 +3,7 @@
 use crate::connecting::with_client;
 use crate::coroutine::{Begun, Bell, Coroutine};
 use crate::error::raised;
-use crate::place::Shared;
+use crate::shared_client::SharedClient;
 use crate::wait::detached;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -14,12 +14,12 @@ use zklock_core::{Error, Wait, check_lock_path};
 
 /// A barrier at a path, which its client need not have connected to.
 pub(crate) struct SharedBarrier {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedClient>,
     pub(crate) path: String,
 }
 
 impl SharedBarrier {
-    pub(crate) fn new(py: Python<'_>, shared: &Arc<Shared>, path: &str) -> PyResult<Arc<Self>> {
+    pub(crate) fn new(py: Python<'_>, shared: &Arc<SharedClient>, path: &str) -> PyResult<Arc<Self>> {
         check_lock_path(path).map_err(|error| raised(py, &error))?;
         Ok(Arc::new(Self { shared: shared.clone(), path: path.to_owned() }))
     }

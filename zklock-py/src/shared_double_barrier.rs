@@ -4,8 +4,8 @@ use crate::base_hold::note;
 use crate::block::Block;
 use crate::error::{invalid, not_held};
 use crate::number;
-use crate::place::Shared;
 use crate::shared_barrier::SharedBarrier;
+use crate::shared_client::SharedClient;
 use crate::sync::lock_ignoring_poison;
 use crate::value;
 use pyo3::prelude::*;
@@ -33,7 +33,7 @@ pub(crate) struct SharedMember {
 impl SharedDoubleBarrier {
     pub(crate) fn new(
         py: Python<'_>,
-        shared: &Arc<Shared>,
+        shared: &Arc<SharedClient>,
         path: &str,
         members: i64,
         timeout: Option<f64>,

@@ -3,7 +3,7 @@
 use crate::connecting::with_lock;
 use crate::coroutine::{Begun, Bell, Coroutine};
 use crate::error::raised;
-use crate::kind::Core;
+use crate::shared_lock::SharedLock;
 use crate::sync::lock_ignoring_poison;
 use crate::value;
 use pyo3::prelude::*;
@@ -16,7 +16,7 @@ use zklock_core::{Error, QueuedContender, Wait};
 
 /// An observer, which connects when it is first asked.
 pub(crate) struct SharedObserver {
-    pub(crate) core: Arc<Core>,
+    pub(crate) core: Arc<SharedLock>,
     observer: OnceLock<Observer>,
     /// Looks whose coroutine was cancelled. What they see is for the next one: nothing is missed.
     left: Mutex<VecDeque<Look>>,
@@ -35,7 +35,7 @@ struct Waits {
 }
 
 impl SharedObserver {
-    pub(crate) fn new(py: Python<'_>, core: &Arc<Core>) -> PyResult<Arc<Self>> {
+    pub(crate) fn new(py: Python<'_>, core: &Arc<SharedLock>) -> PyResult<Arc<Self>> {
         core.refuse_observers(py)?;
         Ok(Arc::new(Self { core: core.clone(), observer: OnceLock::new(), left: Mutex::default() }))
     }

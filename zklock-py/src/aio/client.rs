@@ -9,7 +9,7 @@ use crate::coroutine::{Begun, Coroutine, nothing};
 use crate::error::raised;
 use crate::kinds::{BaseClient, Face};
 use crate::number;
-use crate::place::Shared;
+use crate::shared_client::SharedClient;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use zklock_core::{Client as Core, Wait};
@@ -33,11 +33,11 @@ static ASYNCIO: Face = Face {
 };
 
 impl AsyncClient {
-    pub(crate) fn of(py: Python<'_>, shared: Arc<Shared>) -> PyResult<Py<Self>> {
+    pub(crate) fn of(py: Python<'_>, shared: Arc<SharedClient>) -> PyResult<Py<Self>> {
         Py::new(py, PyClassInitializer::from(BaseClient::new(shared, &ASYNCIO)).add_subclass(Self))
     }
 
-    fn shared<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<Shared> {
+    fn shared<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<SharedClient> {
         &slf.as_super().get().shared
     }
 }

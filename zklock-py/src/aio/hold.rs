@@ -5,7 +5,7 @@ use crate::block::is_generator_exit;
 use crate::coroutine::{Begun, Bell, Coroutine, nothing};
 use crate::error::raised;
 use crate::guarded::AsyncGuarded;
-use crate::place::Held;
+use crate::shared_hold::SharedHold;
 use crate::task::current_or_unique;
 use crate::value::{self, boolean};
 use pyo3::IntoPyObjectExt;
@@ -29,7 +29,7 @@ use zklock_core::{Error, Owner};
 pub(crate) struct AsyncHold;
 
 impl AsyncHold {
-    pub(crate) fn of(py: Python<'_>, held: Arc<Held>, is_value: bool) -> PyResult<Py<Self>> {
+    pub(crate) fn of(py: Python<'_>, held: Arc<SharedHold>, is_value: bool) -> PyResult<Py<Self>> {
         Py::new(py, PyClassInitializer::from(BaseHold::new(held, is_value)).add_subclass(Self))
     }
 }
@@ -74,7 +74,7 @@ impl AsyncHold {
     }
 }
 
-pub(crate) fn confirm(held: Arc<Held>) -> Coroutine {
+pub(crate) fn confirm(held: Arc<SharedHold>) -> Coroutine {
     Coroutine::new("AsyncHold.confirm", move |py, bell| {
         let call = held.hold.core().start(bell.ringer(), |hold| async move { hold.confirm().await });
         let call = call.map_err(|error| raised(py, &error))?;
@@ -85,7 +85,7 @@ pub(crate) fn confirm(held: Arc<Held>) -> Coroutine {
     })
 }
 
-pub(crate) fn read(held: Arc<Held>, path: String) -> Coroutine {
+pub(crate) fn read(held: Arc<SharedHold>, path: String) -> Coroutine {
     Coroutine::new("AsyncHold.read", move |py, bell| {
         let call = held.hold.core().start(bell.ringer(), |hold| async move { hold.read(&path).await });
         let call = call.map_err(|error| raised(py, &error))?;
@@ -97,13 +97,13 @@ pub(crate) fn read(held: Arc<Held>, path: String) -> Coroutine {
 }
 
 /// Releases at once; `None` if there is nothing to wait for, since other holds of the owner go on.
-fn begin_release(held: &Held, owner: Owner, bell: &Arc<Bell>) -> Result<Option<Call<()>>, Error> {
+fn begin_release(held: &SharedHold, owner: Owner, bell: &Arc<Bell>) -> Result<Option<Call<()>>, Error> {
     let core = held.hold.core();
     core.get()?.begin_release(owner)?.map(|rest| core.start(bell.ringer(), |_| rest)).transpose()
 }
 
 /// Begins the release.
-pub(crate) fn release(py: Python<'_>, held: &Held, owner: Owner) -> PyResult<Coroutine> {
+pub(crate) fn release(py: Python<'_>, held: &SharedHold, owner: Owner) -> PyResult<Coroutine> {
     Coroutine::begun("AsyncLock.release", |bell| {
         let begun = begin_release(held, owner, bell);
         held.forget_callbacks(py);
@@ -143,7 +143,7 @@ impl Failed {
 pub(crate) fn leave(
     kind: &Bound<'_, PyAny>,
     exception: &Bound<'_, PyAny>,
-    held: &Arc<Held>,
+    held: &Arc<SharedHold>,
 ) -> PyResult<Coroutine> {
     let py = kind.py();
     if held.is_released() {
@@ -161,7 +161,7 @@ pub(crate) fn leave(
 /// Begins the release at the end of a block.
 pub(crate) fn begin_to_leave(
     py: Python<'_>,
-    held: &Held,
+    held: &SharedHold,
     owner: Owner,
     exception: &Bound<'_, PyAny>,
 ) -> PyResult<Coroutine> {

@@ -8,10 +8,10 @@ use crate::connecting::with_lock;
 use crate::coroutine::{Begun, Bell, Coroutine};
 use crate::error::{closed, invalid, raised};
 use crate::greenlet::Greenlet;
-use crate::kind::Core;
 use crate::log;
 use crate::patience::{Blocking, Given, Patience, Seconds};
-use crate::place::Held;
+use crate::shared_hold::SharedHold;
+use crate::shared_lock::SharedLock;
 use crate::sync::lock_ignoring_poison;
 use crate::task::{self, current_or_unique};
 use crate::value;
@@ -49,7 +49,7 @@ enum Wanted {
     Block(Block),
 }
 
-impl Core {
+impl SharedLock {
     fn start(
         self: &Arc<Self>,
         py: Python<'_>,
@@ -79,7 +79,7 @@ impl Core {
         self: &Arc<Self>,
         greenlet: &Greenlet<'_>,
         timeout: Option<Duration>,
-    ) -> PyResult<Result<Arc<Held>, Error>> {
+    ) -> PyResult<Result<Arc<SharedHold>, Error>> {
         let (core, owner) = (self.clone(), greenlet.owner);
         let again = core.again(owner).map_err(|error| raised(greenlet.py(), &error))?;
         if let Some(held) = again {
@@ -95,7 +95,7 @@ impl Core {
         }))?;
         let granted = lock_ignoring_poison(&answer).take();
         match granted {
-            Some(Ok(hold)) => Ok(Ok(Held::new(hold, owner, self.is_reentrant))),
+            Some(Ok(hold)) => Ok(Ok(SharedHold::new(hold, owner, self.is_reentrant))),
             Some(Err(error)) if error.kind() == ErrorKind::Timeout => Ok(Err(error)),
             Some(Err(error)) => Err(raised(greenlet.py(), &error)),
             None => Err(closed(greenlet.py(), "the wait has ended without an answer".to_owned())),
@@ -129,20 +129,20 @@ impl Core {
     /// `__aexit__`.
     pub(crate) fn exit(&self, kind: &Bound<'_, PyAny>, exception: &Bound<'_, PyAny>) -> PyResult<Coroutine> {
         let py = kind.py();
-        match self.place.leave(current_or_unique(py)?, Block::of_caller(py)) {
+        match self.kept.leave(current_or_unique(py)?, Block::of_caller(py)) {
             Some(entry) => {
                 let left = leave(kind, exception, &entry.held);
-                self.place.keep_on(entry, is_generator_exit(kind)?);
+                self.kept.keep_on(entry, is_generator_exit(kind)?);
                 left
             }
-            None if kind.is_none() => Err(self.place.released_before(py)),
+            None if kind.is_none() => Err(self.kept.released_before(py)),
             None => Ok(Coroutine::done("AsyncLock.__aexit__", value::boolean(py, false))),
         }
     }
 }
 
 struct Deliver {
-    core: Arc<Core>,
+    core: Arc<SharedLock>,
     owner: Owner,
     wanted: Wanted,
 }
@@ -150,7 +150,7 @@ struct Deliver {
 impl Deliver {
     fn granted(&self, py: Python<'_>, granted: Result<Hold, Error>) -> PyResult<Py<PyAny>> {
         match (granted, self.wanted) {
-            (Ok(hold), _) => self.held(py, Held::new(hold, self.owner, self.core.is_reentrant)),
+            (Ok(hold), _) => self.held(py, SharedHold::new(hold, self.owner, self.core.is_reentrant)),
             (Err(error), Wanted::Bool) if error.kind() == ErrorKind::Timeout => {
                 log::inform(py, &error.to_string());
                 Ok(value::boolean(py, false))
@@ -159,20 +159,20 @@ impl Deliver {
         }
     }
 
-    fn held(&self, py: Python<'_>, held: Arc<Held>) -> PyResult<Py<PyAny>> {
-        let place = &self.core.place;
+    fn held(&self, py: Python<'_>, held: Arc<SharedHold>) -> PyResult<Py<PyAny>> {
+        let kept = &self.core.kept;
         match self.wanted {
             Wanted::Bool | Wanted::True => {
-                place.keep(&held, None);
+                kept.keep(&held, None);
                 Ok(value::boolean(py, true))
             }
             Wanted::Value => {
-                place.know(&held);
+                kept.know(&held);
                 Ok(AsyncHold::of(py, held, true)?.into_any())
             }
             Wanted::Block(block) => {
                 let hold = AsyncHold::of(py, held.clone(), false)?;
-                place.keep(&held, Some(block));
+                kept.keep(&held, Some(block));
                 Ok(hold.into_any())
             }
         }
@@ -180,11 +180,11 @@ impl Deliver {
 }
 
 impl AsyncLock {
-    pub(crate) fn of(py: Python<'_>, core: Arc<Core>) -> PyResult<Py<Self>> {
+    pub(crate) fn of(py: Python<'_>, core: Arc<SharedLock>) -> PyResult<Py<Self>> {
         Py::new(py, PyClassInitializer::from(BaseLock { core }).add_subclass(Self))
     }
 
-    fn core<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<Core> {
+    fn core<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<SharedLock> {
         &slf.as_super().get().core
     }
 
@@ -234,7 +234,7 @@ impl AsyncLock {
     fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
         let (py, core) = (slf.py(), Self::core(slf));
         let owner = current_or_unique(py)?;
-        let held = core.place.release(py, owner, core.is_reentrant)?;
+        let held = core.kept.release(py, owner, core.is_reentrant)?;
         release(py, &held, owner)
     }
 
@@ -242,7 +242,7 @@ impl AsyncLock {
     #[getter]
     fn current(slf: &Bound<'_, Self>) -> PyResult<Option<Py<AsyncHold>>> {
         let py = slf.py();
-        let held = Self::core(slf).place.current(current_or_unique(py)?);
+        let held = Self::core(slf).kept.current(current_or_unique(py)?);
         held.map(|held| AsyncHold::of(py, held, false)).transpose()
     }
 

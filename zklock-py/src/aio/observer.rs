@@ -2,7 +2,7 @@
 
 use crate::coroutine::Coroutine;
 use crate::error::unpicklable;
-use crate::kind::Core;
+use crate::shared_lock::SharedLock;
 use crate::shared_observer::SharedObserver;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ pub(crate) struct AsyncObserver {
 }
 
 impl AsyncObserver {
-    pub(crate) fn new(py: Python<'_>, core: &Arc<Core>) -> PyResult<Self> {
+    pub(crate) fn new(py: Python<'_>, core: &Arc<SharedLock>) -> PyResult<Self> {
         Ok(Self { shared: SharedObserver::new(py, core)? })
     }
 }
