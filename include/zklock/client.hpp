@@ -44,11 +44,11 @@ public:
     }
     /** The read side of the read/write lock at a path: any number may hold it at once. */
     lock read(const std::string &path, const lock_options &how = lock_options()) const {
-        return made(zklock_read_new, path, how);
+        return made(zklock_rwlock_read_new, path, how);
     }
     /** The write side of the read/write lock at a path. */
     lock write(const std::string &path, const lock_options &how = lock_options()) const {
-        return made(zklock_write_new, path, how);
+        return made(zklock_rwlock_write_new, path, how);
     }
     /** The election at a path: who acquires it leads until it releases. */
     lock election(const std::string &path, const lock_options &how = lock_options()) const {

@@ -75,12 +75,12 @@ pub extern "C-unwind" fn zklock_client_new(
 /// Closes the sessions of the client, which frees every lock that it holds, and waits until the
 /// servers have confirmed it, for a second at most.
 ///
-/// Its holds are lost then, and waits end with ZKLOCK_CLOSED. Closing twice is no mistake. The client
+/// Its holds are lost then, and waits end with ZKLOCK_CLOSED. Closing twice is not an error. The client
 /// must be freed all the same.
 ///
 /// @param client the client.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_DEADLOCK in a
-///         callback, ZKLOCK_REFUSED if the process ends and gets no thread any more, ZKLOCK_FORKED,
+///         callback, ZKLOCK_REFUSED if the process is exiting and no thread can be started, ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_close(client: *mut zklock_client) -> zklock_status {

@@ -17,7 +17,7 @@ pub struct zklock_double_barrier {
     _opaque: [u8; 0],
 }
 
-/// One who is within a double barrier.
+/// A member of a double barrier, between entering and leaving.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[derive(Debug)]
 pub struct zklock_member {
@@ -38,10 +38,10 @@ handle!(Member: zklock_member, 10);
 ///
 /// @param client the client. It may be freed before the barrier.
 /// @param path such as "/barriers/round".
-/// @param members how many open it, 1 to 4294967295. All who use it must agree on it. Who comes when it is open goes in
-///        as well.
+/// @param members how many open it, 1 to 4294967295. Every program that uses it must give the same number. Further members
+///        that come while it is open go in as well.
 /// @param[out] double_barrier the barrier. Free it with zklock_double_barrier_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -68,13 +68,13 @@ pub extern "C-unwind" fn zklock_double_barrier_free(double_barrier: *mut zklock_
     call::free("zklock_double_barrier_free", || drop(DoubleBarrier::table().take(double_barrier)));
 }
 
-/// Comes to the barrier, and waits until it is open. Every call is a member of its own.
+/// Enters the barrier, and waits until it is open. Every call is a member of its own.
 ///
 /// @param double_barrier the barrier.
 /// @param timeout milliseconds: 0 goes in if it is open or opens with this member, which takes as long as the try
-///        timeout where no server answers; ZKLOCK_FOREVER waits as long as it takes. Else it
+///        timeout where no server answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it
 ///        returns by then, whatever the network does.
-/// @param[out] member the member, who is within until zklock_member_leave. Free it with zklock_member_free.
+/// @param[out] member the member, which is within until zklock_member_leave. Free it with zklock_member_free.
 /// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it did not open until then; ZKLOCK_UNREACHABLE if there was no connection then,
 ///         or it tried once and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
 ///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
@@ -98,7 +98,7 @@ pub extern "C-unwind" fn zklock_double_barrier_enter(
     })
 }
 
-/// Leaves, and waits until all have left who are within. Who crashes has left when its session is over.
+/// Leaves, and waits until all other members have left. A member that crashes has left when its session is over.
 ///
 /// Whatever is returned, but for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left, or leaves in the background.
 ///
@@ -158,7 +158,7 @@ pub extern "C-unwind" fn zklock_member_loss(
     })
 }
 
-/// Frees a member. One who has not left does so in the background, without waiting for the others.
+/// Frees a member. If it has not left, it leaves in the background, without waiting for the others.
 ///
 /// @param member may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]

@@ -1,4 +1,4 @@
-//! Writes that are done only if a lock is held, and reads to decide by.
+//! Writes that are done only if a lock is held, and the reads that go with them.
 
 use crate::c_enum::c_enum;
 use crate::call;
@@ -80,7 +80,7 @@ pub extern "C-unwind" fn zklock_hold_commit(
 
 /// What is in a node of ZooKeeper, and its version. It is as new as anything that the servers had committed when this was
 /// called, and the outcome of a zklock_hold_commit of this hold is certain by then. So after ZKLOCK_UNCERTAIN read
-/// what was to be written, then decide. It works while the client is open, also when the hold is lost or released.
+/// what was to be written, then decide. It works while the client is open, even if the hold is lost or released.
 ///
 ///     char state[64];
 ///     size_t length;
@@ -99,7 +99,7 @@ pub extern "C-unwind" fn zklock_hold_commit(
 /// @param buffer where its data go: as many bytes as there is room for, and no NUL after them. It may be NULL if size
 ///        is 0.
 /// @param size how many bytes there is room for.
-/// @param[out] length how many bytes the data have, also where there is not room for all of them; 0 if there is no
+/// @param[out] length how many bytes the data have, even if there is not room for all of them; 0 if there is no
 ///        such node.
 /// @param[out] version its version, for a zklock_write; ZKLOCK_NO_NODE, which a write refuses, if there is no such node.
 /// @return ZKLOCK_OK, also if there is no such node; ZKLOCK_UNREACHABLE if the servers did not answer in time;

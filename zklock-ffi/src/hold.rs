@@ -24,7 +24,7 @@ pub struct zklock_hold {
 c_enum! {
     /// How a hold stands.
     pub enum zklock_state {
-        /// The lock is held, and the servers have confirmed it of late.
+        /// The lock is held, and the servers have confirmed it recently.
         ZKLOCK_STATE_HELD = 1,
         /// The servers are out of reach or late. The lock is held for as long as zklock_hold_valid_for says;
         /// after that others may hold it.
@@ -49,7 +49,7 @@ pub(crate) struct Held {
     loss: Mutex<Loss>,
 }
 
-/// Who is to be told of the loss.
+/// What is notified of the loss.
 #[derive(Default)]
 struct Loss {
     descriptor: Option<Arc<Descriptor>>,
@@ -107,7 +107,7 @@ impl Held {
 ///         ZKLOCK_NOT_OWNER if the lock is reentrant and another thread acquired it: nothing changes;
 ///         ZKLOCK_TIMEOUT if the servers have not answered within a session timeout: the release goes on in
 ///         the background; ZKLOCK_REFUSED if the access list does not allow to delete its node, or the process
-///         ends and gets no thread any more; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
+///         is exiting and no thread can be started; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
 ///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_release(hold: *mut zklock_hold) -> zklock_status {
@@ -115,7 +115,7 @@ pub extern "C-unwind" fn zklock_release(hold: *mut zklock_hold) -> zklock_status
 }
 
 /// Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still held is
-/// released in the background, whoever acquired it, and calls that wait with this hold end.
+/// released in the background, whichever thread acquired it, and calls that wait with this hold end.
 ///
 /// It waits for nothing but a callback of this hold that is just running, unless that is what calls it. So
 /// call it with nothing locked that the callback locks.
@@ -134,7 +134,7 @@ pub extern "C-unwind" fn zklock_hold_free(hold: *mut zklock_hold) {
 /// The fencing token: of two grants of one path that exclude each other, the later has the greater token. Let what the
 /// lock guards refuse a token smaller than one it has seen.
 ///
-/// Those who can hold together are told of it in any order: of two readers without a writer between them the later may
+/// Holders that may hold together learn of their grants in any order: of two readers without a writer between them the later may
 /// have the smaller token, and so may the later of two permits. So compare a reader's token with those of writers alone.
 ///
 /// @param hold the hold.
@@ -270,7 +270,7 @@ pub extern "C-unwind" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *m
 }
 
 /// Calls back when the hold is lost: once, on a thread of ours, and not if it is released before. A hold
-/// that is lost already is told at once. Each call adds a callback.
+/// that is lost already is reported at once. Each call adds a callback.
 ///
 /// @param hold the hold.
 /// @param callback see "Callbacks" above. It may look at the hold, and free it.
@@ -329,7 +329,7 @@ pub extern "C-unwind" fn zklock_hold_wait_lost(
 /// @param hold the hold.
 /// @param[out] milliseconds for how long it is certain to be held. It may be NULL.
 /// @return ZKLOCK_OK if it is held; ZKLOCK_LOST if it is not; ZKLOCK_UNREACHABLE if the servers did not answer
-///         within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a release, also one that comes
+///         within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a release, including one that comes
 ///         before their answer; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if the hold is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
 #[must_use]

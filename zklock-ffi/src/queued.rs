@@ -24,7 +24,7 @@ c_enum! {
     }
 }
 
-/// One in the queue of a lock. What it points to lives as long as the call of the visitor, or as
+/// One in the queue of a lock. What it points to lives as long as the call of the visitor, or as long as
 /// zklock_observer_next says. The library that runs may be an earlier or a later one than this header: see `size`.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[repr(C)]
@@ -35,7 +35,7 @@ pub struct zklock_contender {
     pub size: usize,
     /// The name of its node, a child of the lock's node.
     pub name: *const c_char,
-    /// What it says of itself. zklock writes "host/pid" or what the client's options say.
+    /// What it calls itself. zklock writes "host/pid" or what the client's options say.
     pub identity: *const c_char,
     /// The naming scheme of its library: "curator", "kazoo" or "writelock".
     pub dialect: *const c_char,
@@ -44,14 +44,14 @@ pub struct zklock_contender {
     /// Its fencing token, when it comes to hold the lock. A holder of a semaphore's permit has a smaller one: this is
     /// the number of its permit.
     pub token: u64,
-    /// Since when it is there: milliseconds since 1970 on the servers' clock.
+    /// When its node was created: milliseconds since 1970 on the servers' clock.
     pub since: i64,
     /// The path of its node.
     pub node: *const c_char,
     /// What it wants.
     pub role: zklock_role,
     /// 1 if it holds the lock, as far as its place tells; 0 if it waits. A set of locks holds none of them before it is
-    /// its turn in all of their queues, also where it is the first.
+    /// its turn in all of their queues, even if it is the first.
     pub holds: i32,
 }
 
@@ -82,14 +82,14 @@ pub extern "C-unwind" fn zklock_contenders(
     })
 }
 
-/// Takes a contender out of the queue, whoever it is, by deleting its node. A holder is told that its hold is lost,
+/// Takes any contender out of the queue, by deleting its node. A holder is told that its hold is lost,
 /// if its library tells; a waiter queues again.
 ///
-/// Of an exclusive lock all nodes have one path: there it hits whoever holds it at that moment, which may be another than
-/// the one that was shown. zklock_break_lock spares that one.
+/// Of an exclusive lock all nodes have one path: so this evicts the holder of that moment, which may be another than
+/// the one that was shown. zklock_break_lock spares another.
 ///
-/// This breaks what the lock guards, unless the contender is known to be at a standstill: until it has been told it
-/// takes itself for the holder, and another already is.
+/// This breaks what the lock guards, unless the contender is known to have stopped: until it learns of it, it
+/// believes that it holds the lock, and another already does.
 ///
 /// @param lock the lock.
 /// @param node the path of its node, as zklock_contenders shows it.
@@ -114,7 +114,7 @@ pub extern "C-unwind" fn zklock_evict(
     })
 }
 
-/// Takes the lock away from all who hold it. See zklock_evict, also for what that breaks. Whoever waits stays, also a set
+/// Takes the lock away from all who hold it. See zklock_evict, also for what that breaks. Waiters stay, including a set
 /// of locks that is the first in the queue and waits for another of its locks.
 ///
 /// Of an exclusive lock the node is looked at right before it is deleted, and another's is spared. It is in danger only if

@@ -89,8 +89,8 @@ CALL(lock_options_set_limit_at) { return zklock_lock_options_set_limit_at(on->lo
         return status;                                                                              \
     }
 CALL_OF_KIND(mutex_new)
-CALL_OF_KIND(read_new)
-CALL_OF_KIND(write_new)
+CALL_OF_KIND(rwlock_read_new)
+CALL_OF_KIND(rwlock_write_new)
 CALL_OF_KIND(election_new)
 CALL_OF_KIND(exclusive_new)
 CALL(semaphore_new) {
@@ -265,8 +265,8 @@ static const call calls[] = {
     CALL(lock_options_set_permits, ZKLOCK_OK, 0),
     CALL(lock_options_set_limit_at, ZKLOCK_OK, 0),
     CALL(mutex_new, ZKLOCK_OK, 0),
-    CALL(read_new, ZKLOCK_OK, 0),
-    CALL(write_new, ZKLOCK_OK, 0),
+    CALL(rwlock_read_new, ZKLOCK_OK, 0),
+    CALL(rwlock_write_new, ZKLOCK_OK, 0),
     CALL(election_new, ZKLOCK_OK, 0),
     CALL(exclusive_new, ZKLOCK_OK, 0),
     CALL(semaphore_new, ZKLOCK_OK, 0),
