@@ -18,7 +18,7 @@ use std::mem::MaybeUninit;
 use std::slice;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::sync::{Arc, PoisonError, RwLock};
-use zklock_core::blocking::{OfProcess, Process, mark_processes};
+use zklock_core::face::{OfProcess, Process, mark_processes};
 
 const _: () = assert!(usize::BITS == 64, "a handle is a number of 64 bits");
 

@@ -6,7 +6,7 @@ use crate::hold::zklock_hold;
 use std::ffi::c_void;
 use std::sync::Arc;
 use zklock_core::LossReason;
-use zklock_core::blocking::call_later;
+use zklock_core::face::call_later;
 
 /// Why a hold was lost.
 #[allow(non_camel_case_types, reason = "the name in C")]
