@@ -58,7 +58,7 @@ pub struct Hold {
 }
 
 /// Whether a hold was released.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Released {
     No,
     /// With the grant, or when that was lost.
@@ -68,8 +68,7 @@ enum Released {
 }
 
 /// How the loss of a hold is heard of.
-#[derive(Clone)]
-#[allow(missing_debug_implementations)]
+#[derive(Clone, Debug)]
 pub struct Loss {
     status: watch::Receiver<Status>,
     released: watch::Receiver<Released>,

@@ -33,55 +33,31 @@ impl Barrier {
     }
 
     /// See [`Barrier::set`](crate::Barrier::set).
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn set(&self) -> Result<bool, Error> {
         self.core.wait(Wait::Forever, None, crate::Barrier::set)
     }
 
     /// See [`Barrier::remove`](crate::Barrier::remove).
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn remove(&self) -> Result<bool, Error> {
         self.core.wait(Wait::Forever, None, crate::Barrier::remove)
     }
 
     /// See [`Barrier::is_set`](crate::Barrier::is_set).
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn is_set(&self) -> Result<bool, Error> {
         self.core.wait(Wait::Forever, None, crate::Barrier::is_set)
     }
 
     /// See [`Barrier::wait`](crate::Barrier::wait).
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn wait(&self) -> Result<(), Error> {
         self.wait_within(Wait::Forever, None)
     }
 
     /// See [`Barrier::wait_timeout`](crate::Barrier::wait_timeout).
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn wait_timeout(&self, timeout: Duration) -> Result<(), Error> {
         self.wait_within(timeout, None)
     }
 
     /// As [`wait_timeout`](Self::wait_timeout), or with `None` for ever, until the interrupt is triggered.
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
     pub fn wait_within(&self, wait: impl Into<Wait>, interrupt: Option<&Interrupt>) -> Result<(), Error> {
         let wait = wait.into();
         self.core.wait(wait, interrupt, |barrier| barrier.wait_within(wait))
@@ -115,28 +91,16 @@ impl DoubleBarrier {
     }
 
     /// See [`DoubleBarrier::enter`](crate::DoubleBarrier::enter).
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn enter(&self) -> Result<Member, Error> {
         self.enter_within(Wait::Forever, None)
     }
 
     /// See [`DoubleBarrier::enter_timeout`](crate::DoubleBarrier::enter_timeout).
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn enter_timeout(&self, timeout: Duration) -> Result<Member, Error> {
         self.enter_within(timeout, None)
     }
 
     /// As [`enter_timeout`](Self::enter_timeout), or with `None` for ever, until the interrupt is triggered.
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
     pub fn enter_within(
         &self,
         wait: impl Into<Wait>,
@@ -162,10 +126,6 @@ impl DoubleBarrier {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked); all others come with the result.
     #[doc(hidden)]
     pub fn start(
         &self,
@@ -224,29 +184,17 @@ impl Member {
     }
 
     /// See [`Member::leave`](crate::Member::leave).
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn leave(&self) -> Result<(), Error> {
         self.leave_within(Wait::Forever, None)
     }
 
     /// See [`Member::leave_timeout`](crate::Member::leave_timeout).
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn leave_timeout(&self, timeout: Duration) -> Result<(), Error> {
         self.leave_within(timeout, None)
     }
 
     /// As [`leave_timeout`](Self::leave_timeout), or with `None` for ever, until the interrupt is triggered: the member has
     /// left all the same.
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
     pub fn leave_within(&self, wait: impl Into<Wait>, interrupt: Option<&Interrupt>) -> Result<(), Error> {
         let wait = wait.into();
         // Where it must not wait, nothing is to change.

@@ -9,7 +9,6 @@ use crate::owner::Owner;
 use crate::threads::fork::Process;
 use crate::threads::fork_safe::ForkSafe;
 use crate::wait::Wait;
-use std::fmt;
 use std::time::Duration;
 use tokio::task::AbortHandle;
 
@@ -75,10 +74,6 @@ impl Hold {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn on_lost(&self, told: impl FnOnce(LossReason) + Send + 'static) -> Result<Watch, Error> {
         let loss = self.core.get()?.loss();
         let task = self.core.io().spawn(async move {
@@ -95,10 +90,6 @@ impl Hold {
     }
 
     /// See [`Hold::confirm`](crate::Hold::confirm).
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn confirm(&self) -> Result<Duration, Error> {
         self.core.wait(Wait::Forever, None, crate::Hold::confirm)
     }
@@ -114,10 +105,6 @@ impl Hold {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn read(&self, path: &str) -> Result<Option<NodeData>, Error> {
         self.core.wait(Wait::Forever, None, |hold| hold.read(path))
     }
@@ -131,10 +118,6 @@ impl Hold {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// See [`Guarded::commit`].
     pub fn commit_guarded<'a>(
         &'a self,
         fill: impl FnOnce(Guarded<'a>) -> Guarded<'a>,
@@ -143,10 +126,6 @@ impl Hold {
     }
 
     /// See [`Hold::release`](crate::Hold::release).
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn release(&self) -> Result<(), Error> {
         // Where it must not wait, nothing is to change.
         match self.core.get_to_wait()?.begin_release(Owner::current())? {
@@ -183,7 +162,7 @@ impl Hold {
 /// # Ok(())
 /// # }
 /// ```
-#[derive(Clone)]
+#[derive(Clone, Debug)]
 pub struct Loss {
     core: ForkSafe<crate::hold::Loss>,
 }
@@ -213,12 +192,6 @@ impl Loss {
         interrupt: Option<&Interrupt>,
     ) -> Result<Option<LossReason>, Error> {
         self.core.wait(Wait::at_most(timeout), interrupt, |loss| async { Ok(loss.clone().come().await) })
-    }
-}
-
-impl fmt::Debug for Loss {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Loss").finish_non_exhaustive()
     }
 }
 

@@ -35,28 +35,16 @@ impl Lock {
     }
 
     /// See [`Lock::acquire`](crate::Lock::acquire).
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn acquire(&self) -> Result<Hold, Error> {
         self.acquire_within(Wait::Forever, None)
     }
 
     /// See [`Lock::acquire_timeout`](crate::Lock::acquire_timeout).
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn acquire_timeout(&self, timeout: Duration) -> Result<Hold, Error> {
         self.acquire_within(timeout, None)
     }
 
     /// As [`acquire_timeout`](Self::acquire_timeout), or with `None` for ever, until the interrupt is triggered.
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
     pub fn acquire_within(
         &self,
         wait: impl Into<Wait>,
@@ -71,10 +59,6 @@ impl Lock {
     }
 
     /// See [`Lock::try_acquire`](crate::Lock::try_acquire).
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn try_acquire(&self) -> Result<Option<Hold>, Error> {
         let owner = Owner::current();
         let hold = self.core.wait(Wait::Forever, None, |lock| lock.try_acquire_as(owner))?;
@@ -102,10 +86,6 @@ impl Lock {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked); all others come with the result.
     pub fn start(
         &self,
         owner: Owner,
@@ -132,37 +112,21 @@ impl Lock {
     }
 
     /// See [`Lock::contenders`](crate::Lock::contenders).
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn contenders(&self) -> Result<Vec<QueuedContender>, Error> {
         self.core.wait(Wait::Forever, None, crate::Lock::contenders)
     }
 
     /// See [`Lock::evict`](crate::Lock::evict).
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn evict(&self, node: &str) -> Result<bool, Error> {
         self.core.wait(Wait::Forever, None, |lock| lock.evict(node))
     }
 
     /// See [`Lock::break_lock`](crate::Lock::break_lock).
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn break_lock(&self) -> Result<Vec<QueuedContender>, Error> {
         self.core.wait(Wait::Forever, None, crate::Lock::break_lock)
     }
 
     /// See [`Lock::observe`](crate::Lock::observe).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn observe(&self) -> Result<Observer, Error> {
         Ok(Observer { core: self.core.adopt(Mutex::new(self.core.get()?.observe()?)) })
     }

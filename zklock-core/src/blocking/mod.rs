@@ -6,16 +6,22 @@
 //!
 //! These calls must not be made within an asynchronous task: they would block its thread.
 //!
+//! # Errors
+//!
+//! A call has the errors of the asynchronous call of its name. Beside these it ends with [`ErrorKind::Forked`] in a child of
+//! the process that made its client, with [`ErrorKind::Interrupted`] when its [`Interrupt`] is triggered, and with
+//! [`ErrorKind::Deadlock`] in a callback of ours, where it must not wait.
+//!
 //! # Fork
 //!
 //! A child has a copy of what its parent made, which stays the parent's: calls on it end with
-//! [`ErrorKind::Forked`](crate::ErrorKind::Forked), holds say that they are lost, and dropping them changes nothing. A child that needs locks
+//! [`ErrorKind::Forked`], holds say that they are lost, and dropping them changes nothing. A child that needs locks
 //! makes a client of its own.
 //!
 //! That takes the feature `fork`, and stand-ins for two crates of which zookeeper-client is made: their one thread for a
 //! process is missing in a child. libzklock and the Python package have both. A Rust program that takes this crate
 //! from a registry has neither, and there a child can connect only if its parent has not: later it is refused
-//! with [`ErrorKind::Forked`](crate::ErrorKind::Forked), and has to be started anew (exec). To have both, name the feature, take the two folders
+//! with [`ErrorKind::Forked`], and has to be started anew (exec). To have both, name the feature, take the two folders
 //! `zklock-core/stand-ins/*` from the repository, and name them in the program's `Cargo.toml`:
 //!
 //! ```toml
@@ -47,6 +53,8 @@ mod hold;
 mod lock;
 mod observer;
 
+#[cfg(doc)]
+use crate::ErrorKind;
 use crate::error::Error;
 use crate::options::ClientOptions;
 use crate::spec::LockSpec;
@@ -75,9 +83,9 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// As there; [`ErrorKind::Refused`](crate::ErrorKind::Refused) if the system gives no threads or
-    /// descriptors; [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a callback;
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked).
+    /// As there; [`ErrorKind::Refused`] if the system gives no threads or
+    /// descriptors; [`ErrorKind::Deadlock`] in a callback;
+    /// [`ErrorKind::Forked`].
     pub fn connect(options: ClientOptions) -> Result<Self, Error> {
         Connector::new(options).connect(Wait::Forever)
     }
@@ -104,92 +112,51 @@ impl Client {
     }
 
     /// See [`Client::close`](crate::Client::close).
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Deadlock`](crate::ErrorKind::Deadlock) in a callback,
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn close(&self) -> Result<(), Error> {
         self.core.wait(Wait::Forever, None, crate::Client::begin_close)
     }
 
     /// See [`Client::lock`](crate::Client::lock).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn lock(&self, spec: &LockSpec) -> Result<Lock, Error> {
         Ok(Lock { core: self.core.adopt(self.core.get()?.lock(spec)?) })
     }
 
     /// See [`Client::mutex`](crate::Client::mutex).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn mutex(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::mutex(path)?)
     }
 
     /// See [`Client::read`](crate::Client::read).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn read(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::read(path)?)
     }
 
     /// See [`Client::write`](crate::Client::write).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn write(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::write(path)?)
     }
 
     /// See [`Client::election`](crate::Client::election).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn election(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::election(path)?)
     }
 
     /// See [`Client::exclusive`](crate::Client::exclusive).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn exclusive(&self, path: &str) -> Result<Lock, Error> {
         self.lock(&LockSpec::exclusive(path)?)
     }
 
     /// See [`Client::semaphore`](crate::Client::semaphore).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn semaphore(&self, path: &str, limit: u32) -> Result<Lock, Error> {
         self.lock(&LockSpec::semaphore(path, limit)?)
     }
 
     /// See [`Client::all`](crate::Client::all).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn all(&self, locks: &[Lock]) -> Result<Lock, Error> {
         self.lock(&self.all_of(locks)?)
     }
 
     /// See [`Client::all_of`](crate::Client::all_of).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn all_of(&self, locks: &[Lock]) -> Result<LockSpec, Error> {
         let client = self.core.get()?;
         let locks = locks.iter().map(|lock| lock.core.get().cloned()).collect::<Result<Vec<_>, _>>()?;
@@ -197,28 +164,16 @@ impl Client {
     }
 
     /// See [`Client::barrier`](crate::Client::barrier).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn barrier(&self, path: &str) -> Result<Barrier, Error> {
         Ok(Barrier { core: self.core.adopt(self.core.get()?.barrier(path)?) })
     }
 
     /// See [`Client::double_barrier`](crate::Client::double_barrier).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn double_barrier(&self, path: &str, members: u32) -> Result<DoubleBarrier, Error> {
         Ok(DoubleBarrier { core: self.core.adopt(self.core.get()?.double_barrier(path, members)?) })
     }
 
     /// See [`Client::set_limit`](crate::Client::set_limit).
-    ///
-    /// # Errors
-    ///
-    /// As there.
     pub fn set_limit(&self, path: &str, limit: u32) -> Result<(), Error> {
         self.core.wait(Wait::Forever, None, |client| client.set_limit(path, limit))
     }
