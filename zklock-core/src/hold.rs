@@ -58,7 +58,7 @@ pub struct Hold {
 }
 
 /// Whether a hold was released.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Released {
     No,
     /// With the grant, or when that was lost.
@@ -68,15 +68,15 @@ enum Released {
 }
 
 /// How the loss of a hold is heard of.
-#[derive(Clone)]
-pub(crate) struct Loss {
+#[derive(Clone, Debug)]
+pub struct Loss {
     status: watch::Receiver<Status>,
     released: watch::Receiver<Released>,
 }
 
 impl Loss {
     /// Waits for it; `None` if the hold is released instead.
-    pub(crate) async fn come(self) -> Option<LossReason> {
+    pub async fn come(self) -> Option<LossReason> {
         let Self { mut status, mut released } = self;
         if *released.borrow() == Released::Before {
             return None;
@@ -255,7 +255,8 @@ impl Hold {
 
     /// Releases the lock, and gives what is to be waited for; `None` if that is nothing, since other
     /// holds of the owner go on.
-    pub(crate) fn begin_release(
+    #[doc(hidden)]
+    pub fn begin_release(
         &self,
         owner: Owner,
     ) -> Result<Option<impl Future<Output = Result<(), Error>> + Send + use<>>, Error> {

@@ -56,7 +56,8 @@
 //! Data flows one way; a room knows those below it.
 //!
 //! ```text
-//!  blocking                                    threads
+//!  blocking                                    the same for threads; face: for other languages
+//!  threads                                     our threads, and how others wait for them
 //!  mutex   rwlock   semaphore   all            the kinds of lock: each no more than what it claims
 //!  election   exclusive   barrier
 //!  client   lock   hold   token   guarded      the public face
@@ -99,6 +100,9 @@ mod ensemble;
 mod error;
 #[cfg(feature = "client")]
 mod exclusive;
+#[cfg(feature = "client")]
+#[doc(hidden)]
+pub mod face;
 #[cfg(feature = "client")]
 mod guard;
 #[cfg(feature = "client")]
@@ -145,10 +149,14 @@ mod set;
 mod spec;
 #[cfg(feature = "client")]
 mod stats;
+#[cfg(feature = "client")]
+mod threads;
 #[cfg(feature = "tls")]
 mod tls;
 #[cfg(feature = "client")]
 mod token;
+#[cfg(feature = "client")]
+mod wait;
 #[cfg(feature = "client")]
 mod zookeeper;
 
@@ -175,6 +183,7 @@ pub use self::{
     spec::LockSpec,
     stats::Stats,
     token::Token,
+    wait::{Deadline, Wait},
 };
 
 /// The examples in the README, compiled.

@@ -118,12 +118,7 @@ pub extern "C-unwind" fn zklock_barrier_is_set(
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_barrier_wait(barrier: *mut zklock_barrier, timeout: i64) -> zklock_status {
     call::status("zklock_barrier_wait", || {
-        let barrier = Barrier::table().find(barrier)?;
-        match patience(timeout)? {
-            Some(timeout) => barrier.0.wait_timeout(timeout)?,
-            None => barrier.0.wait()?,
-        }
-        Ok(())
+        Ok(Barrier::table().find(barrier)?.0.wait_within(patience(timeout)?, None)?)
     })
 }
 

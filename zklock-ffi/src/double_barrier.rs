@@ -88,10 +88,7 @@ pub extern "C-unwind" fn zklock_double_barrier_enter(
     call::status("zklock_double_barrier_enter", || {
         let member = out("member", member)?;
         let barrier = DoubleBarrier::table().find(double_barrier)?;
-        let inner = match patience(timeout)? {
-            Some(timeout) => barrier.0.enter_timeout(timeout)?,
-            None => barrier.0.enter()?,
-        };
+        let inner = barrier.0.enter_within(patience(timeout)?, None)?;
         let node = c_string(inner.node());
         member.set(Member::table().put(Member { inner, node }));
         Ok(())
@@ -113,12 +110,7 @@ pub extern "C-unwind" fn zklock_double_barrier_enter(
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_member_leave(member: *mut zklock_member, timeout: i64) -> zklock_status {
     call::status("zklock_member_leave", || {
-        let member = Member::table().find(member)?;
-        match patience(timeout)? {
-            Some(timeout) => member.inner.leave_timeout(timeout)?,
-            None => member.inner.leave()?,
-        }
-        Ok(())
+        Ok(Member::table().find(member)?.inner.leave_within(patience(timeout)?, None)?)
     })
 }
 

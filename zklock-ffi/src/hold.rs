@@ -12,7 +12,8 @@ use crate::status::zklock_status;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use zklock_core::HoldState;
-use zklock_core::blocking::{self, Watch, call_later};
+use zklock_core::blocking::{self, Watch};
+use zklock_core::face::call_later;
 
 /// The proof that a lock is held.
 #[allow(non_camel_case_types, reason = "the name in C")]

@@ -91,11 +91,7 @@ pub extern "C-unwind" fn zklock_acquire(
     call::status("zklock_acquire", || {
         let hold = out("hold", hold)?;
         let lock = Lock::table().find(lock)?;
-        let held = match patience(timeout)? {
-            Some(timeout) => lock.inner.acquire_timeout(timeout)?,
-            None => lock.inner.acquire()?,
-        };
-        hold.set(Held::keep(held));
+        hold.set(Held::keep(lock.inner.acquire_within(patience(timeout)?, None)?));
         Ok(())
     })
 }

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, RwLock};
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
-use zklock_core::blocking::{OfProcess, TakeLine, call_later, log_to};
+use zklock_core::face::{OfProcess, TakeLine, call_later, log_to};
 
 c_enum! {
     /// How much is to be logged: each level includes those before it.

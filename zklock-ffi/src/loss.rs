@@ -6,7 +6,7 @@ use crate::handle::SentHandle;
 use crate::raw::{Context, HandleCallback, call_with_handle};
 use std::sync::Arc;
 use zklock_core::LossReason;
-use zklock_core::blocking::call_later;
+use zklock_core::face::call_later;
 
 c_enum! {
     /// Why a hold was lost.

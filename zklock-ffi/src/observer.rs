@@ -11,8 +11,8 @@ use crate::raw::out;
 use crate::status::zklock_status::{self, ZKLOCK_TIMEOUT};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use zklock_core::blocking::{self, Call};
-use zklock_core::{Error, ErrorKind, QueuedContender};
+use zklock_core::face::Call;
+use zklock_core::{Error, ErrorKind, QueuedContender, blocking};
 
 /// Reports who holds a lock, without taking part.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -74,11 +74,14 @@ impl Watching {
     fn look_ahead(&mut self, observer: &blocking::Observer) -> Result<(), Failure> {
         if self.call.is_none() {
             let ready = Arc::downgrade(&self.ready);
-            self.call = Some(observer.start_next(move || {
+            let raise = move || {
                 if let Some(ready) = ready.upgrade().as_deref().and_then(OnceLock::get) {
                     ready.raise();
                 }
-            })?);
+            };
+            let next =
+                observer.core().start(raise, |observer| async move { observer.lock().await.next().await });
+            self.call = Some(next?);
         }
         Ok(())
     }

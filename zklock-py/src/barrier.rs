@@ -4,14 +4,13 @@ use crate::aio::barrier::AsyncBarrier;
 use crate::error::{raised, unpicklable};
 use crate::greenlet::Greenlet;
 use crate::log;
-use crate::patience::left;
 use crate::place::Shared;
 use crate::value;
 use crate::wait::detached;
 use pyo3::prelude::*;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use zklock_core::{Error, ErrorKind, blocking, check_lock_path};
+use std::time::Duration;
+use zklock_core::{Error, ErrorKind, Wait, blocking, check_lock_path};
 
 /// What both faces of a barrier share.
 pub(crate) struct Spot {
@@ -36,20 +35,13 @@ impl Spot {
         &self,
         py: Python<'_>,
         timeout: Option<Duration>,
-        call: impl FnOnce(&blocking::Client, Option<Duration>) -> Result<T, Error> + Send,
+        call: impl FnOnce(&blocking::Client, Wait) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         if self.shared.connector.connected().is_none() {
             log::prepare(py)?;
         }
-        let begun = Instant::now();
-        detached(py, || match timeout {
-            // Who looks once waits as long as it takes to connect, for the connect timeout at most.
-            Some(Duration::ZERO) => call(&self.shared.connector.connect(None)?, timeout),
-            timeout => {
-                let client = self.shared.connector.connect(timeout)?;
-                call(&client, timeout.map(|timeout| left(timeout, begun)))
-            }
-        })
+        let wait = Wait::from(timeout);
+        detached(py, || call(&self.shared.connector.connect(wait)?, wait))
     }
 }
 
@@ -105,10 +97,8 @@ impl Barrier {
             return greenlet.wait_for(self.aio(py)?.get().wait(py, timeout)?)?.is_truthy(py);
         }
         let timeout = value::patience(py, timeout)?;
-        self.spot.call(py, timeout, |client, left| {
-            let barrier = client.barrier(&self.spot.path)?;
-            let waited = left.map_or_else(|| barrier.wait(), |left| barrier.wait_timeout(left));
-            match waited {
+        self.spot.call(py, timeout, |client, wait| {
+            match client.barrier(&self.spot.path)?.wait_within(wait, None) {
                 Err(error) if error.kind() == ErrorKind::Timeout => Ok(false),
                 waited => waited.map(|()| true),
             }

@@ -15,8 +15,8 @@ use crate::wait::detached;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use std::sync::Arc;
-use zklock_core::ErrorKind;
-use zklock_core::blocking::Connector;
+use zklock_core::face::Connector;
+use zklock_core::{ErrorKind, Wait};
 
 /// One logical connection to an ensemble, at ``hosts``: ``host:port,host:port``, and perhaps a ``/chroot``; or a list of
 /// such, ``["zk1:2181", "zk2:2181"]``, or of pairs, ``[("zk1", 2181), ("zk2", 2181)]``.
@@ -92,7 +92,7 @@ impl Client {
         }
         let timeout = value::patience(py, timeout)?;
         log::prepare(py)?;
-        detached(py, || shared.connector.connect(timeout).map(drop))
+        detached(py, || shared.connector.connect(Wait::at_most(timeout)).map(drop))
     }
 
     /// Closes the client, which frees every lock that it holds, and waits until the ensemble has confirmed it, or a
@@ -120,7 +120,7 @@ impl Client {
         }
         let limit = value::count(py, "limit", limit)?;
         log::prepare(py)?;
-        detached(py, || shared.connector.connect(None)?.set_limit(path, limit))
+        detached(py, || shared.connector.connect(Wait::Forever)?.set_limit(path, limit))
     }
 
     fn __enter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {

@@ -20,7 +20,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use zklock_core::Error;
-use zklock_core::blocking::{Call, OfProcess, Park, Process, call_later};
+use zklock_core::face::{Call, OfProcess, Park, Process, call_later};
 
 /// What a coroutine waits for. Dropping it ends the waiting.
 pub(crate) trait Pending: Send {

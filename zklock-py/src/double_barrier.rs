@@ -72,9 +72,9 @@ impl Meeting {
             let entered = greenlet.wait_for(self.start("DoubleBarrier.enter", timeout, None))?;
             return Ok(entered.bind(py).cast::<AsyncMember>()?.get().seat.clone());
         }
-        self.spot.call(py, timeout, |client, left| {
+        self.spot.call(py, timeout, |client, wait| {
             let barrier = client.double_barrier(&self.spot.path, self.members)?;
-            left.map_or_else(|| barrier.enter(), |left| barrier.enter_timeout(left)).map(Seat::of)
+            barrier.enter_within(wait, None).map(Seat::of)
         })
     }
 
@@ -147,7 +147,7 @@ impl Seat {
             return greenlet.wait_for(self.start_leave(py, "Member.leave", timeout, nothing)?).map(drop);
         }
         let member = self.member(py)?;
-        detached(py, || timeout.map_or_else(|| member.leave(), |timeout| member.leave_timeout(timeout)))
+        detached(py, || member.leave_within(timeout, None))
     }
 
     /// Leaves at the end of a block. After one that has failed the others are not waited for.

@@ -18,7 +18,7 @@ use pyo3::types::PyDict;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zklock_core::Owner;
-use zklock_core::blocking::{Park, Parked};
+use zklock_core::face::{Park, Parked};
 
 /// The greenlet that calls.
 pub(crate) struct Greenlet<'py> {

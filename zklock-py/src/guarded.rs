@@ -153,7 +153,9 @@ impl AsyncGuarded {
 
 fn commit(held: Arc<Held>, writes: Vec<Write>) -> Coroutine {
     Coroutine::new("AsyncGuarded.commit", move |py, bell| {
-        let begun = held.hold.start_commit_guarded(move |guarded| fill(guarded, &writes), bell.ringer());
+        let commit =
+            |hold: Arc<zklock_core::Hold>| async move { fill(hold.guarded(), &writes).commit().await };
+        let begun = held.hold.core().start(bell.ringer(), commit);
         Ok(Begun::call(begun.map_err(|error| raised(py, &error))?, |py, written| match written {
             Ok(written) => versions(py, &written),
             Err(error) => Err(raised(py, &error)),

@@ -10,7 +10,7 @@ use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
 use zklock_core::blocking::{Client, Lock};
-use zklock_core::{Dialect, Error, Foreign, LockSpec, Owner, Watching};
+use zklock_core::{Dialect, Error, Foreign, LockSpec, Owner, Wait, Watching};
 
 /// What both faces of a lock share.
 pub(crate) struct Core {
@@ -62,10 +62,10 @@ impl Core {
         self.lock.get().or_else(|| self.connect_to(&self.shared.connector.connected()?).ok())
     }
 
-    pub(crate) fn connect(&self, timeout: Option<Duration>) -> Result<&Lock, Error> {
+    pub(crate) fn connect(&self, wait: Wait) -> Result<&Lock, Error> {
         match self.connected() {
             Some(lock) => Ok(lock),
-            None => self.connect_to(&self.shared.connector.connect(timeout)?),
+            None => self.connect_to(&self.shared.connector.connect(wait)?),
         }
     }
 

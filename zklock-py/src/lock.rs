@@ -10,14 +10,14 @@ use crate::hold::{Hold, leave, release};
 use crate::kind::Core;
 use crate::log;
 use crate::observer::Observer;
-use crate::patience::{Blocking, Given, Patience, Seconds, left};
+use crate::patience::{Blocking, Given, Patience, Seconds};
 use crate::place::Held;
 use crate::value;
 use crate::wait::detached;
 use pyo3::prelude::*;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use zklock_core::{Error, ErrorKind, Owner, blocking};
+use std::time::Duration;
+use zklock_core::{Error, ErrorKind, Owner, Wait};
 
 /// What a `Lock` and an `AsyncLock` have in common.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
@@ -173,7 +173,7 @@ impl Lock {
         if let Some(greenlet) = Greenlet::current(py)? {
             return greenlet.wait_for(AsyncLock::contenders(Self::aio(slf)?.bind(py)));
         }
-        let queue = detached(py, || core.connect(None)?.contenders())?;
+        let queue = detached(py, || core.connect(Wait::Forever)?.contenders())?;
         value::contenders(py, queue)
     }
 
@@ -197,7 +197,7 @@ impl Lock {
             let evicted = AsyncLock::evict(Self::aio(slf)?.bind(py), node.to_owned());
             return greenlet.wait_for(evicted)?.is_truthy(py);
         }
-        detached(py, || core.connect(None)?.evict(node))
+        detached(py, || core.connect(Wait::Forever)?.evict(node))
     }
 
     /// Takes the lock away from all who hold it, and says who they were: a list of ``Contender``.
@@ -213,7 +213,7 @@ impl Lock {
         if let Some(greenlet) = Greenlet::current(py)? {
             return greenlet.wait_for(AsyncLock::break_lock(Self::aio(slf)?.bind(py)));
         }
-        let broken = detached(py, || core.connect(None)?.break_lock())?;
+        let broken = detached(py, || core.connect(Wait::Forever)?.break_lock())?;
         value::contenders(py, broken)
     }
 
@@ -300,9 +300,10 @@ impl Core {
         if self.connected().is_none() {
             log::prepare(py)?;
         }
-        let begun = Instant::now();
+        // One deadline, of which connecting may take a part.
+        let wait = Wait::from(timeout);
         loop {
-            let granted = detached(py, || match self.wait_detached(timeout, begun) {
+            let granted = detached(py, || match self.connect(wait)?.acquire_within(wait, None) {
                 Err(error) if error.kind() == ErrorKind::Timeout => Ok(Err(error)),
                 granted => granted.map(Ok),
             })?;
@@ -312,17 +313,5 @@ impl Core {
                 granted => return Ok(granted.map(|hold| Held::new(hold, owner, self.is_reentrant))),
             }
         }
-    }
-
-    /// One deadline, counted from `begun`.
-    fn wait_detached(&self, timeout: Option<Duration>, begun: Instant) -> Result<blocking::Hold, Error> {
-        let Some(timeout) = timeout else {
-            return self.connect(None)?.acquire();
-        };
-        if timeout.is_zero() {
-            return self.connect(None)?.acquire_timeout(timeout);
-        }
-        let lock = self.connect(Some(timeout))?;
-        lock.acquire_timeout(left(timeout, begun))
     }
 }

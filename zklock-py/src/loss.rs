@@ -7,6 +7,7 @@ use crate::place::Held;
 use crate::value;
 use crate::wait::detached;
 use pyo3::prelude::*;
+use std::sync::Arc;
 use zklock_core::ErrorKind;
 
 /// The event that a hold is lost: to be asked, waited for, or awaited.
@@ -65,7 +66,10 @@ impl Loss {
     fn __await__(&self) -> Coroutine {
         let loss = self.loss.clone();
         Coroutine::new("Loss.__await__", move |py, bell| {
-            let call = loss.start(bell.ringer()).map_err(|error| raised(py, &error))?;
+            let call = loss
+                .core()
+                .start(bell.ringer(), |loss| async move { Ok(Arc::unwrap_or_clone(loss).come().await) });
+            let call = call.map_err(|error| raised(py, &error))?;
             Ok(Begun::call(call, |py, lost| match lost {
                 Ok(Some(reason)) => value::reason(py, reason),
                 Ok(None) => Ok(py.None()),

@@ -4,13 +4,12 @@ use crate::aio::observer::Shared;
 use crate::error::{late, unpicklable};
 use crate::greenlet::Greenlet;
 use crate::kind::Core;
-use crate::patience::left;
 use crate::value;
 use crate::wait::detached;
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock};
-use std::time::{Duration, Instant};
-use zklock_core::{Error, blocking};
+use std::time::Duration;
+use zklock_core::{Error, Wait, blocking};
 
 /// What both faces of an observer share. It connects when it is first asked.
 pub(crate) struct Lookout {
@@ -33,9 +32,8 @@ impl Lookout {
     }
 
     fn next(&self, timeout: Option<Duration>) -> Result<Option<zklock_core::QueuedContender>, Error> {
-        let begun = Instant::now();
-        let lock = self.core.connect(timeout)?;
-        self.observer(lock)?.next(timeout.map(|timeout| left(timeout, begun)))
+        let wait = Wait::at_most(timeout);
+        self.observer(self.core.connect(wait)?)?.next_within(wait)
     }
 }
 

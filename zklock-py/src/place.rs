@@ -13,7 +13,8 @@ use crate::told::Told;
 use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use zklock_core::blocking::{Connector, Hold};
+use zklock_core::blocking::Hold;
+use zklock_core::face::Connector;
 use zklock_core::{HoldState, Owner};
 
 /// What all faces of a client share.

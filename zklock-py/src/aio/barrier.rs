@@ -4,13 +4,13 @@ use crate::barrier::Spot;
 use crate::coroutine::{Begun, Bell, Coroutine};
 use crate::error::{raised, unpicklable};
 use crate::log;
-use crate::patience::left;
 use crate::value;
 use pyo3::prelude::*;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
-use zklock_core::blocking::{Barrier, Call, Client};
-use zklock_core::{Error, ErrorKind};
+use std::time::Duration;
+use zklock_core::blocking::Client;
+use zklock_core::face::Call;
+use zklock_core::{Barrier, Error, ErrorKind, Wait};
 
 /// A ``Barrier`` for asyncio. ``AsyncClient.barrier`` gives one, and so does ``Barrier.aio``.
 ///
@@ -29,27 +29,23 @@ impl Spot {
         &self,
         what: &'static str,
         timeout: Option<Duration>,
-        begin: impl FnOnce(&Client, Option<Duration>, &Arc<Bell>) -> Result<Call<T>, Error> + Send + 'static,
+        begin: impl FnOnce(&Client, Wait, &Arc<Bell>) -> Result<Call<T>, Error> + Send + 'static,
         convert: impl FnOnce(Python<'_>, Result<T, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
     ) -> Coroutine {
         let shared = self.shared.clone();
         Coroutine::new(what, move |py, bell| {
-            let begun = Instant::now();
-            let next = move |py: Python<'_>, client: Result<Client, Error>, bell: &Arc<Bell>| {
-                let timeout =
-                    timeout.map(|timeout| if timeout.is_zero() { timeout } else { left(timeout, begun) });
-                match client.and_then(|client| begin(&client, timeout, bell)) {
-                    Ok(call) => Ok(Begun::call(call, convert)),
-                    Err(error) => convert(py, Err(error)).map(Begun::Done),
-                }
+            let wait = Wait::from(timeout);
+            let next = move |py: Python<'_>, client: Result<Client, Error>, bell: &Arc<Bell>| match client
+                .and_then(|client| begin(&client, wait, bell))
+            {
+                Ok(call) => Ok(Begun::call(call, convert)),
+                Err(error) => convert(py, Err(error)).map(Begun::Done),
             };
             if let Some(client) = shared.connector.connected() {
                 return next(py, Ok(client), bell);
             }
             log::prepare(py)?;
-            // Who looks once waits as long as it takes to connect, for the connect timeout at most.
-            let patience = timeout.filter(|timeout| !timeout.is_zero());
-            let call = shared.connector.start(patience, bell.ringer()).map_err(|error| raised(py, &error))?;
+            let call = shared.connector.start(wait, bell.ringer()).map_err(|error| raised(py, &error))?;
             Ok(Begun::then(call, next))
         })
     }
@@ -60,13 +56,14 @@ impl AsyncBarrier {
         Py::new(py, Self { spot })
     }
 
-    fn ask(
-        &self,
-        what: &'static str,
-        ask: impl FnOnce(Barrier, &Arc<Bell>) -> Result<Call<bool>, Error> + Send + 'static,
-    ) -> Coroutine {
+    fn ask<F>(&self, what: &'static str, ask: impl FnOnce(Arc<Barrier>) -> F + Send + 'static) -> Coroutine
+    where
+        F: Future<Output = Result<bool, Error>> + Send + 'static,
+    {
         let path = self.spot.path.clone();
-        let ask = move |client: &Client, _, bell: &Arc<Bell>| ask(client.barrier(&path)?, bell);
+        let ask = move |client: &Client, _, bell: &Arc<Bell>| {
+            client.barrier(&path)?.core().start(bell.ringer(), ask)
+        };
         self.spot.start(what, None, ask, |py, answer| {
             answer.map(|answer| value::boolean(py, answer)).map_err(|error| raised(py, &error))
         })
@@ -83,25 +80,26 @@ impl AsyncBarrier {
 
     /// Sets the barrier, so that who comes waits. As ``Barrier.set``.
     pub(crate) fn set(&self) -> Coroutine {
-        self.ask("AsyncBarrier.set", |barrier, bell| barrier.start_set(bell.ringer()))
+        self.ask("AsyncBarrier.set", |barrier| async move { barrier.set().await })
     }
 
     /// Removes the barrier, so that all who wait go on. As ``Barrier.remove``.
     pub(crate) fn remove(&self) -> Coroutine {
-        self.ask("AsyncBarrier.remove", |barrier, bell| barrier.start_remove(bell.ringer()))
+        self.ask("AsyncBarrier.remove", |barrier| async move { barrier.remove().await })
     }
 
     /// Whether it is set. As ``Barrier.is_set``.
     pub(crate) fn is_set(&self) -> Coroutine {
-        self.ask("AsyncBarrier.is_set", |barrier, bell| barrier.start_is_set(bell.ringer()))
+        self.ask("AsyncBarrier.is_set", |barrier| async move { barrier.is_set().await })
     }
 
     /// Waits until it is not set: ``True`` then, or ``False`` if the time is over. As ``Barrier.wait``.
     #[pyo3(signature = (timeout=None))]
     pub(crate) fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Coroutine> {
         let (path, timeout) = (self.spot.path.clone(), value::patience(py, timeout)?);
-        let begin = move |client: &Client, left, bell: &Arc<Bell>| {
-            client.barrier(&path)?.start_wait(left, bell.ringer())
+        let begin = move |client: &Client, wait, bell: &Arc<Bell>| {
+            let gone = move |barrier: Arc<Barrier>| async move { barrier.wait_within(wait).await };
+            client.barrier(&path)?.core().start(bell.ringer(), gone)
         };
         Ok(self.spot.start(
             "AsyncBarrier.wait",

@@ -8,6 +8,7 @@ use crate::place::Shared;
 use crate::value;
 use pyo3::prelude::*;
 use std::sync::Arc;
+use zklock_core::Wait;
 
 /// A ``Client`` for asyncio. ``async with`` gives one, and so does ``Client.aio``.
 ///
@@ -38,7 +39,10 @@ impl AsyncClient {
         let (shared, timeout) = (Self::shared(slf).clone(), value::patience(slf.py(), timeout)?);
         Ok(Coroutine::new("AsyncClient.connect", move |py, bell| {
             log::prepare(py)?;
-            let call = shared.connector.start(timeout, bell.ringer()).map_err(|error| raised(py, &error))?;
+            let call = shared
+                .connector
+                .start(Wait::at_most(timeout), bell.ringer())
+                .map_err(|error| raised(py, &error))?;
             Ok(Begun::call(call, |py, connected| nothing(py, connected.map(drop))))
         }))
     }
@@ -57,9 +61,12 @@ impl AsyncClient {
         let (shared, limit) = (Self::shared(slf).clone(), value::count(slf.py(), "limit", limit)?);
         Ok(Coroutine::new("AsyncClient.set_limit", move |py, bell| {
             log::prepare(py)?;
-            let call = shared.connector.start(None, bell.ringer()).map_err(|error| raised(py, &error))?;
+            let call =
+                shared.connector.start(Wait::Forever, bell.ringer()).map_err(|error| raised(py, &error))?;
             Ok(Begun::then(call, move |py, client, bell| {
-                let call = client.and_then(|client| client.start_set_limit(&path, limit, bell.ringer()));
+                let set =
+                    |client: Arc<zklock_core::Client>| async move { client.set_limit(&path, limit).await };
+                let call = client.and_then(|client| client.core().start(bell.ringer(), set));
                 Ok(Begun::call(call.map_err(|error| raised(py, &error))?, nothing))
             }))
         }))
@@ -70,7 +77,7 @@ impl AsyncClient {
             log::prepare(py)?;
             let call = Self::shared(slf.bind(py))
                 .connector
-                .start(None, bell.ringer())
+                .start(Wait::Forever, bell.ringer())
                 .map_err(|error| raised(py, &error))?;
             Ok(Begun::call(call, move |py, connected| match connected {
                 Ok(_) => Ok(slf.into_any()),

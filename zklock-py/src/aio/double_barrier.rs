@@ -11,7 +11,7 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
 use zklock_core::blocking::Client;
-use zklock_core::{Error, Owner};
+use zklock_core::{Error, Owner, Wait};
 
 /// A ``DoubleBarrier`` for asyncio. ``AsyncClient.double_barrier`` gives one, and so does ``DoubleBarrier.aio``.
 ///
@@ -41,8 +41,8 @@ impl Meeting {
         block: Option<(Owner, Block)>,
     ) -> Coroutine {
         let (path, members) = (self.spot.path.clone(), self.members);
-        let begin = move |client: &Client, left, bell: &Arc<Bell>| {
-            client.double_barrier(&path, members)?.start_enter(left, bell.ringer())
+        let begin = move |client: &Client, wait: Wait, bell: &Arc<Bell>| {
+            client.double_barrier(&path, members)?.start(wait, bell.ringer())
         };
         let meeting = self.clone();
         self.spot.start(what, timeout, begin, move |py, entered| {
@@ -84,7 +84,10 @@ impl Seat {
     ) -> PyResult<Coroutine> {
         let member = self.member(py)?;
         Coroutine::begun(what, |bell| {
-            let call = member.start_leave(timeout, bell.ringer()).map_err(|error| raised(py, &error))?;
+            let core = member.core();
+            let leaving = core.get().and_then(|member| member.begin_to_leave(timeout.into()));
+            let call = leaving.and_then(|rest| core.start(bell.ringer(), |_| rest));
+            let call = call.map_err(|error| raised(py, &error))?;
             Ok(Begun::call(call, convert))
         })
     }

@@ -1,7 +1,7 @@
 //! A hold in asyncio.
 
 use super::owner;
-use crate::coroutine::{Begun, Coroutine, nothing};
+use crate::coroutine::{Begun, Bell, Coroutine, nothing};
 use crate::error::raised;
 use crate::guarded::AsyncGuarded;
 use crate::hold::{BaseHold, left, unless_over};
@@ -12,6 +12,7 @@ use pyo3::exceptions::PyRuntimeError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use std::sync::Arc;
+use zklock_core::face::Call;
 use zklock_core::{Error, Owner};
 
 /// The proof that a lock is held, in asyncio. ``async with`` gives one, and so does ``AsyncLock.hold``.
@@ -74,7 +75,8 @@ impl AsyncHold {
 
 pub(crate) fn confirm(held: Arc<Held>) -> Coroutine {
     Coroutine::new("AsyncHold.confirm", move |py, bell| {
-        let call = held.hold.start_confirm(bell.ringer()).map_err(|error| raised(py, &error))?;
+        let call = held.hold.core().start(bell.ringer(), |hold| async move { hold.confirm().await });
+        let call = call.map_err(|error| raised(py, &error))?;
         Ok(Begun::call(call, |py, confirmed| match confirmed {
             Ok(valid_for) => Ok(valid_for.as_secs_f64().into_pyobject(py)?.into_any().unbind()),
             Err(error) => Err(raised(py, &error)),
@@ -84,7 +86,8 @@ pub(crate) fn confirm(held: Arc<Held>) -> Coroutine {
 
 pub(crate) fn read(held: Arc<Held>, path: String) -> Coroutine {
     Coroutine::new("AsyncHold.read", move |py, bell| {
-        let call = held.hold.start_read(&path, bell.ringer()).map_err(|error| raised(py, &error))?;
+        let call = held.hold.core().start(bell.ringer(), |hold| async move { hold.read(&path).await });
+        let call = call.map_err(|error| raised(py, &error))?;
         Ok(Begun::call(call, |py, read| match read {
             Ok(node) => value::node(py, node),
             Err(error) => Err(raised(py, &error)),
@@ -92,10 +95,16 @@ pub(crate) fn read(held: Arc<Held>, path: String) -> Coroutine {
     })
 }
 
+/// Releases at once; `None` if there is nothing to wait for, since other holds of the owner go on.
+fn begin_release(held: &Held, owner: Owner, bell: &Arc<Bell>) -> Result<Option<Call<()>>, Error> {
+    let core = held.hold.core();
+    core.get()?.begin_release(owner)?.map(|rest| core.start(bell.ringer(), |_| rest)).transpose()
+}
+
 /// Begins the release.
 pub(crate) fn release(py: Python<'_>, held: &Held, owner: Owner) -> PyResult<Coroutine> {
     Coroutine::begun("AsyncLock.release", |bell| {
-        let begun = held.hold.start_release(owner, bell.ringer());
+        let begun = begin_release(held, owner, bell);
         held.forget_callbacks(py);
         let call = begun.or_else(|error| unless_over(error).map(|()| None));
         let call = call.map_err(|error| raised(py, &error))?;
@@ -158,7 +167,7 @@ pub(crate) fn begin_to_leave(
     let failed = Failed::of(exception);
     let done = move |py: Python<'_>, released| left(released, &failed.find(py)?).map(|()| boolean(py, false));
     Coroutine::begun("AsyncLock.__aexit__", |bell| {
-        let begun = held.hold.start_release(owner, bell.ringer());
+        let begun = begin_release(held, owner, bell);
         held.forget_callbacks(py);
         match begun {
             Ok(None) => Ok(Begun::Done(done(py, Ok(()))?)),

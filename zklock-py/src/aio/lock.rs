@@ -10,14 +10,14 @@ use crate::greenlet::Greenlet;
 use crate::kind::Core;
 use crate::lock::BaseLock;
 use crate::log;
-use crate::patience::{Blocking, Given, Patience, Seconds, left};
+use crate::patience::{Blocking, Given, Patience, Seconds};
 use crate::place::{Held, locked};
 use crate::{task, value};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
-use zklock_core::blocking::{Call, Hold, Lock};
-use zklock_core::{Error, ErrorKind, Owner};
+use std::time::Duration;
+use zklock_core::blocking::{Hold, Lock};
+use zklock_core::{Error, ErrorKind, Owner, Wait};
 
 /// A ``Lock`` for asyncio. ``AsyncClient.mutex`` gives one, and so does ``Lock.aio``.
 ///
@@ -109,13 +109,10 @@ impl Core {
         bell: &Arc<Bell>,
         deliver: impl FnOnce(Python<'_>, Result<Hold, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
     ) -> PyResult<Begun> {
-        let begun = Instant::now();
-        // A try waits as long as it takes to connect, for the connect timeout at most.
-        let patience = timeout.filter(|timeout| !timeout.is_zero());
-        with_lock(self, py, patience, bell, move |py, lock, bell| {
-            // One deadline, of which connecting may have taken a part.
-            let timeout = patience.map(|timeout| left(timeout, begun)).or(timeout);
-            match lock.and_then(|lock| lock.start_as(owner, timeout, bell.ringer())) {
+        // One deadline, of which connecting may take a part.
+        let wait = Wait::from(timeout);
+        with_lock(self, py, wait, bell, move |py, lock, bell| {
+            match lock.and_then(|lock| lock.start(owner, wait, bell.ringer())) {
                 Ok(ticket) => Ok(Begun::pending(move || ticket.fetch(), deliver)),
                 Err(error) => deliver(py, Err(error)).map(Begun::Done),
             }
@@ -146,7 +143,7 @@ impl Core {
 pub(super) fn with_lock(
     core: &Arc<Core>,
     py: Python<'_>,
-    timeout: Option<Duration>,
+    wait: Wait,
     bell: &Arc<Bell>,
     next: impl FnOnce(Python<'_>, Result<&Lock, Error>, &Arc<Bell>) -> PyResult<Begun> + Send + 'static,
 ) -> PyResult<Begun> {
@@ -154,7 +151,7 @@ pub(super) fn with_lock(
         return next(py, Ok(lock), bell);
     }
     log::prepare(py)?;
-    let call = core.shared.connector.start(timeout, bell.ringer()).map_err(|error| raised(py, &error))?;
+    let call = core.shared.connector.start(wait, bell.ringer()).map_err(|error| raised(py, &error))?;
     let core = core.clone();
     Ok(Begun::then(call, move |py, client, bell| {
         next(py, client.and_then(|client| core.connect_to(&client)), bell)
@@ -209,16 +206,21 @@ impl AsyncLock {
     }
 
     /// A question to the ensemble.
-    fn ask<T: Send + 'static>(
+    fn ask<T, F>(
         slf: &Bound<'_, Self>,
         what: &'static str,
-        ask: impl FnOnce(&Lock, &Arc<Bell>) -> Result<Call<T>, Error> + Send + 'static,
+        ask: impl FnOnce(Arc<zklock_core::Lock>) -> F + Send + 'static,
         convert: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
-    ) -> Coroutine {
+    ) -> Coroutine
+    where
+        T: Send + 'static,
+        F: Future<Output = Result<T, Error>> + Send + 'static,
+    {
         let core = Self::core(slf).clone();
         Coroutine::new(what, move |py, bell| {
-            with_lock(&core, py, None, bell, |py, lock, bell| {
-                let call = lock.and_then(|lock| ask(lock, bell)).map_err(|error| raised(py, &error))?;
+            with_lock(&core, py, Wait::Forever, bell, |py, lock, bell| {
+                let call = lock.and_then(|lock| lock.core().start(bell.ringer(), ask));
+                let call = call.map_err(|error| raised(py, &error))?;
                 Ok(Begun::call(call, |py, answer| convert(py, answer.map_err(|error| raised(py, &error))?)))
             })
         })
@@ -263,20 +265,20 @@ impl AsyncLock {
 
     /// Who is in the queue, the holders first, of whatever library: a list of ``Contender``. As ``Lock.contenders``.
     pub(crate) fn contenders(slf: &Bound<'_, Self>) -> Coroutine {
-        let ask = |lock: &Lock, bell: &Arc<Bell>| lock.start_contenders(bell.ringer());
+        let ask = |lock: Arc<zklock_core::Lock>| async move { lock.contenders().await };
         Self::ask(slf, "AsyncLock.contenders", ask, value::contenders)
     }
 
     /// Takes a contender out of the queue by deleting its node. As ``Lock.evict``, also in what that breaks.
     pub(crate) fn evict(slf: &Bound<'_, Self>, node: String) -> Coroutine {
-        let ask = move |lock: &Lock, bell: &Arc<Bell>| lock.start_evict(&node, bell.ringer());
+        let ask = |lock: Arc<zklock_core::Lock>| async move { lock.evict(&node).await };
         Self::ask(slf, "AsyncLock.evict", ask, |py, was_there| Ok(value::boolean(py, was_there)))
     }
 
     /// Takes the lock away from all who hold it, and says who they were. As ``Lock.break_lock``, also in what that
     /// breaks.
     pub(crate) fn break_lock(slf: &Bound<'_, Self>) -> Coroutine {
-        let ask = |lock: &Lock, bell: &Arc<Bell>| lock.start_break_lock(bell.ringer());
+        let ask = |lock: Arc<zklock_core::Lock>| async move { lock.break_lock().await };
         Self::ask(slf, "AsyncLock.break_lock", ask, value::contenders)
     }
 

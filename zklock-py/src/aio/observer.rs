@@ -10,8 +10,8 @@ use crate::value;
 use pyo3::prelude::*;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
-use zklock_core::blocking::Call;
-use zklock_core::{Error, QueuedContender};
+use zklock_core::face::Call;
+use zklock_core::{Error, QueuedContender, Wait};
 
 /// An ``Observer`` for asyncio, to be used with ``async for``. See ``AsyncLock.observe``.
 ///
@@ -59,7 +59,7 @@ impl Shared {
         let shared = self.clone();
         Coroutine::new(what, move |py, bell| {
             let core = shared.lookout.core.clone();
-            with_lock(&core, py, None, bell, move |py, lock, bell| {
+            with_lock(&core, py, Wait::Forever, bell, move |py, lock, bell| {
                 let look =
                     lock.and_then(|lock| shared.look(lock, bell)).map_err(|error| raised(py, &error))?;
                 let mut waits = Waits { shared, look: Some(look) };
@@ -87,7 +87,9 @@ impl Shared {
             let bell = locked(&awakens).clone();
             bell.ringer()();
         };
-        Ok(Look { call: self.lookout.observer(lock)?.start_next(ready)?, bell })
+        let observer = self.lookout.observer(lock)?.core();
+        let call = observer.start(ready, |observer| async move { observer.lock().await.next().await })?;
+        Ok(Look { call, bell })
     }
 }
 
