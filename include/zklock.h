@@ -63,17 +63,36 @@
  * ZKLOCK_INVALID_ARGUMENT. So if you compute `deadline - now`, make it at least 0. Strings are UTF-8.
  *
  * Compilers warn if a status is ignored, except for the calls of a clean-up: zklock_release, zklock_acquire_cancel,
- * zklock_member_leave, zklock_client_close, zklock_set_log. To switch that off, define ZKLOCK_NODISCARD as nothing
+ * zklock_call_cancel, zklock_member_leave, zklock_client_close, zklock_set_log. To switch that off, define ZKLOCK_NODISCARD as nothing
  * before this file is included.
  *
  * NULL where something is needed, a handle of the wrong kind, a handle that was freed: each is a status, not a
  * crash. A handle is a number that looks like a pointer; do not look behind it.
  *
+ * Event loops
+ * -----------
+ *
+ * Every call that waits for the servers has a twin that does not, whose name ends with _start: zklock_acquire_start gives a
+ * zklock_ticket, the others a zklock_call. Its descriptor becomes readable when there is a result, which zklock_call_finish
+ * gives. (zklock_hold_read, zklock_set_limit, zklock_evict and zklock_break_lock have none.) A hold and an observer have
+ * descriptors as well.
+ *
+ *     zklock_call *call;
+ *     struct pollfd readable;
+ *
+ *     readable.events = POLLIN;
+ *     if (zklock_release_start(hold, &call) != ZKLOCK_OK || zklock_call_fd(call, &readable.fd) != ZKLOCK_OK)
+ *         return fail(zklock_last_error());
+ *     poll(&readable, 1, -1);
+ *     if (zklock_call_finish(call, NULL) == ZKLOCK_LOST)
+ *         fprintf(stderr, "%s\n", zklock_last_error());
+ *     zklock_call_free(call);
+ *
  * Ownership and lifetime
  * ----------------------
  *
- * What a _new, zklock_acquire, zklock_acquire_start, zklock_acquire_finish, zklock_observe or
- * zklock_double_barrier_enter gave you is yours, and ends with the _free of its type. Freeing NULL does nothing. They may be freed in any order: a hold outlives its lock,
+ * What a _new, a _start, zklock_acquire, zklock_acquire_finish, zklock_observe, zklock_double_barrier_enter,
+ * zklock_call_client or zklock_call_member gave you is yours, and ends with the _free of its type. Freeing NULL does nothing. They may be freed in any order: a hold outlives its lock,
  * a lock its client. Freeing waits for no server; a hold that is freed is released in the background. If a release
  * must reach the servers before the process exits, call zklock_release or zklock_client_close. A string that a call
  * gave you lives as long as the handle that you asked.
@@ -106,7 +125,7 @@
  *
  * The library installs no handler and changes no mask of yours. Its threads block all signals except their
  * own faults, so signals reach your threads only; SIGPIPE is never raised in them. A handler that runs does not
- * end a wait: to end one, close the client from another thread, or use a ticket. No function here may be called
+ * end a wait: to end one, close the client from another thread, or use a ticket or a zklock_call. No function here may be called
  * in a signal handler.
  *
  * Fork
@@ -490,6 +509,12 @@ typedef enum zklock_write_kind ZKLOCK_INT32 {
 typedef struct zklock_barrier zklock_barrier;
 
 /**
+ * A call that runs in the background, for event loops: whatever has _start in its name begins one, except
+ * zklock_acquire_start, which gives a zklock_ticket.
+ */
+typedef struct zklock_call zklock_call;
+
+/**
  * One logical connection to an ensemble. It outlives sessions: when one expires it opens the next.
  */
 typedef struct zklock_client zklock_client;
@@ -640,6 +665,56 @@ extern "C" {
 #endif // __cplusplus
 
 /**
+ * The descriptor of a call: readable when there is a result, and from then on. Do not read from it, write to it or close
+ * it.
+ *
+ * @param call the call.
+ * @param[out] descriptor valid until the call is freed.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_call_fd(const zklock_call *call,
+                             int *descriptor);
+
+/**
+ * The result of a call. It does not wait, and may be asked more than once.
+ *
+ * What is more than a number comes from zklock_call_client, zklock_call_member, zklock_call_versions and
+ * zklock_call_contenders.
+ *
+ * @param call the call. It must be freed all the same.
+ * @param[out] number of zklock_hold_confirm_start for how many milliseconds the lock is certain to be held; of
+ *        zklock_barrier_set_start, zklock_barrier_remove_start and zklock_barrier_is_set_start 1 or 0, as without _start; of
+ *        zklock_hold_commit_start and zklock_contenders_start how many there are; otherwise 0. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_PENDING as long as the call goes on; ZKLOCK_INTERRUPTED after zklock_call_cancel;
+ *         ZKLOCK_CLOSED if the client was closed meanwhile; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL; and everything that the function
+ *         without _start returns.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_call_finish(zklock_call *call,
+                                 int64_t *number);
+
+/**
+ * Ends the waiting: the descriptor becomes readable, and zklock_call_finish gives ZKLOCK_INTERRUPTED, or the result if there
+ * is one already.
+ *
+ * What a call has begun goes on in the background: a release, the leaving of a barrier, a close. A commit that is cancelled
+ * may be done or not. A client that has not connected does not, and a member that has not entered withdraws.
+ *
+ * @param call the call. It must be freed all the same.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_call_cancel(zklock_call *call);
+
+/**
+ * Frees a call and its descriptor, which must be in no event loop any more. One that goes on is ended as by
+ * zklock_call_cancel. A client that was not taken from it is closed, and a member leaves, both in the background.
+ *
+ * @param call may be NULL; a handle that was freed before is ignored.
+ */
+void zklock_call_free(zklock_call *call);
+
+/**
  * Makes the barrier at a path, which is the DistributedBarrier of Curator's there. It costs no request, and sets
  * nothing.
  *
@@ -714,6 +789,56 @@ zklock_status zklock_barrier_wait(zklock_barrier *barrier,
                                   int64_t timeout);
 
 /**
+ * Begins what zklock_barrier_set does, and returns at once. zklock_call_finish gives 1 or 0.
+ *
+ * @param barrier the barrier. It may be freed before the call.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_barrier_set_start(zklock_barrier *barrier,
+                                       zklock_call **call);
+
+/**
+ * Begins what zklock_barrier_remove does, and returns at once. zklock_call_finish gives 1 or 0.
+ *
+ * @param barrier the barrier. It may be freed before the call.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_barrier_remove_start(zklock_barrier *barrier,
+                                          zklock_call **call);
+
+/**
+ * Begins what zklock_barrier_is_set does, and returns at once. zklock_call_finish gives 1 or 0.
+ *
+ * @param barrier the barrier. It may be freed before the call.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_barrier_is_set_start(zklock_barrier *barrier,
+                                          zklock_call **call);
+
+/**
+ * Begins what zklock_barrier_wait does, and returns at once.
+ *
+ * @param barrier the barrier. It may be freed before the call.
+ * @param timeout milliseconds: as zklock_barrier_wait.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_barrier_wait_start(zklock_barrier *barrier,
+                                        int64_t timeout,
+                                        zklock_call **call);
+
+/**
  * Opens a session. It waits until there is one, for the connect timeout at most.
  *
  * @param hosts "host:port,host:port", and perhaps a "/chroot" at the end. The port may be left out: 2181.
@@ -730,6 +855,33 @@ zklock_status zklock_client_new(const char *hosts,
                                 zklock_client **client);
 
 /**
+ * Begins what zklock_client_new does, and returns at once.
+ *
+ * @param hosts as zklock_client_new.
+ * @param options NULL for the defaults. They are copied.
+ * @param[out] call the call: zklock_call_client gives the client. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_REFUSED if the system gives no threads or
+ *         descriptors; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else
+ *         comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_client_new_start(const char *hosts,
+                                      const zklock_options *options,
+                                      zklock_call **call);
+
+/**
+ * The client that a call of zklock_client_new_start has connected.
+ *
+ * @param call the call. It must be freed all the same.
+ * @param[out] client the client, which is yours from now on. Free it with zklock_client_free.
+ * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT also for another call;
+ *         and all that zklock_call_finish returns.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_call_client(zklock_call *call,
+                                 zklock_client **client);
+
+/**
  * Closes the sessions of the client, which frees every lock that it holds, and waits until the
  * servers have confirmed it, for a second at most.
  *
@@ -742,6 +894,18 @@ zklock_status zklock_client_new(const char *hosts,
  *         ZKLOCK_INTERNAL.
  */
 zklock_status zklock_client_close(zklock_client *client);
+
+/**
+ * Begins what zklock_client_close does, and returns at once. Its holds are lost by then.
+ *
+ * @param client the client. It may be freed before the call.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_client_close_start(zklock_client *client,
+                                        zklock_call **call);
 
 /**
  * Frees the client, and does not wait. Its sessions are closed, in the background, when its locks,
@@ -804,6 +968,32 @@ zklock_status zklock_double_barrier_enter(zklock_double_barrier *double_barrier,
                                           zklock_member **member);
 
 /**
+ * Begins what zklock_double_barrier_enter does, and returns at once.
+ *
+ * @param double_barrier the barrier. It may be freed before the call.
+ * @param timeout milliseconds: as zklock_double_barrier_enter.
+ * @param[out] call the call: zklock_call_member gives the member. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_double_barrier_enter_start(zklock_double_barrier *double_barrier,
+                                                int64_t timeout,
+                                                zklock_call **call);
+
+/**
+ * The member that a call of zklock_double_barrier_enter_start has brought within.
+ *
+ * @param call the call. It must be freed all the same.
+ * @param[out] member the member, which is yours from now on. Free it with zklock_member_free.
+ * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT also for another call;
+ *         and all that zklock_call_finish returns.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_call_member(zklock_call *call,
+                                 zklock_member **member);
+
+/**
  * Leaves, and waits until all other members have left. A member that crashes has left when its session is over.
  *
  * Whatever is returned, but for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left, or leaves in the background.
@@ -819,6 +1009,21 @@ zklock_status zklock_double_barrier_enter(zklock_double_barrier *double_barrier,
  */
 zklock_status zklock_member_leave(zklock_member *member,
                                   int64_t timeout);
+
+/**
+ * Begins what zklock_member_leave does, and returns at once. The member has left, or leaves in the background, even if the
+ * call is cancelled or freed.
+ *
+ * @param member the member. It must be freed all the same, which may be done before the call has its result.
+ * @param timeout milliseconds: as zklock_member_leave.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_member_leave_start(zklock_member *member,
+                                        int64_t timeout,
+                                        zklock_call **call);
 
 /**
  * The path of the node that stands for a member.
@@ -868,6 +1073,35 @@ zklock_status zklock_hold_commit(zklock_hold *hold,
                                  const zklock_write *writes,
                                  size_t count,
                                  int32_t *versions);
+
+/**
+ * Begins what zklock_hold_commit does, and returns at once. zklock_call_versions gives the versions. After ZKLOCK_CONFLICT,
+ * zklock_last_conflict says which write was refused, as soon as zklock_call_finish or zklock_call_versions has returned it.
+ *
+ * @param hold the hold. It may be freed before the call.
+ * @param writes what to do, in this order. They are copied.
+ * @param count how many there are.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT also for a bad path, and
+ *         for more than 512 KiB in all; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_commit_start(zklock_hold *hold,
+                                       const zklock_write *writes,
+                                       size_t count,
+                                       zklock_call **call);
+
+/**
+ * The versions that a call of zklock_hold_commit_start has written.
+ *
+ * @param call the call. It must be freed all the same.
+ * @param[out] versions the version of each node after its write, as zklock_hold_commit gives them: as many as there are
+ *        writes, and as zklock_call_finish says. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for another call; and all that zklock_call_finish returns.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_call_versions(zklock_call *call,
+                                   int32_t *versions);
 
 /**
  * What is in a node of ZooKeeper, and its version. It is as new as anything that the servers had committed when this was
@@ -922,6 +1156,19 @@ zklock_status zklock_hold_read(zklock_hold *hold,
  *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 zklock_status zklock_release(zklock_hold *hold);
+
+/**
+ * Begins what zklock_release does, and returns at once. If this thread may release the hold, the hold has come to its end by
+ * then, and the release goes on even if the call is cancelled or freed.
+ *
+ * @param hold the hold. It must be freed all the same, which may be done before the call has its result.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_release_start(zklock_hold *hold,
+                                   zklock_call **call);
 
 /**
  * Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still held is
@@ -1051,6 +1298,18 @@ zklock_status zklock_hold_wait_lost(zklock_hold *hold,
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_confirm(zklock_hold *hold,
                                   int64_t *milliseconds);
+
+/**
+ * Begins what zklock_hold_confirm does, and returns at once. zklock_call_finish gives the milliseconds.
+ *
+ * @param hold the hold. It may be freed before the call.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_confirm_start(zklock_hold *hold,
+                                        zklock_call **call);
 
 /**
  * Makes the mutex at a path: one holder at a time, in the order of arrival. Like every kind of lock it costs
@@ -1515,6 +1774,31 @@ ZKLOCK_NODISCARD
 zklock_status zklock_contenders(const zklock_lock *lock,
                                 zklock_contender_visitor visitor,
                                 void *context);
+
+/**
+ * Begins what zklock_contenders does, and returns at once. zklock_call_contenders shows them.
+ *
+ * @param lock the lock. It may be freed before the call.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_contenders_start(const zklock_lock *lock,
+                                      zklock_call **call);
+
+/**
+ * Shows what a call of zklock_contenders_start has found, the holders first.
+ *
+ * @param call the call. It must be freed all the same.
+ * @param visitor called by this thread, before zklock_call_contenders returns. It may make any call.
+ * @param context handed to it.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for another call; and all that zklock_call_finish returns.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_call_contenders(zklock_call *call,
+                                     zklock_contender_visitor visitor,
+                                     void *context);
 
 /**
  * Takes any contender out of the queue, by deleting its node. A holder is told that its hold is lost,

@@ -63,17 +63,36 @@
  * ZKLOCK_INVALID_ARGUMENT. So if you compute `deadline - now`, make it at least 0. Strings are UTF-8.
  *
  * Compilers warn if a status is ignored, except for the calls of a clean-up: zklock_release, zklock_acquire_cancel,
- * zklock_member_leave, zklock_client_close, zklock_set_log. To switch that off, define ZKLOCK_NODISCARD as nothing
+ * zklock_call_cancel, zklock_member_leave, zklock_client_close, zklock_set_log. To switch that off, define ZKLOCK_NODISCARD as nothing
  * before this file is included.
  *
  * NULL where something is needed, a handle of the wrong kind, a handle that was freed: each is a status, not a
  * crash. A handle is a number that looks like a pointer; do not look behind it.
  *
+ * Event loops
+ * -----------
+ *
+ * Every call that waits for the servers has a twin that does not, whose name ends with _start: zklock_acquire_start gives a
+ * zklock_ticket, the others a zklock_call. Its descriptor becomes readable when there is a result, which zklock_call_finish
+ * gives. (zklock_hold_read, zklock_set_limit, zklock_evict and zklock_break_lock have none.) A hold and an observer have
+ * descriptors as well.
+ *
+ *     zklock_call *call;
+ *     struct pollfd readable;
+ *
+ *     readable.events = POLLIN;
+ *     if (zklock_release_start(hold, &call) != ZKLOCK_OK || zklock_call_fd(call, &readable.fd) != ZKLOCK_OK)
+ *         return fail(zklock_last_error());
+ *     poll(&readable, 1, -1);
+ *     if (zklock_call_finish(call, NULL) == ZKLOCK_LOST)
+ *         fprintf(stderr, "%s\n", zklock_last_error());
+ *     zklock_call_free(call);
+ *
  * Ownership and lifetime
  * ----------------------
  *
- * What a _new, zklock_acquire, zklock_acquire_start, zklock_acquire_finish, zklock_observe or
- * zklock_double_barrier_enter gave you is yours, and ends with the _free of its type. Freeing NULL does nothing. They may be freed in any order: a hold outlives its lock,
+ * What a _new, a _start, zklock_acquire, zklock_acquire_finish, zklock_observe, zklock_double_barrier_enter,
+ * zklock_call_client or zklock_call_member gave you is yours, and ends with the _free of its type. Freeing NULL does nothing. They may be freed in any order: a hold outlives its lock,
  * a lock its client. Freeing waits for no server; a hold that is freed is released in the background. If a release
  * must reach the servers before the process exits, call zklock_release or zklock_client_close. A string that a call
  * gave you lives as long as the handle that you asked.
@@ -106,7 +125,7 @@
  *
  * The library installs no handler and changes no mask of yours. Its threads block all signals except their
  * own faults, so signals reach your threads only; SIGPIPE is never raised in them. A handler that runs does not
- * end a wait: to end one, close the client from another thread, or use a ticket. No function here may be called
+ * end a wait: to end one, close the client from another thread, or use a ticket or a zklock_call. No function here may be called
  * in a signal handler.
  *
  * Fork

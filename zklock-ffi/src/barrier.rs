@@ -1,5 +1,6 @@
 //! The barrier: as long as it is set, those that come wait.
 
+use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::call;
 use crate::client::{Client, zklock_client};
 use crate::convert::patience;
@@ -8,7 +9,8 @@ use crate::handle::{Object, handle};
 use crate::raw::{out, text};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int};
-use zklock_core::{Error, blocking};
+use std::sync::Arc;
+use zklock_core::{Error, Wait, blocking};
 
 /// A node that exists or not: as long as it exists, zklock_barrier_wait waits. It belongs to nobody, and outlives the
 /// process that set it.
@@ -120,6 +122,89 @@ pub extern "C-unwind" fn zklock_barrier_wait(barrier: *mut zklock_barrier, timeo
     call::status("zklock_barrier_wait", || {
         Ok(Barrier::table().find(barrier)?.0.wait_within(patience(timeout)?, None)?)
     })
+}
+
+/// Begins what zklock_barrier_set does, and returns at once. zklock_call_finish gives 1 or 0.
+///
+/// @param barrier the barrier. It may be freed before the call.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_barrier_set_start(
+    barrier: *mut zklock_barrier,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_barrier_set_start", || {
+        begin(barrier, call, Answer::yes, |barrier| async move { barrier.set().await })
+    })
+}
+
+/// Begins what zklock_barrier_remove does, and returns at once. zklock_call_finish gives 1 or 0.
+///
+/// @param barrier the barrier. It may be freed before the call.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_barrier_remove_start(
+    barrier: *mut zklock_barrier,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_barrier_remove_start", || {
+        begin(barrier, call, Answer::yes, |barrier| async move { barrier.remove().await })
+    })
+}
+
+/// Begins what zklock_barrier_is_set does, and returns at once. zklock_call_finish gives 1 or 0.
+///
+/// @param barrier the barrier. It may be freed before the call.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_barrier_is_set_start(
+    barrier: *mut zklock_barrier,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_barrier_is_set_start", || {
+        begin(barrier, call, Answer::yes, |barrier| async move { barrier.is_set().await })
+    })
+}
+
+/// Begins what zklock_barrier_wait does, and returns at once.
+///
+/// @param barrier the barrier. It may be freed before the call.
+/// @param timeout milliseconds: as zklock_barrier_wait.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_barrier_wait_start(
+    barrier: *mut zklock_barrier,
+    timeout: i64,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_barrier_wait_start", || {
+        let wait = Wait::from(patience(timeout)?);
+        begin(barrier, call, Answer::nothing, move |barrier| async move { barrier.wait_within(wait).await })
+    })
+}
+
+fn begin<T: Send + 'static, F: Future<Output = Result<T, Error>> + Send + 'static>(
+    barrier: *mut zklock_barrier,
+    call: *mut *mut zklock_call,
+    answer: fn(T) -> Answer,
+    ask: impl FnOnce(Arc<zklock_core::Barrier>) -> F,
+) -> Result<(), Failure> {
+    let call = out("call", call)?;
+    let barrier = Barrier::table().find(barrier)?;
+    call.set(AsyncCall::start(|ready| barrier.0.core().start(ready, ask), answer)?);
+    Ok(())
 }
 
 fn answer(

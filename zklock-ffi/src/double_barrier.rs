@@ -1,5 +1,6 @@
 //! The double barrier: its members begin together, and end together.
 
+use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::call;
 use crate::client::{Client, zklock_client};
 use crate::convert::{c_string, patience};
@@ -8,7 +9,7 @@ use crate::loss::zklock_reason;
 use crate::raw::{out, text};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
-use zklock_core::blocking;
+use zklock_core::{Wait, blocking};
 
 /// Lets its members begin together, and end together.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -33,6 +34,13 @@ pub(crate) struct Member {
 
 handle!(DoubleBarrier: zklock_double_barrier, 9);
 handle!(Member: zklock_member, 10);
+
+impl Member {
+    fn keep(inner: blocking::Member) -> *mut zklock_member {
+        let node = c_string(inner.node());
+        Self::table().put(Self { inner, node })
+    }
+}
 
 /// Makes the double barrier at a path, which is the DistributedDoubleBarrier of Curator's there. It costs no request.
 ///
@@ -88,9 +96,56 @@ pub extern "C-unwind" fn zklock_double_barrier_enter(
     call::status("zklock_double_barrier_enter", || {
         let member = out("member", member)?;
         let barrier = DoubleBarrier::table().find(double_barrier)?;
-        let inner = barrier.0.enter_within(patience(timeout)?, None)?;
-        let node = c_string(inner.node());
-        member.set(Member::table().put(Member { inner, node }));
+        member.set(Member::keep(barrier.0.enter_within(patience(timeout)?, None)?));
+        Ok(())
+    })
+}
+
+/// Begins what zklock_double_barrier_enter does, and returns at once.
+///
+/// @param double_barrier the barrier. It may be freed before the call.
+/// @param timeout milliseconds: as zklock_double_barrier_enter.
+/// @param[out] call the call: zklock_call_member gives the member. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_double_barrier_enter_start(
+    double_barrier: *mut zklock_double_barrier,
+    timeout: i64,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_double_barrier_enter_start", || {
+        let call = out("call", call)?;
+        let barrier = DoubleBarrier::table().find(double_barrier)?;
+        let wait = patience(timeout)?;
+        call.set(AsyncCall::start(|ready| barrier.0.start(wait, ready), Answer::Member)?);
+        Ok(())
+    })
+}
+
+/// The member that a call of zklock_double_barrier_enter_start has brought within.
+///
+/// @param call the call. It must be freed all the same.
+/// @param[out] member the member, which is yours from now on. Free it with zklock_member_free.
+/// @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT also for another call;
+///         and all that zklock_call_finish returns.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_call_member(
+    call: *mut zklock_call,
+    member: *mut *mut zklock_member,
+) -> zklock_status {
+    call::status("zklock_call_member", || {
+        let member = out("member", member)?;
+        let entered = AsyncCall::answer(call, |answer| match std::mem::replace(answer, Answer::Taken) {
+            Answer::Member(entered) => Ok(entered),
+            other => {
+                *answer = other;
+                Err(answer.unsuited("a member"))
+            }
+        })?;
+        member.set(Member::keep(entered));
         Ok(())
     })
 }
@@ -111,6 +166,34 @@ pub extern "C-unwind" fn zklock_double_barrier_enter(
 pub extern "C-unwind" fn zklock_member_leave(member: *mut zklock_member, timeout: i64) -> zklock_status {
     call::status("zklock_member_leave", || {
         Ok(Member::table().find(member)?.inner.leave_within(patience(timeout)?, None)?)
+    })
+}
+
+/// Begins what zklock_member_leave does, and returns at once. The member has left, or leaves in the background, even if the
+/// call is cancelled or freed.
+///
+/// @param member the member. It must be freed all the same, which may be done before the call has its result.
+/// @param timeout milliseconds: as zklock_member_leave.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_member_leave_start(
+    member: *mut zklock_member,
+    timeout: i64,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_member_leave_start", || {
+        let call = out("call", call)?;
+        let member = Member::table().find(member)?;
+        let wait = Wait::from(patience(timeout)?);
+        let member = member.inner.core();
+        call.set(match member.get()?.begin_to_leave(wait) {
+            Ok(leaving) => AsyncCall::start(|ready| member.start(ready, |_| leaving), Answer::nothing)?,
+            Err(error) => AsyncCall::over(Err(error.into()))?,
+        });
+        Ok(())
     })
 }
 

@@ -1,5 +1,6 @@
 //! The proof that a lock is held.
 
+use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
 use crate::call;
 use crate::convert::{c_string, patience, whole};
@@ -11,9 +12,9 @@ use crate::raw::{Context, out};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use zklock_core::HoldState;
 use zklock_core::blocking::{self, Watch};
 use zklock_core::face::call_later;
+use zklock_core::{HoldState, Owner};
 
 /// The proof that a lock is held.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -113,6 +114,32 @@ impl Held {
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_release(hold: *mut zklock_hold) -> zklock_status {
     call::status("zklock_release", || Ok(Held::table().find(hold)?.inner.release()?))
+}
+
+/// Begins what zklock_release does, and returns at once. If this thread may release the hold, the hold has come to its end by
+/// then, and the release goes on even if the call is cancelled or freed.
+///
+/// @param hold the hold. It must be freed all the same, which may be done before the call has its result.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_release_start(
+    hold: *mut zklock_hold,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_release_start", || {
+        let call = out("call", call)?;
+        let held = Held::table().find(hold)?;
+        let hold = held.inner.core();
+        call.set(match hold.get()?.begin_release(Owner::current()) {
+            Ok(Some(rest)) => AsyncCall::start(|ready| hold.start(ready, |_| rest), Answer::nothing)?,
+            Ok(None) => AsyncCall::over(Ok(Answer::Nothing))?,
+            Err(error) => AsyncCall::over(Err(error.into()))?,
+        });
+        Ok(())
+    })
 }
 
 /// Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still held is
@@ -344,6 +371,27 @@ pub extern "C-unwind" fn zklock_hold_confirm(
         if let Ok(milliseconds) = out("milliseconds", milliseconds) {
             milliseconds.set(whole(valid_for));
         }
+        Ok(())
+    })
+}
+
+/// Begins what zklock_hold_confirm does, and returns at once. zklock_call_finish gives the milliseconds.
+///
+/// @param hold the hold. It may be freed before the call.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_hold_confirm_start(
+    hold: *mut zklock_hold,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_hold_confirm_start", || {
+        let call = out("call", call)?;
+        let held = Held::table().find(hold)?;
+        let begin = |ready| held.inner.core().start(ready, |hold| async move { hold.confirm().await });
+        call.set(AsyncCall::start(begin, |valid_for| Answer::Number(whole(valid_for)))?);
         Ok(())
     })
 }

@@ -1,5 +1,6 @@
 //! Who is in the queue of a lock, and how an operator takes one out of it.
 
+use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
 use crate::call;
 use crate::convert::{c_string, unsigned, whole};
@@ -78,6 +79,52 @@ pub extern "C-unwind" fn zklock_contenders(
     call::status("zklock_contenders", || {
         let visitor = visitor.ok_or_else(|| Failure::argument("the visitor is NULL"))?;
         show_all(&Lock::table().find(lock)?.inner().contenders()?, visitor, Context(context));
+        Ok(())
+    })
+}
+
+/// Begins what zklock_contenders does, and returns at once. zklock_call_contenders shows them.
+///
+/// @param lock the lock. It may be freed before the call.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_contenders_start(
+    lock: *const zklock_lock,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_contenders_start", || {
+        let call = out("call", call)?;
+        let lock = Lock::table().find(lock)?;
+        let begin = |ready| lock.inner().core().start(ready, |lock| async move { lock.contenders().await });
+        call.set(AsyncCall::start(begin, Answer::Contenders)?);
+        Ok(())
+    })
+}
+
+/// Shows what a call of zklock_contenders_start has found, the holders first.
+///
+/// @param call the call. It must be freed all the same.
+/// @param visitor called by this thread, before zklock_call_contenders returns. It may make any call.
+/// @param context handed to it.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for another call; and all that zklock_call_finish returns.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_call_contenders(
+    call: *mut zklock_call,
+    visitor: zklock_contender_visitor,
+    context: *mut c_void,
+) -> zklock_status {
+    call::status("zklock_call_contenders", || {
+        let visitor = visitor.ok_or_else(|| Failure::argument("the visitor is NULL"))?;
+        // Copied, since a visitor may ask this call for more.
+        let contenders = AsyncCall::answer(call, |answer| match answer {
+            Answer::Contenders(contenders) => Ok(contenders.clone()),
+            _ => Err(answer.unsuited("contenders")),
+        })?;
+        show_all(&contenders, visitor, Context(context));
         Ok(())
     })
 }
