@@ -81,31 +81,33 @@ fn write_model(folder: &Path) -> io::Result<()> {
     let mut library = "#![allow(warnings)]\npub mod machine;\n".to_owned();
     fs::create_dir_all(folder)?;
     for file in MODEL.map(|file| Path::new(file).with_extension("rs")) {
-        publish(&model().join(&file), &folder.join(&file))?;
+        publish(&model().join(&file), &folder.join(&file), "crate::")?;
     }
     MODEL.iter().for_each(|file| library.push_str(&format!("pub mod {file};\n")));
-    publish_all(&machine(), &folder.join("machine"))?;
+    publish_all(&machine(), &folder.join("machine"), "crate::machine::")?;
+    fs::rename(folder.join("machine/lib.rs"), folder.join("machine/mod.rs"))?;
     fs::write(folder.join("lib.rs"), library)
 }
 
-fn publish_all(from: &Path, to: &Path) -> io::Result<()> {
+fn publish_all(from: &Path, to: &Path, root: &str) -> io::Result<()> {
     fs::create_dir_all(to)?;
     for entry in fs::read_dir(from)? {
         let entry = entry?;
         let publish = if entry.file_type()?.is_dir() { publish_all } else { publish };
-        publish(&entry.path(), &to.join(entry.file_name()))?;
+        publish(&entry.path(), &to.join(entry.file_name()), root)?;
     }
     Ok(())
 }
 
-fn publish(from: &Path, to: &Path) -> io::Result<()> {
-    fs::write(to, fs::read_to_string(from)?.replace("pub(crate)", "pub"))
+/// Copies a file so that it shows everything, into a crate in which its own crate's root is `root`.
+fn publish(from: &Path, to: &Path, root: &str) -> io::Result<()> {
+    fs::write(to, fs::read_to_string(from)?.replace("pub(crate)", "pub").replace("crate::", root))
 }
 
 /// Writes one seed's own machine: what it changes, and what depends on that.
 fn plant(seed: &Seed, number: usize, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder.join("machine"))?;
-    let own = format!("crate::seed_{number}::machine");
+    let own = format!("crate::seed_{number}::machine::");
     let mut modules = "pub use crate::machine::{Moment, exchange};\n".to_owned();
     for (module, _) in MODULES {
         if !MODULES.iter().any(|(changed, with)| with.contains(&module) && seed.changes(changed)) {
@@ -120,7 +122,7 @@ fn plant(seed: &Seed, number: usize, folder: &Path) -> io::Result<()> {
         }
         for file in files {
             let file = file.with_extension("rs");
-            let source = edited(seed, &machine().join(&file))?.replace("crate::machine", &own);
+            let source = edited(seed, &machine().join(&file))?.replace("crate::", &own);
             fs::write(folder.join("machine").join(&file), source)?;
         }
     }
@@ -145,7 +147,7 @@ fn model() -> PathBuf {
 }
 
 fn machine() -> PathBuf {
-    Path::new(env!("CARGO_MANIFEST_DIR")).join("../zklock-core/src/machine")
+    Path::new(env!("CARGO_MANIFEST_DIR")).join("../zklock-core/machine/src")
 }
 
 /// The seeded program's part of the talk: one line a seed.
@@ -164,10 +166,30 @@ fn catch(number: usize, found: Option<(String, explorer::Report)>) {
 fn build(folder: &Path) -> io::Result<PathBuf> {
     let program = folder.join("seeds");
     let library = folder.join("libmodel.rlib");
-    compile(&folder.join("model/lib.rs"), &library, &["--crate-type", "rlib", "-C", "opt-level=1"])?;
-    let link = format!("model={}", library.display());
-    compile(&folder.join("main.rs"), &program, &["--extern", &link, "-C", "opt-level=0"])?;
+    let uuid = format!("uuid={}", uuid()?.display());
+    let options = ["--crate-type", "rlib", "-C", "opt-level=1", "--extern", &uuid];
+    compile(&folder.join("model/lib.rs"), &library, &options)?;
+    let model = format!("model={}", library.display());
+    let options = ["-C", "opt-level=0", "--extern", &model, "--extern", &uuid];
+    compile(&folder.join("main.rs"), &program, &options)?;
     Ok(program)
+}
+
+/// The one crate on which the machine stands, as Cargo has compiled it for this program, beside which it is.
+fn uuid() -> io::Result<PathBuf> {
+    let this = env::current_exe()?;
+    let folder = this.parent().ok_or(io::ErrorKind::NotFound)?;
+    let mut newest = None;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let is_uuid =
+            name.to_str().is_some_and(|name| name.starts_with("libuuid-") && name.ends_with(".rlib"));
+        if is_uuid {
+            newest = newest.max(Some((entry.metadata()?.modified()?, entry.path())));
+        }
+    }
+    newest.map(|(_, path)| path).ok_or_else(|| io::Error::other("no uuid beside this program"))
 }
 
 fn compile(source: &Path, to: &Path, options: &[&str]) -> io::Result<()> {

@@ -43,7 +43,7 @@ use std::sync::mpsc;
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 use std::{env, thread};
 use suite::Case;
-use zklock_core::machine;
+use zklock_machine as machine;
 
 fn main() -> ExitCode {
     let begun = Instant::now();

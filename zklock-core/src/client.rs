@@ -1,5 +1,6 @@
 //! One logical connection to an ensemble.
 
+use crate::connection::{self, Connection, ConnectionState};
 use crate::diagnose;
 use crate::error::{Error, ErrorKind};
 use crate::line::{Line, Shared};
@@ -94,6 +95,33 @@ impl Client {
     /// ```
     pub fn session_id(&self) -> Option<i64> {
         self.shared.pool.slot().current().map(|session| session.id())
+    }
+
+    /// How the client is connected now. It costs no request.
+    pub fn connection_state(&self) -> ConnectionState {
+        connection::state_at(&self.shared.pool.slot().stage())
+    }
+
+    /// Follows how the client is connected: to pause work during an outage, or to forget what a session stood for.
+    ///
+    /// ```no_run
+    /// # use zklock_core::{Client, ConnectionState};
+    /// # async fn example(client: &Client) {
+    /// let mut connection = client.connection();
+    /// while let Some(state) = connection.next().await {
+    ///     match state {
+    ///         ConnectionState::Connected => println!("go on"),
+    ///         state => println!("pause: {state}"),
+    ///     }
+    /// }
+    /// println!("the client is closed");
+    /// # }
+    /// ```
+    ///
+    /// What a hold guards is better watched by that hold: [`Hold::lost`](crate::Hold::lost) also tells of a deleted node, and
+    /// [`Hold::valid_for`](crate::Hold::valid_for) how long it may be relied upon.
+    pub fn connection(&self) -> Connection {
+        Connection::of(self.shared.pool.slot())
     }
 
     /// Closes the session, which frees every lock that this client and its clones hold, and waits

@@ -160,7 +160,7 @@ impl Driver {
         }
         while !self.contender.is_gone() && self.step().await.is_ok() {
             if let (Some(holding), Some(Outcome::Refused(_))) = (holding, &self.first_delete) {
-                holding.turn(Status::Releasing, Status::Stuck);
+                holding.refuse();
             }
         }
         self.progress.settle();
@@ -190,29 +190,16 @@ impl Driver {
     /// Tells what became of the hold, now that its node is gone.
     fn close(&self, holding: &Holding) {
         let over = match self.at_work.as_ref().map(|work| *work.link.borrow()) {
-            Some(Link::Over(reason)) => Some(Status::Lost(reason)),
+            Some(Link::Over(reason)) => Some(reason),
             _ => None,
         };
-        let ending = match (&self.first_delete, over) {
-            (Some(Outcome::NoNode), _) => Status::Lost(LossReason::NodeDeleted),
-            (Some(Outcome::Done), _) => Status::Released,
-            // There was nothing of ours to be deleted any more.
-            (None, None) => Status::Lost(LossReason::NodeDeleted),
-            // It was not heard whether the node was still there.
-            (_, over) => over.unwrap_or(Status::Released),
-        };
-        if let Some(lost) = over {
-            holding.turn(Status::Held, lost);
-        }
-        for open in [Status::Releasing, Status::Stuck] {
-            holding.turn(open, ending);
-        }
+        holding.end(self.first_delete.as_ref(), over);
     }
 
     fn granted(&mut self, nodes: Vec<String>, czxid: i64, proven: Moment) -> Option<Entry> {
         let session = self.at_work.as_ref()?.session.clone();
         self.held = nodes.into_iter().map(Arc::from).collect();
-        let holding = session.enrol(self.held.clone(), self.shares_its_name.then_some(czxid), proven);
+        let holding = session.register(self.held.clone(), self.shares_its_name.then_some(czxid), proven);
         Some(Entry { session, holding, czxid })
     }
 
@@ -403,7 +390,8 @@ async fn until(moment: Option<Moment>) {
 mod tests {
     use super::*;
     use crate::ensemble::{
-        Check, Child, Deletion, Ensemble, NodeData, ReadFailure, Seen, Versions, Watched, Write, WriteFailure,
+        Check, Child, Deletion, Ensemble, HeldNode, NodeData, ReadFailure, Seen, Versions, Watched, Write,
+        WriteFailure,
     };
     use crate::pool::Stage;
     use std::time::Duration;
@@ -418,7 +406,7 @@ mod tests {
             Box::pin(async { landing })
         }
 
-        fn check(&self, _: Vec<(Arc<str>, Option<i64>)>) -> Pending<Check> {
+        fn check(&self, _: Vec<HeldNode>) -> Pending<Check> {
             Box::pin(async { Check::SessionOver })
         }
 

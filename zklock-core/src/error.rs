@@ -1,23 +1,8 @@
 //! Errors for people: few kinds, by what the caller can do, and a sentence that says what is wrong.
 
-use std::fmt;
+pub(crate) use crate::machine::status::LossReason;
 
-/// An enum, and the list of its values. With that other crates, which must expect further values, can check when they are
-/// compiled that they know every one.
-macro_rules! listed {
-    ($(#[$about:meta])* pub enum $Enum:ident { $($(#[$doc:meta])* $Value:ident $(($Inner:ident))?,)+ }) => {
-        $(#[$about])*
-        pub enum $Enum { $($(#[$doc])* $Value $(($Inner))?,)+ }
-
-        impl $Enum {
-            /// Every value; of those that contain another, one.
-            #[doc(hidden)]
-            pub const ALL: &'static [Self] = &[$(Self::$Value $(($Inner::ALL[0]))?),+];
-        }
-    };
-}
-
-listed! {
+zklock_machine::listed! {
     /// What went wrong, by what the caller can do about it.
     ///
     /// ```
@@ -60,45 +45,6 @@ listed! {
         /// This process was forked from one that used the library: use it in a process that was started
         /// anew, or fork before the first use.
         Forked,
-    }
-}
-
-listed! {
-    /// Why a hold was lost.
-    ///
-    /// ```
-    /// # use zklock_core::LossReason;
-    /// assert_eq!(LossReason::NodeDeleted.to_string(), "its node was deleted");
-    /// ```
-    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-    #[non_exhaustive]
-    pub enum LossReason {
-        /// The ensemble ended the session.
-        SessionExpired,
-        /// Somebody deleted the hold's node.
-        NodeDeleted,
-        /// The ensemble could not be heard from in time, so others may hold the lock by now.
-        LeaseLapsed,
-        /// The client was closed.
-        ClientClosed,
-        /// A contender came that cannot see the hold, so both may hold the lock: let both sides use one dialect and one kind
-        /// of lock.
-        ForeignContender,
-        /// This process was forked from the holder, which goes on holding.
-        Forked,
-    }
-}
-
-impl fmt::Display for LossReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::SessionExpired => "its session expired",
-            Self::NodeDeleted => "its node was deleted",
-            Self::LeaseLapsed => "its lease lapsed before the ensemble was heard from again",
-            Self::ClientClosed => "its client was closed",
-            Self::ForeignContender => "a contender came that cannot see it, and may hold as well",
-            Self::Forked => "it belongs to the process from which this one was forked",
-        })
     }
 }
 

@@ -56,124 +56,82 @@
 //! Data flows one way; a room knows those below it.
 //!
 //! ```text
-//!  blocking                                    the same for threads; face: for other languages
+//!  face                                        what faces for other languages need, such as C and Python
+//!  blocking                                    the same for threads
 //!  threads                                     our threads, and how others wait for them
 //!  mutex   rwlock   semaphore   all            the kinds of lock: each no more than what it claims
 //!  election   exclusive   barrier
-//!  client   lock   hold   token   guarded      the public face
+//!  client   spec   lock   hold   guarded       the public face
+//!  connection                                  how a client is connected
 //!  queued   observe   set                      who else is there, and whether a set of locks holds
 //!  line   place                                one process's queue in front of a lock, and what it holds
 //!  driver   guard                              runs an attempt, owns its nodes; looks out for strangers
 //!  pool    heartbeat                           sessions that follow one another, connected and kept alive
 //!  session                                     one session: its lease, its holds
 //!  zookeeper -> ensemble                       the client library, behind a narrow trait
-//!  machine                                     the algorithm, pure
+//!  zklock_machine                              the algorithm, pure: a crate of its own
 //! ```
 
 #![forbid(unsafe_code)]
 
-#[deny(clippy::disallowed_methods, clippy::disallowed_types, clippy::disallowed_macros)]
-pub mod machine;
-
-// Everything that touches the world is left out where only the machine is wanted.
-#[cfg(feature = "client")]
 mod all;
-#[cfg(feature = "client")]
 mod ask;
-#[cfg(feature = "client")]
 mod barrier;
-#[cfg(feature = "client")]
 pub mod blocking;
-#[cfg(feature = "client")]
 mod client;
-#[cfg(feature = "client")]
+mod connection;
 mod diagnose;
-#[cfg(feature = "client")]
 mod double_barrier;
-#[cfg(feature = "client")]
 mod driver;
-#[cfg(feature = "client")]
 mod election;
-#[cfg(feature = "client")]
 mod ensemble;
-#[cfg(feature = "client")]
 mod error;
-#[cfg(feature = "client")]
 mod exclusive;
-#[cfg(feature = "client")]
 #[doc(hidden)]
 pub mod face;
-#[cfg(feature = "client")]
 mod guard;
-#[cfg(feature = "client")]
 mod guarded;
 #[cfg(feature = "tls")]
 mod handshake;
-#[cfg(feature = "client")]
 mod heartbeat;
-#[cfg(feature = "client")]
 mod hold;
-#[cfg(feature = "client")]
 mod line;
-#[cfg(feature = "client")]
 mod lock;
-#[cfg(feature = "client")]
 mod locks;
-#[cfg(feature = "client")]
 mod mutex;
-#[cfg(feature = "client")]
 mod observe;
-#[cfg(feature = "client")]
 mod options;
-#[cfg(feature = "client")]
 mod owner;
-#[cfg(feature = "client")]
 mod path;
-#[cfg(feature = "client")]
 mod place;
-#[cfg(feature = "client")]
 mod platform;
-#[cfg(feature = "client")]
 mod pool;
-#[cfg(feature = "client")]
 mod queued;
-#[cfg(feature = "client")]
 mod rwlock;
-#[cfg(feature = "client")]
 mod semaphore;
-#[cfg(feature = "client")]
 mod session;
-#[cfg(feature = "client")]
 mod set;
-#[cfg(feature = "client")]
 mod spec;
-#[cfg(feature = "client")]
 mod stats;
-#[cfg(feature = "client")]
 mod threads;
 #[cfg(feature = "tls")]
 mod tls;
-#[cfg(feature = "client")]
 mod token;
-#[cfg(feature = "client")]
 mod wait;
-#[cfg(feature = "client")]
 mod zookeeper;
 
 #[cfg(feature = "tls")]
 pub use self::tls::Tls;
-#[cfg(feature = "client")]
 pub use self::{
     barrier::Barrier,
     client::Client,
+    connection::{Connection, ConnectionState},
     double_barrier::{DoubleBarrier, Member},
     ensemble::NodeData,
-    error::{Conflict, Error, ErrorKind, LossReason},
+    error::{Conflict, Error, ErrorKind},
     guarded::{Committed, Guarded},
     hold::{Hold, HoldState},
     lock::Lock,
-    machine::claim::{Foreign, Watching},
-    machine::name::{Dialect, Role},
     observe::Observer,
     options::ClientOptions,
     owner::Owner,
@@ -185,8 +143,16 @@ pub use self::{
     token::Token,
     wait::{Deadline, Wait},
 };
+#[doc(inline)]
+pub use zklock_machine::{
+    claim::{Foreign, Watching},
+    name::{Dialect, Role},
+    status::LossReason,
+};
+
+use zklock_machine as machine;
 
 /// The examples in the README, compiled.
-#[cfg(all(doctest, feature = "client"))]
+#[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;

@@ -3,9 +3,8 @@
 use crate::aio::barrier::AsyncBarrier;
 use crate::error::{raised, unpicklable};
 use crate::greenlet::Greenlet;
-use crate::log;
+use crate::number;
 use crate::place::Shared;
-use crate::value;
 use crate::wait::detached;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -38,7 +37,7 @@ impl Spot {
         call: impl FnOnce(&blocking::Client, Wait) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         if self.shared.connector.connected().is_none() {
-            log::prepare(py)?;
+            self.shared.prepare(py)?;
         }
         let wait = Wait::from(timeout);
         detached(py, || call(&self.shared.connector.connect(wait)?, wait))
@@ -96,7 +95,7 @@ impl Barrier {
         if let Some(greenlet) = Greenlet::current(py)? {
             return greenlet.wait_for(self.aio(py)?.get().wait(py, timeout)?)?.is_truthy(py);
         }
-        let timeout = value::patience(py, timeout)?;
+        let timeout = number::patience(py, timeout)?;
         self.spot.call(py, timeout, |client, wait| {
             match client.barrier(&self.spot.path)?.wait_within(wait, None) {
                 Err(error) if error.kind() == ErrorKind::Timeout => Ok(false),

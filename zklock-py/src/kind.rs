@@ -4,8 +4,8 @@
 //! found at once, since the core checks it without a client.
 
 use crate::error::{invalid, raised};
+use crate::number;
 use crate::place::{Held, Place, Shared};
-use crate::value;
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -30,7 +30,7 @@ impl Core {
         spec: LockSpec,
         timeout: Option<f64>,
     ) -> PyResult<Arc<Self>> {
-        let timeout = value::patience(py, timeout)?;
+        let timeout = number::patience(py, timeout)?;
         spec.check().map_err(|error| raised(py, &error))?;
         let core = Self {
             shared: shared.clone(),

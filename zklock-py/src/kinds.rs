@@ -5,13 +5,16 @@ use crate::aio::client::AsyncClient;
 use crate::aio::double_barrier::AsyncDoubleBarrier;
 use crate::aio::lock::AsyncLock;
 use crate::barrier::{Barrier, Spot};
+use crate::callback::{self, Callback};
 use crate::double_barrier::{DoubleBarrier, Meeting};
-use crate::error::{raised, unpicklable};
+use crate::error::{forked, raised, unpicklable};
 use crate::kind::{Core, dialect as dialect_of, queued};
 use crate::lock::{BaseLock, Lock};
+use crate::number;
 use crate::place::Shared;
 use crate::value;
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use zklock_core::{Error, LockSpec};
 
@@ -28,9 +31,14 @@ use zklock_core::{Error, LockSpec};
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseClient {
     pub(crate) shared: Arc<Shared>,
+    callbacks: callback::Given,
 }
 
 impl BaseClient {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, callbacks: callback::Given::default() }
+    }
+
     /// Of the same face.
     fn lock(slf: &Bound<'_, Self>, core: Arc<Core>) -> PyResult<Py<PyAny>> {
         if slf.is_instance_of::<AsyncClient>() {
@@ -165,7 +173,7 @@ impl BaseClient {
         watching: &str,
     ) -> PyResult<Py<PyAny>> {
         let py = slf.py();
-        let (limit, permits) = (value::count(py, "limit", limit)?, value::count(py, "permits", permits)?);
+        let (limit, permits) = (number::count(py, "limit", limit)?, number::count(py, "permits", permits)?);
         let options = |spec: LockSpec| {
             let spec = queued(py, spec.permits(permits), foreign, watching)?;
             Ok(match limit_at {
@@ -292,6 +300,43 @@ impl BaseClient {
         value::stats(py, self.shared.connector.stats())
     }
 
+    /// How the client is connected: a ``ConnectionState``, or ``None`` if it has not connected yet.
+    ///
+    /// >>> zk.connection_state
+    /// <ConnectionState.CONNECTED: 'connected'>
+    #[getter]
+    fn connection_state(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        let state = self.shared.connector.connection_state();
+        state.map(|state| value::connection_state(py, state)).transpose()
+    }
+
+    /// Calls ``callback(state)`` with the present ``ConnectionState``, and then whenever it changes: to pause work during an
+    /// outage, or to forget what a session stood for.
+    ///
+    /// >>> import queue
+    /// >>> states = queue.Queue()
+    /// >>> zk.on_connection(states.put)
+    /// >>> states.get(timeout=5)
+    /// <ConnectionState.CONNECTED: 'connected'>
+    ///
+    /// Where the client has not connected yet, the first call comes when it has; ``CLOSED`` is the last. Changes that follow
+    /// one another quickly may be told as one, but no lost session is left out. What a lock guards is better watched by its
+    /// hold, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
+    ///
+    /// Callbacks of one client are called one after the other, on a thread for such calls. What one raises is reported to
+    /// ``sys.unraisablehook``, and it is called again all the same. Under gevent and eventlet a greenlet of the main thread
+    /// calls them. In asyncio, let it call ``loop.call_soon_threadsafe``.
+    fn on_connection(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = callback.py();
+        let callback = Callback::new(callback, "on_connection", "each state of the connection")?;
+        if self.shared.connector.is_forked() {
+            let message = "the client belongs to the process from which this one was forked: make one here";
+            return Err(forked(py, message.to_owned()));
+        }
+        self.callbacks.add(&callback);
+        self.shared.callbacks.add(py, callback)
+    }
+
     /// The number of the session, if there is one now.
     #[getter]
     fn session_id(&self) -> Option<i64> {
@@ -302,6 +347,15 @@ impl BaseClient {
     #[getter]
     fn session_timeout(&self) -> Option<f64> {
         Some(self.shared.connector.connected()?.session_timeout()?.as_secs_f64())
+    }
+
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 gives it so")]
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.callbacks.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.callbacks.clear();
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

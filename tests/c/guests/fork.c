@@ -189,6 +189,9 @@ TEST(what_the_parent_has_is_untouched) {
     OK(zklock_hold_node(on.hold, &node));
     uint64_t session = stat_of(on.client, ZKLOCK_STAT_SESSION_ID);
     await_hook(watches);
+    /* One that waits looks now and then. */
+    OK(zklock_call_cancel(on.call));
+    settled(on.client);
     just_after_a_heartbeat(proxy);
     CHECK(contenders_at(path) == 2);
     ground("record %d", proxy);

@@ -1,7 +1,7 @@
 //! Promise 6: who asks whether the lock is still held is told so, or what became of the hold: also by an answer that
 //! comes when the hold is just being released, or lost.
 
-use crate::common::{SOON, client, operator, proxied_client, soon};
+use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::{Action, Gate, Kind, Trigger};
 use std::sync::Arc;
 use std::time::Duration;

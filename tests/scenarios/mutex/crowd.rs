@@ -1,6 +1,6 @@
 //! More locks at once than one session, or one request, can bear.
 
-use crate::common::{SESSION, client, operator, proxied_client, says, soon};
+use crate::support::{SESSION, client, operator, proxied_client, says, soon};
 use ground::{Kind, Side, shared};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;

@@ -1,9 +1,9 @@
 //! Promise 3: one that gives up leaves its place in the queue to the next of its client, so that nobody is overtaken
 //! because another has left. (`fair` has the plain case.)
 
-use crate::common::{SESSION, SOON, client, operator, proxied_client, settled, soon};
-use crate::exclusive::clients;
-use crate::one_node_a_process::{Acquire, held, join};
+use crate::support::queue::{Acquire, held, join};
+use crate::support::register::clients;
+use crate::support::{SESSION, SOON, client, operator, proxied_client, settled, soon};
 use ground::wire::Admin;
 use ground::{Action, Direction, Gate, Kind, Proxy, Trigger, shared, until};
 use std::collections::BTreeMap;

@@ -1,7 +1,8 @@
 //! An owner that wants a lock again which it holds: what anybody may release it waits for, and the log tells of it.
 
-use crate::common::{SOON, client, operator, proxied_client, says, soon};
-use crate::one_node_a_process::join;
+use crate::support::deadline::A_WHILE;
+use crate::support::queue::join;
+use crate::support::{SOON, client, operator, proxied_client, says, soon};
 use ground::{Kind, until};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once};
@@ -10,8 +11,6 @@ use tracing::Level;
 use tracing::level_filters::LevelFilter;
 use zklock_core::face::{TakeLine, log_to};
 use zklock_core::{ErrorKind, HoldState, Lock, LockSpec};
-
-const A_WHILE: Duration = Duration::from_millis(300);
 
 static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 

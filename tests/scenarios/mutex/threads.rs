@@ -1,7 +1,7 @@
 //! The same promises for threads that block, through the one I/O thread.
 
-use crate::common::{GRACE, SESSION, SOON, operator, options};
-use crate::exclusive::{Register, assert_growing};
+use crate::support::register::{Register, assert_growing};
+use crate::support::{GRACE, SESSION, SOON, operator, options};
 use ground::wire::Admin;
 use ground::{Proxy, not_later, shared, until};
 use std::sync::{Arc, mpsc};
@@ -22,7 +22,7 @@ fn assert_no_node(client: &Client, operator: &Admin, path: &str, left: usize) {
 
 #[test]
 fn two_hundred_threads_hold_one_after_the_other() {
-    let (client, register, operator) = (client(), Arc::new(Register::default()), operator());
+    let (client, register, operator) = (client(), Register::of(1), operator());
     let lock = client.mutex("/threads/200").unwrap();
     let (done, ended) = mpsc::channel();
     for _ in 0..200 {
@@ -30,7 +30,7 @@ fn two_hundred_threads_hold_one_after_the_other() {
         // Nobody joins them: a thread that never comes back is to fail the test, not to hang it.
         thread::spawn(move || {
             let hold = Arc::new(lock.acquire().unwrap());
-            assert!(register.enter(&hold));
+            assert!(register.enter(&hold, 1));
             thread::yield_now();
             register.leave();
             hold.release().unwrap();

@@ -1,6 +1,6 @@
 //! Waits and losses that a callback tells, for those who cannot sit and wait.
 
-use crate::common::{SOON, operator, options};
+use crate::support::{SOON, operator, options};
 use ground::wire::Admin;
 use ground::{shared, until};
 use std::sync::Arc;

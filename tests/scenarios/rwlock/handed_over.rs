@@ -1,8 +1,8 @@
 //! A write hold that anybody may release: another may have it and write, so that nobody reads beside it, and least of all
 //! the task or thread that acquired it and has turned to something else.
 
-use crate::bounded::A_WHILE;
-use crate::common::{SOON, client, operator, says, settled, soon};
+use crate::support::deadline::A_WHILE;
+use crate::support::{SOON, client, operator, says, settled, soon};
 use std::sync::mpsc;
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -60,7 +60,7 @@ async fn the_task_that_acquired_it_reads_only_when_it_is_released() {
 /// As in a pool, whose threads turn from one job to the next.
 #[test]
 fn so_does_a_thread() {
-    let options = crate::common::options(&ground::shared().connect_string());
+    let options = crate::support::options(&ground::shared().connect_string());
     let (client, path) = (blocking::Client::connect(options).unwrap(), "/rwlock/handed-over-thread");
     let (write, read) = (client.write(path).unwrap(), client.read(path).unwrap());
     let (stop, stopped) = mpsc::channel::<()>();

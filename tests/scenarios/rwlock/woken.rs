@@ -1,30 +1,17 @@
 //! Promise 3: a release wakes exactly those that can go on.
 
-use crate::common::{SOON, client, operator, proxied_client, soon};
-use crate::register::clients;
+use crate::support::figures::{fired, watched};
+use crate::support::register::clients;
+use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::wire::Admin;
-use ground::{Ensemble, Kind, Proxy, Server, Trigger, until};
+use ground::{Ensemble, Kind, Proxy, Trigger, until};
 use std::time::Duration;
 use tokio::task::{JoinHandle, JoinSet};
 use zklock_core::{Client, Foreign, Hold, Lock, LockSpec};
 
-/// How many watches on nodes that were deleted, or on lists of children, the server has fired so far.
-fn fired(server: &Server) -> u64 {
-    let figures = server.mntr();
-    let sum = |kind: &str| -> u64 {
-        let name = format!("zk_sum_node_{kind}_watch_count");
-        figures.get(&name).and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no figure {name}"))
-    };
-    ["created", "deleted", "changed", "children"].map(sum).iter().sum()
-}
-
 /// Holders do not look out for strangers: what is counted are the watches of those who wait.
 fn careless(client: &Client, spec: LockSpec) -> Lock {
     client.lock(&spec.foreign(Foreign::GoAhead)).unwrap()
-}
-
-fn watched(server: &Server) -> usize {
-    server.mntr()["zk_watch_count"].parse().unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,6 +1,7 @@
 //! Connecting when it is first needed.
 
-use super::Client;
+use super::{Client, follow};
+use crate::connection::ConnectionState;
 use crate::error::{Error, ErrorKind};
 use crate::locks::locked;
 use crate::options::ClientOptions;
@@ -38,9 +39,13 @@ pub struct Connector {
     state: Arc<Mutex<ConnectorState>>,
     /// Where it was first needed. The state is looked at nowhere else.
     home: Arc<Home>,
+    told: Option<Told>,
 }
 
 type Outcome = Result<Client, Error>;
+
+/// What is called with the state of the connection.
+type Told = Arc<dyn Fn(ConnectionState) + Send + Sync>;
 
 enum ConnectorState {
     Unconnected,
@@ -54,7 +59,35 @@ enum ConnectorState {
 impl Connector {
     /// Does nothing yet.
     pub fn new(options: ClientOptions) -> Self {
-        Self { options, state: Arc::new(Mutex::new(ConnectorState::Unconnected)), home: Arc::default() }
+        let state = Arc::new(Mutex::new(ConnectorState::Unconnected));
+        Self { options, state, home: Arc::default(), told: None }
+    }
+
+    /// Has `told` called when the client is connected, and then with each change, as
+    /// [`Client::on_connection`] does: on the I/O thread, so it must not block. Before the first connect, and where that
+    /// fails, there is nothing to tell.
+    ///
+    /// ```
+    /// use zklock_core::{ClientOptions, face::Connector};
+    ///
+    /// # fn main() -> Result<(), zklock_core::Error> {
+    /// let connector = Connector::new(ClientOptions::new("zk1:2181,zk2:2181")?)
+    ///     .on_connection(|state| eprintln!("the client is {state}"));
+    /// assert_eq!(connector.connection_state(), None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn on_connection(self, told: impl Fn(ConnectionState) + Send + Sync + 'static) -> Self {
+        Self { told: Some(Arc::new(told)), ..self }
+    }
+
+    /// How the client is connected; `None` if it has not connected yet, or belongs to another process.
+    pub fn connection_state(&self) -> Option<ConnectionState> {
+        if self.is_closed() {
+            return Some(ConnectionState::Closed);
+        }
+        self.connected().map(|client| client.connection_state())
     }
 
     /// Whether it was used in a process from which this one was forked, and so is of no use here.
@@ -108,7 +141,7 @@ impl Connector {
         match wait(&io, self.outcome(&io)?, deadline, None) {
             Err(error) if error.kind() == ErrorKind::Timeout => {
                 let is_own = wait_for.deadline() == deadline;
-                let wait = if is_own { wait_for } else { self.options.connect_timeout.into() };
+                let wait = if is_own { wait_for } else { Wait::at_most(Some(self.options.connect_timeout)) };
                 Err(io.unconnected(&self.options.hosts.connect_string(), wait))
             }
             outcome => outcome?,
@@ -184,15 +217,16 @@ impl Connector {
     ) -> Result<impl Future<Output = Result<Client, Error>> + Send + 'static, Error> {
         self.home.settle()?;
         let (sender, receiver) = oneshot::channel();
-        let mut state = locked(&self.state);
-        match &mut *state {
+        let mut connecting = locked(&self.state);
+        match &mut *connecting {
             ConnectorState::Closed(_) => return Err(Error::closed()),
             ConnectorState::Connected(client) => tell(vec![sender], &Ok(client.clone())),
             ConnectorState::Connecting(waiting) => waiting.push(sender),
             ConnectorState::Unconnected => {
                 check_resources()?;
-                *state = ConnectorState::Connecting(vec![sender]);
-                let opening = Opening { state: self.state.clone(), has_ended: false };
+                *connecting = ConnectorState::Connecting(vec![sender]);
+                let (state, told) = (self.state.clone(), self.told.clone());
+                let opening = Opening { state, told, has_ended: false };
                 io.spawn(opening.run(io.clone(), self.options.clone()));
             }
         }
@@ -226,12 +260,17 @@ fn tell(waiting: Vec<oneshot::Sender<Outcome>>, outcome: &Outcome) {
 /// Connects, and tells those who wait.
 struct Opening {
     state: Arc<Mutex<ConnectorState>>,
+    told: Option<Told>,
     has_ended: bool,
 }
 
 impl Opening {
     async fn run(mut self, io: Io, options: ClientOptions) {
-        let outcome = open(io, options).await;
+        let outcome = open(io.clone(), options).await;
+        if let (Ok(client), Some(told)) = (&outcome, self.told.take()) {
+            // It ends when the client is closed, which happens by itself when nobody has it any more.
+            io.spawn(follow(client.core.fixed().connection(), move |state| told(state)));
+        }
         self.end(&outcome);
     }
 

@@ -81,7 +81,7 @@ impl Hold {
                 told(reason);
             }
         });
-        Ok(Watch { task, process: self.process() })
+        Ok(Watch::new(task, self.process()))
     }
 
     /// The loss of this hold, to be waited for.
@@ -195,12 +195,19 @@ impl Loss {
     }
 }
 
-/// As long as it is kept, somebody waits for the loss of a [`Hold`]. See [`Hold::on_lost`].
+/// As long as it is kept, a function is called when something happens. See [`Hold::on_lost`] and
+/// [`Client::on_connection`](super::Client::on_connection).
 #[derive(Debug)]
 #[must_use = "dropping it ends the watch"]
 pub struct Watch {
     task: AbortHandle,
     process: Process,
+}
+
+impl Watch {
+    pub(super) fn new(task: AbortHandle, process: Process) -> Self {
+        Self { task, process }
+    }
 }
 
 impl Drop for Watch {

@@ -55,6 +55,7 @@ mod observer;
 
 #[cfg(doc)]
 use crate::ErrorKind;
+use crate::connection::{Connection, ConnectionState};
 use crate::error::Error;
 use crate::options::ClientOptions;
 use crate::spec::LockSpec;
@@ -109,6 +110,27 @@ impl Client {
     /// See [`Client::session_timeout`](crate::Client::session_timeout).
     pub fn session_timeout(&self) -> Option<Duration> {
         self.core.look(None, crate::Client::session_timeout)
+    }
+
+    /// See [`Client::connection_state`](crate::Client::connection_state); in a forked child always
+    /// [`Closed`](ConnectionState::Closed).
+    pub fn connection_state(&self) -> ConnectionState {
+        self.core.look(ConnectionState::Closed, crate::Client::connection_state)
+    }
+
+    /// Calls `told` with how the client is connected now, and then with each change, until the [`Watch`] is dropped or the
+    /// client closed: on the I/O thread, so it must not block. See [`Connection`](crate::Connection).
+    ///
+    /// ```no_run
+    /// # fn example(client: &zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// let _watch = client.on_connection(|state| eprintln!("the client is {state}"))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_connection(&self, told: impl FnMut(ConnectionState) + Send + 'static) -> Result<Watch, Error> {
+        let following = follow(self.core.get()?.connection(), told);
+        let io = self.core.io();
+        Ok(Watch::new(io.spawn(following), io.process()))
     }
 
     /// See [`Client::close`](crate::Client::close).
@@ -176,5 +198,12 @@ impl Client {
     /// See [`Client::set_limit`](crate::Client::set_limit).
     pub fn set_limit(&self, path: &str, limit: u32) -> Result<(), Error> {
         self.core.wait(Wait::Forever, None, |client| client.set_limit(path, limit))
+    }
+}
+
+/// Tells of the connection until the client is closed.
+async fn follow(mut connection: Connection, mut told: impl FnMut(ConnectionState)) {
+    while let Some(state) = connection.next().await {
+        told(state);
     }
 }

@@ -3,7 +3,7 @@
 use crate::barrier::Spot;
 use crate::coroutine::{Begun, Bell, Coroutine};
 use crate::error::{raised, unpicklable};
-use crate::log;
+use crate::number;
 use crate::value;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -44,7 +44,7 @@ impl Spot {
             if let Some(client) = shared.connector.connected() {
                 return next(py, Ok(client), bell);
             }
-            log::prepare(py)?;
+            shared.prepare(py)?;
             let call = shared.connector.start(wait, bell.ringer()).map_err(|error| raised(py, &error))?;
             Ok(Begun::then(call, next))
         })
@@ -96,7 +96,7 @@ impl AsyncBarrier {
     /// Waits until it is not set: ``True`` then, or ``False`` if the time is over. As ``Barrier.wait``.
     #[pyo3(signature = (timeout=None))]
     pub(crate) fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Coroutine> {
-        let (path, timeout) = (self.spot.path.clone(), value::patience(py, timeout)?);
+        let (path, timeout) = (self.spot.path.clone(), number::patience(py, timeout)?);
         let begin = move |client: &Client, wait, bell: &Arc<Bell>| {
             let gone = move |barrier: Arc<Barrier>| async move { barrier.wait_within(wait).await };
             client.barrier(&path)?.core().start(bell.ringer(), gone)

@@ -1,0 +1,274 @@
+//! Who may go on at a double barrier, and for whom a leaver waits: pure functions of the children of its node.
+//!
+//! A member is an ephemeral child; `ready`, which outlives its creator, says that the barrier is open. That it is
+//! there says little: the members of a round that crashed leave it behind, and one who comes alone would be let in.
+//! What counts is which was created first, it or the members: **a round goes on as long as there is a member that is
+//! older than `ready`**. Whoever joins a round that goes on creates `ready` anew, so that this holds for him as well.
+
+use std::collections::BTreeSet;
+
+/// The child that says that the barrier is open.
+pub const READY: &str = "ready";
+
+/// More nodes are not checked in the transaction that opens a barrier: it has to fit into a request.
+const GUARDS_AT_MOST: usize = 100;
+
+/// A child, with the transaction that created it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Seen<'a> {
+    /// Its name.
+    pub name: &'a str,
+    /// The transaction that created it.
+    pub czxid: i64,
+}
+
+/// What `ready` means to one who wants to enter.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Ready<'a> {
+    /// It is not there.
+    Missing,
+    /// It was created while our node was there: the barrier is open for us.
+    Newer,
+    /// It was there before us, and so was this member, whose round goes on.
+    OfRound(&'a str),
+    /// It was there before us, and nobody is left of its round.
+    LeftBehind,
+}
+
+impl<'a> Ready<'a> {
+    /// What it means to the owner of `own`.
+    ///
+    /// ```
+    /// use zklock_machine::barrier::{Ready, Seen};
+    ///
+    /// let (member, own) = (Seen { name: "m", czxid: 3 }, Seen { name: "o", czxid: 5 });
+    /// let ready = |czxid| Seen { name: "ready", czxid };
+    /// assert_eq!(Ready::of(&[member, own, ready(6)], "o"), Ready::Newer);
+    /// assert_eq!(Ready::of(&[member, own, ready(4)], "o"), Ready::OfRound("m"));
+    /// assert_eq!(Ready::of(&[own, ready(4)], "o"), Ready::LeftBehind);
+    /// assert_eq!(Ready::of(&[member, own], "o"), Ready::Missing);
+    /// ```
+    pub fn of(seen: &[Seen<'a>], own: &str) -> Self {
+        if opened(seen).is_none() {
+            Self::Missing
+        } else if insiders(seen).any(|member| member == own) {
+            Self::Newer
+        } else {
+            insiders(seen).next().map_or(Self::LeftBehind, Self::OfRound)
+        }
+    }
+}
+
+/// What one who wants to enter is to do.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub enum Entrance<'a> {
+    /// His node is not there: nobody counts him.
+    Absent,
+    /// Go on.
+    Passes,
+    /// Create `ready` if these members are there, and go on.
+    Opens {
+        /// The members, himself among them.
+        guards: Vec<&'a str>,
+        /// Whether there is a `ready` that has to be deleted with that.
+        replaces: bool,
+    },
+    /// Wait for `ready` to change.
+    Waits,
+}
+
+/// What the owner of `own` is to do, where `members` are enough to open the barrier.
+///
+/// ```
+/// use zklock_machine::barrier::{Entrance, Ready, entrance};
+///
+/// let children = ["b", "a"].map(String::from);
+/// let guards = vec!["b", "a"];
+/// assert_eq!(entrance(&children, "b", 3, Ready::Missing), Entrance::Waits);
+/// assert_eq!(entrance(&children, "b", 2, Ready::Missing), Entrance::Opens { guards, replaces: false });
+/// assert_eq!(entrance(&children, "b", 3, Ready::Newer), Entrance::Passes);
+/// ```
+pub fn entrance<'a>(children: &'a [String], own: &'a str, members: usize, ready: Ready<'a>) -> Entrance<'a> {
+    if !children.iter().any(|child| child == own) {
+        return Entrance::Absent;
+    }
+    let others = || others(children, own);
+    match ready {
+        Ready::Newer => Entrance::Passes,
+        Ready::OfRound(member) => Entrance::Opens { guards: vec![own, member], replaces: true },
+        Ready::Missing | Ready::LeftBehind if others().count() + 1 >= members => {
+            let guards = std::iter::once(own).chain(others()).take(members.min(GUARDS_AT_MOST)).collect();
+            Entrance::Opens { guards, replaces: ready == Ready::LeftBehind }
+        }
+        Ready::Missing | Ready::LeftBehind => Entrance::Waits,
+    }
+}
+
+/// The members beside the owner of `own`.
+pub fn others<'a>(children: &'a [String], own: &str) -> impl Iterator<Item = &'a str> {
+    children.iter().map(String::as_str).filter(move |child| *child != own && *child != READY)
+}
+
+/// The members who were there when the barrier was opened, or joined the round after that.
+pub fn insiders<'a>(seen: &[Seen<'a>]) -> impl Iterator<Item = &'a str> {
+    let opened = opened(seen).unwrap_or(i64::MIN);
+    let members = seen.iter().filter(move |child| child.name != READY && child.czxid < opened);
+    members.map(|member| member.name)
+}
+
+/// Whether the owner of `own` keeps his node until the others are gone, as one has to who takes `ready` away in
+/// the end. Curator has it that this is the one whose name comes first.
+pub fn stays_to_the_end(children: &[String], own: &str) -> bool {
+    others(children, own).all(|other| own < other)
+}
+
+/// For whom a leaver waits.
+#[derive(Clone, Default, PartialEq, Eq, Debug)]
+pub struct Company {
+    /// Those who were there when he went on: they went on as well, or will.
+    pub entered: BTreeSet<String>,
+    /// Those who were there when he began to leave. Who comes later is of the next round, which may be waiting for
+    /// this very leaver: to wait for him would be a deadlock.
+    pub stayed: BTreeSet<String>,
+}
+
+impl Company {
+    /// Whether there is somebody of whom the name alone does not tell whether he has entered.
+    pub fn is_in_doubt(&self, children: &[String]) -> bool {
+        children.iter().any(|child| self.stayed.contains(child) && !self.entered.contains(child))
+    }
+
+    /// For whom a leaver still waits. Without the transactions, for whom he waits in any case.
+    ///
+    /// ```
+    /// use zklock_machine::barrier::{Company, Seen};
+    ///
+    /// let names = |names: &[&str]| names.iter().copied().map(String::from).collect();
+    /// let company = Company { entered: names(&["a"]), stayed: names(&["a", "b"]) };
+    /// let (a, b) = (Seen { name: "a", czxid: 1 }, Seen { name: "b", czxid: 2 });
+    /// let next = Seen { name: "c", czxid: 3 };
+    /// assert_eq!(company.awaited(&[a, b, next]), ["a"]);
+    /// let ready = Seen { name: "ready", czxid: 3 };
+    /// assert_eq!(company.awaited(&[a, b, ready]), ["a", "b"]);
+    /// ```
+    pub fn awaited<'a>(&self, seen: &[Seen<'a>]) -> Vec<&'a str> {
+        let inside: BTreeSet<_> = insiders(seen).collect();
+        let entered = |name: &&str| self.entered.contains(*name) || inside.contains(name);
+        let members = seen.iter().map(|child| child.name).filter(|name| *name != READY);
+        members.filter(|name| self.stayed.contains(*name)).filter(entered).collect()
+    }
+}
+
+/// The one of those awaited whose end is worth looking at: where many leave at once, each hears of few.
+///
+/// The one who stays to the end waits for the last of them, all others for the first, who goes last.
+pub fn whom_to_watch<'a>(awaited: &[&'a str], stays: bool) -> Option<&'a str> {
+    if stays { awaited.iter().max().copied() } else { awaited.iter().min().copied() }
+}
+
+/// Whether nobody of the round would be left without the owner of `own`, so that `ready` goes with him.
+pub fn is_last(seen: &[Seen<'_>], own: &str) -> bool {
+    let mut inside = insiders(seen);
+    inside.next() == Some(own) && inside.next().is_none()
+}
+
+fn opened(seen: &[Seen<'_>]) -> Option<i64> {
+    seen.iter().find(|child| child.name == READY).map(|ready| ready.czxid)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn named(names: &[&str]) -> Vec<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    fn set(names: &[&str]) -> BTreeSet<String> {
+        names.iter().map(|name| (*name).to_owned()).collect()
+    }
+
+    /// Children with consecutive transactions.
+    fn seen<'a>(names: &[&'a str]) -> Vec<Seen<'a>> {
+        (1..).zip(names).map(|(czxid, name)| Seen { name, czxid }).collect()
+    }
+
+    #[test]
+    fn ready_itself_is_no_member() {
+        let children = named(&["a", READY]);
+        assert_eq!(entrance(&children, "a", 2, Ready::LeftBehind), Entrance::Waits);
+        assert_eq!(others(&children, "a").count(), 0);
+        assert!(stays_to_the_end(&named(&["z", READY]), "z"));
+    }
+
+    #[test]
+    fn what_a_crashed_round_left_behind_lets_nobody_in() {
+        assert_eq!(Ready::of(&seen(&[READY, "a", "b"]), "b"), Ready::LeftBehind);
+        let children = named(&["a", "b", READY]);
+        let opens = Entrance::Opens { guards: vec!["b", "a"], replaces: true };
+        assert_eq!(entrance(&children, "b", 2, Ready::LeftBehind), opens);
+        assert_eq!(entrance(&children, "b", 3, Ready::LeftBehind), Entrance::Waits);
+    }
+
+    #[test]
+    fn one_who_is_late_joins_a_round_only_while_a_member_of_it_is_there() {
+        let ready = Ready::of(&seen(&["m", READY, "late"]), "late");
+        assert_eq!(ready, Ready::OfRound("m"));
+        let opens = Entrance::Opens { guards: vec!["late", "m"], replaces: true };
+        assert_eq!(entrance(&named(&["late", "m", READY]), "late", 9, ready), opens);
+    }
+
+    #[test]
+    fn one_whose_node_is_gone_never_goes_on() {
+        for ready in [Ready::Missing, Ready::Newer, Ready::OfRound("b"), Ready::LeftBehind] {
+            assert_eq!(entrance(&named(&["b", READY]), "a", 1, ready), Entrance::Absent);
+        }
+    }
+
+    #[test]
+    fn the_guards_fit_into_a_request() {
+        let children: Vec<_> = (0..2000).map(|number| number.to_string()).collect();
+        let Entrance::Opens { guards, .. } = entrance(&children, "7", 1500, Ready::Missing) else {
+            panic!("enough are there")
+        };
+        assert_eq!((guards.len(), guards[0]), (GUARDS_AT_MOST, "7"));
+    }
+
+    #[test]
+    fn only_the_first_of_all_stays_to_the_end() {
+        let children = named(&["c", "a", READY, "b"]);
+        let stay: Vec<_> =
+            ["a", "b", "c"].into_iter().filter(|own| stays_to_the_end(&children, own)).collect();
+        assert_eq!(stay, ["a"]);
+        assert_eq!(whom_to_watch(&["c", "b"], true), Some("c"));
+        assert_eq!(whom_to_watch(&["c", "a"], false), Some("a"));
+        assert_eq!(whom_to_watch(&[], false), None);
+    }
+
+    #[test]
+    fn a_leaver_waits_neither_for_the_next_round_nor_for_one_who_missed_this() {
+        let company = Company { entered: set(&["a"]), stayed: set(&["a", "missed"]) };
+        assert_eq!(company.awaited(&seen(&["a", "missed", "next"])), ["a"]);
+        assert_eq!(company.awaited(&seen(&["missed", "next"])), [""; 0]);
+        // What is left behind makes nobody a member.
+        assert_eq!(company.awaited(&seen(&[READY, "missed", "next"])), [""; 0]);
+        assert!(company.is_in_doubt(&named(&["missed"])));
+        assert!(!company.is_in_doubt(&named(&["a", "next"])));
+    }
+
+    #[test]
+    fn a_leaver_waits_for_one_who_joined_late() {
+        let company = Company { entered: set(&["a"]), stayed: set(&["a", "late"]) };
+        assert_eq!(company.awaited(&seen(&["late", READY])), ["late"]);
+    }
+
+    #[test]
+    fn ready_goes_with_the_last_of_its_round_and_with_nobody_else() {
+        assert!(is_last(&seen(&["a", READY]), "a"));
+        assert!(is_last(&seen(&["a", READY, "next"]), "a"));
+        assert!(!is_last(&seen(&["a", "b", READY]), "a"));
+        assert!(!is_last(&seen(&["b", READY, "a"]), "a"));
+        assert!(!is_last(&seen(&[READY, "a"]), "a"));
+        assert!(!is_last(&seen(&["a"]), "a"));
+    }
+}

@@ -1,0 +1,99 @@
+//! What an attempt is after: the places in which it queues, and how.
+//!
+//! A kind of lock is no more than its claims. A mutex claims one place in one queue; a set of locks
+//! has a claim for each, and they are made in one transaction; a semaphore claims permits beside.
+
+use super::name::{Dialect, Role, Scheme};
+use std::sync::Arc;
+
+/// A place in one queue.
+///
+/// ```
+/// use zklock_machine::claim::Claim;
+/// use zklock_machine::name::Scheme;
+///
+/// let mutex = Claim::new("/locks/report", Scheme::Mutex);
+/// assert_eq!(mutex.permits, None);
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Claim {
+    /// The node whose children are the queue.
+    pub directory: Arc<str>,
+    /// What our node is called, and so what we want.
+    pub scheme: Scheme,
+    /// What to do about a contender that cannot see ours.
+    pub foreign: Foreign,
+    /// What to watch while others are ahead.
+    pub watching: Watching,
+    /// The permits that are taken when it is our turn.
+    pub permits: Option<Permits>,
+    /// The writer of the same owner, below whose node a reader may stand at once.
+    pub within: Option<String>,
+}
+
+/// Permits of a semaphore.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Permits {
+    /// The node whose children are the permits that are taken.
+    pub directory: Arc<str>,
+    /// How many are wanted.
+    pub count: u32,
+    /// How many there are.
+    pub limit: u32,
+    /// The node that says how many there are, where it is there.
+    pub limit_at: Option<Arc<str>>,
+}
+
+/// What to do about a contender that cannot see ours: the two could both believe that they hold.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum Foreign {
+    /// Fail, and name it: better no lock than a false one.
+    #[default]
+    Refuse,
+    /// Wait for it as for any other. Right where it is certain that it sees ours all the same.
+    GoAhead,
+}
+
+/// What a waiter watches.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum Watching {
+    /// The one node whose end can make it its turn.
+    #[default]
+    Nearest,
+    /// All children: every waiter is woken by every change. The simple way, to be compared with.
+    Children,
+}
+
+impl Claim {
+    /// A claim without permits, with the defaults.
+    pub fn new(directory: &str, scheme: Scheme) -> Self {
+        Self {
+            directory: directory.into(),
+            scheme,
+            foreign: Foreign::default(),
+            watching: Watching::default(),
+            permits: None,
+            within: None,
+        }
+    }
+
+    /// The scheme for this role in this dialect, if it has one.
+    pub const fn scheme(role: Role, dialect: Dialect) -> Option<Scheme> {
+        match (dialect, role) {
+            (Dialect::Curator, Role::Exclusive) => Some(Scheme::Mutex),
+            (Dialect::Curator, Role::Read) => Some(Scheme::Read),
+            (Dialect::Curator, Role::Write) => Some(Scheme::Write),
+            (Dialect::Kazoo, Role::Exclusive | Role::Write) => Some(Scheme::KazooLock),
+            (Dialect::Kazoo, Role::Read) => Some(Scheme::KazooRead),
+            (Dialect::WriteLock, Role::Exclusive) => Some(Scheme::WriteLock),
+            (Dialect::WriteLock, Role::Read | Role::Write) => None,
+        }
+    }
+
+    /// Whether there is a queue, and not one node for all.
+    pub fn has_queue(&self) -> bool {
+        self.scheme != Scheme::Single
+    }
+}

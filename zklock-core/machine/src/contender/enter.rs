@@ -1,0 +1,205 @@
+//! How an attempt gets its nodes, and finds them again when it was not heard of their creation.
+
+use super::nodes::Nodes;
+use super::{Contender, PARENTS_AT_MOST, Stage, Step, is_deleted};
+use crate::Moment;
+use crate::claim::Claim;
+use crate::exchange::{Node, Now, Operation, Outcome, Refusal};
+
+impl Contender {
+    /// Create and list in one flight: the listing is of a time after the creation, so it holds every
+    /// node that can ever be before ours, and one round trip decides a free lock.
+    ///
+    /// One transaction queues everywhere. So of any two attempts the same is before the other in all
+    /// the queues that they share, and nobody waits for one who waits for him.
+    pub(super) fn entry(&self) -> Vec<Operation> {
+        let first = &self.queue.posts[0];
+        let create = match &self.claims[..] {
+            [Claim { within: Some(writer), directory, .. }] => {
+                let guard = format!("{directory}/{writer}");
+                Operation::CreateWithin { path: first.fixed_path(), guard }
+            }
+            [claim] if !claim.has_queue() => Operation::CreateSingle { path: first.fixed_path() },
+            _ => self.queue.creation(),
+        };
+        std::iter::once(create).chain(self.listings()).collect()
+    }
+
+    fn listings(&self) -> impl Iterator<Item = Operation> {
+        let queues = self.claims.iter().filter(|claim| claim.has_queue());
+        queues.map(|claim| Operation::List { directory: claim.directory.clone() })
+    }
+
+    pub(super) fn nodes(&self, stage: Stage) -> &Nodes {
+        match stage {
+            Stage::Queue => &self.queue,
+            Stage::Permits => &self.permits,
+        }
+    }
+
+    fn nodes_mut(&mut self, stage: Stage) -> &mut Nodes {
+        match stage {
+            Stage::Queue => &mut self.queue,
+            Stage::Permits => &mut self.permits,
+        }
+    }
+
+    pub(super) fn entered(&mut self, created: Outcome, listed: Vec<Outcome>, sent: Moment, now: Now) {
+        match created {
+            Outcome::Created(nodes) if nodes.len() == self.queue.posts.len() => {
+                let known = self.are_known(&nodes);
+                self.queue.fill(nodes, sent);
+                self.parents_created = 0;
+                if known { self.looked_all(listed, now) } else { self.go(Step::Adopt(Stage::Queue)) }
+            }
+            Outcome::NoNode => {
+                self.queue.forget();
+                match self.claims[0].within {
+                    Some(_) => self.fail(Refusal::WriterGone),
+                    None => self.go(Step::CreateParents(Stage::Queue)),
+                }
+            }
+            Outcome::NodeExists if !self.claims[0].has_queue() => {
+                self.queue.forget();
+                self.occupied();
+            }
+            Outcome::Refused(refusal) => {
+                self.queue.forget();
+                self.fail(refusal);
+            }
+            _ => self.retry(Step::Recover(Stage::Queue), now),
+        }
+    }
+
+    /// Whether the server has told where the nodes come from.
+    pub(super) fn are_known(&self, nodes: &[Node]) -> bool {
+        nodes.iter().all(|node| node.origin.is_some_and(|origin| origin.session == self.session))
+    }
+
+    pub(super) fn parents(&self, stage: Stage) -> Vec<Operation> {
+        let directories = self.nodes(stage).directories().into_iter();
+        directories.map(|directory| Operation::CreateParents { directory }).collect()
+    }
+
+    pub(super) fn parents_answered(&mut self, stage: Stage, outcomes: Vec<Outcome>, now: Now) {
+        for outcome in outcomes {
+            match outcome {
+                Outcome::Done => {}
+                Outcome::NoNode => return self.fail(Refusal::NoRoot),
+                Outcome::Refused(refusal) => return self.fail(refusal),
+                _ => return self.retry(Step::CreateParents(stage), now),
+            }
+        }
+        self.parents_created += 1;
+        if self.parents_created > PARENTS_AT_MOST {
+            return self.fail(Refusal::NoParent);
+        }
+        self.go(stage.creation());
+    }
+
+    /// List behind a barrier, or a server that lags behind, or leads no longer, would not show the node that is there.
+    pub(super) fn recovery(&self, stage: Stage) -> Vec<Operation> {
+        let directories = self.nodes(stage).directories();
+        let barrier =
+            directories.first().map(|directory| Operation::Barrier { directory: directory.clone() });
+        barrier
+            .into_iter()
+            .chain(directories.into_iter().map(|directory| Operation::List { directory }))
+            .collect()
+    }
+
+    pub(super) fn recovered(&mut self, stage: Stage, barrier: &Outcome, listed: Vec<Outcome>, now: Now) {
+        if *barrier != Outcome::Done {
+            return self.retry(Step::Recover(stage), now);
+        }
+        let mut children = Vec::new();
+        for listing in listed {
+            children.push(match listing {
+                Outcome::Children(children) => children,
+                Outcome::NoNode => Vec::new(),
+                Outcome::Refused(refusal) => {
+                    self.fail(refusal);
+                    return self.retry(Step::Recover(stage), now);
+                }
+                _ => return self.retry(Step::Recover(stage), now),
+            });
+        }
+        let nodes = self.nodes_mut(stage);
+        nodes.is_open = false;
+        for (directory, children) in nodes.directories().iter().zip(&children) {
+            nodes.recognise(directory, children);
+        }
+        if nodes.is_gone() {
+            if stage == Stage::Queue {
+                self.forget();
+            }
+            self.go(stage.creation());
+        } else if nodes.is_there() {
+            self.go(Step::Adopt(stage));
+        } else {
+            // An operator has deleted some of them.
+            self.go(Step::Clear);
+        }
+    }
+
+    /// Read whose the nodes are, delete what else bears our mark, and see where we stand.
+    pub(super) fn adoption(&self, stage: Stage) -> Vec<Operation> {
+        let nodes = self.nodes(stage);
+        let mut flight: Vec<Operation> = Vec::new();
+        flight.extend(nodes.posts.iter().filter_map(|post| Some(Operation::Inspect { path: post.path()? })));
+        flight.extend(nodes.surplus.iter().map(|path| Operation::Delete { path: path.clone() }));
+        if stage == Stage::Queue {
+            flight.extend(self.listings());
+        }
+        flight
+    }
+
+    pub(super) fn adopted(&mut self, stage: Stage, mut outcomes: Vec<Outcome>, now: Now) {
+        let session = self.session;
+        let is_single = !self.claims[0].has_queue();
+        let nodes = self.nodes_mut(stage);
+        let mut pruned = outcomes.split_off(nodes.posts.len().min(outcomes.len()));
+        let listed = pruned.split_off(nodes.surplus.len().min(pruned.len()));
+        if !pruned.iter().all(is_deleted) {
+            return self.retry(Step::Adopt(stage), now);
+        }
+        nodes.surplus.clear();
+        let mut transactions = Vec::new();
+        for (post, found) in nodes.posts.iter_mut().zip(outcomes) {
+            match found {
+                Outcome::Found(Node { origin: Some(origin), .. }) if origin.session == session => {
+                    if let Some(node) = &mut post.node {
+                        node.origin = Some(origin);
+                    }
+                    transactions.push(origin.czxid);
+                }
+                Outcome::Found(Node { origin: Some(_), .. }) if is_single => {
+                    nodes.forget();
+                    return self.occupied();
+                }
+                Outcome::Found(Node { name, origin: Some(_) }) => {
+                    // It is not ours to delete.
+                    post.node = None;
+                    return self.fail(Refusal::NotOurs(name));
+                }
+                Outcome::NoNode => {
+                    post.node = None;
+                    return self.enter_again();
+                }
+                Outcome::Refused(refusal) => {
+                    self.fail(refusal);
+                    return if is_single {
+                        self.retry(Step::Adopt(stage), now);
+                    };
+                }
+                _ => return self.retry(Step::Adopt(stage), now),
+            }
+        }
+        match stage {
+            // Not where others could have come between.
+            Stage::Queue if transactions.iter().any(|it| *it != transactions[0]) => self.enter_again(),
+            Stage::Queue => self.looked_all(listed, now),
+            Stage::Permits => self.proceed(now),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! What an attempt does where a directory has no numbers left.
+//!
+//! A server counts what is created in a directory, and the count ends at 2³¹. From then on two contenders may have
+//! the same number, or the later the smaller one: Curator and kazoo have two holders then. So an attempt does not
+//! stay with a number near the end. It deletes its node, waits until nobody is in the directory, and lets the server
+//! count anew in a new one. Other libraries that go on in the old one meanwhile do no harm: nobody enters the new one
+//! while anyone is left in the old.
+
+use super::{Contender, Stage, Step};
+use crate::exchange::{Now, Outcome, Patience, Refusal};
+use crate::name::Name;
+
+impl Contender {
+    /// The number that we have in the queue of this claim is used up: `true` if one is.
+    pub(super) fn gives_up_a_number(&mut self) -> bool {
+        self.used_up = self.queue.used_up();
+        if self.used_up.is_some() {
+            self.go(Step::Clear);
+        }
+        self.used_up.is_some()
+    }
+
+    /// What became of the deletion of the directory.
+    pub(super) fn renewed(&mut self, claim: usize, deleted: &Outcome, now: Now) {
+        match deleted {
+            Outcome::Done | Outcome::NoNode => {
+                self.failures = 0;
+                self.go(Step::CreateParents(Stage::Queue));
+            }
+            Outcome::NotEmpty => self.go(Step::Drain(claim)),
+            Outcome::Refused(_) => self.fail(self.no_numbers_left(claim)),
+            _ => self.retry(Step::Renew(claim), now),
+        }
+    }
+
+    /// Decides what to do by the contenders that are still in the directory.
+    pub(super) fn drained(&mut self, claim: usize, listing: Outcome, now: Now) {
+        let children = match listing {
+            Outcome::Children(children) => children,
+            Outcome::NoNode => Vec::new(),
+            Outcome::Refused(refusal) => return self.fail(refusal),
+            _ => return self.retry(Step::Drain(claim), now),
+        };
+        let mut contenders = children.iter().filter_map(|child| Name::parse(child)).peekable();
+        if children.is_empty() {
+            self.go(Step::Renew(claim));
+        } else if contenders.peek().is_none() {
+            // What is there stays there.
+            self.fail(self.no_numbers_left(claim));
+        } else if self.patience == Patience::TriesOnce {
+            self.fail(Refusal::Busy);
+        } else if contenders.any(|name| name.sequence.is_young()) {
+            // Another has replaced the directory meanwhile. Or one holds that came long ago: so not again and again.
+            self.retry(Step::Enter, now);
+        } else {
+            self.wait(Step::Drain(claim));
+        }
+    }
+
+    fn no_numbers_left(&self, claim: usize) -> Refusal {
+        Refusal::UsedUp(self.claims[claim].directory.to_string())
+    }
+}

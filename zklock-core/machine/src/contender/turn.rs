@@ -1,0 +1,447 @@
+//! How an attempt waits for its turn in each queue, takes permits, and is granted.
+
+use super::nodes::Post;
+use super::{Contender, FIRST_PAUSE, SCANT_AT_MOST, Stage, State, Step, Turn};
+use crate::Moment;
+use crate::claim::{Foreign, Permits, Watching};
+use crate::exchange::{Now, Operation, Outcome, Patience, Refusal, Verdict};
+use crate::queue::{Standing, standing, stranger_without_a_queue};
+use std::sync::Arc;
+
+impl Contender {
+    /// The listings of all queues, in the order of the claims.
+    pub(super) fn looked_all(&mut self, listed: Vec<Outcome>, now: Now) {
+        if self.gives_up_a_number() {
+            return;
+        }
+        self.turns.resize(self.claims.len(), Turn::Unknown);
+        if !self.claims[0].has_queue() {
+            self.turns[0] = Turn::Holds;
+        }
+        for (claim, listing) in listed.into_iter().enumerate() {
+            if !self.look(claim, listing, now) {
+                return;
+            }
+        }
+        self.failures = 0;
+        self.proceed(now);
+    }
+
+    pub(super) fn looked(&mut self, claim: usize, listing: Outcome, now: Now) {
+        if self.look(claim, listing, now) {
+            self.failures = 0;
+            self.proceed(now);
+        }
+    }
+
+    /// Takes note of where we stand; `false` if that is not what is to be done next.
+    fn look(&mut self, claim: usize, listing: Outcome, now: Now) -> bool {
+        match listing {
+            Outcome::Children(children) => {
+                let own = self.queue.posts[claim].name();
+                self.turns[claim] = match standing(&children, own, &self.claims[claim]) {
+                    Standing::Holds => Turn::Holds,
+                    Standing::Waits { watch, alone } => Turn::Waits { watch: watch.to_owned(), alone },
+                    Standing::Foreign { name } => {
+                        self.fail(Refusal::ForeignContender(name.to_owned()));
+                        return false;
+                    }
+                    // An operator deleted it.
+                    Standing::Absent => {
+                        self.queue.posts[claim].node = None;
+                        self.enter_again();
+                        return false;
+                    }
+                };
+                return true;
+            }
+            // Or the whole directory.
+            Outcome::NoNode => {
+                self.queue.posts[claim].node = None;
+                self.enter_again();
+            }
+            Outcome::Refused(refusal) => self.fail(refusal),
+            _ => {
+                self.turns[claim] = Turn::Unknown;
+                self.retry(Step::Look(claim), now);
+            }
+        }
+        false
+    }
+
+    /// The next thing to do, as far as it is known where we stand.
+    pub(super) fn proceed(&mut self, now: Now) {
+        if self.patience == Patience::TriesOnce && self.waits_for_holders() {
+            return self.fail(Refusal::Busy);
+        }
+        // One after the other: what has come to be our turn stays so.
+        let next = self.turns.iter().position(|turn| *turn != Turn::Holds);
+        if let Some(claim) = next {
+            return self.go(match &self.turns[claim] {
+                Turn::Waits { .. } if self.patience == Patience::TriesOnce => Step::Peek(claim),
+                Turn::Waits { .. } => self.waiting(claim),
+                Turn::Unknown | Turn::Holds => Step::Look(claim),
+            });
+        }
+        if self.permits.posts.is_empty() {
+            return self.grant(now);
+        }
+        if !self.permits.is_there() {
+            return self.go(Step::Take);
+        }
+        let uncounted =
+            |claim: &usize| self.claims[*claim].permits.is_some() && !self.counted.contains(claim);
+        match (0..self.claims.len()).find(uncounted) {
+            Some(claim) => self.go(Step::Count(claim)),
+            None => self.grant(now),
+        }
+    }
+
+    /// Whether one is before us who holds. In the queue of a semaphore nobody does: who is before us there is about to
+    /// take permits, and may leave enough of them.
+    fn waits_for_holders(&self) -> bool {
+        let mut turns = self.turns.iter().zip(&self.claims);
+        turns.any(|(turn, claim)| matches!(turn, Turn::Waits { .. }) && claim.permits.is_none())
+    }
+
+    /// How to wait for our turn in this queue.
+    fn waiting(&self, claim: usize) -> Step {
+        match &self.turns[claim] {
+            Turn::Waits { watch, alone } if self.claims[claim].watching == Watching::Nearest => {
+                Step::Watch { claim, name: watch.clone(), alone: *alone }
+            }
+            Turn::Waits { .. } => Step::LookAndWatch(claim),
+            Turn::Unknown | Turn::Holds => Step::Look(claim),
+        }
+    }
+
+    /// As the count, without a watch on the permits: who is not at the head takes none.
+    pub(super) fn peek(&self, claim: usize) -> Vec<Operation> {
+        let unwatched = |operation| match operation {
+            Operation::ListAndWatch { directory } => Operation::List { directory },
+            operation => operation,
+        };
+        self.count_of(claim).map(unwatched).collect()
+    }
+
+    /// A try waits behind others only as long as there are permits that it could get.
+    pub(super) fn peeked(&mut self, claim: usize, outcomes: Vec<Outcome>, now: Now) {
+        let Some(permits) = &self.claims[claim].permits else { return };
+        let (taken, limit) = match Count::of(permits, outcomes) {
+            Count::Of { taken, limit } => (taken, limit),
+            // Nobody has ever taken one.
+            Count::Gone => (Vec::new(), permits.limit),
+            Count::Refused(refusal) => return self.fail(refusal),
+            Count::Unknown => return self.retry(Step::Peek(claim), now),
+        };
+        self.failures = 0;
+        if is_within(taken.len() + permits.count as usize, limit) {
+            self.go(self.waiting(claim));
+        } else {
+            self.fail(Refusal::Busy);
+        }
+    }
+
+    pub(super) fn watched(&mut self, claim: usize, alone: bool, outcome: Outcome, now: Now) {
+        match outcome {
+            Outcome::Done if self.wanted => {
+                let passes = alone.then_some(claim);
+                self.state = State::Waiting { passes, look: Step::Look(claim) };
+            }
+            // It went between the listing and the watch: as if the watch had told.
+            Outcome::NoNode if alone => self.pass(claim, now),
+            Outcome::Done | Outcome::NoNode => self.go(Step::Look(claim)),
+            // We may not read that node. What becomes of it can be seen from its directory, which we may read.
+            Outcome::Refused(Refusal::Denied) => self.go(Step::LookAndWatch(claim)),
+            Outcome::Refused(refusal) => self.fail(refusal),
+            _ => self.retry(Step::Look(claim), now),
+        }
+    }
+
+    /// Who alone was in the way is gone.
+    pub(super) fn pass(&mut self, claim: usize, now: Now) {
+        self.turns[claim] = Turn::Holds;
+        self.proceed(now);
+    }
+
+    /// As [`looked`](Self::looked), with a watch on the directory.
+    pub(super) fn looked_and_watched(&mut self, claim: usize, listing: Outcome, now: Now) {
+        if !self.claims[claim].has_queue() {
+            return self.looked_at_single(claim, listing, now);
+        }
+        if !self.look(claim, listing, now) {
+            return;
+        }
+        self.failures = 0;
+        if self.turns[claim] == Turn::Holds {
+            self.proceed(now);
+        } else {
+            self.wait(Step::LookAndWatch(claim));
+        }
+    }
+
+    /// Another has the one node of a lock without a queue.
+    pub(super) fn occupied(&mut self) {
+        match self.patience {
+            Patience::TriesOnce => self.fail(Refusal::Busy),
+            Patience::Waits => self.go(Step::LookAndWatch(0)),
+        }
+    }
+
+    fn looked_at_single(&mut self, claim: usize, listing: Outcome, now: Now) {
+        match listing {
+            Outcome::Children(children) if children.contains(&self.queue.posts[claim].prefix) => {
+                self.failures = 0;
+                self.wait(Step::Enter);
+            }
+            Outcome::Children(_) | Outcome::NoNode => self.go(Step::Enter),
+            Outcome::Refused(refusal) => self.fail(refusal),
+            _ => self.retry(Step::LookAndWatch(claim), now),
+        }
+    }
+
+    /// Waits until the watch that has been left tells of anything.
+    pub(super) fn wait(&mut self, look: Step) {
+        if self.wanted {
+            self.state = State::Waiting { passes: None, look };
+        } else {
+            self.clean_up();
+        }
+    }
+
+    /// Creates the permits, and counts those of the first semaphore in the same flight. The place in the queue
+    /// is looked at already here: had an operator deleted it before, two could be at the head, and each wait for
+    /// the permits of the other.
+    ///
+    /// Only whoever is at the head of the queue does. Were the permits created by those who wait behind,
+    /// each of them would count those of the others, and none could ever be granted.
+    pub(super) fn taking(&self) -> Vec<Operation> {
+        let mut flight = vec![self.permits.creation()];
+        if let Some(post) = self.permits.posts.first() {
+            flight.extend(self.count(post.claim));
+        }
+        flight
+    }
+
+    fn count_of(&self, claim: usize) -> impl Iterator<Item = Operation> {
+        self.claims[claim].permits.iter().flat_map(|permits| {
+            let list = Operation::ListAndWatch { directory: permits.directory.clone() };
+            let limit = permits.limit_at.clone().map(|path| Operation::ReadLimit { path });
+            std::iter::once(list).chain(limit)
+        })
+    }
+
+    pub(super) fn taken(&mut self, created: Outcome, counted: Vec<Outcome>, sent: Moment, now: Now) {
+        match created {
+            Outcome::Created(nodes) if nodes.len() == self.permits.posts.len() => {
+                let known = self.are_known(&nodes);
+                self.permits.fill(nodes, sent);
+                let claim = self.permits.posts[0].claim;
+                if known { self.counted(claim, counted, now) } else { self.go(Step::Adopt(Stage::Permits)) }
+            }
+            Outcome::NoNode => {
+                self.permits.forget();
+                self.go(Step::CreateParents(Stage::Permits));
+            }
+            Outcome::Refused(refusal) => {
+                self.permits.forget();
+                self.fail(refusal);
+            }
+            // Of several permits two have the same number, and so the same name.
+            Outcome::NodeExists => {
+                let directory = self.permits.posts[0].directory.to_string();
+                self.permits.forget();
+                self.fail(Refusal::UsedUp(directory));
+            }
+            _ => self.retry(Step::Recover(Stage::Permits), now),
+        }
+    }
+
+    /// Counts the permits again. Without its place in the queue nobody may wait for a permit: another
+    /// may be at the head then, and each would count the permits of the other.
+    pub(super) fn count(&self, claim: usize) -> Vec<Operation> {
+        let place = self.queue.posts[claim].path().unwrap_or_default();
+        let strangers = self.path_for_strangers(claim).map(|directory| Operation::List { directory });
+        strangers
+            .into_iter()
+            .chain(self.count_of(claim))
+            .chain([Operation::Inspect { path: place }])
+            .collect()
+    }
+
+    /// Where those are who take permits at the same path in a layout of their own, if they are to be refused.
+    fn path_for_strangers(&self, claim: usize) -> Option<Arc<str>> {
+        let claim = &self.claims[claim];
+        let permits = claim.permits.as_ref().filter(|_| claim.foreign == Foreign::Refuse)?;
+        permits.directory.rsplit_once('/').map(|(path, _)| path.into())
+    }
+
+    pub(super) fn counted(&mut self, claim: usize, mut outcomes: Vec<Outcome>, now: Now) {
+        if self.path_for_strangers(claim).is_some() && !outcomes.is_empty() {
+            if let Outcome::Children(children) = outcomes.remove(0) {
+                if let Some(name) = stranger_without_a_queue(&children) {
+                    return self.fail(Refusal::ForeignContender(name.to_owned()));
+                }
+            }
+        }
+        let Some(permits) = &self.claims[claim].permits else { return };
+        let (taken, limit) = match Count::of(permits, outcomes) {
+            Count::Of { taken, limit } => (taken, limit),
+            Count::Gone => return self.enter_again(),
+            Count::Refused(refusal) => return self.fail(refusal),
+            Count::Unknown => return self.retry(Step::Count(claim), now),
+        };
+        let mut own = self.permits.posts.iter().filter(|post| post.claim == claim);
+        if !own.all(|post| taken.iter().any(|child| child == post.name())) {
+            return self.enter_again();
+        }
+        self.failures = 0;
+        // As Curator does: whatever is there counts.
+        if is_within(taken.len(), limit) {
+            self.counted.push(claim);
+            self.proceed(now);
+        } else if self.patience == Patience::TriesOnce {
+            self.fail(Refusal::Busy);
+        } else {
+            self.wait(Step::Count(claim));
+        }
+    }
+
+    /// What stands for the hold: permits where there are any, else places in queues.
+    fn hold(&self) -> impl Iterator<Item = &Post> {
+        let queues = self.queue.posts.iter().filter(|post| self.claims[post.claim].permits.is_none());
+        queues.chain(&self.permits.posts)
+    }
+
+    /// A check alone is passed by whatever has the path: of a lock without a queue that may be another's.
+    pub(super) fn proof(&self) -> Vec<Operation> {
+        let check = Operation::Check { paths: self.hold().filter_map(Post::path).collect() };
+        let single = self.queue.posts.iter().filter(|_| !self.claims[0].has_queue());
+        let inspect = single.filter_map(|post| Some(Operation::Inspect { path: post.path()? }));
+        std::iter::once(check).chain(inspect).collect()
+    }
+
+    /// It is our turn. A grant needs more: nodes proven within the last heartbeat, so that the
+    /// holder is told of a deletion by an operator in time, and a lease that has not almost run out.
+    fn grant(&mut self, now: Now) {
+        let is_fresh = self.proven().is_some_and(|sent| now.moment.since(sent) <= self.heartbeat);
+        if is_fresh && self.is_ample(now) { self.granted() } else { self.go(Step::Check) }
+    }
+
+    /// Whether what is left of the lease is enough to begin with.
+    fn is_ample(&self, now: Now) -> bool {
+        now.lease_until.since(now.moment) >= self.heartbeat
+    }
+
+    /// Since when all nodes of the hold have been proved, if they have.
+    fn proven(&self) -> Option<Moment> {
+        self.hold().map(|post| post.proven).min().flatten()
+    }
+
+    pub(super) fn checked(&mut self, checked: Outcome, inspected: Option<Outcome>, sent: Moment, now: Now) {
+        let outcome = match (checked, inspected) {
+            (Outcome::Done, Some(Outcome::Found(node))) => {
+                let own = self.queue.posts[0].node.as_ref();
+                let is_own = own.is_some_and(|own| own.origin == node.origin);
+                if is_own { Outcome::Done } else { Outcome::NoNode }
+            }
+            (Outcome::Done, Some(inspected)) => inspected,
+            (checked, _) => checked,
+        };
+        match outcome {
+            Outcome::Done => {
+                let permits = self.permits.posts.iter_mut();
+                for post in self.queue.posts.iter_mut().chain(permits) {
+                    post.proven = Some(sent);
+                }
+                self.failures = 0;
+                self.scant += 1;
+                // Where the network is so slow that there is never more, less has to do; even an old check.
+                let will_do = self.scant > SCANT_AT_MOST && now.moment < now.lease_until;
+                if self.is_ample(now) || will_do {
+                    return self.granted();
+                }
+                // One check soon after the other is what renews a lease that has lapsed: no pause but a short one,
+                // where many were in vain.
+                self.go(Step::Check);
+                if let (State::Ready(step), true) = (&self.state, self.scant > SCANT_AT_MOST) {
+                    self.state = State::Paused(step.clone(), now.moment + FIRST_PAUSE);
+                }
+            }
+            Outcome::NoNode => {
+                // Of several it is not told which.
+                if let ([post], []) = (&mut self.queue.posts[..], &self.permits.posts[..]) {
+                    post.node = None;
+                }
+                self.enter_again();
+            }
+            Outcome::Refused(refusal) => self.fail(refusal),
+            _ => self.retry(Step::Check, now),
+        }
+    }
+
+    fn granted(&mut self) {
+        let origin = self.queue.posts[0].node.as_ref().and_then(|node| node.origin);
+        let (true, Some(origin), Some(proven)) = (self.wanted, origin, self.proven()) else {
+            return self.clean_up();
+        };
+        let nodes = self.hold().filter_map(Post::path).collect();
+        self.verdict = Some(Verdict::Granted { nodes, czxid: origin.czxid, proven });
+        self.answered = true;
+        (self.failures, self.scant) = (0, 0);
+        // Once an operator has deleted it, another may have a node of this path.
+        self.queue.is_open = !self.claims[0].has_queue();
+        // Those who have their permits make way for the next in the queue.
+        self.state = if self.permits.posts.is_empty() { State::Held } else { State::Ready(Step::Unqueue) };
+    }
+
+    pub(super) fn making_way(&self) -> Vec<Operation> {
+        let places = self.queue.posts.iter().filter(|post| self.claims[post.claim].permits.is_some());
+        places.filter_map(|post| Some(Operation::Delete { path: post.path()? })).collect()
+    }
+
+    pub(super) fn made_way(&mut self, outcomes: &[Outcome], now: Now) {
+        if !outcomes.iter().all(super::is_deleted) {
+            return self.retry(Step::Unqueue, now);
+        }
+        for post in &mut self.queue.posts {
+            if self.claims[post.claim].permits.is_some() {
+                post.node = None;
+            }
+        }
+        if self.wanted { self.state = State::Held } else { self.clean_up() }
+    }
+}
+
+/// How many permits are taken, of how many.
+enum Count {
+    Of {
+        taken: Vec<String>,
+        limit: u32,
+    },
+    /// Something is not there without which nobody can count.
+    Gone,
+    Refused(Refusal),
+    Unknown,
+}
+
+impl Count {
+    fn of(permits: &Permits, outcomes: Vec<Outcome>) -> Self {
+        let (mut limit, mut taken) = (permits.limit, None);
+        for outcome in outcomes {
+            match outcome {
+                Outcome::Children(children) => taken = Some(children),
+                Outcome::Limit(Some(count)) => limit = count,
+                Outcome::Limit(None) | Outcome::Found(_) => {}
+                Outcome::NoNode => return Self::Gone,
+                Outcome::Refused(refusal) => return Self::Refused(refusal),
+                _ => return Self::Unknown,
+            }
+        }
+        taken.map_or(Self::Unknown, |taken| Self::Of { taken, limit })
+    }
+}
+
+fn is_within(taken: usize, limit: u32) -> bool {
+    u32::try_from(taken).is_ok_and(|taken| taken <= limit)
+}

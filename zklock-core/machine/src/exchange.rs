@@ -1,0 +1,239 @@
+//! The words in which a contender and its driver talk: requests, what became of them, the verdict.
+
+use super::Moment;
+use std::sync::Arc;
+
+/// A request to the ensemble. Nodes are named by their paths.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Operation {
+    /// Create an ephemeral sequential node.
+    Create(NewNode),
+    /// Create ephemeral sequential nodes in one transaction.
+    CreateAll(Vec<NewNode>),
+    /// Create an ephemeral node, in one transaction with a check that another is there.
+    CreateWithin {
+        /// The node.
+        path: String,
+        /// The other.
+        guard: String,
+    },
+    /// Create an ephemeral node.
+    CreateSingle {
+        /// The node.
+        path: String,
+    },
+    /// Create a directory and those above it, where they are missing.
+    CreateParents {
+        /// The directory.
+        directory: Arc<str>,
+    },
+    /// Delete a directory that is empty and says nothing, so that the numbers of its children begin again.
+    DeleteDirectory {
+        /// The directory.
+        directory: Arc<str>,
+    },
+    /// List the children of a directory.
+    List {
+        /// The directory.
+        directory: Arc<str>,
+    },
+    /// List the children of a directory and leave a watch on it.
+    ListAndWatch {
+        /// The directory.
+        directory: Arc<str>,
+    },
+    /// Let the quorum commit something that changes nothing: what is read after it on the same connection is as
+    /// new as that. A `sync` would not do, because a leader that has been deposed and does not know it yet answers
+    /// it from what it has.
+    Barrier {
+        /// A node that may be there or not.
+        directory: Arc<str>,
+    },
+    /// Read who owns a node, and its `czxid`.
+    Inspect {
+        /// The node.
+        path: String,
+    },
+    /// As [`Inspect`](Self::Inspect), and leave a watch, whether the node is there or not.
+    InspectAndWatch {
+        /// The node.
+        path: String,
+    },
+    /// Read a node and leave a watch on it.
+    Watch {
+        /// The node.
+        path: String,
+    },
+    /// Read how many permits there are, and leave a watch on the node that says so, or will.
+    ReadLimit {
+        /// The node.
+        path: Arc<str>,
+    },
+    /// Let the quorum commit that the nodes are there.
+    Check {
+        /// The nodes.
+        paths: Vec<String>,
+    },
+    /// Delete a node.
+    Delete {
+        /// The node.
+        path: String,
+    },
+}
+
+impl Operation {
+    /// Whether the quorum has committed it when it is done.
+    pub const fn is_quorum_write(&self) -> bool {
+        match self {
+            Self::Create(_)
+            | Self::CreateAll(_)
+            | Self::CreateWithin { .. }
+            | Self::CreateSingle { .. }
+            | Self::DeleteDirectory { .. }
+            | Self::Barrier { .. }
+            | Self::Check { .. }
+            | Self::Delete { .. } => true,
+            // Creating parents that are there writes nothing; the rest reads.
+            Self::CreateParents { .. }
+            | Self::List { .. }
+            | Self::ListAndWatch { .. }
+            | Self::Inspect { .. }
+            | Self::InspectAndWatch { .. }
+            | Self::Watch { .. }
+            | Self::ReadLimit { .. } => false,
+        }
+    }
+}
+
+/// A node to be created, to whose name the server appends a sequence number.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct NewNode {
+    /// Where.
+    pub directory: Arc<str>,
+    /// The name up to the number.
+    pub prefix: String,
+    /// How long it stays.
+    pub stay: Stay,
+}
+
+/// How long a node stays.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Stay {
+    /// As long as the hold: a place in a queue.
+    WithHold,
+    /// Until the permits are there: a place in the queue of a semaphore.
+    UntilPermits,
+    /// As long as the hold: a permit.
+    AsPermit,
+}
+
+/// What became of an [`Operation`].
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Outcome {
+    /// The nodes were created, in the order in which they were asked for.
+    Created(Vec<Node>),
+    /// The children.
+    Children(Vec<String>),
+    /// The node is there.
+    Found(Node),
+    /// How many permits there are; `None` if the node is not there.
+    Limit(Option<u32>),
+    /// Done: committed, watched, checked, deleted, parents created.
+    Done,
+    /// The node is not there, or its parent, or the node that guards it.
+    NoNode,
+    /// A node of this name is there already.
+    NodeExists,
+    /// The directory has children.
+    NotEmpty,
+    /// The ensemble answered that it will not do it.
+    Refused(Refusal),
+    /// It may have been done, or may yet be done, or not.
+    Unknown,
+    /// The session is over, and with it every node that it owned.
+    SessionOver,
+}
+
+/// A node as the server described it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Node {
+    /// Its name, within its directory.
+    pub name: String,
+    /// The transaction that created it and the session that owns it, where the server told.
+    pub origin: Option<Origin>,
+}
+
+/// Where a node comes from.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Origin {
+    /// The transaction that created it: the fencing token.
+    pub czxid: i64,
+    /// The session that owns it.
+    pub session: i64,
+}
+
+/// Why an attempt came to nothing.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Refusal {
+    /// Somebody else holds the lock, and the attempt was not to wait.
+    Busy,
+    /// This contender and ours could both believe that they hold.
+    ForeignContender(String),
+    /// The node with our mark belongs to another session.
+    NotOurs(String),
+    /// The lock's node vanishes again whenever it is created.
+    NoParent,
+    /// The numbers of this directory's children are used up, and it cannot be replaced.
+    UsedUp(String),
+    /// The chroot is missing.
+    NoRoot,
+    /// The writer within which a reader was to stand is not there any more.
+    WriterGone,
+    /// The access list does not allow it.
+    Denied,
+    /// The server answered with something else that retrying does not mend.
+    Answer(String),
+}
+
+/// What the caller is told, once.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Verdict {
+    /// The lock is held by these nodes.
+    Granted {
+        /// Their paths.
+        nodes: Vec<String>,
+        /// The fencing token: the transaction by which the attempt queued.
+        czxid: i64,
+        /// Since when all of them have been proved.
+        proven: Moment,
+    },
+    /// The attempt is over; its node, if any, is being deleted.
+    Failed(Refusal),
+}
+
+/// What the first of the watches told of the node it was left on.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum WatchEvent {
+    /// It was deleted.
+    Deleted,
+    /// Something else happened.
+    Changed,
+}
+
+/// The time, and how long the session is proven to be alive.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Now {
+    /// The time.
+    pub moment: Moment,
+    /// The end of the session's lease.
+    pub lease_until: Moment,
+}
+
+/// Whether an attempt waits for its turn.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Patience {
+    /// Until it is its turn.
+    Waits,
+    /// Not at all: it fails with [`Refusal::Busy`].
+    TriesOnce,
+}

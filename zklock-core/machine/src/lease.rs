@@ -1,0 +1,415 @@
+//! For how long a holder may rely on its hold without hearing from the ensemble again.
+//!
+//! A reply, a ping or a read shows that some server is alive; it shows nothing about what the leader
+//! thinks of the session, and a follower cut off from its leader goes on answering them while the
+//! leader gives the lock to the next in the queue. Only acknowledged quorum writes prove something,
+//! and a single one proves little: the leader may commit it a moment before it ends the session,
+//! since a write that comes through a follower does not prolong the session.
+//!
+//! Let T be the session's timeout. What prolongs it are the follower's answers to the leader's pings,
+//! which come every half tick, with a server's usual limits at most T/4 apart, and which name the
+//! sessions that the follower has heard of. Links keep their order. Now let a write be acknowledged,
+//! and let k be the latest that had been acknowledged when it was sent:
+//!
+//! * The leader has sent a ping in the T/4 before k. The follower had answered it when it handed on
+//!   the acknowledgement of k, so the leader has read the answer before it committed the write. Let j
+//!   be the latest write that had been acknowledged T/4 before k was sent: the follower knew of j
+//!   when it answered. So the leader expires the session no earlier than T after the sending of j.
+//! * Where there is no such j, the session still lives a quarter of T after the sending of k: by then
+//!   the client would have given up a connection over which it had heard nothing. This is true of a
+//!   connection that has stood for three quarters of T, so that a ping has been answered since something
+//!   was heard on it: of a younger one the leader may know no more than that it was opened, and the
+//!   opening may be answered late.
+//! * The opening of the session is the leader's own doing: it counts for T.
+//!
+//! An observer that follows the leader is a follower in all this. One that follows an observer master
+//! (since ZooKeeper 3.6) is pinged by that, which answers the leader's pings in its place: two half
+//! ticks. There "T/4 apart" holds for sessions of four ticks or more; servers allow two.
+//!
+//! No more than T/2 after the sending of a write is ever claimed, which a holder that writes every
+//! T/12 can claim always: what is left is for what nobody thought of. A session that was idle needs
+//! two writes, one after the other, before it proves anything.
+//!
+//! # Reconnecting
+//!
+//! A connection that breaks is followed by another, perhaps to another server, which asks for the
+//! session anew. That changes two things:
+//!
+//! * The server grants a timeout of its own, T', and has the leader count from then on as if the
+//!   session had been touched with T'. Where T' is smaller than T, this *shortens* the session's life.
+//!   So what had been claimed is cut to T' after the request was sent. Until the answer is there T' is
+//!   not known, and the leader may act on it already: no more than T/5 after the first unanswered
+//!   request is claimed. That supposes that no server of an ensemble grants less than a fifth of what
+//!   another one granted. (By default they grant 4 to 40 s; of a session of 10 s they would have to
+//!   take away more than 8.) When T' is known and is no smaller, the earlier claims hold again.
+//! * "Links keep their order" is true of each follower by itself. What had been acknowledged through
+//!   one says nothing about the pings that the next has answered, so the history begins anew. In its
+//!   place the request for the session counts as the opening does, because the leader touches a
+//!   session that it is asked about. But a leader that has been deposed and does not know it answers as
+//!   well. So the request counts only after a write sent on the new connection has been acknowledged:
+//!   a follower that changes its leader closes its connections, therefore the leader of that write is the
+//!   one that was asked. A write that was sent before proves nothing any more.
+//!
+//! T only ever gets smaller within a session, even if a later connection is granted more: a leader that
+//! is elected later begins with the timeout of the session's creation, and a connection that was given
+//! up may have left bytes on the way, for which its server touches the session with the old timeout.
+
+use super::Moment;
+use std::collections::VecDeque;
+use std::time::Duration;
+
+/// What the acknowledged writes of one session prove.
+///
+/// ```
+/// use std::time::Duration;
+/// use zklock_machine::{lease::Lease, Moment};
+///
+/// let at = |millis| Moment::at(Duration::from_millis(millis));
+/// let mut lease = Lease::new(Duration::from_secs(10), at(0));
+/// assert_eq!(lease.until(), at(4_800));
+/// // After a long silence, one write proves nothing, the next a quarter.
+/// lease.acknowledge(at(60_000), at(60_001));
+/// assert!(lease.until() < at(60_000));
+/// lease.acknowledge(at(60_002), at(60_003));
+/// assert_eq!(lease.until(), at(62_300));
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Lease {
+    /// The smallest that was granted.
+    timeout: Duration,
+    /// When the session was asked for on the present connection.
+    opened: Moment,
+    /// When the answer came.
+    answered: Moment,
+    /// Acknowledged writes of the last T on the present connection, oldest first: not all, but enough.
+    writes: VecDeque<Write>,
+    claimed: Moment,
+    /// Until what was granted counts: where the least that could have been granted ends.
+    cap: Option<Moment>,
+    /// Whether a server is asked for the session and has not answered.
+    is_asked: bool,
+    /// How often a write was acknowledged only after the lease had lapsed.
+    gaps: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+struct Write {
+    sent: Moment,
+    acknowledged: Moment,
+}
+
+impl Lease {
+    /// The lease of a session with this timeout, whose opening was asked for at `sent`.
+    pub fn new(timeout: Duration, sent: Moment) -> Self {
+        let opening = Write { sent, acknowledged: sent };
+        let writes = VecDeque::from([opening]);
+        let mut lease = Self {
+            timeout,
+            opened: sent,
+            answered: sent,
+            writes,
+            claimed: sent,
+            cap: None,
+            is_asked: false,
+            gaps: 0,
+        };
+        lease.claim(sent, sent + timeout);
+        lease
+    }
+
+    /// The session's timeout: the smallest that a server has granted.
+    pub fn timeout(&self) -> Duration {
+        self.timeout
+    }
+
+    /// How long a holder may be without news of its own node: a tenth of the timeout.
+    pub fn heartbeat(&self) -> Duration {
+        self.timeout / 10
+    }
+
+    /// How long after one write a holder sends the next: sooner than a heartbeat, because timers are
+    /// late, and twice as often while the lease is short.
+    pub fn beat(&self, now: Moment) -> Duration {
+        if self.until().since(now) < self.timeout / 4 { self.timeout / 24 } else { self.timeout / 12 }
+    }
+
+    /// The moment up to which the session is proven to be alive.
+    pub fn until(&self) -> Moment {
+        self.cap.map_or(self.claimed, |cap| cap.min(self.claimed))
+    }
+
+    /// Notes that a server is asked for the session, on a new connection, by a request sent at `sent`. On
+    /// earlier connections nothing is sent any more.
+    pub fn ask(&mut self, sent: Moment) {
+        let cap = sent + (self.timeout / 5).saturating_sub(self.timeout / 50);
+        self.cap = Some(self.cap.map_or(cap, |earlier| earlier.min(cap)));
+        self.is_asked = true;
+    }
+
+    /// Notes that a server has granted the session with this timeout, as it was asked for at `sent`; it is `now`.
+    ///
+    /// Only a write that is sent after this, and acknowledged, makes it count.
+    pub fn attach(&mut self, sent: Moment, timeout: Duration, now: Moment) {
+        if timeout < self.timeout {
+            self.timeout = timeout;
+            self.claimed = self.claimed.min((sent + timeout).before(timeout / 50));
+        }
+        (self.opened, self.answered) = (sent, now);
+        self.is_asked = false;
+        self.writes.clear();
+    }
+
+    /// Notes that a quorum write which was sent at `sent` has been acknowledged by `now`.
+    ///
+    /// `sent` is to be taken before the request is handed to anything that could delay it.
+    /// One that was sent on an earlier connection proves nothing.
+    pub fn acknowledge(&mut self, sent: Moment, now: Moment) {
+        if sent < self.opened {
+            return;
+        }
+        if !self.is_asked {
+            self.cap = None;
+        }
+        if now >= self.claimed {
+            self.gaps += 1;
+        }
+        let mut proven = self.opened + self.timeout;
+        if let Some(before) = self.latest_acknowledged_by(sent, Duration::ZERO) {
+            if before >= self.answered + self.timeout / 4 * 3 {
+                proven = proven.max(before + self.timeout / 4);
+            }
+            let ping = self.timeout / 4;
+            if let Some(known) = self.latest_acknowledged_by(before, ping) {
+                proven = proven.max(known + self.timeout);
+            }
+        }
+        self.claim(sent, proven);
+        self.remember(Write { sent, acknowledged: now });
+    }
+
+    /// The session is proven to live until `proven`, by a write that was sent at `sent`.
+    fn claim(&mut self, sent: Moment, proven: Moment) {
+        let claimed = proven.min(sent + self.timeout / 2);
+        // A fiftieth is for two clocks that do not run equally fast.
+        self.claimed = self.claimed.max(claimed.before(self.timeout / 50));
+    }
+
+    /// When the latest write was sent that had been acknowledged this long before `moment`.
+    fn latest_acknowledged_by(&self, moment: Moment, earlier: Duration) -> Option<Moment> {
+        let in_time = |write: &&Write| write.acknowledged + earlier <= moment;
+        self.writes.iter().filter(in_time).map(|write| write.sent).max()
+    }
+
+    /// An older write in the place of a newer proves less, never more: so not all are kept.
+    fn remember(&mut self, write: Write) {
+        let crowded = self.writes.back().is_some_and(|last| write.sent < last.sent + self.timeout / 64);
+        if !crowded {
+            self.writes.push_back(write);
+        }
+        while self.writes.len() > 1 && self.writes[0].sent + self.timeout < write.sent {
+            self.writes.pop_front();
+        }
+    }
+}
+
+/// One hold's part in the lease of its session.
+///
+/// A lease that lapsed may be renewed for the session, but a holder has by then been told that it
+/// can rely on nothing. It takes part again only after two checks of its own node, both sent after
+/// the lapse: a live node of that name proves that it was never lost, and two writes prove more than
+/// one.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Share {
+    gaps: u64,
+    fresh: u8,
+}
+
+impl Share {
+    /// The part of a hold that is granted now.
+    pub fn new(lease: &Lease) -> Self {
+        Self { gaps: lease.gaps, fresh: 0 }
+    }
+
+    /// For how long from `now` the hold can be relied upon.
+    pub fn valid_for(&self, lease: &Lease, now: Moment) -> Duration {
+        if self.gaps == lease.gaps { lease.until().since(now) } else { Duration::ZERO }
+    }
+
+    /// Notes that a check of the hold's own node was acknowledged; `lease` knows of it already.
+    ///
+    /// `was_valid` says whether the hold could still be relied upon when the check was sent.
+    pub fn checked(&mut self, lease: &Lease, was_valid: bool) {
+        if self.gaps == lease.gaps || was_valid {
+            self.fresh = 0;
+        } else if self.fresh == 0 {
+            self.fresh = 1;
+        } else {
+            *self = Self::new(lease);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const TIMEOUT: Duration = Duration::from_millis(10_000);
+
+    fn at(millis: u64) -> Moment {
+        Moment::at(Duration::from_millis(millis))
+    }
+
+    /// A lease of a session that has been idle for long, as its first write is acknowledged.
+    fn idle() -> Lease {
+        let mut lease = Lease::new(TIMEOUT, at(0));
+        lease.acknowledge(at(100_000), at(100_001));
+        lease
+    }
+
+    #[test]
+    fn a_lone_write_proves_nothing_and_the_next_a_quarter_from_the_first() {
+        let mut lease = idle();
+        assert!(lease.until() < at(100_000));
+        lease.acknowledge(at(100_200), at(100_201));
+        assert_eq!(lease.until(), at(102_300));
+    }
+
+    #[test]
+    fn a_write_sent_before_the_one_before_was_acknowledged_proves_no_more_than_that() {
+        let mut lease = idle();
+        lease.acknowledge(at(100_000), at(100_002));
+        assert!(lease.until() < at(100_000));
+    }
+
+    #[test]
+    fn steady_writes_prove_half_from_the_opening_on_or_after_a_while() {
+        let (mut fresh, mut idle) = (Lease::new(TIMEOUT, at(0)), idle());
+        for beat in 1..20 {
+            let (sooner, later) = (beat * 833, 100_000 + beat * 833);
+            fresh.acknowledge(at(sooner), at(sooner + 1));
+            idle.acknowledge(at(later), at(later + 1));
+            assert_eq!(fresh.until(), at(sooner + 4_800));
+            assert!(idle.until() == at(later + 4_800) || beat <= 5, "beat {beat}: {:?}", idle.until());
+        }
+    }
+
+    #[test]
+    fn what_a_ping_may_not_have_told_the_leader_counts_for_a_quarter() {
+        let mut lease = idle();
+        // 2.5 s before 102,501 no write had been acknowledged.
+        lease.acknowledge(at(102_500), at(102_501));
+        lease.acknowledge(at(102_600), at(102_601));
+        assert_eq!(lease.until(), at(104_800));
+        // But before this one's predecessor the first had.
+        lease.acknowledge(at(102_800), at(102_801));
+        lease.acknowledge(at(103_000), at(103_001));
+        assert_eq!(lease.until(), at(107_800));
+    }
+
+    #[test]
+    fn a_lease_never_shrinks_and_many_writes_need_little_room() {
+        let mut lease = Lease::new(TIMEOUT, at(0));
+        for sent in 0..50_000 {
+            let before = lease.until();
+            lease.acknowledge(at(sent), at(sent + 1));
+            assert!(lease.until() >= before);
+        }
+        assert!(lease.writes.len() <= 66, "{} writes", lease.writes.len());
+        assert_eq!(lease.until(), at(49_999 + 4_800));
+    }
+
+    /// A lease in full, whose session has just been asked for anew.
+    fn asked() -> Lease {
+        let mut lease = Lease::new(TIMEOUT, at(0));
+        lease.acknowledge(at(5_000), at(5_001));
+        lease.acknowledge(at(5_200), at(5_201));
+        assert_eq!(lease.until(), at(9_800));
+        lease.ask(at(6_000));
+        lease
+    }
+
+    #[test]
+    fn an_unanswered_request_for_the_session_caps_the_lease_until_the_answer_is_confirmed() {
+        let mut lease = asked();
+        assert_eq!(lease.until(), at(7_800));
+        // Another try does not make it longer.
+        lease.ask(at(6_500));
+        // Nor does a reply on the connection before, which came in time and was heard late.
+        lease.acknowledge(at(5_800), at(6_505));
+        assert_eq!(lease.until(), at(7_800));
+        lease.attach(at(6_500), TIMEOUT, at(6_510));
+        assert_eq!(lease.until(), at(7_800));
+        // Sent on the connection before.
+        lease.acknowledge(at(5_900), at(6_510));
+        assert_eq!(lease.until(), at(7_800));
+        lease.acknowledge(at(6_520), at(6_530));
+        assert_eq!(lease.until(), at(11_320));
+    }
+
+    #[test]
+    fn a_smaller_timeout_cuts_what_was_claimed_and_what_is_claimed_from_then_on() {
+        let (mut lease, smaller) = (asked(), Duration::from_secs(3));
+        lease.attach(at(6_000), smaller, at(6_005));
+        lease.acknowledge(at(6_010), at(6_020));
+        assert_eq!(lease.until(), at(8_940));
+        assert_eq!((lease.timeout(), lease.heartbeat()), (smaller, smaller / 10));
+        // And a greater one later does not bring the first one back.
+        lease.ask(at(8_000));
+        lease.attach(at(8_000), TIMEOUT, at(8_005));
+        lease.acknowledge(at(8_010), at(8_020));
+        assert_eq!((lease.timeout(), lease.until()), (smaller, at(9_450)));
+    }
+
+    #[test]
+    fn an_answer_that_comes_late_proves_no_more_than_that_the_session_was_asked_for() {
+        let mut lease = asked();
+        lease.attach(at(6_000), TIMEOUT, at(15_000));
+        for sent in [15_000, 15_100] {
+            lease.acknowledge(at(sent), at(sent + 1));
+        }
+        assert_eq!(lease.until(), at(15_800));
+        // Three quarters of T later two writes prove a quarter, as ever.
+        for sent in [22_500, 22_600] {
+            lease.acknowledge(at(sent), at(sent + 1));
+        }
+        assert!(lease.until() > at(24_000), "{:?}", lease.until());
+    }
+
+    #[test]
+    fn a_claim_that_lay_beneath_the_cap_is_valid_again_without_a_gap() {
+        let mut lease = asked();
+        let share = Share::new(&lease);
+        assert_eq!(share.valid_for(&lease, at(7_900)), Duration::ZERO);
+        lease.attach(at(6_000), TIMEOUT, at(7_990));
+        lease.acknowledge(at(8_000), at(8_010));
+        assert!(share.valid_for(&lease, at(8_010)) > Duration::from_secs(4));
+    }
+
+    #[test]
+    fn an_ack_after_the_lapse_renews_the_session_but_not_the_hold() {
+        let mut lease = Lease::new(TIMEOUT, at(0));
+        let mut share = Share::new(&lease);
+        assert_eq!(share.valid_for(&lease, at(4_700)), Duration::from_millis(100));
+        assert_eq!(share.valid_for(&lease, at(4_800)), Duration::ZERO);
+        // Sent in time, acknowledged after the lapse: not fresh.
+        lease.acknowledge(at(4_000), at(10_000));
+        share.checked(&lease, true);
+        lease.acknowledge(at(10_100), at(10_101));
+        share.checked(&lease, false);
+        assert_eq!(share.valid_for(&lease, at(10_101)), Duration::ZERO, "one check is not enough");
+        lease.acknowledge(at(10_200), at(10_201));
+        share.checked(&lease, false);
+        assert!(share.valid_for(&lease, at(10_201)) > Duration::from_secs(2));
+    }
+
+    #[test]
+    fn two_fresh_checks_restore_a_hold_however_far_apart() {
+        let mut lease = Lease::new(TIMEOUT, at(0));
+        let mut share = Share::new(&lease);
+        for sent in [20_000, 21_000] {
+            lease.acknowledge(at(sent), at(sent + 1));
+            share.checked(&lease, false);
+        }
+        assert_eq!(share.valid_for(&lease, at(21_001)), at(22_300).since(at(21_001)));
+    }
+}

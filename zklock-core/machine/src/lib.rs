@@ -1,0 +1,103 @@
+//! The lock algorithm as pure state machines.
+//!
+//! Nothing here knows a clock, randomness, a task, a log or a connection: time comes in as a
+//! [`Moment`], replies come in as [`Outcome`](exchange::Outcome)s, requests go out as
+//! [`Operation`](exchange::Operation)s. So the very code that ships can be driven through every
+//! order of events by a model checker, and a failure replays exactly. A lock written straight
+//! against a client library can only be tested by luck: the interesting orders (a reply lost, a
+//! session expired between two lines) are the ones that a real server hardly ever produces.
+//!
+//! * [`name`]: what the children of a lock's node are called, and in which order they stand
+//! * [`claim`]: what an attempt is after: the places in which it queues, and how
+//! * [`queue`]: who holds and whom to watch, a pure function of the children
+//! * [`contender`]: one attempt to hold a lock, from the creation of its node to its deletion
+//! * [`exchange`]: the words in which the contender and its driver talk
+//! * [`lease`]: for how long acknowledged writes prove a session to be alive
+//! * [`keeper`]: the holds of a session: when each is to be proven, and when it is lost
+//! * [`status`]: what becomes of a hold, and why it is lost
+//! * [`marks`]: by what a node is recognised that no attempt knows of
+//! * [`barrier`]: who may go on at a double barrier, and who waits for whom
+//!
+//! A crate of its own, so that the compiler keeps everything else out, and so that it can be checked from outside
+//! as it ships. It serves `zklock-core` alone and promises no stable API.
+
+#![forbid(unsafe_code)]
+#![deny(clippy::disallowed_methods, clippy::disallowed_types, clippy::disallowed_macros)]
+
+/// An enum, and the list of its values. With that other crates, which must expect further values, can check when they are
+/// compiled that they know every one.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! listed {
+    ($(#[$about:meta])* pub enum $Enum:ident { $($(#[$doc:meta])* $Value:ident $(($Inner:ident))?,)+ }) => {
+        $(#[$about])*
+        pub enum $Enum { $($(#[$doc])* $Value $(($Inner))?,)+ }
+
+        impl $Enum {
+            /// Every value; of those that contain another, one.
+            #[doc(hidden)]
+            pub const ALL: &'static [Self] = &[$(Self::$Value $(($Inner::ALL[0]))?),+];
+        }
+    };
+}
+
+pub mod barrier;
+pub mod claim;
+pub mod contender;
+pub mod exchange;
+pub mod keeper;
+pub mod lease;
+pub mod marks;
+pub mod name;
+pub mod queue;
+pub mod status;
+
+use std::fmt;
+use std::ops::Add;
+use std::time::Duration;
+
+/// A point in time, counted from an origin that only the caller knows.
+///
+/// ```
+/// use std::time::Duration;
+/// use zklock_machine::Moment;
+///
+/// let start = Moment::at(Duration::from_secs(10));
+/// let later = start + Duration::from_secs(2);
+/// assert_eq!(later.since(start), Duration::from_secs(2));
+/// assert_eq!(start.since(later), Duration::ZERO);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default)]
+pub struct Moment(Duration);
+
+impl Moment {
+    /// The moment this long after the origin.
+    pub const fn at(since_origin: Duration) -> Self {
+        Self(since_origin)
+    }
+
+    /// The moment this long before; the origin at the earliest.
+    pub fn before(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(duration))
+    }
+
+    /// How long after `earlier` this moment is; zero if it is not after it.
+    pub fn since(self, earlier: Self) -> Duration {
+        self.0.saturating_sub(earlier.0)
+    }
+}
+
+impl Add<Duration> for Moment {
+    type Output = Self;
+
+    /// Saturates: a timeout that is too large to count never comes.
+    fn add(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(duration))
+    }
+}
+
+impl fmt::Debug for Moment {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:?}", self.0)
+    }
+}

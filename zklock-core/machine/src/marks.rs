@@ -1,0 +1,194 @@
+//! The marks of one session's attempts, by which a node that none of them knows is recognised.
+//!
+//! A node of ours may be there although its deletion was confirmed: an ensemble that loses its newest transactions in
+//! a change of leaders brings back what they had deleted. Nobody would delete it again, and it would block its queue
+//! for as long as the session lives. So all marks of a session have something in common, and a node with such a
+//! mark that no attempt has is deleted by the session that lists it.
+
+use super::name::{Name, Uuid};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
+
+/// The marks of one session's attempts.
+///
+/// ```
+/// use zklock_machine::marks::Marks;
+/// use zklock_machine::name::Scheme;
+///
+/// let mut marks = Marks::new(7);
+/// let (one, other) = (marks.begin(), marks.begin());
+/// let node = |mark| format!("{}0000000000", Scheme::Mutex.prefix(mark, 1));
+/// let children = [node(one), node(other), "_c_a-lock-0000000002".to_owned()];
+///
+/// let early = marks.look();
+/// marks.end(one);
+/// assert_eq!(marks.orphans(early, &children).count(), 0);
+/// let late = marks.look();
+/// assert_eq!(marks.orphans(late, &children).collect::<Vec<_>>(), [&children[0]]);
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Marks {
+    /// What they have in common.
+    session: u64,
+    begun: u64,
+    /// The marks of the attempts that may have nodes.
+    live: BTreeMap<u64, Uuid>,
+    looks: u64,
+    /// The looks that are under way.
+    under_way: BTreeSet<Look>,
+    /// The marks that have ended while looks were under way, and how many looks had begun by then.
+    ended: VecDeque<(u64, Uuid)>,
+}
+
+/// A listing, from before it is sent. What it shows may be gone by the time it is there.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
+pub struct Look(u64);
+
+impl Marks {
+    /// Those of a session with this number, which must be random.
+    pub fn new(random: u64) -> Self {
+        let session = Uuid::of_attempt(random, 0).session();
+        let (live, under_way, ended) = (BTreeMap::new(), BTreeSet::new(), VecDeque::new());
+        Self { session, begun: 0, live, looks: 0, under_way, ended }
+    }
+
+    /// The first mark of a new attempt.
+    pub fn begin(&mut self) -> Uuid {
+        let mark = Uuid::of_attempt(self.session, self.begun);
+        self.begun += 1;
+        self.live.insert(mark.attempt(), mark);
+        mark
+    }
+
+    /// The attempt has another mark now: its nodes with an earlier one are gone.
+    pub fn renew(&mut self, mark: Uuid) {
+        let earlier = self.live.insert(mark.attempt(), mark);
+        self.note_end(earlier);
+    }
+
+    /// The attempt is over, and its nodes are gone.
+    pub fn end(&mut self, mark: Uuid) {
+        let earlier = self.live.remove(&mark.attempt());
+        self.note_end(earlier);
+    }
+
+    fn note_end(&mut self, mark: Option<Uuid>) {
+        if !self.under_way.is_empty() {
+            self.ended.extend(mark.map(|mark| (self.looks, mark)));
+        }
+    }
+
+    /// A listing is about to be sent.
+    pub fn look(&mut self) -> Look {
+        let look = Look(self.looks);
+        self.looks += 1;
+        self.under_way.insert(look);
+        look
+    }
+
+    /// The listing has come, or will never come.
+    pub fn looked(&mut self, look: Look) {
+        self.under_way.remove(&look);
+        let oldest = self.under_way.first().map_or(u64::MAX, |look| look.0);
+        while self.ended.front().is_some_and(|(looks, _)| *looks <= oldest) {
+            self.ended.pop_front();
+        }
+    }
+
+    /// The children that bear marks of this session, and of no attempt that had nodes when the look began.
+    pub fn orphans<'a>(&self, look: Look, children: &'a [String]) -> impl Iterator<Item = &'a String> {
+        let was_there = move |mark: Uuid| {
+            self.live.get(&mark.attempt()) == Some(&mark)
+                || self.ended.iter().any(|(looks, ended)| *looks > look.0 && *ended == mark)
+        };
+        let is_orphan = move |child: &&String| {
+            let name = Name::parse(child).or_else(|| Name::parse_lease(child));
+            let mark = name.and_then(|name| name.uuid()).filter(|mark| mark.session() == self.session);
+            mark.is_some_and(|mark| !was_there(mark))
+        };
+        children.iter().filter(is_orphan)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::Scheme;
+
+    const SCHEMES: [Scheme; 7] = [
+        Scheme::Mutex,
+        Scheme::Read,
+        Scheme::Write,
+        Scheme::Latch,
+        Scheme::Lease,
+        Scheme::KazooLock,
+        Scheme::WriteLock,
+    ];
+
+    fn node(scheme: Scheme, mark: Uuid) -> String {
+        format!("{}0000000003", scheme.prefix(mark, -5))
+    }
+
+    #[test]
+    fn in_every_dialect_a_node_of_no_attempt_is_recognised() {
+        let mut marks = Marks::new(u64::MAX);
+        let (gone, live) = (marks.begin(), marks.begin());
+        marks.end(gone);
+        for scheme in SCHEMES {
+            let children = [node(scheme, gone), node(scheme, live)];
+            let look = marks.look();
+            assert_eq!(marks.orphans(look, &children).collect::<Vec<_>>(), [&children[0]], "{scheme:?}");
+        }
+    }
+
+    #[test]
+    fn an_earlier_mark_of_an_attempt_is_nobodys() {
+        let mut marks = Marks::new(9);
+        let first = marks.begin();
+        let second = first.next();
+        assert_eq!((second.session(), second.attempt()), (first.session(), first.attempt()));
+        marks.renew(second);
+        let children = [node(Scheme::Mutex, first), node(Scheme::Mutex, second)];
+        let look = marks.look();
+        assert_eq!(marks.orphans(look, &children).collect::<Vec<_>>(), [&children[0]]);
+    }
+
+    #[test]
+    fn what_is_of_another_session_or_library_is_left_alone() {
+        let (mut marks, mut others) = (Marks::new(1), Marks::new(2));
+        let strangers = [
+            node(Scheme::Mutex, others.begin()),
+            node(Scheme::Mutex, Uuid::from_random(u128::MAX)),
+            "_c_0123456789abcdef0123456789abcdef-lock-0000000001".to_owned(),
+            "_c_a-lock-0000000001".to_owned(),
+            "x-1-0000000001".to_owned(),
+            "settings".to_owned(),
+        ];
+        marks.end(marks.clone().begin());
+        let look = marks.look();
+        assert_eq!(marks.orphans(look, &strangers).count(), 0);
+    }
+
+    #[test]
+    fn what_went_while_a_listing_was_under_way_is_nobodys_only_in_the_next() {
+        let mut marks = Marks::new(3);
+        let (early, other) = (marks.look(), marks.look());
+        let mark = marks.begin();
+        marks.renew(mark.next());
+        marks.end(mark);
+        let children = [node(Scheme::Mutex, mark), node(Scheme::Mutex, mark.next())];
+        marks.looked(other);
+        assert_eq!(marks.orphans(early, &children).count(), 0);
+        marks.looked(early);
+        assert!(marks.ended.is_empty() && marks.under_way.is_empty());
+        let late = marks.look();
+        assert_eq!(marks.orphans(late, &children).count(), 2);
+    }
+
+    #[test]
+    fn marks_of_many_attempts_differ() {
+        let mut marks = Marks::new(0x0123_4567_89AB_CDEF);
+        let begun: std::collections::HashSet<_> = (0..10_000).map(|_| marks.begin()).collect();
+        assert_eq!(begun.len(), 10_000);
+        assert!(begun.iter().all(|mark| marks.session == mark.session()));
+    }
+}

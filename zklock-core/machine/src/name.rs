@@ -1,0 +1,459 @@
+//! What contenders' nodes are called: the dialects, and the order of the sequence numbers.
+//!
+//! A lock shares its directory with contenders of other libraries, so every dialect is recognised.
+//! The order is that of the numbers the server appended, never that of the strings: prefixes differ,
+//! and a number may be negative.
+
+use std::cmp::Ordering;
+use std::fmt;
+
+/// A sequence number: 32 bits, signed.
+///
+/// Servers before 3.6 go on after the largest with the smallest. Later ones stay at the largest, so names repeat, and
+/// creations that are in flight together get numbers from the smallest on. What order there is then is that of the
+/// transactions alone, which the names do not tell. So a number near the end is [used up](Self::is_used_up).
+///
+/// ```
+/// use zklock_machine::name::Sequence;
+///
+/// assert!(Sequence::new(7).is_before(Sequence::new(8)));
+/// assert!(Sequence::new(i32::MAX).is_before(Sequence::new(i32::MIN)));
+/// assert!(Sequence::new(i32::MAX).is_used_up() && !Sequence::new(7).is_used_up());
+/// assert_eq!(Sequence::new(-5).to_string(), "-000000005");
+/// assert_eq!(Sequence::parse("0000000042"), Some(Sequence::new(42)));
+/// assert_eq!(Sequence::parse("42"), None);
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Sequence(i32);
+
+impl Sequence {
+    /// The sequence number with this value.
+    pub const fn new(value: i32) -> Self {
+        Self(value)
+    }
+
+    /// Reads a number exactly as the server writes it (`%010d`) and in no other form.
+    pub fn parse(text: &str) -> Option<Self> {
+        let value = Self(text.parse().ok()?);
+        // Also turns away a leading `+`, missing zeros and superfluous ones.
+        (value.to_string() == text).then_some(value)
+    }
+
+    /// Whether a contender may not hold or wait with this number: it is so near to the end that others could get the
+    /// same, or one that seems to be before it. The distance is that of the creations that may be in flight together.
+    pub const fn is_used_up(self) -> bool {
+        self.0 < 0 || self.0 > i32::MAX - (1 << 20)
+    }
+
+    /// Whether it was given out long before the numbers are used up.
+    pub(crate) const fn is_young(self) -> bool {
+        self.0 >= 0 && self.0 < i32::MAX / 2
+    }
+
+    /// Whether the server gave out this number before `other`.
+    ///
+    /// Right as long as the two are less than 2³¹ creations apart, and one of them is not used up.
+    pub const fn is_before(self, other: Self) -> bool {
+        other.0.wrapping_sub(self.0) > 0
+    }
+}
+
+impl fmt::Display for Sequence {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:010}", self.0)
+    }
+}
+
+/// The mark by which an attempt finds its own node again when the reply to its creation was lost.
+///
+/// ```
+/// use zklock_machine::name::Uuid;
+///
+/// let uuid = Uuid::from_random(u128::MAX);
+/// assert_eq!(uuid.to_string(), "ffffffff-ffff-4fff-bfff-ffffffffffff");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Uuid(uuid::Uuid);
+
+impl Uuid {
+    /// Makes 128 random bits a version 4 UUID.
+    pub const fn from_random(bits: u128) -> Self {
+        Self(uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid())
+    }
+
+    /// The first mark of an attempt, counted from 0, among those of the session with this random number.
+    pub(crate) const fn of_attempt(session: u64, attempt: u64) -> Self {
+        Self::from_random((session as u128) << 64 | (attempt << BITS_OF_MARKS) as u128)
+    }
+
+    /// The next mark of the same attempt.
+    pub(crate) const fn next(self) -> Self {
+        Self::from_random(self.0.as_u128().wrapping_add(1))
+    }
+
+    /// What the marks of one session share, and no other's have.
+    pub const fn session(self) -> u64 {
+        self.0.as_u64_pair().0
+    }
+
+    /// What the marks of one attempt share within the session.
+    pub(crate) const fn attempt(self) -> u64 {
+        (self.0.as_u64_pair().1 & (u64::MAX >> 2)) >> BITS_OF_MARKS
+    }
+
+    /// Reads one as it stands in a name, with dashes or without.
+    fn parse(text: &str) -> Option<Self> {
+        // Longer ones are in braces or a URN: no library names a node so.
+        (text.len() <= 36).then(|| uuid::Uuid::try_parse(text).ok().map(Self)).flatten()
+    }
+}
+
+/// Of the marks of one attempt, which has a new one whenever it enters anew.
+const BITS_OF_MARKS: u32 = 20;
+
+impl fmt::Display for Uuid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.hyphenated().fmt(f)
+    }
+}
+
+impl fmt::Debug for Uuid {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+/// A naming scheme that libraries share.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+#[non_exhaustive]
+pub enum Dialect {
+    /// `_c_<uuid>-lock-<sequence>`: Apache Curator, go-zookeeper and zklock itself.
+    #[default]
+    Curator,
+    /// `<hex>__lock__<sequence>`: kazoo, which by default sees no other dialect.
+    Kazoo,
+    /// `x-<session>-<sequence>`: ZooKeeper's own `WriteLock`, which sees every child that ends with `-` and a number.
+    WriteLock,
+}
+
+impl fmt::Display for Dialect {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Curator => "curator",
+            Self::Kazoo => "kazoo",
+            Self::WriteLock => "writelock",
+        })
+    }
+}
+
+/// What a contender wants.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum Role {
+    /// The whole lock: a mutex, or the lead.
+    Exclusive,
+    /// The read side of a read/write lock.
+    Read,
+    /// The write side of a read/write lock.
+    Write,
+}
+
+impl Role {
+    /// Whether two contenders cannot hold at the same time.
+    pub const fn excludes(self, other: Self) -> bool {
+        !matches!((self, other), (Self::Read, Self::Read))
+    }
+}
+
+/// What a node is called: the dialect, and what in it tells the roles apart.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Scheme {
+    /// A mutex of Curator's. Also the queue of its semaphore.
+    Mutex,
+    /// A reader of Curator's.
+    Read,
+    /// A writer of Curator's.
+    Write,
+    /// A participant of an election of Curator's.
+    Latch,
+    /// A permit of a semaphore of Curator's.
+    Lease,
+    /// A lock or a writer of kazoo's.
+    KazooLock,
+    /// A reader of kazoo's.
+    KazooRead,
+    /// ZooKeeper's own `WriteLock`.
+    WriteLock,
+    /// The one node of a lock without a queue.
+    Single,
+}
+
+impl Scheme {
+    /// In the order in which a name is tried.
+    const OF_CONTENDERS: [Self; 7] = [
+        Self::Read,
+        Self::Write,
+        Self::KazooRead,
+        Self::KazooLock,
+        Self::Mutex,
+        Self::Latch,
+        Self::WriteLock,
+    ];
+
+    /// What stands between a contender's own mark and its sequence number.
+    const fn infix(self) -> &'static str {
+        match self {
+            Self::Mutex => "-lock-",
+            Self::Read => "-__READ__",
+            Self::Write => "-__WRIT__",
+            Self::Latch => "-latch-",
+            Self::Lease => "-lease-",
+            Self::KazooLock => "__lock__",
+            Self::KazooRead => "__rlock__",
+            Self::WriteLock => "-",
+            Self::Single => "",
+        }
+    }
+
+    /// The library whose scheme it is.
+    pub const fn dialect(self) -> Dialect {
+        match self {
+            Self::Mutex | Self::Read | Self::Write | Self::Latch | Self::Lease | Self::Single => {
+                Dialect::Curator
+            }
+            Self::KazooLock | Self::KazooRead => Dialect::Kazoo,
+            Self::WriteLock => Dialect::WriteLock,
+        }
+    }
+
+    /// What a contender with such a node wants.
+    pub const fn role(self) -> Role {
+        match self {
+            Self::Read | Self::KazooRead => Role::Read,
+            Self::Write => Role::Write,
+            Self::Mutex | Self::Latch | Self::Lease | Self::KazooLock | Self::WriteLock | Self::Single => {
+                Role::Exclusive
+            }
+        }
+    }
+
+    /// Whether a contender of this scheme takes a node of the other for a contender.
+    ///
+    /// Where it does not, exclusion cannot be mutual. The libraries of the same name are meant: zklock sees
+    /// them all, but cannot tell its own nodes from theirs.
+    pub const fn sees(self, other: Self) -> bool {
+        match self {
+            Self::Read | Self::Write => matches!(other, Self::Read | Self::Write),
+            // A lock and a writer of kazoo's have the same name; the writer sees readers.
+            Self::KazooLock | Self::KazooRead => matches!(other, Self::KazooLock | Self::KazooRead),
+            Self::WriteLock => matches!(other, Self::WriteLock | Self::Mutex | Self::Latch),
+            Self::Mutex => matches!(other, Self::Mutex),
+            Self::Latch => matches!(other, Self::Latch),
+            Self::Lease => matches!(other, Self::Lease),
+            Self::Single => matches!(other, Self::Single),
+        }
+    }
+
+    /// Whether one that has this node may leave a reader in its place when it goes.
+    ///
+    /// A writer of Curator's that takes the read side before it lets go of the write side does, and so does ours.
+    pub const fn may_leave_a_reader(self) -> bool {
+        matches!(self, Self::Write | Self::KazooLock)
+    }
+
+    /// The part of a name that the contender chooses: the server appends the sequence number, but for
+    /// [`Single`](Self::Single).
+    pub fn prefix(self, uuid: Uuid, session: i64) -> String {
+        let infix = self.infix();
+        match (self, self.dialect()) {
+            (Self::Single, _) => "lock".to_owned(),
+            (_, Dialect::Curator) => format!("_c_{uuid}{infix}"),
+            (_, Dialect::Kazoo) => format!("{}{infix}", uuid.0.simple()),
+            (_, Dialect::WriteLock) => format!("x-{session}-{uuid}{infix}"),
+        }
+    }
+
+    /// Whether `mark` is what a contender of this scheme puts in front of its infix.
+    fn has_mark(self, mark: &str) -> bool {
+        match self.dialect() {
+            Dialect::Curator => mark.strip_prefix("_c_").is_some_and(|id| !id.is_empty()),
+            Dialect::Kazoo => mark.len() == 32 && mark.bytes().all(|byte| byte.is_ascii_hexdigit()),
+            Dialect::WriteLock => mark.len() > 2 && mark.starts_with("x-") && !mark.ends_with('-'),
+        }
+    }
+}
+
+/// A child of a lock's node that is a contender.
+///
+/// ```
+/// use zklock_machine::name::{Name, Role, Scheme, Sequence};
+///
+/// let name = Name::parse("0123456789abcdef0123456789abcdef__rlock__0000000003").unwrap();
+/// assert_eq!((name.scheme, name.scheme.role()), (Scheme::KazooRead, Role::Read));
+/// assert_eq!(name.sequence, Sequence::new(3));
+/// assert!(Name::parse("settings").is_none());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Name<'a> {
+    /// The whole name, as the server lists it.
+    pub text: &'a str,
+    /// How it is written, and so what the contender wants.
+    pub scheme: Scheme,
+    /// Its place in the queue.
+    pub sequence: Sequence,
+}
+
+impl<'a> Name<'a> {
+    /// Recognises a contender of any dialect; `None` for any other child.
+    pub fn parse(text: &'a str) -> Option<Self> {
+        Self::parse_as(text, &Scheme::OF_CONTENDERS)
+    }
+
+    /// Whether this child is a holder of kazoo's `Semaphore`, which has no number, and sees no lock at its path.
+    pub fn is_holder_of_kazoos_semaphore(text: &str) -> bool {
+        text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
+    }
+
+    /// Recognises a permit of a semaphore.
+    pub fn parse_lease(text: &'a str) -> Option<Self> {
+        Self::parse_as(text, &[Scheme::Lease])
+    }
+
+    fn parse_as(text: &'a str, schemes: &[Scheme]) -> Option<Self> {
+        // `%010d` makes 10 characters of all numbers but those of -1,000,000,000 and below.
+        [10, 11].into_iter().find_map(|width| {
+            let (front, digits) = text.split_at_checked(text.len().checked_sub(width)?)?;
+            let sequence = Sequence::parse(digits)?;
+            schemes.iter().find_map(|&scheme| {
+                let mark = front.strip_suffix(scheme.infix())?;
+                scheme.has_mark(mark).then_some(Self { text, scheme, sequence })
+            })
+        })
+    }
+
+    /// The mark in it, if it is one like ours.
+    pub fn uuid(&self) -> Option<Uuid> {
+        let front = self.text.strip_suffix(&self.sequence.to_string())?.strip_suffix(self.scheme.infix())?;
+        match self.scheme.dialect() {
+            Dialect::Curator => Uuid::parse(front.strip_prefix("_c_")?),
+            Dialect::Kazoo => Uuid::parse(front),
+            // What is before it is the session, which may be negative.
+            Dialect::WriteLock => Uuid::parse(front.get(front.len().checked_sub(36)?..)?),
+        }
+    }
+
+    /// The order of the queue.
+    pub fn compare(&self, other: &Self) -> Ordering {
+        // Right to left gives `Greater` where left to right gives `Less`: the numbers wrap.
+        other.sequence.is_before(self.sequence).cmp(&self.sequence.is_before(other.sequence))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const UUID: &str = "01234567-89ab-4cde-8f01-23456789abcd";
+
+    fn parsed(text: &str) -> Option<(Scheme, i32)> {
+        Name::parse(text).map(|name| (name.scheme, name.sequence.0))
+    }
+
+    #[test]
+    fn the_names_that_other_libraries_write_are_recognised() {
+        let hex = "0123456789abcdef0123456789abcdef";
+        let table = [
+            (format!("_c_{UUID}-lock-0000000007"), Scheme::Mutex, 7),
+            (format!("_c_{hex}-lock-0000000007"), Scheme::Mutex, 7),
+            (format!("_c_{UUID}-__READ__0000000007"), Scheme::Read, 7),
+            (format!("_c_{UUID}-__WRIT__0000000007"), Scheme::Write, 7),
+            (format!("_c_{UUID}-latch-0000000007"), Scheme::Latch, 7),
+            (format!("{hex}__lock__0000000007"), Scheme::KazooLock, 7),
+            (format!("{hex}__rlock__0000000007"), Scheme::KazooRead, 7),
+            ("x-72057594037927936-0000000007".into(), Scheme::WriteLock, 7),
+            ("x--72057594037927936-0000000007".into(), Scheme::WriteLock, 7),
+            (format!("x-1-{UUID}-0000000007"), Scheme::WriteLock, 7),
+        ];
+        for (text, scheme, sequence) in table {
+            assert_eq!(parsed(&text), Some((scheme, sequence)), "{text}");
+        }
+    }
+
+    #[test]
+    fn negative_and_wide_numbers_are_read_as_the_server_writes_them() {
+        for value in [0, -1, -999_999_999, -1_000_000_000, i32::MIN, i32::MAX, 1_500_000_000, -1_500_000_000]
+        {
+            let sequence = Sequence::new(value);
+            for front in [format!("_c_{UUID}-lock-"), "x-5-".into(), format!("{}__lock__", "a".repeat(32))] {
+                let text = format!("{front}{sequence}");
+                assert_eq!(parsed(&text).map(|(_, number)| number), Some(value), "{text}");
+            }
+        }
+    }
+
+    #[test]
+    fn other_children_are_no_contenders() {
+        for text in [
+            "",
+            "lock",
+            "0000000001",
+            "-lock-0000000001",
+            "_c_-lock-0000000001",
+            "_c_id-lock-1",
+            "_c_id-lock-00000000001",
+            "_c_id-lock-+000000001",
+            "_c_id-lock-2147483648",
+            "_c_id-lock-000000000x",
+            "_c_id-lease-0000000001",
+            "short__lock__0000000001",
+            "x-0000000001",
+            "x--0000000001",
+            "-000000001",
+            "naïve",
+            "ééééé",
+        ] {
+            assert_eq!(parsed(text), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn the_order_wraps() {
+        let order = [i32::MAX - 1, i32::MAX, i32::MIN, i32::MIN + 1].map(Sequence::new);
+        for (i, left) in order.iter().enumerate() {
+            for (j, right) in order.iter().enumerate() {
+                assert_eq!(left.is_before(*right), i < j, "{left} before {right}");
+            }
+        }
+    }
+
+    #[test]
+    fn our_own_names_are_recognised() {
+        let uuid = Uuid::from_random(0x0123_4567_89AB_CDEF_0123_4567_89AB_CDEF);
+        for scheme in Scheme::OF_CONTENDERS {
+            let text = format!("{}0000000000", scheme.prefix(uuid, -7));
+            assert_eq!(parsed(&text), Some((scheme, 0)), "{text}");
+            assert!(scheme.sees(scheme), "{text}");
+        }
+        let lease = format!("{}0000000000", Scheme::Lease.prefix(uuid, 7));
+        assert_eq!(Name::parse_lease(&lease).map(|name| name.scheme), Some(Scheme::Lease));
+    }
+
+    #[test]
+    fn a_mark_is_read_with_dashes_or_without_and_in_no_other_form() {
+        let of = |mark: &str| Name::parse(&format!("_c_{mark}-lock-0000000007")).unwrap().uuid();
+        assert_eq!(of(UUID).unwrap().to_string(), UUID);
+        assert_eq!(of(&UUID.replace('-', "")).unwrap().to_string(), UUID);
+        for other in [format!("{{{UUID}}}"), format!("urn:uuid:{UUID}"), "id".to_owned()] {
+            assert_eq!(of(&other), None, "{other}");
+        }
+    }
+
+    #[test]
+    fn the_order_of_the_queue_is_that_of_the_numbers() {
+        let texts = [i32::MIN, 3, i32::MAX].map(|number| format!("_c_u-lock-{}", Sequence::new(number)));
+        let [wrapped, _, last] = texts.each_ref().map(|text| Name::parse(text).unwrap());
+        assert_eq!(last.compare(&wrapped), Ordering::Less);
+        assert_eq!(wrapped.compare(&last), Ordering::Greater);
+        assert_eq!(last.compare(&last), Ordering::Equal);
+    }
+}

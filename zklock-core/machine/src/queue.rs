@@ -1,0 +1,211 @@
+//! Who holds, and whom to watch: a pure function of the children of the lock's node.
+//!
+//! Every decision about ownership goes through [`standing`]. It is asked again with a new listing
+//! after every wait, except where nothing but the one watched node could stand in the way.
+
+use super::claim::{Claim, Foreign};
+use super::name::{Name, Role};
+
+/// Where a contender stands among the children.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Standing<'a> {
+    /// Its node is not there: it can neither hold nor wait.
+    Absent,
+    /// Nobody is in its way.
+    Holds,
+    /// It waits until `watch` is gone.
+    Waits {
+        /// The nearest contender in the way: the only one whose end can change anything.
+        watch: &'a str,
+        /// Whether nobody else is in the way, nor can be when this one is gone.
+        alone: bool,
+    },
+    /// A contender is there that cannot see this one: the two could both believe that they hold.
+    Foreign {
+        /// The name of its node.
+        name: &'a str,
+    },
+}
+
+/// Where the contender with the node `own` stands among `children`.
+///
+/// Readers wait for the last writer before them, so that a writer that goes wakes those alone who can go
+/// on; all others wait for the nearest contender before them.
+///
+/// ```
+/// use zklock_machine::claim::Claim;
+/// use zklock_machine::name::Scheme;
+/// use zklock_machine::queue::{standing, Standing};
+///
+/// let claim = Claim::new("/locks/report", Scheme::Mutex);
+/// let children = ["_c_b-lock-0000000002", "_c_a-lock-0000000001"].map(String::from);
+/// assert_eq!(standing(&children, &children[1], &claim), Standing::Holds);
+/// assert_eq!(
+///     standing(&children, &children[0], &claim),
+///     Standing::Waits { watch: "_c_a-lock-0000000001", alone: true }
+/// );
+/// assert_eq!(standing(&children, "_c_c-lock-0000000003", &claim), Standing::Absent);
+/// ```
+pub fn standing<'a>(children: &'a [String], own: &str, claim: &Claim) -> Standing<'a> {
+    let role = claim.scheme.role();
+    let contenders = || children.iter().filter_map(|child| Name::parse(child));
+    let Some(me) = contenders().find(|name| name.text == own) else {
+        return Standing::Absent;
+    };
+    // Those who exclude us. The own writer lets its own reader in.
+    let rivals = || {
+        contenders().filter(|other| {
+            other.text != own
+                && role.excludes(other.scheme.role())
+                && claim.within.as_deref() != Some(other.text)
+        })
+    };
+    if claim.foreign == Foreign::Refuse {
+        if let Some(stranger) = rivals().find(|name| !name.scheme.sees(claim.scheme)) {
+            return Standing::Foreign { name: stranger.text };
+        }
+        if let Some(name) = stranger_without_a_queue(children) {
+            return Standing::Foreign { name };
+        }
+    }
+    // One that shares our number was there before us: only a node that reuses the number of its own
+    // writer can (a reader after a downgrade).
+    let ahead = || rivals().filter(|other| !me.sequence.is_before(other.sequence));
+    let Some(nearest) = ahead().max_by(Name::compare) else { return Standing::Holds };
+    let leaves_one = nearest.scheme.may_leave_a_reader() && role.excludes(Role::Read);
+    Standing::Waits { watch: nearest.text, alone: ahead().count() == 1 && !leaves_one }
+}
+
+/// One among the children of a lock's path that holds something of that path, and takes no part in any queue.
+pub(crate) fn stranger_without_a_queue(children: &[String]) -> Option<&str> {
+    children.iter().map(String::as_str).find(|child| Name::is_holder_of_kazoos_semaphore(child))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::name::Scheme;
+
+    fn node(mark: &str, sequence: i32) -> String {
+        format!("_c_{mark}-lock-{sequence:010}")
+    }
+
+    fn reader(mark: &str, sequence: i32) -> String {
+        format!("_c_{mark}-__READ__{sequence:010}")
+    }
+
+    fn writer(mark: &str, sequence: i32) -> String {
+        format!("_c_{mark}-__WRIT__{sequence:010}")
+    }
+
+    /// Where this child stands, which wants what its name says.
+    fn stands<'a>(children: &'a [String], own: &str) -> Standing<'a> {
+        let scheme = Name::parse(own).unwrap().scheme;
+        standing(children, own, &Claim::new("/a", scheme))
+    }
+
+    fn waits(watch: &str, alone: bool) -> Standing<'_> {
+        Standing::Waits { watch, alone }
+    }
+
+    #[test]
+    fn the_nearest_before_is_watched_whatever_the_order_of_the_listing() {
+        let children = [node("z", 1), node("m", 9), node("a", 4), node("k", 7), "config".into()];
+        assert_eq!(stands(&children, &children[3]), waits(&children[2], false));
+        assert_eq!(stands(&children, &children[0]), Standing::Holds);
+    }
+
+    #[test]
+    fn the_order_is_that_of_the_numbers_also_where_they_wrap() {
+        let children = [node("a", i32::MIN), node("b", i32::MAX)];
+        assert_eq!(stands(&children, &children[1]), Standing::Holds);
+        assert_eq!(stands(&children, &children[0]), waits(&children[1], true));
+    }
+
+    #[test]
+    fn readers_wait_for_the_last_writer_before_them_and_for_nobody_else() {
+        let children = [writer("a", 1), reader("b", 2), writer("c", 3), reader("d", 4), writer("e", 5)];
+        assert_eq!(stands(&children, &children[3]), waits(&children[2], false));
+        assert_eq!(stands(&children, &children[1]), waits(&children[0], true));
+        assert_eq!(stands(&children[1..2], &children[1]), Standing::Holds);
+        assert_eq!(stands(&children[3..], &children[3]), Standing::Holds);
+    }
+
+    #[test]
+    fn writers_wait_for_the_nearest_of_all() {
+        let children = [reader("a", 1), reader("b", 2), writer("c", 3)];
+        assert_eq!(stands(&children, &children[2]), waits(&children[1], false));
+        assert_eq!(stands(&children[1..], &children[2]), waits(&children[1], true));
+    }
+
+    #[test]
+    fn a_writer_that_could_leave_a_reader_in_its_place_is_never_alone_for_a_writer() {
+        let children = [writer("w", 1), writer("v", 2), reader("r", 2)];
+        assert_eq!(stands(&children[..2], &children[1]), waits(&children[0], false));
+        // A reader lets such a reader be.
+        assert_eq!(
+            stands(&[writer("w", 1), reader("r", 2)], "_c_r-__READ__0000000002"),
+            waits(&children[0], true)
+        );
+    }
+
+    #[test]
+    fn a_reader_that_shares_the_number_of_its_writer_goes_before_the_next_writer() {
+        let children = [reader("r", 1), writer("w", 2)];
+        assert_eq!(stands(&children, &children[1]), waits(&children[0], true));
+        // It waits for every writer but its own.
+        let children = [writer("w", 1), reader("r", 1), writer("v", 0)];
+        let mut claim = Claim::new("/a", Scheme::Read);
+        claim.within = Some(children[0].clone());
+        assert_eq!(standing(&children[..2], &children[1], &claim), Standing::Holds);
+        assert_eq!(standing(&children, &children[1], &claim), waits(&children[2], true));
+    }
+
+    #[test]
+    fn a_contender_that_cannot_see_us_is_named_wherever_it_stands() {
+        let kazoo = format!("{}__lock__0000000009", "0".repeat(32));
+        let children = [node("a", 2), kazoo.clone(), writer("w", 1)];
+        assert_eq!(stands(&children[..2], &children[0]), Standing::Foreign { name: &kazoo });
+        assert_eq!(stands(&children, &kazoo), Standing::Foreign { name: &children[0] });
+        assert_eq!(stands(&children[2..], &children[2]), Standing::Holds);
+        // Curator's mutex and its read/write lock do not see each other.
+        assert_eq!(
+            stands(&[node("a", 2), writer("w", 1)], &children[0]),
+            Standing::Foreign { name: &children[2] }
+        );
+    }
+
+    #[test]
+    fn a_holder_of_kazoos_semaphore_is_named_and_nobody_can_wait_for_it() {
+        let kazoo = "0123456789abcdef0123456789abcdef".to_owned();
+        let children = [node("a", 2), kazoo.clone()];
+        assert_eq!(stands(&children, &children[0]), Standing::Foreign { name: &kazoo });
+        let mut claim = Claim::new("/a", Scheme::Mutex);
+        claim.foreign = Foreign::GoAhead;
+        assert_eq!(standing(&children, &children[0], &claim), Standing::Holds);
+    }
+
+    #[test]
+    fn whoever_is_to_go_ahead_waits_for_a_stranger_too() {
+        let kazoo = format!("{}__lock__0000000001", "0".repeat(32));
+        let children = [node("a", 2), kazoo.clone()];
+        let mut claim = Claim::new("/a", Scheme::Mutex);
+        claim.foreign = Foreign::GoAhead;
+        assert_eq!(standing(&children, &children[0], &claim), waits(&kazoo, false));
+    }
+
+    #[test]
+    fn readers_are_no_strangers_to_readers() {
+        let kazoo = format!("{}__rlock__0000000001", "0".repeat(32));
+        assert_eq!(stands(&[reader("a", 2), kazoo], "_c_a-__READ__0000000002"), Standing::Holds);
+    }
+
+    #[test]
+    fn zookeepers_own_write_lock_takes_its_turn() {
+        let other = "x-72057594037927936-0000000001".to_owned();
+        let children = [other.clone(), node("a", 2)];
+        assert_eq!(stands(&children, &children[1]), waits(&other, true));
+        // Curator does not see it.
+        assert_eq!(stands(&children, &other), Standing::Foreign { name: &children[1] });
+    }
+}
