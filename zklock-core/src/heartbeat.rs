@@ -1,8 +1,8 @@
 //! Keeps the lease of a session running while there are holds, and ends holds whose lease has not
 //! been renewed: as the session's [`Keeper`](crate::machine::keeper::Keeper) says.
 
+use crate::clock;
 use crate::ensemble::Check;
-use crate::platform;
 use crate::session::Session;
 use std::convert::Infallible;
 use std::pin::Pin;
@@ -25,7 +25,7 @@ pub(crate) async fn run(session: Arc<Session>) -> Infallible {
         };
         tokio::select! {
             _ = poll(&mut beat) => beat = None,
-            () = tokio::time::sleep(wake.since(platform::now())) => {}
+            () = clock::sleep_until(wake) => {}
             () = session.registered() => {}
             _ = link.changed() => {}
         }

@@ -70,13 +70,19 @@
 //! ```
 
 #![forbid(unsafe_code)]
+#![deny(clippy::disallowed_methods)]
 
 mod all;
 mod ask;
+#[allow(clippy::disallowed_methods, reason = "it has no test with a virtual clock yet")]
 mod barrier;
+#[allow(clippy::disallowed_methods, reason = "its deadlines are those of threads outside of the runtime")]
 pub mod blocking;
 mod client;
+mod clock;
+#[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 mod diagnose;
+#[allow(clippy::disallowed_methods, reason = "it has no test with a virtual clock yet")]
 mod double_barrier;
 mod driver;
 mod election;
@@ -86,10 +92,12 @@ mod exclusive;
 mod guard;
 mod guarded;
 #[cfg(feature = "tls")]
+#[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 mod handshake;
 mod heartbeat;
 mod hold;
 mod line;
+#[allow(clippy::disallowed_methods, reason = "its deadlines are the callers'")]
 mod lock;
 mod lock_options;
 mod locks;
