@@ -169,11 +169,13 @@ fn catch(number: usize, found: Option<(String, explorer::Report)>) {
 fn build(folder: &Path) -> io::Result<PathBuf> {
     let program = folder.join("seeds");
     let library = folder.join("libmodel.rlib");
-    let uuid = format!("uuid={}", uuid()?.display());
-    let options = ["--crate-type", "rlib", "-C", "opt-level=1", "--extern", &uuid];
+    let uuid = uuid()?;
+    let compiled = format!("dependency={}", uuid.parent().unwrap_or(folder).display());
+    let uuid = format!("uuid={}", uuid.display());
+    let options = ["--crate-type", "rlib", "-C", "opt-level=1", "--extern", &uuid, "-L", &compiled];
     compile(&folder.join("model/lib.rs"), &library, &options)?;
     let model = format!("model={}", library.display());
-    let options = ["-C", "opt-level=0", "--extern", &model, "--extern", &uuid];
+    let options = ["-C", "opt-level=0", "--extern", &model, "--extern", &uuid, "-L", &compiled];
     compile(&folder.join("main.rs"), &program, &options)?;
     Ok(program)
 }

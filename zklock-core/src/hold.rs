@@ -460,3 +460,6 @@ impl Grant {
         Error::new(ErrorKind::Unreachable, message)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -89,6 +89,8 @@ mod election;
 mod ensemble;
 mod error;
 mod exclusive;
+#[cfg(test)]
+mod fake;
 mod guard;
 mod guarded;
 #[cfg(feature = "tls")]

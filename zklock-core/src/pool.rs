@@ -72,6 +72,15 @@ impl Pool {
         Self { options, runtime, slot, closing, kept, opened }
     }
 
+    /// One whose sessions a test opens.
+    #[cfg(test)]
+    pub(crate) fn of(slot: Arc<Slot>) -> Self {
+        let (_, kept) = watch::channel(true);
+        let options = Arc::new(ClientOptions::new("none:1").unwrap());
+        let (runtime, closing) = (Handle::current(), Arc::new(watch::Sender::new(false)));
+        Self { options, runtime, slot, closing, kept, opened: Arc::default() }
+    }
+
     pub(crate) fn options(&self) -> &ClientOptions {
         &self.options
     }
@@ -363,3 +372,6 @@ async fn attached(
         turn = turn.wrapping_add(1);
     }
 }
+
+#[cfg(test)]
+mod tests;

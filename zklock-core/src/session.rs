@@ -433,3 +433,6 @@ impl Holding {
         self.status.send_if_modified(change)
     }
 }
+
+#[cfg(test)]
+mod tests;
