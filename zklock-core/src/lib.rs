@@ -60,6 +60,7 @@
 //!  mutex   rwlock   semaphore   all            the kinds of lock: each no more than what it claims
 //!  election   exclusive   barrier
 //!  client   lock   hold   token   guarded      the public face
+//!  connection                                  how a client is connected
 //!  queued   observe   set                      who else is there, and whether a set of locks holds
 //!  line   place                                one process's queue in front of a lock, and what it holds
 //!  driver   guard                              runs an attempt, owns its nodes; looks out for strangers
@@ -80,6 +81,7 @@ mod barrier;
 pub mod blocking;
 mod client;
 mod clock;
+mod connection;
 #[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 mod diagnose;
 #[allow(clippy::disallowed_methods, reason = "it has no test with a virtual clock yet")]
@@ -101,7 +103,6 @@ mod hold;
 mod line;
 #[allow(clippy::disallowed_methods, reason = "its deadlines are the callers'")]
 mod lock;
-mod lock_options;
 mod locks;
 mod mutex;
 mod observe;
@@ -116,6 +117,7 @@ mod rwlock;
 mod semaphore;
 mod session;
 mod set;
+mod spec;
 mod stats;
 #[cfg(feature = "tls")]
 mod tls;
@@ -127,18 +129,20 @@ pub use self::tls::Tls;
 pub use self::{
     barrier::Barrier,
     client::Client,
+    connection::{Connection, ConnectionState},
     double_barrier::{DoubleBarrier, Member},
     ensemble::NodeData,
     error::{Conflict, Error, ErrorKind},
     guarded::{Committed, Guarded},
     hold::{Hold, HoldState},
     lock::Lock,
-    lock_options::LockOptions,
     observe::Observer,
     options::ClientOptions,
     owner::Owner,
     path::check_lock_path,
     queued::QueuedContender,
+    semaphore::check_permits,
+    spec::LockSpec,
     stats::Stats,
     token::Token,
 };

@@ -50,17 +50,8 @@ impl Lock {
     ///
     /// [`ErrorKind::InvalidInput`] of a set of locks, and of a semaphore.
     pub fn observe(&self) -> Result<Observer, Error> {
-        match self.claims() {
-            [Claim { permits: None, .. }] => Ok(Observer { lock: self.clone(), watch: None, told: None }),
-            _ => {
-                let message = format!(
-                    "the lock {} has no one holder: observe the locks of a set one by one, and list the contenders \
-                     of a semaphore",
-                    self.path()
-                );
-                Err(Error::new(ErrorKind::InvalidInput, message))
-            }
-        }
+        self.spec().check_observable()?;
+        Ok(Observer { lock: self.clone(), watch: None, told: None })
     }
 }
 

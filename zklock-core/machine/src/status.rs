@@ -14,28 +14,30 @@
 use crate::exchange::Outcome;
 use std::fmt;
 
-/// Why a hold was lost.
-///
-/// ```
-/// # use zklock_machine::status::LossReason;
-/// assert_eq!(LossReason::NodeDeleted.to_string(), "its node was deleted");
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub enum LossReason {
-    /// The ensemble ended the session.
-    SessionExpired,
-    /// Somebody deleted the hold's node.
-    NodeDeleted,
-    /// The ensemble could not be heard from in time, so others may hold the lock by now.
-    LeaseLapsed,
-    /// The client was closed.
-    ClientClosed,
-    /// A contender came that cannot see the hold, so both may hold the lock: let both sides use one dialect and one kind
-    /// of lock.
-    ForeignContender,
-    /// This process was forked from the holder, which goes on holding.
-    Forked,
+crate::listed! {
+    /// Why a hold was lost.
+    ///
+    /// ```
+    /// # use zklock_machine::status::LossReason;
+    /// assert_eq!(LossReason::NodeDeleted.to_string(), "its node was deleted");
+    /// ```
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    #[non_exhaustive]
+    pub enum LossReason {
+        /// The ensemble ended the session.
+        SessionExpired,
+        /// Somebody deleted the hold's node.
+        NodeDeleted,
+        /// The ensemble could not be heard from in time, so others may hold the lock by now.
+        LeaseLapsed,
+        /// The client was closed.
+        ClientClosed,
+        /// A contender came that cannot see the hold, so both may hold the lock: let both sides use one dialect and one kind
+        /// of lock.
+        ForeignContender,
+        /// This process was forked from the holder, which goes on holding.
+        Forked,
+    }
 }
 
 impl fmt::Display for LossReason {
