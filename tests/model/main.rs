@@ -10,12 +10,14 @@
 //! * [`action`], [`events`], [`ensemble`], [`server`], [`watch`], [`line`], [`client`], [`setup`]: its parts
 //! * [`properties`]: what must hold in it
 //! * [`pulse`]: one session's lease against what the leader knows
-//! * [`suite`], [`cases_of_mutex`], [`cases_of_kinds`]: what is explored
+//! * [`keep`]: the holds of a session under their keeper, against what the servers know of them
+//! * [`suite`], [`cases_of_mutex`], [`cases_of_kinds`], [`cases_of_holds`]: what is explored
 //! * [`subject`], [`adapter`]: the machine behind a door, so that others can be put in its place
 //! * [`seeds`], [`hunt`]: the bugs, and the program that has them
 
 mod action;
 mod adapter;
+mod cases_of_holds;
 mod cases_of_kinds;
 mod cases_of_mutex;
 mod client;
@@ -23,6 +25,7 @@ mod ensemble;
 mod events;
 mod explorer;
 mod hunt;
+mod keep;
 mod line;
 mod properties;
 mod pulse;
