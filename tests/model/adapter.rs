@@ -4,17 +4,24 @@ use super::explorer::fingerprint;
 use super::machine::Moment;
 use super::machine::claim::{Claim, Foreign, Permits, Watching};
 use super::machine::contender::Contender;
+use super::machine::drive;
 use super::machine::exchange::{Now, Operation, Outcome, Patience, Verdict, WatchEvent};
 use super::machine::lease::Lease;
 use super::machine::name::{Scheme, Uuid};
+use super::machine::single::Single;
 use super::subject::{Answer, Attempt, Machine, Sort, Term, Want};
+use std::fmt::Debug;
+use std::hash::Hash;
 use std::time::Duration;
 
 /// This machine.
 pub(crate) const MACHINE: Machine = Machine {
     contender: |wants: &[Want], within: Option<String>, patience: Patience| {
+        if let [Want { queue, sort: Sort::Single, .. }] = wants {
+            return Box::new(Own(Single::new(queue, patience)));
+        }
         let claims = wants.iter().map(|want| Claim { within: within.clone(), ..claim(want) });
-        Box::new(OwnContender(Contender::new(claims.collect(), patience)))
+        Box::new(Own(Contender::new(claims.collect(), patience)))
     },
     lease: |timeout, sent| Box::new(OwnLease(Lease::new(timeout, sent))),
     renews: |answer| answer == Answer::QuorumWrite,
@@ -41,14 +48,17 @@ fn claim(want: &Want) -> Claim {
     claim
 }
 
-/// The types are wrapped because several doors lead to the same lease or contender.
+/// The types are wrapped because several doors lead to the same lease or machine.
 #[derive(Clone, Hash, Debug)]
-struct OwnContender(Contender);
+struct Own<M>(M);
 
 #[derive(Clone, Hash, Debug)]
 struct OwnLease(Lease);
 
-impl Attempt for OwnContender {
+impl<M> Attempt for Own<M>
+where
+    M: drive::Machine<Verdict = Verdict> + Clone + Hash + Debug + 'static,
+{
     fn is_gone(&self) -> bool {
         self.0.is_gone()
     }

@@ -38,11 +38,15 @@ const MODEL: [&str; 16] = [
 ];
 
 /// The machine's modules that can have a seed, and those that are to be compiled with them.
-const MODULES: [(&str, &[&str]); 5] = [
-    ("name", &["name", "claim", "queue", "contender"]),
+const MODULES: [(&str, &[&str]); 9] = [
+    ("name", &["name", "claim", "queue", "drive", "contender", "single"]),
     ("claim", &["claim", "queue", "contender"]),
     ("queue", &["queue", "contender"]),
+    ("drive", &["drive", "contender", "single"]),
+    ("retry", &["retry", "readiness", "contender", "single"]),
+    ("readiness", &["readiness", "contender", "single"]),
     ("contender", &["contender"]),
+    ("single", &["single"]),
     ("lease", &["lease"]),
 ];
 

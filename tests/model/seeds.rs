@@ -48,6 +48,8 @@ const RENEW: &str = "contender/renew.rs";
 const TURN: &str = "contender/turn.rs";
 const QUEUE: &str = "queue.rs";
 const NAME: &str = "name.rs";
+const READINESS: &str = "readiness.rs";
+const SINGLE: &str = "single.rs";
 const LEASE: &str = "lease.rs";
 
 /// All of them.

@@ -9,7 +9,6 @@ use crate::error::{Error, ErrorKind};
 use crate::lock::Lock;
 use crate::lock_options::LockOptions;
 use crate::machine::claim::Claim;
-use crate::machine::name::Scheme;
 use crate::set;
 
 /// What the nodes of a set may take in one request: a quarter of what servers take by default.
@@ -62,7 +61,7 @@ impl Client {
         if claims.windows(2).any(|two| two[0].directory == two[1].directory) {
             return wrong("two of them are of one path: leave one out");
         }
-        if claims.len() > 1 && claims.iter().any(|claim| claim.scheme == Scheme::Single) {
+        if claims.len() > 1 && claims.iter().any(|claim| !claim.has_queue()) {
             return wrong("an exclusive lock has no queue: use a mutex instead");
         }
         let bytes = |claim: &Claim| {

@@ -62,7 +62,8 @@
 //!  client   lock   hold   token   guarded      the public face
 //!  queued   observe   set                      who else is there, and whether a set of locks holds
 //!  line   place                                one process's queue in front of a lock, and what it holds
-//!  driver   guard                              runs an attempt, owns its nodes; looks out for strangers
+//!  acquisition   guard                         one attempt to hold a lock; looks out for strangers
+//!  driver                                      runs any machine, owns its nodes
 //!  pool    heartbeat                           sessions that follow one another, connected and kept alive
 //!  session                                     one session: its lease, its holds
 //!  zookeeper -> ensemble                       the client library, behind a narrow trait
@@ -71,6 +72,7 @@
 
 #![forbid(unsafe_code)]
 
+mod acquisition;
 mod all;
 mod ask;
 mod barrier;

@@ -7,6 +7,7 @@ use crate::lock::Lock;
 use crate::machine::claim::Claim;
 use crate::machine::exchange::{Operation, Outcome, WatchEvent};
 use crate::machine::name::{Name, Scheme};
+use crate::machine::single;
 use crate::queued::{QueuedContender, contender};
 use crate::session::{Link, Session};
 use std::fmt;
@@ -154,8 +155,11 @@ async fn look(claim: &Claim, session: &Arc<Session>, is_first: bool) -> Result<L
 
 /// The first of the contenders.
 fn first(claim: &Claim, children: &[String]) -> Option<(String, Scheme)> {
-    if claim.scheme == Scheme::Single {
-        return children.iter().find(|child| *child == "lock").map(|child| (child.clone(), claim.scheme));
+    if !claim.has_queue() {
+        return children
+            .iter()
+            .find(|child| *child == single::NAME)
+            .map(|child| (child.clone(), claim.scheme));
     }
     let contenders = children.iter().filter_map(|child| Name::parse(child));
     contenders.min_by(Name::compare).map(|name| (name.text.to_owned(), name.scheme))

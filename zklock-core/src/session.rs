@@ -125,6 +125,11 @@ impl Session {
         *self.link.borrow() == Link::Connected
     }
 
+    /// Why it is over, if it is.
+    pub(crate) fn loss(&self) -> Option<LossReason> {
+        if let Link::Over(reason) = *self.link.borrow() { Some(reason) } else { None }
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         matches!(*self.link.borrow(), Link::Over(_))
     }
@@ -408,9 +413,9 @@ impl Holding {
         self.status.subscribe()
     }
 
-    /// Whether the name of its node is its own.
-    pub(crate) fn has_a_name_of_its_own(&self) -> bool {
-        self.origin.is_none()
+    /// Whether the name of its node may be that of another's, once it has been deleted.
+    pub(crate) fn name_is_reused(&self) -> bool {
+        self.origin.is_some()
     }
 
     /// The path of the first of its nodes.

@@ -10,8 +10,11 @@
 //! * [`name`]: what the children of a lock's node are called, and in which order they stand
 //! * [`claim`]: what an attempt is after: the places in which it queues, and how
 //! * [`queue`]: who holds and whom to watch, a pure function of the children
-//! * [`contender`]: one attempt to hold a lock, from the creation of its node to its deletion
-//! * [`exchange`]: the words in which the contender and its driver talk
+//! * [`drive`]: what one loop can run: the face of each algorithm
+//! * [`contender`]: one attempt to hold a lock that has a queue, from the creation of its node to its deletion
+//! * [`single`]: one attempt to hold a lock that is one node
+//! * `readiness`: whether a grant may be delivered; `retry`: what to do about outcomes that are unknown
+//! * [`exchange`]: the words in which a machine and its driver talk
 //! * [`lease`]: for how long acknowledged writes prove a session to be alive
 //! * [`marks`]: by what a node is recognised that no attempt knows of
 //! * [`barrier`]: who may go on at a double barrier, and who waits for whom
@@ -25,11 +28,15 @@
 pub mod barrier;
 pub mod claim;
 pub mod contender;
+pub mod drive;
 pub mod exchange;
 pub mod lease;
 pub mod marks;
 pub mod name;
 pub mod queue;
+pub(crate) mod readiness;
+pub(crate) mod retry;
+pub mod single;
 
 use std::fmt;
 use std::ops::Add;

@@ -77,7 +77,7 @@ impl Hold {
     /// Does the writes of a [`Guarded`].
     pub(crate) async fn commit(&self, writes: Vec<Write>) -> Result<Committed, Error> {
         let grant = &self.grant;
-        if !grant.holding.has_a_name_of_its_own() {
+        if grant.holding.name_is_reused() {
             return Err(Error::unguarded(&grant.path));
         }
         tokio::select! {
