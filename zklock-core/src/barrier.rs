@@ -18,7 +18,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How often a refused write is tried where others create or delete the same nodes.
-pub(crate) const ROUNDS_AT_MOST: u32 = 8;
+const ROUNDS_AT_MOST: u32 = 8;
 
 /// A node that is there or not: as long as it is there, who comes [waits](Self::wait).
 ///
@@ -215,8 +215,8 @@ impl Barrier {
             let session = self.client.pool().slot().session().await?;
             match self.look(&session, true).await {
                 Ok((false, _)) => return Ok(()),
-                Ok((true, watch)) => news(&session, watch, None).await,
-                Err(failure) => unread(&session, failure).await.map_err(|why| {
+                Ok((true, watch)) => wait_for_change(&session, watch).await,
+                Err(failure) => after_failed_read(&session, failure).await.map_err(|why| {
                     let message = format!("the barrier {} cannot be watched: {why}", self.path);
                     Error::new(ErrorKind::Refused, message)
                 })?,
@@ -296,32 +296,20 @@ impl fmt::Debug for Barrier {
 
 /// Waits until there is a reason to look again: a watch has told, or the connection has changed. And if all that
 /// should fail, a session timeout is over.
-pub(crate) async fn news(
-    session: &Session,
-    watch: Option<Pending<WatchEvent>>,
-    other: Option<Pending<WatchEvent>>,
-) {
+async fn wait_for_change(session: &Session, watch: Option<Pending<WatchEvent>>) {
     let mut link = session.link();
     if matches!(*link.borrow_and_update(), Link::Over(_)) {
         return;
     }
-    let told = |watch: Option<Pending<WatchEvent>>| async {
-        match watch {
-            Some(watch) => watch.await,
-            None => pending().await,
-        }
-    };
     tokio::select! {
-        _ = told(watch) => {}
-        _ = told(other) => {}
+        _ = watch.unwrap_or_else(|| Box::pin(pending())) => {}
         _ = link.changed() => {}
         () = tokio::time::sleep(session.timeout()) => {}
     }
 }
 
-/// What a failed read means to one who would try it again: he has waited for a moment then. An error if that would
-/// not help.
-pub(crate) async fn unread(session: &Session, failure: ReadFailure) -> Result<(), String> {
+/// Waits briefly if a retry may help; an error if not.
+async fn after_failed_read(session: &Session, failure: ReadFailure) -> Result<(), String> {
     match failure {
         ReadFailure::Refused(why) => return Err(why),
         // Until the library hears of it, the session would be tried again and again.
@@ -349,9 +337,4 @@ pub(crate) fn trouble(pool: &Pool, otherwise: &str) -> String {
 /// What a wait that was in vain is called: without a connection nobody knows whether it was for the others.
 pub(crate) fn failure(pool: &Pool) -> ErrorKind {
     if pool.slot().is_connected() { ErrorKind::Timeout } else { ErrorKind::Unreachable }
-}
-
-/// Why the session is over, if it is.
-pub(crate) fn end_of(session: &Session) -> Option<LossReason> {
-    if let Link::Over(reason) = *session.link().borrow() { Some(reason) } else { None }
 }

@@ -13,6 +13,7 @@
 //! * [`drive`]: what one loop can run: the face of each algorithm
 //! * [`contender`]: one attempt to hold a lock that has a queue, from the creation of its node to its deletion
 //! * [`single`]: one attempt to hold a lock that is one node
+//! * [`member`]: one member of a double barrier
 //! * `readiness`: whether a grant may be delivered; `retry`: what to do about outcomes that are unknown
 //! * [`exchange`]: the words in which a machine and its driver talk
 //! * [`lease`]: for how long acknowledged writes prove a session to be alive
@@ -32,6 +33,7 @@ pub mod drive;
 pub mod exchange;
 pub mod lease;
 pub mod marks;
+pub mod member;
 pub mod name;
 pub mod queue;
 pub(crate) mod readiness;
