@@ -3,7 +3,12 @@
 //! A member is an ephemeral child; `ready`, which outlives its creator, says that the barrier is open. That it is
 //! there says little: the members of a round that crashed leave it behind, and one who comes alone would be let in.
 //! What counts is which was created first, it or the members: **a round goes on as long as there is a member that is
-//! older than `ready`**. Whoever joins a round that goes on creates `ready` anew, so that this holds for him as well.
+//! older than `ready`**. A member that joins a round that goes on creates `ready` anew, so that this holds for it as well.
+//!
+//! One race is left, and only with more members than it takes to open the barrier. The last member of a round deletes
+//! `ready` with its own node. If another joins the round after the last has looked and before it deletes, no node says
+//! any more that the other is within. Members that come after that may wait for each other in two rounds. ZooKeeper has
+//! no check that would let the transaction fail: what was created anew has the version of what was there before.
 
 use std::collections::BTreeSet;
 
@@ -138,6 +143,16 @@ impl Others {
         children.iter().any(|child| self.stayed.contains(child) && !self.entered.contains(child))
     }
 
+    /// Forgets those who have not entered. One whose session ended may have come again by the time that he was listed,
+    /// and may be waiting for the next round.
+    pub fn correct(&mut self, seen: &[Seen<'_>]) {
+        if opened(seen).is_some() {
+            let inside: BTreeSet<_> = insiders(seen).collect();
+            let outside = |name: &str| seen.iter().any(|child| child.name == name) && !inside.contains(name);
+            self.entered.retain(|name| !outside(name));
+        }
+    }
+
     /// For whom a leaver still waits. Without the transactions, for whom he waits in any case.
     ///
     /// ```
@@ -254,6 +269,16 @@ mod tests {
         assert_eq!(others.awaited(&seen(&[READY, "missed", "next"])), [""; 0]);
         assert!(others.is_in_doubt(&named(&["missed"])));
         assert!(!others.is_in_doubt(&named(&["a", "next"])));
+    }
+
+    #[test]
+    fn one_who_came_after_the_barrier_was_opened_has_not_entered() {
+        let mut others = Others { entered: set(&["a", "again", "gone"]), stayed: set(&["a", "again"]) };
+        others.correct(&seen(&["a", READY, "again"]));
+        assert_eq!(others.entered, set(&["a", "gone"]));
+        // Nobody can tell without `ready`.
+        others.correct(&seen(&["a", "again"]));
+        assert_eq!(others.entered, set(&["a", "gone"]));
     }
 
     #[test]

@@ -149,7 +149,7 @@ pub struct Member {
     /// How long to wait for a watch.
     look_again_after: Duration,
     mark: Uuid,
-    /// The name of the node, which is the first mark in its session.
+    /// The name of the node, or of the last one.
     name: String,
     /// Whether the node is there, as far as we know.
     created: bool,
@@ -253,9 +253,10 @@ impl Member {
 
     /// Waits for the watch. If it has fired since we looked, that is over already.
     fn wait(&mut self, step: Step, now: Now) {
-        self.go(step);
-        if let (State::Ready(step), false) = (&self.state, self.woken) {
-            self.state = State::Waiting(step.clone(), now.moment + self.look_again_after);
+        if self.aim == Aim::Nothing || self.woken {
+            self.go(step);
+        } else {
+            self.state = State::Waiting(step, now.moment + self.look_again_after);
         }
     }
 
@@ -263,6 +264,11 @@ impl Member {
     fn clean_up(&mut self) {
         self.state =
             if self.may_be_there { State::Ready(Step::Survey(Purpose::Removing)) } else { State::Gone };
+    }
+
+    /// The next node has this mark.
+    fn name_after(&mut self, mark: Uuid) {
+        (self.mark, self.name) = (mark, mark.to_string());
     }
 
     fn forget_node(&mut self) {
@@ -358,7 +364,7 @@ impl Machine for Member {
             // The node is gone already. What is left is to wait.
             Aim::Leave { .. } => State::Ready(Step::Look),
             _ => {
-                self.name = uuid.to_string();
+                self.name_after(uuid);
                 self.not_opened = 0;
                 State::Ready(Step::Come)
             }
@@ -423,8 +429,8 @@ impl Machine for Member {
             Step::Come => self.arrived(rest.collect(), now),
             Step::CreateParents => self.parents_created(next(), now),
             Step::Compare { children } => self.compared(children, next(), now),
-            Step::Survey(Purpose::Entering { children }) => self.surveyed_to_enter(children, next(), now),
-            Step::Survey(Purpose::Awaiting { children }) => self.surveyed_to_wait(children, next(), now),
+            Step::Survey(Purpose::Entering { children }) => self.surveyed_to_enter(&children, next(), now),
+            Step::Survey(Purpose::Awaiting { children }) => self.surveyed_to_wait(&children, next(), now),
             Step::Survey(Purpose::Removing) => self.surveyed_to_remove(next(), now),
             Step::Open { entered, .. } => self.opened(entered, next(), now),
             Step::Depart => self.on_departure(next(), now),

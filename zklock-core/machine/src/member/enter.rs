@@ -64,7 +64,8 @@ impl Member {
         }
     }
 
-    /// What the server has shown may be old, or what we did may not have been done.
+    /// What the server has shown may be old, or what we did may not have been done. With the connection the watch may be
+    /// gone as well, so a closer look alone is never repeated.
     fn come_again(&mut self, now: Now) {
         self.in_doubt = true;
         self.retry(Step::Come, now);
@@ -90,28 +91,30 @@ impl Member {
             }
             Outcome::NoNode => self.go(Step::Survey(Purpose::Entering { children })),
             Outcome::Refused(refusal) => self.fail(refusal),
-            _ => self.retry(Step::Compare { children }, now),
+            _ => self.come_again(now),
         }
     }
 
-    pub(super) fn surveyed_to_enter(&mut self, children: Vec<String>, survey: Outcome, now: Now) {
+    pub(super) fn surveyed_to_enter(&mut self, children: &[String], survey: Outcome, now: Now) {
         match survey {
             Outcome::Surveyed(nodes) => {
                 let seen = seen(&nodes);
                 let name = self.name.clone();
-                self.decide(&children, Ready::of(&seen, &name), &seen, now);
+                self.decide(children, Ready::of(&seen, &name), &seen, now);
             }
             Outcome::Refused(refusal) => self.fail(refusal),
-            _ => self.retry(Step::Survey(Purpose::Entering { children }), now),
+            _ => self.come_again(now),
         }
     }
 
     fn decide(&mut self, children: &[String], ready: Ready<'_>, seen: &[Seen<'_>], now: Now) {
         let others = names(barrier::others(children, &self.name));
         match barrier::entrance(children, &self.name, self.members, ready) {
-            // An operator has deleted it.
+            // An operator has deleted it. The next has another name: others may wait for the end of this one, and must not
+            // wait for a member of the next round.
             Entrance::Absent => {
-                (self.created, self.czxid) = (false, None);
+                self.forget_node();
+                self.name_after(self.mark.next());
                 self.retry(Step::Come, now);
             }
             Entrance::Passes => self.entered(others),

@@ -45,12 +45,12 @@ impl Member {
         }
     }
 
-    pub(super) fn surveyed_to_wait(&mut self, children: Vec<String>, survey: Outcome, now: Now) {
+    pub(super) fn surveyed_to_wait(&mut self, children: &[String], survey: Outcome, now: Now) {
         match survey {
-            Outcome::Surveyed(nodes) if nodes.is_empty() => self.await_others(&by_name(&children)),
+            Outcome::Surveyed(nodes) if nodes.is_empty() => self.await_others(&by_name(children)),
             Outcome::Surveyed(nodes) => self.await_others(&seen(&nodes)),
             Outcome::Refused(refusal) => self.fail(refusal),
-            _ => self.retry(Step::Survey(Purpose::Awaiting { children }), now),
+            _ => self.retry(Step::Look, now),
         }
     }
 
@@ -79,6 +79,9 @@ impl Member {
     }
 
     pub(super) fn surveyed_to_remove(&mut self, survey: Outcome, now: Now) {
+        if let Outcome::Surveyed(nodes) = &survey {
+            self.others.correct(&seen(nodes));
+        }
         match survey {
             Outcome::Surveyed(nodes) if barrier::is_last(&seen(&nodes), &self.name) => {
                 self.go(Step::RemoveBoth);

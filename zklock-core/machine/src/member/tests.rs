@@ -175,17 +175,52 @@ fn a_watch_that_fires_while_it_looks_closer_is_not_missed() {
 }
 
 #[test]
-fn a_waiter_looks_again_after_a_session_timeout_and_comes_again_if_its_node_is_gone() {
+fn a_waiter_looks_again_after_a_session_timeout_and_comes_again_by_another_name_if_its_node_is_gone() {
     let mut server = Server::default();
     let mut waiter = member(1, 2, Patience::Waits);
     server.serve(&mut waiter);
     let until = waiter.poll_timeout().unwrap();
     assert_eq!(until.since(NOW.moment), Duration::from_secs(10));
-    server.nodes.clear();
+    let first = server.nodes.pop().unwrap().name;
     waiter.handle_timeout(until);
     server.serve(&mut waiter);
     assert!(waiter.is_waiting());
+    // Those who were within with it wait for the end of the first.
     assert_eq!(server.nodes.len(), 1);
+    assert_ne!(server.nodes[0].name, first);
+}
+
+#[test]
+fn one_that_ends_while_it_leaves_a_watch_does_not_wait() {
+    let mut server = Server::default();
+    let (mut first, _other) = two(&mut server);
+    first.handle_leave(Patience::Waits);
+    assert!(server.answer(&mut first) && server.answer(&mut first));
+    assert!(first.poll_flight().is_some());
+    first.handle_end();
+    first.handle_replies(vec![Outcome::Done], NOW.moment, NOW);
+    assert!(!first.is_waiting());
+    server.serve(&mut first);
+    assert!(first.is_gone() && !server.has(&format!("/b/{}", first.name)));
+}
+
+#[test]
+fn one_that_came_again_after_the_barrier_was_opened_is_not_waited_for() {
+    let mut server = Server::default();
+    let (mut leaver, mut opener) = (member(2, 2, Patience::Waits), member(1, 2, Patience::Waits));
+    server.serve(&mut leaver);
+    server.serve(&mut opener);
+    assert!(has_entered(&mut opener));
+    // Its session ends, and it comes again before the other looks.
+    server.delete(&format!("/b/{}", opener.name));
+    let mut again = member(0, 2, Patience::Waits);
+    assert!(server.answer(&mut again));
+    wake(&mut leaver);
+    server.serve(&mut leaver);
+    assert!(has_entered(&mut leaver));
+    leaver.handle_leave(Patience::Waits);
+    server.serve(&mut leaver);
+    assert_eq!(leaver.poll_verdict(), Some(Answer::Left));
 }
 
 #[test]
