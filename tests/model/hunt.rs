@@ -18,8 +18,9 @@ pub(crate) struct Catch {
 }
 
 /// What all seeds share.
-const MODEL: [&str; 16] = [
+const MODEL: [&str; 18] = [
     "action",
+    "cases_of_barrier",
     "cases_of_kinds",
     "cases_of_mutex",
     "client",
@@ -29,6 +30,7 @@ const MODEL: [&str; 16] = [
     "line",
     "properties",
     "pulse",
+    "rounds",
     "server",
     "setup",
     "subject",
@@ -38,20 +40,23 @@ const MODEL: [&str; 16] = [
 ];
 
 /// The machine's modules that can have a seed, and those that are to be compiled with them.
-const MODULES: [(&str, &[&str]); 9] = [
-    ("name", &["name", "claim", "queue", "drive", "contender", "single"]),
+const MODULES: [(&str, &[&str]); 11] = [
+    ("name", &["name", "claim", "queue", "drive", "contender", "single", "member"]),
     ("claim", &["claim", "queue", "contender"]),
     ("queue", &["queue", "contender"]),
-    ("drive", &["drive", "contender", "single"]),
-    ("retry", &["retry", "readiness", "contender", "single"]),
+    ("drive", &["drive", "contender", "single", "member"]),
+    ("retry", &["retry", "readiness", "contender", "single", "member"]),
     ("readiness", &["readiness", "contender", "single"]),
     ("contender", &["contender"]),
     ("single", &["single"]),
+    ("barrier", &["barrier", "member"]),
+    ("member", &["member"]),
     ("lease", &["lease"]),
 ];
 
 /// The rooms of the modules that have any.
-const ROOMS: [(&str, &[&str]); 1] = [("contender", &["enter", "nodes", "renew", "turn"])];
+const ROOMS: [(&str, &[&str]); 2] =
+    [("contender", &["enter", "nodes", "renew", "turn"]), ("member", &["enter", "leave"])];
 
 /// Builds and runs them all.
 pub(crate) fn hunt() -> io::Result<Vec<Catch>> {

@@ -8,14 +8,15 @@
 //! * [`explorer`]: goes through all states of a world, or takes random walks
 //! * [`world`]: the directories, the clients around the contender, and what can happen to them
 //! * [`action`], [`events`], [`ensemble`], [`server`], [`watch`], [`line`], [`client`], [`setup`]: its parts
-//! * [`properties`]: what must hold in it
+//! * [`properties`], [`rounds`]: what must hold in it, of locks and of double barriers
 //! * [`pulse`]: one session's lease against what the leader knows
-//! * [`suite`], [`cases_of_mutex`], [`cases_of_kinds`]: what is explored
+//! * [`suite`], [`cases_of_mutex`], [`cases_of_kinds`], [`cases_of_barrier`]: what is explored
 //! * [`subject`], [`adapter`]: the machine behind a door, so that others can be put in its place
 //! * [`seeds`], [`hunt`]: the bugs, and the program that has them
 
 mod action;
 mod adapter;
+mod cases_of_barrier;
 mod cases_of_kinds;
 mod cases_of_mutex;
 mod client;
@@ -26,6 +27,7 @@ mod hunt;
 mod line;
 mod properties;
 mod pulse;
+mod rounds;
 mod seeds;
 mod server;
 mod setup;

@@ -1,5 +1,6 @@
 //! What is explored: small worlds whole, and large ones in random walks.
 
+use super::cases_of_barrier as barrier;
 use super::cases_of_kinds as kinds;
 use super::cases_of_mutex as mutex;
 use super::explorer::{Report, explore, walk};
@@ -117,10 +118,10 @@ pub(crate) fn wanders(period: u8, walks: u64, servers: &'static [Server]) -> Cas
 
 /// What is explored in every run. The smallest of each kind come first, so that a violation has a short trace.
 pub(crate) fn short() -> Vec<Case> {
-    mutex::short().into_iter().chain(kinds::short()).collect()
+    mutex::short().into_iter().chain(kinds::short()).chain(barrier::short()).collect()
 }
 
 /// What takes longer.
 pub(crate) fn long() -> Vec<Case> {
-    mutex::long().into_iter().chain(kinds::long()).collect()
+    mutex::long().into_iter().chain(kinds::long()).chain(barrier::long()).collect()
 }
