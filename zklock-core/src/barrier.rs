@@ -2,7 +2,7 @@
 //!
 //! It has the layout of Curator's `DistributedBarrier`: the node is the barrier. It outlives whoever set it.
 
-use crate::ask::{MOMENT, ask, ask_within, request, silence, text_of};
+use crate::ask::{Refused, ask, ask_for_ever, ask_within, request, silence, text_of, while_refused};
 use crate::client::Client;
 use crate::ensemble::{Pending, ReadFailure, Write, WriteFailure};
 use crate::error::{Error, ErrorKind, LossReason};
@@ -211,16 +211,17 @@ impl Barrier {
     }
 
     async fn until_removed(&self) -> Result<(), Error> {
+        let problem = || format!("the barrier {} cannot be watched", self.path);
         loop {
-            let session = self.client.pool().slot().session().await?;
-            match self.look(&session, true).await {
-                Ok((false, _)) => return Ok(()),
-                Ok((true, watch)) => wait_for_change(&session, watch).await,
-                Err(failure) => after_failed_read(&session, failure).await.map_err(|why| {
-                    let message = format!("the barrier {} cannot be watched: {why}", self.path);
-                    Error::new(ErrorKind::Refused, message)
-                })?,
+            let look = |session: Arc<Session>| async move {
+                let (is_set, watch) = self.look(&session, true).await?;
+                Ok((is_set, watch, session))
+            };
+            let (is_set, watch, session) = ask_for_ever(self.client.pool(), problem, look).await?;
+            if !is_set {
+                return Ok(());
             }
+            wait_for_change(&session, watch).await;
         }
     }
 
@@ -261,30 +262,26 @@ impl Barrier {
         sets: bool,
         tried: &AtomicBool,
     ) -> Result<bool, ReadFailure> {
-        let mut rounds = 0;
-        loop {
-            match session.commit(Vec::new(), vec![write.clone()]).await {
-                Ok(_) => return Ok(true),
-                Err(WriteFailure::Refused { problem, .. }) => {
-                    // Most likely because it is done already.
-                    if self.look(session, false).await?.0 == sets {
-                        return Ok(tried.load(Ordering::Relaxed));
-                    }
-                    if rounds == ROUNDS_AT_MOST {
-                        return Err(ReadFailure::Refused(problem));
-                    }
-                    rounds += 1;
-                }
+        while_refused(ROUNDS_AT_MOST, || async {
+            let problem = match session.commit(Vec::new(), vec![write.clone()]).await {
+                Ok(_) => return Ok(Ok(true)),
+                Err(WriteFailure::Refused { problem, .. }) => problem,
                 Err(failure) => {
                     tried.store(true, Ordering::Relaxed);
                     return Err(unwritten(session, &failure));
                 }
+            };
+            // Most likely because it is done already.
+            if self.look(session, false).await?.0 == sets {
+                return Ok(Ok(tried.load(Ordering::Relaxed)));
             }
             let parent = self.path.rsplit_once('/').map_or("", |(parent, _)| parent);
             if sets && !parent.is_empty() {
                 request(session, Operation::CreateParents { directory: parent.into() }).await?;
             }
-        }
+            Ok(Err(Refused(problem)))
+        })
+        .await
     }
 }
 
@@ -306,18 +303,6 @@ async fn wait_for_change(session: &Session, watch: Option<Pending<WatchEvent>>) 
         _ = link.changed() => {}
         () = tokio::time::sleep(session.timeout()) => {}
     }
-}
-
-/// Waits briefly if a retry may help; an error if not.
-async fn after_failed_read(session: &Session, failure: ReadFailure) -> Result<(), String> {
-    match failure {
-        ReadFailure::Refused(why) => return Err(why),
-        // Until the library hears of it, the session would be tried again and again.
-        ReadFailure::SessionOver => session.end(LossReason::SessionExpired),
-        // The connection is being made again; a moment for it to be noticed.
-        ReadFailure::Unknown => tokio::time::sleep(MOMENT).await,
-    }
-    Ok(())
 }
 
 /// As a failed read, a write that may have been done.

@@ -1,6 +1,6 @@
 //! Who leads, or holds, without taking part.
 
-use crate::ask::{MOMENT, catch_up, request};
+use crate::ask::{ask_for_ever, catch_up, request};
 use crate::ensemble::{Landing, Pending, ReadFailure};
 use crate::error::{Error, ErrorKind};
 use crate::lock::Lock;
@@ -82,24 +82,19 @@ impl Observer {
                 watch.tells().await;
                 self.watch = None;
             }
-            let session = self.lock.pool().slot().session().await?;
             // What is told later is of the same server, or of a new connection, which begins with a barrier.
             let is_first = self.told.is_none();
-            match look(&self.lock.claims()[0], &session, is_first).await {
-                Ok((holder, event)) => {
-                    self.watch = Some(Watch { session, event });
-                    if self.told.as_ref() != Some(&holder) {
-                        self.told = Some(holder.clone());
-                        return Ok(holder);
-                    }
-                }
-                Err(ReadFailure::Refused(why)) => {
-                    let message = format!("the lock {} cannot be observed: {why}", self.lock.path());
-                    return Err(Error::new(ErrorKind::Refused, message));
-                }
-                Err(ReadFailure::Unknown | ReadFailure::SessionOver) => {
-                    tokio::time::sleep(MOMENT).await;
-                }
+            let claim = &self.lock.claims()[0];
+            let problem = || format!("the lock {} cannot be observed", self.lock.path());
+            let (holder, watch) = ask_for_ever(self.lock.pool(), problem, |session| async move {
+                let (holder, event) = look(claim, &session, is_first).await?;
+                Ok((holder, Watch { session, event }))
+            })
+            .await?;
+            self.watch = Some(watch);
+            if self.told.as_ref() != Some(&holder) {
+                self.told = Some(holder.clone());
+                return Ok(holder);
             }
         }
     }
