@@ -138,6 +138,24 @@
  * ThreadSanitizer does not see how the library synchronises, and would tell of races in it that are none: run your
  * program with TSAN_OPTIONS=suppressions=PREFIX/share/zklock/tsan.supp.
  *
+ * Versions
+ * --------
+ *
+ * Before 1.0 a new minor version may change anything here. So its library has another SONAME (libzklock.so.0.1, then
+ * libzklock.so.0.2), and a program runs with the patch versions of the minor version for which it was compiled. From 1.0 on
+ * the SONAME has the major version alone, and a program runs with every later minor version. Every name that the library
+ * exports has a version (zklock_acquire@@ZKLOCK_0.1), so that a process may contain two versions of the library, each in
+ * another plugin. In a library that was not installed by install.sh (cargo build, cargo-c) the names have none.
+ *
+ * Numbers of enums are never reused, and an enum is int32_t to the library. A later library may return a number that this
+ * header has no name for: let a switch have a default. Compilers that are asked to (-Wswitch-enum) warn of a number that is
+ * left out.
+ *
+ * What is yours to fill, zklock_write, has reserved members: set the whole to 0 first, as `zklock_write write = {0}` does. A
+ * later library takes 0 there for what an earlier one did, and an earlier one refuses anything else with
+ * ZKLOCK_INVALID_ARGUMENT. What the library fills, zklock_contender, tells its size in its first member, and grows at its
+ * end. All others are opaque.
+ *
  * The end of the process
  * ----------------------
  *
@@ -176,6 +194,13 @@
 #endif
 #endif
 
+/** The width of an enum, where the language lets it be said: C++ from C++11 on, and C from C23 on. */
+#if defined(__cplusplus) && __cplusplus >= 201103L || defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
+#define ZKLOCK_INT32 : int32_t
+#else
+#define ZKLOCK_INT32
+#endif
+
 /** A timeout: wait as long as it takes. */
 #define ZKLOCK_FOREVER (-1)
 
@@ -188,7 +213,7 @@
 /**
  * What a call returns. The numbers are never reused.
  */
-typedef enum {
+typedef enum zklock_status ZKLOCK_INT32 {
     /**
      * It worked.
      */
@@ -268,7 +293,7 @@ typedef enum {
 /**
  * Why a hold was lost.
  */
-typedef enum {
+typedef enum zklock_reason ZKLOCK_INT32 {
     /**
      * It is not lost.
      */
@@ -302,7 +327,7 @@ typedef enum {
 /**
  * How a hold stands.
  */
-typedef enum {
+typedef enum zklock_state ZKLOCK_INT32 {
     /**
      * The lock is held, and the servers have confirmed it of late.
      */
@@ -325,7 +350,7 @@ typedef enum {
 /**
  * What a contender wants.
  */
-typedef enum {
+typedef enum zklock_role ZKLOCK_INT32 {
     /**
      * The whole lock: a mutex, a permit, or the lead.
      */
@@ -343,7 +368,7 @@ typedef enum {
 /**
  * How the nodes of a lock are called, and so with whom it stands in one queue.
  */
-typedef enum {
+typedef enum zklock_dialect ZKLOCK_INT32 {
     /**
      * As Curator's and go-zookeeper's, and those of kazoo with extra_lock_patterns. This is the default.
      */
@@ -361,7 +386,7 @@ typedef enum {
 /**
  * What is so or not so of a lock: see zklock_lock_options_set_flags.
  */
-typedef enum {
+typedef enum zklock_flag ZKLOCK_INT32 {
     /**
      * A thread that holds the lock may acquire it again; each hold is released by that thread. Without it any thread
      * may release a hold, and so a thread that acquires again waits until one does. Of a read/write lock, a thread that
@@ -384,7 +409,7 @@ typedef enum {
 /**
  * How much is to be logged: each level includes those before it.
  */
-typedef enum {
+typedef enum zklock_log_level ZKLOCK_INT32 {
     /**
      * Nothing.
      */
@@ -414,7 +439,7 @@ typedef enum {
 /**
  * What zklock_client_stat can tell.
  */
-typedef enum {
+typedef enum zklock_stat ZKLOCK_INT32 {
     /**
      * Sessions opened so far.
      */
@@ -444,7 +469,7 @@ typedef enum {
 /**
  * What a guarded write does.
  */
-typedef enum {
+typedef enum zklock_write_kind ZKLOCK_INT32 {
     /**
      * Create a persistent node with data.
      */
@@ -535,6 +560,10 @@ typedef struct {
      * How many bytes it has.
      */
     size_t length;
+    /**
+     * Must be 0. A later version may give it a meaning.
+     */
+    uint64_t reserved[2];
 } zklock_write;
 
 /**
@@ -549,9 +578,14 @@ typedef void (*zklock_log_callback)(int32_t level, const char *message, void *co
 
 /**
  * One in the queue of a lock. What it points to lives as long as the call of the visitor, or as
- * zklock_observer_next says. New members may be added at the end: do not copy it by its size.
+ * zklock_observer_next says. The library that runs may be an earlier or a later one than this header: see `size`.
  */
 typedef struct {
+    /**
+     * How many bytes this struct has in the library that runs. Later versions add members at the end: a member that
+     * ends beyond is not there. So read no such member, and copy no more than this.
+     */
+    size_t size;
     /**
      * The name of its node, a child of the lock's node.
      */
@@ -596,6 +630,11 @@ typedef struct {
  * Is shown one contender after the other.
  */
 typedef void (*zklock_contender_visitor)(const zklock_contender *contender, void *context);
+
+/**
+ * Enums have 32 bits, as in the library: compile without -fshort-enums, or as C++ or C23.
+ */
+typedef char zklock_enums_have_32_bits[sizeof(zklock_status) == sizeof(int32_t) ? 1 : -1];
 
 #ifdef __cplusplus
 extern "C" {
@@ -1171,6 +1210,32 @@ zklock_status zklock_all_new(zklock_client *client,
                              zklock_lock **lock);
 
 /**
+ * The name of a status, such as "ZKLOCK_TIMEOUT".
+ *
+ * @param status what a call returned.
+ * @return the name, or "unknown" for a number that is none. It is never NULL, and lives for ever.
+ */
+const char *zklock_status_name(int32_t status);
+
+/**
+ * A message about the last call that failed in this thread: what is wrong, and what to do.
+ *
+ * For people: it is no part of the stable interface.
+ *
+ * @return the message; "" if no call has failed in this thread. It is never NULL, and valid until
+ *         the next call of this thread that fails.
+ */
+const char *zklock_last_error(void);
+
+/**
+ * Which write was refused, if the last call that failed in this thread was a zklock_hold_commit that gave
+ * ZKLOCK_CONFLICT.
+ *
+ * @return its index among the writes, from 0 on; -1 if the last call failed in another way.
+ */
+int64_t zklock_last_conflict(void);
+
+/**
  * Frees the lock. Holds of it are not touched, and waits for it go on.
  *
  * @param lock may be NULL; a handle that was freed before is ignored.
@@ -1493,32 +1558,6 @@ ZKLOCK_NODISCARD
 zklock_status zklock_break_lock(zklock_lock *lock,
                                 zklock_contender_visitor visitor,
                                 void *context);
-
-/**
- * The name of a status, such as "ZKLOCK_TIMEOUT".
- *
- * @param status what a call returned.
- * @return the name, or "unknown" for a number that is none. It is never NULL, and lives for ever.
- */
-const char *zklock_status_name(int32_t status);
-
-/**
- * A sentence about the last call that failed in this thread: what is wrong, and what to do.
- *
- * For people: it is no part of the stable interface.
- *
- * @return the sentence; "" if no call has failed in this thread. It is never NULL, and valid until
- *         the next call of this thread that fails.
- */
-const char *zklock_last_error(void);
-
-/**
- * Which write was refused, if the last call that failed in this thread was a zklock_hold_commit that gave
- * ZKLOCK_CONFLICT.
- *
- * @return its index among the writes, from 0 on; -1 if the last call failed in another way.
- */
-int64_t zklock_last_conflict(void);
 
 /**
  * Begins to wait for the lock, and returns at once. The ticket's descriptor becomes readable when

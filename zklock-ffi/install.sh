@@ -11,7 +11,7 @@
 #                    add TRIPLE), and a GNU toolchain (Debian: gcc-aarch64-linux-gnu)
 #   --uninstall      removes what this script installed below PREFIX, and nothing else. It builds nothing
 #
-# DESTDIR is put before PREFIX where files are written, and stands in none of them. CARGO, CARGO_TARGET_DIR, LD, NM,
+# DESTDIR is put before PREFIX where files are written, and stands in none of them. CARGO, CARGO_TARGET_DIR, CC, LD, NM,
 # OBJCOPY, STRIP, AR and LDCONFIG are honoured. What is installed may be moved as a whole.
 #
 # Where programs find the shared library: root's ldconfig is called if PREFIX's libraries are where it looks, as in
@@ -106,12 +106,13 @@ if [ -n "$target" ]; then
   [ "$(uname -m)-linux-gnu" = "$name" ] || cross=$name-
 fi
 cargo=${CARGO:-cargo} ld=${LD:-${cross}ld} nm=${NM:-${cross}nm} objcopy=${OBJCOPY:-${cross}objcopy}
-strip=${STRIP:-${cross}strip} ar=${AR:-${cross}ar}
+strip=${STRIP:-${cross}strip} ar=${AR:-${cross}ar} cc=${CC:-${cross:+${cross}g}cc}
 command -v "$cargo" >/dev/null || fail "cargo is missing: Rust 1.85 or later is needed, see https://rustup.rs"
 for tool in "$ld" "$nm" "$objcopy" "$strip" "$ar"; do
   command -v "$tool" >/dev/null ||
     fail "$tool is missing: install the GNU binutils (Debian: binutils${cross:+-${cross%-}})"
 done
+command -v "$cc" >/dev/null || fail "$cc is missing: install a C compiler (Debian: gcc${cross:+-${cross%-}})"
 command -v install >/dev/null || fail "install is missing: install the GNU coreutils"
 if [ -n "$cross" ]; then
   # Cargo would link for another machine with this one's cc.
@@ -143,15 +144,14 @@ built() {
   [ -f "$path" ] || fail "cargo built no libzklock.$1: a target for GNU/Linux is needed"
   echo "$path"
 }
-shared=$(built so)
 static=$(built a)
 version=$("$cargo" pkgid --locked -p zklock-ffi | sed 's/.*[#@]//')
 number=${version%%[-+]*} # 1.2.3 of 1.2.3-rc.1
 [ -n "$number" ] || fail "cargo does not tell the version"
 major=${number%%.*}
-
-# Names of inner functions are dropped too: whoever has to debug the library builds it.
-"$strip" --strip-unneeded -o "$work/shared" "$shared"
+# What the SONAME ends with. Before 1.0 a minor version may change the ABI: see "Versions" in zklock.h.
+abi=$major
+[ "$major" != 0 ] || abi=${number%.*}
 
 # As cargo makes it the archive has Rust's standard library in full view, and clashes with that of any other Rust
 # archive. So: one object, in which our own names alone are global. Groups are dissolved, for the linker would keep one
@@ -164,6 +164,17 @@ roots=$("$nm" --defined-only --extern-only "$static" 2>/dev/null | sed -n 's/.* 
 "$objcopy" --wildcard --keep-global-symbol='zklock_*' --strip-unneeded --remove-section=.llvmbc \
   --remove-section=.llvmcmd "$work/all.o" "$work/zklock.o"
 "$ar" rcsD "$work/static" "$work/zklock.o"
+
+# The shared library is linked from the same archive, and not taken from Cargo: GNU ld takes but one version script, and
+# rustc has its own. Programs use no name of it in another version than that with which they were linked, also where two
+# versions of the library are loaded. It stays loaded, for its threads outlive a dlclose.
+sed "s/@ABI@/$abi/" "$here/zklock.map.in" >"$work/map"
+# shellcheck disable=SC2086
+"$cc" -shared $roots -o "$work/linked" "$static" -Wl,--gc-sections,--as-needed,--no-undefined,-O1 \
+  -Wl,-z,relro,-z,now,-z,nodelete,-z,noexecstack "-Wl,-soname,libzklock.so.$abi,--version-script=$work/map" \
+  -lgcc_s -lutil -lrt -lpthread -lm -ldl
+# Names of inner functions are dropped too: to debug the library, build it.
+"$strip" --strip-unneeded -o "$work/shared" "$work/linked"
 
 up=$(echo "$libdir" | sed 's|[^/][^/]*|..|g')
 : >"$work/list"
@@ -185,7 +196,7 @@ link() { # TO FROM
   echo "$2" >>"$work/list"
 }
 from_template() {
-  sed -e "s|@VERSION@|$number|g" -e "s|@MAJOR@|$major|g" -e "s|@LIBDIR@|$libdir|g" -e "s|@UP@|$up|g" "$1" >"$work/made"
+  sed -e "s|@VERSION@|$number|g" -e "s|@ABI@|$abi|g" -e "s|@LIBDIR@|$libdir|g" -e "s|@UP@|$up|g" "$1" >"$work/made"
   file 644 "$work/made" "$2"
 }
 
@@ -193,8 +204,8 @@ install -d "$destination"
 for name in include/zklock "$libdir/pkgconfig" "$libdir/cmake/zklock" "${list%/*}"; do folder "$name"; done
 for header in include/zklock.h include/zklock.hpp include/zklock/*.hpp; do file 644 "$header" "$header"; done
 file 755 "$work/shared" "$libdir/libzklock.so.$number"
-link "libzklock.so.$number" "$libdir/libzklock.so.$major"
-link "libzklock.so.$major" "$libdir/libzklock.so"
+link "libzklock.so.$number" "$libdir/libzklock.so.$abi"
+link "libzklock.so.$abi" "$libdir/libzklock.so"
 file 644 "$work/static" "$libdir/libzklock.a"
 from_template "$here/zklock.pc.in" "$libdir/pkgconfig/zklock.pc"
 from_template "$here/cmake/zklock-config.cmake.in" "$libdir/cmake/zklock/zklock-config.cmake"

@@ -50,7 +50,7 @@ public:
     std::vector<std::int32_t> commit() const {
         std::vector<zklock_write> all;
         for (const one &it : all_) {
-            all.push_back({it.kind, it.version, detail::text(it.path), it.data.data(), it.data.size()});
+            all.push_back({it.kind, it.version, detail::text(it.path), it.data.data(), it.data.size(), {}});
         }
         std::vector<std::int32_t> versions(all.size());
         const zklock_status status = zklock_hold_commit(hold_, all.data(), all.size(), versions.data());

@@ -138,6 +138,24 @@
  * ThreadSanitizer does not see how the library synchronises, and would tell of races in it that are none: run your
  * program with TSAN_OPTIONS=suppressions=PREFIX/share/zklock/tsan.supp.
  *
+ * Versions
+ * --------
+ *
+ * Before 1.0 a new minor version may change anything here. So its library has another SONAME (libzklock.so.0.1, then
+ * libzklock.so.0.2), and a program runs with the patch versions of the minor version for which it was compiled. From 1.0 on
+ * the SONAME has the major version alone, and a program runs with every later minor version. Every name that the library
+ * exports has a version (zklock_acquire@@ZKLOCK_0.1), so that a process may contain two versions of the library, each in
+ * another plugin. In a library that was not installed by install.sh (cargo build, cargo-c) the names have none.
+ *
+ * Numbers of enums are never reused, and an enum is int32_t to the library. A later library may return a number that this
+ * header has no name for: let a switch have a default. Compilers that are asked to (-Wswitch-enum) warn of a number that is
+ * left out.
+ *
+ * What is yours to fill, zklock_write, has reserved members: set the whole to 0 first, as `zklock_write write = {0}` does. A
+ * later library takes 0 there for what an earlier one did, and an earlier one refuses anything else with
+ * ZKLOCK_INVALID_ARGUMENT. What the library fills, zklock_contender, tells its size in its first member, and grows at its
+ * end. All others are opaque.
+ *
  * The end of the process
  * ----------------------
  *
@@ -174,6 +192,13 @@
 #else
 #define ZKLOCK_NODISCARD
 #endif
+#endif
+
+/** The width of an enum, where the language lets it be said: C++ from C++11 on, and C from C23 on. */
+#if defined(__cplusplus) && __cplusplus >= 201103L || defined(__STDC_VERSION__) && __STDC_VERSION__ >= 202311L
+#define ZKLOCK_INT32 : int32_t
+#else
+#define ZKLOCK_INT32
 #endif
 
 /** A timeout: wait as long as it takes. */

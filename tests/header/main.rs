@@ -3,7 +3,7 @@
 //! To write it anew: `ZKLOCK_WRITE=1 cargo test -p zklock-tests --test header`.
 
 use cbindgen::{Config, DocumentationLength, DocumentationStyle, Language};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 /// The chapters at the top.
 const CHAPTERS: &str = include_str!("chapters.h");
@@ -28,26 +28,70 @@ fn generated() -> String {
         style: cbindgen::Style::Type,
         ..Config::default()
     };
-    // Their numbers are arguments, but as a C enum can hold any number, the arguments are not of their type.
-    config.export.include =
-        ["zklock_dialect", "zklock_flag", "zklock_log_level", "zklock_stat", "zklock_write_kind"]
-            .map(String::from)
-            .into();
+    // Of some only the numbers are arguments: as a C enum can hold any number, the arguments are not of their type.
+    let (sources, enums) = sources();
+    config.export.include = enums.clone();
     config.function.sort_by = Some(cbindgen::SortKey::None);
     config.function.must_use = Some("ZKLOCK_NODISCARD".to_owned());
     let mut header = Vec::new();
     cbindgen::Builder::new()
         .with_config(config)
-        .with_crate(root().join("zklock-ffi"))
+        .with_src(sources.join("lib.rs"))
         .generate()
         .expect("the sources of zklock-ffi can be read")
         .write(&mut header);
     // cbindgen puts it there or into a line of its own, as the length of the line has it.
     let header = String::from_utf8(header).unwrap().replace("ZKLOCK_NODISCARD zk", "ZKLOCK_NODISCARD\nzk");
     let version = env!("CARGO_PKG_VERSION");
+    // Where the language allows it, their width is said; where not, it is checked.
+    let (types, functions) = header.split_once(EXTERN).expect("the functions come last");
+    let mut types = types.to_owned();
+    for name in &enums {
+        let (before, after) = types.split_once(&format!("}} {name};")).expect("every enum is in the header");
+        let at = before.rfind(ENUM).expect("an enum has a beginning");
+        let begun = format!("typedef enum {name} ZKLOCK_INT32 {{");
+        types = format!("{}{begun}{}}} {name};{after}", &before[..at], &before[at + ENUM.len()..]);
+    }
+    let header = format!("{types}{WIDTH}{EXTERN}{functions}");
     let parts = ["@MAJOR@", "@MINOR@", "@PATCH@"].into_iter().zip(version.split('.'));
     parts.fold(header.replace("@VERSION@", version), |header, (name, part)| header.replace(name, part))
 }
+
+/// A copy of the sources without the macro around enums, which cbindgen does not expand, and the names of those enums.
+fn sources() -> (PathBuf, Vec<String>) {
+    let copy = Path::new(env!("CARGO_TARGET_TMPDIR")).join("header");
+    std::fs::create_dir_all(&copy).unwrap();
+    let mut enums = Vec::new();
+    for file in std::fs::read_dir(root().join("zklock-ffi/src")).unwrap() {
+        let file = file.unwrap();
+        let (mut text, mut is_within) = (String::new(), false);
+        for line in std::fs::read_to_string(file.path()).unwrap().lines() {
+            match line {
+                "c_enum! {" => is_within = true,
+                "}" if is_within => is_within = false,
+                _ => text += &format!("{line}\n"),
+            }
+            if let Some(name) = line.strip_prefix("    pub enum ").filter(|_| is_within) {
+                enums.push(name.trim_end_matches(" {").to_owned());
+            }
+        }
+        let text = text.replace("    pub enum ", "    #[repr(C)]\n    pub enum ");
+        std::fs::write(copy.join(file.file_name()), text).unwrap();
+    }
+    enums.sort();
+    (copy, enums)
+}
+
+const ENUM: &str = "typedef enum {";
+/// What comes before the functions.
+const EXTERN: &str = "#ifdef __cplusplus\nextern \"C\" {";
+const WIDTH: &str = "\
+/**
+ * Enums have 32 bits, as in the library: compile without -fshort-enums, or as C++ or C23.
+ */
+typedef char zklock_enums_have_32_bits[sizeof(zklock_status) == sizeof(int32_t) ? 1 : -1];
+
+";
 
 const GUARD: &str = "ZKLOCK_H";
 

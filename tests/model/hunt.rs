@@ -175,10 +175,30 @@ fn catch(number: usize, found: Option<(String, explorer::Report)>) {
 fn build(folder: &Path) -> io::Result<PathBuf> {
     let program = folder.join("seeds");
     let library = folder.join("libmodel.rlib");
-    compile(&folder.join("model/lib.rs"), &library, &["--crate-type", "rlib", "-C", "opt-level=1"])?;
-    let link = format!("model={}", library.display());
-    compile(&folder.join("main.rs"), &program, &["--extern", &link, "-C", "opt-level=0"])?;
+    let uuid = format!("uuid={}", uuid()?.display());
+    let options = ["--crate-type", "rlib", "-C", "opt-level=1", "--extern", &uuid];
+    compile(&folder.join("model/lib.rs"), &library, &options)?;
+    let model = format!("model={}", library.display());
+    let options = ["-C", "opt-level=0", "--extern", &model, "--extern", &uuid];
+    compile(&folder.join("main.rs"), &program, &options)?;
     Ok(program)
+}
+
+/// The one crate on which the machine stands, as Cargo has compiled it for this program, beside which it is.
+fn uuid() -> io::Result<PathBuf> {
+    let this = env::current_exe()?;
+    let folder = this.parent().ok_or(io::ErrorKind::NotFound)?;
+    let mut newest = None;
+    for entry in fs::read_dir(folder)? {
+        let entry = entry?;
+        let name = entry.file_name();
+        let is_uuid =
+            name.to_str().is_some_and(|name| name.starts_with("libuuid-") && name.ends_with(".rlib"));
+        if is_uuid {
+            newest = newest.max(Some((entry.metadata()?.modified()?, entry.path())));
+        }
+    }
+    newest.map(|(_, path)| path).ok_or_else(|| io::Error::other("no uuid beside this program"))
 }
 
 fn compile(source: &Path, to: &Path, options: &[&str]) -> io::Result<()> {

@@ -17,7 +17,7 @@ use tokio::net::tcp::{OwnedReadHalf, OwnedWriteHalf};
 use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::mpsc;
 use tokio::task::JoinSet;
-use zklock_core::{Client, ClientOptions, Hold, Lock, LockOptions, Watching};
+use zklock_core::{Client, ClientOptions, Hold, Lock, LockSpec, Watching};
 
 const USAGE: &str = "\
 usage: herd --connect HOSTS [--waiters N,N,...] [--releases N] [--plot FILE]
@@ -154,7 +154,7 @@ async fn measure(
     }
     let mut queue = Queue { waiting: JoinSet::new(), granted };
     for client in &clients {
-        queue.join(client.mutex_with(LOCK, LockOptions::new().watching(watching))?);
+        queue.join(client.lock(&LockSpec::mutex(LOCK)?.watching(watching))?);
     }
     let mut next = async || match tokio::time::timeout(PATIENCE, grants.recv()).await {
         Ok(Some(grant)) => Ok(grant),

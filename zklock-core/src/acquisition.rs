@@ -129,7 +129,7 @@ impl Acquisition {
         self.driver.stop_watching();
         while !self.driver.machine.is_gone() && self.step().await.is_ok() {
             if let (Some(holding), Some(Outcome::Refused(_))) = (holding, &self.first_delete) {
-                holding.turn(Status::Releasing, Status::Stuck);
+                holding.refuse();
             }
         }
         self.progress.settle();
@@ -172,28 +172,14 @@ impl Acquisition {
 
     /// Tells what became of the hold, now that its node is gone.
     fn close(&self, holding: &Holding) {
-        let over = self.driver.loss().map(Status::Lost);
-        let ending = match (&self.first_delete, over) {
-            (Some(Outcome::NoNode), _) => Status::Lost(LossReason::NodeDeleted),
-            (Some(Outcome::Done), _) => Status::Released,
-            // There was nothing of ours to be deleted any more.
-            (None, None) => Status::Lost(LossReason::NodeDeleted),
-            // It was not heard whether the node was still there.
-            (_, over) => over.unwrap_or(Status::Released),
-        };
-        if let Some(lost) = over {
-            holding.turn(Status::Held, lost);
-        }
-        for open in [Status::Releasing, Status::Stuck] {
-            holding.turn(open, ending);
-        }
+        holding.end(self.first_delete.as_ref(), self.driver.loss());
     }
 
     fn granted(&mut self, nodes: Vec<String>, czxid: i64, proven: Moment) -> Option<Granted> {
         let session = self.driver.session()?.clone();
         self.held = nodes.into_iter().map(Arc::from).collect();
         let name_is_reused = self.claims.iter().any(|claim| !claim.has_queue());
-        let holding = session.enrol(self.held.clone(), name_is_reused.then_some(czxid), proven);
+        let holding = session.register(self.held.clone(), name_is_reused.then_some(czxid), proven);
         Some(Granted { session, holding, czxid })
     }
 
@@ -270,7 +256,8 @@ fn severity(outcome: &Outcome) -> u8 {
 mod tests {
     use super::*;
     use crate::ensemble::{
-        Check, Child, Deletion, Ensemble, NodeData, ReadFailure, Seen, Versions, Watched, Write, WriteFailure,
+        Check, Child, Deletion, Ensemble, HeldNode, NodeData, ReadFailure, Seen, Versions, Watched, Write,
+        WriteFailure,
     };
     use crate::ensemble::{Landing, Pending};
     use crate::machine::name::Scheme;
@@ -289,7 +276,7 @@ mod tests {
             Box::pin(async { landing })
         }
 
-        fn check(&self, _: Vec<(Arc<str>, Option<i64>)>) -> Pending<Check> {
+        fn check(&self, _: Vec<HeldNode>) -> Pending<Check> {
             Box::pin(async { Check::SessionOver })
         }
 

@@ -7,9 +7,9 @@
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::lock::Lock;
-use crate::lock_options::LockOptions;
 use crate::machine::claim::Claim;
 use crate::set;
+use crate::spec::{Kind, LockSpec};
 
 /// What the nodes of a set may take in one request: a quarter of what servers take by default.
 const BYTES_AT_MOST: usize = 256 * 1024;
@@ -33,44 +33,84 @@ impl Client {
     /// [`ErrorKind::InvalidInput`] if there are none, one is of another client or has no queue, two are of one path,
     /// or they are too many for one request.
     pub fn all(&self, locks: &[Lock]) -> Result<Lock, Error> {
-        self.all_with(locks, LockOptions::new())
+        self.lock(&self.all_of(locks)?)
     }
 
-    /// As [`all`](Self::all), with options. Those of the locks stay, but whether one is reentrant is said of the set.
+    /// As [`all`](Self::all), as a description that can have options.
     ///
     /// # Errors
     ///
     /// As [`all`](Self::all).
-    pub fn all_with(&self, locks: &[Lock], options: LockOptions) -> Result<Lock, Error> {
-        let path = locks.iter().map(Lock::path).collect::<Vec<_>>().join(", ");
-        let wrong = |problem: &str| {
-            let shown: String = path.chars().take(200).collect();
-            Err(Error::new(ErrorKind::InvalidInput, format!("the set of the locks {shown}: {problem}")))
-        };
-        options.refuse_permits(&path)?;
-        options.refuse_dialect(&path, "a set of locks")?;
-        if locks.is_empty() {
-            return wrong("name one lock at least");
+    pub fn all_of(&self, locks: &[Lock]) -> Result<LockSpec, Error> {
+        let specs: Vec<_> = locks.iter().map(|lock| lock.spec().clone()).collect();
+        if !locks.iter().all(|lock| self.has_made(lock)) {
+            return Err(LockSpec::of_another_client(&specs));
         }
-        if !locks.iter().all(|lock| lock.is_of(self)) {
-            return wrong("all of them must come from the client that makes the set");
-        }
-        // In one order, so that the same set is the same, whatever the order in which it was named.
-        let mut claims: Vec<Claim> = locks.iter().flat_map(|lock| lock.claims().iter().cloned()).collect();
-        claims.sort_by(|left, right| left.directory.cmp(&right.directory));
-        if claims.windows(2).any(|two| two[0].directory == two[1].directory) {
-            return wrong("two of them are of one path: leave one out");
-        }
-        if claims.len() > 1 && claims.iter().any(|claim| !claim.has_queue()) {
-            return wrong("an exclusive lock has no queue: use a mutex instead");
-        }
-        let bytes = |claim: &Claim| {
-            let permits = claim.permits.as_ref().map_or(0, |permits| permits.count as usize);
-            (claim.directory.len() + BYTES_OF_A_NODE) * (1 + permits)
-        };
-        if claims.iter().map(bytes).sum::<usize>() + set::bytes_of(&claims) > BYTES_AT_MOST {
-            return wrong("they are too many for one request: take fewer, or shorter paths");
-        }
-        Ok(self.lock(&path, claims, options))
+        LockSpec::all(specs)
     }
+}
+
+impl LockSpec {
+    /// The [set](Client::all) of these locks. Their own options stay, but whether one is reentrant is said of the set.
+    ///
+    /// ```no_run
+    /// use zklock_core::LockSpec;
+    ///
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let both = LockSpec::all([LockSpec::mutex("/accounts/1")?, LockSpec::mutex("/accounts/2")?])?;
+    /// let hold = client.lock(&both)?.acquire().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if there are none, one has no queue, two are of one path, or they are too many for one
+    /// request.
+    pub fn all(specs: impl IntoIterator<Item = Self>) -> Result<Self, Error> {
+        let members: Vec<_> = specs.into_iter().collect();
+        let path = joined(&members);
+        set_claims(&path, &members)?;
+        Ok(Self::new(path, Kind::All(members)))
+    }
+
+    /// What is wrong with a set of locks that are not all of the client that makes it.
+    #[doc(hidden)]
+    pub fn of_another_client(specs: &[Self]) -> Error {
+        invalid(&joined(specs), "all of them must come from the client that makes the set")
+    }
+}
+
+/// What a set of these locks claims.
+pub(crate) fn set_claims(path: &str, members: &[LockSpec]) -> Result<Vec<Claim>, Error> {
+    if members.is_empty() {
+        return Err(invalid(path, "name one lock at least"));
+    }
+    let claims = members.iter().map(LockSpec::claims).collect::<Result<Vec<_>, _>>()?;
+    let mut claims: Vec<Claim> = claims.into_iter().flatten().collect();
+    // In one order, so that the same set is the same, whatever the order in which it was named.
+    claims.sort_by(|left, right| left.directory.cmp(&right.directory));
+    if claims.windows(2).any(|two| two[0].directory == two[1].directory) {
+        return Err(invalid(path, "two of them are of one path: leave one out"));
+    }
+    if claims.len() > 1 && claims.iter().any(|claim| !claim.has_queue()) {
+        return Err(invalid(path, "an exclusive lock has no queue: use a mutex instead"));
+    }
+    let bytes = |claim: &Claim| {
+        let permits = claim.permits.as_ref().map_or(0, |permits| permits.count as usize);
+        (claim.directory.len() + BYTES_OF_A_NODE) * (1 + permits)
+    };
+    if claims.iter().map(bytes).sum::<usize>() + set::bytes_of(&claims) > BYTES_AT_MOST {
+        return Err(invalid(path, "they are too many for one request: take fewer, or shorter paths"));
+    }
+    Ok(claims)
+}
+
+fn joined(specs: &[LockSpec]) -> String {
+    specs.iter().map(LockSpec::path).collect::<Vec<_>>().join(", ")
+}
+
+fn invalid(path: &str, problem: &str) -> Error {
+    let shown: String = path.chars().take(200).collect();
+    Error::new(ErrorKind::InvalidInput, format!("the set of the locks {shown}: {problem}"))
 }

@@ -1,15 +1,16 @@
 //! One logical connection to an ensemble.
 
+use crate::connection::{self, Connection, ConnectionState};
 use crate::diagnose;
 use crate::error::{Error, ErrorKind};
 use crate::line::{Line, Shared};
 use crate::lock::Lock;
-use crate::lock_options::LockOptions;
 use crate::locks::locked;
 use crate::machine::claim::Claim;
 use crate::options::ClientOptions;
 use crate::place::Place;
 use crate::pool::{Pool, Slot, Stage};
+use crate::spec::LockSpec;
 use crate::stats::{Counters, Stats};
 use std::collections::HashMap;
 use std::fmt;
@@ -96,6 +97,33 @@ impl Client {
         self.shared.pool.slot().current().map(|session| session.id())
     }
 
+    /// How the client is connected now. It costs no request.
+    pub fn connection_state(&self) -> ConnectionState {
+        connection::state_at(&self.shared.pool.slot().stage())
+    }
+
+    /// Follows how the client is connected: to pause work during an outage, or to forget what a session stood for.
+    ///
+    /// ```no_run
+    /// # use zklock_core::{Client, ConnectionState};
+    /// # async fn example(client: &Client) {
+    /// let mut connection = client.connection();
+    /// while let Some(state) = connection.next().await {
+    ///     match state {
+    ///         ConnectionState::Connected => println!("go on"),
+    ///         state => println!("pause: {state}"),
+    ///     }
+    /// }
+    /// println!("the client is closed");
+    /// # }
+    /// ```
+    ///
+    /// What a hold guards is better watched by that hold: [`Hold::lost`](crate::Hold::lost) also tells of a deleted node, and
+    /// [`Hold::valid_for`](crate::Hold::valid_for) how long it may be relied upon.
+    pub fn connection(&self) -> Connection {
+        Connection::of(self.shared.pool.slot())
+    }
+
     /// Closes the session, which frees every lock that this client and its clones hold, and waits
     /// until the ensemble has confirmed it, or a second has passed.
     ///
@@ -117,25 +145,31 @@ impl Client {
         &self.shared.counters
     }
 
-    /// The lock that claims this, which messages call `path`.
-    pub(crate) fn lock(&self, path: &str, claims: Vec<Claim>, options: LockOptions) -> Lock {
+    /// The lock of this description. It costs no request: nodes are created by the first acquire.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if a lock of this kind cannot have these options, or has too many permits for one
+    /// request.
+    pub fn lock(&self, spec: &LockSpec) -> Result<Lock, Error> {
+        let claims = spec.claims_of(self.shared.pool.options())?;
         let mut registry = locked(&self.registry);
         let line = registry.line(&claims).unwrap_or_else(|| {
             let places = claims.iter().map(|claim| registry.place(&claim.directory)).collect();
-            let line = Arc::new(Line::new(path.into(), claims.clone(), places, self.shared.clone()));
+            let line = Arc::new(Line::new(spec.path().into(), claims.clone(), places, self.shared.clone()));
             registry.lines.insert(claims, Arc::downgrade(&line));
             line
         });
-        Lock::new(line, options)
+        Ok(Lock::new(line, spec.clone()))
+    }
+
+    pub(crate) fn has_made(&self, lock: &Lock) -> bool {
+        Arc::ptr_eq(&self.shared, lock.shared())
     }
 
     /// What is known of this path.
     pub(crate) fn place(&self, path: &Arc<str>) -> Arc<Place> {
         locked(&self.registry).place(path)
-    }
-
-    pub(crate) fn is_same(&self, shared: &Arc<Shared>) -> bool {
-        Arc::ptr_eq(&self.shared, shared)
     }
 }
 

@@ -6,10 +6,7 @@
 use crate::client::Client;
 use crate::error::Error;
 use crate::lock::Lock;
-use crate::lock_options::LockOptions;
-use crate::machine::claim::Claim;
-use crate::machine::name::Scheme;
-use crate::path::check_lock_path;
+use crate::spec::{Kind, LockSpec};
 
 impl Client {
     /// The lead of the election at `path`.
@@ -29,19 +26,17 @@ impl Client {
     ///
     /// As [`mutex`](Self::mutex).
     pub fn election(&self, path: &str) -> Result<Lock, Error> {
-        self.election_with(path, LockOptions::new())
+        self.lock(&LockSpec::election(path)?)
     }
+}
 
-    /// As [`election`](Self::election), with options.
+impl LockSpec {
+    /// The lead of an [election](Client::election).
     ///
     /// # Errors
     ///
     /// As [`mutex`](Self::mutex).
-    pub fn election_with(&self, path: &str, options: LockOptions) -> Result<Lock, Error> {
-        check_lock_path(path)?;
-        options.refuse_permits(path)?;
-        options.refuse_dialect(path, "an election")?;
-        let claim = options.apply(Claim::new(path, Scheme::Latch));
-        Ok(self.lock(path, vec![claim], options))
+    pub fn election(path: &str) -> Result<Self, Error> {
+        Self::at(path, Kind::Election)
     }
 }

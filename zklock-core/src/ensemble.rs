@@ -5,6 +5,7 @@
 
 use crate::machine::Moment;
 use crate::machine::exchange::{Operation, Outcome, WatchEvent};
+pub(crate) use crate::machine::keeper::{Check, HeldNode};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -20,7 +21,7 @@ pub(crate) trait Ensemble: Send + Sync {
 
     /// Lets the quorum commit that these nodes exist; and looks whether those of which the transaction is given that
     /// created them have not been created anew.
-    fn check(&self, nodes: Vec<(Arc<str>, Option<i64>)>) -> Pending<Check>;
+    fn check(&self, nodes: Vec<HeldNode>) -> Pending<Check>;
 
     /// Does the writes, all or none, if the nodes `guards` exist.
     fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<Versions, WriteFailure>>;
@@ -57,18 +58,6 @@ pub(crate) struct Landing {
     pub(crate) outcomes: Vec<Outcome>,
     /// What the first of the watches tells, if any were left. Dropping it takes them back.
     pub(crate) watch: Option<Pending<WatchEvent>>,
-}
-
-/// What became of a check.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub(crate) enum Check {
-    /// The quorum has answered for every node. These, counted from 0, are not there.
-    Answered {
-        missing: Vec<usize>,
-    },
-    /// Not known, or not allowed.
-    Unknown,
-    SessionOver,
 }
 
 /// One of the writes that go together.

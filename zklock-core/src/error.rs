@@ -1,85 +1,50 @@
 //! Errors for people: few kinds, by what the caller can do, and a sentence that says what is wrong.
 
-use std::fmt;
+pub(crate) use crate::machine::status::LossReason;
 
-/// What went wrong, by what the caller can do about it.
-///
-/// ```
-/// # use zklock_core::ErrorKind;
-/// fn is_worth_another_try(kind: ErrorKind) -> bool {
-///     matches!(kind, ErrorKind::Timeout | ErrorKind::Unreachable)
-/// }
-/// assert!(is_worth_another_try(ErrorKind::Timeout));
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub enum ErrorKind {
-    /// An argument is wrong: correct the call.
-    InvalidInput,
-    /// No server could be reached: check the hosts and the network, or try again later.
-    Unreachable,
-    /// The time was over before the lock was free: try again, or do without.
-    Timeout,
-    /// The wait could never end, because this owner itself holds the lock, and nobody else can release that hold:
-    /// correct the program.
-    Deadlock,
-    /// The hold is of a reentrant lock, and belongs to another owner: release it where it was acquired.
-    NotOwner,
-    /// The hold has been released before: correct the program.
-    NotHeld,
-    /// The hold is lost: stop what it guarded; others may hold the lock.
-    Lost(LossReason),
-    /// A contender that cannot see ours is in the queue: let both sides use one dialect.
-    ForeignContender,
-    /// The access list or the server's rules forbid it: correct the rights or the setup.
-    Refused,
-    /// The client is closed: make a new one.
-    Closed,
-    /// The wait was interrupted from outside.
-    Interrupted,
-    /// A guarded write whose reply was lost: it may have been done. Read, then decide.
-    Uncertain,
-    /// A guarded write was refused, because a node was not as it had to be. Nothing was written.
-    Conflict,
-    /// This process was forked from one that used the library: use it in a process that was started
-    /// anew, or fork before the first use.
-    Forked,
-}
-
-/// Why a hold was lost.
-///
-/// ```
-/// # use zklock_core::LossReason;
-/// assert_eq!(LossReason::NodeDeleted.to_string(), "its node was deleted");
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub enum LossReason {
-    /// The ensemble ended the session.
-    SessionExpired,
-    /// Somebody deleted the hold's node.
-    NodeDeleted,
-    /// The ensemble could not be heard from in time, so others may hold the lock by now.
-    LeaseLapsed,
-    /// The client was closed.
-    ClientClosed,
-    /// A contender came that cannot see the hold, so both may hold the lock: let both sides use one dialect and one kind
-    /// of lock.
-    ForeignContender,
-    /// This process was forked from the holder, which goes on holding.
-    Forked,
-}
-
-impl fmt::Display for LossReason {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Self::SessionExpired => "its session expired",
-            Self::NodeDeleted => "its node was deleted",
-            Self::LeaseLapsed => "its lease lapsed before the ensemble was heard from again",
-            Self::ClientClosed => "its client was closed",
-            Self::ForeignContender => "a contender came that cannot see it, and may hold as well",
-            Self::Forked => "it belongs to the process from which this one was forked",
-        })
+zklock_machine::listed! {
+    /// What went wrong, by what the caller can do about it.
+    ///
+    /// ```
+    /// # use zklock_core::ErrorKind;
+    /// fn is_worth_another_try(kind: ErrorKind) -> bool {
+    ///     matches!(kind, ErrorKind::Timeout | ErrorKind::Unreachable)
+    /// }
+    /// assert!(is_worth_another_try(ErrorKind::Timeout));
+    /// ```
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    #[non_exhaustive]
+    pub enum ErrorKind {
+        /// An argument is wrong: correct the call.
+        InvalidInput,
+        /// No server could be reached: check the hosts and the network, or try again later.
+        Unreachable,
+        /// The time was over before the lock was free: try again, or do without.
+        Timeout,
+        /// The wait could never end, because this owner itself holds the lock, and nobody else can release that hold:
+        /// correct the program.
+        Deadlock,
+        /// The hold is of a reentrant lock, and belongs to another owner: release it where it was acquired.
+        NotOwner,
+        /// The hold has been released before: correct the program.
+        NotHeld,
+        /// The hold is lost: stop what it guarded; others may hold the lock.
+        Lost(LossReason),
+        /// A contender that cannot see ours is in the queue: let both sides use one dialect.
+        ForeignContender,
+        /// The access list or the server's rules forbid it: correct the rights or the setup.
+        Refused,
+        /// The client is closed: make a new one.
+        Closed,
+        /// The wait was interrupted from outside.
+        Interrupted,
+        /// A guarded write whose reply was lost: it may have been done. Read, then decide.
+        Uncertain,
+        /// A guarded write was refused, because a node was not as it had to be. Nothing was written.
+        Conflict,
+        /// This process was forked from one that used the library: use it in a process that was started
+        /// anew, or fork before the first use.
+        Forked,
     }
 }
 

@@ -8,10 +8,7 @@
 use crate::client::Client;
 use crate::error::Error;
 use crate::lock::Lock;
-use crate::lock_options::LockOptions;
-use crate::machine::claim::Claim;
-use crate::machine::name::Scheme;
-use crate::path::check_lock_path;
+use crate::spec::{Kind, LockSpec};
 
 impl Client {
     /// The lock that is held by whoever has created the node `lock` below `path`.
@@ -30,21 +27,17 @@ impl Client {
     ///
     /// As [`mutex`](Self::mutex).
     pub fn exclusive(&self, path: &str) -> Result<Lock, Error> {
-        self.exclusive_with(path, LockOptions::new())
+        self.lock(&LockSpec::exclusive(path)?)
     }
+}
 
-    /// As [`exclusive`](Self::exclusive), with options. Where there is no queue, what to watch in it and what to do about
-    /// others' contenders in it mean nothing.
+impl LockSpec {
+    /// An [exclusive lock](Client::exclusive).
     ///
     /// # Errors
     ///
     /// As [`mutex`](Self::mutex).
-    pub fn exclusive_with(&self, path: &str, options: LockOptions) -> Result<Lock, Error> {
-        check_lock_path(path)?;
-        options.refuse_permits(path)?;
-        options.refuse_dialect(path, "an exclusive lock")?;
-        // Whatever the options: all locks of this path are one line then, in which there is one attempt at a time. Two
-        // could not tell the node of the other from their own, and one that recovers from a lost reply would take it.
-        Ok(self.lock(path, vec![Claim::new(path, Scheme::Single)], options))
+    pub fn exclusive(path: &str) -> Result<Self, Error> {
+        Self::at(path, Kind::Exclusive)
     }
 }

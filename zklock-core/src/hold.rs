@@ -4,7 +4,6 @@ mod nodes;
 mod owned;
 
 use crate::acquisition::Granted;
-use crate::ensemble::Check;
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::guarded::Guarded;
 use crate::owner::Owner;
@@ -201,10 +200,10 @@ impl Hold {
         let grant = &self.grant;
         // A lapsed lease takes two checks to be restored.
         for _ in 0..2 {
-            let check = grant.session.clone().prove(vec![grant.holding.clone()]).await;
+            let is_answered = grant.session.clone().prove(&grant.holding).await;
             grant.told().ok()?;
             let valid_for = self.valid_for();
-            if matches!(check, Check::Answered { .. }) && !valid_for.is_zero() {
+            if is_answered && !valid_for.is_zero() {
                 return Some(valid_for);
             }
         }
@@ -424,9 +423,7 @@ impl Grant {
 
     /// Nobody looks after it any more: whoever waits for it is told.
     pub(crate) fn abandon(&self) {
-        for open in [Status::Held, Status::Releasing, Status::Stuck] {
-            self.holding.turn(open, Status::Lost(LossReason::ClientClosed));
-        }
+        self.session.abandon(&self.holding);
     }
 
     /// One hold less.
@@ -436,13 +433,13 @@ impl Grant {
             return if is_lost { Left::Lost } else { Left::Others };
         }
         self.progress.owe();
-        self.session.strike(&self.holding);
-        if self.holding.turn(Status::Held, Status::Releasing) { Left::Released } else { Left::Lost }
+        if self.session.release(&self.holding) { Left::Released } else { Left::Lost }
     }
 
     fn is_at_risk(&self) -> bool {
-        let late = self.session.now().moment.since(self.holding.proven()) > self.session.heartbeat() * 2;
-        late || !self.session.is_connected() || self.session.valid_for(&self.holding).is_zero()
+        self.session.is_late(&self.holding)
+            || !self.session.is_connected()
+            || self.session.valid_for(&self.holding).is_zero()
     }
 
     fn not_held(&self) -> Error {

@@ -60,6 +60,7 @@
 //!  mutex   rwlock   semaphore   all            the kinds of lock: each no more than what it claims
 //!  election   exclusive   barrier
 //!  client   lock   hold   token   guarded      the public face
+//!  connection                                  how a client is connected
 //!  queued   observe   set                      who else is there, and whether a set of locks holds
 //!  line   place                                one process's queue in front of a lock, and what it holds
 //!  acquisition   guard                         one attempt to hold a lock; looks out for strangers
@@ -78,6 +79,7 @@ mod ask;
 mod barrier;
 pub mod blocking;
 mod client;
+mod connection;
 mod diagnose;
 mod double_barrier;
 mod driver;
@@ -93,7 +95,6 @@ mod heartbeat;
 mod hold;
 mod line;
 mod lock;
-mod lock_options;
 mod locks;
 mod mutex;
 mod observe;
@@ -108,6 +109,7 @@ mod rwlock;
 mod semaphore;
 mod session;
 mod set;
+mod spec;
 mod stats;
 #[cfg(feature = "tls")]
 mod tls;
@@ -119,18 +121,20 @@ pub use self::tls::Tls;
 pub use self::{
     barrier::Barrier,
     client::Client,
+    connection::{Connection, ConnectionState},
     double_barrier::{DoubleBarrier, Member},
     ensemble::NodeData,
-    error::{Conflict, Error, ErrorKind, LossReason},
+    error::{Conflict, Error, ErrorKind},
     guarded::{Committed, Guarded},
     hold::{Hold, HoldState},
     lock::Lock,
-    lock_options::LockOptions,
     observe::Observer,
     options::ClientOptions,
     owner::Owner,
     path::check_lock_path,
     queued::QueuedContender,
+    semaphore::check_permits,
+    spec::LockSpec,
     stats::Stats,
     token::Token,
 };
@@ -138,6 +142,7 @@ pub use self::{
 pub use zklock_machine::{
     claim::{Foreign, Watching},
     name::{Dialect, Role},
+    status::LossReason,
 };
 
 use zklock_machine as machine;

@@ -1,15 +1,14 @@
 //! A thing that can be acquired.
 
 use crate::ask::silence;
-use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::hold::Hold;
-use crate::line::{Answer, Line, Own, Ticket};
-use crate::lock_options::LockOptions;
+use crate::line::{Answer, Line, Own, Shared, Ticket};
 use crate::machine::claim::Claim;
 use crate::machine::exchange::Patience;
 use crate::owner::Owner;
 use crate::pool::Pool;
+use crate::spec::LockSpec;
 use std::fmt;
 use std::future::pending;
 use std::pin::{Pin, pin};
@@ -38,17 +37,22 @@ use tokio::time::Instant;
 #[derive(Clone)]
 pub struct Lock {
     line: Arc<Line>,
-    options: LockOptions,
+    spec: Arc<LockSpec>,
 }
 
 impl Lock {
-    pub(crate) fn new(line: Arc<Line>, options: LockOptions) -> Self {
-        Self { line, options }
+    pub(crate) fn new(line: Arc<Line>, spec: LockSpec) -> Self {
+        Self { line, spec: Arc::new(spec) }
     }
 
     /// The path of the lock; of a set the paths of its locks, with commas between them.
     pub fn path(&self) -> &str {
-        &self.line.path
+        self.spec.path()
+    }
+
+    /// What the lock was made by.
+    pub fn spec(&self) -> &LockSpec {
+        &self.spec
     }
 
     pub(crate) fn claims(&self) -> &[Claim] {
@@ -59,8 +63,8 @@ impl Lock {
         &self.line.shared.pool
     }
 
-    pub(crate) fn is_of(&self, client: &Client) -> bool {
-        client.is_same(&self.line.shared)
+    pub(crate) fn shared(&self) -> &Arc<Shared> {
+        &self.line.shared
     }
 
     /// Waits until the lock is held.
@@ -128,7 +132,7 @@ impl Lock {
             if let Some(hold) = self.again(owner)? {
                 return Ok(Some(hold));
             }
-            let mut ticket = self.line.join(owner, self.options.reentrant, Patience::TriesOnce)?;
+            let mut ticket = self.line.join(owner, self.spec.is_reentrant(), Patience::TriesOnce)?;
             match answered(&mut ticket, deadline.as_mut()).await {
                 // As below.
                 Some(Ok(Some(hold))) if hold.valid_for().is_zero() => {}
@@ -162,7 +166,7 @@ impl Lock {
     /// One more hold of an owner that has one, which costs no request and no wait; `None` if it has
     /// none or the lock is not reentrant.
     pub(crate) fn again(&self, owner: Owner) -> Result<Option<Hold>, Error> {
-        if self.options.reentrant { self.line.again(owner) } else { Ok(None) }
+        if self.spec.is_reentrant() { self.line.again(owner) } else { Ok(None) }
     }
 
     /// As [`acquire`](Self::acquire) for this owner, until `deadline`, which is `timeout` after the
@@ -178,7 +182,7 @@ impl Lock {
             if let Some(hold) = self.again(owner)? {
                 return Ok(hold);
             }
-            let mut ticket = self.line.join(owner, self.options.reentrant, Patience::Waits)?;
+            let mut ticket = self.line.join(owner, self.spec.is_reentrant(), Patience::Waits)?;
             match answered(&mut ticket, deadline.as_mut()).await {
                 // The process slept past the lease between the grant and now: queue again.
                 Some(Ok(Some(hold))) if hold.valid_for().is_zero() => {}
@@ -236,7 +240,7 @@ impl Lock {
 
 impl fmt::Debug for Lock {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Lock").field("path", &self.path()).field("options", &self.options).finish()
+        f.debug_struct("Lock").field("path", &self.path()).field("spec", &self.spec).finish()
     }
 }
 

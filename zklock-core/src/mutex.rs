@@ -5,8 +5,7 @@
 use crate::client::Client;
 use crate::error::Error;
 use crate::lock::Lock;
-use crate::lock_options::LockOptions;
-use crate::machine::name::Role;
+use crate::spec::{Kind, LockSpec};
 
 impl Client {
     /// The mutex at `path`. It costs no request: the node is created by the first acquire.
@@ -20,31 +19,19 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if the path is not one for a lock, or the options
-    /// are not for this kind of lock.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if the path is not one for a lock.
     pub fn mutex(&self, path: &str) -> Result<Lock, Error> {
-        self.mutex_with(path, LockOptions::new())
+        self.lock(&LockSpec::mutex(path)?)
     }
+}
 
-    /// The mutex at `path`, with options.
-    ///
-    /// ```no_run
-    /// use zklock_core::LockOptions;
-    ///
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-    /// let lock = client.mutex_with("/locks/report", LockOptions::new().reentrant(true))?;
-    /// let outer = lock.acquire().await?;
-    /// let inner = lock.acquire().await?;
-    /// assert_eq!(outer.token(), inner.token());
-    /// # Ok(())
-    /// # }
-    /// ```
+impl LockSpec {
+    /// A [mutex](Client::mutex).
     ///
     /// # Errors
     ///
-    /// As [`mutex`](Self::mutex).
-    pub fn mutex_with(&self, path: &str, options: LockOptions) -> Result<Lock, Error> {
-        let claim = options.claim(path, Role::Exclusive)?;
-        Ok(self.lock(path, vec![claim], options))
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if the path is not one for a lock.
+    pub fn mutex(path: &str) -> Result<Self, Error> {
+        Self::at(path, Kind::Mutex)
     }
 }

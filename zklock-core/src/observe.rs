@@ -2,7 +2,7 @@
 
 use crate::ask::{ask_for_ever, catch_up, request};
 use crate::ensemble::{Landing, Pending, ReadFailure};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::lock::Lock;
 use crate::machine::claim::Claim;
 use crate::machine::exchange::{Operation, Outcome, WatchEvent};
@@ -48,19 +48,10 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] of a set of locks, and of a semaphore.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) of a set of locks, and of a semaphore.
     pub fn observe(&self) -> Result<Observer, Error> {
-        match self.claims() {
-            [Claim { permits: None, .. }] => Ok(Observer { lock: self.clone(), watch: None, told: None }),
-            _ => {
-                let message = format!(
-                    "the lock {} has no one holder: observe the locks of a set one by one, and list the contenders \
-                     of a semaphore",
-                    self.path()
-                );
-                Err(Error::new(ErrorKind::InvalidInput, message))
-            }
-        }
+        self.spec().check_observable()?;
+        Ok(Observer { lock: self.clone(), watch: None, told: None })
     }
 }
 
@@ -71,7 +62,8 @@ impl Observer {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`] and [`ErrorKind::Refused`] as they say. As long as no server answers it waits.
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) and [`ErrorKind::Refused`](crate::ErrorKind::Refused) as they say. As
+    /// long as no server answers it waits.
     ///
     /// # Cancel safety
     ///

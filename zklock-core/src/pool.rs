@@ -113,6 +113,16 @@ impl Slot {
         self.stage.borrow().clone()
     }
 
+    /// The stages that follow, and the present one.
+    pub(crate) fn watch(&self) -> watch::Receiver<Stage> {
+        self.stage.subscribe()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn set(&self, stage: Stage) {
+        self.stage.send_replace(stage);
+    }
+
     pub(crate) fn is_connected(&self) -> bool {
         self.current().is_some_and(|session| session.is_connected())
     }

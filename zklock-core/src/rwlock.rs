@@ -7,8 +7,7 @@
 use crate::client::Client;
 use crate::error::Error;
 use crate::lock::Lock;
-use crate::lock_options::LockOptions;
-use crate::machine::name::Role;
+use crate::spec::{Kind, LockSpec};
 
 impl Client {
     /// The read side of the read/write lock at `path`: readers hold it together.
@@ -31,22 +30,12 @@ impl Client {
     ///
     /// As [`mutex`](Self::mutex).
     pub fn read(&self, path: &str) -> Result<Lock, Error> {
-        self.read_with(path, LockOptions::new())
-    }
-
-    /// As [`read`](Self::read), with options.
-    ///
-    /// # Errors
-    ///
-    /// As [`mutex`](Self::mutex).
-    pub fn read_with(&self, path: &str, options: LockOptions) -> Result<Lock, Error> {
-        let claim = options.claim(path, Role::Read)?;
-        Ok(self.lock(path, vec![claim], options))
+        self.lock(&LockSpec::read(path)?)
     }
 
     /// The write side of the read/write lock at `path`: its holder is alone.
     ///
-    /// A task or thread that holds the write side by a [reentrant](LockOptions::reentrant) lock may take the read side
+    /// A task or thread that holds the write side by a [reentrant](LockSpec::reentrant) lock may take the read side
     /// as well, at once, and keep it when it lets go of the write side: no other writer comes between. Its hold of the
     /// read side has the token of the write side. The lock that it reads by may be reentrant or not.
     ///
@@ -56,9 +45,9 @@ impl Client {
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-    /// use zklock_core::LockOptions;
+    /// use zklock_core::LockSpec;
     ///
-    /// let write = client.write_with("/locks/table", LockOptions::new().reentrant(true))?.acquire().await?;
+    /// let write = client.lock(&LockSpec::write("/locks/table")?.reentrant(true))?.acquire().await?;
     /// // ... change the table ...
     /// let read = client.read("/locks/table")?.acquire().await?;
     /// write.release().await?;
@@ -71,16 +60,26 @@ impl Client {
     ///
     /// As [`mutex`](Self::mutex).
     pub fn write(&self, path: &str) -> Result<Lock, Error> {
-        self.write_with(path, LockOptions::new())
+        self.lock(&LockSpec::write(path)?)
     }
+}
 
-    /// As [`write`](Self::write), with options.
+impl LockSpec {
+    /// The [read side](Client::read) of a read/write lock.
     ///
     /// # Errors
     ///
     /// As [`mutex`](Self::mutex).
-    pub fn write_with(&self, path: &str, options: LockOptions) -> Result<Lock, Error> {
-        let claim = options.claim(path, Role::Write)?;
-        Ok(self.lock(path, vec![claim], options))
+    pub fn read(path: &str) -> Result<Self, Error> {
+        Self::at(path, Kind::Read)
+    }
+
+    /// The [write side](Client::write) of a read/write lock.
+    ///
+    /// # Errors
+    ///
+    /// As [`mutex`](Self::mutex).
+    pub fn write(path: &str) -> Result<Self, Error> {
+        Self::at(path, Kind::Write)
     }
 }

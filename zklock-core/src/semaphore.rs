@@ -10,12 +10,13 @@ use crate::client::Client;
 use crate::ensemble::{ReadFailure, Versions, Write, WriteFailure};
 use crate::error::{Error, ErrorKind};
 use crate::lock::Lock;
-use crate::lock_options::LockOptions;
 use crate::machine::claim::{Claim, Permits};
 use crate::machine::exchange::Operation;
 use crate::machine::name::Scheme;
-use crate::path::{check_lock_path, check_path};
+use crate::options::ClientOptions;
+use crate::path::check_lock_path;
 use crate::session::Session;
+use crate::spec::{Kind, LockSpec};
 use std::sync::Arc;
 
 /// Of permits that are taken at once: they are created in one request.
@@ -42,68 +43,14 @@ impl Client {
     ///
     /// # Errors
     ///
-    /// As [`mutex`](Self::mutex).
+    /// As [`mutex`](Self::mutex), and [`ErrorKind::InvalidInput`] for a limit of zero, or if a permit does not fit into
+    /// one request with so long a path and identity.
     pub fn semaphore(&self, path: &str, limit: u32) -> Result<Lock, Error> {
-        self.semaphore_with(path, limit, LockOptions::new())
-    }
-
-    /// As [`semaphore`](Self::semaphore), with options: how many [permits](LockOptions::permits) to acquire at once,
-    /// and the [node](LockOptions::limit_at) that says how many there are.
-    ///
-    /// ```no_run
-    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
-    /// use zklock_core::LockOptions;
-    ///
-    /// let three = client.semaphore_with("/locks/licences", 5, LockOptions::new().permits(3))?.acquire().await?;
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// As [`mutex`](Self::mutex), and [`ErrorKind::InvalidInput`] for more permits than there are, none, more than
-    /// 256 at once, or more than fit into one request with so long a path and identity.
-    pub fn semaphore_with(&self, path: &str, limit: u32, options: LockOptions) -> Result<Lock, Error> {
-        check_lock_path(path)?;
-        options.refuse_dialect(path, "a semaphore")?;
-        let wanted = options.permits;
-        let client = self.pool().options();
-        let of_permit = client.hosts.chroot.len() + path.len() + client.identity.len() + BYTES_OF_A_PERMIT;
-        let problem = if options.reentrant {
-            Some("a permit belongs to nobody, so a semaphore is not reentrant".to_owned())
-        } else if wanted == 0 || wanted > PERMITS_AT_MOST {
-            Some(format!("{wanted} permits cannot be acquired: ask for 1 to {PERMITS_AT_MOST}"))
-        } else if wanted > limit && options.limit_at.is_none() {
-            Some(format!(
-                "{wanted} permits of {limit} would never be there: raise the limit, or ask for fewer"
-            ))
-        } else if wanted as usize * of_permit > REQUEST_AT_MOST {
-            Some(format!(
-                "{wanted} permits at a path of this length are too much for one request: ask for fewer, or shorten \
-                 the path, the chroot or the identity"
-            ))
-        } else {
-            None
-        };
-        if let Some(problem) = problem {
-            return Err(Error::new(ErrorKind::InvalidInput, format!("the semaphore {path}: {problem}")));
-        }
-        if let Some(at) = &options.limit_at {
-            check_path(at)?;
-        }
-        let permits = Permits {
-            directory: format!("{path}/leases").into(),
-            count: wanted,
-            limit,
-            limit_at: options.limit_at.as_deref().map(Into::into),
-        };
-        let queue = Claim::new(&format!("{path}/locks"), Scheme::Mutex);
-        let claim = options.apply(Claim { permits: Some(permits), ..queue });
-        Ok(self.lock(path, vec![claim], options))
+        self.lock(&LockSpec::semaphore(path, limit)?)
     }
 
     /// Writes how many permits there are to the node that semaphores were told of with
-    /// [`limit_at`](LockOptions::limit_at), and creates it if it is not there: a `SharedCount` of Curator's.
+    /// [`limit_at`](LockSpec::limit_at), and creates it if it is not there: a `SharedCount` of Curator's.
     ///
     /// Whoever waits notices. Permits that are held already stay so, also if there are to be fewer now.
     ///
@@ -132,6 +79,103 @@ impl Client {
         let problem = || format!("the limit at {path} was not written");
         ask(self.pool(), problem, |session| async move { write_limit(&session, path, data).await }).await
     }
+}
+
+impl LockSpec {
+    /// A [semaphore](Client::semaphore) with `limit` permits.
+    ///
+    /// ```no_run
+    /// use zklock_core::LockSpec;
+    ///
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let three = client.lock(&LockSpec::semaphore("/locks/licences", 5)?.permits(3))?.acquire().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`mutex`](Self::mutex).
+    pub fn semaphore(path: &str, limit: u32) -> Result<Self, Error> {
+        Self::at(path, Kind::Semaphore { limit })
+    }
+
+    /// How many permits of a semaphore to acquire at once. Default: 1.
+    #[must_use]
+    pub fn permits(mut self, permits: u32) -> Self {
+        self.permits = permits;
+        self
+    }
+
+    /// The node that says how many permits a semaphore has, in the format of Curator's `SharedCount`. As long as
+    /// it is not there, the limit is what [`semaphore`](Self::semaphore) was told. Default: none.
+    ///
+    /// Every waiter notices when it changes. [`Client::set_limit`] writes it.
+    #[must_use]
+    pub fn limit_at(mut self, path: &str) -> Self {
+        self.limit_at = Some(path.to_owned());
+        self
+    }
+
+    pub(crate) fn semaphore_claim(&self, limit: u32, scheme: Scheme) -> Result<Claim, Error> {
+        let (path, count) = (self.path(), self.permits);
+        if self.is_reentrant() {
+            return Err(invalid(path, "a permit belongs to nobody, so a semaphore is not reentrant"));
+        }
+        check_permits(count).map_err(|error| error.within(&of(path)))?;
+        match &self.limit_at {
+            Some(limit_at) => check_lock_path(limit_at)?,
+            None if count > limit => {
+                let problem = format!(
+                    "{count} permits of {limit} would never be there: raise the limit, or ask for fewer"
+                );
+                return Err(invalid(path, &problem));
+            }
+            None => {}
+        }
+        let permits = Permits {
+            directory: format!("{path}/leases").into(),
+            count,
+            limit,
+            limit_at: self.limit_at.as_deref().map(Into::into),
+        };
+        Ok(Claim { permits: Some(permits), ..self.claim(&format!("{path}/locks"), scheme) })
+    }
+
+    /// Whether the permits can be taken in one request by a client with these options.
+    pub(crate) fn check_permits_fit(&self, client: &ClientOptions) -> Result<(), Error> {
+        let (path, count) = (self.path(), self.permits);
+        let of_permit = client.hosts.chroot.len() + path.len() + client.identity.len() + BYTES_OF_A_PERMIT;
+        if count as usize * of_permit <= REQUEST_AT_MOST {
+            return Ok(());
+        }
+        let problem = format!(
+            "{count} permits at a path of this length are too much for one request: ask for fewer, or shorten the path, \
+             the chroot or the identity"
+        );
+        Err(invalid(path, &problem))
+    }
+}
+
+/// Whether so many permits can be acquired at once.
+///
+/// # Errors
+///
+/// [`ErrorKind::InvalidInput`] says how many can.
+pub fn check_permits(permits: u32) -> Result<(), Error> {
+    if (1..=PERMITS_AT_MOST).contains(&permits) {
+        return Ok(());
+    }
+    let message = format!("{permits} permits cannot be acquired: ask for 1 to {PERMITS_AT_MOST}");
+    Err(Error::new(ErrorKind::InvalidInput, message))
+}
+
+fn of(path: &str) -> String {
+    format!("the semaphore {path}")
+}
+
+fn invalid(path: &str, problem: &str) -> Error {
+    Error::new(ErrorKind::InvalidInput, format!("{}: {problem}", of(path)))
 }
 
 /// Sets the limit, or creates it.

@@ -9,18 +9,19 @@
 mod healing;
 
 use crate::ensemble::{
-    Check, Child, Deletion, Ensemble, Landing, NodeData, Pending, ReadFailure, Seen, Versions, Watched,
-    Write, WriteFailure,
+    Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
+    Watched, Write, WriteFailure,
 };
 use crate::error::LossReason;
 use crate::locks::locked;
 use crate::machine::Moment;
 use crate::machine::exchange::{Now, Operation, Outcome};
-use crate::machine::lease::{Lease, Share};
+use crate::machine::keeper::{HoldId, Keeper, Proof};
 use crate::machine::marks::Marks;
+pub(crate) use crate::machine::status::Status;
 use crate::platform;
 pub(crate) use healing::{Looking, Marked};
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -42,60 +43,43 @@ pub(crate) struct Session {
     link: watch::Sender<Link>,
     /// Its connection, the present one or the one before. Taken when the session is over, so that nothing keeps it.
     ensemble: Mutex<Option<Arc<dyn Ensemble>>>,
-    lease: Mutex<Lease>,
+    kept: Mutex<Kept>,
     /// That of the lease, in milliseconds. A forked child may ask for it while nobody there will ever unlock that.
     timeout: AtomicU64,
     marks: Mutex<Marks>,
     /// The directories that attempts have left, the latest last.
     left: Mutex<VecDeque<Arc<str>>>,
-    holdings: Mutex<Vec<Arc<Holding>>>,
     /// Wakes the heartbeat: a hold is there, or the lease has become shorter.
-    enrolled: Notify,
+    registered: Notify,
+}
+
+/// What its holds rest on.
+struct Kept {
+    keeper: Keeper,
+    holdings: BTreeMap<HoldId, Arc<Holding>>,
 }
 
 /// What a session keeps of one hold.
 pub(crate) struct Holding {
+    id: HoldId,
     /// The paths of the nodes that stand for it: with one of them gone it is lost.
     pub(crate) nodes: Vec<Arc<str>>,
-    /// The transaction that created the node, if one of that name may be another's.
-    origin: Option<i64>,
+    name_is_reused: bool,
     status: watch::Sender<Status>,
-    proof: Mutex<Proof>,
-}
-
-#[derive(Clone)]
-struct Proof {
-    share: Share,
-    /// When the latest write was sent that proved the nodes.
-    sent: Moment,
-}
-
-/// What became of a hold.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Status {
-    Held,
-    /// Its node is being deleted.
-    Releasing,
-    /// The ensemble refuses to delete its node.
-    Stuck,
-    Released,
-    Lost(LossReason),
 }
 
 impl Session {
     pub(crate) fn new(ensemble: Arc<dyn Ensemble>, id: i64, timeout: Duration, asked: Moment) -> Arc<Self> {
-        let mut lease = Lease::new(timeout, asked);
-        lease.attach(asked, timeout, platform::now());
+        let keeper = Keeper::new(timeout, asked, platform::now());
         Arc::new(Self {
             id,
             link: watch::Sender::new(Link::Connected),
             ensemble: Mutex::new(Some(ensemble)),
-            timeout: AtomicU64::new(in_millis(lease.timeout())),
-            lease: Mutex::new(lease),
+            timeout: AtomicU64::new(in_millis(keeper.lease().timeout())),
+            kept: Mutex::new(Kept { keeper, holdings: BTreeMap::new() }),
             marks: Mutex::new(Marks::new(platform::uuid().session())),
             left: Mutex::default(),
-            holdings: Mutex::default(),
-            enrolled: Notify::new(),
+            registered: Notify::new(),
         })
     }
 
@@ -109,12 +93,7 @@ impl Session {
     }
 
     pub(crate) fn heartbeat(&self) -> Duration {
-        locked(&self.lease).heartbeat()
-    }
-
-    /// How long after one proof of the holds' nodes to ask for the next.
-    pub(crate) fn beat(&self) -> Duration {
-        locked(&self.lease).beat(platform::now())
+        locked(&self.kept).keeper.lease().heartbeat()
     }
 
     pub(crate) fn link(&self) -> watch::Receiver<Link> {
@@ -136,7 +115,7 @@ impl Session {
 
     pub(crate) fn now(&self) -> Now {
         // The lease first: time that passes in between makes it look shorter, never longer.
-        let lease_until = locked(&self.lease).until();
+        let lease_until = locked(&self.kept).keeper.lease().until();
         Now { moment: platform::now(), lease_until }
     }
 
@@ -151,46 +130,51 @@ impl Session {
             self.end(LossReason::SessionExpired);
         }
         if landing.outcomes.iter().zip(&writes).any(written) {
-            locked(&self.lease).acknowledge(landing.sent, platform::now());
+            locked(&self.kept).keeper.handle_write(landing.sent, platform::now());
         }
         landing
     }
 
-    /// Checks the nodes of these holds, and tells those whose node is gone.
-    pub(crate) async fn prove(self: Arc<Self>, holdings: Vec<Arc<Holding>>) -> Check {
-        let of = |holding: &Arc<Holding>| {
-            let origin = holding.origin;
-            holding.nodes.iter().map(move |node| (node.clone(), origin)).collect::<Vec<_>>()
-        };
-        let nodes = holdings.iter().flat_map(of).collect();
-        let owners: Vec<_> =
-            holdings.iter().flat_map(|holding| holding.nodes.iter().map(move |_| holding)).collect();
-        let valid: Vec<bool> = holdings.iter().map(|holding| !self.valid_for(holding).is_zero()).collect();
-        let sent = platform::now();
-        let check = self.unless_over(Check::SessionOver, |ensemble| ensemble.check(nodes)).await;
-        match &check {
-            Check::Answered { missing } => {
-                for holding in missing.iter().filter_map(|index| owners.get(*index)) {
-                    self.lose(holding, LossReason::NodeDeleted);
-                }
-                // A check that found nothing but missing nodes proves nothing.
-                if missing.len() < owners.len() {
-                    self.renew(&holdings, &valid, sent);
-                }
-            }
-            Check::SessionOver => self.end(LossReason::SessionExpired),
-            Check::Unknown => {}
+    /// Proves one hold; `true` if the ensemble has answered.
+    pub(crate) async fn prove(self: Arc<Self>, holding: &Holding) -> bool {
+        let proof = locked(&self.kept).keeper.prove(holding.id, platform::now());
+        match proof {
+            Some(proof) => matches!(self.check(proof).await, Check::Answered { .. }),
+            None => false,
         }
+    }
+
+    /// Has the nodes of a proof checked, and tells the holds whose node is gone.
+    pub(crate) async fn check(self: Arc<Self>, proof: Proof) -> Check {
+        let nodes = proof.nodes.clone();
+        let check = self.unless_over(Check::SessionOver, |ensemble| ensemble.check(nodes)).await;
+        if check == Check::SessionOver {
+            self.end(LossReason::SessionExpired);
+        }
+        locked(&self.kept).keeper.handle_proof(&proof, &check, platform::now());
+        self.tell_losses();
         check
     }
 
-    fn renew(&self, holdings: &[Arc<Holding>], valid: &[bool], sent: Moment) {
-        let mut lease = locked(&self.lease);
-        lease.acknowledge(sent, platform::now());
-        for (holding, was_valid) in holdings.iter().zip(valid) {
-            let mut proof = locked(&holding.proof);
-            proof.share.checked(&lease, *was_valid);
-            proof.sent = proof.sent.max(sent);
+    /// Tells the holds that are lost by now, and says when to look again, though nothing happens; `None` if there is
+    /// nothing to look after. With it comes the next beat, if it is due.
+    pub(crate) fn look_after(&self) -> (Option<Proof>, Option<Moment>) {
+        self.tell_losses();
+        let is_connected = self.is_connected();
+        let now = platform::now();
+        let keeper = &mut locked(&self.kept).keeper;
+        (keeper.poll_beat(now, is_connected), keeper.poll_timeout(now, is_connected))
+    }
+
+    fn tell_losses(&self) {
+        let now = platform::now();
+        let lost_next = || {
+            let kept = &mut *locked(&self.kept);
+            let (hold, reason) = kept.keeper.poll_lost(now)?;
+            Some((kept.holdings.remove(&hold), reason))
+        };
+        for (holding, reason) in std::iter::from_fn(lost_next) {
+            holding.inspect(|holding| holding.lose(reason));
         }
     }
 
@@ -230,28 +214,24 @@ impl Session {
         self.unless_over(Err(ReadFailure::SessionOver), |ensemble| ensemble.child(directory, name)).await
     }
 
-    /// Takes a new hold under the heartbeat.
-    pub(crate) fn enrol(&self, nodes: Vec<Arc<str>>, origin: Option<i64>, sent: Moment) -> Arc<Holding> {
-        let proof = Proof { share: Share::new(&locked(&self.lease)), sent };
+    /// Adds a hold to the heartbeat.
+    pub(crate) fn register(&self, nodes: Vec<Arc<str>>, origin: Option<i64>, sent: Moment) -> Arc<Holding> {
+        let held = nodes.iter().map(|path| HeldNode { path: path.clone(), origin }).collect();
+        let mut kept = locked(&self.kept);
+        let id = kept.keeper.handle_grant(held, sent);
         let status = watch::Sender::new(Status::Held);
-        let holding = Arc::new(Holding { nodes, origin, status, proof: Mutex::new(proof) });
-        locked(&self.holdings).push(holding.clone());
-        // The session may have ended just before the hold was on the list.
-        let link = *self.link.borrow();
-        if let Link::Over(reason) = link {
-            self.lose(&holding, reason);
-        }
-        self.enrolled.notify_one();
+        let holding = Arc::new(Holding { id, nodes, name_is_reused: origin.is_some(), status });
+        kept.holdings.insert(id, holding.clone());
+        drop(kept);
+        // The session may have ended just before.
+        self.tell_losses();
+        self.registered.notify_one();
         holding
     }
 
-    /// The holds that stand on this session, oldest first.
-    pub(crate) fn holdings(&self) -> Vec<Arc<Holding>> {
-        locked(&self.holdings).clone()
-    }
-
-    pub(crate) async fn enrolled(&self) {
-        self.enrolled.notified().await;
+    /// Waits for a new hold, or a shorter lease.
+    pub(crate) async fn registered(&self) {
+        self.registered.notified().await;
     }
 
     /// For how long the hold can be relied upon.
@@ -259,25 +239,37 @@ impl Session {
         if holding.status() != Status::Held || self.is_over() {
             return Duration::ZERO;
         }
-        let lease = locked(&self.lease);
-        locked(&holding.proof).share.valid_for(&lease, platform::now())
+        locked(&self.kept).keeper.valid_for(holding.id, platform::now())
     }
 
-    /// The end of the lease, for whoever wants to be there.
-    pub(crate) fn lease_until(&self) -> Moment {
-        locked(&self.lease).until()
+    /// Whether two heartbeats have gone by without a proof of the hold.
+    pub(crate) fn is_late(&self, holding: &Holding) -> bool {
+        locked(&self.kept).keeper.is_late(holding.id, platform::now())
     }
 
-    pub(crate) fn lose(&self, holding: &Arc<Holding>, reason: LossReason) {
-        self.strike(holding);
-        if holding.turn(Status::Held, Status::Lost(reason)) {
-            tracing::warn!(node = holding.node(), %reason, "hold lost");
-        }
+    /// The hold is lost, for a reason that the heartbeat does not find out.
+    pub(crate) fn lose(&self, holding: &Holding, reason: LossReason) {
+        self.unregister(holding);
+        holding.lose(reason);
     }
 
-    /// Takes a hold from under the heartbeat.
-    pub(crate) fn strike(&self, holding: &Arc<Holding>) {
-        locked(&self.holdings).retain(|other| !Arc::ptr_eq(other, holding));
+    /// The holder lets go; `false` if the hold was lost before.
+    pub(crate) fn release(&self, holding: &Holding) -> bool {
+        self.unregister(holding);
+        holding.change(Status::release)
+    }
+
+    /// Nobody looks after the hold any more: whoever waits for it is told.
+    pub(crate) fn abandon(&self, holding: &Holding) {
+        self.unregister(holding);
+        holding.change(Status::abandon);
+    }
+
+    /// Removes a hold from the heartbeat.
+    fn unregister(&self, holding: &Holding) {
+        let kept = &mut *locked(&self.kept);
+        kept.keeper.handle_release(holding.id);
+        kept.holdings.remove(&holding.id);
     }
 
     pub(crate) fn set_connected(&self, connected: bool) {
@@ -293,23 +285,22 @@ impl Session {
 
     /// A server is about to be asked for the session, on another connection.
     pub(crate) fn ask(&self, asked: Moment) {
-        locked(&self.lease).ask(asked);
+        locked(&self.kept).keeper.handle_asked(asked);
         // The lease may be shorter now than the heartbeat knows.
-        self.enrolled.notify_one();
+        self.registered.notify_one();
     }
 
     /// The server has granted this timeout.
     pub(crate) fn granted(&self, asked: Moment, timeout: Duration) {
-        let mut lease = locked(&self.lease);
-        lease.attach(asked, timeout, platform::now());
-        self.timeout.store(in_millis(lease.timeout()), Ordering::Relaxed);
-        drop(lease);
-        self.enrolled.notify_one();
+        let keeper = &mut locked(&self.kept).keeper;
+        keeper.handle_granted(asked, timeout, platform::now());
+        self.timeout.store(in_millis(keeper.lease().timeout()), Ordering::Relaxed);
+        self.registered.notify_one();
     }
 
     /// There is another connection, on which the quorum has answered a write that was sent at `sent`.
     pub(crate) fn attach(&self, ensemble: Arc<dyn Ensemble>, sent: Moment) {
-        locked(&self.lease).acknowledge(sent, platform::now());
+        locked(&self.kept).keeper.handle_write(sent, platform::now());
         let mut present = locked(&self.ensemble);
         // When the session is over there is none.
         if let Some(present) = &mut *present {
@@ -360,9 +351,12 @@ impl Session {
             }
             is_first
         });
-        for holding in self.holdings() {
-            self.lose(&holding, reason);
+        // Another may have been first.
+        let link = *self.link.borrow();
+        if let Link::Over(reason) = link {
+            locked(&self.kept).keeper.handle_over(reason);
         }
+        self.tell_losses();
         drop(ensemble);
     }
 
@@ -413,9 +407,9 @@ impl Holding {
         self.status.subscribe()
     }
 
-    /// Whether the name of its node may be that of another's, once it has been deleted.
+    /// Whether a later hold's node may have the name of its node.
     pub(crate) fn name_is_reused(&self) -> bool {
-        self.origin.is_some()
+        self.name_is_reused
     }
 
     /// The path of the first of its nodes.
@@ -423,19 +417,23 @@ impl Holding {
         self.nodes.first().map_or("", |node| node)
     }
 
-    /// When the latest write was sent that proved the nodes.
-    pub(crate) fn proven(&self) -> Moment {
-        locked(&self.proof).sent
+    /// The ensemble refuses to delete the node.
+    pub(crate) fn refuse(&self) {
+        self.change(Status::refuse);
     }
 
-    /// Turns one status into another; `false` if it is not that one any more.
-    pub(crate) fn turn(&self, from: Status, to: Status) -> bool {
-        self.status.send_if_modified(|status| {
-            let turns = *status == from;
-            if turns {
-                *status = to;
-            }
-            turns
-        })
+    /// Nothing is left at the servers: see [`Status::end`].
+    pub(crate) fn end(&self, deletion: Option<&Outcome>, over: Option<LossReason>) {
+        self.change(|status| status.end(deletion, over));
+    }
+
+    fn lose(&self, reason: LossReason) {
+        if self.change(|status| status.lose(reason)) {
+            tracing::warn!(node = self.node(), %reason, "hold lost");
+        }
+    }
+
+    fn change(&self, change: impl FnOnce(&mut Status) -> bool) -> bool {
+        self.status.send_if_modified(change)
     }
 }

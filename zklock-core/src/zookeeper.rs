@@ -26,8 +26,8 @@ pub(crate) use serving::End;
 pub(crate) use zookeeper_client::SessionInfo;
 
 use crate::ensemble::{
-    Check, Child, Deletion, Ensemble, Landing, NodeData, Pending, ReadFailure, Seen, Versions, Watched,
-    Write, WriteFailure, either,
+    Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
+    Watched, Write, WriteFailure, either,
 };
 use crate::machine::exchange::{Operation, Outcome};
 use crate::platform;
@@ -97,10 +97,10 @@ impl Ensemble for ZooKeeper {
         })
     }
 
-    fn check(&self, nodes: Vec<(Arc<str>, Option<i64>)>) -> Pending<Check> {
+    fn check(&self, nodes: Vec<HeldNode>) -> Pending<Check> {
         let client = self.connection.client.clone();
         Box::pin(async move {
-            let paths: Vec<&str> = nodes.iter().map(|(path, _)| &**path).collect();
+            let paths: Vec<&str> = nodes.iter().map(|node| &*node.path).collect();
             // Together: so what is seen is not from before the check.
             let (check, others) = (check_each(&client, &paths), others(&client, &nodes));
             let check = check.await;

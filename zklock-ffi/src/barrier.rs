@@ -2,9 +2,11 @@
 
 use crate::call;
 use crate::client::{Client, zklock_client};
-use crate::handle::{Object, Table, out, text};
-use crate::lock::patience;
-use crate::status::{Failure, zklock_status};
+use crate::convert::patience;
+use crate::failure::Failure;
+use crate::handle::{Object, handle};
+use crate::raw::{out, text};
+use crate::status::zklock_status;
 use std::ffi::{c_char, c_int};
 use zklock_core::{Error, blocking};
 
@@ -18,16 +20,7 @@ pub struct zklock_barrier {
 
 pub(crate) struct Barrier(blocking::Barrier);
 
-impl Object for Barrier {
-    type Opaque = zklock_barrier;
-    const NAME: &'static str = "zklock_barrier";
-    const KIND: u64 = 8;
-
-    fn table() -> &'static Table<Self> {
-        static TABLE: Table<Barrier> = Table::new();
-        &TABLE
-    }
-}
+handle!(Barrier: zklock_barrier, 8);
 
 /// Makes the barrier at a path, which is the DistributedBarrier of Curator's there. It costs no request, and sets
 /// nothing.

@@ -1,7 +1,7 @@
 //! Around every call from C: no panic passes the boundary.
 
-use crate::handle::uncancelled;
-use crate::status::Failure;
+use crate::failure::Failure;
+use crate::raw::uncancelled;
 use crate::status::zklock_status::{self, ZKLOCK_INTERNAL, ZKLOCK_OK};
 use std::any::Any;
 use std::panic::{AssertUnwindSafe, catch_unwind, set_hook};

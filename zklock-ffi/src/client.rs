@@ -1,9 +1,13 @@
 //! One logical connection to an ensemble.
 
+use crate::c_enum::c_enum;
 use crate::call;
-use crate::handle::{Object, Table, mark_process, out, text};
+use crate::convert::{unsigned, whole};
+use crate::failure::Failure;
+use crate::handle::{Object, handle};
 use crate::options::{Options, zklock_options};
-use crate::status::{Failure, zklock_status};
+use crate::raw::{mark_process, out, text};
+use crate::status::zklock_status;
 use std::ffi::c_char;
 use zklock_core::blocking;
 
@@ -14,23 +18,22 @@ pub struct zklock_client {
     _opaque: [u8; 0],
 }
 
-/// What zklock_client_stat can tell.
-#[allow(non_camel_case_types, reason = "the name in C")]
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum zklock_stat {
-    /// Sessions opened so far.
-    ZKLOCK_STAT_SESSIONS = 1,
-    /// Locks granted so far.
-    ZKLOCK_STAT_GRANTS = 2,
-    /// Holds lost so far.
-    ZKLOCK_STAT_LOSSES = 3,
-    /// Attempts whose caller has its answer, but whose node may still be there. It is being deleted.
-    ZKLOCK_STAT_OWED = 4,
-    /// The number of the session, as servers print it in their logs; 0 while there is none.
-    ZKLOCK_STAT_SESSION_ID = 5,
-    /// The session timeout that the servers granted, in milliseconds; 0 while there is no session.
-    ZKLOCK_STAT_SESSION_TIMEOUT = 6,
+c_enum! {
+    /// What zklock_client_stat can tell.
+    pub enum zklock_stat {
+        /// Sessions opened so far.
+        ZKLOCK_STAT_SESSIONS = 1,
+        /// Locks granted so far.
+        ZKLOCK_STAT_GRANTS = 2,
+        /// Holds lost so far.
+        ZKLOCK_STAT_LOSSES = 3,
+        /// Attempts whose caller has its answer, but whose node may still be there. It is being deleted.
+        ZKLOCK_STAT_OWED = 4,
+        /// The number of the session, as servers print it in their logs; 0 while there is none.
+        ZKLOCK_STAT_SESSION_ID = 5,
+        /// The session timeout that the servers granted, in milliseconds; 0 while there is no session.
+        ZKLOCK_STAT_SESSION_TIMEOUT = 6,
+    }
 }
 
 pub(crate) struct Client(blocking::Client);
@@ -41,16 +44,7 @@ impl Client {
     }
 }
 
-impl Object for Client {
-    type Opaque = zklock_client;
-    const NAME: &'static str = "zklock_client";
-    const KIND: u64 = 2;
-
-    fn table() -> &'static Table<Self> {
-        static TABLE: Table<Client> = Table::new();
-        &TABLE
-    }
-}
+handle!(Client: zklock_client, 2);
 
 /// Opens a session. It waits until there is one, for the connect timeout at most.
 ///
@@ -120,29 +114,21 @@ pub extern "C-unwind" fn zklock_client_stat(
         ZKLOCK_STAT_SESSION_TIMEOUT, ZKLOCK_STAT_SESSIONS,
     };
     call::status("zklock_client_stat", || {
+        let unknown = || Failure::argument(format!("there is no stat with the number {stat}"));
         let value = out("value", value)?;
         let client = Client::table().find(client)?;
         let stats = client.0.stats();
-        let known = [
-            (ZKLOCK_STAT_SESSIONS, stats.sessions),
-            (ZKLOCK_STAT_GRANTS, stats.grants),
-            (ZKLOCK_STAT_LOSSES, stats.losses),
-            (ZKLOCK_STAT_OWED, stats.owed),
-            (ZKLOCK_STAT_SESSION_ID, number(client.0.session_id())),
-            (ZKLOCK_STAT_SESSION_TIMEOUT, milliseconds(client.0.session_timeout())),
-        ];
-        let wanted = known.iter().find(|(known, _)| *known as i32 == stat);
-        let unknown = || Failure::argument(format!("there is no stat with the number {stat}"));
-        value.set(wanted.ok_or_else(unknown)?.1);
+        let number = match zklock_stat::find(stat).ok_or_else(unknown)? {
+            ZKLOCK_STAT_SESSIONS => stats.sessions,
+            ZKLOCK_STAT_GRANTS => stats.grants,
+            ZKLOCK_STAT_LOSSES => stats.losses,
+            ZKLOCK_STAT_OWED => stats.owed,
+            ZKLOCK_STAT_SESSION_ID => client.0.session_id().map_or(0, unsigned),
+            ZKLOCK_STAT_SESSION_TIMEOUT => {
+                client.0.session_timeout().map_or(0, |time| whole(time).unsigned_abs())
+            }
+        };
+        value.set(number);
         Ok(())
     })
-}
-
-fn milliseconds(timeout: Option<std::time::Duration>) -> u64 {
-    timeout.map_or(0, |timeout| u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX))
-}
-
-/// The same bits: a session's number may look negative.
-fn number(session: Option<i64>) -> u64 {
-    session.map_or(0, |session| u64::from_ne_bytes(session.to_ne_bytes()))
 }

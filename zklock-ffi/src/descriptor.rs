@@ -1,19 +1,18 @@
 //! A descriptor that becomes readable, for event loops.
 
-use crate::status::Failure;
+use crate::failure::Failure;
 use crate::status::zklock_status::ZKLOCK_REFUSED;
-use rustix::event::{EventfdFlags, eventfd};
-use rustix::fd::{AsRawFd, OwnedFd, RawFd};
-use rustix::io::{read, write};
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::sync::Arc;
 
 /// Not readable before [`raise`](Self::raise), readable from then on, until it is [lowered](Self::lower).
-pub(crate) struct Descriptor(OwnedFd);
+pub(crate) struct Descriptor(EventFd);
 
 impl Descriptor {
     pub(crate) fn new() -> Result<Self, Failure> {
         // Not inherited by what the host starts, and never a reason to wait.
-        let descriptor = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK);
+        let descriptor = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK);
         descriptor.map(Self).map_err(|error| {
             let message = format!("the system gives no descriptor ({error}): raise the limit of open files");
             Failure::new(ZKLOCK_REFUSED, message)
@@ -32,13 +31,13 @@ impl Descriptor {
 
     pub(crate) fn raise(&self) {
         // It fails only where it is readable already.
-        let _ = write(&self.0, &1u64.to_ne_bytes());
+        let _ = self.0.write(1);
     }
 
     /// For what can happen again.
     pub(crate) fn lower(&self) {
         // It fails only where it is not readable.
-        let _ = read(&self.0, &mut [0; 8]);
+        let _ = self.0.read();
     }
 
     pub(crate) fn number(&self) -> RawFd {

@@ -2,9 +2,10 @@
 
 use crate::call;
 use crate::client::{Client, zklock_client};
-use crate::handle::{Object, Table, out, text};
-use crate::lock::{c_string, patience};
-use crate::loss::{self, zklock_reason};
+use crate::convert::{c_string, patience};
+use crate::handle::{Object, handle};
+use crate::loss::zklock_reason;
+use crate::raw::{out, text};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
 use zklock_core::blocking;
@@ -30,27 +31,8 @@ pub(crate) struct Member {
     node: CString,
 }
 
-impl Object for DoubleBarrier {
-    type Opaque = zklock_double_barrier;
-    const NAME: &'static str = "zklock_double_barrier";
-    const KIND: u64 = 9;
-
-    fn table() -> &'static Table<Self> {
-        static TABLE: Table<DoubleBarrier> = Table::new();
-        &TABLE
-    }
-}
-
-impl Object for Member {
-    type Opaque = zklock_member;
-    const NAME: &'static str = "zklock_member";
-    const KIND: u64 = 10;
-
-    fn table() -> &'static Table<Self> {
-        static TABLE: Table<Member> = Table::new();
-        &TABLE
-    }
-}
+handle!(DoubleBarrier: zklock_double_barrier, 9);
+handle!(Member: zklock_member, 10);
 
 /// Makes the double barrier at a path, which is the DistributedDoubleBarrier of Curator's there. It costs no request.
 ///
@@ -171,7 +153,7 @@ pub extern "C-unwind" fn zklock_member_loss(
     call::status("zklock_member_loss", || {
         let reason = out("reason", reason)?;
         let why = Member::table().find(member)?.inner.loss();
-        reason.set(why.map_or(zklock_reason::ZKLOCK_REASON_NONE, loss::reason));
+        reason.set(why.map_or(zklock_reason::ZKLOCK_REASON_NONE, zklock_reason::of));
         Ok(())
     })
 }

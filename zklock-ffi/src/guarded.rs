@@ -1,23 +1,25 @@
 //! Writes that are done only if a lock is held, and reads to decide by.
 
+use crate::c_enum::c_enum;
 use crate::call;
-use crate::handle::{Object, array, out, outs, text};
+use crate::failure::Failure;
+use crate::handle::Object;
 use crate::hold::{Held, zklock_hold};
-use crate::status::{Failure, zklock_status};
+use crate::raw::{array, out, outs, text};
+use crate::status::zklock_status;
 use std::ffi::{c_char, c_void};
 use zklock_core::Guarded;
 
-/// What a guarded write does.
-#[allow(non_camel_case_types, reason = "the name in C")]
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum zklock_write_kind {
-    /// Create a persistent node with data.
-    ZKLOCK_WRITE_CREATE = 1,
-    /// Set the data of a node.
-    ZKLOCK_WRITE_SET = 2,
-    /// Delete a node.
-    ZKLOCK_WRITE_DELETE = 3,
+c_enum! {
+    /// What a guarded write does.
+    pub enum zklock_write_kind {
+        /// Create a persistent node with data.
+        ZKLOCK_WRITE_CREATE = 1,
+        /// Set the data of a node.
+        ZKLOCK_WRITE_SET = 2,
+        /// Delete a node.
+        ZKLOCK_WRITE_DELETE = 3,
+    }
 }
 
 /// One of the writes of zklock_hold_commit.
@@ -36,6 +38,8 @@ pub struct zklock_write {
     pub data: *const c_void,
     /// How many bytes it has.
     pub length: usize,
+    /// Must be 0. A later version may give it a meaning.
+    pub reserved: [u64; 2],
 }
 
 /// Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers commit it.
@@ -140,11 +144,12 @@ struct Write<'a> {
 
 impl<'a> Write<'a> {
     fn read(from: &'a zklock_write) -> Result<Self, Failure> {
-        use zklock_write_kind::{ZKLOCK_WRITE_CREATE, ZKLOCK_WRITE_DELETE, ZKLOCK_WRITE_SET};
-        let kinds = [ZKLOCK_WRITE_CREATE, ZKLOCK_WRITE_SET, ZKLOCK_WRITE_DELETE];
         let unknown =
             || Failure::argument(format!("there is no kind of write with the number {}", from.kind));
-        let kind = kinds.into_iter().find(|kind| *kind as i32 == from.kind).ok_or_else(unknown)?;
+        let kind = zklock_write_kind::find(from.kind).ok_or_else(unknown)?;
+        if from.reserved != [0; 2] {
+            return Err(Failure::argument("what is reserved in a write is not 0: set it to 0"));
+        }
         let version = match from.version {
             ANY_VERSION => None,
             version if version >= 0 => Some(version),

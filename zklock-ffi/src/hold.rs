@@ -1,14 +1,16 @@
 //! The proof that a lock is held.
 
+use crate::c_enum::c_enum;
 use crate::call;
+use crate::convert::{c_string, patience, whole};
 use crate::descriptor::Descriptor;
-use crate::handle::{Context, Object, Table, out};
-use crate::lock::{c_string, patience};
-use crate::loss::{self, Told, zklock_loss_callback, zklock_reason};
-use crate::status::{Failure, zklock_status};
+use crate::failure::Failure;
+use crate::handle::{Object, handle};
+use crate::loss::{Told, zklock_reason};
+use crate::raw::{Context, out};
+use crate::status::zklock_status;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::time::Duration;
 use zklock_core::HoldState;
 use zklock_core::blocking::{self, Watch, call_later};
 
@@ -19,21 +21,25 @@ pub struct zklock_hold {
     _opaque: [u8; 0],
 }
 
-/// How a hold stands.
-#[allow(non_camel_case_types, reason = "the name in C")]
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum zklock_state {
-    /// The lock is held, and the servers have confirmed it of late.
-    ZKLOCK_STATE_HELD = 1,
-    /// The servers are out of reach or late. The lock is held for as long as zklock_hold_valid_for says;
-    /// after that others may hold it.
-    ZKLOCK_STATE_AT_RISK = 2,
-    /// The lock is not held any more. This is final.
-    ZKLOCK_STATE_LOST = 3,
-    /// It was released.
-    ZKLOCK_STATE_RELEASED = 4,
+c_enum! {
+    /// How a hold stands.
+    pub enum zklock_state {
+        /// The lock is held, and the servers have confirmed it of late.
+        ZKLOCK_STATE_HELD = 1,
+        /// The servers are out of reach or late. The lock is held for as long as zklock_hold_valid_for says;
+        /// after that others may hold it.
+        ZKLOCK_STATE_AT_RISK = 2,
+        /// The lock is not held any more. This is final.
+        ZKLOCK_STATE_LOST = 3,
+        /// It was released.
+        ZKLOCK_STATE_RELEASED = 4,
+    }
 }
+
+/// Is called when a hold is lost.
+#[allow(non_camel_case_types, reason = "the name in C")]
+pub type zklock_loss_callback =
+    Option<unsafe extern "C" fn(hold: *mut zklock_hold, reason: zklock_reason, context: *mut c_void)>;
 
 pub(crate) struct Held {
     inner: blocking::Hold,
@@ -47,22 +53,13 @@ pub(crate) struct Held {
 #[derive(Default)]
 struct Loss {
     descriptor: Option<Arc<Descriptor>>,
-    callbacks: Vec<Arc<Told>>,
+    callbacks: Vec<Arc<Told<zklock_hold>>>,
     watches: Vec<Watch>,
     /// Nobody is to be told any more.
     ended: bool,
 }
 
-impl Object for Held {
-    type Opaque = zklock_hold;
-    const NAME: &'static str = "zklock_hold";
-    const KIND: u64 = 5;
-
-    fn table() -> &'static Table<Self> {
-        static TABLE: Table<Held> = Table::new();
-        &TABLE
-    }
-}
+handle!(Held: zklock_hold, 5);
 
 impl Held {
     pub(crate) fn keep(inner: blocking::Hold) -> *mut zklock_hold {
@@ -191,7 +188,7 @@ pub extern "C-unwind" fn zklock_hold_state(
         let (now, why) = match Held::table().find(hold)?.inner.state() {
             HoldState::Held => (zklock_state::ZKLOCK_STATE_HELD, zklock_reason::ZKLOCK_REASON_NONE),
             HoldState::AtRisk => (zklock_state::ZKLOCK_STATE_AT_RISK, zklock_reason::ZKLOCK_REASON_NONE),
-            HoldState::Lost(why) => (zklock_state::ZKLOCK_STATE_LOST, loss::reason(why)),
+            HoldState::Lost(why) => (zklock_state::ZKLOCK_STATE_LOST, zklock_reason::of(why)),
             _ => (zklock_state::ZKLOCK_STATE_RELEASED, zklock_reason::ZKLOCK_REASON_NONE),
         };
         state.set(now);
@@ -320,7 +317,7 @@ pub extern "C-unwind" fn zklock_hold_wait_lost(
         let reason = out("reason", reason)?;
         let held = Held::table().find(hold)?;
         match held.inner.loss().wait(patience(timeout)?, None)? {
-            Some(why) => reason.set(loss::reason(why)),
+            Some(why) => reason.set(zklock_reason::of(why)),
             None => return Err(Failure::new(zklock_status::ZKLOCK_NOT_HELD, "the hold is released")),
         }
         Ok(())
@@ -348,9 +345,4 @@ pub extern "C-unwind" fn zklock_hold_confirm(
         }
         Ok(())
     })
-}
-
-/// Whole milliseconds: rounded up it would promise too much.
-fn whole(time: Duration) -> i64 {
-    i64::try_from(time.as_millis()).unwrap_or(i64::MAX)
 }

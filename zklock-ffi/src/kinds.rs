@@ -2,12 +2,14 @@
 
 use crate::call;
 use crate::client::{Client, zklock_client};
-use crate::handle::{Object, array, out, text};
+use crate::failure::Failure;
+use crate::handle::Object;
 use crate::lock::{Lock, zklock_lock};
-use crate::lock_options::{Behaviour, zklock_lock_options};
-use crate::status::{Failure, zklock_status};
+use crate::lock_options::{LockOptions, zklock_lock_options};
+use crate::raw::{array, out, text};
+use crate::status::zklock_status;
 use std::ffi::c_char;
-use zklock_core::{Error, LockOptions, blocking};
+use zklock_core::{Error, LockSpec};
 
 /// Makes the mutex at a path: one holder at a time, in the order of arrival. Like every kind of lock it costs
 /// no request: the node is created by the first acquire.
@@ -28,7 +30,7 @@ pub extern "C-unwind" fn zklock_mutex_new(
     options: *const zklock_lock_options,
     lock: *mut *mut zklock_lock,
 ) -> zklock_status {
-    at_path("zklock_mutex_new", client, path, options, lock, blocking::Client::mutex_with)
+    at_path("zklock_mutex_new", client, path, options, lock, LockSpec::mutex)
 }
 
 /// Makes the read side of the read/write lock at a path: it is held by any number at once, while no writer holds.
@@ -52,7 +54,7 @@ pub extern "C-unwind" fn zklock_read_new(
     options: *const zklock_lock_options,
     lock: *mut *mut zklock_lock,
 ) -> zklock_status {
-    at_path("zklock_read_new", client, path, options, lock, blocking::Client::read_with)
+    at_path("zklock_read_new", client, path, options, lock, LockSpec::read)
 }
 
 /// Makes the write side of the read/write lock at a path: one holder at a time, and no reader beside it.
@@ -77,7 +79,7 @@ pub extern "C-unwind" fn zklock_write_new(
     options: *const zklock_lock_options,
     lock: *mut *mut zklock_lock,
 ) -> zklock_status {
-    at_path("zklock_write_new", client, path, options, lock, blocking::Client::write_with)
+    at_path("zklock_write_new", client, path, options, lock, LockSpec::write)
 }
 
 /// Makes the election at a path: who acquires it leads until it releases. It stands in one queue with Curator's
@@ -97,7 +99,7 @@ pub extern "C-unwind" fn zklock_election_new(
     options: *const zklock_lock_options,
     lock: *mut *mut zklock_lock,
 ) -> zklock_status {
-    at_path("zklock_election_new", client, path, options, lock, blocking::Client::election_with)
+    at_path("zklock_election_new", client, path, options, lock, LockSpec::election)
 }
 
 /// Makes the exclusive lock at a path: who creates the one node "lock" below it holds. There is no queue and no
@@ -117,7 +119,7 @@ pub extern "C-unwind" fn zklock_exclusive_new(
     options: *const zklock_lock_options,
     lock: *mut *mut zklock_lock,
 ) -> zklock_status {
-    at_path("zklock_exclusive_new", client, path, options, lock, blocking::Client::exclusive_with)
+    at_path("zklock_exclusive_new", client, path, options, lock, LockSpec::exclusive)
 }
 
 /// Makes the semaphore at a path: as many hold it as it has permits, in the order of arrival. It has the layout of
@@ -141,9 +143,7 @@ pub extern "C-unwind" fn zklock_semaphore_new(
     options: *const zklock_lock_options,
     lock: *mut *mut zklock_lock,
 ) -> zklock_status {
-    at_path("zklock_semaphore_new", client, path, options, lock, |client, path, options| {
-        client.semaphore_with(path, limit, options)
-    })
+    at_path("zklock_semaphore_new", client, path, options, lock, |path| LockSpec::semaphore(path, limit))
 }
 
 /// Writes how many permits there are to the node that semaphores were told of with
@@ -198,8 +198,9 @@ pub extern "C-unwind" fn zklock_all_new(
             .iter()
             .map(|lock| Lock::table().find(*lock).map(|lock| lock.inner().clone()))
             .collect::<Result<_, _>>()?;
-        let options = Behaviour::of(options)?;
-        lock.set(Lock::keep(Client::table().find(client)?.inner().all_with(&found, options)?));
+        let client = Client::table().find(client)?;
+        let spec = LockOptions::apply(options, client.inner().all_of(&found)?)?;
+        lock.set(Lock::keep(client.inner().lock(&spec)?));
         Ok(())
     })
 }
@@ -210,13 +211,12 @@ fn at_path(
     path: *const c_char,
     options: *const zklock_lock_options,
     lock: *mut *mut zklock_lock,
-    make: impl FnOnce(&blocking::Client, &str, LockOptions) -> Result<blocking::Lock, Error>,
+    spec: impl FnOnce(&str) -> Result<LockSpec, Error>,
 ) -> zklock_status {
     call::status(call, || -> Result<(), Failure> {
         let lock = out("lock", lock)?;
-        let path = text("path", path)?;
-        let options = Behaviour::of(options)?;
-        lock.set(Lock::keep(make(Client::table().find(client)?.inner(), path, options)?));
+        let spec = LockOptions::apply(options, spec(text("path", path)?)?)?;
+        lock.set(Lock::keep(Client::table().find(client)?.inner().lock(&spec)?));
         Ok(())
     })
 }

@@ -3,32 +3,44 @@
 //! Its documentation is `include/zklock.h`, which is generated from the comments here.
 //!
 //! ```text
-//!  options  client  lock_options  kinds  lock        one C noun a file: what is exported
-//!  ticket  hold  guarded  loss  queued  observer
-//!  log  barrier  double_barrier
-//!  callback  descriptor                              telling the host
-//!  call  status                                      around every call: panics, errors
-//!  handle                                            what C holds in its hands; all that is unsafe
+//!  layout                                            what C and the library must see alike
+//!  kinds  barrier  double_barrier                    one C noun a file: what is exported
+//!  ticket  queued  observer
+//!  client  lock
+//!  options  lock_options  guarded
+//!  hold  log  last_error  version
+//!  loss                                              telling the host, and values as C has them
+//!  callback  descriptor  convert
+//!  call                                              around every call: no panic passes
+//!  handle                                            handles, which are numbers in a table
+//!  raw                                               all that is unsafe
+//!  failure                                           why a call failed
+//!  status                                            the statuses, and which error has which
+//!  c_enum                                            what every enum of C is made with
 //! ```
 //!
-//! A handle is not an address but a number in a table: so a handle that was freed, or is of another
-//! kind, or was never ours, is told apart with certainty, and another thread may free what is in use.
+//! A file imports from lower lines, or from its own, and never in a circle.
 
 #![allow(
     unsafe_code,
-    reason = "exported names; `tests/run lint` looks that unsafe blocks stand in handle.rs alone"
+    reason = "exported names; `tests/run lint` looks that unsafe blocks stand in raw.rs alone"
 )]
 
 pub mod barrier;
+mod c_enum;
 mod call;
 mod callback;
 pub mod client;
+mod convert;
 mod descriptor;
 pub mod double_barrier;
+mod failure;
 pub mod guarded;
 mod handle;
 pub mod hold;
 pub mod kinds;
+pub mod last_error;
+mod layout;
 pub mod lock;
 pub mod lock_options;
 pub mod log;
@@ -36,6 +48,7 @@ pub mod loss;
 pub mod observer;
 pub mod options;
 pub mod queued;
+mod raw;
 pub mod status;
 pub mod ticket;
 pub mod version;

@@ -1,11 +1,12 @@
 //! A thing that can be acquired. Its kinds are in kinds.rs: a constructor each, and nothing else.
 
 use crate::call;
-use crate::handle::{Object, Table, out};
+use crate::convert::{c_string, patience};
+use crate::handle::{Object, handle};
 use crate::hold::{Held, zklock_hold};
-use crate::status::{Failure, zklock_status};
+use crate::raw::out;
+use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
-use std::time::Duration;
 use zklock_core::blocking;
 
 /// A lock at a path. It holds nothing itself: zklock_acquire does.
@@ -20,16 +21,7 @@ pub(crate) struct Lock {
     path: CString,
 }
 
-impl Object for Lock {
-    type Opaque = zklock_lock;
-    const NAME: &'static str = "zklock_lock";
-    const KIND: u64 = 3;
-
-    fn table() -> &'static Table<Self> {
-        static TABLE: Table<Lock> = Table::new();
-        &TABLE
-    }
-}
+handle!(Lock: zklock_lock, 3);
 
 impl Lock {
     pub(crate) fn inner(&self) -> &blocking::Lock {
@@ -106,26 +98,4 @@ pub extern "C-unwind" fn zklock_acquire(
         hold.set(Held::keep(held));
         Ok(())
     })
-}
-
-/// `ZKLOCK_FOREVER`.
-const FOREVER: i64 = -1;
-
-/// A timeout as C has it; `None` waits for ever. Any other negative number is most likely what was left until a time
-/// that is over: to take that for ever would be a hang.
-pub(crate) fn patience(milliseconds: i64) -> Result<Option<Duration>, Failure> {
-    if milliseconds == FOREVER {
-        return Ok(None);
-    }
-    u64::try_from(milliseconds).map(|timeout| Some(Duration::from_millis(timeout))).map_err(|_| {
-        Failure::argument(format!(
-            "a timeout of {milliseconds} ms: -1 (ZKLOCK_FOREVER) waits for ever, 0 tries once; of the time that is left \
-             until a deadline make at least 0"
-        ))
-    })
-}
-
-/// For C, where a NUL ends it. In what comes from a path there is none.
-pub(crate) fn c_string(text: &str) -> CString {
-    CString::new(text.replace('\0', "\u{fffd}")).unwrap_or_default()
 }

@@ -1,10 +1,12 @@
 //! What the library has to say, for the host's log. It prints nothing by itself.
 
+use crate::c_enum::c_enum;
 use crate::call;
 use crate::callback::Turn;
-use crate::handle::{Context, LogFunction, call_log, mark_process};
-use crate::lock::c_string;
-use crate::status::{Failure, zklock_status};
+use crate::convert::c_string;
+use crate::failure::Failure;
+use crate::raw::{Context, TextCallback, call_with_text, mark_process};
+use crate::status::zklock_status;
 use std::collections::VecDeque;
 use std::ffi::{CString, c_char, c_void};
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -13,23 +15,22 @@ use tracing::Level;
 use tracing::level_filters::LevelFilter;
 use zklock_core::blocking::{OfProcess, TakeLine, call_later, log_to};
 
-/// How much is to be logged: each level includes those before it.
-#[allow(non_camel_case_types, reason = "the name in C")]
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum zklock_log_level {
-    /// Nothing.
-    ZKLOCK_LOG_OFF = 0,
-    /// What must not happen.
-    ZKLOCK_LOG_ERROR = 1,
-    /// What an operator should know: a hold was lost.
-    ZKLOCK_LOG_WARN = 2,
-    /// Sessions that come and go.
-    ZKLOCK_LOG_INFO = 3,
-    /// Requests, and tries to connect.
-    ZKLOCK_LOG_DEBUG = 4,
-    /// All there is.
-    ZKLOCK_LOG_TRACE = 5,
+c_enum! {
+    /// How much is to be logged: each level includes those before it.
+    pub enum zklock_log_level {
+        /// Nothing.
+        ZKLOCK_LOG_OFF = 0,
+        /// What must not happen.
+        ZKLOCK_LOG_ERROR = 1,
+        /// What an operator should know: a hold was lost.
+        ZKLOCK_LOG_WARN = 2,
+        /// Sessions that come and go.
+        ZKLOCK_LOG_INFO = 3,
+        /// Requests, and tries to connect.
+        ZKLOCK_LOG_DEBUG = 4,
+        /// All there is.
+        ZKLOCK_LOG_TRACE = 5,
+    }
 }
 
 /// Is given a line for the log. The line is valid during the call.
@@ -39,7 +40,7 @@ pub type zklock_log_callback =
 
 /// Where the lines go.
 struct Sink {
-    callback: LogFunction,
+    callback: TextCallback,
     context: Context,
     level: LevelFilter,
     turn: Turn,
@@ -99,30 +100,29 @@ use zklock_log_level::{
     ZKLOCK_LOG_DEBUG, ZKLOCK_LOG_ERROR, ZKLOCK_LOG_INFO, ZKLOCK_LOG_OFF, ZKLOCK_LOG_TRACE, ZKLOCK_LOG_WARN,
 };
 
-const LEVELS: [(zklock_log_level, LevelFilter); 6] = [
-    (ZKLOCK_LOG_OFF, LevelFilter::OFF),
-    (ZKLOCK_LOG_ERROR, LevelFilter::ERROR),
-    (ZKLOCK_LOG_WARN, LevelFilter::WARN),
-    (ZKLOCK_LOG_INFO, LevelFilter::INFO),
-    (ZKLOCK_LOG_DEBUG, LevelFilter::DEBUG),
-    (ZKLOCK_LOG_TRACE, LevelFilter::TRACE),
-];
-
 fn filter(level: i32) -> Result<LevelFilter, Failure> {
-    let known = LEVELS.iter().find(|(known, _)| *known as i32 == level);
     let unknown =
         || Failure::argument(format!("there is no log level {level}: it is one of zklock_log_level"));
-    known.map(|(_, filter)| *filter).ok_or_else(unknown)
+    Ok(match zklock_log_level::find(level).ok_or_else(unknown)? {
+        ZKLOCK_LOG_OFF => LevelFilter::OFF,
+        ZKLOCK_LOG_ERROR => LevelFilter::ERROR,
+        ZKLOCK_LOG_WARN => LevelFilter::WARN,
+        ZKLOCK_LOG_INFO => LevelFilter::INFO,
+        ZKLOCK_LOG_DEBUG => LevelFilter::DEBUG,
+        ZKLOCK_LOG_TRACE => LevelFilter::TRACE,
+    })
 }
 
+/// The number whose filter lets this level pass and no further one.
 fn number(level: Level) -> i32 {
-    LEVELS.iter().find(|(_, filter)| *filter == level).map_or(0, |(number, _)| *number as i32)
+    let is_level = |number: &i32| filter(*number).is_ok_and(|filter| filter == level);
+    zklock_log_level::ALL.iter().map(|(member, _)| *member as i32).find(is_level).unwrap_or(0)
 }
 
 /// Hands one line over, and sees to the next.
 fn take_next() {
     let Some(Line { sink, level, text }) = lines().front().cloned() else { return };
-    sink.turn.run(|| call_log(sink.callback, level, &text, sink.context));
+    sink.turn.run(|| call_with_text(sink.callback, level, &text, sink.context));
     let mut lines = lines();
     lines.pop_front();
     if !lines.is_empty() && call_later(take_next).is_err() {

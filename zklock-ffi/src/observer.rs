@@ -1,12 +1,14 @@
 //! Who holds a lock, seen from outside.
 
 use crate::call;
+use crate::convert::patience;
 use crate::descriptor::Descriptor;
-use crate::handle::{Object, Table, out};
-use crate::lock::{Lock, patience, zklock_lock};
-use crate::queued::{Shown, zklock_contender};
-use crate::status::zklock_status::ZKLOCK_TIMEOUT;
-use crate::status::{Failure, zklock_status};
+use crate::failure::Failure;
+use crate::handle::{Object, handle};
+use crate::lock::{Lock, zklock_lock};
+use crate::queued::{Shown, shown, zklock_contender};
+use crate::raw::out;
+use crate::status::zklock_status::{self, ZKLOCK_TIMEOUT};
 use std::ffi::c_int;
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use zklock_core::blocking::{self, Call};
@@ -34,16 +36,7 @@ struct Watching {
     told: Option<Box<Shown>>,
 }
 
-impl Object for Observer {
-    type Opaque = zklock_observer;
-    const NAME: &'static str = "zklock_observer";
-    const KIND: u64 = 7;
-
-    fn table() -> &'static Table<Self> {
-        static TABLE: Table<Observer> = Table::new();
-        &TABLE
-    }
-}
+handle!(Observer: zklock_observer, 7);
 
 impl Observer {
     fn watching(&self) -> MutexGuard<'_, Watching> {
@@ -150,8 +143,8 @@ pub extern "C-unwind" fn zklock_observer_next(
         let holder = out("holder", holder)?;
         let observer = Observer::table().find(observer)?;
         let now = if timeout == 0 { observer.fetch()? } else { observer.wait(timeout)? };
-        let told = now.map(|now| Box::new(Shown::new(&now)));
-        holder.set(told.as_ref().map_or(std::ptr::null(), |told| std::ptr::from_ref(told.shown())));
+        let told = now.map(|now| Box::new(shown(&now)));
+        holder.set(told.as_ref().map_or(std::ptr::null(), |told| std::ptr::from_ref(told.value())));
         observer.watching().told = told;
         Ok(())
     })

@@ -1,8 +1,10 @@
 //! How a client connects.
 
 use crate::call;
-use crate::handle::{Object, Table, optional_text, out, text};
-use crate::status::{Failure, zklock_status};
+use crate::failure::Failure;
+use crate::handle::{Object, handle};
+use crate::raw::{optional_text, out, text};
+use crate::status::zklock_status;
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
@@ -17,20 +19,12 @@ pub struct zklock_options {
 
 pub(crate) struct Options(Mutex<ClientOptions>);
 
-impl Object for Options {
-    type Opaque = zklock_options;
-    const NAME: &'static str = "zklock_options";
-    const KIND: u64 = 1;
-
-    fn table() -> &'static Table<Self> {
-        static TABLE: Table<Options> = Table::new();
-        &TABLE
-    }
-
+handle!(
+    Options: zklock_options, 1,
     fn inherited(&self) -> Option<Self> {
         Some(Self(Mutex::new(self.0.try_lock().ok()?.clone())))
     }
-}
+);
 
 impl Options {
     /// The defaults; the hosts come with the client.

@@ -1,32 +1,38 @@
 //! Who is in the queue of a lock, and how an operator takes one out of it.
 
+use crate::c_enum::c_enum;
 use crate::call;
-use crate::handle::{ContenderFunction, Context, Object, Pointing, call_contender, out, text};
-use crate::lock::{Lock, c_string, zklock_lock};
-use crate::status::{Failure, zklock_status};
-use std::ffi::{CString, c_char, c_int, c_void};
+use crate::convert::{c_string, unsigned, whole};
+use crate::failure::Failure;
+use crate::handle::Object;
+use crate::lock::{Lock, zklock_lock};
+use crate::raw::{Context, Visitor, WithStrings, out, show, text};
+use crate::status::zklock_status;
+use std::ffi::{c_char, c_int, c_void};
 use std::time::UNIX_EPOCH;
 use zklock_core::{QueuedContender, Role};
 
-/// What a contender wants.
-#[allow(non_camel_case_types, reason = "the name in C")]
-#[repr(C)]
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub enum zklock_role {
-    /// The whole lock: a mutex, a permit, or the lead.
-    ZKLOCK_ROLE_EXCLUSIVE = 1,
-    /// The read side of a read/write lock.
-    ZKLOCK_ROLE_READ = 2,
-    /// The write side of a read/write lock.
-    ZKLOCK_ROLE_WRITE = 3,
+c_enum! {
+    /// What a contender wants.
+    pub enum zklock_role {
+        /// The whole lock: a mutex, a permit, or the lead.
+        ZKLOCK_ROLE_EXCLUSIVE = 1,
+        /// The read side of a read/write lock.
+        ZKLOCK_ROLE_READ = 2,
+        /// The write side of a read/write lock.
+        ZKLOCK_ROLE_WRITE = 3,
+    }
 }
 
 /// One in the queue of a lock. What it points to lives as long as the call of the visitor, or as
-/// zklock_observer_next says. New members may be added at the end: do not copy it by its size.
+/// zklock_observer_next says. The library that runs may be an earlier or a later one than this header: see `size`.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[repr(C)]
 #[derive(Debug)]
 pub struct zklock_contender {
+    /// How many bytes this struct has in the library that runs. Later versions add members at the end: a member that
+    /// ends beyond is not there. So read no such member, and copy no more than this.
+    pub size: usize,
     /// The name of its node, a child of the lock's node.
     pub name: *const c_char,
     /// What it says of itself. zklock writes "host/pid" or what the client's options say.
@@ -137,45 +143,35 @@ pub extern "C-unwind" fn zklock_break_lock(
     })
 }
 
-fn show_all(contenders: &[QueuedContender], visitor: ContenderFunction, context: Context) {
+fn show_all(contenders: &[QueuedContender], visitor: Visitor<zklock_contender>, context: Context) {
     for contender in contenders {
-        call_contender(visitor, Shown::new(contender).shown(), context);
+        show(visitor, shown(contender).value(), context);
     }
 }
 
-/// A contender as C has it, with the strings to which it points.
-pub(crate) struct Shown {
-    shown: Pointing,
-    _strings: [CString; 4],
-}
+/// A contender as C has it: its name, identity, dialect and node are the strings.
+pub(crate) type Shown = WithStrings<zklock_contender, 4>;
 
-impl Shown {
-    pub(crate) fn new(contender: &QueuedContender) -> Self {
-        let since = contender.since.duration_since(UNIX_EPOCH).map_or(0, |since| since.as_millis());
-        let strings = [
-            c_string(&contender.name),
-            c_string(&contender.identity),
-            c_string(&contender.dialect.to_string()),
-            c_string(&contender.node),
-        ];
-        let [name, identity, dialect, node] = strings.each_ref().map(|text| text.as_ptr());
-        let shown = zklock_contender {
-            name,
-            identity,
-            dialect,
-            session: u64::from_ne_bytes(contender.session.to_ne_bytes()),
-            token: contender.token.value(),
-            since: i64::try_from(since).unwrap_or(i64::MAX),
-            node,
-            role: role(contender.role),
-            holds: contender.holds.into(),
-        };
-        Self { shown: Pointing(shown), _strings: strings }
-    }
-
-    pub(crate) fn shown(&self) -> &zklock_contender {
-        &self.shown.0
-    }
+pub(crate) fn shown(contender: &QueuedContender) -> Shown {
+    let since = contender.since.duration_since(UNIX_EPOCH).map_or(0, whole);
+    let strings = [
+        c_string(&contender.name),
+        c_string(&contender.identity),
+        c_string(&contender.dialect.to_string()),
+        c_string(&contender.node),
+    ];
+    WithStrings::new(strings, |[name, identity, dialect, node]| zklock_contender {
+        size: size_of::<zklock_contender>(),
+        name,
+        identity,
+        dialect,
+        session: unsigned(contender.session),
+        token: contender.token.value(),
+        since,
+        node,
+        role: role(contender.role),
+        holds: contender.holds.into(),
+    })
 }
 
 fn role(role: Role) -> zklock_role {

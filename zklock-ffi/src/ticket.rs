@@ -1,12 +1,14 @@
 //! Waits for event loops.
 
 use crate::call;
+use crate::convert::patience;
 use crate::descriptor::Descriptor;
-use crate::handle::{Object, Table, out};
+use crate::failure::Failure;
+use crate::handle::{Object, handle};
 use crate::hold::{Held, zklock_hold};
-use crate::lock::{Lock, patience, zklock_lock};
-use crate::status::zklock_status::ZKLOCK_PENDING;
-use crate::status::{Failure, zklock_status};
+use crate::lock::{Lock, zklock_lock};
+use crate::raw::out;
+use crate::status::zklock_status::{self, ZKLOCK_PENDING};
 use std::ffi::c_int;
 use std::sync::Arc;
 use zklock_core::blocking;
@@ -23,16 +25,7 @@ pub(crate) struct Ticket {
     ready: Arc<Descriptor>,
 }
 
-impl Object for Ticket {
-    type Opaque = zklock_ticket;
-    const NAME: &'static str = "zklock_ticket";
-    const KIND: u64 = 4;
-
-    fn table() -> &'static Table<Self> {
-        static TABLE: Table<Ticket> = Table::new();
-        &TABLE
-    }
-}
+handle!(Ticket: zklock_ticket, 4);
 
 /// Begins to wait for the lock, and returns at once. The ticket's descriptor becomes readable when
 /// zklock_acquire_finish has a result.

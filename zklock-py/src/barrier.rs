@@ -3,10 +3,9 @@
 use crate::aio::barrier::AsyncBarrier;
 use crate::error::{raised, unpicklable};
 use crate::greenlet::Greenlet;
-use crate::log;
+use crate::number;
 use crate::patience::left;
 use crate::place::Shared;
-use crate::value;
 use crate::wait::detached;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -39,7 +38,7 @@ impl Spot {
         call: impl FnOnce(&blocking::Client, Option<Duration>) -> Result<T, Error> + Send,
     ) -> PyResult<T> {
         if self.shared.connector.connected().is_none() {
-            log::prepare(py)?;
+            self.shared.prepare(py)?;
         }
         let begun = Instant::now();
         detached(py, || match timeout {
@@ -104,7 +103,7 @@ impl Barrier {
         if let Some(greenlet) = Greenlet::current(py)? {
             return greenlet.wait_for(self.aio(py)?.get().wait(py, timeout)?)?.is_truthy(py);
         }
-        let timeout = value::patience(py, timeout)?;
+        let timeout = number::patience(py, timeout)?;
         self.spot.call(py, timeout, |client, left| {
             let barrier = client.barrier(&self.spot.path)?;
             let waited = left.map_or_else(|| barrier.wait(), |left| barrier.wait_timeout(left));

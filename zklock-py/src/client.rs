@@ -8,15 +8,14 @@ use crate::greenlet::Greenlet;
 use crate::hosts::Hosts;
 use crate::kinds::BaseClient;
 use crate::log;
+use crate::number;
 use crate::options::{Timeouts, Tls, options};
 use crate::place::Shared;
-use crate::value;
 use crate::wait::detached;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use zklock_core::ErrorKind;
-use zklock_core::blocking::Connector;
 
 /// One logical connection to an ensemble, at ``hosts``: ``host:port,host:port``, and perhaps a ``/chroot``; or a list of
 /// such, ``["zk1:2181", "zk2:2181"]``, or of pairs, ``[("zk1", 2181), ("zk2", 2181)]``.
@@ -68,9 +67,10 @@ impl Client {
         let Hosts(hosts) = hosts;
         let options = options(py, &hosts, &timeouts, chroot, identity, tls)?;
         log::prepare(py)?;
-        let shared = Shared::new(Connector::new(options), hosts);
-        exit::remember(Arc::downgrade(&shared));
-        Ok(PyClassInitializer::from(BaseClient { shared }).add_subclass(Self))
+        let shared = Shared::new(options, hosts);
+        let weak = Arc::downgrade(&shared);
+        exit::remember(weak);
+        Ok(PyClassInitializer::from(BaseClient::new(shared)).add_subclass(Self))
     }
 
     /// The same client for asyncio.
@@ -90,8 +90,8 @@ impl Client {
             let connected = AsyncClient::connect(Self::aio(slf)?.bind(py), timeout)?;
             return greenlet.wait_for(connected).map(drop);
         }
-        let timeout = value::patience(py, timeout)?;
-        log::prepare(py)?;
+        let timeout = number::patience(py, timeout)?;
+        shared.prepare(py)?;
         detached(py, || shared.connector.connect(timeout).map(drop))
     }
 
@@ -118,8 +118,8 @@ impl Client {
             let set = AsyncClient::set_limit(Self::aio(slf)?.bind(py), path.to_owned(), limit)?;
             return greenlet.wait_for(set).map(drop);
         }
-        let limit = value::count(py, "limit", limit)?;
-        log::prepare(py)?;
+        let limit = number::count(py, "limit", limit)?;
+        shared.prepare(py)?;
         detached(py, || shared.connector.connect(None)?.set_limit(path, limit))
     }
 

@@ -6,8 +6,7 @@
 
 use crate::error::{raised, unpicklable};
 use crate::exit::{is_over, later};
-use crate::greenlet::Greenlet;
-use crate::place::locked;
+use crate::sync::lock_ignoring_poison;
 use crate::wait::Doorbell;
 use pyo3::exceptions::{PyRuntimeError, PyRuntimeWarning, PyStopIteration};
 use pyo3::intern;
@@ -18,7 +17,6 @@ use pyo3::{PyTraverseError, PyVisit, wrap_pyfunction};
 use std::ffi::CString;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
 use zklock_core::Error;
 use zklock_core::blocking::{Call, OfProcess, Park, Process, call_later};
 
@@ -93,43 +91,30 @@ impl Coroutine {
         }
     }
 
-    /// Sits through it, as a greenlet: `None` if the time is over.
-    pub(crate) fn sit_through(
-        self,
-        greenlet: &Greenlet<'_>,
-        timeout: Option<Duration>,
-    ) -> PyResult<Option<Py<PyAny>>> {
-        let py = greenlet.py();
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        // Dropping what waits ends it, also where the greenlet is killed.
-        let mut pending = match std::mem::replace(&mut *locked(&self.stage), Stage::Over) {
-            Stage::New(begin) => match begin(py, &self.bell)? {
-                Begun::Done(value) => return Ok(Some(value)),
-                Begun::Pending(pending) => pending,
-            },
-            Stage::Waits { pending, .. } => pending,
-            Stage::Done(value) => return Ok(Some(value)),
-            Stage::Over => return Ok(None),
-        };
-        let doorbell = greenlet.doorbell()?;
-        let mut in_time = true;
-        loop {
-            self.bell.listen_again();
-            if let Some(result) = pending.fetch(py, &self.bell) {
-                return result.map(Some);
-            }
-            if !in_time {
-                return Ok(None);
-            }
-            if self.bell.ring_at(&doorbell) {
-                in_time = greenlet.wait(&doorbell, deadline)?;
-            }
+    /// What rings when its result may be there.
+    pub(crate) fn bell(&self) -> &Arc<Bell> {
+        &self.bell
+    }
+
+    /// Takes out what it does, begun, for somebody who waits for it without an event loop.
+    pub(crate) fn begin(&self, py: Python<'_>) -> PyResult<Begun> {
+        // Nothing of Python runs while the mutex is held.
+        let stage = std::mem::replace(&mut *lock_ignoring_poison(&self.stage), Stage::Over);
+        match stage {
+            Stage::New(begin) => begin(py, &self.bell),
+            Stage::Waits { pending, .. } => Ok(Begun::Pending(pending)),
+            Stage::Done(value) => Ok(Begun::Done(value)),
+            Stage::Over => Err(self.awaited_before()),
         }
+    }
+
+    fn awaited_before(&self) -> PyErr {
+        PyRuntimeError::new_err(format!("{} has been awaited already", self.what))
     }
 
     fn step(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         // Nothing of Python runs while the mutex is held.
-        let stage = std::mem::replace(&mut *locked(&self.stage), Stage::Over);
+        let stage = std::mem::replace(&mut *lock_ignoring_poison(&self.stage), Stage::Over);
         let mut pending = match stage {
             Stage::New(begin) => {
                 // Without a loop it is not to work by chance, where nothing has to be waited for.
@@ -146,7 +131,8 @@ impl Coroutine {
                         Err(error) if error.is_instance_of::<PyStopIteration>(py) => {}
                         Err(error) => return Err(error),
                         Ok(again) => {
-                            *locked(&self.stage) = Stage::Waits { pending, future: Some(future) };
+                            *lock_ignoring_poison(&self.stage) =
+                                Stage::Waits { pending, future: Some(future) };
                             return Ok(again.unbind());
                         }
                     }
@@ -154,10 +140,7 @@ impl Coroutine {
                 pending
             }
             Stage::Done(value) => return Err(returned(value)),
-            Stage::Over => {
-                let message = format!("{} has been awaited already", self.what);
-                return Err(PyRuntimeError::new_err(message));
-            }
+            Stage::Over => return Err(self.awaited_before()),
         };
         loop {
             self.bell.listen_again();
@@ -169,7 +152,7 @@ impl Coroutine {
             if self.bell.wake(&event_loop, &future)? {
                 let future = future.call_method0(intern!(py, "__await__"))?;
                 let waits_for = future.call_method0(intern!(py, "__next__"))?.unbind();
-                *locked(&self.stage) = Stage::Waits { pending, future: Some(future.unbind()) };
+                *lock_ignoring_poison(&self.stage) = Stage::Waits { pending, future: Some(future.unbind()) };
                 return Ok(waits_for);
             }
         }
@@ -214,7 +197,7 @@ impl Coroutine {
     }
 
     fn close(&self) {
-        let stage = std::mem::replace(&mut *locked(&self.stage), Stage::Over);
+        let stage = std::mem::replace(&mut *lock_ignoring_poison(&self.stage), Stage::Over);
         // Not while the mutex is held: it may run whatever Python has to do then.
         drop(stage);
     }
@@ -230,7 +213,7 @@ impl Coroutine {
     }
 
     fn __repr__(&self) -> String {
-        let stage = match &*locked(&self.stage) {
+        let stage = match &*lock_ignoring_poison(&self.stage) {
             Stage::New(_) => "not awaited yet",
             Stage::Waits { .. } => "waiting",
             Stage::Done(_) => "done",
@@ -258,7 +241,7 @@ impl Coroutine {
 
 impl Drop for Coroutine {
     fn drop(&mut self) {
-        let is_new = matches!(&*locked(&self.stage), Stage::New(_));
+        let is_new = matches!(&*lock_ignoring_poison(&self.stage), Stage::New(_));
         if is_new && !is_over() && !self.process.is_forked() {
             let text = format!("{} was never awaited", self.what);
             warn::<PyRuntimeWarning>(&text);
@@ -334,7 +317,7 @@ impl Bell {
     }
 
     fn ring(&self) {
-        let ear = std::mem::replace(&mut *locked(&self.0), Ear::Rung);
+        let ear = std::mem::replace(&mut *lock_ignoring_poison(&self.0), Ear::Rung);
         if let Ear::Greenlet(doorbell) = &ear {
             doorbell.unpark();
         }
@@ -351,14 +334,14 @@ impl Bell {
         }
     }
 
-    fn listen_again(&self) {
-        let before = std::mem::take(&mut *locked(&self.0));
+    pub(crate) fn listen_again(&self) {
+        let before = std::mem::take(&mut *lock_ignoring_poison(&self.0));
         drop(before);
     }
 
     /// Rings there, too; `false` if it has rung.
-    fn ring_at(&self, doorbell: &Arc<Doorbell>) -> bool {
-        let mut ear = locked(&self.0);
+    pub(crate) fn ring_at(&self, doorbell: &Arc<Doorbell>) -> bool {
+        let mut ear = lock_ignoring_poison(&self.0);
         if let Ear::Rung = *ear {
             return false;
         }
@@ -374,7 +357,7 @@ impl Bell {
             event_loop: event_loop.clone().unbind(),
             future: PyWeakrefReference::new(future)?.unbind(),
         };
-        let mut ear = locked(&self.0);
+        let mut ear = lock_ignoring_poison(&self.0);
         if let Ear::Rung = *ear {
             return Ok(false);
         }

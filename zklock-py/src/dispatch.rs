@@ -1,18 +1,18 @@
-//! The threads that call functions of others: handlers of a loss, and of log lines.
+//! The threads that call functions of others: callbacks, and handlers of log lines.
 //!
 //! They are threads of Python's, which fetch what to call from here. A thread of ours would have frames of
 //! ours beneath the function, and at the interpreter's end, until Python 3.13, a thread that is in Python is
 //! ended through all of its frames, at which those of ours abort the process. And what others do may take
-//! long: those who wait for a lock must not wait for that, nor log lines for a handler of a loss, nor the handlers of
-//! one hold for those of another.
+//! long: those who wait for a lock must not wait for that, nor log lines for a callback, nor the callbacks of one hold for
+//! those of another.
 //!
 //! Where gevent or eventlet has patched Python, greenlets of the main thread take their place: its locks and queues are
 //! those of greenlets then, and a thread of the system must not touch them.
 
 use crate::error::refused;
 use crate::exit::{is_over, later};
-use crate::greenlet;
-use crate::place::locked;
+use crate::patched;
+use crate::sync::lock_ignoring_poison;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::types::PyTuple;
@@ -26,8 +26,8 @@ use zklock_core::blocking::Process;
 /// What is to be called, and with what.
 pub(crate) type Call = (Py<PyAny>, Py<PyTuple>);
 
-/// Handlers of losses. Those of one hold are called one after the other.
-pub(crate) static LOSSES: Queue = Queue::new("zklock-callbacks", 32, false);
+/// Callbacks. Those of one hold are called one after the other, and so are those of one client.
+pub(crate) static CALLBACKS: Queue = Queue::new("zklock-callbacks", 32, false);
 /// Log lines, one after the other.
 pub(crate) static LOG: Queue = Queue::new("zklock-log", 1, true);
 
@@ -95,10 +95,10 @@ impl Queue {
     }
 
     fn call(&'static self, py: Python<'_>, strand: u64, call: Call) -> PyResult<()> {
-        let of_parent = locked(&self.state).leave_parent();
+        let of_parent = lock_ignoring_poison(&self.state).leave_parent();
         drop(of_parent);
         let begun = {
-            let mut state = locked(&self.state);
+            let mut state = lock_ignoring_poison(&self.state);
             if let Some(calls) = state.strands.get_mut(&strand) {
                 calls.push_back(call);
             } else {
@@ -115,7 +115,7 @@ impl Queue {
         let started =
             module(py)?.call_method1(intern!(py, "start"), (Hand::of(self, false), self.name, strand));
         if started.is_err() {
-            let mut state = locked(&self.state);
+            let mut state = lock_ignoring_poison(&self.state);
             state.running -= 1;
             // For the next one that comes.
             state.ready.push_front(strand);
@@ -125,12 +125,12 @@ impl Queue {
 
     /// From now on greenlets make the calls, if Python is patched and this is its main thread.
     pub(crate) fn start_in_a_greenlet(&'static self, py: Python<'_>) -> PyResult<()> {
-        if !greenlet::is_main_and_patched(py)? {
+        if !patched::is_main_and_patched(py)? {
             return Ok(());
         }
-        let of_parent = locked(&self.state).leave_parent();
+        let of_parent = lock_ignoring_poison(&self.state).leave_parent();
         drop(of_parent);
-        if locked(&self.state).is_for_greenlets {
+        if lock_ignoring_poison(&self.state).is_for_greenlets {
             return Ok(());
         }
         let arguments = (Hand::of(self, true), self.stays);
@@ -206,7 +206,7 @@ impl Hand {
             refused(py, format!("the system gives no descriptor ({error}): raise the limit of open files"))
         })?;
         let descriptor = bell.as_raw_fd();
-        let mut state = locked(&self.queue.state);
+        let mut state = lock_ignoring_poison(&self.queue.state);
         state.is_for_greenlets = true;
         // A thread that waits goes.
         state.ring();
@@ -219,7 +219,7 @@ impl Hand {
         if Process::current().number() != self.process || is_over() {
             return false;
         }
-        let state = locked(&self.queue.state);
+        let state = lock_ignoring_poison(&self.queue.state);
         if let Some(bell) = &state.bell {
             hush(bell);
         }
@@ -228,7 +228,7 @@ impl Hand {
 
     /// Nobody listens any more.
     fn stop(&self) {
-        let mut state = locked(&self.queue.state);
+        let mut state = lock_ignoring_poison(&self.queue.state);
         if Process::current().number() == self.process && state.process == self.process {
             state.bell = None;
             state.is_for_greenlets = false;
@@ -237,12 +237,12 @@ impl Hand {
 
     /// A strand for somebody who does not run one yet.
     fn begin(&self) -> Option<u64> {
-        locked(&self.queue.state).begin(self.queue.at_once)
+        lock_ignoring_poison(&self.queue.state).begin(self.queue.at_once)
     }
 
     /// What is to be called next in this strand; `None` when it has come to its end.
     fn next(&self, strand: u64) -> Option<Call> {
-        let mut state = locked(&self.queue.state);
+        let mut state = lock_ignoring_poison(&self.queue.state);
         if is_over() || state.process != self.process {
             return None;
         }
@@ -257,7 +257,7 @@ impl Hand {
     fn take(&self, py: Python<'_>) -> Option<u64> {
         loop {
             let bell = {
-                let mut state = locked(&self.queue.state);
+                let mut state = lock_ignoring_poison(&self.queue.state);
                 let waits = self.queue.stays && !state.is_for_greenlets && state.ready.is_empty();
                 if waits && state.bell.is_none() {
                     state.bell = new_bell().ok();

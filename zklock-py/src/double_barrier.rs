@@ -7,8 +7,10 @@ use crate::coroutine::{Coroutine, nothing};
 use crate::error::{invalid, not_held, unpicklable};
 use crate::greenlet::{self, Greenlet};
 use crate::hold::note;
+use crate::number;
 use crate::patience::Given;
-use crate::place::{Shared, locked};
+use crate::place::Shared;
+use crate::sync::lock_ignoring_poison;
 use crate::value;
 use crate::wait::detached;
 use pyo3::prelude::*;
@@ -58,12 +60,12 @@ impl Meeting {
         timeout: Option<f64>,
     ) -> PyResult<Arc<Self>> {
         let spot = Spot::new(py, shared, path)?;
-        let members = value::count(py, "members", members)?;
+        let members = number::count(py, "members", members)?;
         if members == 0 {
             let message = format!("the barrier {path} without members would never be one: ask for 1 or more");
             return Err(invalid(py, message));
         }
-        let timeout = value::patience(py, timeout)?;
+        let timeout = number::patience(py, timeout)?;
         Ok(Arc::new(Self { spot, members, timeout, inside: Mutex::default() }))
     }
 
@@ -79,14 +81,14 @@ impl Meeting {
     }
 
     pub(crate) fn keep(&self, owner: Owner, block: Block, seat: &Arc<Seat>) {
-        locked(&self.inside).push((owner, block, seat.clone()));
+        lock_ignoring_poison(&self.inside).push((owner, block, seat.clone()));
     }
 
     /// What the end of a block is to leave. Of one that is not known: the latest of this owner, or else of anybody, since
     /// a generator may be ended by another thread or task.
     pub(crate) fn take(&self, py: Python<'_>, owner: Owner, block: Block) -> PyResult<Arc<Seat>> {
         let last = {
-            let mut inside = locked(&self.inside);
+            let mut inside = lock_ignoring_poison(&self.inside);
             let blocks = inside.iter().enumerate().map(|(index, (_, block, _))| (index, *block));
             let known = block.find(blocks);
             let own = || inside.iter().rposition(|(whose, ..)| *whose == owner);
@@ -112,20 +114,20 @@ impl Seat {
     }
 
     pub(crate) fn member(&self, py: Python<'_>) -> PyResult<Arc<blocking::Member>> {
-        let member = locked(&self.member).clone();
+        let member = lock_ignoring_poison(&self.member).clone();
         member
             .ok_or_else(|| not_held(py, format!("this member of the barrier {} has left before", self.path)))
     }
 
     /// Leaves in the background: others may wait for this one, but it does not wait for them.
     pub(crate) fn give_up(&self) {
-        let member = locked(&self.member).take();
+        let member = lock_ignoring_poison(&self.member).take();
         drop(member);
     }
 
     /// After a block that has failed: others may wait for this one, but it does not wait for them.
     pub(crate) fn fail(&self, exception: &Bound<'_, PyAny>) {
-        let loss = locked(&self.member).as_ref().and_then(|member| member.loss());
+        let loss = lock_ignoring_poison(&self.member).as_ref().and_then(|member| member.loss());
         if let Some(reason) = loss {
             note(exception, &format!("the member of the barrier {} is lost: {reason}", self.path));
         }
@@ -133,7 +135,7 @@ impl Seat {
     }
 
     pub(crate) fn loss(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        let loss = locked(&self.member).as_ref().and_then(|member| member.loss());
+        let loss = lock_ignoring_poison(&self.member).as_ref().and_then(|member| member.loss());
         loss.map(|reason| value::reason(py, reason)).transpose()
     }
 

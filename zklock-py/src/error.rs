@@ -2,12 +2,27 @@
 
 use crate::exit::{is_over, stay_if_over};
 use crate::value;
-use crate::wait;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
+use std::cell::RefCell;
 use zklock_core::{Error, ErrorKind};
+
+thread_local! {
+    /// What the handler of a signal has raised, by which it ended a wait of this thread.
+    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
+}
+
+/// Keeps what the handler of a signal has raised for when the wait of this thread has come to its end.
+pub(crate) fn keep_signal(exception: PyErr) {
+    RAISED.set(Some(exception));
+}
+
+/// The exception that ended the last wait of this thread.
+pub(crate) fn signalled() -> Option<PyErr> {
+    RAISED.take()
+}
 
 /// The exception for an error; the one that ended the wait, if a signal did.
 pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
@@ -15,7 +30,7 @@ pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
         py.detach(stay_if_over);
     }
     let name = match error.kind() {
-        ErrorKind::Interrupted => match wait::signalled() {
+        ErrorKind::Interrupted => match signalled() {
             Some(exception) => return exception,
             None => intern!(py, "Error"),
         },

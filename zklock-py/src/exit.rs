@@ -4,7 +4,7 @@
 //! timed out. But a daemon thread may be inside what a lock guards until the process is gone: then its
 //! session is left alone. And from then on nothing of ours enters the interpreter.
 
-use crate::place::{Shared, locked};
+use crate::sync::lock_ignoring_poison;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
@@ -15,7 +15,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use zklock_core::Error;
-use zklock_core::blocking::{OfProcess, call_later, has_forked};
+use zklock_core::blocking::{Call, OfProcess, call_later, has_forked};
 
 /// How long the interpreter waits for us at its end.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -50,16 +50,22 @@ pub(crate) fn refuse_subinterpreter(py: Python<'_>) -> PyResult<()> {
     Err(PyImportError::new_err("zklock cannot be used in a subinterpreter: use processes or threads"))
 }
 
-/// To be closed at the end.
-pub(crate) fn remember(client: Weak<Shared>) {
-    let mut clients = locked(clients());
+/// Something that is closed at the end.
+pub(crate) trait CloseAtExit: Send + Sync {
+    /// Begins to close it; `None` if it is closed already, or another thread may be using it. `closed` is called, or
+    /// dropped, when that is done.
+    fn close_at_exit(&self, closed: Box<dyn FnOnce() + Send>) -> Option<Call<()>>;
+}
+
+pub(crate) fn remember(client: Weak<dyn CloseAtExit>) {
+    let mut clients = lock_ignoring_poison(clients());
     clients.retain(|client| client.strong_count() > 0);
     clients.push(client);
 }
 
 /// A forked child has those of its parent as well: one that has not connected may do so in the child.
-fn clients() -> &'static Mutex<Vec<Weak<Shared>>> {
-    static CLIENTS: OfProcess<Mutex<Vec<Weak<Shared>>>> = OfProcess::new();
+fn clients() -> &'static Mutex<Vec<Weak<dyn CloseAtExit>>> {
+    static CLIENTS: OfProcess<Mutex<Vec<Weak<dyn CloseAtExit>>>> = OfProcess::new();
     CLIENTS.here(|before| {
         let of_parent = before.and_then(|clients| clients.try_lock().ok());
         Mutex::new(of_parent.map_or_else(Vec::new, |clients| clients.clone()))
@@ -77,11 +83,11 @@ pub(crate) fn is_over() -> bool {
 /// Runs `job` in the interpreter, on the thread for callbacks, unless the interpreter is at its end.
 pub(crate) fn later(job: impl FnOnce(Python<'_>) + Send + 'static) -> Result<(), Error> {
     call_later(move || {
-        *locked(&inside().is) = true;
+        *lock_ignoring_poison(&inside().is) = true;
         if !is_over() {
             Python::try_attach(job);
         }
-        *locked(&inside().is) = false;
+        *lock_ignoring_poison(&inside().is) = false;
         inside().has_left.notify_all();
     })
 }
@@ -110,20 +116,20 @@ fn end() {
     let deadline = Instant::now() + PATIENCE;
     IS_OVER.store(true, Ordering::Release);
     let inside = inside();
-    let mut is_inside = locked(&inside.is);
+    let mut is_inside = lock_ignoring_poison(&inside.is);
     while *is_inside && Instant::now() < deadline {
         let left = deadline.saturating_duration_since(Instant::now());
         is_inside = inside.has_left.wait_timeout(is_inside, left).unwrap_or_else(PoisonError::into_inner).0;
     }
     drop(is_inside);
     let (sender, closed) = channel::<()>();
-    let clients: Vec<_> = locked(clients()).drain(..).filter_map(|client| client.upgrade()).collect();
+    let clients: Vec<_> =
+        lock_ignoring_poison(clients()).drain(..).filter_map(|client| client.upgrade()).collect();
     let closing: Vec<_> = clients
         .iter()
-        .filter(|client| !client.connector.is_forked() && !client.is_held_by_others())
         .filter_map(|client| {
             let sender = sender.clone();
-            client.connector.start_close(move || drop(sender)).ok().flatten()
+            client.close_at_exit(Box::new(move || drop(sender)))
         })
         .collect();
     drop(sender);

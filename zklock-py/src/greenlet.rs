@@ -4,17 +4,17 @@
 //! take turns move each other's stacks away. So it makes the call that asyncio makes, which waits by itself, and sits in
 //! the loop of gevent or eventlet until a descriptor can be read; or if those do not run there, in `poll` with its thread.
 
-use crate::coroutine::Coroutine;
+use crate::coroutine::{Begun, Coroutine};
 use crate::dispatch::LOG;
-use crate::error::refused;
+use crate::error::{refused, signalled};
 use crate::exit;
+use crate::patched::{has_loop, is_main, is_patched, modules};
 use crate::task;
-use crate::wait::{Doorbell, signalled};
+use crate::wait::Doorbell;
 use pyo3::exceptions::PyInterruptedError;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyDict;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zklock_core::Owner;
@@ -40,47 +40,6 @@ fn owner_of(greenlet: &Bound<'_, PyAny>) -> PyResult<Owner> {
         return Ok(Owner::current());
     }
     task::owner(greenlet)
-}
-
-/// Whether greenlets are to make the calls of others.
-pub(crate) fn is_main_and_patched(py: Python<'_>) -> PyResult<bool> {
-    Ok(is_main() && is_patched(py)?)
-}
-
-fn is_main() -> bool {
-    rustix::thread::gettid() == rustix::process::getpid()
-}
-
-/// Whether gevent or eventlet has patched Python. As `_greenlets.library`, but in a daemon thread nothing that is written
-/// in Python is to run in frames of ours: see `dispatch`.
-fn is_patched(py: Python<'_>) -> PyResult<bool> {
-    for (module, patched) in [("gevent.monkey", "saved"), ("eventlet.patcher", "already_patched")] {
-        if let Some(module) = modules(py)?.get_item(module)? {
-            if module.getattr_opt(patched)?.map_or(Ok(false), |patched| patched.is_truthy())? {
-                return Ok(true);
-            }
-        }
-    }
-    Ok(false)
-}
-
-/// Whether one of them has a loop in this thread.
-fn has_loop(py: Python<'_>) -> PyResult<bool> {
-    if let Some(hubs) = modules(py)?.get_item("gevent._hub_local")? {
-        if !hubs.call_method0(intern!(py, "get_hub_if_exists"))?.is_none() {
-            return Ok(true);
-        }
-    }
-    let Some(hubs) = modules(py)?.get_item("eventlet.hubs")? else { return Ok(false) };
-    let hub = hubs.getattr(intern!(py, "_threadlocal"))?.getattr_opt(intern!(py, "hub"))?;
-    Ok(hub.is_some())
-}
-
-/// `sys.modules`.
-fn modules(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
-    static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
-    let load = || Ok::<_, PyErr>(py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?.unbind());
-    Ok(MODULES.get_or_try_init(py, load)?.bind(py))
 }
 
 /// The running greenlet; nothing where nobody uses them.
@@ -119,10 +78,38 @@ impl<'py> Greenlet<'py> {
 
     /// Waits for what this coroutine does.
     pub(crate) fn wait_for(&self, coroutine: Coroutine) -> PyResult<Py<PyAny>> {
-        Ok(coroutine.sit_through(self, None)?.unwrap_or_else(|| self.py.None()))
+        Ok(self.sit_through(coroutine, None)?.unwrap_or_else(|| self.py.None()))
     }
 
-    pub(crate) fn doorbell(&self) -> PyResult<Arc<Doorbell>> {
+    /// The same for so long: `None` if the time is over, which ends what the coroutine does.
+    pub(crate) fn sit_through(
+        &self,
+        coroutine: Coroutine,
+        timeout: Option<Duration>,
+    ) -> PyResult<Option<Py<PyAny>>> {
+        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
+        let mut pending = match coroutine.begin(self.py)? {
+            Begun::Done(value) => return Ok(Some(value)),
+            // To drop it ends the call, even where the greenlet is killed.
+            Begun::Pending(pending) => pending,
+        };
+        let (doorbell, bell) = (self.doorbell()?, coroutine.bell());
+        let mut in_time = true;
+        loop {
+            bell.listen_again();
+            if let Some(result) = pending.fetch(self.py, bell) {
+                return result.map(Some);
+            }
+            if !in_time {
+                return Ok(None);
+            }
+            if bell.ring_at(&doorbell) {
+                in_time = self.wait(&doorbell, deadline)?;
+            }
+        }
+    }
+
+    fn doorbell(&self) -> PyResult<Arc<Doorbell>> {
         Doorbell::new().map(Arc::new).map_err(|error| {
             let message = format!("the system gives no descriptor ({error}): raise the limit of open files");
             refused(self.py, message)
@@ -130,7 +117,7 @@ impl<'py> Greenlet<'py> {
     }
 
     /// Waits until it rings: `false` if the time is over.
-    pub(crate) fn wait(&self, doorbell: &Arc<Doorbell>, deadline: Option<Instant>) -> PyResult<bool> {
+    fn wait(&self, doorbell: &Arc<Doorbell>, deadline: Option<Instant>) -> PyResult<bool> {
         let Some(waits) = &self.waits else { return self.park(doorbell, deadline) };
         let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
         let in_time = waits.call1((doorbell.descriptor(), left.as_ref().map(Duration::as_secs_f64)))?;

@@ -4,7 +4,8 @@ use crate::coroutine::{Begun, Coroutine, warn};
 use crate::error::{invalid, raised, unpicklable};
 use crate::exit::is_over;
 use crate::greenlet::Greenlet;
-use crate::place::{Held, locked};
+use crate::place::Held;
+use crate::sync::lock_ignoring_poison;
 use crate::value::versions;
 use crate::wait::detached;
 use pyo3::exceptions::{PyRuntimeWarning, PyTypeError};
@@ -49,13 +50,14 @@ impl BaseGuarded {
 impl BaseGuarded {
     fn commit(&self) -> Vec<Write> {
         self.is_committed.store(true, Ordering::Relaxed);
-        locked(&self.writes).clone()
+        lock_ignoring_poison(&self.writes).clone()
     }
 }
 
 impl Drop for BaseGuarded {
     fn drop(&mut self) {
-        let forgotten = !self.is_committed.load(Ordering::Relaxed) && !locked(&self.writes).is_empty();
+        let forgotten =
+            !self.is_committed.load(Ordering::Relaxed) && !lock_ignoring_poison(&self.writes).is_empty();
         if forgotten && !is_over() && !self.held.hold.process().is_forked() {
             let path = self.held.hold.path();
             warn::<PyRuntimeWarning>(&format!("writes guarded by the hold of {path} were never committed"));
@@ -73,7 +75,7 @@ impl BaseGuarded {
         data: Option<&Bound<'py, PyAny>>,
     ) -> PyResult<Bound<'py, Self>> {
         let data = data.map(bytes).transpose()?.unwrap_or_default();
-        locked(&slf.get().writes).push(Write::Create { path, data });
+        lock_ignoring_poison(&slf.get().writes).push(Write::Create { path, data });
         Ok(slf)
     }
 
@@ -86,7 +88,7 @@ impl BaseGuarded {
         version: Option<i32>,
     ) -> PyResult<Bound<'py, Self>> {
         let (data, version) = (bytes(data)?, checked(slf.py(), version)?);
-        locked(&slf.get().writes).push(Write::SetData { path, data, version });
+        lock_ignoring_poison(&slf.get().writes).push(Write::SetData { path, data, version });
         Ok(slf)
     }
 
@@ -94,13 +96,13 @@ impl BaseGuarded {
     #[pyo3(signature = (path, version=None))]
     fn delete<'py>(slf: Bound<'py, Self>, path: String, version: Option<i32>) -> PyResult<Bound<'py, Self>> {
         let version = checked(slf.py(), version)?;
-        locked(&slf.get().writes).push(Write::Delete { path, version });
+        lock_ignoring_poison(&slf.get().writes).push(Write::Delete { path, version });
         Ok(slf)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         let (class, base) = (slf.get_type(), slf.get());
-        let (path, count) = (base.held.hold.path(), locked(&base.writes).len());
+        let (path, count) = (base.held.hold.path(), lock_ignoring_poison(&base.writes).len());
         Ok(format!("<zklock.{} by the hold of {path:?}, {count} writes>", class.name()?))
     }
 

@@ -1,23 +1,23 @@
 //! The proof that a lock is held.
 
 use crate::aio;
+use crate::callback::{self, Callback};
 use crate::coroutine::warn;
-use crate::dispatch::LOSSES;
+use crate::dispatch::CALLBACKS;
 use crate::error::{raised, unpicklable};
 use crate::exit::{is_over, stay_if_over};
 use crate::greenlet::Greenlet;
 use crate::guarded::Guarded;
 use crate::log;
 use crate::loss::Loss;
-use crate::place::{Held, locked};
-use crate::told::Callback;
+use crate::place::Held;
 use crate::value;
 use crate::wait::detached;
 use pyo3::exceptions::PyResourceWarning;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::Arc;
 use zklock_core::{Error, ErrorKind, HoldState, LossReason};
 
 /// What a `Hold` and an `AsyncHold` have in common.
@@ -26,8 +26,7 @@ pub(crate) struct BaseHold {
     pub(crate) held: Arc<Held>,
     /// Whether nobody else keeps the hold, so that it ends with this object.
     is_value: bool,
-    /// For the garbage collector to see: a callback may well be a method of who has the hold.
-    callbacks: Mutex<Vec<WeakCallback>>,
+    callbacks: callback::Given,
 }
 
 /// The proof that a lock is held. A ``with`` block gives one, and so does ``Lock.hold``.
@@ -44,11 +43,9 @@ pub(crate) struct BaseHold {
 #[pyclass(frozen, extends = BaseHold, module = "zklock")]
 pub(crate) struct Hold;
 
-type WeakCallback = Weak<Mutex<Option<Py<PyAny>>>>;
-
 impl BaseHold {
     pub(crate) fn new(held: Arc<Held>, is_value: bool) -> Self {
-        Self { held, is_value, callbacks: Mutex::default() }
+        Self { held, is_value, callbacks: callback::Given::default() }
     }
 
     pub(crate) fn describe(&self, class: &str) -> String {
@@ -116,34 +113,23 @@ impl BaseHold {
     /// Callbacks of one hold are called one after the other, on a thread for such calls. Those of other holds do not
     /// wait for them, unless 32 run already. Under gevent and eventlet a greenlet of the main thread calls them. In
     /// asyncio, let it call ``loop.call_soon_threadsafe``.
-    fn on_lost(&self, py: Python<'_>, callback: Py<PyAny>) -> PyResult<()> {
-        if !callback.bind(py).is_callable() {
-            let message = "on_lost takes a function, which is called with the reason of the loss";
-            return Err(pyo3::exceptions::PyTypeError::new_err(message));
-        }
-        let callback: Callback = Arc::new(Mutex::new(Some(callback)));
-        LOSSES.start_in_a_greenlet(py)?;
-        self.held.told.add(&self.held.hold, callback.clone()).map_err(|error| raised(py, &error))?;
-        locked(&self.callbacks).push(Arc::downgrade(&callback));
+    fn on_lost(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = callback.py();
+        let callback = Callback::new(callback, "on_lost", "the reason of the loss")?;
+        CALLBACKS.start_in_a_greenlet(py)?;
+        let held = &self.held;
+        held.callbacks.add(&held.hold, callback.clone()).map_err(|error| raised(py, &error))?;
+        self.callbacks.add(&callback);
         Ok(())
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 gives it so")]
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Ok(callbacks) = self.callbacks.try_lock() else { return Ok(()) };
-        for callback in callbacks.iter().filter_map(Weak::upgrade) {
-            if let Ok(Some(callback)) = callback.try_lock().as_deref() {
-                visit.call(callback)?;
-            }
-        }
-        Ok(())
+        self.callbacks.traverse(&visit)
     }
 
     fn __clear__(&self) {
-        let callbacks = std::mem::take(&mut *locked(&self.callbacks));
-        for callback in callbacks.iter().filter_map(Weak::upgrade) {
-            let callback = locked(&callback).take();
-            drop(callback);
-        }
+        self.callbacks.clear();
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

@@ -5,15 +5,18 @@ use crate::aio::client::AsyncClient;
 use crate::aio::double_barrier::AsyncDoubleBarrier;
 use crate::aio::lock::AsyncLock;
 use crate::barrier::{Barrier, Spot};
+use crate::callback::{self, Callback};
 use crate::double_barrier::{DoubleBarrier, Meeting};
-use crate::error::unpicklable;
-use crate::kind::{Core, Kind, Options};
+use crate::error::{forked, raised, unpicklable};
+use crate::kind::{Core, dialect as dialect_of, queued};
 use crate::lock::{BaseLock, Lock};
+use crate::number;
 use crate::place::Shared;
 use crate::value;
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
-use zklock_core::Dialect;
+use zklock_core::{Error, LockSpec};
 
 /// What a ``Client`` and an ``AsyncClient`` have in common: the kinds of lock. Those of a ``Client`` are a ``Lock``, those of
 /// an ``AsyncClient`` an ``AsyncLock``.
@@ -28,9 +31,14 @@ use zklock_core::Dialect;
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseClient {
     pub(crate) shared: Arc<Shared>,
+    callbacks: callback::Given,
 }
 
 impl BaseClient {
+    pub(crate) fn new(shared: Arc<Shared>) -> Self {
+        Self { shared, callbacks: callback::Given::default() }
+    }
+
     /// Of the same face.
     fn lock(slf: &Bound<'_, Self>, core: Arc<Core>) -> PyResult<Py<PyAny>> {
         if slf.is_instance_of::<AsyncClient>() {
@@ -42,12 +50,12 @@ impl BaseClient {
 
     fn made(
         slf: &Bound<'_, Self>,
-        kind: Kind,
-        path: &str,
+        spec: Result<LockSpec, Error>,
+        change: impl FnOnce(LockSpec) -> PyResult<LockSpec>,
         timeout: Option<f64>,
-        options: Options,
     ) -> PyResult<Py<PyAny>> {
-        Self::lock(slf, Core::new(slf.py(), &slf.get().shared, kind, path, timeout, options)?)
+        let spec = change(spec.map_err(|error| raised(slf.py(), &error))?)?;
+        Self::lock(slf, Core::new(slf.py(), &slf.get().shared, spec, timeout)?)
     }
 }
 
@@ -73,9 +81,12 @@ impl BaseClient {
         foreign: &str,
         watching: &str,
     ) -> PyResult<Py<PyAny>> {
-        let all = [Dialect::Curator, Dialect::Kazoo, Dialect::WriteLock];
-        let options = Options::new(reentrant).queued(slf.py(), foreign, watching)?;
-        Self::made(slf, Kind::Mutex, path, timeout, options.dialect(slf.py(), dialect, &all)?)
+        let py = slf.py();
+        let options = |spec: LockSpec| {
+            let spec = spec.reentrant(reentrant).dialect(dialect_of(py, dialect)?);
+            queued(py, spec, foreign, watching)
+        };
+        Self::made(slf, LockSpec::mutex(path), options, timeout)
     }
 
     /// The read side of the read/write lock at ``path``: readers hold it together.
@@ -98,8 +109,12 @@ impl BaseClient {
         foreign: &str,
         watching: &str,
     ) -> PyResult<Py<PyAny>> {
-        let options = Options::new(reentrant).queued(slf.py(), foreign, watching)?;
-        Self::made(slf, Kind::Read, path, timeout, options.dialect(slf.py(), dialect, &SIDES)?)
+        let py = slf.py();
+        let options = |spec: LockSpec| {
+            let spec = spec.reentrant(reentrant).dialect(dialect_of(py, dialect)?);
+            queued(py, spec, foreign, watching)
+        };
+        Self::made(slf, LockSpec::read(path), options, timeout)
     }
 
     /// The write side of the read/write lock at ``path``: its holder is alone.
@@ -125,8 +140,12 @@ impl BaseClient {
         foreign: &str,
         watching: &str,
     ) -> PyResult<Py<PyAny>> {
-        let options = Options::new(reentrant).queued(slf.py(), foreign, watching)?;
-        Self::made(slf, Kind::Write, path, timeout, options.dialect(slf.py(), dialect, &SIDES)?)
+        let py = slf.py();
+        let options = |spec: LockSpec| {
+            let spec = spec.reentrant(reentrant).dialect(dialect_of(py, dialect)?);
+            queued(py, spec, foreign, watching)
+        };
+        Self::made(slf, LockSpec::write(path), options, timeout)
     }
 
     /// The semaphore at ``path`` with ``limit`` permits, of which a hold has one, or ``permits``.
@@ -154,10 +173,15 @@ impl BaseClient {
         watching: &str,
     ) -> PyResult<Py<PyAny>> {
         let py = slf.py();
-        let (limit, permits) = (value::count(py, "limit", limit)?, value::count(py, "permits", permits)?);
-        let options = Options::new(false).queued(py, foreign, watching)?.permits(py, permits, limit_at)?;
-        let kind = Kind::Semaphore { limit, permits, has_fixed_limit: limit_at.is_none() };
-        Self::made(slf, kind, path, timeout, options)
+        let (limit, permits) = (number::count(py, "limit", limit)?, number::count(py, "permits", permits)?);
+        let options = |spec: LockSpec| {
+            let spec = queued(py, spec.permits(permits), foreign, watching)?;
+            Ok(match limit_at {
+                Some(path) => spec.limit_at(path),
+                None => spec,
+            })
+        };
+        Self::made(slf, LockSpec::semaphore(path, limit), options, timeout)
     }
 
     /// The lead of the election at ``path``: one leads, the others are ready to.
@@ -177,8 +201,8 @@ impl BaseClient {
         foreign: &str,
         watching: &str,
     ) -> PyResult<Py<PyAny>> {
-        let options = Options::new(reentrant).queued(slf.py(), foreign, watching)?;
-        Self::made(slf, Kind::Election, path, timeout, options)
+        let options = |spec: LockSpec| queued(slf.py(), spec.reentrant(reentrant), foreign, watching);
+        Self::made(slf, LockSpec::election(path), options, timeout)
     }
 
     /// The exclusive lock at ``path``: one plain node, which is there or not. For jobs that are tried once.
@@ -197,7 +221,7 @@ impl BaseClient {
         timeout: Option<f64>,
         reentrant: bool,
     ) -> PyResult<Py<PyAny>> {
-        Self::made(slf, Kind::Exclusive, path, timeout, Options::new(reentrant))
+        Self::made(slf, LockSpec::exclusive(path), |spec| Ok(spec.reentrant(reentrant)), timeout)
     }
 
     /// The set of these locks, which are acquired and released together: all or none.
@@ -221,8 +245,8 @@ impl BaseClient {
         for lock in locks.try_iter()? {
             cores.push(lock?.cast::<BaseLock>()?.get().core.clone());
         }
-        let options = Options::new(reentrant);
-        Self::lock(slf, Core::all(slf.py(), &slf.get().shared, cores, timeout, options)?)
+        let spec = Core::all(&slf.get().shared, &cores);
+        Self::made(slf, spec, |spec| Ok(spec.reentrant(reentrant)), timeout)
     }
 
     /// The barrier at ``path``: while it is set, who comes waits.
@@ -276,6 +300,43 @@ impl BaseClient {
         value::stats(py, self.shared.connector.stats())
     }
 
+    /// How the client is connected: a ``ConnectionState``, or ``None`` if it has not connected yet.
+    ///
+    /// >>> zk.connection_state
+    /// <ConnectionState.CONNECTED: 'connected'>
+    #[getter]
+    fn connection_state(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        let state = self.shared.connector.connection_state();
+        state.map(|state| value::connection_state(py, state)).transpose()
+    }
+
+    /// Calls ``callback(state)`` with the present ``ConnectionState``, and then whenever it changes: to pause work during an
+    /// outage, or to forget what a session stood for.
+    ///
+    /// >>> import queue
+    /// >>> states = queue.Queue()
+    /// >>> zk.on_connection(states.put)
+    /// >>> states.get(timeout=5)
+    /// <ConnectionState.CONNECTED: 'connected'>
+    ///
+    /// Where the client has not connected yet, the first call comes when it has; ``CLOSED`` is the last. Changes that follow
+    /// one another quickly may be told as one, but no lost session is left out. What a lock guards is better watched by its
+    /// hold, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
+    ///
+    /// Callbacks of one client are called one after the other, on a thread for such calls. What one raises is reported to
+    /// ``sys.unraisablehook``, and it is called again all the same. Under gevent and eventlet a greenlet of the main thread
+    /// calls them. In asyncio, let it call ``loop.call_soon_threadsafe``.
+    fn on_connection(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = callback.py();
+        let callback = Callback::new(callback, "on_connection", "each state of the connection")?;
+        if self.shared.connector.is_forked() {
+            let message = "the client belongs to the process from which this one was forked: make one here";
+            return Err(forked(py, message.to_owned()));
+        }
+        self.callbacks.add(&callback);
+        self.shared.callbacks.add(py, callback)
+    }
+
     /// The number of the session, if there is one now.
     #[getter]
     fn session_id(&self) -> Option<i64> {
@@ -288,6 +349,15 @@ impl BaseClient {
         Some(self.shared.connector.connected()?.session_timeout()?.as_secs_f64())
     }
 
+    #[expect(clippy::needless_pass_by_value, reason = "pyo3 gives it so")]
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        self.callbacks.traverse(&visit)
+    }
+
+    fn __clear__(&self) {
+        self.callbacks.clear();
+    }
+
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
         Ok(describe(&slf.get().shared, &slf.get_type().name()?.to_cow()?))
     }
@@ -296,9 +366,6 @@ impl BaseClient {
         Err(unpicklable("Client", "make one in each process: zklock.Client(hosts)"))
     }
 }
-
-/// The dialects that have read and write sides.
-const SIDES: [Dialect; 2] = [Dialect::Curator, Dialect::Kazoo];
 
 fn describe(shared: &Shared, class: &str) -> String {
     let state = if shared.connector.is_forked() {

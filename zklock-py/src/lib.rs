@@ -18,7 +18,9 @@
 mod aio;
 mod barrier;
 mod block;
+mod callback;
 mod client;
+mod connection;
 mod coroutine;
 mod dispatch;
 mod double_barrier;
@@ -33,13 +35,16 @@ mod kinds;
 mod lock;
 mod log;
 mod loss;
+mod loss_callbacks;
+mod number;
 mod observer;
 mod options;
+mod patched;
 mod patience;
 mod place;
+mod sync;
 mod task;
 mod testing;
-mod told;
 mod value;
 mod wait;
 

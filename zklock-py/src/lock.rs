@@ -111,7 +111,7 @@ impl Lock {
     #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
     fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<bool> {
         let (py, core) = (slf.py(), Self::core(slf));
-        let Patience { timeout, raises } = Patience::new(core, &blocking, &timeout)?;
+        let Patience { timeout, raises } = Patience::new(core.timeout, &blocking, &timeout)?;
         match core.wait(py, timeout)? {
             Ok(held) => {
                 core.place.keep(&held, None);
@@ -298,7 +298,7 @@ impl Core {
             return Ok(Ok(held));
         }
         if self.connected().is_none() {
-            log::prepare(py)?;
+            self.shared.prepare(py)?;
         }
         let begun = Instant::now();
         loop {

@@ -3,6 +3,7 @@
 use crate::coroutine::{Begun, Coroutine};
 use crate::error::{raised, unpicklable};
 use crate::greenlet::Greenlet;
+use crate::number;
 use crate::place::Held;
 use crate::value;
 use crate::wait::detached;
@@ -48,9 +49,9 @@ impl Loss {
     #[pyo3(signature = (timeout=None), text_signature = "($self, timeout=None)")]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         // As that of threading.Event: what is less than nothing is nothing.
-        let timeout = value::patience(py, timeout.map(|seconds| seconds.max(0.0)))?;
+        let timeout = number::patience(py, timeout.map(|seconds| seconds.max(0.0)))?;
         if let Some(greenlet) = Greenlet::current(py)? {
-            let lost = self.__await__().sit_through(&greenlet, timeout)?;
+            let lost = greenlet.sit_through(self.__await__(), timeout)?;
             return Ok(lost.is_some_and(|reason| !reason.is_none(py)));
         }
         let loss = self.loss.clone();

@@ -4,6 +4,7 @@ use crate::aio::observer::Shared;
 use crate::error::{late, unpicklable};
 use crate::greenlet::Greenlet;
 use crate::kind::Core;
+use crate::number;
 use crate::patience::left;
 use crate::value;
 use crate::wait::detached;
@@ -64,9 +65,9 @@ impl Observer {
     /// Raises ``Timeout`` if nothing has changed in that time.
     #[pyo3(signature = (timeout=None))]
     fn next(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Option<Py<PyAny>>> {
-        let timeout = value::patience(py, timeout)?;
+        let timeout = number::patience(py, timeout)?;
         if let Some(greenlet) = Greenlet::current(py)? {
-            let look = self.shared.start("Observer.next").sit_through(&greenlet, timeout)?;
+            let look = greenlet.sit_through(self.shared.start("Observer.next"), timeout)?;
             let nothing = || format!("nothing changed within {:?}", timeout.unwrap_or_default());
             let seen = look.ok_or_else(|| late(py, nothing()))?;
             return Ok(if seen.is_none(py) { None } else { Some(seen) });

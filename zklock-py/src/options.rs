@@ -1,7 +1,7 @@
 //! How to connect.
 
 use crate::error::{invalid, raised, unpicklable};
-use crate::value::seconds;
+use crate::number::seconds;
 use pyo3::prelude::*;
 use std::path::{Path, PathBuf};
 use zklock_core::ClientOptions;

@@ -1,7 +1,6 @@
 //! How long to wait: the timeouts of `threading.Lock`, and ours.
 
-use crate::kind::Core;
-use crate::value;
+use crate::number;
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyFloat;
@@ -19,8 +18,9 @@ pub(crate) struct Patience {
 }
 
 impl Patience {
-    /// How long `acquire` is to wait, by the arguments of `threading.Lock.acquire` and with its objections.
-    pub(crate) fn new(core: &Core, blocking: &Blocking, timeout: &Seconds) -> PyResult<Self> {
+    /// How long `acquire` is to wait, by the arguments of `threading.Lock.acquire` and with its objections; where they
+    /// say nothing, for the usual time.
+    pub(crate) fn new(usual: Option<Duration>, blocking: &Blocking, timeout: &Seconds) -> PyResult<Self> {
         let Blocking(blocks) = *blocking;
         let timeout = match *timeout {
             Seconds::Given(seconds) if seconds.is_nan() => {
@@ -33,7 +33,7 @@ impl Patience {
                 Err(PyValueError::new_err("can't specify a timeout for a non-blocking call"))
             }
             _ if !blocks => Ok(Some(Duration::ZERO)),
-            Seconds::Usual => return Ok(Self { timeout: core.timeout, raises: true }),
+            Seconds::Usual => return Ok(Self { timeout: usual, raises: true }),
             Seconds::Given(-1.0) => Ok(None),
             Seconds::Given(seconds) if seconds < 0.0 => {
                 Err(PyValueError::new_err("timeout value must be a non-negative number"))
@@ -97,7 +97,7 @@ impl Given {
     pub(crate) fn patience(self, py: Python<'_>, usual: Option<Duration>) -> PyResult<Option<Duration>> {
         match self {
             Self::Usual => Ok(usual),
-            Self::Seconds(seconds) => value::patience(py, seconds),
+            Self::Seconds(seconds) => number::patience(py, seconds),
         }
     }
 }

@@ -8,18 +8,23 @@
 //! anything, which may come back here.
 
 use crate::block::Block;
+use crate::connection::ConnectionCallbacks;
 use crate::error::{not_held, not_owner};
-use crate::told::Told;
+use crate::exit::CloseAtExit;
+use crate::log;
+use crate::loss_callbacks::LossCallbacks;
+use crate::sync::lock_ignoring_poison;
 use pyo3::prelude::*;
 use std::collections::HashMap;
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
-use zklock_core::blocking::{Connector, Hold};
-use zklock_core::{HoldState, Owner};
+use std::sync::{Arc, Mutex, Weak};
+use zklock_core::blocking::{Call, Connector, Hold};
+use zklock_core::{ClientOptions, HoldState, Owner};
 
 /// What all faces of a client share.
 pub(crate) struct Shared {
     pub(crate) connector: Connector,
     pub(crate) hosts: String,
+    pub(crate) callbacks: Arc<ConnectionCallbacks>,
     places: Mutex<HashMap<String, Arc<Place>>>,
 }
 
@@ -63,17 +68,26 @@ pub(crate) struct Held {
     /// The thread in which it was granted, as long as that is there: that of the loop, if the owner is a task.
     thread: Weak<()>,
     pub(crate) is_reentrant: bool,
-    pub(crate) told: Arc<Told>,
+    pub(crate) callbacks: Arc<LossCallbacks>,
 }
 
 impl Shared {
-    pub(crate) fn new(connector: Connector, hosts: String) -> Arc<Self> {
-        Arc::new(Self { connector, hosts, places: Mutex::default() })
+    pub(crate) fn new(options: ClientOptions, hosts: String) -> Arc<Self> {
+        let callbacks = ConnectionCallbacks::new();
+        let told = callbacks.clone();
+        let connector = Connector::new(options).on_connection(move |state| told.tell(state));
+        Arc::new(Self { connector, hosts, callbacks, places: Mutex::default() })
+    }
+
+    /// What is to be done before it connects.
+    pub(crate) fn prepare(&self, py: Python<'_>) -> PyResult<()> {
+        log::prepare(py)?;
+        self.callbacks.prepare(py)
     }
 
     /// The place of this key, which messages call `path`.
     pub(crate) fn place(&self, key: &str, path: &str) -> Arc<Place> {
-        let mut places = locked(&self.places);
+        let mut places = lock_ignoring_poison(&self.places);
         if let Some(place) = places.get(key) {
             return place.clone();
         }
@@ -86,7 +100,7 @@ impl Shared {
     }
 
     /// Whether something is held by another thread than this, and that one is still there.
-    pub(crate) fn is_held_by_others(&self) -> bool {
+    fn is_held_by_others(&self) -> bool {
         let here = this_thread();
         let by_another =
             |held: &Arc<Held>| held.thread.upgrade().is_some_and(|thread| !Arc::ptr_eq(&thread, &here));
@@ -95,7 +109,16 @@ impl Shared {
 
     /// All that is held.
     pub(crate) fn held(&self) -> Vec<Arc<Held>> {
-        locked(&self.places).values().flat_map(|place| place.held()).collect()
+        lock_ignoring_poison(&self.places).values().flat_map(|place| place.held()).collect()
+    }
+}
+
+impl CloseAtExit for Shared {
+    fn close_at_exit(&self, closed: Box<dyn FnOnce() + Send>) -> Option<Call<()>> {
+        if self.connector.is_forked() || self.is_held_by_others() {
+            return None;
+        }
+        self.connector.start_close(closed).ok().flatten()
     }
 }
 
@@ -110,7 +133,7 @@ impl Place {
 
     fn keep_entry(&self, entry: Entry) {
         let owner = entry.held.owner;
-        let mut kept = locked(&self.kept);
+        let mut kept = lock_ignoring_poison(&self.kept);
         // Nobody will ask for them: they were released by their holds, or lost.
         let is_over = |held: &Held| held.is_released() || (held.owner == owner && !held.is_live());
         // Of blocks that were never left the latest stay, for their ends may come.
@@ -139,7 +162,7 @@ impl Place {
 
     /// Knows of what somebody else keeps.
     pub(crate) fn know(&self, held: &Arc<Held>) {
-        let mut kept = locked(&self.kept);
+        let mut kept = lock_ignoring_poison(&self.kept);
         kept.values.retain(|value| value.strong_count() > 0);
         kept.values.push(Arc::downgrade(held));
     }
@@ -149,7 +172,7 @@ impl Place {
     /// such a one of anybody. What a `with` statement of another holds is left alone by a context manager that was handed on;
     /// but `__exit__` may be called by hand.
     pub(crate) fn leave(&self, owner: Owner, block: Block) -> Option<Entry> {
-        let mut kept = locked(&self.kept);
+        let mut kept = lock_ignoring_poison(&self.kept);
         let ours = &mut kept.ours;
         let blocks = ours.iter().enumerate().filter_map(|(index, entry)| Some((index, entry.block?)));
         let is_known = block.find(blocks).map(|index| ours.remove(index));
@@ -180,7 +203,7 @@ impl Place {
     pub(crate) fn release(&self, py: Python<'_>, owner: Owner, is_reentrant: bool) -> PyResult<Arc<Held>> {
         let held = |entry: &Entry| !entry.is_taken && !entry.held.is_released();
         let (last, is_held) = {
-            let mut kept = locked(&self.kept);
+            let mut kept = lock_ignoring_poison(&self.kept);
             let own = kept.ours.iter().rposition(|entry| held(entry) && entry.held.owner == owner);
             let free = |entry: &Entry| held(entry) && !entry.held.is_reentrant && !is_reentrant;
             // Rather one that is held than one that was lost.
@@ -201,7 +224,7 @@ impl Place {
 
     /// The innermost hold of the owner.
     pub(crate) fn current(&self, owner: Owner) -> Option<Arc<Held>> {
-        let kept = locked(&self.kept);
+        let kept = lock_ignoring_poison(&self.kept);
         let is_own =
             |entry: &Entry| entry.held.owner == owner && !entry.is_taken && !entry.held.is_released();
         let own = kept.ours.iter().rfind(|entry| is_own(entry));
@@ -210,14 +233,14 @@ impl Place {
 
     /// What is held here.
     pub(crate) fn held(&self) -> Vec<Arc<Held>> {
-        let kept = locked(&self.kept);
+        let kept = lock_ignoring_poison(&self.kept);
         let ours = kept.ours.iter().map(|entry| entry.held.clone());
         let all = ours.chain(kept.values.iter().filter_map(Weak::upgrade));
         all.filter(|held| held.is_live()).collect()
     }
 
     fn is_empty(&self) -> bool {
-        let kept = locked(&self.kept);
+        let kept = lock_ignoring_poison(&self.kept);
         kept.ours.is_empty() && kept.values.iter().all(|value| value.strong_count() == 0)
     }
 
@@ -229,7 +252,7 @@ impl Place {
 impl Held {
     pub(crate) fn new(hold: Hold, owner: Owner, is_reentrant: bool) -> Arc<Self> {
         let thread = Arc::downgrade(&this_thread());
-        Arc::new(Self { hold, owner, thread, is_reentrant, told: Told::new() })
+        Arc::new(Self { hold, owner, thread, is_reentrant, callbacks: LossCallbacks::new() })
     }
 
     pub(crate) fn is_live(&self) -> bool {
@@ -241,10 +264,10 @@ impl Held {
         self.hold.is_released()
     }
 
-    /// After its release nobody is told of anything any more.
+    /// After its release no callback of it is called any more.
     pub(crate) fn forget_callbacks(&self, py: Python<'_>) {
         if self.is_released() {
-            self.told.forget(py);
+            self.callbacks.forget(py);
         }
     }
 }
@@ -256,8 +279,4 @@ fn this_thread() -> Arc<()> {
     }
     // At the very end of a thread nobody is there any more.
     THREAD.try_with(Arc::clone).unwrap_or_default()
-}
-
-pub(crate) fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }

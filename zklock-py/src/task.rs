@@ -1,6 +1,6 @@
 //! Tasks of asyncio, and greenlets, as owners of locks.
 
-use crate::place::locked;
+use crate::sync::lock_ignoring_poison;
 use pyo3::exceptions::PyRuntimeError;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -69,7 +69,7 @@ pub(crate) fn owner(task: &Bound<'_, PyAny>) -> PyResult<Owner> {
     let address = task.as_ptr() as usize;
     // Whatever goes when these are dropped goes when the mutex is free again.
     let mut seen = Vec::new();
-    let mut owners = locked(&OWNERS);
+    let mut owners = lock_ignoring_poison(&OWNERS);
     let owners = owners.get_or_insert_default();
     if let Some((known, owner)) = owners.get(&address) {
         seen.extend(known.bind(py).upgrade());

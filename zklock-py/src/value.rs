@@ -1,11 +1,12 @@
-//! Plain values, which are classes written in Python; and numbers of seconds.
+//! Plain values, which are classes written in Python.
 
-use crate::error;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyTuple};
-use std::time::{Duration, UNIX_EPOCH};
-use zklock_core::{Committed, HoldState, LossReason, NodeData, QueuedContender, Role, Stats};
+use std::time::UNIX_EPOCH;
+use zklock_core::{
+    Committed, ConnectionState, HoldState, LossReason, NodeData, QueuedContender, Role, Stats,
+};
 
 /// The classes and their members, fetched once: to look a member up runs code that is written in Python.
 struct Classes {
@@ -19,6 +20,10 @@ struct Classes {
     client_closed: Py<PyAny>,
     foreign_contender: Py<PyAny>,
     forked: Py<PyAny>,
+    connected: Py<PyAny>,
+    disconnected: Py<PyAny>,
+    session_lost: Py<PyAny>,
+    closed: Py<PyAny>,
     stats: Py<PyAny>,
     contender: Py<PyAny>,
     node_data: Py<PyAny>,
@@ -42,6 +47,10 @@ impl Classes {
             client_closed: member("LossReason", "CLIENT_CLOSED")?,
             foreign_contender: member("LossReason", "FOREIGN_CONTENDER")?,
             forked: member("LossReason", "FORKED")?,
+            connected: member("ConnectionState", "CONNECTED")?,
+            disconnected: member("ConnectionState", "DISCONNECTED")?,
+            session_lost: member("ConnectionState", "SESSION_LOST")?,
+            closed: member("ConnectionState", "CLOSED")?,
             stats: module.getattr("Stats")?.unbind(),
             contender: module.getattr("Contender")?.unbind(),
             node_data: module.getattr("NodeData")?.unbind(),
@@ -82,6 +91,17 @@ pub(crate) fn reason(py: Python<'_>, reason: LossReason) -> PyResult<Py<PyAny>> 
         LossReason::Forked => &classes.forked,
         // There is no other.
         _ => &classes.lease_lapsed,
+    };
+    Ok(member.clone_ref(py))
+}
+
+pub(crate) fn connection_state(py: Python<'_>, state: ConnectionState) -> PyResult<Py<PyAny>> {
+    let classes = Classes::of(py)?;
+    let member = match state {
+        ConnectionState::Connected => &classes.connected,
+        ConnectionState::SessionLost => &classes.session_lost,
+        ConnectionState::Closed => &classes.closed,
+        _ => &classes.disconnected,
     };
     Ok(member.clone_ref(py))
 }
@@ -130,35 +150,4 @@ pub(crate) fn session(py: Python<'_>, session: zklock_testkit::Session) -> PyRes
 
 pub(crate) fn boolean(py: Python<'_>, value: bool) -> Py<PyAny> {
     PyBool::new(py, value).to_owned().into_any().unbind()
-}
-
-/// How long to wait: `None` is for ever.
-pub(crate) fn patience(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> {
-    match seconds {
-        Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
-            let message = format!(
-                "a timeout of {seconds} s: it is None, to wait for ever, or a number that is not negative"
-            );
-            Err(error::invalid(py, message))
-        }
-        // Beyond the end of time is for ever.
-        seconds => Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())),
-    }
-}
-
-/// How many of something there are.
-pub(crate) fn count(py: Python<'_>, name: &str, count: i64) -> PyResult<u32> {
-    u32::try_from(count)
-        .map_err(|_| error::invalid(py, format!("{name}={count}: it is a number from 0 to {}", u32::MAX)))
-}
-
-/// A time that must be a number of seconds.
-pub(crate) fn seconds(py: Python<'_>, name: &str, seconds: f64) -> PyResult<Duration> {
-    /// Thirty years: what is longer would be shown with far more digits.
-    const LONGEST: f64 = 1e9;
-    if seconds.is_nan() || seconds < 0.0 {
-        let message = format!("{name} of {seconds} s: it is a number of seconds that is not negative");
-        return Err(error::invalid(py, message));
-    }
-    Ok(Duration::from_secs_f64(seconds.min(LONGEST)))
 }

@@ -4,7 +4,7 @@
 //! main thread waits, it sleeps in `poll`, which a signal ends at once. A signal may come just before the
 //! sleep begins: so the first sleeps are short, and none is longer than a second.
 
-use crate::error::raised;
+use crate::error::{keep_signal, raised};
 use crate::exit;
 use pyo3::prelude::*;
 use rustix::event::{EventfdFlags, PollFd, PollFlags, Timespec, eventfd, poll};
@@ -23,8 +23,6 @@ const SLICE: Duration = Duration::from_millis(20);
 
 thread_local! {
     static DOORBELL: RefCell<Option<Arc<Doorbell>>> = const { RefCell::new(None) };
-    /// What the handler of a signal has raised.
-    static RAISED: RefCell<Option<PyErr>> = const { RefCell::new(None) };
 }
 
 pub(crate) fn prepare() {
@@ -67,11 +65,6 @@ pub(crate) fn in_slices<T: Send>(
             return Ok(None);
         }
     }
-}
-
-/// The exception that ended a wait of this thread.
-pub(crate) fn signalled() -> Option<PyErr> {
-    RAISED.take()
 }
 
 fn run_handlers(py: Python<'_>) -> PyResult<()> {
@@ -144,7 +137,7 @@ impl Park for Doorbell {
                 Ok(0) if left.is_some_and(|left| left <= longest) => return Parked::Late,
                 Ok(0) | Err(Errno::INTR) => {
                     if let Some(Err(exception)) = Python::try_attach(run_handlers) {
-                        RAISED.set(Some(exception));
+                        keep_signal(exception);
                         return Parked::Interrupted;
                     }
                     longest = (longest * 2).min(LONGEST_SLEEP);

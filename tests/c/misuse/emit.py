@@ -1,6 +1,6 @@
 """Writes the matrix down in C: a caller for each function, the arguments, the cells. matrix.h has the types."""
 
-ORDER = ("kind", "version", "path", "data", "length")
+ORDER = ("kind", "version", "path", "data", "length", "reserved")
 
 
 def emit(matrix, values):
@@ -85,7 +85,7 @@ def entry(matrix, function, values):
 def array(at, writes):
     """The writes, and one that is none behind them."""
     rows = ", ".join("{" + ", ".join(str(write[member]) for member in ORDER) + "}" for write in writes)
-    return f"static const zklock_write writes_{at}[] = {{{rows}, {{0, 0, NULL, NULL, 0}}}};"
+    return f"static const zklock_write writes_{at}[] = {{{rows}, {{0, 0, NULL, NULL, 0, {{0, 0}}}}}};"
 
 
 def cell(matrix, function, what, place, arguments, wanted, text):

@@ -272,7 +272,7 @@ static void *make_busy(kind kind) {
     }
 }
 
-/* How handles are made up is in handle.rs. */
+/* zklock-ffi/src/handle.rs says what the bits of a handle mean. */
 static void *flipped(kind kind, int bit) { return (void *)((uintptr_t)bystander(kind) ^ (uintptr_t)1 << bit); }
 
 static void *in_state(source state, kind kind) {

@@ -439,8 +439,8 @@ def check(function, kinds):
 def good_writes():
     """Two writes that leave nothing behind."""
     return [
-        {"kind": 1, "version": -1, "path": '"/misuse"', "data": '"data"', "length": 4},
-        {"kind": 3, "version": -1, "path": '"/misuse"', "data": "NULL", "length": 0},
+        {"kind": 1, "version": -1, "path": '"/misuse"', "data": '"data"', "length": 4, "reserved": "{0, 0}"},
+        {"kind": 3, "version": -1, "path": '"/misuse"', "data": "NULL", "length": 0, "reserved": "{0, 0}"},
     ]
 
 
@@ -469,6 +469,8 @@ def member_variants(header, struct):
             # By their length alone they are too long, so nobody may look at them.
             for length in ("UINT32_MAX", "SIZE_MAX / 4", "SIZE_MAX / 2", "SIZE_MAX / 2 + 1", "SIZE_MAX"):
                 yield f"length {length}", {"length": length}, bad
+        elif (member.type, member.name) == ("uint64_t[2]", "reserved"):
+            yield from ((f"reserved {value}", {"reserved": value}, bad) for value in ("{1, 0}", "{0, UINT64_MAX}"))
         else:
             raise NotUnderstood(f"no rule for the member {member.type} {member.name} of {struct}")
 

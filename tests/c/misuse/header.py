@@ -76,9 +76,10 @@ def read_types(text, header):
     """Every typedef before the functions."""
     text = re.sub(r"\A/\*.*?\*/", "", text, flags=re.S)
     forms = {
-        "enum": r"typedef enum \{(?P<body>[^}]*)\} (?P<name>\w+);",
+        "enum": r"typedef enum (?P<name>\w+) ZKLOCK_INT32 \{(?P<body>[^}]*)\} (?P=name);",
         "struct": r"typedef struct \{(?P<body>[^}]*)\} (?P<name>\w+);",
         "opaque": r"typedef struct (?P<name>\w+) (?P=name);",
+        "check": r"typedef char (?P<name>\w+)\[(?P<body>[^\]]*)\];",
         "callback": r"typedef void \(\*(?P<name>\w+)\)\((?P<body>[^()]*)\);",
     }
     found = 0
@@ -92,7 +93,7 @@ def read_types(text, header):
                 header.structs[name] = members(name, match["body"])
             elif form == "opaque":
                 header.opaque.add(name)
-            else:
+            elif form == "callback":
                 header.callbacks[name] = [parameter(part) for part in match["body"].split(",")]
     typedefs = len(re.findall(r"^\s*typedef\b", text, flags=re.M))
     if found != typedefs:
@@ -173,10 +174,10 @@ def plain(comment):
 
 def parameter(declaration):
     """A type and a name."""
-    match = re.fullmatch(r"((?:const )?\w+ \*{0,2}(?:const \*)?)(\w+)", " ".join(declaration.split()))
+    match = re.fullmatch(r"((?:const )?\w+ \*{0,2}(?:const \*)?)(\w+)(\[\d+\])?", " ".join(declaration.split()))
     if not match:
         raise NotUnderstood(f"a declaration: {declaration!r}")
-    return Parameter(match[1].strip(), match[2], "")
+    return Parameter(match[1].strip() + (match[3] or ""), match[2], "")
 
 
 def resolve(header):

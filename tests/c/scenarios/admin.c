@@ -15,7 +15,7 @@ typedef struct {
 
 static void see(const zklock_contender *contender, void *context) {
     seen *seen = context;
-    CHECK(seen->count < SEEN_AT_MOST);
+    CHECK(seen->count < SEEN_AT_MOST && contender->size == sizeof *contender);
     snprintf(seen->nodes[seen->count], sizeof seen->nodes[0], "%s", contender->node);
     CHECK(!strcmp(strrchr(contender->node, '/') + 1, contender->name));
     seen->roles[seen->count] = contender->role;

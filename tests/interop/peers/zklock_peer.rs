@@ -6,7 +6,7 @@ use std::thread::sleep;
 use std::time::Duration;
 
 use zklock_core::blocking::{Client, Hold, Lock};
-use zklock_core::{ClientOptions, Dialect, Error, ErrorKind, Foreign, LockOptions};
+use zklock_core::{ClientOptions, Dialect, Error, ErrorKind, Foreign, LockSpec};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -48,21 +48,22 @@ enum Turn {
 }
 
 /// What a peer of this kind does by turns.
-fn turns(client: &Client, kind: &str, path: &str, options: LockOptions) -> Outcome<Vec<Turn>> {
+fn turns(client: &Client, kind: &str, path: &str, options: &[String]) -> Outcome<Vec<Turn>> {
     let mut words = kind.split(':');
     let name = words.next().unwrap_or_default();
     let numbers = words.map(str::parse).collect::<Result<Vec<u32>, _>>()?;
     let permits = numbers.get(1).copied().unwrap_or(1);
-    let read = || client.read_with(path, options.clone());
-    let write = || client.write_with(path, options.clone());
+    let lock = |spec: LockSpec| -> Outcome<Lock> { Ok(client.lock(&with_options(spec, options)?)?) };
+    let read = || lock(LockSpec::read(path)?);
+    let write = || lock(LockSpec::write(path)?);
     Ok(match name {
-        "mutex" => vec![Turn::Simple("x", client.mutex_with(path, options)?)],
-        "election" => vec![Turn::Simple("x", client.election_with(path, options)?)],
-        "exclusive" => vec![Turn::Simple("x", client.exclusive_with(path, options)?)],
-        "semaphore-mutex" => vec![Turn::Simple("x", client.semaphore_with(path, 1, options)?)],
+        "mutex" => vec![Turn::Simple("x", lock(LockSpec::mutex(path)?)?)],
+        "election" => vec![Turn::Simple("x", lock(LockSpec::election(path)?)?)],
+        "exclusive" => vec![Turn::Simple("x", lock(LockSpec::exclusive(path)?)?)],
+        "semaphore-mutex" => vec![Turn::Simple("x", lock(LockSpec::semaphore(path, 1)?)?)],
         "semaphore" => {
             let limit = *numbers.first().ok_or("semaphore:LIMIT:PERMITS")?;
-            vec![Turn::Permits(permits, client.semaphore_with(path, limit, options.permits(permits))?)]
+            vec![Turn::Permits(permits, lock(LockSpec::semaphore(path, limit)?.permits(permits))?)]
         }
         "read" => vec![Turn::Simple("r", read()?)],
         "write" => vec![Turn::Simple("x", write()?)],
@@ -73,7 +74,7 @@ fn turns(client: &Client, kind: &str, path: &str, options: LockOptions) -> Outco
             Turn::Simple("r", read()?),
         ],
         "downgrade" => {
-            let write = client.write_with(path, options.clone().reentrant(true))?;
+            let write = lock(LockSpec::write(path)?.reentrant(true))?;
             vec![Turn::Downgrade(write, read()?), Turn::Simple("r", read()?)]
         }
         _ => return Err(format!("no kind: {kind}").into()),
@@ -118,14 +119,14 @@ fn release(line: &mut Line, hold: &Hold) -> Outcome<()> {
     }
 }
 
-fn options(words: &[String]) -> Outcome<LockOptions> {
-    words.iter().try_fold(LockOptions::new(), |options, word| {
+fn with_options(spec: LockSpec, words: &[String]) -> Outcome<LockSpec> {
+    words.iter().try_fold(spec, |spec, word| {
         Ok(match word.as_str() {
-            "--dialect=curator" => options.dialect(Dialect::Curator),
-            "--dialect=kazoo" => options.dialect(Dialect::Kazoo),
-            "--dialect=writelock" => options.dialect(Dialect::WriteLock),
-            "--foreign=refuse" => options.foreign(Foreign::Refuse),
-            "--foreign=go-ahead" => options.foreign(Foreign::GoAhead),
+            "--dialect=curator" => spec.dialect(Dialect::Curator),
+            "--dialect=kazoo" => spec.dialect(Dialect::Kazoo),
+            "--dialect=writelock" => spec.dialect(Dialect::WriteLock),
+            "--foreign=refuse" => spec.foreign(Foreign::Refuse),
+            "--foreign=go-ahead" => spec.foreign(Foreign::GoAhead),
             _ => return Err(format!("no option: {word}").into()),
         })
     })
@@ -140,7 +141,7 @@ fn main() -> Outcome<()> {
     let session = Duration::from_millis(session.parse()?);
     let client_options = ClientOptions::new(connect)?.session_timeout(session)?.identity(name)?;
     let client = Client::connect(client_options)?;
-    let turns = turns(&client, kind, path, options(more)?)?;
+    let turns = turns(&client, kind, path, more)?;
     let mut goes_on = line.ask("hello", "")?;
     for turn in turns.iter().cycle() {
         if !goes_on {

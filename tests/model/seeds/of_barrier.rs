@@ -69,7 +69,7 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "barrier",
         "barrier: no cleaning of a creation in doubt",
-        &[edit(MEMBER, "self.state = if self.may_be_there {", "self.state = if self.created {")],
+        &[edit(MEMBER, "if self.may_be_there {", "if self.created {")],
     ),
     seed(
         "barrier",

@@ -247,6 +247,6 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "lease",
         "lease from a read",
-        &[edit("adapter.rs", "renews: |answer| answer == Answer::QuorumWrite", "renews: |_| true")],
+        &[edit("adapter.rs", "renews: |answer| answer == subject::Answer::QuorumWrite", "renews: |_| true")],
     ),
 ];

@@ -67,7 +67,7 @@ def test_a_waiter_whose_session_expires_queues_again_in_the_next(
 
 def test_a_wait_longer_than_several_leases_ends_in_a_live_hold(path: str, hosts: str, ground: Ground) -> None:
     async def main() -> None:
-        async with zklock.Client(hosts, session_timeout=1) as zk, zklock.Client(hosts, session_timeout=1) as there:
+        async with zklock.Client(hosts, session_timeout=1) as zk, zklock.Client(hosts, session_timeout=6) as there:
             hold = await there.mutex(path).hold()
             task = asyncio.create_task(zk.mutex(path).hold())
             await queue(ground, path, 2)

@@ -177,6 +177,31 @@ assert told == [
 assert holds[0].lost.wait(40) and holds[1].lost.wait()
 """
 
+# One waits for the other, which is of another client, and both run in the main thread.
+ON_CONNECTION = """
+told, closed = [], threading.Event()
+
+def wait_for_the_end(state):
+    assert closed.wait(40)
+    told.append(("first", _thread.get_native_id(), state.name))
+
+def second(state):
+    told.append(("second", _thread.get_native_id(), state.name))
+    if state is zklock.ConnectionState.CLOSED:
+        closed.set()
+
+zk.on_connection(wait_for_the_end)
+other.on_connection(second)
+zk.connect()
+other.connect()
+other.close()
+until(lambda: len(told) == 3)
+here = os.getpid()
+assert told == [("second", here, "CONNECTED"), ("second", here, "CLOSED"), ("first", here, "CONNECTED")], told
+zk.close()
+until(lambda: len(told) == 4)
+"""
+
 # The main greenlet sleeps, and nothing else is to happen in its loop but the loss.
 ON_LOST_ALONE = """
 told = threading.Event()

@@ -35,7 +35,7 @@ def test_greenlets_take_turns(run: Run, reentrant: bool) -> None:
 
 
 @pytest.mark.parametrize(
-    "text", ["RELEASED_BY_ANOTHER", "WITHIN_A_CLIENT", "OWNERS", "KILLED", "TIMED_OUT", "ALL_CALLS", "ON_LOST"]
+    "text", ["RELEASED_BY_ANOTHER", "WITHIN_A_CLIENT", "OWNERS", "KILLED", "TIMED_OUT", "ALL_CALLS", "ON_LOST", "ON_CONNECTION"]
 )
 def test_among_greenlets(run: Run, text: str) -> None:
     run(BEGIN + getattr(greenlets, text))

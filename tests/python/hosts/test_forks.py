@@ -264,3 +264,54 @@ assert ends(*children) == 0
 print("well")
 """
     program(start, text, hosts, path)
+
+
+def test_a_client_that_connects_after_the_fork_tells_each_process_of_its_own_connection(
+    start: Start, hosts: str, path: str
+) -> None:
+    text = """
+import queue
+
+states = queue.Queue()
+zk.on_connection(states.put)
+pid = os.fork()
+zk.connect()
+assert states.get(timeout=50) is zklock.ConnectionState.CONNECTED
+zk.close()
+assert states.get(timeout=50) is zklock.ConnectionState.CLOSED
+if not pid:
+    os._exit(0)
+assert ends(pid) == 0 and states.empty()
+print("well")
+"""
+    program(start, text, hosts, path)
+
+
+def test_a_child_is_told_nothing_of_its_parents_connection(start: Start, hosts: str, path: str) -> None:
+    text = """
+import queue
+
+states = queue.Queue()
+zk.on_connection(states.put)
+zk.connect()
+assert states.get(timeout=50) is zklock.ConnectionState.CONNECTED
+pid = os.fork()
+if not pid:
+    assert zk.connection_state is None
+    try:
+        zk.on_connection(print)
+    except zklock.ForkedError:
+        own = zklock.Client(hosts, session_timeout=4)
+        own.on_connection(states.put)
+        with own:
+            assert states.get(timeout=50) is zklock.ConnectionState.CONNECTED
+        assert states.get(timeout=50) is zklock.ConnectionState.CLOSED
+        os._exit(0 if states.empty() else 1)
+    os._exit(2)
+assert ends(pid) == 0 and states.empty()
+assert zk.connection_state is zklock.ConnectionState.CONNECTED
+zk.close()
+assert states.get(timeout=50) is zklock.ConnectionState.CLOSED
+print("well")
+"""
+    program(start, text, hosts, path)

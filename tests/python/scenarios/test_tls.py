@@ -83,19 +83,19 @@ def test_who_is_not_to_be_trusted_is_named(files: Files) -> None:
         (zklock.Tls(files.authority), "client certificate"),
         (zklock.Tls(files.authority, files.intruder, files.intruder_key), "certificate"),
     ):
-        client = zklock.Client(files.hosts, tls=tls, connect_timeout=1)
+        client = zklock.Client(files.hosts, tls=tls, connect_timeout=2)
         raises(zklock.Unreachable, client.connect).says(says, files.hosts)
         client.close()
     # Also where the connect comes with the first acquire.
-    client = zklock.Client(files.hosts, tls=zklock.Tls(files.authority), connect_timeout=1)
+    client = zklock.Client(files.hosts, tls=zklock.Tls(files.authority), connect_timeout=2)
     raises(zklock.Unreachable, client.mutex("/locks/untrusted").acquire).says("client certificate")
 
 
 def test_one_side_that_speaks_tls_alone_is_told(secure: Ground, files: Files) -> None:
-    plain = zklock.Client(files.hosts, connect_timeout=1)
+    plain = zklock.Client(files.hosts, connect_timeout=2)
     raises(zklock.Unreachable, plain.connect).says(files.hosts)
     plain_hosts = secure("servers")
-    secured = zklock.Client(plain_hosts, tls=files.tls, connect_timeout=1)
+    secured = zklock.Client(plain_hosts, tls=files.tls, connect_timeout=2)
     raises(zklock.Unreachable, secured.connect).says(plain_hosts)
 
 

@@ -1,7 +1,7 @@
 //! Members that die, and connections that do.
 
-use crate::common::{SESSION, SOON, client, expire_session, operator, proxied_client, says, settled, soon};
-use crate::members::{enters, is_empty, is_open, leaves, there, waits_to_leave, within};
+use crate::support::members::{enters, is_empty, is_open, leaves, there, waits_to_leave, within};
+use crate::support::{SESSION, SOON, client, expire_session, operator, proxied_client, says, settled, soon};
 use ground::{Action, Kind, Trigger, until};
 use std::time::Duration;
 use zklock_core::{ErrorKind, LossReason};

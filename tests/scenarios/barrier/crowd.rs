@@ -1,7 +1,7 @@
 //! Many members, many rounds: in each, nobody begins before all have come, and nobody ends before all are done.
 
-use crate::common::{client, operator, proxied_client, settled};
-use crate::members::{barrier, is_empty};
+use crate::support::members::{barrier, is_empty};
+use crate::support::{client, operator, proxied_client, settled};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
 use std::time::{Duration, Instant};

@@ -1,7 +1,7 @@
 //! The double barrier: its members begin together and end together.
 
-use crate::common::{SOON, client, operator, proxied_client, says, settled, soon};
-use crate::members::{barrier, enters, is_empty, is_open, leaves, there, within};
+use crate::support::members::{barrier, enters, is_empty, is_open, leaves, there, within};
+use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
 use ground::wire::Mode;
 use ground::{Action, Gate, Kind, Trigger};
 use std::time::Duration;

@@ -1,6 +1,8 @@
 //! The barrier that one sets and others wait at.
 
-use crate::common::{SESSION, SOON, client, client_of, expire_session, operator, proxied_client, says, soon};
+use crate::support::{
+    SESSION, SOON, client, client_of, expire_session, operator, proxied_client, says, soon,
+};
 use ground::{Action, Ensemble, Kind, Trigger, not_later};
 use std::time::{Duration, Instant};
 use tokio::task::{JoinHandle, JoinSet};
@@ -36,7 +38,7 @@ async fn it_is_a_node_that_belongs_to_nobody() {
     soon(client.close()).await;
     assert!(operator.stat(path).is_some());
 
-    let other = crate::common::client().await;
+    let other = crate::support::client().await;
     let barrier = other.barrier(path).unwrap();
     assert!(soon(barrier.remove()).await.unwrap());
     assert!(!soon(barrier.remove()).await.unwrap());

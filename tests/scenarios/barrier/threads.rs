@@ -1,7 +1,7 @@
 //! The same for threads.
 
-use crate::common::{SOON, on_a_thread, operator, options, says, soon};
-use crate::members::{is_empty, there};
+use crate::support::members::{is_empty, there};
+use crate::support::{SOON, on_a_thread, operator, options, says, soon};
 use ground::shared;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};

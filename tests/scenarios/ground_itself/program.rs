@@ -1,6 +1,6 @@
 //! The ground as a program, for tests in other languages.
 
-use crate::{SESSION, SOON};
+use crate::support::{SESSION, SOON};
 use ground::until;
 use ground::wire::{Connection, Mode};
 use std::io::{BufRead, BufReader, ErrorKind, Write};

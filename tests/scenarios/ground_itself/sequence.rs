@@ -5,7 +5,7 @@ use std::time::Duration;
 use ground::Ensemble;
 use ground::wire::{Admin, Connection, Failure, Mode};
 
-use crate::SESSION;
+use crate::support::SESSION;
 
 fn patchable() -> Ensemble {
     Ensemble::builder().tick(Duration::from_millis(200)).real("its snapshot is patched").start()

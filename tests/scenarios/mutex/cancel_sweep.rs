@@ -1,16 +1,11 @@
 //! Promise 5, at every step: whatever message of an acquire is the last that its caller waits for, or is lost, what
 //! is on the server afterwards is what ought to be there.
 
-use crate::common::{SOON, client, operator, options, settled, soon};
-use ground::wire::Admin;
-use ground::{Action, Gate, Hook, Kind, Proxy, Side, Trigger, shared, until};
-use std::time::Duration;
+use crate::support::sweep::{HEARTBEAT, Scene, acquire};
+use crate::support::{SOON, client, operator, settled, soon};
+use ground::{Action, Gate, Hook, Kind, Side};
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error, Hold, Lock};
-
-/// So short that a wait outlasts its heartbeat, and the grant needs a check.
-const SHORT: Duration = Duration::from_secs(2);
-const HEARTBEAT: Duration = Duration::from_millis(200);
+use zklock_core::{Client, Error, Hold};
 
 /// The steps of an acquire that has to queue, as messages on the wire. Replies come first to what follows them.
 const CONTENDED: [(Kind, Side); 9] = [
@@ -45,80 +40,62 @@ const RECOVERY: [(Kind, Side, usize); 6] = [
     (Kind::GetChildren, Side::Reply, 2),
 ];
 
-struct Scene {
+/// A scene, and another who holds the lock.
+struct Queue {
     holder: Client,
-    client: Client,
-    proxy: Proxy,
-    admin: Admin,
+    scene: Scene,
 }
 
-impl Scene {
+impl Queue {
     async fn new() -> Self {
-        let proxy = Proxy::before(shared().server(0));
-        let options = options(&proxy.connect_string()).session_timeout(SHORT).unwrap();
-        let client = Client::connect(options).await.unwrap();
-        Self { holder: crate::common::client().await, client, proxy, admin: operator() }
+        Self { holder: client().await, scene: Scene::new().await }
     }
 
     async fn hold(&self, path: &str) -> Hold {
         soon(self.holder.mutex(path).unwrap().acquire()).await.unwrap()
     }
 
-    fn lock(&self, path: &str) -> Lock {
-        self.client.mutex(path).unwrap()
+    fn acquire(&self, path: &str) -> JoinHandle<Result<Hold, Error>> {
+        acquire(self.scene.client.mutex(path).unwrap())
     }
 
-    fn strike(&self, kind: Kind, side: Side, nth: usize, path: &str, action: Action) -> Hook {
-        let trigger = if side == Side::Request { Trigger::request(kind) } else { Trigger::reply(kind) };
-        // A sync and its like name no path in their reply but that of their request, so this does for all.
-        self.proxy.on(trigger.nth(nth).path(path).then(action))
-    }
-
-    /// As [`strike`](Self::strike), for what comes after the loss. There is no new connection before that is set.
-    fn after(&self, lost: &Hook, kind: Kind, side: Side, nth: usize, path: &str, action: Action) -> Hook {
+    /// For what comes after the loss. There is no new connection before that is set.
+    fn strike_after(
+        &self,
+        lost: &Hook,
+        (kind, side, nth): (Kind, Side, usize),
+        path: &str,
+        action: Action,
+    ) -> Hook {
         assert!(lost.wait(SOON));
-        let hook = self.strike(kind, side, nth, path, action);
-        self.proxy.refuse(false);
+        let hook = self.scene.strike((kind, side, nth, ""), path, action);
+        self.scene.proxy.refuse(false);
         hook
-    }
-
-    /// Drops the call while the message is held, lets the message go, and waits until all is paid.
-    async fn cancel_at(&self, call: JoinHandle<Result<Hold, Error>>, held: &Hook, gate: &Gate, what: &str) {
-        assert!(held.wait(SOON), "{what} never came");
-        call.abort();
-        let stopped = soon(call).await;
-        assert!(stopped.is_err_and(|error| error.is_cancelled()), "{what}: the call was over");
-        // The message is held, so what became of the node cannot be known yet.
-        assert!(until(SOON, || self.client.stats().owed == 1), "{what}: nothing is owed");
-        gate.open();
-        settled(&self.client).await;
     }
 
     /// The hold has one node on the server, and its token is that node's; released, there is none.
     async fn is_one(&self, hold: Hold, what: &str) {
-        let nodes = self.admin.children(hold.path());
+        let Scene { client, admin, .. } = &self.scene;
+        let nodes = admin.children(hold.path());
         assert_eq!(nodes.len(), 1, "{what}: {nodes:?}");
-        let stat = self.admin.stat(hold.node()).unwrap_or_else(|| panic!("{what}: {hold:?} has no node"));
+        let stat = admin.stat(hold.node()).unwrap_or_else(|| panic!("{what}: {hold:?} has no node"));
         assert_eq!(hold.token().value(), stat.czxid as u64, "{what}");
-        assert_eq!(Some(stat.ephemeral_owner), self.client.session_id(), "{what}");
+        assert_eq!(Some(stat.ephemeral_owner), client.session_id(), "{what}");
         soon(hold.release()).await.unwrap_or_else(|error| panic!("{what}: {error}"));
-        assert_eq!(self.admin.children_or_empty(hold.path()), [""; 0], "{what}");
+        assert_eq!(admin.children_or_empty(hold.path()), [""; 0], "{what}");
     }
-}
-
-fn acquire(lock: Lock) -> JoinHandle<Result<Hold, Error>> {
-    tokio::spawn(async move { lock.acquire().await })
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancel_at_any_step_in_a_queue_leaves_no_node() {
-    let scene = Scene::new().await;
+    let queue = Queue::new().await;
+    let scene = &queue.scene;
     for (kind, side) in CONTENDED {
         let (path, what) = (format!("/cancel-{kind:?}-{side:?}"), format!("{kind:?} {side:?}"));
-        let hold = scene.hold(&path).await;
+        let hold = queue.hold(&path).await;
         let gate = Gate::new();
-        let held = scene.strike(kind, side, 1, &path, Action::Pause(gate.clone()));
-        let call = acquire(scene.lock(&path));
+        let held = scene.strike((kind, side, 1, ""), &path, Action::Pause(gate.clone()));
+        let call = queue.acquire(&path);
         let late = matches!(kind, Kind::Event | Kind::Multi);
         if late {
             scene.admin.wait_for_children(&path, 2, SOON);
@@ -137,29 +114,31 @@ async fn a_cancel_at_any_step_in_a_queue_leaves_no_node() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancel_while_the_parents_are_made_leaves_no_node() {
-    let scene = Scene::new().await;
+    let queue = Queue::new().await;
+    let scene = &queue.scene;
     for (kind, side, nth) in FRESH {
         let path = format!("/cancel-fresh-{kind:?}-{side:?}-{nth}/a/b");
         let gate = Gate::new();
         // The path is cut: a container above the lock's node is one too.
         let part = path.trim_end_matches("/a/b");
-        let held = scene.strike(kind, side, nth, part, Action::Pause(gate.clone()));
-        scene.cancel_at(acquire(scene.lock(&path)), &held, &gate, &path).await;
+        let held = scene.strike((kind, side, nth, ""), part, Action::Pause(gate.clone()));
+        scene.cancel_at(queue.acquire(&path), &held, &gate, &path).await;
         assert_eq!(scene.admin.children_or_empty(&path), [""; 0], "{path}");
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_cancel_while_a_lost_node_is_sought_leaves_no_node() {
-    let scene = Scene::new().await;
+    let queue = Queue::new().await;
+    let scene = &queue.scene;
     for (kind, side, nth) in RECOVERY {
         let path = format!("/cancel-recovery-{kind:?}-{side:?}-{nth}");
-        let hold = scene.hold(&path).await;
-        let lost = scene.strike(Kind::Create, Side::Request, 1, &path, Action::DropReplyAndReset);
+        let hold = queue.hold(&path).await;
+        let lost = scene.strike((Kind::Create, Side::Request, 1, ""), &path, Action::DropReplyAndReset);
         scene.proxy.refuse(true);
-        let call = acquire(scene.lock(&path));
+        let call = queue.acquire(&path);
         let gate = Gate::new();
-        let held = scene.after(&lost, kind, side, nth, &path, Action::Pause(gate.clone()));
+        let held = queue.strike_after(&lost, (kind, side, nth), &path, Action::Pause(gate.clone()));
         scene.cancel_at(call, &held, &gate, &path).await;
         let left = scene.admin.children(&path);
         assert!(left.len() == 1 && hold.node().ends_with(&left[0]), "{path}: {left:?}");
@@ -169,12 +148,13 @@ async fn a_cancel_while_a_lost_node_is_sought_leaves_no_node() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reset_at_any_step_in_a_queue_leaves_exactly_one_node() {
-    let scene = Scene::new().await;
+    let queue = Queue::new().await;
+    let scene = &queue.scene;
     for (kind, side) in CONTENDED {
         let (path, what) = (format!("/reset-{kind:?}-{side:?}"), format!("{kind:?} {side:?}"));
-        let hold = scene.hold(&path).await;
-        let struck = scene.strike(kind, side, 1, &path, Action::DropAndReset);
-        let call = acquire(scene.lock(&path));
+        let hold = queue.hold(&path).await;
+        let struck = scene.strike((kind, side, 1, ""), &path, Action::DropAndReset);
+        let call = queue.acquire(&path);
         if matches!(kind, Kind::Event | Kind::Multi) {
             scene.admin.wait_for_children(&path, 2, SOON);
             tokio::time::sleep(HEARTBEAT).await;
@@ -186,37 +166,39 @@ async fn a_reset_at_any_step_in_a_queue_leaves_exactly_one_node() {
         }
         let granted = soon(call).await.unwrap().unwrap_or_else(|error| panic!("{what}: {error}"));
         assert!(struck.fired(), "{what} never came");
-        scene.is_one(granted, &what).await;
+        queue.is_one(granted, &what).await;
     }
     assert_eq!(scene.client.stats().sessions, 1, "all in one session");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reset_while_the_parents_are_made_leaves_exactly_one_node() {
-    let scene = Scene::new().await;
+    let queue = Queue::new().await;
+    let scene = &queue.scene;
     for (kind, side, nth) in FRESH {
         let path = format!("/reset-fresh-{kind:?}-{side:?}-{nth}/a/b");
-        let struck = scene.strike(kind, side, nth, path.trim_end_matches("/a/b"), Action::DropAndReset);
-        let granted = soon(acquire(scene.lock(&path))).await.unwrap().unwrap();
+        let struck = scene.strike((kind, side, nth, ""), path.trim_end_matches("/a/b"), Action::DropAndReset);
+        let granted = soon(queue.acquire(&path)).await.unwrap().unwrap();
         assert!(struck.fired(), "{path}");
-        scene.is_one(granted, &path).await;
+        queue.is_one(granted, &path).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reset_while_a_lost_node_is_sought_leaves_exactly_one_node() {
-    let scene = Scene::new().await;
+    let queue = Queue::new().await;
+    let scene = &queue.scene;
     for (kind, side, nth) in RECOVERY {
         let path = format!("/reset-recovery-{kind:?}-{side:?}-{nth}");
-        let lost = scene.strike(Kind::Create, Side::Request, 1, &path, Action::DropReplyAndReset);
+        let lost = scene.strike((Kind::Create, Side::Request, 1, ""), &path, Action::DropReplyAndReset);
         scene.proxy.refuse(true);
-        let hold = scene.hold(&path).await;
-        let call = acquire(scene.lock(&path));
-        let struck = scene.after(&lost, kind, side, nth, &path, Action::DropAndReset);
+        let hold = queue.hold(&path).await;
+        let call = queue.acquire(&path);
+        let struck = queue.strike_after(&lost, (kind, side, nth), &path, Action::DropAndReset);
         assert!(struck.wait(SOON), "{path}");
         scene.admin.wait_for_children(&path, 2, SOON);
         soon(hold.release()).await.unwrap();
-        scene.is_one(soon(call).await.unwrap().unwrap(), &path).await;
+        queue.is_one(soon(call).await.unwrap().unwrap(), &path).await;
     }
 }
 

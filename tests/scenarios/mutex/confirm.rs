@@ -1,12 +1,12 @@
 //! Promise 6: who asks whether the lock is still held is told so, or what became of the hold: also by an answer that
 //! comes when the hold is just being released, or lost.
 
-use crate::common::{SOON, client, operator, proxied_client, soon};
+use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::{Action, Gate, Kind, Trigger};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error, ErrorKind, Hold, Lock, LockOptions, LossReason};
+use zklock_core::{Client, Error, ErrorKind, Hold, Lock, LockSpec, LossReason};
 
 const ROUNDS: u64 = 300;
 
@@ -62,7 +62,7 @@ async fn what_races_with_a_release_is_done_or_told_of_the_release() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_races_with_the_release_of_an_inner_hold_is_told_of_that_and_the_outer_goes_on() {
     let client = client().await;
-    let lock = client.mutex_with("/confirm/inner", LockOptions::new().reentrant(true)).unwrap();
+    let lock = client.lock(&LockSpec::mutex("/confirm/inner").unwrap().reentrant(true)).unwrap();
     let outer = acquire(&lock).await;
     for round in 0..ROUNDS {
         let inner = acquire(&lock).await;

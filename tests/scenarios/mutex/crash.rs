@@ -1,21 +1,14 @@
-//! Holders and waiters that are killed or stand still: real processes, because nothing else stops all threads at once.
-//!
-//! A child is this very program, told to run one ignored test. It talks to the test on its standard output, through
-//! a proxy of the test's to the ensemble, and ends when its standard input does.
+//! Holders and waiters that are killed or stand still, as processes: see `support/child.rs`.
 
-use crate::common::{SOON, client, operator, soon};
-use crate::timing::Noise;
+use crate::support::child::{self, Process, say};
+use crate::support::timing::Noise;
+use crate::support::{SOON, client, operator, soon};
 use ground::{Direction, Proxy, not_later, shared, until};
-use rustix::process::{Pid, Signal, kill_process};
-use std::io::{BufRead, BufReader, Read};
-use std::process::{Child, Command, Stdio};
-use std::sync::mpsc::{Receiver, channel};
+use rustix::process::Signal;
 use std::thread;
 use std::time::{Duration, Instant};
-use zklock_core::{ClientOptions, HoldState, blocking};
+use zklock_core::{HoldState, blocking};
 
-/// What stands before each line that a child means for us: the test harness prints too.
-const MARK: &str = "@child ";
 /// A child that was not looked after for so long was paused.
 const A_PAUSE: Duration = Duration::from_millis(300);
 
@@ -23,20 +16,12 @@ const A_PAUSE: Duration = Duration::from_millis(300);
 #[test]
 #[ignore = "the child of the tests in this file"]
 fn holder() {
-    let Ok(path) = std::env::var("ZKLOCK_CHILD_PATH") else { return };
-    let variable = |name: &str| std::env::var(name).expect("set by the parent");
-    let millis = variable("ZKLOCK_CHILD_SESSION").parse().expect("milliseconds");
-    thread::spawn(|| {
-        let _ = std::io::stdin().read(&mut [0]);
-        std::process::exit(0);
-    });
-    println!("\n{MARK}begins");
-    let options = ClientOptions::new(&variable("ZKLOCK_CHILD_HOSTS")).unwrap();
-    let options = options.session_timeout(Duration::from_millis(millis)).unwrap();
+    let Some((options, path)) = child::orders() else { return };
+    say("begins");
     let client = blocking::Client::connect(options).unwrap();
     let hold = client.mutex(&path).unwrap().acquire().unwrap();
     let (mut last, mut known) = (Instant::now(), HoldState::Held);
-    println!("{MARK}held {} {} {}", hold.token(), hold.node(), hold.valid_for().as_micros());
+    say(format_args!("held {} {} {}", hold.token(), hold.node(), hold.valid_for().as_micros()));
     loop {
         // Mostly asleep, so that a pause does not hit it between two looks.
         thread::sleep(Duration::from_millis(5));
@@ -44,52 +29,28 @@ fn holder() {
         let (valid_for, state) = (hold.valid_for().as_micros(), hold.state());
         let gap = last.elapsed();
         if gap > A_PAUSE {
-            println!("{MARK}woke {valid_for} {state:?}");
+            say(format_args!("woke {valid_for} {state:?}"));
         } else if state != known {
-            println!("{MARK}turned {valid_for} {state:?}");
+            say(format_args!("turned {valid_for} {state:?}"));
         }
         (last, known) = (Instant::now(), state);
     }
 }
 
-/// A running child. Dropping it kills it.
-struct Process {
-    child: Child,
-    lines: Receiver<String>,
-}
+/// A process that acquires.
+struct Holder(Process);
 
-impl Process {
+impl Holder {
     fn start(hosts: &str, path: &str, session: Duration) -> Self {
-        let program = std::env::current_exe().unwrap();
-        let mut child = Command::new(program)
-            .args(["--exact", "--ignored", "--nocapture", "crash::holder"])
-            .env("ZKLOCK_CHILD_HOSTS", hosts)
-            .env("ZKLOCK_CHILD_PATH", path)
-            .env("ZKLOCK_CHILD_SESSION", session.as_millis().to_string())
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .unwrap();
-        let (sender, lines) = channel();
-        let output = BufReader::new(child.stdout.take().unwrap());
-        thread::spawn(move || {
-            let ours = |line: String| line.strip_prefix(MARK).map(str::to_owned);
-            output.lines().map_while(Result::ok).filter_map(ours).try_for_each(|line| sender.send(line))
-        });
-        let process = Self { child, lines };
+        let process = Process::start(concat!(module_path!(), "::holder"), hosts, path, session);
         assert_eq!(process.line(), "begins");
-        process
-    }
-
-    #[track_caller]
-    fn line(&self) -> String {
-        self.lines.recv_timeout(SOON).expect("the child says something")
+        Self(process)
     }
 
     /// The next line, which is to be about the hold: its word, how long the hold is valid, its state.
     #[track_caller]
     fn look(&self) -> (String, Duration, String) {
-        let line = self.line();
+        let line = self.0.line();
         let mut parts = line.splitn(3, ' ').map(str::to_owned);
         let mut part = || parts.next().unwrap_or_else(|| panic!("{line}"));
         let (word, valid_for, state) = (part(), part(), part());
@@ -99,21 +60,17 @@ impl Process {
     /// Waits until it holds; gives token and node.
     #[track_caller]
     fn held(&self) -> (u64, String) {
-        let line = self.line();
+        let line = self.0.line();
         let words: Vec<_> = line.split(' ').collect();
         let ["held", token, node, valid_for] = words[..] else { panic!("{line}") };
         assert_ne!(valid_for, "0", "a dead hold was delivered");
         (token.parse().unwrap(), node.to_owned())
     }
 
-    fn signal(&self, signal: Signal) {
-        kill_process(Pid::from_child(&self.child), signal).unwrap();
-    }
-
     /// Returns when it stands still.
     fn pause(&self) {
-        self.signal(Signal::STOP);
-        let stat = format!("/proc/{}/stat", self.child.id());
+        self.0.signal(Signal::STOP);
+        let stat = format!("/proc/{}/stat", self.0.id());
         let stopped = || {
             let stat = std::fs::read_to_string(&stat).unwrap_or_default();
             stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with('T'))
@@ -122,14 +79,7 @@ impl Process {
     }
 
     fn resume(&self) {
-        self.signal(Signal::CONT);
-    }
-}
-
-impl Drop for Process {
-    fn drop(&mut self) {
-        let _ = self.child.kill();
-        let _ = self.child.wait();
+        self.0.signal(Signal::CONT);
     }
 }
 
@@ -140,14 +90,14 @@ fn tick() -> Duration {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_lock_of_a_killed_process_is_free_within_its_session_timeout_and_two_ticks() {
     let (path, session) = ("/crash-killed", Duration::from_secs(1));
-    let process = Process::start(&shared().connect_string(), path, session);
+    let process = Holder::start(&shared().connect_string(), path, session);
     let (token, node) = process.held();
     let lock = client().await.mutex(path).unwrap();
     let waiter = tokio::spawn(async move { (lock.acquire().await, Instant::now()) });
     operator().wait_for_children(path, 2, SOON);
     let noise = Noise::measured();
     let killed = Instant::now();
-    process.signal(Signal::KILL);
+    process.0.signal(Signal::KILL);
     let (hold, granted) = soon(waiter).await.unwrap();
     let (hold, took) = (hold.unwrap(), granted - killed);
     println!("granted {took:?} after the kill, noise {:?}", noise.worst());
@@ -160,7 +110,7 @@ async fn the_lock_of_a_killed_process_is_free_within_its_session_timeout_and_two
 async fn a_process_paused_past_its_session_wakes_with_a_hold_that_is_valid_for_nothing() {
     let (path, session) = ("/crash-paused", Duration::from_secs(1));
     let proxy = Proxy::before(shared().server(0));
-    let process = Process::start(&proxy.connect_string(), path, session);
+    let process = Holder::start(&proxy.connect_string(), path, session);
     let (token, node) = process.held();
     let lock = client().await.mutex(path).unwrap();
     process.pause();
@@ -183,14 +133,14 @@ async fn a_process_paused_past_its_session_wakes_with_a_hold_that_is_valid_for_n
     }
     // Final, when the network is back, too.
     proxy.thaw();
-    assert!(process.lines.recv_timeout(session / 2).is_err(), "a loss is final");
+    assert!(process.0.is_silent(session / 2), "a loss is final");
     assert_eq!(hold.state(), HoldState::Held);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_paused_past_its_session_is_told_when_the_network_is_fine() {
     let (path, session) = ("/crash-told", Duration::from_secs(1));
-    let process = Process::start(&shared().connect_string(), path, session);
+    let process = Holder::start(&shared().connect_string(), path, session);
     let (token, _) = process.held();
     process.pause();
     let hold = soon(client().await.mutex(path).unwrap().acquire()).await.unwrap();
@@ -210,7 +160,7 @@ async fn a_waiter_paused_past_its_session_gets_no_dead_grant() {
     let (path, session) = ("/crash-waiter", Duration::from_secs(1));
     let (client, operator) = (client().await, operator());
     let first = soon(client.mutex(path).unwrap().acquire()).await.unwrap();
-    let process = Process::start(&shared().connect_string(), path, session);
+    let process = Holder::start(&shared().connect_string(), path, session);
     operator.wait_for_children(path, 2, SOON);
     process.pause();
     // The news that it is next waits in its socket, and then its session ends.
@@ -219,7 +169,7 @@ async fn a_waiter_paused_past_its_session_gets_no_dead_grant() {
     assert_eq!(operator.children(path).len(), 1);
     process.resume();
     assert_eq!(operator.wait_for_children(path, 2, SOON).len(), 2, "it queues again");
-    assert!(process.lines.recv_timeout(session / 2).is_err(), "two hold at once");
+    assert!(process.0.is_silent(session / 2), "two hold at once");
     assert_eq!(second.state(), HoldState::Held);
     soon(second.release()).await.unwrap();
     let (token, node) = process.held();
@@ -230,7 +180,7 @@ async fn a_waiter_paused_past_its_session_gets_no_dead_grant() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_process_paused_for_less_than_its_lease_still_holds() {
     let (path, session) = ("/crash-short", Duration::from_secs(4));
-    let process = Process::start(&shared().connect_string(), path, session);
+    let process = Holder::start(&shared().connect_string(), path, session);
     let (token, node) = process.held();
     // Two heartbeats, so that the lease is a full one.
     tokio::time::sleep(session / 5).await;
@@ -248,7 +198,7 @@ async fn a_process_paused_for_less_than_its_lease_still_holds() {
     } else {
         assert_eq!(state, "Held");
     }
-    assert!(process.lines.recv_timeout(session / 4).is_err(), "nothing has changed");
+    assert!(process.0.is_silent(session / 4), "nothing has changed");
     let stat = operator().stat(&node).expect("the same node");
     assert_eq!(stat.czxid.unsigned_abs(), token);
 }
@@ -257,7 +207,7 @@ async fn a_process_paused_for_less_than_its_lease_still_holds() {
 async fn a_process_paused_past_its_lease_but_not_its_session_claims_nothing_until_it_is_proven() {
     let (path, session) = ("/crash-lapsed", Duration::from_secs(4));
     let proxy = Proxy::before(shared().server(0));
-    let process = Process::start(&proxy.connect_string(), path, session);
+    let process = Holder::start(&proxy.connect_string(), path, session);
     let (token, node) = process.held();
     process.pause();
     tokio::time::sleep(session * 9 / 16).await;
@@ -273,5 +223,5 @@ async fn a_process_paused_past_its_lease_but_not_its_session_claims_nothing_unti
     assert!(!valid_for.is_zero());
     let stat = operator().stat(&node).expect("the same node");
     assert_eq!(stat.czxid.unsigned_abs(), token);
-    assert!(process.lines.recv_timeout(session / 4).is_err(), "it stays held");
+    assert!(process.0.is_silent(session / 4), "it stays held");
 }

@@ -1,10 +1,10 @@
 //! More locks at once than one session, or one request, can bear.
 
-use crate::common::{SESSION, client, operator, proxied_client, says, soon};
+use crate::support::{SESSION, client, operator, proxied_client, says, soon};
 use ground::{Kind, Side, shared};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use zklock_core::{Client, ClientOptions, ErrorKind, LockOptions};
+use zklock_core::{Client, ClientOptions, ErrorKind, LockSpec};
 
 /// Long paths, so that few locks are enough.
 fn paths(name: &str, count: usize, length: usize) -> Vec<String> {
@@ -64,7 +64,7 @@ async fn a_hold_that_fills_more_than_a_heartbeats_request_does_not_push_out_the_
     let client = client().await;
     let small = soon(client.mutex("/crowd-small").unwrap().acquire()).await.unwrap();
     let path = format!("/{}", "s".repeat(1000));
-    let lock = client.semaphore_with(&path, 256, LockOptions::new().permits(256)).unwrap();
+    let lock = client.lock(&LockSpec::semaphore(&path, 256).unwrap().permits(256)).unwrap();
     let huge = soon(lock.acquire()).await.unwrap();
     let enough = client.session_timeout().unwrap();
     let begun = Instant::now();
@@ -122,7 +122,7 @@ async fn permits_that_do_not_fit_into_one_request_are_refused_and_the_most_that_
     let client = soon(Client::connect(options)).await.unwrap();
     let semaphore = |length: usize| {
         let path = format!("/{}", "p".repeat(length));
-        client.semaphore_with(&path, 256, LockOptions::new().permits(256))
+        client.lock(&LockSpec::semaphore(&path, 256).unwrap().permits(256))
     };
     let error = semaphore(1700).unwrap_err();
     says(&error, ErrorKind::InvalidInput, &["256 permits", "too much for one request", "ask for fewer"]);

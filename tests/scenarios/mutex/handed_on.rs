@@ -1,9 +1,9 @@
 //! Promise 3: one that gives up leaves its place in the queue to the next of its client, so that nobody is overtaken
 //! because another has left. (`fair` has the plain case.)
 
-use crate::common::{SESSION, SOON, client, operator, proxied_client, settled, soon};
-use crate::exclusive::clients;
-use crate::one_node_a_process::{Acquire, held, join};
+use crate::support::queue::{Acquire, held, join};
+use crate::support::register::clients;
+use crate::support::{SESSION, SOON, client, operator, proxied_client, settled, soon};
 use ground::wire::Admin;
 use ground::{Action, Direction, Gate, Kind, Proxy, Trigger, shared, until};
 use std::collections::BTreeMap;
@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use zklock_core::{Client, Hold, Lock, LockOptions};
+use zklock_core::{Client, Hold, Lock, LockSpec};
 
 /// The lock is held by another, and these wait for it in one client: the first of them with a node.
 struct Queue {
@@ -24,10 +24,11 @@ struct Queue {
 }
 
 impl Queue {
-    async fn of(waiters: usize, path: &str, options: LockOptions) -> Self {
+    async fn of(waiters: usize, spec: LockSpec) -> Self {
+        let path = spec.path();
         let (holder, (client, proxy)) = (client().await, proxied_client().await);
         let hold = held(&holder.mutex(path).unwrap()).await;
-        let lock = client.mutex_with(path, options).unwrap();
+        let lock = client.lock(&spec).unwrap();
         let watched = proxy.on(Trigger::reply(Kind::GetData).path(path));
         let mut waiting = vec![tokio::spawn(join_boxed(lock.clone())).await.unwrap()];
         assert!(watched.wait(SOON), "it does not wait");
@@ -48,7 +49,7 @@ async fn join_boxed(lock: Lock) -> Acquire {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn who_went_away_owes_nothing_once_its_place_is_anothers() {
     let (path, operator) = ("/handed-on/owed", operator());
-    let Queue { hold, mut waiters, client, proxy, .. } = Queue::of(2, path, LockOptions::new()).await;
+    let Queue { hold, mut waiters, client, proxy, .. } = Queue::of(2, LockSpec::mutex(path).unwrap()).await;
     // Nothing that is sent now can settle anything, but for the end of the session.
     proxy.freeze(Direction::Both);
     drop(waiters.remove(0));
@@ -64,7 +65,8 @@ async fn who_went_away_owes_nothing_once_its_place_is_anothers() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn those_who_leave_while_the_turn_is_on_its_way_leave_it_to_the_next() {
     let path = "/handed-on/turn";
-    let Queue { hold, mut waiters, node, client, proxy, .. } = Queue::of(4, path, LockOptions::new()).await;
+    let Queue { hold, mut waiters, node, client, proxy, .. } =
+        Queue::of(4, LockSpec::mutex(path).unwrap()).await;
     let gate = Gate::new();
     let told = proxy.on(Trigger::reply(Kind::Event).then(Action::Pause(gate.clone())));
     soon(hold.release()).await.unwrap();
@@ -82,8 +84,9 @@ async fn those_who_leave_while_the_turn_is_on_its_way_leave_it_to_the_next() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_grant_on_a_place_that_was_left_is_shared_by_the_calls_of_its_reentrant_owner() {
-    let (path, options) = ("/handed-on/reentrant", LockOptions::new().reentrant(true));
-    let Queue { hold, mut waiters, node, client, proxy: _proxy, .. } = Queue::of(3, path, options).await;
+    let path = "/handed-on/reentrant";
+    let spec = LockSpec::mutex(path).unwrap().reentrant(true);
+    let Queue { hold, mut waiters, node, client, proxy: _proxy, .. } = Queue::of(3, spec).await;
     drop(waiters.remove(0));
     soon(hold.release()).await.unwrap();
     let (last, first) = (waiters.pop().unwrap(), waiters.pop().unwrap());
@@ -123,7 +126,7 @@ async fn a_writer_on_a_place_that_was_left_takes_the_read_side_and_keeps_it() {
     let (path, operator) = ("/handed-on/downgrade", operator());
     let (holder, client, other) = (client().await, client().await, client().await);
     let hold = held(&holder.write(path).unwrap()).await;
-    let write = client.write_with(path, LockOptions::new().reentrant(true)).unwrap();
+    let write = client.lock(&LockSpec::write(path).unwrap().reentrant(true)).unwrap();
     let read = client.read(path).unwrap();
     let quitter = tokio::spawn(join_boxed(write.clone())).await.unwrap();
     operator.wait_for_children(path, 2, SOON);

@@ -5,8 +5,8 @@
 //! be, and the lease is at its tightest. Several holders, whose heartbeats are apart, are cut off at once, at several
 //! phases of the tick; each must count its lease as over before the next is granted.
 
-use crate::common::{SESSION, SOON, client_of, on_a_thread, options, proxied_client, soon};
-use crate::timing::{Noise, Observer};
+use crate::support::timing::{Noise, Observer};
+use crate::support::{SESSION, SOON, client_of, on_a_thread, options, proxied_client, soon};
 use ground::wire::Connection;
 use ground::{
     Action, Direction, Ensemble, Gate, Kind, Proxy, Server, Trigger, connect_string, not_later, until,

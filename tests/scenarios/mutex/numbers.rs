@@ -1,6 +1,6 @@
 //! Where the sequence numbers of a directory come to their end there is one holder at a time all the same, and it goes on.
 
-use crate::common::{SESSION, SOON, client_of, says, settled, soon};
+use crate::support::{SESSION, SOON, client_of, says, settled, soon};
 use ground::wire::{Admin, Mode};
 use ground::{Ensemble, Server};
 use std::sync::Arc;

@@ -1,34 +1,13 @@
 //! However many tasks of one client want a lock, the ensemble sees at most two nodes of theirs.
 
-use crate::common::{SOON, client, operator, proxied_client, soon};
-use crate::exclusive::{Register, assert_growing};
+use crate::support::queue::{held, join};
+use crate::support::register::{Register, assert_growing};
+use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::{Kind, Message, Side, Trigger, until};
 use std::collections::BTreeSet;
-use std::pin::Pin;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use tokio::task::JoinSet;
-use zklock_core::{Error, Hold, Lock};
-
-pub(crate) type Acquire = Pin<Box<dyn Future<Output = Result<Hold, Error>> + Send>>;
-
-/// Joins the local queue now, in the order of the calls.
-pub(crate) async fn join(lock: &Lock) -> Acquire {
-    let lock = lock.clone();
-    let mut acquire: Acquire = Box::pin(async move { lock.acquire().await });
-    tokio::select! {
-        biased;
-        early = &mut acquire => panic!("the lock should be held by another: {early:?}"),
-        () = std::future::ready(()) => {}
-    }
-    acquire
-}
-
-/// Acquires in a task, which is the owner then.
-pub(crate) async fn held(lock: &Lock) -> Hold {
-    let lock = lock.clone();
-    soon(tokio::spawn(async move { lock.acquire().await })).await.unwrap().unwrap()
-}
 
 /// The most nodes that were there at once, as the client must have seen it.
 fn most_nodes(record: &[Message]) -> usize {
@@ -50,7 +29,7 @@ async fn twenty_tasks_have_two_nodes_at_most_and_each_hold_its_own() {
     let lock = client.mutex("/line/twenty").unwrap();
     held(&lock).await.release().await.unwrap();
     proxy.record();
-    let register = Arc::new(Register::default());
+    let register = Register::of(1);
     let nodes = Arc::new(Mutex::new(BTreeSet::new()));
     let mut tasks = JoinSet::new();
     for _ in 0..20 {
@@ -58,7 +37,7 @@ async fn twenty_tasks_have_two_nodes_at_most_and_each_hold_its_own() {
         tasks.spawn(async move {
             for _ in 0..3 {
                 let hold = Arc::new(lock.acquire().await.unwrap());
-                assert!(register.enter(&hold));
+                assert!(register.enter(&hold, 1));
                 nodes.lock().unwrap().insert(hold.node().to_owned());
                 register.leave();
                 hold.release().await.unwrap();
@@ -118,7 +97,7 @@ async fn two_clients_with_many_tasks_each_take_turns() {
                 // It works until each client's next is in the queue.
                 let next = left.iter().filter(|left| left.load(Ordering::Relaxed) > 0).count();
                 tokio::task::block_in_place(|| {
-                    crate::common::operator().wait_for_children("/line/turns", 1 + next, SOON);
+                    crate::support::operator().wait_for_children("/line/turns", 1 + next, SOON);
                 });
                 hold.release().await.unwrap();
             });

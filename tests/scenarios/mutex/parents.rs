@@ -1,6 +1,6 @@
 //! The lock's own node is deleted under those who queue in it: they queue again, and leave nothing twice.
 
-use crate::common::{SOON, client, operator, options, proxied_client, settled, soon};
+use crate::support::{SOON, client, operator, options, proxied_client, settled, soon};
 use ground::wire::Admin;
 use ground::{Action, Gate, Kind, Proxy, Trigger, shared};
 use std::time::Duration;

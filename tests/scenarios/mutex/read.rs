@@ -1,7 +1,7 @@
 //! Reads of a hold: what is to be decided by after an uncertain write.
 
-use crate::bad_input::restricted;
-use crate::common::{
+use crate::support::strangers::restricted;
+use crate::support::{
     SOON, client_of, expire_session, on_a_thread, operator, options, proxied_client, says, soon,
 };
 use ground::{Action, Direction, Ensemble, Kind, Trigger, shared};

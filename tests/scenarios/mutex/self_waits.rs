@@ -1,7 +1,8 @@
 //! An owner that wants a lock again which it holds: what anybody may release it waits for, and the log tells of it.
 
-use crate::common::{SOON, client, operator, proxied_client, says, soon};
-use crate::one_node_a_process::join;
+use crate::support::deadline::A_WHILE;
+use crate::support::queue::join;
+use crate::support::{SOON, client, operator, proxied_client, says, soon};
 use ground::{Kind, until};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, Once};
@@ -9,9 +10,7 @@ use std::time::Duration;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
 use zklock_core::blocking::{TakeLine, log_to};
-use zklock_core::{ErrorKind, HoldState, Lock, LockOptions};
-
-const A_WHILE: Duration = Duration::from_millis(300);
+use zklock_core::{ErrorKind, HoldState, Lock, LockSpec};
 
 static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());
 
@@ -160,7 +159,7 @@ async fn a_reader_behind_a_write_hold_of_its_own_is_told_of() {
     assert_eq!(told(path), 1);
     hold.release().await.unwrap();
 
-    let bound = client.write_with(path, LockOptions::new().reentrant(true)).unwrap();
+    let bound = client.lock(&LockSpec::write(path).unwrap().reentrant(true)).unwrap();
     let hold = soon(bound.acquire()).await.unwrap();
     soon(read.acquire()).await.unwrap().release().await.unwrap();
     assert_eq!(told(path), 1, "that does not wait");
@@ -207,5 +206,5 @@ async fn a_reentrant_lock_takes_no_part_in_what_anybody_may_release() {
 }
 
 fn reentrant(client: &zklock_core::Client, path: &str) -> Lock {
-    client.mutex_with(path, LockOptions::new().reentrant(true)).unwrap()
+    client.lock(&LockSpec::mutex(path).unwrap().reentrant(true)).unwrap()
 }

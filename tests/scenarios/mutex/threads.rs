@@ -1,14 +1,14 @@
 //! The same promises for threads that block, through the one I/O thread.
 
-use crate::common::{GRACE, SESSION, SOON, operator, options};
-use crate::exclusive::{Register, assert_growing};
+use crate::support::register::{Register, assert_growing};
+use crate::support::{GRACE, SESSION, SOON, operator, options};
 use ground::wire::Admin;
 use ground::{Proxy, not_later, shared, until};
 use std::sync::{Arc, mpsc};
 use std::thread;
 use std::time::{Duration, Instant};
 use zklock_core::blocking::{Client, Interrupt};
-use zklock_core::{ErrorKind, HoldState, LockOptions, LossReason};
+use zklock_core::{ErrorKind, HoldState, LockSpec, LossReason};
 
 fn client() -> Client {
     Client::connect(options(&shared().connect_string())).unwrap()
@@ -22,7 +22,7 @@ fn assert_no_node(client: &Client, operator: &Admin, path: &str, left: usize) {
 
 #[test]
 fn two_hundred_threads_hold_one_after_the_other() {
-    let (client, register, operator) = (client(), Arc::new(Register::default()), operator());
+    let (client, register, operator) = (client(), Register::of(1), operator());
     let lock = client.mutex("/threads/200").unwrap();
     let (done, ended) = mpsc::channel();
     for _ in 0..200 {
@@ -30,7 +30,7 @@ fn two_hundred_threads_hold_one_after_the_other() {
         // Nobody joins them: a thread that never comes back is to fail the test, not to hang it.
         thread::spawn(move || {
             let hold = Arc::new(lock.acquire().unwrap());
-            assert!(register.enter(&hold));
+            assert!(register.enter(&hold, 1));
             thread::yield_now();
             register.leave();
             hold.release().unwrap();
@@ -165,7 +165,7 @@ fn any_thread_releases_what_is_not_reentrant_and_only_the_owner_what_is() {
     thread::scope(|scope| scope.spawn(|| hold.release()).join().unwrap()).unwrap();
     assert!(operator.children("/threads/release").is_empty());
 
-    let lock = client.mutex_with("/threads/release", LockOptions::new().reentrant(true)).unwrap();
+    let lock = client.lock(&LockSpec::mutex("/threads/release").unwrap().reentrant(true)).unwrap();
     let (outer, inner) = (lock.acquire().unwrap(), lock.acquire().unwrap());
     assert_eq!(outer.token(), inner.token());
     let refused = thread::scope(|scope| scope.spawn(|| outer.release()).join().unwrap()).unwrap_err();

@@ -1,13 +1,13 @@
 //! Waits and losses that a callback tells, for those who cannot sit and wait.
 
-use crate::common::{SOON, operator, options};
+use crate::support::{SOON, operator, options};
 use ground::wire::Admin;
 use ground::{shared, until};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
 use zklock_core::blocking::{Client, Hold, Lock, Ticket, call_later};
-use zklock_core::{ErrorKind, LockOptions, LossReason};
+use zklock_core::{ErrorKind, LockSpec, LossReason};
 
 fn client() -> Client {
     Client::connect(options(&shared().connect_string())).unwrap()
@@ -33,7 +33,7 @@ fn assert_left(client: &Client, operator: &Admin, path: &str, left: usize) {
 fn one_thread_waits_for_many_and_each_has_its_turn() {
     let client = client();
     // Even if it is reentrant: the tickets of a thread are not one owner.
-    let lock = client.mutex_with("/tickets/many", LockOptions::new().reentrant(true)).unwrap();
+    let lock = client.lock(&LockSpec::mutex("/tickets/many").unwrap().reentrant(true)).unwrap();
     let tickets: Vec<_> = (0..20).map(|_| start(&lock)).collect();
     let mut before = None;
     for (ticket, ready) in &tickets {
@@ -88,7 +88,7 @@ fn a_grant_that_is_lost_before_it_is_fetched_is_not_delivered() {
 #[test]
 fn a_loss_is_told_to_those_who_still_watch() {
     let (client, operator) = (client(), operator());
-    let lock = client.mutex_with("/tickets/loss", LockOptions::new().reentrant(true)).unwrap();
+    let lock = client.lock(&LockSpec::mutex("/tickets/loss").unwrap().reentrant(true)).unwrap();
     let (outer, inner) = (lock.acquire().unwrap(), lock.acquire().unwrap());
     let (sender, told) = channel();
     let watch = |hold: &Hold, name| {
@@ -119,7 +119,7 @@ fn wait_lost(hold: &Arc<Hold>) -> Receiver<Option<LossReason>> {
 #[test]
 fn a_wait_for_a_loss_ends_when_its_own_hold_is_released() {
     let client = client();
-    let lock = client.mutex_with("/tickets/inner", LockOptions::new().reentrant(true)).unwrap();
+    let lock = client.lock(&LockSpec::mutex("/tickets/inner").unwrap().reentrant(true)).unwrap();
     let (outer, inner) = (lock.acquire().unwrap(), Arc::new(lock.acquire().unwrap()));
     let told = wait_lost(&inner);
     inner.release().unwrap();

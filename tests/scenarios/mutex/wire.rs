@@ -1,6 +1,6 @@
 //! What a lock costs on the wire, counted where it goes by.
 
-use crate::common::{SESSION, SOON, client, operator, proxied_client, soon};
+use crate::support::{SESSION, SOON, client, operator, proxied_client, soon};
 use ground::{Action, Gate, Kind, Message, Side, Trigger, one_flight};
 use std::time::Duration;
 use zklock_core::Lock;

@@ -1,8 +1,8 @@
 //! The readers of Curator that come after their own writer: their nodes are not sequential, and have the number of
 //! the writer, below all who wait.
 
-use crate::common::{SOON, client, operator, proxied_client, soon};
-use crate::downgrade::reentrant_write;
+use crate::support::queue::reentrant_write;
+use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::wire::{Admin, Mode};
 use ground::{Kind, Trigger, until};
 use zklock_core::Role;

@@ -1,19 +1,15 @@
 //! The writer that takes the read side: at once, with a node of its own, before all who wait. Its lock is reentrant, so
 //! that nobody else can release what it holds.
 
-use crate::common::{SOON, client, expire_session, operator, proxied_client, says, settled, soon};
-use crate::sweep::{Scene, Step};
+use crate::support::queue::reentrant_write;
+use crate::support::sweep::{Scene, Step};
+use crate::support::{SOON, client, expire_session, operator, proxied_client, says, settled, soon};
 use ground::{Action, Gate, Hook, Kind, Message, Side, Trigger};
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
-use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, Lock, LockOptions, LossReason, blocking};
-
-/// The write side, for those who take the read side as well.
-pub(crate) fn reentrant_write(client: &Client, path: &str) -> Lock {
-    client.write_with(path, LockOptions::new().reentrant(true)).unwrap()
-}
+use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, LockSpec, LossReason, blocking};
 
 async fn writes(client: &Client, path: &str) -> Hold {
     soon(reentrant_write(client, path).acquire()).await.unwrap()
@@ -122,7 +118,7 @@ async fn it_costs_one_transaction_and_a_listing_also_as_a_try_and_of_a_reentrant
     soon(client.write(path).unwrap().acquire()).await.unwrap().release().await.unwrap();
     for reentrant in [false, true] {
         let write = writes(&client, path).await;
-        let lock = client.read_with(path, LockOptions::new().reentrant(reentrant)).unwrap();
+        let lock = client.lock(&LockSpec::read(path).unwrap().reentrant(reentrant)).unwrap();
         proxy.record();
         let read = soon(lock.try_acquire()).await.unwrap().expect("it is its own writer");
         let record = proxy.take_record();
@@ -222,17 +218,17 @@ async fn who_does_not_hold_the_write_side_does_not_come_in_by_it() {
     let read = client.read(path).unwrap();
     let other = tokio::spawn(async move { read.try_acquire().await });
     assert!(soon(other).await.unwrap().unwrap().is_none());
-    let second = crate::common::client().await;
+    let second = crate::support::client().await;
     assert!(soon(second.read(path).unwrap().try_acquire()).await.unwrap().is_none());
     soon(write.release()).await.unwrap();
 }
 
 #[test]
 fn a_thread_becomes_a_reader_too() {
-    let options = crate::common::options(&ground::shared().connect_string());
+    let options = crate::support::options(&ground::shared().connect_string());
     let (client, path) = (blocking::Client::connect(options).unwrap(), "/rwlock/downgrade-thread");
-    let options = LockOptions::new().reentrant(true);
-    let write = client.write_with(path, options).unwrap().acquire_timeout(SOON).unwrap();
+    let reentrant = LockSpec::write(path).unwrap().reentrant(true);
+    let write = client.lock(&reentrant).unwrap().acquire_timeout(SOON).unwrap();
     let read = client.read(path).unwrap().acquire_timeout(SOON).unwrap();
     write.release().unwrap();
     let lock = client.write(path).unwrap();

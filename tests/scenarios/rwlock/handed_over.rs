@@ -1,12 +1,12 @@
 //! A write hold that anybody may release: another may have it and write, so that nobody reads beside it, and least of all
 //! the task or thread that acquired it and has turned to something else.
 
-use crate::bounded::A_WHILE;
-use crate::common::{SOON, client, operator, says, settled, soon};
+use crate::support::deadline::A_WHILE;
+use crate::support::{SOON, client, operator, says, settled, soon};
 use std::sync::mpsc;
 use std::time::Duration;
 use tokio::sync::oneshot;
-use zklock_core::{Client, Dialect, ErrorKind, Hold, Lock, LockOptions, blocking};
+use zklock_core::{Client, Dialect, ErrorKind, Hold, Lock, LockSpec, blocking};
 
 /// The task that is given the hold writes until it is told to stop, and says whether it was alone until then.
 fn hand_over(hold: Hold) -> (oneshot::Sender<()>, tokio::task::JoinHandle<bool>) {
@@ -23,7 +23,7 @@ fn hand_over(hold: Hold) -> (oneshot::Sender<()>, tokio::task::JoinHandle<bool>)
 /// All ways in which the acquirer may want to read.
 fn readers(client: &Client, path: &str, dialect: Dialect) -> [Lock; 2] {
     [false, true].map(|reentrant| {
-        client.read_with(path, LockOptions::new().reentrant(reentrant).dialect(dialect)).unwrap()
+        client.lock(&LockSpec::read(path).unwrap().reentrant(reentrant).dialect(dialect)).unwrap()
     })
 }
 
@@ -32,7 +32,7 @@ async fn the_task_that_acquired_it_reads_only_when_it_is_released() {
     for dialect in [Dialect::Curator, Dialect::Kazoo] {
         let (client, operator, path) =
             (client().await, operator(), format!("/rwlock/handed-over-{dialect:?}"));
-        let write = client.write_with(&path, LockOptions::new().dialect(dialect)).unwrap();
+        let write = client.lock(&LockSpec::write(&path).unwrap().dialect(dialect)).unwrap();
         for read in readers(&client, &path, dialect) {
             let hold = soon(write.acquire()).await.unwrap();
             let token = hold.token();
@@ -60,7 +60,7 @@ async fn the_task_that_acquired_it_reads_only_when_it_is_released() {
 /// As in a pool, whose threads turn from one job to the next.
 #[test]
 fn so_does_a_thread() {
-    let options = crate::common::options(&ground::shared().connect_string());
+    let options = crate::support::options(&ground::shared().connect_string());
     let (client, path) = (blocking::Client::connect(options).unwrap(), "/rwlock/handed-over-thread");
     let (write, read) = (client.write(path).unwrap(), client.read(path).unwrap());
     let (stop, stopped) = mpsc::channel::<()>();

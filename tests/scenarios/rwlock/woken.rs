@@ -1,30 +1,17 @@
 //! Promise 3: a release wakes exactly those that can go on.
 
-use crate::common::{SOON, client, operator, proxied_client, soon};
-use crate::register::clients;
+use crate::support::figures::{fired, watched};
+use crate::support::register::clients;
+use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::wire::Admin;
-use ground::{Ensemble, Kind, Proxy, Server, Trigger, until};
+use ground::{Ensemble, Kind, Proxy, Trigger, until};
 use std::time::Duration;
 use tokio::task::{JoinHandle, JoinSet};
-use zklock_core::{Client, Foreign, Hold, Lock, LockOptions};
-
-/// How many watches on nodes that were deleted, or on lists of children, the server has fired so far.
-fn fired(server: &Server) -> u64 {
-    let figures = server.mntr();
-    let sum = |kind: &str| -> u64 {
-        let name = format!("zk_sum_node_{kind}_watch_count");
-        figures.get(&name).and_then(|value| value.parse().ok()).unwrap_or_else(|| panic!("no figure {name}"))
-    };
-    ["created", "deleted", "changed", "children"].map(sum).iter().sum()
-}
+use zklock_core::{Client, Foreign, Hold, Lock, LockSpec};
 
 /// Holders do not look out for strangers: what is counted are the watches of those who wait.
-fn careless() -> LockOptions {
-    LockOptions::new().foreign(Foreign::GoAhead)
-}
-
-fn watched(server: &Server) -> usize {
-    server.mntr()["zk_watch_count"].parse().unwrap()
+fn careless(client: &Client, spec: LockSpec) -> Lock {
+    client.lock(&spec.foreign(Foreign::GoAhead)).unwrap()
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -40,13 +27,13 @@ async fn two_hundred_readers_behind_three_writers_are_woken_by_the_last_of_these
     let (writers, readers) = clients.split_at(3);
     let mut writing = Vec::new();
     for (number, client) in writers.iter().enumerate() {
-        let lock = client.write_with(path, careless()).unwrap();
+        let lock = careless(client, LockSpec::write(path).unwrap());
         writing.push(tokio::spawn(async move { lock.acquire().await.unwrap() }));
         operator.wait_for_children(path, number + 1, SOON);
     }
     let mut reading = JoinSet::new();
     for client in readers {
-        let lock = client.read_with(path, careless()).unwrap();
+        let lock = careless(client, LockSpec::read(path).unwrap());
         reading.spawn(async move { lock.acquire().await.unwrap() });
     }
     assert!(until(SOON * 2, || watched(server) == READERS + 2), "{} watches", watched(server));

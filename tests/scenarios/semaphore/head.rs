@@ -1,7 +1,8 @@
 //! What becomes of the others when the head of the queue comes to grief.
 
-use crate::common::{SOON, client, expire_session, operator, soon};
-use crate::permits::{Waiter, has, nodes, semaphore, take};
+use crate::support::permits::{Waiter, has, semaphore, take};
+use crate::support::queue::nodes;
+use crate::support::{SOON, client, expire_session, operator, soon};
 use ground::wire::Admin;
 use ground::{Direction, Kind, Trigger};
 use std::time::Duration;
@@ -149,7 +150,7 @@ async fn a_head_that_gives_up_makes_way_with_its_permits() {
 async fn the_permits_of_a_session_that_ends_come_back() {
     let operator = operator();
     let path = "/semaphore/dead-holder";
-    let (dying, proxy) = crate::common::proxied_client().await;
+    let (dying, proxy) = crate::support::proxied_client().await;
     let lost = soon(semaphore(&dying, path, 3, 2).acquire()).await.unwrap();
     let (alive, _holds) = {
         let client = client().await;

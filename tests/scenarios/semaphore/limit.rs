@@ -1,16 +1,16 @@
 //! The node that says how many permits there are: whoever waits notices when it changes.
 
-use crate::common::{SOON, client, operator, proxied_client, says, settled, soon};
-use crate::permits::has;
+use crate::support::permits::has;
+use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
 use ground::{Direction, Kind, Proxy, Trigger};
 use std::time::Duration;
 use tokio::task::JoinHandle;
-use zklock_core::{Client, ErrorKind, Hold, Lock, LockOptions};
+use zklock_core::{Client, ErrorKind, Hold, Lock, LockSpec};
 
 /// With 1 permit as long as the node is not there.
 fn told(client: &Client, name: &str, permits: u32) -> Lock {
-    let options = LockOptions::new().permits(permits).limit_at(&format!("/limits/{name}"));
-    client.semaphore_with(&format!("/semaphore/limit-{name}"), 1, options).unwrap()
+    let spec = LockSpec::semaphore(&format!("/semaphore/limit-{name}"), 1).unwrap();
+    client.lock(&spec.permits(permits).limit_at(&format!("/limits/{name}"))).unwrap()
 }
 
 /// One that waits at the head until the permits or their limit change.
@@ -133,7 +133,8 @@ async fn a_limit_is_written_whole_or_not_at_all_and_its_node_is_made() {
         assert_eq!(error.kind(), ErrorKind::InvalidInput, "{bad:?}: {error}");
     }
     // Not while nobody answers, and not for ever.
-    let options = crate::common::options(&proxy.connect_string()).connect_timeout(Duration::from_millis(300));
+    let options =
+        crate::support::options(&proxy.connect_string()).connect_timeout(Duration::from_millis(300));
     let hasty = Client::connect(options).await.unwrap();
     proxy.freeze(Direction::Both);
     let error = soon(hasty.set_limit("/limits/a/b/c", 1)).await.unwrap_err();

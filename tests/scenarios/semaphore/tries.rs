@@ -1,7 +1,7 @@
 //! A try succeeds if there are permits that nobody before it waits for, and leaves nothing if not.
 
-use crate::common::{client, operator, options, proxied_client, settled, soon};
-use crate::permits::{Waiter, has, semaphore, take};
+use crate::support::permits::{Waiter, has, semaphore, take};
+use crate::support::{client, operator, options, proxied_client, settled, soon};
 use ground::wire::Mode;
 use ground::{Kind, Message, Side, shared};
 use std::time::Duration;

@@ -3,7 +3,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::process::{Command, Stdio};
 
-use crate::common::{Raw, SOON, creation, manual, operation, reading, text};
+use crate::support::embedded::{Raw, SOON, creation, manual, operation, reading, text};
 use ground::{embedded_program, until};
 use zklock_testkit::{Fault, Kind};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{SESSION, SOON, client, client_with, queue_of, settled, soon, struck};
+use crate::support::embedded::{SESSION, SOON, client, client_with, queue_of, settled, soon, struck};
 use tokio::task::JoinSet;
 use zklock_core::{Client, ErrorKind, Hold, HoldState, LossReason};
 use zklock_testkit::{Fault, Injected, Kind, Server};
@@ -173,7 +173,7 @@ async fn a_waiter_whose_news_is_cut_off_is_granted_all_the_same() {
 
 /// By the four letter word for it.
 fn watches(server: &Server) -> usize {
-    let figures = crate::words::ask(server, b"mntr");
+    let figures = crate::testkit::words::ask(server, b"mntr");
     let line = figures.lines().find_map(|line| line.strip_prefix("zk_watch_count\t"));
     line.unwrap().parse().unwrap()
 }

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::common::{A_WHILE, Raw, SOON, client_with, manual, operation, queue_of, soon};
+use crate::support::embedded::{A_WHILE, Raw, SOON, client_with, manual, operation, queue_of, soon};
 use ground::{not_later, until};
 use zklock_core::{ErrorKind, HoldState, LossReason, Token};
 use zklock_testkit::Server;
@@ -81,7 +81,7 @@ async fn who_is_connected_and_well_outlives_any_leap_of_the_clock() {
 fn a_session_without_a_connection_ends_when_its_timeout_and_a_tick_have_passed_and_not_before() {
     let server = manual();
     let mut raw = Raw::open_for(&server, HALF_A_MINUTE);
-    assert_eq!(raw.ask(1, operation::CREATE, &crate::common::creation("/mine", 1)).error, 0);
+    assert_eq!(raw.ask(1, operation::CREATE, &crate::support::embedded::creation("/mine", 1)).error, 0);
     assert!(server.cut_session(raw.session));
     server.advance(HALF_A_MINUTE - Duration::from_millis(1));
     assert_eq!(server.sessions().len(), 1, "too early");

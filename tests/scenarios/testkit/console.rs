@@ -3,8 +3,8 @@
 use std::io::Cursor;
 use std::time::Duration;
 
-use crate::common::{Raw, SESSION, SOON, creation, manual, operation, text};
-use crate::words::ask;
+use crate::support::embedded::{Raw, SESSION, SOON, creation, manual, operation, text};
+use crate::testkit::words::ask;
 use zklock_testkit::Server;
 use zklock_testkit::console::{self, Console};
 

@@ -4,7 +4,7 @@ use ground::not_later;
 use std::error::Error as _;
 use std::time::{Duration, Instant};
 
-use crate::common::{Raw, SESSION, SOON, client, manual, queue_of, soon};
+use crate::support::embedded::{Raw, SESSION, SOON, client, manual, queue_of, soon};
 use zklock_core::{Client, ClientOptions, ErrorKind, LossReason};
 use zklock_testkit::{Fault, Kind, Server};
 
@@ -36,12 +36,12 @@ fn a_server_ends_at_once_whatever_its_connections_wait_for() {
     let server = manual();
     let mut delayed = Raw::open(&server);
     let injected = server.inject(Fault::delay_reply(Kind::Ping, Duration::from_secs(3600)));
-    delayed.send(-2, crate::common::operation::PING, &[]);
+    delayed.send(-2, crate::support::embedded::operation::PING, &[]);
     assert!(injected.wait(SOON));
     let (mut idle, mut silent) = (Raw::open(&server), Raw::silent(server.address()));
     let mut frozen = Raw::open(&server);
     server.freeze();
-    frozen.send(-2, crate::common::operation::PING, &[]);
+    frozen.send(-2, crate::support::embedded::operation::PING, &[]);
     let begun = Instant::now();
     drop(server);
     not_later(begun.elapsed(), SOON / 4);

@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use crate::common::{A_WHILE, Answer, EVENT, Raw, SOON, creation, manual, operation, reading, text};
+use crate::support::embedded::{
+    A_WHILE, Answer, EVENT, Raw, SOON, creation, manual, operation, reading, text,
+};
 use zklock_testkit::{Fault, Kind, Server};
 
 const CREATE: i32 = operation::CREATE;

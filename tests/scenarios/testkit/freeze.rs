@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use crate::common::{
+use crate::support::embedded::{
     A_WHILE, Raw, SESSION, SOON, client, manual, operation, queue_of, reading, settled, soon,
 };
 use zklock_core::{Client, ClientOptions, ErrorKind};
@@ -52,7 +52,7 @@ fn what_waits_for_a_frozen_session_comes_when_it_is_thawed() {
     server.put("/news", "").unwrap();
     assert_eq!(raw.answer_within(A_WHILE), None);
     server.thaw();
-    assert_eq!(raw.answer().xid, crate::common::EVENT);
+    assert_eq!(raw.answer().xid, crate::support::embedded::EVENT);
 }
 
 #[test]

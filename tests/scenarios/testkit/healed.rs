@@ -1,6 +1,6 @@
 //! A node whose deletion was confirmed and that is there again blocks nobody for long.
 
-use crate::common::{client, settled, soon};
+use crate::support::embedded::{client, settled, soon};
 use zklock_core::Client;
 use zklock_testkit::{Fault, Kind, Server};
 
@@ -31,7 +31,7 @@ async fn the_session_that_owns_it_deletes_it_when_it_queues_again() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_session_that_owns_it_deletes_it_once_it_is_connected_again() {
     let (server, client) = with_an_orphan().await;
-    let other = crate::common::client(&server).await;
+    let other = crate::support::embedded::client(&server).await;
     let waiting = {
         let lock = other.mutex(PATH).unwrap();
         tokio::spawn(async move { lock.acquire().await })

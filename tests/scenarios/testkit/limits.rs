@@ -3,8 +3,8 @@
 use std::io::{Read, Write};
 use std::net::TcpStream;
 
-use crate::common::{Raw, SOON, client, manual, operation, reading, soon};
-use crate::program::Program;
+use crate::support::embedded::{Raw, SOON, client, manual, operation, reading, soon};
+use crate::testkit::program::Program;
 use ground::until;
 use zklock_testkit::Server;
 

@@ -1,6 +1,6 @@
 //! Deletions that were confirmed and are lost all the same: the nodes are there again.
 
-use crate::common::{A_WHILE, EVENT, Raw, SESSION, creation, manual, operation, reading, text};
+use crate::support::embedded::{A_WHILE, EVENT, Raw, SESSION, creation, manual, operation, reading, text};
 use zklock_testkit::{Fault, Kind, Server};
 
 const EPHEMERAL: i32 = 1;

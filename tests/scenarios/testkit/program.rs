@@ -6,7 +6,7 @@ use std::process::{Child, ChildStdin, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Duration;
 
-use crate::common::SOON;
+use crate::support::embedded::SOON;
 use ground::{embedded_program, until};
 
 /// The program, running. Dropping it kills it.

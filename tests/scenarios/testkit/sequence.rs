@@ -1,7 +1,7 @@
 //! The numbers of sequential nodes: they stick at the largest, as since ZooKeeper 3.6, and begin again with their parent.
 //! `ground_itself` shows the same of a real server.
 
-use crate::common::{Raw, client, creation, manual, operation, reading, soon};
+use crate::support::embedded::{Raw, client, creation, manual, operation, reading, soon};
 use zklock_testkit::Server;
 
 const SEQUENTIAL: i32 = 2;

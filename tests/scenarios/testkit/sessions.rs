@@ -3,7 +3,7 @@
 use std::io::ErrorKind::NotFound;
 use std::time::{Duration, Instant};
 
-use crate::common::{Raw, SOON, client, client_with, creation, manual, operation, queue_of, soon};
+use crate::support::embedded::{Raw, SOON, client, client_with, creation, manual, operation, queue_of, soon};
 use ground::{not_later, until};
 use zklock_core::{ErrorKind, HoldState, LossReason};
 use zklock_testkit::Server;

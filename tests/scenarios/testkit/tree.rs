@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::common::{A_WHILE, Raw, SOON, client, creation, manual, operation, queue_of, soon};
+use crate::support::embedded::{A_WHILE, Raw, SOON, client, creation, manual, operation, queue_of, soon};
 use zklock_testkit::Server;
 
 const A_MINUTE: Duration = Duration::from_secs(60);
@@ -62,7 +62,10 @@ fn a_test_reads_and_writes_the_tree_as_clients_see_it() {
     server.put("/a/z", [0, 255]).unwrap();
     assert_eq!(server.children("/a"), Some(vec!["b".to_owned(), "z".to_owned()]));
     assert_eq!((server.data("/a/b/c"), server.data("/a/b")), (Some(b"deeper".to_vec()), Some(vec![])));
-    assert_eq!(raw.ask(1, operation::GET_DATA, &crate::common::reading("/a/b/c", false)).text(), "deeper");
+    assert_eq!(
+        raw.ask(1, operation::GET_DATA, &crate::support::embedded::reading("/a/b/c", false)).text(),
+        "deeper"
+    );
     assert_eq!(raw.ask(1, operation::CREATE, &creation("/a/b/mine", 1)).error, 0);
     assert_eq!((server.owner("/a/b/mine"), server.owner("/a/b/c")), (Some(raw.session), None));
     let owner = format!("/a/b/mine ephemeral, session {:#x} \"data\"\n", raw.session);

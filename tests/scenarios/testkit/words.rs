@@ -4,7 +4,7 @@ use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::time::Duration;
 
-use crate::common::{Raw, SOON, creation, manual, operation, reading};
+use crate::support::embedded::{Raw, SOON, creation, manual, operation, reading};
 use ground::until;
 use zklock_testkit::Server;
 

@@ -17,6 +17,8 @@
 //! * `readiness`: whether a grant may be delivered; `retry`: what to do about outcomes that are unknown
 //! * [`exchange`]: the words in which a machine and its driver talk
 //! * [`lease`]: for how long acknowledged writes prove a session to be alive
+//! * [`keeper`]: the holds of a session: when each is to be proven, and when it is lost
+//! * [`status`]: what becomes of a hold, and why it is lost
 //! * [`marks`]: by what a node is recognised that no attempt knows of
 //! * [`barrier`]: who may go on at a double barrier, and who waits for whom
 //!
@@ -26,11 +28,29 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods, clippy::disallowed_types, clippy::disallowed_macros)]
 
+/// An enum, and the list of its values. With that other crates, which must expect further values, can check when they are
+/// compiled that they know every one.
+#[doc(hidden)]
+#[macro_export]
+macro_rules! listed {
+    ($(#[$about:meta])* pub enum $Enum:ident { $($(#[$doc:meta])* $Value:ident $(($Inner:ident))?,)+ }) => {
+        $(#[$about])*
+        pub enum $Enum { $($(#[$doc])* $Value $(($Inner))?,)+ }
+
+        impl $Enum {
+            /// Every value; of those that contain another, one.
+            #[doc(hidden)]
+            pub const ALL: &'static [Self] = &[$(Self::$Value $(($Inner::ALL[0]))?),+];
+        }
+    };
+}
+
 pub mod barrier;
 pub mod claim;
 pub mod contender;
 pub mod drive;
 pub mod exchange;
+pub mod keeper;
 pub mod lease;
 pub mod marks;
 pub mod member;
@@ -39,6 +59,7 @@ pub mod queue;
 pub(crate) mod readiness;
 pub(crate) mod retry;
 pub mod single;
+pub mod status;
 
 use std::fmt;
 use std::ops::Add;

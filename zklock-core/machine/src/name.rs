@@ -73,13 +73,12 @@ impl fmt::Display for Sequence {
 /// assert_eq!(uuid.to_string(), "ffffffff-ffff-4fff-bfff-ffffffffffff");
 /// ```
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct Uuid(u128);
+pub struct Uuid(uuid::Uuid);
 
 impl Uuid {
     /// Makes 128 random bits a version 4 UUID.
     pub const fn from_random(bits: u128) -> Self {
-        let version = bits & !(0xF << 76) | (0x4 << 76);
-        Self(version & !(0x3 << 62) | (0x2 << 62))
+        Self(uuid::Builder::from_random_bytes(bits.to_be_bytes()).into_uuid())
     }
 
     /// The first mark of an attempt, counted from 0, among those of the session with this random number.
@@ -89,24 +88,23 @@ impl Uuid {
 
     /// The next mark of the same attempt.
     pub(crate) const fn next(self) -> Self {
-        Self::from_random(self.0.wrapping_add(1))
+        Self::from_random(self.0.as_u128().wrapping_add(1))
     }
 
     /// What the marks of one session share, and no other's have.
     pub const fn session(self) -> u64 {
-        (self.0 >> 64) as u64
+        self.0.as_u64_pair().0
     }
 
     /// What the marks of one attempt share within the session.
     pub(crate) const fn attempt(self) -> u64 {
-        (self.0 as u64 & (u64::MAX >> 2)) >> BITS_OF_MARKS
+        (self.0.as_u64_pair().1 & (u64::MAX >> 2)) >> BITS_OF_MARKS
     }
 
     /// Reads one as it stands in a name, with dashes or without.
     fn parse(text: &str) -> Option<Self> {
-        let digits: String = text.split('-').collect();
-        let is_hex = digits.len() == 32 && digits.bytes().all(|byte| byte.is_ascii_hexdigit());
-        is_hex.then(|| u128::from_str_radix(&digits, 16).ok().map(Self)).flatten()
+        // Longer ones are in braces or a URN: no library names a node so.
+        (text.len() <= 36).then(|| uuid::Uuid::try_parse(text).ok().map(Self)).flatten()
     }
 }
 
@@ -115,8 +113,7 @@ const BITS_OF_MARKS: u32 = 20;
 
 impl fmt::Display for Uuid {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let hex = format!("{:032x}", self.0);
-        write!(f, "{}-{}-{}-{}-{}", &hex[..8], &hex[8..12], &hex[12..16], &hex[16..20], &hex[20..])
+        self.0.hyphenated().fmt(f)
     }
 }
 
@@ -271,7 +268,7 @@ impl Scheme {
         match (self, self.dialect()) {
             (Self::Single, _) => crate::single::NAME.to_owned(),
             (_, Dialect::Curator) => format!("_c_{uuid}{infix}"),
-            (_, Dialect::Kazoo) => format!("{:032x}{infix}", uuid.0),
+            (_, Dialect::Kazoo) => format!("{}{infix}", uuid.0.simple()),
             (_, Dialect::WriteLock) => format!("x-{session}-{uuid}{infix}"),
         }
     }
@@ -439,6 +436,16 @@ mod tests {
         }
         let lease = format!("{}0000000000", Scheme::Lease.prefix(uuid, 7));
         assert_eq!(Name::parse_lease(&lease).map(|name| name.scheme), Some(Scheme::Lease));
+    }
+
+    #[test]
+    fn a_mark_is_read_with_dashes_or_without_and_in_no_other_form() {
+        let of = |mark: &str| Name::parse(&format!("_c_{mark}-lock-0000000007")).unwrap().uuid();
+        assert_eq!(of(UUID).unwrap().to_string(), UUID);
+        assert_eq!(of(&UUID.replace('-', "")).unwrap().to_string(), UUID);
+        for other in [format!("{{{UUID}}}"), format!("urn:uuid:{UUID}"), "id".to_owned()] {
+            assert_eq!(of(&other), None, "{other}");
+        }
     }
 
     #[test]

@@ -3,7 +3,8 @@
 use super::fork::Home;
 use super::threads::{Io, check_room, refuse_to_block};
 use super::wait::{patience, wait};
-use super::{Call, Client};
+use super::{Call, Client, follow};
+use crate::connection::ConnectionState;
 use crate::error::{Error, ErrorKind};
 use crate::lock::deadline_in;
 use crate::locks::locked;
@@ -36,9 +37,13 @@ pub struct Connector {
     stage: Arc<Mutex<Stage>>,
     /// Where it was first needed. The stage is looked at nowhere else.
     home: Arc<Home>,
+    told: Option<Told>,
 }
 
 type Outcome = Result<Client, Error>;
+
+/// What is called with the state of the connection.
+type Told = Arc<dyn Fn(ConnectionState) + Send + Sync>;
 
 enum Stage {
     Apart,
@@ -52,7 +57,34 @@ enum Stage {
 impl Connector {
     /// Does nothing yet.
     pub fn new(options: ClientOptions) -> Self {
-        Self { options, stage: Arc::new(Mutex::new(Stage::Apart)), home: Arc::default() }
+        Self { options, stage: Arc::new(Mutex::new(Stage::Apart)), home: Arc::default(), told: None }
+    }
+
+    /// Has `told` called when the client is connected, and then with each change, as
+    /// [`Client::on_connection`] does: on the I/O thread, so it must only pass it on. Before the first connect, and where that
+    /// fails, there is nothing to tell.
+    ///
+    /// ```
+    /// use zklock_core::{ClientOptions, blocking::Connector};
+    ///
+    /// # fn main() -> Result<(), zklock_core::Error> {
+    /// let connector = Connector::new(ClientOptions::new("zk1:2181,zk2:2181")?)
+    ///     .on_connection(|state| eprintln!("the client is {state}"));
+    /// assert_eq!(connector.connection_state(), None);
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn on_connection(self, told: impl Fn(ConnectionState) + Send + Sync + 'static) -> Self {
+        Self { told: Some(Arc::new(told)), ..self }
+    }
+
+    /// How the client is connected; `None` if it has not connected yet, or belongs to another process.
+    pub fn connection_state(&self) -> Option<ConnectionState> {
+        if self.is_closed() {
+            return Some(ConnectionState::Closed);
+        }
+        self.connected().map(|client| client.connection_state())
     }
 
     /// Whether it was used in a process from which this one was forked, and so is of no use here.
@@ -188,7 +220,8 @@ impl Connector {
             Stage::Apart => {
                 check_room()?;
                 *stage = Stage::Connecting(vec![sender]);
-                let opening = Opening { stage: self.stage.clone(), has_ended: false };
+                let opening =
+                    Opening { stage: self.stage.clone(), told: self.told.clone(), has_ended: false };
                 io.spawn(opening.run(io.clone(), self.options.clone()));
             }
         }
@@ -206,12 +239,17 @@ fn tell(waiting: Vec<oneshot::Sender<Outcome>>, outcome: &Outcome) {
 /// Connects, and tells those who wait.
 struct Opening {
     stage: Arc<Mutex<Stage>>,
+    told: Option<Told>,
     has_ended: bool,
 }
 
 impl Opening {
     async fn run(mut self, io: Io, options: ClientOptions) {
         let outcome = Client::open(io, options).await;
+        if let (Ok(client), Some(told)) = (&outcome, self.told.take()) {
+            // It ends when the client is closed, which happens by itself when nobody has it any more.
+            client.io.spawn(follow(client.inner.connection(), move |state| told(state)));
+        }
         self.end(&outcome);
     }
 

@@ -83,7 +83,7 @@ impl Hold {
                 told(reason);
             }
         });
-        Ok(Watch { task, process: self.io.process() })
+        Ok(Watch::new(task, self.io.process()))
     }
 
     /// The loss of this hold, to be waited for.
@@ -306,12 +306,19 @@ impl fmt::Debug for Loss {
     }
 }
 
-/// As long as it is kept, somebody waits for the loss of a [`Hold`]. See [`Hold::on_lost`].
+/// As long as it is kept, a function is called when something happens. See [`Hold::on_lost`] and
+/// [`Client::on_connection`](super::Client::on_connection).
 #[derive(Debug)]
 #[must_use = "dropping it ends the watch"]
 pub struct Watch {
     task: AbortHandle,
     process: Process,
+}
+
+impl Watch {
+    pub(super) fn new(task: AbortHandle, process: Process) -> Self {
+        Self { task, process }
+    }
 }
 
 impl Drop for Watch {

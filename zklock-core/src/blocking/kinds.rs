@@ -3,134 +3,90 @@
 use super::wait::wait;
 use super::{Call, Client, Lock};
 use crate::error::Error;
-use crate::lock_options::LockOptions;
+use crate::spec::LockSpec;
 
 impl Client {
-    /// As [`Client::mutex`](crate::Client::mutex).
+    /// See [`Client::lock`](crate::Client::lock).
+    ///
+    /// # Errors
+    ///
+    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
+    pub fn lock(&self, spec: &LockSpec) -> Result<Lock, Error> {
+        self.io.refuse_forked()?;
+        Ok(Lock { inner: self.inner.lock(spec)?, io: self.io.clone() })
+    }
+
+    /// See [`Client::mutex`](crate::Client::mutex).
     ///
     /// # Errors
     ///
     /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn mutex(&self, path: &str) -> Result<Lock, Error> {
-        self.mutex_with(path, LockOptions::new())
+        self.lock(&LockSpec::mutex(path)?)
     }
 
-    /// As [`Client::mutex_with`](crate::Client::mutex_with).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
-    pub fn mutex_with(&self, path: &str, options: LockOptions) -> Result<Lock, Error> {
-        self.made(|client| client.mutex_with(path, options))
-    }
-
-    /// As [`Client::read`](crate::Client::read).
+    /// See [`Client::read`](crate::Client::read).
     ///
     /// # Errors
     ///
     /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn read(&self, path: &str) -> Result<Lock, Error> {
-        self.read_with(path, LockOptions::new())
+        self.lock(&LockSpec::read(path)?)
     }
 
-    /// As [`Client::read_with`](crate::Client::read_with).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
-    pub fn read_with(&self, path: &str, options: LockOptions) -> Result<Lock, Error> {
-        self.made(|client| client.read_with(path, options))
-    }
-
-    /// As [`Client::write`](crate::Client::write).
+    /// See [`Client::write`](crate::Client::write).
     ///
     /// # Errors
     ///
     /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn write(&self, path: &str) -> Result<Lock, Error> {
-        self.write_with(path, LockOptions::new())
+        self.lock(&LockSpec::write(path)?)
     }
 
-    /// As [`Client::write_with`](crate::Client::write_with).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
-    pub fn write_with(&self, path: &str, options: LockOptions) -> Result<Lock, Error> {
-        self.made(|client| client.write_with(path, options))
-    }
-
-    /// As [`Client::election`](crate::Client::election).
+    /// See [`Client::election`](crate::Client::election).
     ///
     /// # Errors
     ///
     /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn election(&self, path: &str) -> Result<Lock, Error> {
-        self.election_with(path, LockOptions::new())
+        self.lock(&LockSpec::election(path)?)
     }
 
-    /// As [`Client::election_with`](crate::Client::election_with).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
-    pub fn election_with(&self, path: &str, options: LockOptions) -> Result<Lock, Error> {
-        self.made(|client| client.election_with(path, options))
-    }
-
-    /// As [`Client::exclusive`](crate::Client::exclusive).
+    /// See [`Client::exclusive`](crate::Client::exclusive).
     ///
     /// # Errors
     ///
     /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn exclusive(&self, path: &str) -> Result<Lock, Error> {
-        self.exclusive_with(path, LockOptions::new())
+        self.lock(&LockSpec::exclusive(path)?)
     }
 
-    /// As [`Client::exclusive_with`](crate::Client::exclusive_with).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
-    pub fn exclusive_with(&self, path: &str, options: LockOptions) -> Result<Lock, Error> {
-        self.made(|client| client.exclusive_with(path, options))
-    }
-
-    /// As [`Client::semaphore`](crate::Client::semaphore).
+    /// See [`Client::semaphore`](crate::Client::semaphore).
     ///
     /// # Errors
     ///
     /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn semaphore(&self, path: &str, limit: u32) -> Result<Lock, Error> {
-        self.semaphore_with(path, limit, LockOptions::new())
+        self.lock(&LockSpec::semaphore(path, limit)?)
     }
 
-    /// As [`Client::semaphore_with`](crate::Client::semaphore_with).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
-    pub fn semaphore_with(&self, path: &str, limit: u32, options: LockOptions) -> Result<Lock, Error> {
-        self.made(|client| client.semaphore_with(path, limit, options))
-    }
-
-    /// As [`Client::all`](crate::Client::all).
+    /// See [`Client::all`](crate::Client::all).
     ///
     /// # Errors
     ///
     /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn all(&self, locks: &[Lock]) -> Result<Lock, Error> {
-        self.all_with(locks, LockOptions::new())
+        self.lock(&self.all_of(locks)?)
     }
 
-    /// As [`Client::all_with`](crate::Client::all_with).
+    /// See [`Client::all_of`](crate::Client::all_of).
     ///
     /// # Errors
     ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
-    pub fn all_with(&self, locks: &[Lock], options: LockOptions) -> Result<Lock, Error> {
+    /// As there.
+    pub fn all_of(&self, locks: &[Lock]) -> Result<LockSpec, Error> {
         let locks: Vec<_> = locks.iter().map(|lock| lock.inner.clone()).collect();
-        self.made(|client| client.all_with(&locks, options))
+        self.inner.all_of(&locks)
     }
 
     /// As [`Client::set_limit`](crate::Client::set_limit).
@@ -156,10 +112,5 @@ impl Client {
     ) -> Result<Call<()>, Error> {
         let (inner, path) = (self.inner.clone(), path.to_owned());
         Call::start(&self.io, async move { inner.set_limit(&path, limit).await }, ready)
-    }
-
-    fn made(&self, make: impl FnOnce(&crate::Client) -> Result<crate::Lock, Error>) -> Result<Lock, Error> {
-        self.io.refuse_forked()?;
-        Ok(Lock { inner: make(&self.inner)?, io: self.io.clone() })
     }
 }

@@ -55,6 +55,7 @@ mod threads;
 mod ticket;
 mod wait;
 
+use crate::connection::{Connection, ConnectionState};
 use crate::error::{Error, ErrorKind};
 use crate::options::ClientOptions;
 use crate::owner::Owner;
@@ -148,6 +149,31 @@ impl Client {
         if self.io.is_forked() { None } else { self.inner.session_timeout() }
     }
 
+    /// As [`Client::connection_state`](crate::Client::connection_state); in a forked child always
+    /// [`Closed`](ConnectionState::Closed).
+    pub fn connection_state(&self) -> ConnectionState {
+        if self.io.is_forked() { ConnectionState::Closed } else { self.inner.connection_state() }
+    }
+
+    /// Calls `told` with how the client is connected now, and then with each change, until the [`Watch`] is dropped or the
+    /// client closed: on the I/O thread, so it must only pass it on. See [`Connection`](crate::Connection).
+    ///
+    /// ```no_run
+    /// # fn example(client: &zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
+    /// let _watch = client.on_connection(|state| eprintln!("the client is {state}"))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Forked`].
+    pub fn on_connection(&self, told: impl FnMut(ConnectionState) + Send + 'static) -> Result<Watch, Error> {
+        self.io.refuse_forked()?;
+        let task = self.io.spawn(follow(self.inner.connection(), told));
+        Ok(Watch::new(task, self.io.process()))
+    }
+
     /// As [`Client::close`](crate::Client::close).
     ///
     /// # Errors
@@ -173,6 +199,13 @@ impl Client {
             Ok(())
         };
         Call::start(&self.io, closed, ready)
+    }
+}
+
+/// Tells of the connection until the client is closed.
+async fn follow(mut connection: Connection, mut told: impl FnMut(ConnectionState)) {
+    while let Some(state) = connection.next().await {
+        told(state);
     }
 }
 
@@ -277,7 +310,7 @@ impl Lock {
         Ticket::start(self, Owner::ticket(), timeout, ready)
     }
 
-    /// As [`start`](Self::start), for an owner that may come again: for [reentrant](crate::LockOptions::reentrant)
+    /// As [`start`](Self::start), for an owner that may come again: for [reentrant](crate::LockSpec::reentrant)
     /// locks, and to be told of a [`Deadlock`](ErrorKind::Deadlock).
     ///
     /// # Errors

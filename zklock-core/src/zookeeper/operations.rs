@@ -2,10 +2,9 @@
 
 use super::Connection;
 use super::answers::{listing, outcome, source_of};
-use crate::ensemble::{Check, Pending};
+use crate::ensemble::{Check, HeldNode, Pending};
 use crate::machine::exchange::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
 use crate::set;
-use std::sync::Arc;
 use zookeeper_client::{
     Acls, Client, CreateMode, Error, MultiWriteError, MultiWriteResult, MultiWriter, Stat,
 };
@@ -347,10 +346,9 @@ async fn check_one_by_one(client: &Client, nodes: &[&str], left: &[usize], mut m
 /// is not known. The requests are sent before this returns.
 pub(super) fn others<'a>(
     client: &'a Client,
-    nodes: &'a [(Arc<str>, Option<i64>)],
+    nodes: &'a [HeldNode],
 ) -> impl Future<Output = Option<Vec<usize>>> + Send + 'a {
-    let given =
-        nodes.iter().enumerate().filter_map(|(index, (path, origin))| Some((index, path, (*origin)?)));
+    let given = nodes.iter().enumerate().filter_map(|(index, node)| Some((index, &node.path, node.origin?)));
     let calls: Vec<_> = given.map(|(index, path, origin)| (index, origin, client.check_stat(path))).collect();
     async move {
         let mut others = Vec::new();

@@ -32,7 +32,7 @@ from ._errors import (
     Uncertain,
     Unreachable,
 )
-from ._values import Contender, HoldState, LossReason, NodeData, Stats
+from ._values import ConnectionState, Contender, HoldState, LossReason, NodeData, Stats
 from ._zklock import (
     AsyncBarrier,
     AsyncClient,
@@ -72,6 +72,7 @@ __all__ = [
     "Client",
     "Closed",
     "Conflict",
+    "ConnectionState",
     "Contender",
     "Deadlock",
     "DoubleBarrier",

@@ -30,6 +30,20 @@ class LossReason(enum.Enum):
     FORKED = "it belongs to the process from which this one was forked"
 
 
+class ConnectionState(enum.Enum):
+    """How a client is connected. See ``Client.on_connection``."""
+
+    CONNECTED = "connected"
+    """A server is connected."""
+    DISCONNECTED = "disconnected"
+    """The connection broke, and the client is looking for another server. The session lives on for now, and so do its holds, for
+    as long as their ``valid_for()`` says."""
+    SESSION_LOST = "session lost"
+    """The session is over, and all holds of it are lost. The client is opening the next session."""
+    CLOSED = "closed"
+    """The client was closed. This is final."""
+
+
 class Stats(typing.NamedTuple):
     """What a client has done so far, and what it still owes. See ``Client.stats``."""
 

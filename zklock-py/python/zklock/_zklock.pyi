@@ -5,7 +5,7 @@ from typing import Any, Final, Generic, Literal, TypeVar, final, overload
 
 from typing_extensions import Self, disjoint_base
 
-from ._values import Contender, HoldState, LossReason, NodeData, Session, Stats
+from ._values import ConnectionState, Contender, HoldState, LossReason, NodeData, Session, Stats
 
 # The docstrings are those of the native module: tests/python/face/stub.py writes and checks them.
 #
@@ -235,6 +235,31 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
 
         >>> zk.stats().owed
         0
+        """
+    @property
+    def connection_state(self) -> ConnectionState | None:
+        """How the client is connected: a ``ConnectionState``, or ``None`` if it has not connected yet.
+
+        >>> zk.connection_state
+        <ConnectionState.CONNECTED: 'connected'>
+        """
+    def on_connection(self, callback: Callable[[ConnectionState], object]) -> None:
+        """Calls ``callback(state)`` with the present ``ConnectionState``, and then whenever it changes: to pause work during an
+        outage, or to forget what a session stood for.
+
+        >>> import queue
+        >>> states = queue.Queue()
+        >>> zk.on_connection(states.put)
+        >>> states.get(timeout=5)
+        <ConnectionState.CONNECTED: 'connected'>
+
+        Where the client has not connected yet, the first call comes when it has; ``CLOSED`` is the last. Changes that follow
+        one another quickly may be told as one, but no lost session is left out. What a lock guards is better watched by its
+        hold, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
+
+        Callbacks of one client are called one after the other, on a thread for such calls. What one raises is reported to
+        ``sys.unraisablehook``, and it is called again all the same. Under gevent and eventlet a greenlet of the main thread
+        calls them. In asyncio, let it call ``loop.call_soon_threadsafe``.
         """
     @property
     def session_id(self) -> int | None:

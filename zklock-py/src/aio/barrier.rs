@@ -3,7 +3,7 @@
 use crate::barrier::Spot;
 use crate::coroutine::{Begun, Bell, Coroutine};
 use crate::error::{raised, unpicklable};
-use crate::log;
+use crate::number;
 use crate::patience::left;
 use crate::value;
 use pyo3::prelude::*;
@@ -46,7 +46,7 @@ impl Spot {
             if let Some(client) = shared.connector.connected() {
                 return next(py, Ok(client), bell);
             }
-            log::prepare(py)?;
+            shared.prepare(py)?;
             // Who looks once waits as long as it takes to connect, for the connect timeout at most.
             let patience = timeout.filter(|timeout| !timeout.is_zero());
             let call = shared.connector.start(patience, bell.ringer()).map_err(|error| raised(py, &error))?;
@@ -99,7 +99,7 @@ impl AsyncBarrier {
     /// Waits until it is not set: ``True`` then, or ``False`` if the time is over. As ``Barrier.wait``.
     #[pyo3(signature = (timeout=None))]
     pub(crate) fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Coroutine> {
-        let (path, timeout) = (self.spot.path.clone(), value::patience(py, timeout)?);
+        let (path, timeout) = (self.spot.path.clone(), number::patience(py, timeout)?);
         let begin = move |client: &Client, left, bell: &Arc<Bell>| {
             client.barrier(&path)?.start_wait(left, bell.ringer())
         };

@@ -3,9 +3,8 @@
 use crate::coroutine::{Begun, Coroutine, nothing};
 use crate::error::raised;
 use crate::kinds::BaseClient;
-use crate::log;
+use crate::number;
 use crate::place::Shared;
-use crate::value;
 use pyo3::prelude::*;
 use std::sync::Arc;
 
@@ -22,7 +21,7 @@ pub(crate) struct AsyncClient;
 
 impl AsyncClient {
     pub(crate) fn of(py: Python<'_>, shared: Arc<Shared>) -> PyResult<Py<Self>> {
-        Py::new(py, PyClassInitializer::from(BaseClient { shared }).add_subclass(Self))
+        Py::new(py, PyClassInitializer::from(BaseClient::new(shared)).add_subclass(Self))
     }
 
     fn shared<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<Shared> {
@@ -35,9 +34,9 @@ impl AsyncClient {
     /// Connects, unless that has been done. As ``Client.connect``.
     #[pyo3(signature = (timeout=None))]
     pub(crate) fn connect(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<Coroutine> {
-        let (shared, timeout) = (Self::shared(slf).clone(), value::patience(slf.py(), timeout)?);
+        let (shared, timeout) = (Self::shared(slf).clone(), number::patience(slf.py(), timeout)?);
         Ok(Coroutine::new("AsyncClient.connect", move |py, bell| {
-            log::prepare(py)?;
+            shared.prepare(py)?;
             let call = shared.connector.start(timeout, bell.ringer()).map_err(|error| raised(py, &error))?;
             Ok(Begun::call(call, |py, connected| nothing(py, connected.map(drop))))
         }))
@@ -54,9 +53,9 @@ impl AsyncClient {
 
     /// Writes how many permits there are, for semaphores with ``limit_at``. As ``Client.set_limit``.
     pub(crate) fn set_limit(slf: &Bound<'_, Self>, path: String, limit: i64) -> PyResult<Coroutine> {
-        let (shared, limit) = (Self::shared(slf).clone(), value::count(slf.py(), "limit", limit)?);
+        let (shared, limit) = (Self::shared(slf).clone(), number::count(slf.py(), "limit", limit)?);
         Ok(Coroutine::new("AsyncClient.set_limit", move |py, bell| {
-            log::prepare(py)?;
+            shared.prepare(py)?;
             let call = shared.connector.start(None, bell.ringer()).map_err(|error| raised(py, &error))?;
             Ok(Begun::then(call, move |py, client, bell| {
                 let call = client.and_then(|client| client.start_set_limit(&path, limit, bell.ringer()));
@@ -67,11 +66,9 @@ impl AsyncClient {
 
     pub(crate) fn __aenter__(slf: Py<Self>) -> PyResult<Coroutine> {
         Ok(Coroutine::new("AsyncClient.__aenter__", move |py, bell| {
-            log::prepare(py)?;
-            let call = Self::shared(slf.bind(py))
-                .connector
-                .start(None, bell.ringer())
-                .map_err(|error| raised(py, &error))?;
+            let shared = Self::shared(slf.bind(py));
+            shared.prepare(py)?;
+            let call = shared.connector.start(None, bell.ringer()).map_err(|error| raised(py, &error))?;
             Ok(Begun::call(call, move |py, connected| match connected {
                 Ok(_) => Ok(slf.into_any()),
                 Err(error) => Err(raised(py, &error)),

@@ -11,7 +11,8 @@ use crate::kind::Core;
 use crate::lock::BaseLock;
 use crate::log;
 use crate::patience::{Blocking, Given, Patience, Seconds, left};
-use crate::place::{Held, locked};
+use crate::place::Held;
+use crate::sync::lock_ignoring_poison;
 use crate::{task, value};
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
@@ -87,11 +88,11 @@ impl Core {
         let deliver = Arc::clone(&answer);
         greenlet.wait_for(Coroutine::new("Lock.acquire", move |py, bell| {
             core.begin(py, owner, timeout, bell, move |py, granted| {
-                *locked(&deliver) = Some(granted);
+                *lock_ignoring_poison(&deliver) = Some(granted);
                 Ok(py.None())
             })
         }))?;
-        let granted = locked(&answer).take();
+        let granted = lock_ignoring_poison(&answer).take();
         match granted {
             Some(Ok(hold)) => Ok(Ok(Held::new(hold, owner, self.is_reentrant))),
             Some(Err(error)) if error.kind() == ErrorKind::Timeout => Ok(Err(error)),
@@ -153,7 +154,7 @@ pub(super) fn with_lock(
     if let Some(lock) = core.connected() {
         return next(py, Ok(lock), bell);
     }
-    log::prepare(py)?;
+    core.shared.prepare(py)?;
     let call = core.shared.connector.start(timeout, bell.ringer()).map_err(|error| raised(py, &error))?;
     let core = core.clone();
     Ok(Begun::then(call, move |py, client, bell| {
@@ -232,7 +233,7 @@ impl AsyncLock {
     #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
     fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<Coroutine> {
         let core = Self::core(slf);
-        let Patience { timeout, raises } = Patience::new(core, &blocking, &timeout)?;
+        let Patience { timeout, raises } = Patience::new(core.timeout, &blocking, &timeout)?;
         let wanted = if raises { Wanted::True } else { Wanted::Bool };
         core.start(slf.py(), "AsyncLock.acquire", timeout, wanted)
     }

@@ -5,7 +5,7 @@ use crate::coroutine::{Begun, Bell, Coroutine};
 use crate::error::{raised, unpicklable};
 use crate::kind::Core;
 use crate::observer::Lookout;
-use crate::place::locked;
+use crate::sync::lock_ignoring_poison;
 use crate::value;
 use pyo3::prelude::*;
 use std::collections::VecDeque;
@@ -77,14 +77,14 @@ impl Shared {
 
 impl Shared {
     fn look(&self, lock: &zklock_core::blocking::Lock, bell: &Arc<Bell>) -> Result<Look, Error> {
-        if let Some(look) = locked(&self.left).pop_front() {
-            *locked(&look.bell) = bell.clone();
+        if let Some(look) = lock_ignoring_poison(&self.left).pop_front() {
+            *lock_ignoring_poison(&look.bell) = bell.clone();
             return Ok(look);
         }
         let bell = Arc::new(Mutex::new(bell.clone()));
         let awakens = bell.clone();
         let ready = move || {
-            let bell = locked(&awakens).clone();
+            let bell = lock_ignoring_poison(&awakens).clone();
             bell.ringer()();
         };
         Ok(Look { call: self.lookout.observer(lock)?.start_next(ready)?, bell })
@@ -102,7 +102,7 @@ impl Waits {
 impl Drop for Waits {
     fn drop(&mut self) {
         if let Some(look) = self.look.take() {
-            locked(&self.shared.left).push_back(look);
+            lock_ignoring_poison(&self.shared.left).push_back(look);
         }
     }
 }

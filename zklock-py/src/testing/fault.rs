@@ -2,7 +2,7 @@
 
 use super::embedded::{Embedded, is_closed};
 use crate::error::{invalid, unpicklable};
-use crate::value::{patience, seconds};
+use crate::number::{patience, seconds};
 use crate::wait::in_slices;
 use pyo3::prelude::*;
 use std::sync::Weak;

@@ -10,8 +10,10 @@ mod fault;
 use self::embedded::{Embedded, is_closed, without_signals};
 use self::fault::{SessionLike, positive};
 use crate::error::{invalid, late, refused, unpicklable};
-use crate::place::locked;
-use crate::value::{self, patience, seconds};
+use crate::number;
+use crate::number::{patience, seconds};
+use crate::sync::lock_ignoring_poison;
+use crate::value;
 use crate::wait::in_slices;
 use pyo3::prelude::*;
 use pyo3::pybacked::PyBackedStr;
@@ -136,7 +138,7 @@ impl Server {
     /// lock: what fencing tokens are for can be tested with that.
     #[pyo3(name = "advance", signature = (seconds, /))]
     fn advance(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
-        let by = value::seconds(py, "seconds", seconds)?;
+        let by = number::seconds(py, "seconds", seconds)?;
         self.ask(py, |server| server.advance(by))
     }
 
@@ -290,7 +292,7 @@ impl Server {
         timeout: Option<f64>,
     ) -> PyResult<Vec<String>> {
         let path = node_path(py, path)?;
-        let wanted = value::count(py, "count", count)? as usize;
+        let wanted = number::count(py, "count", count)? as usize;
         let bound = patience(py, timeout)?;
         self.embedded.refuse_forked(py)?;
         let embedded = &self.embedded;
@@ -351,8 +353,9 @@ impl Server {
         let embedded = self.embedded.clone();
         let obey = move || {
             let mut answer = Vec::new();
-            let quits =
-                embedded.call(|server| locked(&embedded.console).run(server, order.as_bytes(), &mut answer));
+            let quits = embedded.call(|server| {
+                lock_ignoring_poison(&embedded.console).run(server, order.as_bytes(), &mut answer)
+            });
             // Nobody may listen any more.
             let _ = sender.send((answer, quits));
         };
@@ -360,7 +363,7 @@ impl Server {
         let started = without_signals(|| thread::Builder::new().spawn(obey));
         started.map_err(|error| refused(py, format!("the system gives no thread: {error}")))?;
         let done = Mutex::new(done);
-        let seen = in_slices(py, None, |slice| match locked(&done).recv_timeout(slice) {
+        let seen = in_slices(py, None, |slice| match lock_ignoring_poison(&done).recv_timeout(slice) {
             Err(RecvTimeoutError::Timeout) => None,
             seen => Some(seen.ok()),
         })?;

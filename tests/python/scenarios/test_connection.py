@@ -1,0 +1,203 @@
+"""A program is told of connections, outages and lost sessions, by callback and by asking."""
+
+from __future__ import annotations
+
+import gc
+import queue
+import sys
+import threading
+import typing
+import weakref
+
+import pytest
+from conftest import SESSION
+from ground import Ground
+from scenes import SOON, Far, eventually, expire, raises
+
+import zklock
+from zklock import ConnectionState
+
+CONNECTED, DISCONNECTED = ConnectionState.CONNECTED, ConnectionState.DISCONNECTED
+SESSION_LOST, CLOSED = ConnectionState.SESSION_LOST, ConnectionState.CLOSED
+
+
+class Listener:
+    """Keeps what it is told."""
+
+    def __init__(self, client: zklock.BaseClient) -> None:
+        self._states: queue.Queue[ConnectionState] = queue.Queue()
+        client.on_connection(self._states.put)
+
+    def next(self) -> ConnectionState:
+        return self._states.get(timeout=SOON)
+
+    def has_heard_nothing(self) -> bool:
+        return self._states.empty()
+
+
+def test_an_outage_is_told_and_its_end(far: Far) -> None:
+    zk, proxy = far
+    listener = Listener(zk)
+    assert listener.next() is CONNECTED
+    for _ in range(3):
+        proxy("refuse", "on")
+        proxy("reset")
+        assert listener.next() is DISCONNECTED
+        assert zk.connection_state is DISCONNECTED
+        proxy("refuse", "off")
+        assert listener.next() is CONNECTED
+        assert zk.connection_state is CONNECTED
+    # One that is too short to be seen as it happens is not left out.
+    proxy("reset")
+    assert listener.next() is DISCONNECTED
+    assert listener.next() is CONNECTED
+    assert listener.has_heard_nothing() and zk.stats().sessions == 1
+
+
+def test_a_lost_session_is_told_before_the_next_one(far: Far, path: str) -> None:
+    zk, proxy = far
+    listener = Listener(zk)
+    assert listener.next() is CONNECTED
+    hold = zk.mutex(path).hold(timeout=SOON)
+    expire(proxy)
+    state = listener.next()
+    if state is DISCONNECTED:
+        # The server may hang up before it says that the session is over.
+        state = listener.next()
+    assert state is SESSION_LOST
+    assert listener.next() is CONNECTED
+    assert hold.lost.wait(SOON) and zk.stats().sessions == 2
+    raises(zklock.LockLost, hold.release)
+
+
+def test_a_client_that_connects_later_tells_of_that(ground: Ground) -> None:
+    proxy = ground.proxy("1")
+    proxy("refuse", "on")
+    zk = zklock.Client(proxy.hosts, session_timeout=SESSION, connect_timeout=0.3)
+    listener = Listener(zk)
+    assert zk.connection_state is None
+    raises(zklock.Unreachable, zk.connect)
+    assert listener.has_heard_nothing() and zk.connection_state is None
+    proxy("refuse", "off")
+    with zk:
+        assert listener.next() is CONNECTED
+        assert zk.connection_state is CONNECTED
+        # Somebody who comes later is told how it is now.
+        late = Listener(zk.aio)
+        assert late.next() is CONNECTED
+        expire(proxy)
+        for each in (listener, late):
+            while each.next() is not SESSION_LOST:
+                pass
+            assert each.next() is CONNECTED
+    for each in (listener, late):
+        assert each.next() is CLOSED and each.has_heard_nothing()
+
+
+def test_the_last_that_is_told_is_that_the_client_is_closed(zk: zklock.Client) -> None:
+    listener = Listener(zk)
+    assert listener.next() is CONNECTED
+    zk.close()
+    assert listener.next() is CLOSED
+    assert zk.connection_state is CLOSED
+    # Once more to somebody who did not know, and to nobody else.
+    assert Listener(zk).next() is CLOSED
+    assert listener.has_heard_nothing()
+
+
+def test_a_client_that_was_closed_before_it_connected_tells_nothing(hosts: str) -> None:
+    zk = zklock.Client(hosts)
+    listener = Listener(zk)
+    zk.close()
+    assert zk.connection_state is CLOSED
+    raises(zklock.Closed, zk.connect)
+    assert listener.has_heard_nothing()
+
+
+def test_a_callback_that_raises_is_reported_and_called_again_and_harms_no_other(
+    far: Far, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    zk, proxy = far
+    failure, reported = ValueError("in the callback"), []
+    monkeypatch.setattr(sys, "unraisablehook", lambda report: reported.append((report.exc_value, report.object)))
+
+    def fail(state: ConnectionState) -> None:
+        raise failure
+
+    zk.on_connection(fail)
+    listener = Listener(zk)
+    assert listener.next() is CONNECTED
+    proxy("reset")
+    assert listener.next() is DISCONNECTED
+    assert listener.next() is CONNECTED
+    zk.close()
+    assert listener.next() is CLOSED
+    eventually(lambda: reported == [(failure, fail)] * 4)
+
+
+def test_callbacks_are_called_one_after_the_other_and_may_wait(zk: zklock.Client, path: str) -> None:
+    order: list[str] = []
+    begun, go_on, over = threading.Event(), threading.Event(), threading.Event()
+
+    def first(state: ConnectionState) -> None:
+        if state is CLOSED:
+            return
+        begun.set()
+        assert go_on.wait(SOON)
+        # Calls that wait are allowed.
+        with zk.mutex(path, timeout=SOON):
+            order.append("first")
+
+    def second(state: ConnectionState) -> None:
+        order.append("second")
+        over.set()
+
+    zk.on_connection(first)
+    zk.on_connection(second)
+    assert begun.wait(SOON)
+    # A hold's callbacks do not wait for those of the client.
+    told = threading.Event()
+    hold = zk.mutex(f"{path}-other").hold(timeout=SOON)
+    hold.on_lost(lambda reason: told.set())
+    assert len(zk.mutex(f"{path}-other").break_lock()) == 1
+    assert told.wait(SOON) and order == []
+    go_on.set()
+    assert over.wait(SOON) and order == ["first", "second"]
+    raises(zklock.LockLost, hold.release)
+
+
+@pytest.mark.parametrize("given", [None, 7, "print"])
+def test_only_a_function_can_be_called(zk: zklock.Client, given: typing.Any) -> None:
+    with pytest.raises(TypeError, match="on_connection takes a function"):
+        zk.on_connection(given)
+
+
+def test_a_callback_is_forgotten_with_its_client(hosts: str) -> None:
+    class Owner:
+        def __init__(self, zk: zklock.Client) -> None:
+            # It keeps the client, and the client keeps it.
+            self.zk = zk
+            zk.on_connection(self.told)
+
+        def told(self, state: ConnectionState) -> None:
+            pass
+
+    zk = zklock.Client(hosts, session_timeout=SESSION)
+    zk.connect()
+    closed = Owner(zk)
+    never = Owner(zklock.Client(hosts))
+    dropped = Owner(zklock.Client(hosts, session_timeout=SESSION))
+    dropped.zk.connect()
+    known = [weakref.ref(owner) for owner in (closed, never, dropped)]
+    # While the client is in use, a callback is kept that nobody else keeps.
+    del closed
+    gc.collect()
+    assert known[0]() is not None
+    zk.close()
+    del zk, never, dropped
+
+    def are_gone() -> bool:
+        gc.collect()
+        return all(owner() is None for owner in known)
+
+    eventually(are_gone)

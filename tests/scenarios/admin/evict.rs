@@ -1,0 +1,208 @@
+//! The operator takes a contender out of a queue.
+
+use crate::support::queue::{A_WHILE, Waiter, acquire, granted, held, nodes, told};
+use crate::support::timing::Noise;
+use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
+use ground::{Action, Gate, Kind, Trigger, until};
+use std::time::Instant;
+use zklock_core::{Client, ErrorKind, HoldState, Lock, LossReason};
+
+type Make = fn(&Client, &str) -> Lock;
+
+/// Each kind, and where its hold has its node.
+const KINDS: [(&str, Make, &str); 5] = [
+    ("mutex", |client, path| client.mutex(path).unwrap(), ""),
+    ("read", |client, path| client.read(path).unwrap(), ""),
+    ("write", |client, path| client.write(path).unwrap(), ""),
+    ("semaphore", |client, path| client.semaphore(path, 1).unwrap(), "/leases"),
+    ("election", |client, path| client.election(path).unwrap(), ""),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_is_told_within_a_heartbeat_and_the_next_is_granted() {
+    let (operator, admin) = (operator(), client().await);
+    for (kind, make, place) in KINDS {
+        let path = format!("/evict/holder-{kind}");
+        let (holder, waiting) = (client().await, client().await);
+        let hold = held(&make(&holder, &path)).await;
+        // Behind a reader only a writer waits.
+        let next = if kind == "read" { waiting.write(&path).unwrap() } else { make(&waiting, &path) };
+        let task = acquire(&next);
+        let queued = format!("{path}{}", if kind == "semaphore" { "/locks" } else { "" });
+        operator.wait_for_children(&queued, if kind == "semaphore" { 1 } else { 2 }, SOON);
+        if kind == "semaphore" {
+            operator.wait_for_children(&format!("{path}{place}"), 2, SOON);
+        }
+        let lock = make(&admin, &path);
+        let found = soon(lock.contenders()).await.unwrap();
+        assert!(found[0].holds && found[0].node == hold.node(), "{found:?}");
+        let noise = Noise::measured();
+        let evicted = Instant::now();
+        assert!(soon(lock.evict(&found[0].node)).await.unwrap(), "{kind}");
+        assert_eq!(told(&hold, &holder, evicted, &noise).await, LossReason::NodeDeleted, "{kind}");
+        let next = granted(task).await;
+        assert!(next.token() > hold.token(), "{kind}");
+        assert!(!soon(lock.evict(&found[0].node)).await.unwrap(), "{kind}: it is gone");
+        assert!(soon(hold.release()).await.is_err());
+        assert_eq!(next.state(), HoldState::Held);
+        soon(next.release()).await.unwrap();
+        operator.wait_for_children(&format!("{path}{place}"), 0, SOON);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiter_queues_again_behind_those_who_were_behind_it() {
+    let (path, operator, admin) = ("/evict/waiter", operator(), client().await);
+    let holder = client().await;
+    let hold = held(&holder.mutex(path).unwrap()).await;
+    let mut waiters = Vec::new();
+    for ahead in 1..=2 {
+        waiters.push(Waiter::behind(ahead, &operator, path, |it| it.mutex(path).unwrap()).await);
+    }
+    let victim = nodes(&operator, path)[1].clone();
+    assert!(soon(admin.mutex(path).unwrap().evict(&victim)).await.unwrap());
+    // For so long that its grant needs a proof of its node.
+    tokio::time::sleep(A_WHILE / 2).await;
+    soon(hold.release()).await.unwrap();
+    let second = waiters.pop().unwrap();
+    let first = waiters.pop().unwrap();
+    let hold = granted(second.task).await;
+    assert!(until(SOON, || nodes(&operator, path).len() == 2), "the victim queues again");
+    assert!(!first.task.is_finished());
+    soon(hold.release()).await.unwrap();
+    let last = granted(first.task).await;
+    assert!(last.token() > hold.token() && last.node() != victim);
+    soon(last.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_evicted_but_contenders_of_the_lock() {
+    let (operator, client) = (operator(), client().await);
+    for path in ["/evict/input", "/evict/input/settings", "/evict/input2"] {
+        operator.create_all(path, "");
+    }
+    let other = held(&client.mutex("/evict/input2").unwrap()).await;
+    let lease = held(&client.semaphore("/evict/input-semaphore", 1).unwrap()).await;
+    let lock = client.mutex("/evict/input").unwrap();
+    let inside = other.node().replace("/evict/input2/", "");
+    for node in [
+        "/evict/input",
+        "/evict/input/settings",
+        "/evict/input/lock",
+        "/evict/input/",
+        "/evict/input2",
+        "",
+        "/",
+        "settings",
+        other.node(),
+        lease.node(),
+        &inside,
+        &format!("/evict/input/../input2/{inside}"),
+        &format!("/evict/input/settings/{inside}"),
+    ] {
+        says(
+            &soon(lock.evict(node)).await.unwrap_err(),
+            ErrorKind::InvalidInput,
+            &["no contender", "/evict/input"],
+        );
+    }
+    assert!(operator.stat("/evict/input/settings").is_some());
+    // One that could be one, but is not there.
+    assert!(!soon(lock.evict(&format!("/evict/input/{inside}"))).await.unwrap());
+    // Only of the exclusive lock the node `lock` is one.
+    let single = client.exclusive("/evict/input").unwrap();
+    assert!(!soon(single.evict("/evict/input/lock")).await.unwrap());
+    for hold in [other, lease] {
+        assert_eq!(hold.state(), HoldState::Held);
+        soon(hold.release()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_eviction_of_which_the_answer_was_lost_has_been_done() {
+    let (path, operator) = ("/evict/lost", operator());
+    let (admin, proxy) = proxied_client().await;
+    let holder = client().await;
+    for action in [Action::DropReplyAndReset, Action::DropAndReset] {
+        let hold = held(&holder.mutex(path).unwrap()).await;
+        let lost = proxy.on(Trigger::request(Kind::Delete).path(path).then(action));
+        assert!(soon(admin.mutex(path).unwrap().evict(hold.node())).await.unwrap());
+        assert!(lost.fired());
+        operator.wait_for_children(path, 0, SOON);
+        soon(hold.lost()).await.expect("told");
+        settled(&holder).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_holder_of_an_exclusive_lock_is_evicted_and_told() {
+    let (path, admin, holder) = ("/evict/exclusive", client().await, client().await);
+    let hold = held(&holder.exclusive(path).unwrap()).await;
+    let noise = Noise::measured();
+    let evicted = Instant::now();
+    assert!(soon(admin.exclusive(path).unwrap().evict(hold.node())).await.unwrap());
+    assert_eq!(told(&hold, &holder, evicted, &noise).await, LossReason::NodeDeleted);
+    let next = soon(admin.exclusive(path).unwrap().try_acquire()).await.unwrap().expect("it is free");
+    assert!(next.token() > hold.token());
+    soon(next.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_eviction_of_which_the_answer_was_lost_spares_the_next_holder_of_an_exclusive_lock() {
+    let (path, operator, holder, next) =
+        ("/evict/exclusive-lost", operator(), client().await, client().await);
+    let (admin, proxy) = proxied_client().await;
+    let hold = held(&holder.exclusive(path).unwrap()).await;
+    let task = acquire(&next.exclusive(path).unwrap());
+    let lost = proxy.on(Trigger::request(Kind::Delete).path(path).then(Action::DropReplyAndReset));
+    let (lock, node) = (admin.exclusive(path).unwrap(), hold.node().to_owned());
+    let evicting = tokio::spawn(async move { lock.evict(&node).await });
+    assert!(lost.wait(SOON));
+    proxy.refuse(true);
+    let next = granted(task).await;
+    proxy.refuse(false);
+    assert!(soon(evicting).await.unwrap().unwrap(), "it has been done");
+    let stat = operator.stat(next.node()).expect("its node is there");
+    assert_eq!(stat.czxid.unsigned_abs(), next.token().value());
+    soon(next.release()).await.expect("it kept the lock");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_an_exclusive_lock_the_node_is_evicted_in_the_state_in_which_it_was_seen() {
+    let (path, operator, holder) = ("/evict/exclusive-changed", operator(), client().await);
+    let (admin, proxy) = proxied_client().await;
+    let mut hold = held(&holder.exclusive(path).unwrap()).await;
+    for (case, is_replaced) in [("replaced", true), ("only written", false)] {
+        if is_replaced {
+            operator.set(hold.node(), "somebody wrote");
+        }
+        let gate = Gate::new();
+        let paused = proxy.on(Trigger::request(Kind::Delete).path(path).then(Action::Pause(gate.clone())));
+        let (lock, node) = (admin.exclusive(path).unwrap(), hold.node().to_owned());
+        let evicting = tokio::spawn(async move { lock.evict(&node).await });
+        assert!(paused.wait(SOON), "{case}");
+        if is_replaced {
+            soon(hold.release()).await.unwrap();
+            hold = held(&holder.exclusive(path).unwrap()).await;
+        } else {
+            operator.set(hold.node(), "somebody wrote");
+        }
+        gate.open();
+        assert_eq!(soon(evicting).await.unwrap().unwrap(), !is_replaced, "{case}");
+        assert_eq!(operator.stat(hold.node()).is_some(), is_replaced, "{case}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_set_is_lost_as_a_whole_and_a_node_in_any_of_its_queues_can_be_evicted() {
+    let (operator, admin, holder) = (operator(), client().await, client().await);
+    let set = |client: &Client| {
+        let locks = ["a", "b"].map(|name| client.mutex(&format!("/evict/set/{name}")).unwrap());
+        client.all(&locks).unwrap()
+    };
+    let hold = held(&set(&holder)).await;
+    let victim = nodes(&operator, "/evict/set/b").pop().unwrap();
+    assert!(soon(set(&admin).evict(&victim)).await.unwrap());
+    assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
+    operator.wait_for_children("/evict/set/a", 0, SOON);
+}

@@ -1,0 +1,157 @@
+//! Sets of locks that cannot be, and those that the server refuses.
+
+use crate::support::queue::{A_WHILE, acquire, granted, held, nodes};
+use crate::support::{SOON, client, operator, says, settled, soon};
+use ground::wire::Mode;
+use ground::{Action, Kind, Proxy, Trigger, shared};
+use zklock_core::{Dialect, ErrorKind, HoldState};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_set_that_makes_no_sense_is_refused_and_the_message_says_why() {
+    let (client, other) = (client().await, client().await);
+    let mutex = client.mutex("/all/input/m").unwrap();
+    let refused = |locks: &[zklock_core::Lock], parts: &[&str]| {
+        let error = client.all(locks).expect_err("it makes no sense");
+        says(&error, ErrorKind::InvalidInput, parts);
+    };
+    refused(&[], &["one lock at least"]);
+    refused(&[mutex.clone(), mutex.clone()], &["two of them are of one path", "/all/input/m"]);
+    let read = client.read("/all/input/m").unwrap();
+    refused(&[mutex.clone(), read], &["two of them are of one path"]);
+    let stranger = other.mutex("/all/input/n").unwrap();
+    refused(&[mutex.clone(), stranger], &["from the client that makes the set"]);
+    let exclusive = client.exclusive("/all/input/e").unwrap();
+    refused(&[mutex.clone(), exclusive], &["an exclusive lock has no queue", "/all/input/e"]);
+    let set = client.all(&[mutex.clone(), client.mutex("/all/input/o").unwrap()]).unwrap();
+    refused(&[set.clone(), client.mutex("/all/input/o").unwrap()], &["two of them are of one path"]);
+    let set_of_one = client.all_of(std::slice::from_ref(&mutex)).unwrap();
+    for (spec, part) in [
+        (set_of_one.clone().permits(2), "only a semaphore has permits"),
+        (set_of_one.clone().limit_at("/all/limit"), "only a semaphore has permits"),
+        (set_of_one.dialect(Dialect::Kazoo), "has no dialect kazoo"),
+    ] {
+        says(&client.lock(&spec).unwrap_err(), ErrorKind::InvalidInput, &[part]);
+    }
+    // Of sets and of a single lock there is a set.
+    assert_eq!(client.all(&[set]).unwrap().path(), "/all/input/m, /all/input/o");
+    soon(held(&client.all(&[mutex]).unwrap()).await.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn more_than_one_request_takes_is_refused_before_anything_is_sent() {
+    let client = client().await;
+    let locks: Vec<_> =
+        (0..2000).map(|number| client.mutex(&format!("/all/many/{number}")).unwrap()).collect();
+    let error = client.all(&locks).expect_err("too many");
+    says(&error, ErrorKind::InvalidInput, &["too many for one request", "/all/many/0"]);
+    assert!(error.to_string().len() < 1000, "the message names 2,000 paths");
+    assert!(operator().stat("/all/many").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_holds_one_of_a_set_waits_for_itself() {
+    let (client, root) = (client().await, "/all/self");
+    let [a, b] = ["a", "b"].map(|name| client.mutex(&format!("{root}/{name}")).unwrap());
+    let set = client.all(&[a.clone(), b.clone()]).unwrap();
+    let one = soon(b.acquire()).await.unwrap();
+    let itself = |error| says(&error, ErrorKind::Timeout, &["itself"]);
+    itself(soon(set.acquire_timeout(A_WHILE)).await.unwrap_err());
+    // A release by anybody ends the wait.
+    let waiter = acquire(&set);
+    operator().wait_for_children("/all/self/a", 1, SOON);
+    soon(one.release()).await.unwrap();
+    let both = granted(waiter).await;
+    soon(both.release()).await.unwrap();
+    // And the other way round.
+    let both = soon(set.acquire()).await.unwrap();
+    itself(soon(a.acquire_timeout(A_WHILE)).await.unwrap_err());
+    let overlapping = client.all(&[b, client.mutex("/all/self/c").unwrap()]).unwrap();
+    itself(soon(overlapping.acquire_timeout(A_WHILE)).await.unwrap_err());
+    soon(both.release()).await.unwrap();
+    // What only its owner can release it does not wait for.
+    let reentrant = client.lock(&client.all_of(&[a]).unwrap().reentrant(true)).unwrap();
+    let one = soon(reentrant.acquire()).await.unwrap();
+    says(&soon(set.acquire()).await.unwrap_err(), ErrorKind::Deadlock, &["/all/self/a", "reentrant"]);
+    soon(one.release()).await.unwrap();
+    for name in ["a", "b", "c"] {
+        operator().wait_for_children(&format!("{root}/{name}"), 0, SOON);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reentrant_set_is_counted_as_one() {
+    let (client, root) = (client().await, "/all/reentrant");
+    let locks = ["a", "b"].map(|name| client.mutex(&format!("{root}/{name}")).unwrap());
+    let set = client.lock(&client.all_of(&locks).unwrap().reentrant(true)).unwrap();
+    let outer = soon(set.acquire()).await.unwrap();
+    let inner = soon(set.acquire()).await.unwrap();
+    assert_eq!(inner.token(), outer.token());
+    assert_eq!(operator().children("/all/reentrant/a").len(), 1);
+    soon(inner.release()).await.unwrap();
+    assert_eq!(outer.state(), HoldState::Held);
+    soon(outer.release()).await.unwrap();
+    operator().wait_for_children("/all/reentrant/b", 0, SOON);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_set_of_which_one_parent_cannot_be_made_leaves_nothing_in_the_others() {
+    let (client, operator, root) = (client().await, operator(), "/all/denied");
+    let good = client.mutex(&format!("{root}/good")).unwrap();
+    soon(held(&good).await.release()).await.unwrap();
+    // An ephemeral node can have no children.
+    let leaf = operator.create_mode(&format!("{root}/leaf"), "", Mode::Ephemeral);
+    let bad = client.mutex(&format!("{leaf}/bad")).unwrap();
+    let set = client.all(&[good.clone(), bad]).unwrap();
+    let error = soon(set.acquire()).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &["/all/denied/leaf/bad"]);
+    settled(&client).await;
+    assert_eq!(nodes(&operator, &format!("{root}/good")).len(), 0);
+    soon(held(&good).await.release()).await.unwrap();
+    operator.delete(&leaf);
+    soon(held(&set).await.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_set_of_which_one_parent_vanishes_is_made_again_as_a_whole() {
+    let proxy = Proxy::before(shared().server(0));
+    let (client, operator, root) =
+        (crate::support::client_of(&proxy.connect_string()).await, operator(), "/all/vanishes");
+    let locks = ["a", "b"].map(|name| client.mutex(&format!("{root}/{name}")).unwrap());
+    let set = client.all(&locks).unwrap();
+    soon(held(&set).await.release()).await.unwrap();
+    operator.delete(&format!("{root}/b"));
+    proxy.record();
+    let hold = held(&set).await;
+    assert_eq!(proxy.counts().requests(Kind::Multi), 2, "refused as a whole, and then done");
+    assert_eq!(nodes(&operator, &format!("{root}/a")).len(), 1);
+    soon(hold.release()).await.unwrap();
+    // And when the reply to that is lost.
+    operator.delete(&format!("{root}/a"));
+    let lost = proxy.on(Trigger::request(Kind::Multi).path(root).then(Action::DropReplyAndReset));
+    let hold = held(&set).await;
+    assert!(lost.fired());
+    for name in ["a", "b"] {
+        assert_eq!(nodes(&operator, &format!("{root}/{name}")).len(), 1);
+    }
+    soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_set_of_which_one_access_list_forbids_it_leaves_nothing_in_the_others() {
+    use zookeeper_client::{Acl, Acls, AuthId, CreateMode, Permission};
+    let (client, operator, root) = (client().await, operator(), "/all/acl");
+    let good = client.mutex(&format!("{root}/good")).unwrap();
+    soon(held(&good).await.release()).await.unwrap();
+    let owner = zookeeper_client::Client::connect(&shared().connect_string()).await.unwrap();
+    let readable = [Acl::new(Permission::READ, AuthId::anyone())];
+    let options = CreateMode::Persistent.with_acls(Acls::new(&readable));
+    owner.create(&format!("{root}/bad"), b"", &options).await.unwrap();
+    let set = client.all(&[client.mutex(&format!("{root}/bad")).unwrap(), good.clone()]).unwrap();
+    let error = soon(set.acquire()).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &["access list", "/all/acl/bad"]);
+    assert!(soon(set.try_acquire()).await.is_err());
+    settled(&client).await;
+    assert_eq!(nodes(&operator, &format!("{root}/good")).len(), 0);
+    assert_eq!(nodes(&operator, &format!("{root}/bad")).len(), 0);
+    soon(held(&good).await.release()).await.unwrap();
+}

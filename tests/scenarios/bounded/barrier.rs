@@ -1,0 +1,181 @@
+//! A wait with a deadline is over by then, whatever the network does.
+
+use crate::support::members::{barrier, enters, is_empty, there, within};
+use crate::support::{GRACE, SOON, client, operator, options, proxied_client, says, settled, soon};
+use ground::{Direction, Proxy, not_later, shared};
+use std::time::{Duration, Instant};
+use zklock_core::{Client, Error, ErrorKind};
+
+const A_WHILE: Duration = Duration::from_millis(400);
+
+/// The error, which comes at the deadline: not before, and hardly after.
+async fn late<T>(timeout: Duration, call: impl Future<Output = Result<T, Error>>) -> Error {
+    let start = Instant::now();
+    let error = soon(call).await.map(drop).unwrap_err();
+    let took = start.elapsed();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    // The machine may be late itself.
+    assert!(took >= timeout, "{took:?}: {error}");
+    not_later(took, timeout + GRACE * 3);
+    error
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_timeout_says_what_was_missing_and_leaves_nothing() {
+    let (client, operator, path) = (client().await, operator(), "/bounded/missing");
+    let error = late(A_WHILE, barrier(&client, path, 2).enter_timeout(A_WHILE)).await;
+    assert!(error.to_string().contains("did not open within 400ms: it takes 2 members"), "{error}");
+    settled(&client).await;
+    is_empty(&operator, path);
+
+    let mut members = within(path, 2).await;
+    let error = late(A_WHILE, members[0].0.leave_timeout(A_WHILE)).await;
+    assert!(
+        error.to_string().contains("not all have left the barrier /bounded/missing within 400ms"),
+        "{error}"
+    );
+    // It has left all the same.
+    settled(&members[0].1).await;
+    there(&operator, path, 1);
+    let (last, _client) = members.pop().unwrap();
+    soon(last.leave_timeout(A_WHILE)).await.unwrap();
+    is_empty(&operator, path);
+
+    let single = client.barrier("/bounded/single").unwrap();
+    assert!(soon(single.set()).await.unwrap());
+    let error = late(A_WHILE, single.wait_timeout(A_WHILE)).await;
+    assert!(error.to_string().contains("is still set after 400ms: nobody removed it"), "{error}");
+    assert!(soon(single.remove()).await.unwrap());
+    soon(single.wait_timeout(A_WHILE)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_timeout_of_zero_looks_once() {
+    let (client, operator, path) = (client().await, operator(), "/bounded/zero");
+    let barrier = barrier(&client, path, 2);
+    let error = soon(barrier.enter_timeout(Duration::ZERO)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert!(error.to_string().contains("is not open"), "{error}");
+    settled(&client).await;
+    is_empty(&operator, path);
+    let a = enters(&client, path, 2);
+    there(&operator, path, 1);
+    let b = soon(barrier.enter_timeout(Duration::ZERO)).await.unwrap();
+    let a = soon(a).await.unwrap().unwrap();
+    let error = soon(a.leave_timeout(Duration::ZERO)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert!(error.to_string().contains("others are still within"), "{error}");
+    there(&operator, path, 1);
+    soon(b.leave_timeout(Duration::ZERO)).await.unwrap();
+    is_empty(&operator, path);
+
+    let single = client.barrier("/bounded/zero-single").unwrap();
+    soon(single.wait_timeout(Duration::ZERO)).await.unwrap();
+    assert!(soon(single.set()).await.unwrap());
+    assert_eq!(soon(single.wait_timeout(Duration::ZERO)).await.unwrap_err().kind(), ErrorKind::Timeout);
+    assert!(soon(single.remove()).await.unwrap());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_frozen_network_delays_nobody_whichever_way() {
+    let operator = operator();
+    for direction in [Direction::ToServer, Direction::ToClient, Direction::Both] {
+        let path = format!("/bounded/frozen-{direction:?}");
+        let (client, proxy) = proxied_client().await;
+        let (single, double) = (client.barrier(&path).unwrap(), barrier(&client, &path, 1));
+        let member = soon(double.enter()).await.unwrap();
+        proxy.freeze(direction);
+        tokio::join!(
+            late(A_WHILE, single.wait_timeout(A_WHILE)),
+            late(A_WHILE, double.enter_timeout(A_WHILE)),
+            late(A_WHILE, member.leave_timeout(A_WHILE)),
+        );
+        proxy.thaw();
+        settled(&client).await;
+        there(&operator, &path, 0);
+    }
+}
+
+/// Nobody knows then what the others do.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outage_is_not_called_a_barrier() {
+    let (client, proxy) = proxied_client().await;
+    let (single, double) =
+        (client.barrier("/bounded/outage").unwrap(), barrier(&client, "/bounded/doors", 1));
+    let member = soon(double.enter()).await.unwrap();
+    proxy.refuse(true);
+    proxy.reset();
+    let errors = tokio::join!(
+        single.wait_timeout(A_WHILE),
+        async { double.enter_timeout(A_WHILE).await.map(drop) },
+        member.leave_timeout(A_WHILE),
+    );
+    for error in [errors.0, errors.1, errors.2] {
+        says(&error.unwrap_err(), ErrorKind::Unreachable, &["no server answers"]);
+    }
+    proxy.refuse(false);
+    settled(&client).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_an_answer_the_connect_timeout_ends_a_question() {
+    let proxy = Proxy::before(shared().server(0));
+    let patience = Duration::from_millis(500);
+    let client = Client::connect(options(&proxy.connect_string()).connect_timeout(patience)).await.unwrap();
+    let single = client.barrier("/bounded/asked").unwrap();
+    proxy.freeze(Direction::Both);
+    let start = Instant::now();
+    let errors = tokio::join!(
+        async { single.set().await.unwrap_err() },
+        async { single.remove().await.unwrap_err() },
+        async { single.is_set().await.unwrap_err() },
+    );
+    not_later(start.elapsed(), patience + GRACE * 3);
+    for error in [errors.0, errors.1, errors.2] {
+        assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+    }
+    proxy.thaw();
+    // Once there are answers, it works.
+    soon(single.set()).await.unwrap();
+    soon(single.remove()).await.unwrap();
+    assert!(operator().stat("/bounded/asked").is_none());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_an_answer_the_try_timeout_ends_what_does_not_wait() {
+    let proxy = Proxy::before(shared().server(0));
+    let options = options(&proxy.connect_string()).connect_timeout(Duration::from_secs(3600));
+    let client = Client::connect(options.try_timeout(Duration::from_millis(300)).unwrap()).await.unwrap();
+    let single = client.barrier("/bounded/silent").unwrap();
+    let double = barrier(&client, "/bounded/silent-double", 1);
+    let member = soon(double.enter()).await.unwrap();
+    proxy.freeze(Direction::Both);
+    let errors = tokio::join!(
+        soon(single.wait_timeout(Duration::ZERO)),
+        soon(async { double.enter_timeout(Duration::ZERO).await.map(drop) }),
+        soon(member.leave_timeout(Duration::ZERO)),
+    );
+    for error in [errors.0, errors.1, errors.2] {
+        assert_eq!(error.unwrap_err().kind(), ErrorKind::Unreachable);
+    }
+    proxy.thaw();
+    settled(&client).await;
+    there(&operator(), "/bounded/silent-double", 0);
+    // Once there are answers, it works.
+    soon(single.wait_timeout(Duration::ZERO)).await.unwrap();
+    let member = soon(double.enter_timeout(Duration::ZERO)).await.unwrap();
+    soon(member.leave_timeout(Duration::ZERO)).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reconnect_and_a_new_session_do_not_extend_the_deadline() {
+    let (client, proxy) = proxied_client().await;
+    let double = barrier(&client, "/bounded/expiry", 2);
+    let timeout = Duration::from_secs(2);
+    let wait = tokio::spawn(async move { late(timeout, double.enter_timeout(timeout)).await });
+    there(&operator(), "/bounded/expiry", 1);
+    crate::support::expire_session(&proxy);
+    wait.await.unwrap();
+    settled(&client).await;
+    operator().wait_for_children("/bounded/expiry", 0, SOON);
+}

@@ -1,0 +1,499 @@
+//! Promise 4: an acquire with a deadline returns by then, whatever the network does, and says what the trouble is.
+
+use crate::support::deadline::{A_WHILE, DIRECTIONS};
+use crate::support::{
+    GRACE, SOON, client, client_of, expire_session, on_a_thread, operator, options, proxied_client, says,
+    settled, soon,
+};
+use ground::wire::Admin;
+use ground::{Action, Direction, Ensemble, Gate, Kind, Proxy, Trigger, not_later, shared, until};
+use std::net::TcpListener;
+use std::time::{Duration, Instant};
+use zklock_core::{Client, ClientOptions, Error, ErrorKind, Lock, blocking};
+
+/// Runs what is to be over within `timeout` beside plain sleeps of that length, in a task and in a thread: by as much
+/// as these are late, the machine is late and not the lock.
+async fn in_time<T>(timeout: Duration, call: impl Future<Output = T>) -> T {
+    let start = Instant::now();
+    let task = tokio::spawn(async move {
+        tokio::time::sleep(timeout).await;
+        start.elapsed()
+    });
+    let thread = tokio::spawn(async move {
+        on_a_thread(move || std::thread::sleep(timeout)).await;
+        start.elapsed()
+    });
+    let result = soon(call).await;
+    let took = start.elapsed();
+    let slept = soon(task).await.unwrap().max(soon(thread).await.unwrap());
+    let noise = slept.saturating_sub(timeout);
+    not_later(took, timeout + GRACE + noise);
+    result
+}
+
+/// The time was over: which of these it is called is told by `an_outage_is_not_called_contention`.
+fn is_late(error: &Error) -> bool {
+    matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unreachable)
+}
+
+async fn times_out(lock: &Lock, timeout: Duration) -> Error {
+    let start = Instant::now();
+    let error = in_time(timeout, lock.acquire_timeout(timeout)).await.unwrap_err();
+    assert!(is_late(&error), "{error}");
+    assert!(start.elapsed() >= timeout, "too early: {:?}", start.elapsed());
+    assert!(error.to_string().contains(lock.path()), "{error}");
+    error
+}
+
+/// The same through the blocking face, on a thread of its own.
+async fn times_out_blocking(lock: blocking::Lock, timeout: Duration) -> Error {
+    let call = on_a_thread(move || lock.acquire_timeout(timeout).map(drop).unwrap_err());
+    let error = in_time(timeout, call).await;
+    assert!(is_late(&error), "{error}");
+    error
+}
+
+/// The lock works (again), and its client owes nothing.
+async fn works(client: &Client, lock: &Lock) {
+    soon(lock.acquire()).await.unwrap().release().await.unwrap();
+    settled(client).await;
+}
+
+async fn blocking_client(hosts: &str) -> blocking::Client {
+    let options = options(hosts);
+    soon(on_a_thread(move || blocking::Client::connect(options).unwrap())).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_stopped_or_dead_delays_nobody() {
+    let own = Ensemble::builder().tick(Duration::from_millis(200)).start();
+    let (server, hosts) = (own.server(0), own.connect_string());
+    let (holder, waiter) = (client_of(&hosts).await, client_of(&hosts).await);
+    let threads = blocking_client(&hosts).await;
+    let hold = soon(holder.mutex("/queue").unwrap().acquire()).await.unwrap();
+
+    let (queued, first) = (waiter.mutex("/queue").unwrap(), waiter.mutex("/first").unwrap());
+    let in_queue = tokio::spawn(async move { times_out(&queued, A_WHILE * 3).await });
+    Admin::connect(server.address()).wait_for_children("/queue", 2, SOON);
+    server.pause();
+    tokio::join!(
+        times_out(&first, A_WHILE),
+        times_out_blocking(threads.mutex("/threads").unwrap(), A_WHILE),
+        connects_in_time(&hosts, A_WHILE),
+    );
+    in_queue.await.unwrap();
+
+    server.kill();
+    notices(&first).await;
+    let (dead, through_threads, connecting) = tokio::join!(
+        times_out(&first, A_WHILE),
+        times_out_blocking(threads.mutex("/threads").unwrap(), A_WHILE),
+        connects_in_time(&hosts, A_WHILE),
+    );
+    for error in [dead, through_threads] {
+        assert!(error.to_string().contains("check hosts and network"), "{error}");
+    }
+    assert!(connecting.to_string().contains("refused"), "{connecting}");
+    drop(hold);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_frozen_network_delays_nobody_whichever_way() {
+    for direction in DIRECTIONS {
+        let (client, proxy) = proxied_client().await;
+        let hosts = proxy.connect_string();
+        let threads = blocking_client(&hosts).await;
+        let path = format!("/bounded-frozen-{direction:?}");
+        let lock = client.mutex(&path).unwrap();
+        proxy.freeze(direction);
+        tokio::join!(
+            times_out(&lock, A_WHILE),
+            times_out_blocking(threads.mutex(&path).unwrap(), A_WHILE),
+            connects_in_time(&hosts, A_WHILE),
+        );
+        proxy.thaw();
+        works(&client, &lock).await;
+        operator().wait_for_children(&path, 0, SOON);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wait_in_the_queue_ends_in_time_when_the_network_freezes_under_it() {
+    let path = "/bounded-queue-frozen";
+    let holder = client().await;
+    let hold = soon(holder.mutex(path).unwrap().acquire()).await.unwrap();
+    let (waiter, proxy) = proxied_client().await;
+    let lock = waiter.mutex(path).unwrap();
+    let wait = tokio::spawn(async move { times_out(&lock, A_WHILE * 2).await });
+    operator().wait_for_children(path, 2, SOON);
+    proxy.freeze(Direction::Both);
+    wait.await.unwrap();
+    proxy.thaw();
+    operator().wait_for_children(path, 1, SOON);
+    soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_half_open_or_refused_connection_delays_nobody() {
+    let (client, proxy) = proxied_client().await;
+    let lock = client.mutex("/bounded-half-open").unwrap();
+    proxy.half_open();
+    times_out(&lock, A_WHILE).await;
+    works(&client, &lock).await;
+
+    // In the middle of a reconnect, which comes to nothing as long as the proxy refuses.
+    let hosts = proxy.connect_string();
+    let threads = blocking_client(&hosts).await;
+    proxy.refuse(true);
+    proxy.reset();
+    notices(&lock).await;
+    let (error, through_threads, connecting) = tokio::join!(
+        times_out(&lock, A_WHILE),
+        times_out_blocking(threads.mutex("/bounded-half-open").unwrap(), A_WHILE),
+        connects_in_time(&hosts, A_WHILE),
+    );
+    for error in [error, through_threads] {
+        assert!(error.to_string().contains("no server answers: check hosts and network"), "{error}");
+    }
+    assert!(connecting.to_string().contains(&hosts), "{connecting}");
+    proxy.refuse(false);
+    works(&client, &lock).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_error_says_who_is_in_the_way() {
+    let holder = client().await;
+    let hold = soon(holder.mutex("/bounded-busy").unwrap().acquire()).await.unwrap();
+    let (waiter, proxy) = proxied_client().await;
+    let threads = blocking_client(&proxy.connect_string()).await;
+    let lock = waiter.mutex("/bounded-busy").unwrap();
+    let error = times_out(&lock, A_WHILE).await;
+    assert!(error.to_string().contains("others are before us in the queue"), "{error}");
+    let error = times_out_blocking(threads.mutex("/bounded-busy").unwrap(), A_WHILE).await;
+    assert!(error.to_string().contains("not acquired within 300ms: others are before us"), "{error}");
+    settled(&waiter).await;
+    soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_error_does_not_blame_the_queue_for_a_silent_server() {
+    let (client, proxy) = proxied_client().await;
+    proxy.freeze(Direction::ToClient);
+    let error = times_out(&client.mutex("/bounded-silent").unwrap(), A_WHILE).await;
+    assert!(!error.to_string().contains("others are before us"), "nobody is: {error}");
+}
+
+/// A caller who takes an outage for contention goes on without the lock.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outage_is_not_called_contention() {
+    let (path, holder, proxy) = ("/bounded-outage", client().await, Proxy::before(shared().server(0)));
+    let hold = soon(holder.mutex(path).unwrap().acquire()).await.unwrap();
+    let patient = options(&proxy.connect_string()).try_timeout(A_WHILE * 2).unwrap();
+    let client = Client::connect(patient.clone()).await.unwrap();
+    let threads = soon(on_a_thread(move || blocking::Client::connect(patient).unwrap())).await;
+    let (lock, other) = (client.mutex(path).unwrap(), client.mutex("/bounded-outage-other").unwrap());
+
+    says(&times_out(&lock, A_WHILE).await, ErrorKind::Timeout, &["others are before us"]);
+    says(&times_out(&lock, Duration::from_millis(1)).await, ErrorKind::Timeout, &[path]);
+    let blocked = threads.mutex(path).unwrap();
+    says(&times_out_blocking(blocked, A_WHILE).await, ErrorKind::Timeout, &["others are before us"]);
+
+    // A server that is silent is one only when it has been so for the try timeout.
+    proxy.freeze(Direction::ToClient);
+    says(&times_out(&other, A_WHILE / 10).await, ErrorKind::Timeout, &["check hosts and network"]);
+    // One who waits behind another of the same client knows no more than that one, before and after taking its place.
+    let (first, before, after) = tokio::join!(
+        times_out(&other, A_WHILE * 4),
+        times_out(&other, A_WHILE * 3),
+        times_out(&other, A_WHILE * 5)
+    );
+    let silent = times_out_blocking(threads.mutex("/bounded-outage-threads").unwrap(), A_WHILE * 3).await;
+    for error in [first, before, after, silent] {
+        says(&error, ErrorKind::Unreachable, &["check hosts and network"]);
+    }
+    proxy.thaw();
+    works(&client, &other).await;
+
+    // It had a place in the queue, and nobody knows what has become of that.
+    let waits = lock.clone();
+    let queued = tokio::spawn(async move { waits.acquire_timeout(A_WHILE * 4).await.map(drop).unwrap_err() });
+    operator().wait_for_children(path, 2, SOON);
+    proxy.refuse(true);
+    proxy.reset();
+    says(&soon(queued).await.unwrap(), ErrorKind::Unreachable, &["no server answers"]);
+    says(&times_out(&lock, A_WHILE / 10).await, ErrorKind::Unreachable, &["no server answers"]);
+    proxy.refuse(false);
+    works(&client, &other).await;
+    soon(hold.release()).await.unwrap();
+    works(&client, &lock).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_timeout_of_zero_tries_once() {
+    let path = "/bounded-zero";
+    let (client, proxy) = proxied_client().await;
+    let lock = client.mutex(path).unwrap();
+    let hold = soon(lock.acquire_timeout(Duration::ZERO)).await.unwrap();
+    let (other, threads) =
+        (crate::support::client().await, blocking_client(&shared().connect_string()).await);
+    let error = soon(other.mutex(path).unwrap().acquire_timeout(Duration::ZERO)).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout);
+    assert!(error.to_string().contains("/bounded-zero is held by another"), "{error}");
+    let blocked = threads.mutex(path).unwrap();
+    let call = on_a_thread(move || blocked.acquire_timeout(Duration::ZERO).map(drop));
+    assert_eq!(soon(call).await.unwrap_err().kind(), ErrorKind::Timeout);
+    operator().wait_for_children(path, 1, SOON);
+    soon(hold.release()).await.unwrap();
+
+    // It waits for an answer, but for no longer than the try timeout, which is a second unless it is told.
+    let client = Client::connect(patient(&proxy.connect_string())).await.unwrap();
+    proxy.freeze(Direction::Both);
+    let lock = client.mutex(path).unwrap();
+    let error = in_time(Duration::from_secs(1), lock.acquire_timeout(Duration::ZERO)).await.unwrap_err();
+    says(&error, ErrorKind::Unreachable, &[path, "was not tried within 1s", "check hosts and network"]);
+    proxy.thaw();
+    works(&client, &lock).await;
+    operator().wait_for_children(path, 0, SOON);
+}
+
+/// One that would be connecting for longer than any test lasts.
+fn patient(hosts: &str) -> ClientOptions {
+    options(hosts).connect_timeout(Duration::from_secs(3600))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_try_is_bounded_by_its_own_timeout_where_nobody_answers() {
+    let proxy = Proxy::before(shared().server(0));
+    let options = patient(&proxy.connect_string()).try_timeout(A_WHILE).unwrap();
+    let client = Client::connect(options.clone()).await.unwrap();
+    let threads = soon(on_a_thread(move || blocking::Client::connect(options).unwrap())).await;
+    let locks = |kind: &str| {
+        let path = format!("/bounded-try-{kind}");
+        [client.mutex(&path), client.write(&path), client.semaphore(&path, 2), client.exclusive(&path)]
+            .map(Result::unwrap)
+    };
+    proxy.freeze(Direction::Both);
+    // The second finds the first at its clean-up, which is not to be taken for somebody who holds the lock.
+    for _ in 0..2 {
+        for lock in locks("frozen") {
+            let error = soon(lock.acquire_timeout(Duration::ZERO)).await.unwrap_err();
+            says(&error, ErrorKind::Unreachable, &[lock.path(), "was not tried within 300ms"]);
+            let error = soon(lock.try_acquire()).await.unwrap_err();
+            says(&error, ErrorKind::Unreachable, &[lock.path(), "check hosts and network"]);
+        }
+        let lock = threads.mutex("/bounded-try-threads").unwrap();
+        let tried = on_a_thread(move || {
+            [lock.try_acquire().map(drop), lock.acquire_timeout(Duration::ZERO).map(drop)]
+        });
+        for error in soon(tried).await {
+            assert_eq!(error.unwrap_err().kind(), ErrorKind::Unreachable);
+        }
+    }
+    proxy.thaw();
+    for lock in locks("frozen") {
+        works(&client, &lock).await;
+    }
+    // No less where the connection is known to be broken.
+    proxy.refuse(true);
+    proxy.reset();
+    let lock = client.mutex("/bounded-try-refused").unwrap();
+    notices(&lock).await;
+    says(&soon(lock.try_acquire()).await.unwrap_err(), ErrorKind::Unreachable, &["no server answers"]);
+    proxy.refuse(false);
+    works(&client, &lock).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_timeout_of_a_millisecond_is_kept() {
+    let path = "/bounded-millisecond";
+    let (client, other) = (client().await, client().await);
+    let hold = soon(client.mutex(path).unwrap().acquire()).await.unwrap();
+    let lock = other.mutex(path).unwrap();
+    for _ in 0..20 {
+        times_out(&lock, Duration::from_millis(1)).await;
+    }
+    let threads = blocking_client(&shared().connect_string()).await;
+    times_out_blocking(threads.mutex(path).unwrap(), Duration::from_millis(1)).await;
+    times_out(&lock, Duration::from_nanos(1)).await;
+    operator().wait_for_children(path, 1, SOON);
+    soon(hold.release()).await.unwrap();
+    works(&other, &lock).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_timeout_beyond_the_end_of_time_waits_for_ever() {
+    let path = "/bounded-huge";
+    let holder = client().await;
+    let threads = blocking_client(&shared().connect_string()).await;
+    for timeout in
+        [Duration::MAX, Duration::from_secs(u64::MAX), Duration::from_secs(u64::MAX / 4), end_of_time()]
+    {
+        let hold = soon(holder.mutex(path).unwrap().acquire()).await.unwrap();
+        let other = client().await;
+        let (lock, blocked) = (other.mutex(path).unwrap(), threads.mutex(path).unwrap());
+        let waits = tokio::spawn(async move { lock.acquire_timeout(timeout).await?.release().await });
+        let blocks = tokio::spawn(on_a_thread(move || blocked.acquire_timeout(timeout)?.release()));
+        operator().wait_for_children(path, 3, SOON);
+        assert!(!waits.is_finished() && !blocks.is_finished());
+        soon(hold.release()).await.unwrap();
+        soon(waits).await.unwrap().unwrap_or_else(|error| panic!("{timeout:?}: {error}"));
+        soon(blocks).await.unwrap().unwrap_or_else(|error| panic!("{timeout:?}: {error}"));
+    }
+}
+
+/// The longest timeout whose deadline the clock can tell.
+fn end_of_time() -> Duration {
+    let (mut fits, mut exceeds) = (0, u64::MAX);
+    let now = Instant::now();
+    while exceeds - fits > 1 {
+        let middle = fits + (exceeds - fits) / 2;
+        let told = now.checked_add(Duration::from_secs(middle)).is_some();
+        if told { fits = middle } else { exceeds = middle }
+    }
+    Duration::from_secs(fits - 60)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_new_session_and_a_new_place_in_the_queue_do_not_extend_the_deadline() {
+    let path = "/bounded-expiry";
+    let (holder, admin) = (client().await, operator());
+    let hold = soon(holder.mutex(path).unwrap().acquire()).await.unwrap();
+    let (waiter, proxy) = proxied_client().await;
+    let (lock, timeout) = (waiter.mutex(path).unwrap(), A_WHILE * 5);
+    let wait = tokio::spawn(async move { times_out(&lock, timeout).await });
+    let before = admin.wait_for_children(path, 2, SOON);
+    expire_session(&proxy);
+    // It queues again, in a session of its own.
+    assert!(until(SOON, || admin.children(path).len() == 2 && admin.children(path) != before));
+    assert!(!wait.is_finished(), "the second wait is to be seen");
+    wait.await.unwrap();
+    assert_eq!(waiter.stats().sessions, 2);
+    settled(&waiter).await;
+    admin.wait_for_children(path, 1, SOON);
+    soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_queue_that_moves_does_not_extend_the_deadline() {
+    let path = "/bounded-moves";
+    let (holder, admin, late) = (client().await, operator(), client().await);
+    let hold = soon(holder.mutex(path).unwrap().acquire()).await.unwrap();
+    let mut others = Vec::new();
+    for count in 2..5 {
+        let other = client().await;
+        let lock = other.mutex(path).unwrap();
+        others.push(tokio::spawn(async move { lock.acquire().await }));
+        admin.wait_for_children(path, count, SOON);
+    }
+    let lock = late.mutex(path).unwrap();
+    let wait = tokio::spawn(async move { times_out(&lock, A_WHILE * 3).await });
+    admin.wait_for_children(path, 5, SOON);
+    // Each in turn is the one that the last watches.
+    for (other, left) in others.into_iter().rev().zip((2..5).rev()) {
+        other.abort();
+        admin.wait_for_children(path, left, SOON);
+    }
+    assert!(!wait.is_finished());
+    wait.await.unwrap();
+    soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_is_bounded_by_the_session_timeout_and_goes_on_in_the_background() {
+    let path = "/bounded-release";
+    let proxy = Proxy::before(shared().server(0));
+    let session = Duration::from_secs(1);
+    let client =
+        Client::connect(options(&proxy.connect_string()).session_timeout(session).unwrap()).await.unwrap();
+    let hold = soon(client.mutex(path).unwrap().acquire()).await.unwrap();
+    proxy.freeze(Direction::ToServer);
+    let error = in_time(session, hold.release()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+    assert!(error.to_string().contains("goes on in the background"), "{error}");
+    assert_eq!(client.stats().owed, 1);
+    proxy.thaw();
+    settled(&client).await;
+    operator().wait_for_children(path, 0, SOON);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_close_takes_a_second_at_most() {
+    for direction in DIRECTIONS {
+        let (client, proxy) = proxied_client().await;
+        let hold = soon(client.mutex("/bounded-close").unwrap().acquire()).await.unwrap();
+        proxy.freeze(direction);
+        in_time(Duration::from_secs(1), client.close()).await;
+        assert!(hold.valid_for().is_zero());
+        proxy.thaw();
+        // Closed after all, or timed out: the next round can have it.
+        operator().wait_for_children("/bounded-close", 0, SOON);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connect_is_bounded_where_something_else_listens_or_nobody_does() {
+    // It accepts into its backlog, and says nothing.
+    let mute = TcpListener::bind("127.0.0.1:0").unwrap();
+    let hosts = mute.local_addr().unwrap().to_string();
+    let error = connects_in_time(&hosts, A_WHILE * 2).await;
+    assert!(error.to_string().contains("accepts connections but opens no session"), "{error}");
+    let blocked = hosts.clone();
+    let call =
+        on_a_thread(move || blocking::Client::connect(options(&blocked).connect_timeout(A_WHILE)).map(drop));
+    let error = in_time(A_WHILE, call).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+    // A network that swallows: addresses set aside for documentation, which nobody answers.
+    let error =
+        connects_in_time("192.0.2.1:2181,192.0.2.2:2181,192.0.2.3:2181,192.0.2.4:2181", A_WHILE).await;
+    assert!(error.to_string().contains("192.0.2.4"), "{error}");
+    connects_in_time(&hosts, Duration::ZERO).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connect_has_all_of_its_time() {
+    let proxy = Proxy::before(shared().server(0));
+    proxy.delay(Duration::from_millis(30));
+    let options = options(&proxy.connect_string()).connect_timeout(A_WHILE);
+    // The greeting takes some 60 ms each way and back: a fifth of what it may.
+    let client = in_time(A_WHILE, Client::connect(options)).await.unwrap_or_else(|error| panic!("{error}"));
+    assert!(client.session_id().is_some());
+}
+
+/// Opening a session fails as unreachable, in time.
+async fn connects_in_time(hosts: &str, timeout: Duration) -> Error {
+    let result = in_time(timeout, Client::connect(options(hosts).connect_timeout(timeout))).await;
+    let error = result.map(drop).unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+    error
+}
+
+/// Waits until the client knows that it is disconnected.
+async fn notices(lock: &Lock) {
+    soon(async {
+        while let Err(error) = lock.acquire_timeout(Duration::from_millis(20)).await {
+            if error.to_string().contains("no server answers") {
+                return;
+            }
+        }
+        panic!("there is no server");
+    })
+    .await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_deadline_is_kept_at_whatever_reply_is_missing() {
+    let (holder, admin) = (client().await, operator());
+    let (waiter, proxy) = proxied_client().await;
+    for kind in [Kind::Create, Kind::GetChildren, Kind::GetData] {
+        let path = format!("/bounded-reply-{kind:?}");
+        let hold = soon(holder.mutex(&path).unwrap().acquire()).await.unwrap();
+        let gate = Gate::new();
+        let held = proxy.on(Trigger::reply(kind).path(&path).then(Action::Pause(gate.clone())));
+        times_out(&waiter.mutex(&path).unwrap(), A_WHILE).await;
+        assert!(held.fired());
+        gate.open();
+        admin.wait_for_children(&path, 1, SOON);
+        settled(&waiter).await;
+        soon(hold.release()).await.unwrap();
+    }
+}

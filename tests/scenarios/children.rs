@@ -1,0 +1,171 @@
+//! The simple way to wait: every waiter watches the list of children. The same promises; only the notifications are
+//! more.
+
+use crate::support::figures::{fired, watched};
+use crate::support::queue::{A_WHILE, acquire, granted, held};
+use crate::support::register::{Faults, Register, clients};
+use crate::support::{SOON, client, expire_session, operator, proxied_client, settled, soon};
+use ground::wire::Admin;
+use ground::{Action, Ensemble, Gate, Kind, Server, Trigger, until};
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use zklock_core::{Client, Foreign, Lock, LockSpec, Watching};
+
+fn mutex(client: &Client, path: &str, watching: Watching) -> Lock {
+    // A holder that looks out for contenders which cannot see it watches as well.
+    let spec = LockSpec::mutex(path).unwrap().watching(watching).foreign(Foreign::GoAhead);
+    client.lock(&spec).unwrap()
+}
+
+/// Notifications for each release of one holder after the other, with so many behind the first.
+async fn releases(clients: &[Client], server: &Server, watching: Watching) -> Vec<u64> {
+    let path = format!("/woken-{watching:?}");
+    let operator = Admin::connect(server.address());
+    let mut tasks = VecDeque::new();
+    for (number, client) in clients.iter().enumerate() {
+        tasks.push_back(acquire(&mutex(client, &path, watching)));
+        let queued = || operator.stat(&path).map_or(0, |stat| stat.num_children);
+        assert!(until(SOON, || queued() == number as i32 + 1));
+    }
+    let mut counted = Vec::new();
+    for waiting in (0..clients.len()).rev() {
+        let hold = granted(tasks.pop_front().unwrap()).await;
+        // All who wait have looked, and will hear of the next release.
+        assert!(until(SOON, || watched(server) == waiting), "{} of {waiting} watch", watched(server));
+        let before = fired(server);
+        soon(hold.release()).await.unwrap();
+        counted.push(fired(server) - before);
+    }
+    counted
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_wakes_everybody_where_children_are_watched_and_one_where_the_nearest_is() {
+    const WAITERS: usize = 40;
+    // A server of its own: the figures are those of the whole server.
+    let ensemble = Ensemble::builder().tick(Duration::from_millis(500)).start();
+    let clients = clients(&ensemble.connect_string(), WAITERS + 1).await;
+    let children = releases(&clients, ensemble.server(0), Watching::Children).await;
+    let nearest = releases(&clients, ensemble.server(0), Watching::Nearest).await;
+    assert_eq!(children, (0..=WAITERS as u64).rev().collect::<Vec<_>>());
+    assert_eq!(nearest, [vec![1; WAITERS], vec![0]].concat());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn grants_follow_the_order_of_the_nodes() {
+    let (path, operator, holder) = ("/children/order", operator(), client().await);
+    let hold = held(&mutex(&holder, path, Watching::Children)).await;
+    let mut tasks = Vec::new();
+    for number in 0..12 {
+        let client = client().await;
+        // Both ways to wait stand in one queue.
+        let watching = if number % 3 == 0 { Watching::Nearest } else { Watching::Children };
+        tasks.push((acquire(&mutex(&client, path, watching)), client));
+        operator.wait_for_children(path, number + 2, SOON);
+    }
+    let mut last = hold.token();
+    soon(hold.release()).await.unwrap();
+    for (task, _client) in tasks {
+        let hold = granted(task).await;
+        assert!(hold.token() > last);
+        last = hold.token();
+        soon(hold.release()).await.unwrap();
+    }
+    operator.wait_for_children(path, 0, SOON);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn faults_let_nobody_in_beside_the_holder() {
+    let (path, register) = ("/children/faults", Register::of(1));
+    let (clients, mut faults) = Faults::beset(6).await;
+    let ended = Arc::new(AtomicBool::new(false));
+    let mut contenders = JoinSet::new();
+    for client in clients.iter().cycle().take(12) {
+        let (register, ended) = (register.clone(), ended.clone());
+        let lock = mutex(client, path, Watching::Children);
+        contenders.spawn(async move {
+            while !ended.load(Ordering::Relaxed) {
+                register.turn(&lock, 1, Duration::from_millis(2)).await;
+            }
+        });
+    }
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    faults.end();
+    let before = register.count();
+    assert!(until(SOON, || register.count() > before + 12), "nobody gets in any more");
+    ended.store(true, Ordering::Relaxed);
+    soon(contenders.join_all()).await;
+    println!("{} grants", register.count());
+    register.assert_growing();
+    operator().wait_for_children(path, 0, SOON);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_of_the_holders_session_is_heard() {
+    let (path, operator) = ("/children/crash", operator());
+    let (holder, proxy) = proxied_client().await;
+    let hold = held(&mutex(&holder, path, Watching::Children)).await;
+    let other = client().await;
+    let waiter = acquire(&mutex(&other, path, Watching::Children));
+    operator.wait_for_children(path, 2, SOON);
+    expire_session(&proxy);
+    let next = granted(waiter).await;
+    assert!(next.token() > hold.token());
+    soon(hold.lost()).await.expect("told");
+    soon(next.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiter_whose_own_node_is_deleted_queues_again_at_once() {
+    // It hears of that as of any other change.
+    let (path, operator) = ("/children/own", operator());
+    let (holder, other) = (client().await, client().await);
+    let hold = held(&mutex(&holder, path, Watching::Children)).await;
+    let waiter = acquire(&mutex(&other, path, Watching::Children));
+    operator.wait_for_children(path, 2, SOON);
+    let own = crate::support::queue::nodes(&operator, path).pop().unwrap();
+    operator.delete(&own);
+    assert!(until(A_WHILE, || {
+        let now = crate::support::queue::nodes(&operator, path);
+        now.len() == 2 && !now.contains(&own)
+    }));
+    soon(hold.release()).await.unwrap();
+    soon(granted(waiter).await.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancel_at_every_step_of_the_wait_leaves_no_node() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let holder = crate::support::client().await;
+    for (what, trigger) in [
+        ("create", Trigger::reply(Kind::Create)),
+        ("list", Trigger::reply(Kind::GetChildren)),
+        ("watch", Trigger::request(Kind::GetChildren).nth(2)),
+        ("watched", Trigger::reply(Kind::GetChildren).nth(2)),
+        ("event", Trigger::reply(Kind::Event)),
+        ("again", Trigger::reply(Kind::GetChildren).nth(3)),
+    ] {
+        let path = format!("/children/cancel-{what}");
+        let hold = held(&mutex(&holder, &path, Watching::Children)).await;
+        let gate = Gate::new();
+        let held = proxy.on(trigger.path(&path).then(Action::Pause(gate.clone())));
+        let waits = proxy.on(Trigger::reply(Kind::GetChildren).nth(2).path(&path));
+        let call = acquire(&mutex(&client, &path, Watching::Children));
+        let late = ["event", "again"].contains(&what);
+        if late {
+            assert!(waits.wait(SOON));
+            soon(hold.release()).await.unwrap();
+        }
+        assert!(held.wait(SOON), "{what} never came");
+        call.abort();
+        assert!(soon(call).await.is_err_and(|error| error.is_cancelled()), "{what}");
+        assert!(until(SOON, || client.stats().owed == 1), "{what}: nothing is owed");
+        gate.open();
+        settled(&client).await;
+        operator.wait_for_children(&path, usize::from(!late), SOON);
+    }
+    assert_eq!(client.stats().sessions, 1);
+}

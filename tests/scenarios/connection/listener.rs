@@ -1,0 +1,130 @@
+//! A program that follows how its client is connected.
+
+use crate::support::{SESSION, SOON, client, expire_session, options, proxied_client, soon};
+use ConnectionState::{Closed, Connected, Disconnected, SessionLost};
+use ground::{Proxy, shared};
+use std::sync::mpsc::channel;
+use std::time::Duration;
+use zklock_core::blocking::{self, Connector};
+use zklock_core::{Client, Connection, ConnectionState, LossReason};
+
+async fn next(connection: &mut Connection) -> Option<ConnectionState> {
+    soon(connection.next()).await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outage_is_reported_and_its_end() {
+    let (client, proxy) = proxied_client().await;
+    let mut connection = client.connection();
+    assert_eq!(next(&mut connection).await, Some(Connected));
+    for _ in 0..3 {
+        proxy.refuse(true);
+        proxy.reset();
+        assert_eq!(next(&mut connection).await, Some(Disconnected));
+        assert_eq!(client.connection_state(), Disconnected);
+        proxy.refuse(false);
+        assert_eq!(next(&mut connection).await, Some(Connected));
+        assert_eq!(client.connection_state(), Connected);
+    }
+    // One that is too short to be seen as it happens is not left out.
+    proxy.reset();
+    assert_eq!(next(&mut connection).await, Some(Disconnected));
+    assert_eq!(next(&mut connection).await, Some(Connected));
+    assert_eq!(client.stats().sessions, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_session_is_reported_before_the_next_one() {
+    let (client, proxy) = proxied_client().await;
+    let (mut connection, mut late) = (client.connection(), client.connection());
+    assert_eq!(next(&mut connection).await, Some(Connected));
+    assert_eq!(next(&mut late).await, Some(Connected));
+    let hold = soon(client.mutex("/connection/lost").unwrap().acquire()).await.unwrap();
+    expire_session(&proxy);
+    let mut seen = Vec::new();
+    while seen.last() != Some(&SessionLost) {
+        seen.extend(next(&mut connection).await);
+    }
+    // The server may hang up before it says that the session is over.
+    assert!(matches!(seen[..], [SessionLost] | [Disconnected, SessionLost]), "{seen:?}");
+    assert_eq!(soon(hold.lost()).await, Some(LossReason::SessionExpired));
+    assert_eq!(next(&mut connection).await, Some(Connected));
+    assert_eq!(client.stats().sessions, 2);
+    // Somebody who looks only now is not told that all is as it was.
+    assert_eq!(next(&mut late).await, Some(SessionLost));
+    assert_eq!(next(&mut late).await, Some(Connected));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn nothing_is_reported_while_nothing_happens() {
+    let (client, _proxy) = proxied_client().await;
+    let mut connection = client.connection();
+    assert_eq!(next(&mut connection).await, Some(Connected));
+    let hold = soon(client.mutex("/connection/quiet").unwrap().acquire()).await.unwrap();
+    assert!(tokio::time::timeout(SESSION / 4, connection.next()).await.is_err());
+    soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_last_report_is_that_the_client_is_closed() {
+    let of_closed = client().await;
+    let mut connection = of_closed.connection();
+    assert_eq!(next(&mut connection).await, Some(Connected));
+    soon(of_closed.close()).await;
+    assert_eq!(next(&mut connection).await, Some(Closed));
+    assert_eq!(next(&mut connection).await, None);
+    assert_eq!(of_closed.connection_state(), Closed);
+
+    // Nobody has it any more: whoever follows its connection does not keep it open.
+    let of_dropped: Client = client().await;
+    let mut connection = of_dropped.connection();
+    assert_eq!(next(&mut connection).await, Some(Connected));
+    drop(of_dropped);
+    assert_eq!(next(&mut connection).await, Some(Closed));
+}
+
+#[test]
+fn a_thread_is_told_by_a_function() {
+    let proxy = Proxy::before(shared().server(0));
+    let client = blocking::Client::connect(options(&proxy.connect_string())).unwrap();
+    let (sender, states) = channel();
+    let (other, others) = channel();
+    let watch = client.on_connection(move |state| sender.send(state).unwrap_or_default()).unwrap();
+    let dropped = client.on_connection(move |state| other.send(state).unwrap_or_default()).unwrap();
+    assert_eq!(states.recv_timeout(SOON), Ok(Connected));
+    assert_eq!(others.recv_timeout(SOON), Ok(Connected));
+    drop(dropped);
+    // Its sender is gone with it.
+    assert!(others.recv_timeout(SOON).is_err());
+    proxy.reset();
+    assert_eq!(states.recv_timeout(SOON), Ok(Disconnected));
+    assert_eq!(states.recv_timeout(SOON), Ok(Connected));
+    client.close().unwrap();
+    assert_eq!(states.recv_timeout(SOON), Ok(Closed));
+    assert_eq!(client.connection_state(), Closed);
+    drop(watch);
+}
+
+#[test]
+fn a_client_that_connects_when_it_is_needed_tells_of_that() {
+    let proxy = Proxy::before(shared().server(0));
+    proxy.refuse(true);
+    let (sender, states) = channel();
+    let patience = Duration::from_millis(300);
+    let connector = Connector::new(options(&proxy.connect_string()).connect_timeout(patience))
+        .on_connection(move |state| sender.send(state).unwrap_or_default());
+    assert_eq!(connector.connection_state(), None);
+    connector.connect(None).unwrap_err();
+    assert_eq!(connector.connection_state(), None);
+    assert!(states.try_recv().is_err());
+    proxy.refuse(false);
+    connector.connect(Some(SOON)).unwrap();
+    assert_eq!(states.recv_timeout(SOON), Ok(Connected));
+    assert_eq!(connector.connection_state(), Some(Connected));
+    expire_session(&proxy);
+    while states.recv_timeout(SOON).unwrap() != SessionLost {}
+    assert_eq!(states.recv_timeout(SOON), Ok(Connected));
+    connector.close().unwrap();
+    assert_eq!(states.recv_timeout(SOON), Ok(Closed));
+    assert_eq!(connector.connection_state(), Some(Closed));
+}

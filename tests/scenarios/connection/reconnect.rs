@@ -1,0 +1,163 @@
+//! A connection that breaks, or on which a reply never comes: the client attaches its session to the next one.
+
+use crate::support::{SESSION, SOON, client, operator, proxied_client, soon};
+use ground::{Action, Direction, Kind, Proxy, Side, Trigger};
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+use zklock_core::{Client, ErrorKind, HoldState};
+
+/// Connected, as a request shows that goes to the server.
+async fn attached(client: &Client) {
+    let lock = client.mutex("/reconnect/attached").unwrap();
+    soon(lock.acquire()).await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_that_never_comes_on_a_connection_that_lives_is_given_up() {
+    let (client, proxy) = proxied_client().await;
+    let path = "/reconnect/swallowed";
+    soon(client.mutex(path).unwrap().acquire()).await.unwrap().release().await.unwrap();
+    let session = client.session_id();
+    for kind in [Kind::Create, Kind::GetChildren] {
+        let swallowed = proxy.on(Trigger::reply(kind).path(path).then(Action::Swallow));
+        let start = Instant::now();
+        let hold = tokio::time::timeout(SOON * 2, client.mutex(path).unwrap().acquire()).await;
+        let hold = hold.expect("the request is given up").unwrap();
+        assert!(swallowed.fired());
+        println!("{kind:?} swallowed: acquired after {:?} of a session of {SESSION:?}", start.elapsed());
+        // That of the request's own node, and no other.
+        assert_eq!(operator().children(path).len(), 1);
+        let swallowed = proxy.on(Trigger::reply(Kind::Delete).path(path).then(Action::Swallow));
+        soon(hold.release()).await.unwrap();
+        assert!(swallowed.fired());
+    }
+    assert_eq!(client.session_id(), session);
+    operator().wait_for_children(path, 0, SOON);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_watch_that_fires_while_its_client_is_away_still_wakes_the_waiter() {
+    let (holder, (waiter, proxy)) = (client().await, proxied_client().await);
+    let path = "/reconnect/stale";
+    for _ in 0..5 {
+        let hold = soon(holder.mutex(path).unwrap().acquire()).await.unwrap();
+        let watched = proxy.on(Trigger::reply(Kind::GetData).path(path));
+        let lock = waiter.mutex(path).unwrap();
+        let waits = tokio::spawn(async move { lock.acquire().await });
+        assert!(tokio::task::block_in_place(|| watched.wait(SOON)));
+        proxy.refuse(true);
+        proxy.reset();
+        soon(hold.release()).await.unwrap();
+        proxy.refuse(false);
+        let next = soon(waits).await.unwrap().unwrap();
+        soon(next.release()).await.unwrap();
+    }
+    assert_eq!(waiter.stats().sessions, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_stays_valid_while_its_client_attaches_anew() {
+    let (client, proxy) = proxied_client().await;
+    let hold = soon(client.mutex("/reconnect/valid").unwrap().acquire()).await.unwrap();
+    for _ in 0..10 {
+        proxy.reset();
+        attached(&client).await;
+        assert!(!hold.valid_for().is_zero(), "{hold:?}");
+        assert!(matches!(hold.state(), HoldState::Held | HoldState::AtRisk), "{hold:?}");
+    }
+    let held = async {
+        while hold.state() != HoldState::Held {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    };
+    soon(held).await;
+    assert_eq!(client.stats().sessions, 1);
+    soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guarded_write_does_not_wait_for_a_connection_without_end() {
+    let (client, proxy) = proxied_client().await;
+    let hold = soon(client.mutex("/reconnect/guarded").unwrap().acquire()).await.unwrap();
+    proxy.refuse(true);
+    proxy.reset();
+    let written = soon(hold.guarded().create("/reconnect/written", b"").commit()).await;
+    assert!(matches!(written.unwrap_err().kind(), ErrorKind::Uncertain | ErrorKind::Lost(_)));
+    proxy.refuse(false);
+    attached(&client).await;
+    assert!(operator().stat("/reconnect/written").is_none(), "it was done although it was given up");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_sent_before_the_connection_broke_is_never_sent_again() {
+    let (client, proxy) = proxied_client().await;
+    let path = "/reconnect/resent";
+    attached(&client).await;
+    proxy.freeze(Direction::ToServer);
+    let lock = client.mutex(path).unwrap();
+    let gives_up = soon(lock.acquire_timeout(Duration::from_millis(100))).await;
+    assert!(gives_up.is_err());
+    proxy.reset();
+    proxy.thaw();
+    proxy.record();
+    attached(&client).await;
+    let sent = proxy.take_record();
+    let created = |message: &&ground::Message| {
+        message.side == Side::Request && message.kind == Kind::Create && message.path.starts_with(path)
+    };
+    assert_eq!(sent.iter().filter(created).count(), 0, "{sent:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_returns_is_found_soon() {
+    let (client, proxy) = proxied_client().await;
+    for away in [0, 500, 2_000].map(Duration::from_millis) {
+        let mut all = Vec::new();
+        for _ in 0..3 {
+            attached(&client).await;
+            proxy.refuse(true);
+            proxy.reset();
+            // How long the server is away is what this is about.
+            tokio::time::sleep(away).await;
+            proxy.refuse(false);
+            let back = Instant::now();
+            attached(&client).await;
+            all.push(back.elapsed());
+        }
+        println!("away for {away:?}: attached, and a lock acquired and released, after {all:?}");
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn thousands_of_waiters_of_one_client_outlive_a_reconnect() {
+    const WAITERS: usize = 2_000;
+    let paths: Vec<String> = (0..WAITERS).map(|index| format!("/reconnect-many/{index:04}")).collect();
+    let (holder, (waiter, proxy)) = (client().await, proxied_client().await);
+    let mut holds = JoinSet::new();
+    for path in paths.clone() {
+        let lock = holder.mutex(&path).unwrap();
+        holds.spawn(async move { lock.acquire().await.unwrap() });
+    }
+    let holds = tokio::time::timeout(SOON * 6, holds.join_all()).await.expect("all are free");
+    proxy.record();
+    let mut waits = JoinSet::new();
+    for path in &paths {
+        let lock = waiter.mutex(path).unwrap();
+        waits.spawn(async move { lock.acquire().await.unwrap().release().await.unwrap() });
+    }
+    let all_watch = |proxy: &Proxy| {
+        let watched =
+            |message: &&ground::Message| message.side == Side::Reply && message.kind == Kind::GetData;
+        proxy.messages().iter().filter(watched).count() >= WAITERS
+    };
+    assert!(tokio::task::block_in_place(|| ground::until(SOON * 6, || all_watch(&proxy))));
+    proxy.record();
+    let start = Instant::now();
+    proxy.reset();
+    assert!(tokio::task::block_in_place(|| ground::until(SOON * 6, || all_watch(&proxy))));
+    let counts = proxy.messages().len();
+    println!("{WAITERS} waiters watch again {:?} after the reset, with {counts} messages", start.elapsed());
+    assert_eq!(waiter.stats().sessions, 1, "they need no other session, and lose none");
+    drop(holds);
+    tokio::time::timeout(SOON * 6, waits.join_all()).await.expect("all are free again");
+}

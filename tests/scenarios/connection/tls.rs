@@ -1,0 +1,241 @@
+//! Over TLS all is as without it; and where no session can be had, the error says why, in time.
+
+use crate::support::{SESSION, SOON, on_a_thread, options, says, settled, soon};
+use ground::wire::Admin;
+use ground::{Builder, Direction, Ensemble, Proxy, not_later, shared, until};
+use std::fs::read_to_string;
+use std::net::TcpListener;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+use zklock_core::{Client, ClientOptions, ErrorKind, HoldState, LossReason, Tls, blocking};
+
+/// Longer than a handshake takes on a busy machine.
+const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// For harmless tests, as the shared server.
+fn builder() -> Builder {
+    Ensemble::builder().tick(Duration::from_millis(200)).tls(true)
+}
+
+/// A server that lets nobody in without a certificate.
+fn strict() -> &'static Ensemble {
+    static STRICT: OnceLock<Ensemble> = OnceLock::new();
+    STRICT.get_or_init(|| builder().start())
+}
+
+/// The same with TLS 1.3, in which a server judges a client after the client has said its last word.
+fn modern() -> &'static Ensemble {
+    static MODERN: OnceLock<Ensemble> = OnceLock::new();
+    MODERN.get_or_init(|| {
+        let builder = builder().configure("ssl.protocol=TLSv1.3").configure("ssl.enabledProtocols=TLSv1.3");
+        builder.configure("ssl.ciphersuites=TLS_AES_128_GCM_SHA256").start()
+    })
+}
+
+fn anonymous(ensemble: &Ensemble) -> Tls {
+    Tls::new(&read_to_string(ensemble.certificates().authority()).unwrap()).unwrap()
+}
+
+fn known(ensemble: &Ensemble) -> Tls {
+    let files = ensemble.certificates();
+    let identity = (read_to_string(files.client()).unwrap(), read_to_string(files.client_key()).unwrap());
+    anonymous(ensemble).identity(&identity.0, &identity.1).unwrap()
+}
+
+/// A client's certificate that the server has no reason to trust.
+fn intruder(ensemble: &Ensemble) -> Tls {
+    let files = ensemble.certificates();
+    let identity = (read_to_string(files.intruder()).unwrap(), read_to_string(files.intruder_key()).unwrap());
+    anonymous(ensemble).identity(&identity.0, &identity.1).unwrap()
+}
+
+/// No session can be had so, and the error has these parts.
+async fn is_told(options: ClientOptions, parts: &[&str]) {
+    let start = Instant::now();
+    let error = soon(Client::connect(options.connect_timeout(PATIENCE))).await.map(drop).unwrap_err();
+    let took = start.elapsed();
+    println!("after {took:?}: {error}");
+    says(&error, ErrorKind::Unreachable, parts);
+    not_later(took, PATIENCE + Duration::from_secs(1));
+}
+
+/// From one to the next, as in any queue.
+async fn hand_over(hosts: &str, tls: Tls, path: &str) {
+    let client = soon(Client::connect(options(hosts).tls(tls.clone()))).await.unwrap();
+    let other = soon(Client::connect(options(hosts).tls(tls))).await.unwrap();
+    let first = soon(client.mutex(path).unwrap().acquire()).await.unwrap();
+    assert!(!first.valid_for().is_zero());
+    let lock = other.mutex(path).unwrap();
+    assert_eq!(soon(lock.try_acquire()).await.unwrap().map(drop), None);
+    let waiting = tokio::spawn(async move { lock.acquire_timeout(SOON).await });
+    soon(async {
+        while client.mutex(path).unwrap().contenders().await.unwrap().len() < 2 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    soon(first.release()).await.unwrap();
+    let second = soon(waiting).await.unwrap().unwrap();
+    assert!(second.token() > first.token() && second.state() == HoldState::Held);
+    soon(second.release()).await.unwrap();
+    settled(&other).await;
+    soon(client.close()).await;
+    soon(other.close()).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_goes_from_one_to_the_next_over_tls() {
+    for ensemble in [strict(), modern()] {
+        hand_over(&ensemble.tls_connect_string(), known(ensemble), "/tls-hand-over").await;
+        let admin = Admin::connect(ensemble.server(0).address());
+        admin.wait_for_children("/tls-hand-over", 0, SOON);
+    }
+    let lenient = builder().servers(3).configure("ssl.clientAuth=want").start();
+    let _talk = lenient.keep_talking();
+    let hosts = lenient.tls_connect_string();
+    hand_over(&hosts.replace("127.0.0.1", "localhost"), anonymous(&lenient), "/tls-want").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn threads_lock_over_tls() {
+    let tokens = on_a_thread(|| {
+        let client =
+            blocking::Client::connect(options(&strict().tls_connect_string()).tls(known(strict()))).unwrap();
+        let lock = client.mutex("/tls-threads").unwrap();
+        [(); 2].map(|()| {
+            let hold = lock.acquire_timeout(SOON).unwrap();
+            hold.release().unwrap();
+            hold.token()
+        })
+    });
+    assert!(soon(tokens).await.is_sorted());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_is_told_of_its_loss_over_tls() {
+    let proxy = Proxy::plain(strict().server(0).tls_address());
+    let client = Client::connect(options(&proxy.connect_string()).tls(known(strict()))).await.unwrap();
+    let (lock, admin) = (client.mutex("/tls-told").unwrap(), Admin::connect(strict().server(0).address()));
+
+    let hold = soon(lock.acquire()).await.unwrap();
+    admin.delete(hold.node());
+    assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
+
+    // A connection that breaks is made again, with the same session.
+    let hold = soon(lock.acquire()).await.unwrap();
+    let session = client.session_id();
+    proxy.reset();
+    soon(hold.confirm()).await.unwrap();
+    assert_eq!((hold.state(), client.session_id()), (HoldState::Held, session));
+
+    proxy.freeze(Direction::Both);
+    let start = Instant::now();
+    let reason = soon(hold.lost()).await;
+    assert_eq!(reason, Some(LossReason::LeaseLapsed));
+    not_later(start.elapsed(), SESSION);
+    proxy.reset();
+    proxy.thaw();
+    let next = soon(lock.acquire()).await.unwrap();
+    assert!(next.token() > hold.token());
+    soon(next.release()).await.unwrap();
+    settled(&client).await;
+    assert!(until(SOON, || admin.children_or_empty("/tls-told").is_empty()));
+}
+
+/// A TLS record has 16 KiB at most.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_answer_of_many_records_is_read_whole() {
+    let client = soon(Client::connect(options(&strict().tls_connect_string()).tls(known(strict())))).await;
+    let (client, path) = (client.unwrap(), "/tls-long");
+    let admin = Admin::connect(strict().server(0).address());
+    admin.create(path, "");
+    for number in 0..1000 {
+        admin.create(&format!("{path}/no-contender-{number:0100}"), "");
+    }
+    let lock = client.mutex(path).unwrap();
+    for _ in 0..10 {
+        let hold = soon(lock.acquire()).await.unwrap();
+        assert_eq!(soon(lock.contenders()).await.unwrap().len(), 1);
+        soon(hold.release()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_side_that_speaks_tls_alone_is_told() {
+    // Netty's port without TLS, and the one that servers without any TLS have.
+    for ensemble in [strict(), shared()] {
+        let options = options(&ensemble.connect_string()).tls(known(strict()));
+        is_told(options, &["TLS handshake", "is this a port without TLS?"]).await;
+    }
+    let silent = TcpListener::bind("127.0.0.1:0").unwrap();
+    let hosts = silent.local_addr().unwrap().to_string();
+    is_told(options(&hosts).tls(known(strict())), &["does not answer the TLS handshake"]).await;
+
+    let options = options(&strict().tls_connect_string());
+    is_told(options, &["opens no session", "does the port expect TLS"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_cannot_be_trusted_is_named() {
+    let stranger = Tls::new(&read_to_string(strict().certificates().stranger()).unwrap()).unwrap();
+    let hosts = strict().tls_connect_string();
+    let telling = [hosts.as_str(), "from none of the given authorities"];
+    is_told(options(&hosts).tls(stranger), &telling).await;
+
+    // Another way to write 127.0.0.1, which is in no certificate.
+    let misnamed = hosts.replace("127.0.0.1", "0x7f000001");
+    let telling =
+        [misnamed.as_str(), "a certificate for another name", "localhost", "use a name that it is for"];
+    is_told(options(&misnamed).tls(known(strict())), &telling).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_does_not_trust_us_is_named() {
+    for ensemble in [strict(), modern()] {
+        let hosts = ensemble.tls_connect_string();
+        let telling = [hosts.as_str(), "refuses the TLS handshake", "does it want a client certificate?"];
+        is_told(options(&hosts).tls(anonymous(ensemble)), &telling).await;
+        let telling = [hosts.as_str(), "refuses the TLS handshake", "trust the authority of the client"];
+        is_told(options(&hosts).tls(intruder(ensemble)), &telling).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_without_a_quorum_is_told_from_one_that_refuses() {
+    let three = builder().servers(3).start();
+    three.server(1).stop();
+    three.server(2).stop();
+    assert!(until(SOON, || !three.server(0).is_serving()));
+    let options = options(&three.server(0).tls_address().to_string()).tls(known(&three));
+    is_told(options, &["shakes hands over TLS but opens no session", "has the ensemble a leader?"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_tls_cannot_use_is_refused_before_anything_is_sent() {
+    let files = strict().certificates();
+    let [authority, certificate, key, other_key] =
+        [files.authority(), files.client(), files.client_key(), files.intruder_key()]
+            .map(|file| read_to_string(file).unwrap());
+    let trusting = || Tls::new(&authority).unwrap();
+    for (error, part) in [
+        (Tls::new(&key).unwrap_err(), "the authorities has no part that begins with -----BEGIN CERTIFICATE"),
+        (trusting().identity(&key, &certificate).unwrap_err(), "the client certificate has no part"),
+        (trusting().identity(&certificate, &certificate).unwrap_err(), "the client key has no part"),
+        (trusting().identity(&certificate, "").unwrap_err(), "the client key is empty"),
+        (trusting().identity(&certificate, &other_key).unwrap_err(), "belongs to another certificate"),
+    ] {
+        says(&error, ErrorKind::InvalidInput, &[part]);
+    }
+    // Both in one text is usual, and the order does not matter.
+    let both = key.clone() + &certificate;
+    let tls = trusting().identity(&both, &both).unwrap();
+
+    let shown = format!("{:?} {:?}", tls, options("zk:2281").tls(tls.clone()));
+    assert!(key.lines().all(|line| line.is_empty() || !shown.contains(line)), "{shown}");
+
+    for host in ["-zk", "zk..example", "zk\u{e4}"] {
+        let options = options(&format!("zk1:2281,{host}:2281")).tls(tls.clone());
+        let error = soon(Client::connect(options)).await.map(drop).unwrap_err();
+        says(&error, ErrorKind::InvalidInput, &["cannot be named in a certificate", &format!("{host:?}")]);
+    }
+}

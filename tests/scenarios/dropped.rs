@@ -1,0 +1,96 @@
+//! A try right after the release of what was in its way, by the same client, is not told that the lock is busy: what it
+//! would find is only what the release has not deleted yet.
+
+use crate::support::queue::{A_WHILE, held};
+use crate::support::{SOON, client, operator, proxied_client, says, settled, soon};
+use ground::{Action, Direction, Kind, Trigger, shared};
+use std::time::Duration;
+use zklock_core::{Client, ErrorKind, Lock, LockSpec, Watching};
+
+/// Enough for each to have met it many times before; of the plain mutex it was one in twenty-five to sixty.
+const ROUNDS: usize = 150;
+
+/// What is held, and what is tried as soon as it is dropped.
+fn pairs(client: &Client) -> Vec<(&'static str, Lock, Lock)> {
+    let mutex = |path: &str| client.mutex(path).unwrap();
+    let (read, write) = (client.read("/dropped/rw").unwrap(), client.write("/dropped/rw").unwrap());
+    let semaphore = client.semaphore("/dropped/semaphore", 1).unwrap();
+    let exclusive = client.exclusive("/dropped/exclusive").unwrap();
+    let children = LockSpec::mutex("/dropped/mutex").unwrap().watching(Watching::Children);
+    let set = |locks: &[&Lock]| client.all(&locks.iter().copied().cloned().collect::<Vec<_>>()).unwrap();
+    let member = mutex("/dropped/member");
+    let (both, mixed) = (set(&[&member, &mutex("/dropped/other")]), set(&[&semaphore, &write]));
+    vec![
+        ("a mutex", mutex("/dropped/mutex"), mutex("/dropped/mutex")),
+        ("its other options", mutex("/dropped/mutex"), client.lock(&children).unwrap()),
+        ("the write side", write.clone(), write.clone()),
+        ("the write side after the read side", read.clone(), write.clone()),
+        ("the read side after the write side", write.clone(), read),
+        ("a semaphore with one permit", semaphore.clone(), semaphore.clone()),
+        ("an exclusive lock", exclusive.clone(), exclusive),
+        ("a set after one of its locks", member.clone(), both.clone()),
+        ("a lock after the set it is in", both, member),
+        ("a set after its semaphore", semaphore.clone(), mixed.clone()),
+        ("the write side after the set it is in", mixed, write),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_try_right_after_a_drop_finds_the_lock_free() {
+    let client = client().await;
+    let mut report = Vec::new();
+    for (number, (case, held, tried)) in pairs(&client).into_iter().enumerate() {
+        let rounds = if number == 0 { 500 } else { ROUNDS };
+        let mut busy = 0;
+        for round in 0..rounds {
+            let hold = soon(held.acquire()).await.unwrap();
+            match round % 2 {
+                0 => drop(hold),
+                // Begun, and not waited for.
+                _ => drop(tokio::time::timeout(Duration::ZERO, hold.release()).await),
+            }
+            match soon(tried.try_acquire()).await.unwrap() {
+                Some(hold) => soon(hold.release()).await.unwrap(),
+                None => busy += 1,
+            }
+        }
+        if busy > 0 {
+            report.push(format!("{case}: {busy} of {rounds} were told that it is busy"));
+        }
+    }
+    assert!(report.is_empty(), "{report:#?}");
+    settled(&client).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_try_sends_nothing_before_the_release_is_done_and_its_caller_may_leave() {
+    let ((client, proxy), path) = (proxied_client().await, "/dropped/slow");
+    let lock = client.mutex(path).unwrap();
+    let hold = held(&lock).await;
+    let held_back =
+        proxy.on(Trigger::request(Kind::Delete).path(path).then(Action::Freeze(Direction::ToServer)));
+    drop(hold);
+    assert!(held_back.wait(SOON));
+    proxy.record();
+    assert!(tokio::time::timeout(A_WHILE / 4, lock.try_acquire()).await.is_err(), "nothing is answered");
+    assert_eq!(proxy.counts().requests(Kind::Create), 0);
+    proxy.thaw();
+    settled(&client).await;
+    let hold = soon(lock.try_acquire()).await.unwrap().expect("it is free");
+    soon(hold.release()).await.unwrap();
+    assert_eq!(operator().children(path), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_try_does_not_wait_for_a_release_that_is_refused() {
+    use zookeeper_client::{Acl, Acls, AuthId, CreateMode, Permission};
+    let (path, client) = ("/dropped-refused", client().await);
+    let maker = zookeeper_client::Client::connect(&shared().connect_string()).await.unwrap();
+    let acls = [Acl::new(Permission::CREATE | Permission::READ, AuthId::anyone())];
+    maker.create(path, b"", &CreateMode::Persistent.with_acls(Acls::new(&acls))).await.unwrap();
+    let lock = client.mutex(path).unwrap();
+    let error = soon(held(&lock).await.release()).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &["refuses to delete", path]);
+    assert!(soon(lock.try_acquire()).await.unwrap().is_none(), "the node stays, and is in the way");
+    client.close().await;
+}

@@ -1,0 +1,312 @@
+//! The exclusive lock: one plain node, which is there or not.
+
+use crate::support::queue::{A_WHILE, acquire, granted, held, told};
+use crate::support::register::{Faults, Register, clients};
+use crate::support::timing::Noise;
+use crate::support::{SOON, client, expire_session, operator, proxied_client, says, settled, soon};
+use ground::wire::Mode;
+use ground::{Action, Direction, Kind, Proxy, Trigger, shared, until};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::{Duration, Instant};
+use tokio::task::{JoinHandle, JoinSet};
+use zklock_core::{Client, Error, ErrorKind, Foreign, Hold, HoldState, LockSpec, LossReason, Watching};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_job_that_is_tried_once_is_done_by_one_of_all_who_try() {
+    let (operator, path) = (operator(), "/exclusive-lock/once");
+    let clients = clients(&shared().connect_string(), 20).await;
+    let mut tries = JoinSet::new();
+    for client in &clients {
+        let lock = client.exclusive(path).unwrap();
+        tries.spawn(async move { lock.try_acquire().await.unwrap() });
+    }
+    let mut holds: Vec<_> = soon(tries.join_all()).await.into_iter().flatten().collect();
+    assert_eq!(holds.len(), 1, "they all tried at once");
+    let hold = holds.pop().unwrap();
+    assert_eq!(hold.node(), "/exclusive-lock/once/lock");
+    assert_eq!(operator.children(path), ["lock"]);
+    let stat = operator.stat(hold.node()).unwrap();
+    assert_eq!(stat.czxid.unsigned_abs(), hold.token().value());
+    let lock = clients[0].exclusive(path).unwrap();
+    assert!(soon(lock.try_acquire()).await.unwrap().is_none(), "it is held");
+    soon(hold.release()).await.unwrap();
+    let again = soon(lock.try_acquire()).await.unwrap().expect("it is free");
+    assert!(again.token() > hold.token());
+    soon(again.release()).await.unwrap();
+    assert_eq!(operator.children(path), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_wakes_all_who_wait_and_each_has_the_lock_once() {
+    const WAITERS: usize = 6;
+    let (path, holder) = ("/exclusive-lock/woken", client().await);
+    let hold = held(&holder.exclusive(path).unwrap()).await;
+    let mut waiters = Vec::new();
+    for _ in 0..WAITERS {
+        waiters.push(waiter(path).await);
+    }
+    let mut last = hold.token();
+    soon(hold.release()).await.unwrap();
+    for _ in 0..WAITERS {
+        // Unfair: whichever it is.
+        let is_done = |waiter: &Waiter| waiter.task.is_finished();
+        assert!(until(SOON, || waiters.iter().any(is_done)), "nobody comes in");
+        let next = waiters.iter().position(is_done).unwrap();
+        let next = waiters.swap_remove(next);
+        assert_eq!(next.proxy.counts().replies(Kind::Event), 1);
+        let hold = granted(next.task).await;
+        assert!(hold.token() > last);
+        last = hold.token();
+        // The others are back at their watch before the next release, or they would not hear of it.
+        assert!(until(SOON, || waiters.iter().all(Waiter::came_back)), "not everybody was woken");
+        assert!(!waiters.iter().any(is_done), "two hold at once");
+        waiters.iter().for_each(|waiter| waiter.proxy.record());
+        soon(hold.release()).await.unwrap();
+        drop(next.client);
+    }
+}
+
+/// One that waits, behind a proxy of its own.
+async fn waiter(path: &str) -> Waiter {
+    let (client, proxy) = proxied_client().await;
+    let waits = proxy.on(Trigger::reply(Kind::GetChildren).path(path));
+    let task = acquire(&client.exclusive(path).unwrap());
+    assert!(waits.wait(SOON), "it does not wait");
+    proxy.record();
+    Waiter { client, proxy, task }
+}
+
+struct Waiter {
+    client: Client,
+    proxy: Proxy,
+    task: JoinHandle<Result<Hold, Error>>,
+}
+
+impl Waiter {
+    /// Whether it was woken, and waits again.
+    fn came_back(&self) -> bool {
+        let counts = self.proxy.counts();
+        counts.replies(Kind::Event) == 1 && counts.replies(Kind::GetChildren) == 1
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn faults_let_nobody_in_beside_the_holder() {
+    let (path, register) = ("/exclusive-lock/faults", Register::of(1));
+    let (clients, mut faults) = Faults::beset(6).await;
+    let ended = Arc::new(AtomicBool::new(false));
+    let mut contenders = JoinSet::new();
+    for client in &clients {
+        let (lock, register, ended) = (client.exclusive(path).unwrap(), register.clone(), ended.clone());
+        contenders.spawn(async move {
+            while !ended.load(Ordering::Relaxed) {
+                register.turn(&lock, 1, Duration::from_millis(2)).await;
+            }
+        });
+    }
+    tokio::time::sleep(Duration::from_secs(3)).await;
+    faults.end();
+    let before = register.count();
+    soon(async {
+        while register.count() < before + 10 {
+            tokio::time::sleep(Duration::from_millis(10)).await;
+        }
+    })
+    .await;
+    ended.store(true, Ordering::Relaxed);
+    soon(contenders.join_all()).await;
+    println!("{} grants", register.count());
+    register.assert_growing();
+    operator().wait_for_children(path, 0, SOON);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_create_of_which_nothing_was_heard_is_not_taken_for_anothers() {
+    let (operator, (client, proxy)) = (operator(), proxied_client().await);
+    for (case, action) in [("executed", Action::DropReplyAndReset), ("dropped", Action::DropAndReset)] {
+        let path = format!("/exclusive-lock/lost-{case}");
+        operator.create_all(&path, "");
+        let lost = proxy.on(Trigger::request(Kind::Create).path(&path).then(action));
+        proxy.refuse(true);
+        let lock = client.exclusive(&path).unwrap();
+        let call = acquire(&lock);
+        assert!(lost.wait(SOON));
+        // Where nothing is there, somebody else comes meanwhile.
+        let stranger = (case == "dropped")
+            .then(|| operator.create_mode(&format!("{path}/lock"), "stranger", Mode::Ephemeral));
+        proxy.refuse(false);
+        if let Some(node) = stranger {
+            assert!(!until(A_WHILE, || call.is_finished()), "it takes another's node for its own");
+            assert_eq!(operator.data(&node), b"stranger");
+            operator.delete(&node);
+        }
+        let hold = granted(call).await;
+        let stat = operator.stat(hold.node()).unwrap();
+        assert_eq!(Some(stat.ephemeral_owner), client.session_id());
+        assert_eq!(stat.czxid.unsigned_abs(), hold.token().value());
+        soon(hold.release()).await.unwrap();
+        assert_eq!(operator.children(&path), [""; 0]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_try_whose_answer_was_lost_while_another_held_it_finds_it_busy() {
+    let (operator, (client, proxy)) = (operator(), proxied_client().await);
+    let path = "/exclusive-lock/lost-busy";
+    operator.create_all(path, "");
+    let node = operator.create_mode(&format!("{path}/lock"), "stranger", Mode::Ephemeral);
+    let lost = proxy.on(Trigger::request(Kind::Create).path(path).then(Action::DropReplyAndReset));
+    let tried = soon(client.exclusive(path).unwrap().try_acquire()).await.unwrap();
+    assert!(lost.fired() && tried.is_none());
+    settled(&client).await;
+    assert_eq!(operator.data(&node), b"stranger");
+    operator.delete(&node);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_tasks_of_one_client_exclude_each_other_and_one_task_itself() {
+    let (client, path) = (client().await, "/exclusive-lock/same-client");
+    let lock = client.exclusive(path).unwrap();
+    let hold = soon(lock.acquire()).await.unwrap();
+    says(&soon(lock.acquire_timeout(A_WHILE / 4)).await.unwrap_err(), ErrorKind::Timeout, &[path, "itself"]);
+    assert!(soon(lock.try_acquire()).await.unwrap().is_none());
+    let other = acquire(&client.exclusive(path).unwrap());
+    tokio::time::sleep(A_WHILE / 4).await;
+    assert!(!other.is_finished());
+    soon(hold.release()).await.unwrap();
+    let other = granted(other).await;
+    assert!(other.token() > hold.token());
+    soon(other.release()).await.unwrap();
+    let reentrant = client.lock(&LockSpec::exclusive(path).unwrap().reentrant(true)).unwrap();
+    let outer = soon(reentrant.acquire()).await.unwrap();
+    let inner = soon(reentrant.acquire()).await.unwrap();
+    assert_eq!(inner.token(), outer.token());
+    soon(inner.release()).await.unwrap();
+    assert_eq!(outer.state(), HoldState::Held);
+    soon(outer.release()).await.unwrap();
+    assert_eq!(operator().children(path), [""; 0]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_end_of_the_holders_session_frees_it_and_tells_the_holder() {
+    let (path, (holder, proxy)) = ("/exclusive-lock/crash", proxied_client().await);
+    let hold = held(&holder.exclusive(path).unwrap()).await;
+    let waiter = waiter(path).await;
+    expire_session(&proxy);
+    let next = granted(waiter.task).await;
+    assert!(next.token() > hold.token());
+    soon(hold.lost()).await.expect("told");
+    // What is left of the lost hold does the next no harm.
+    drop(hold);
+    settled(&holder).await;
+    tokio::time::sleep(A_WHILE).await;
+    assert_eq!(next.state(), HoldState::Held);
+    soon(next.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_whose_node_was_deleted_is_told_although_another_has_one_of_the_same_path() {
+    let (path, operator) = ("/exclusive-lock/replaced", operator());
+    let holder = client().await;
+    let hold = held(&holder.exclusive(path).unwrap()).await;
+    let waiter = waiter(path).await;
+    let noise = Noise::measured();
+    let deleted = Instant::now();
+    operator.delete(hold.node());
+    let next = granted(waiter.task).await;
+    assert_eq!(told(&hold, &holder, deleted, &noise).await, LossReason::NodeDeleted);
+    drop(hold);
+    settled(&holder).await;
+    assert_eq!(next.state(), HoldState::Held);
+    assert!(operator.stat(next.node()).is_some());
+    soon(next.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_left_of_a_lost_hold_does_no_harm_to_the_next_of_the_same_session() {
+    let (path, operator, client) = ("/exclusive-lock/replaced-in-one", operator(), client().await);
+    let lock = client.exclusive(path).unwrap();
+    for round in 0..5 {
+        let hold = held(&lock).await;
+        let waiter = acquire(&lock);
+        operator.delete(hold.node());
+        assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
+        let next = granted(waiter).await;
+        let _ = soon(hold.release()).await;
+        settled(&client).await;
+        let stat = operator.stat(next.node());
+        assert_eq!(stat.map(|stat| stat.czxid.unsigned_abs()), Some(next.token().value()), "round {round}");
+        soon(next.release()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_guards_no_writes_since_any_node_of_its_name_would_let_them_pass() {
+    let client = client().await;
+    let hold = held(&client.exclusive("/exclusive-lock/guarded").unwrap()).await;
+    let error = soon(hold.guarded().create("/exclusive-lock/written", b"").commit()).await.unwrap_err();
+    says(&error, ErrorKind::InvalidInput, &["/exclusive-lock/guarded", "use a mutex"]);
+    assert!(operator().stat("/exclusive-lock/written").is_none());
+    soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lost_reply_lets_nobody_in_beside_a_holder_of_the_same_client_whatever_the_options() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let spec = |case: &str| LockSpec::exclusive(&format!("/exclusive-lock/options-{case}")).unwrap();
+    let all = [
+        ("watching", spec("watching").watching(Watching::Children)),
+        ("foreign", spec("foreign").foreign(Foreign::GoAhead)),
+        ("reentrant", spec("reentrant").reentrant(true)),
+    ];
+    for (case, spec) in all {
+        let path = spec.path().to_owned();
+        let hold = held(&client.exclusive(&path).unwrap()).await;
+        let other = client.lock(&spec).unwrap();
+        let lost = proxy.on(Trigger::request(Kind::Create).path(&path).then(Action::DropReplyAndReset));
+        let waits = other.clone();
+        let waits = tokio::spawn(async move { waits.acquire_timeout(A_WHILE).await });
+        let error = soon(waits).await.unwrap().expect_err("another holds it");
+        assert_eq!(error.kind(), ErrorKind::Timeout, "{case}: {error}");
+        assert!(soon(other.try_acquire()).await.unwrap().is_none(), "{case}");
+        lost.cancel();
+        let stat = operator.stat(hold.node()).expect("nobody took its node away");
+        assert_eq!(stat.czxid.unsigned_abs(), hold.token().value());
+        assert_eq!(hold.state(), HoldState::Held);
+        soon(hold.release()).await.unwrap();
+        drop(held(&other).await);
+        settled(&client).await;
+        assert_eq!(operator.children(&path), [""; 0]);
+    }
+}
+
+/// What an attempt has not cleaned up yet is another's neither: not even where its lock is not there any more, and
+/// the next is made anew.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_attempt_begins_only_when_the_last_of_its_client_is_gone_though_no_handle_is_left() {
+    let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/exclusive-lock/handles");
+    for watching in [Watching::Children, Watching::Nearest] {
+        let lock = client.lock(&LockSpec::exclusive(path).unwrap().watching(watching)).unwrap();
+        let hold = held(&lock).await;
+        let held_back =
+            proxy.on(Trigger::request(Kind::Delete).path(path).then(Action::Freeze(Direction::ToServer)));
+        drop((hold, lock));
+        assert!(held_back.wait(SOON));
+        proxy.record();
+        let next = acquire(&client.exclusive(path).unwrap());
+        let tried = tokio::spawn({
+            let lock = client.exclusive(path).unwrap();
+            async move { lock.acquire_timeout(A_WHILE / 4).await.map(drop) }
+        });
+        assert_eq!(soon(tried).await.unwrap().unwrap_err().kind(), ErrorKind::Timeout);
+        assert_eq!(proxy.counts().requests(Kind::Create), 0, "the last is not gone yet");
+        proxy.thaw();
+        let next = granted(next).await;
+        let stat = operator.stat(next.node()).expect("it is there");
+        assert_eq!(stat.czxid.unsigned_abs(), next.token().value());
+        soon(next.release()).await.unwrap();
+    }
+    settled(&client).await;
+    assert_eq!(operator.children(path), [""; 0]);
+}

@@ -1,0 +1,213 @@
+//! Promise 3: grants follow the order of the nodes, and a release wakes one waiter, never a herd. (How callers of one
+//! client share its nodes: `one_node_a_process`.)
+
+use crate::support::queue::{held, join};
+use crate::support::register::{assert_growing, clients};
+use crate::support::{SOON, client, operator, proxied_client, soon};
+use ground::wire::Admin;
+use ground::{Ensemble, Kind, Proxy, Server, Trigger, shared, until};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::task::{JoinHandle, JoinSet};
+use zklock_core::{Client, Foreign, Lock, LockSpec};
+
+/// What was granted, in the order of the grants.
+type Grants<T> = Arc<Mutex<Vec<T>>>;
+
+/// Waits, notes its grant, and releases.
+fn wait_in_line<T: Send + 'static>(
+    lock: Lock,
+    grants: &Grants<T>,
+    note: impl FnOnce(&str) -> T + Send + 'static,
+) -> JoinHandle<()> {
+    let grants = grants.clone();
+    tokio::spawn(async move {
+        let hold = lock.acquire().await.expect("its turn comes");
+        grants.lock().unwrap().push(note(hold.node()));
+        hold.release().await.expect("nobody takes it away");
+    })
+}
+
+fn sequence(node: &str) -> u64 {
+    node[node.len() - 10..].parse().unwrap()
+}
+
+fn wait_for_queue(operator: &Admin, path: &str, length: usize, bound: Duration) {
+    let queued = || operator.stat(path).map_or(0, |stat| stat.num_children);
+    assert!(
+        until(bound, || queued() == length as i32),
+        "{} of {length} are in the queue of {path}",
+        queued()
+    );
+}
+
+/// How many watches the server has fired so far, and the most that one change has.
+fn fired(server: &Server) -> (u64, u64) {
+    let figures = server.mntr();
+    let figure = |name: &str| -> u64 {
+        let value = figures.get(name).unwrap_or_else(|| panic!("{name} is not among the server's figures"));
+        value.parse().unwrap()
+    };
+    let sum = |kind: &str| figure(&format!("zk_sum_node_{kind}_watch_count"));
+    let sums = ["created", "deleted", "changed", "children"].map(sum);
+    (sums.iter().sum(), figure("zk_max_node_deleted_watch_count"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_wakes_one_of_five_hundred_waiters_and_each_in_its_turn() {
+    const WAITERS: usize = 500;
+    // A server of its own: the figures are those of the whole server.
+    let builder = Ensemble::builder().tick(Duration::from_millis(500));
+    let ensemble = builder.real("it counts the watches that fire").start();
+    let server = ensemble.server(0);
+    let operator = Admin::connect(server.address());
+    let clients = clients(&ensemble.connect_string(), WAITERS + 1).await;
+    let (holder, waiting) = clients.split_first().unwrap();
+    // It does not look out for strangers: what is counted are the watches of those who wait.
+    let careless = LockSpec::mutex("/fair/500").unwrap().foreign(Foreign::GoAhead);
+    let hold = holder.lock(&careless).unwrap().acquire().await.unwrap();
+    let first = sequence(hold.node());
+    let grants = Grants::default();
+    let mut waiters = JoinSet::new();
+    for client in waiting {
+        waiters.spawn(wait_in_line(client.mutex("/fair/500").unwrap(), &grants, sequence));
+    }
+    // So many at once are slow on a machine that has other work: some may even have to connect again.
+    wait_for_queue(&operator, "/fair/500", WAITERS + 1, SOON * 4);
+    let watched = || server.mntr()["zk_watch_count"].parse::<usize>().unwrap();
+    let state = || {
+        let queued = operator.stat("/fair/500").map_or(0, |stat| stat.num_children);
+        let figures = server.mntr();
+        let figure = |name| figures.get(name).map_or("?", String::as_str);
+        let (connections, sessions) = (figure("zk_num_alive_connections"), figure("zk_global_sessions"));
+        format!(
+            "{} watches for {WAITERS} waiters, {queued} nodes, {connections} connections, {sessions} sessions",
+            watched()
+        )
+    };
+    assert!(until(SOON * 4, || watched() == WAITERS), "{}", state());
+    assert_eq!(fired(server).0, 0, "somebody was woken before the release");
+
+    hold.release().await.unwrap();
+    tokio::time::timeout(SOON * 4, waiters.join_all()).await.expect("everybody has a turn");
+    assert_eq!(fired(server), (WAITERS as u64, 1), "one notification a release");
+    let expected: Vec<_> = (first + 1..=first + WAITERS as u64).collect();
+    assert_eq!(*grants.lock().unwrap(), expected);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn sixty_four_clients_are_served_in_the_order_of_their_arrival() {
+    let operator = operator();
+    let clients = clients(&shared().connect_string(), 65).await;
+    let (holder, waiting) = clients.split_first().unwrap();
+    let hold = holder.mutex("/fair/64").unwrap().acquire().await.unwrap();
+    let grants = Grants::default();
+    let mut waiters = JoinSet::new();
+    for (arrival, client) in waiting.iter().enumerate() {
+        waiters.spawn(wait_in_line(client.mutex("/fair/64").unwrap(), &grants, move |_| arrival as u64));
+        operator.wait_for_children("/fair/64", arrival + 2, SOON);
+    }
+    hold.release().await.unwrap();
+    soon(waiters.join_all()).await;
+    assert_eq!(grants.lock().unwrap().len(), 64);
+    assert_growing(&grants.lock().unwrap());
+}
+
+/// A waiter, behind a proxy of its own.
+struct Waiter {
+    _client: Client,
+    proxy: Proxy,
+    task: JoinHandle<()>,
+}
+
+/// `count` waiters behind a holder, in this order, each with its watch.
+async fn queue(path: &str, count: usize, grants: &Grants<usize>) -> Vec<Waiter> {
+    let mut waiters = Vec::new();
+    for place in 0..count {
+        let (client, proxy) = proxied_client().await;
+        let watched = proxy.on(Trigger::reply(Kind::GetData));
+        let task = wait_in_line(client.mutex(path).unwrap(), grants, move |_| place);
+        assert!(watched.wait(SOON));
+        proxy.record();
+        waiters.push(Waiter { _client: client, proxy, task });
+    }
+    waiters
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiter_that_gives_up_wakes_its_successor_only_and_the_order_stays() {
+    let (holder, operator) = (client().await, operator());
+    let hold = holder.mutex("/fair/cancel").unwrap().acquire().await.unwrap();
+    let grants = Grants::default();
+    let mut waiters = queue("/fair/cancel", 5, &grants).await;
+    let rewatched = waiters[3].proxy.on(Trigger::reply(Kind::GetData));
+    let quitter = waiters.remove(2);
+    quitter.task.abort();
+    assert!(rewatched.wait(SOON), "the successor looks for whom to wait now");
+    operator.wait_for_children("/fair/cancel", 5, SOON);
+    let heard: Vec<_> = waiters.iter().map(|waiter| waiter.proxy.counts()).collect();
+    for (at, counts) in heard.iter().enumerate() {
+        if at == 2 {
+            assert_eq!(counts.replies(Kind::Event), 1);
+            assert_eq!(counts.asked, [Kind::GetChildren, Kind::GetData]);
+        } else {
+            assert_eq!((counts.requests(Kind::Any), counts.replies(Kind::Any)), (0, 0), "waiter {at}");
+        }
+    }
+    assert!(grants.lock().unwrap().is_empty(), "the lock is held");
+    hold.release().await.unwrap();
+    for waiter in waiters {
+        soon(waiter.task).await.unwrap();
+    }
+    assert_eq!(*grants.lock().unwrap(), [0, 1, 3, 4]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_is_heard_by_the_next_and_by_nobody_behind() {
+    let holder = client().await;
+    let hold = holder.mutex("/fair/next").unwrap().acquire().await.unwrap();
+    let (next, beside) = proxied_client().await;
+    let lock = next.mutex("/fair/next").unwrap();
+    let watched = beside.on(Trigger::reply(Kind::GetData));
+    let second = tokio::spawn(async move { lock.acquire().await });
+    assert!(watched.wait(SOON));
+    let grants = Grants::default();
+    let waiters = queue("/fair/next", 4, &grants).await;
+    hold.release().await.unwrap();
+    let second = soon(second).await.unwrap().unwrap();
+    for waiter in &waiters {
+        assert_eq!(waiter.proxy.counts().replies(Kind::Any), 0, "a herd");
+    }
+    second.release().await.unwrap();
+    for waiter in waiters {
+        soon(waiter.task).await.unwrap();
+        assert_eq!(waiter.proxy.counts().replies(Kind::Event), 1);
+        // Several were before it when it came, so it looks once more; and sees that nobody is left.
+        assert_eq!(waiter.proxy.counts().requests(Kind::GetChildren), 1);
+        assert_eq!(waiter.proxy.counts().requests(Kind::GetData), 0);
+    }
+    assert_eq!(*grants.lock().unwrap(), [0, 1, 2, 3]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_gives_up_leaves_its_place_to_the_next_of_its_client() {
+    let (operator, path) = (operator(), "/fair/handed-on");
+    let (holder, (client, proxy), other) = (client().await, proxied_client().await, client().await);
+    let hold = held(&holder.mutex(path).unwrap()).await;
+    let lock = client.mutex(path).unwrap();
+    let quitter = join(&lock).await;
+    operator.wait_for_children(path, 2, SOON);
+    let behind = join(&lock).await;
+    let grants = Grants::default();
+    let later = wait_in_line(other.mutex(path).unwrap(), &grants, |_| "later");
+    operator.wait_for_children(path, 3, SOON);
+    proxy.record();
+    drop(quitter);
+    hold.release().await.unwrap();
+    let behind = soon(behind).await.unwrap();
+    grants.lock().unwrap().push("behind");
+    behind.release().await.unwrap();
+    soon(later).await.unwrap();
+    assert_eq!(*grants.lock().unwrap(), ["behind", "later"]);
+    assert_eq!(proxy.counts().requests(Kind::Create), 0, "it queued again");
+}

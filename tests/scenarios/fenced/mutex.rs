@@ -1,0 +1,252 @@
+//! Promise 2: tokens of one path grow with every grant, and a write guarded by a hold is refused once that is lost.
+
+use crate::support::register::assert_growing;
+use crate::support::{SOON, client, client_of, expire_session, operator, options, proxied_client, soon};
+use ground::wire::Admin;
+use ground::{Action, Direction, Ensemble, Kind, Proxy, Trigger, shared, until};
+use std::time::Duration;
+use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock, LossReason};
+
+/// Acquires and releases: the token, and the number that the server gave the node.
+async fn grant(lock: &Lock) -> (u64, u64) {
+    let hold = soon(lock.acquire()).await.unwrap();
+    let granted = (hold.token().value(), sequence(&hold));
+    soon(hold.release()).await.unwrap();
+    granted
+}
+
+fn sequence(hold: &Hold) -> u64 {
+    let node = hold.node();
+    node[node.len() - 10..].parse().unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tokens_grow_when_the_parent_is_deleted_and_the_numbers_begin_again() {
+    let (client, operator) = (client().await, operator());
+    let lock = client.mutex("/fenced/parent").unwrap();
+    let mut tokens = Vec::new();
+    for _ in 0..3 {
+        for round in 0..3 {
+            let (token, sequence) = grant(&lock).await;
+            assert_eq!(sequence, round, "the numbers begin again");
+            tokens.push(token);
+        }
+        operator.delete_tree("/fenced/parent");
+    }
+    // Also from under a holder.
+    let stale = lock.acquire().await.unwrap();
+    tokens.push(stale.token().value());
+    operator.delete_tree("/fenced/parent");
+    assert_eq!(soon(stale.lost()).await, Some(LossReason::NodeDeleted));
+    tokens.push(grant(&lock).await.0);
+    assert_growing(&tokens);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tokens_grow_over_new_sessions_and_the_server_calls_them_the_same() {
+    let operator = operator();
+    let mut tokens = Vec::new();
+    for _ in 0..2 {
+        let (client, proxy) = proxied_client().await;
+        let lock = client.mutex("/fenced/sessions").unwrap();
+        let hold = lock.acquire().await.unwrap();
+        let stat = operator.stat(hold.node()).unwrap();
+        assert_eq!(hold.token().value(), u64::try_from(stat.czxid).unwrap());
+        assert_eq!(Some(stat.ephemeral_owner), client.session_id());
+        tokens.push(hold.token().value());
+
+        expire_session(&proxy);
+        assert_eq!(soon(hold.lost()).await, Some(LossReason::SessionExpired));
+        tokens.push(grant(&lock).await.0);
+        assert_eq!(client.stats().sessions, 2);
+        client.close().await;
+    }
+    assert_growing(&tokens);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn tokens_grow_when_another_server_leads() {
+    let ensemble = Ensemble::builder().servers(3).tick(Duration::from_millis(200)).start();
+    let _talk = ensemble.keep_talking();
+    let client = client_of(&ensemble.connect_string()).await;
+    let lock = client.mutex("/fenced/leader").unwrap();
+    let mut tokens = vec![grant(&lock).await.0, grant(&lock).await.0];
+    let hold = soon(lock.acquire()).await.unwrap();
+    tokens.push(hold.token().value());
+    ensemble.leader().kill();
+    ensemble.leader();
+    // It may have outlived the change or not; either way the next is greater.
+    drop(hold);
+    let next = tokio::time::timeout(SOON * 2, lock.acquire()).await.expect("two servers serve").unwrap();
+    tokens.push(next.token().value());
+    assert_growing(&tokens);
+    assert!(tokens[3] >> 32 > tokens[2] >> 32, "no other leader: {tokens:x?}");
+}
+
+async fn held(client: &Client, name: &str) -> (Hold, String) {
+    let hold = soon(client.mutex(&format!("/fenced/{name}")).unwrap().acquire()).await.unwrap();
+    (hold, format!("/fenced/{name}-state"))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guarded_write_is_done_while_the_lock_is_held() {
+    let (client, operator) = (client().await, operator());
+    let (hold, state) = held(&client, "done").await;
+    let written = hold.guarded().create(&state, b"0").commit().await.unwrap();
+    assert_eq!(written.versions(), [Some(0)]);
+    let child = format!("{state}/child");
+    let written = hold.guarded().set_data(&state, b"1", Some(0)).create(&child, b"c").commit().await.unwrap();
+    assert_eq!(written.versions(), [Some(1), Some(0)]);
+    assert_eq!((operator.data(&state), operator.data(&child)), (b"1".to_vec(), b"c".to_vec()));
+    let written = hold.guarded().delete(&child, None).set_data(&state, b"2", None).commit().await.unwrap();
+    assert_eq!(written.versions(), [None, Some(2)]);
+    assert_eq!(written.versions()[1], Some(operator.stat(&state).unwrap().version));
+    assert_eq!((operator.data(&state), operator.children(&state).len()), (b"2".to_vec(), 0));
+    hold.release().await.unwrap();
+    let refused = hold.guarded().set_data(&state, b"3", None).commit().await.unwrap_err();
+    assert_eq!(refused.kind(), ErrorKind::NotHeld);
+    assert_eq!(operator.data(&state), b"2");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guarded_write_is_done_whole_or_not_at_all() {
+    let (client, operator) = (client().await, operator());
+    let (hold, state) = held(&client, "whole").await;
+    let other = format!("{state}-other");
+    operator.create(&state, "before");
+    for (conflict, guarded, index, path) in [
+        (
+            "a wrong version",
+            hold.guarded().create(&other, b"").set_data(&state, b"after", Some(7)),
+            1,
+            &state,
+        ),
+        (
+            "a node that exists",
+            hold.guarded().set_data(&state, b"after", None).create(&state, b""),
+            1,
+            &state,
+        ),
+        ("a wrong version to delete", hold.guarded().create(&other, b"").delete(&state, Some(7)), 1, &state),
+        (
+            "a node that is not there",
+            hold.guarded().set_data(&state, b"", None).delete(&other, None),
+            1,
+            &other,
+        ),
+        ("the first of them", hold.guarded().delete(&other, None).set_data(&state, b"", None), 0, &other),
+    ] {
+        let error = soon(guarded.commit()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Conflict, "{conflict}: {error}");
+        let told = error.conflict().expect("it says which");
+        assert_eq!((told.index, &*told.path), (index, path.as_str()), "{conflict}: {error}");
+        assert!(
+            error.to_string().contains(&format!("number {}, of {path}", index + 1)),
+            "{conflict}: {error}"
+        );
+        assert!(operator.stat(&other).is_none(), "{conflict}");
+        assert_eq!(operator.stat(&state).unwrap().version, 0, "{conflict}");
+    }
+    hold.release().await.expect("a conflict is no loss");
+}
+
+fn assert_untouched(operator: &Admin, state: &str) {
+    operator.sync(state);
+    assert_eq!(operator.stat(state).map(|stat| stat.version), Some(0), "something was written");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guarded_write_is_refused_when_an_operator_has_deleted_the_node() {
+    let (client, operator) = (client().await, operator());
+    let (hold, state) = held(&client, "deleted").await;
+    operator.create(&state, "before");
+    operator.delete(hold.node());
+    for _ in 0..2 {
+        let refused = soon(hold.guarded().set_data(&state, b"stale", None).commit()).await.unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Lost(LossReason::NodeDeleted));
+        assert_untouched(&operator, &state);
+        assert!(hold.valid_for().is_zero());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guarded_write_is_refused_when_the_session_has_expired() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let (hold, state) = held(&client, "expired").await;
+    operator.create(&state, "before");
+    expire_session(&proxy);
+    // At first nobody may have told the holder: then it has no answer, which is no yes.
+    let early = soon(hold.guarded().set_data(&state, b"stale", None).commit()).await.unwrap_err();
+    let lost = ErrorKind::Lost(LossReason::SessionExpired);
+    assert!([lost, ErrorKind::Uncertain].contains(&early.kind()), "{early}");
+    assert_eq!(soon(hold.lost()).await, Some(LossReason::SessionExpired));
+    let refused = hold.guarded().set_data(&state, b"stale", None).commit().await.unwrap_err();
+    assert_eq!(refused.kind(), lost);
+    assert_untouched(&operator, &state);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guarded_write_that_was_late_is_refused_after_the_next_has_the_lock() {
+    let operator = operator();
+    let proxy = Proxy::before(shared().server(0));
+    let short = options(&proxy.connect_string()).session_timeout(Duration::from_secs(1)).unwrap();
+    let client = Client::connect(short).await.unwrap();
+    let (hold, state) = held(&client, "late").await;
+    operator.create(&state, "before");
+    proxy.freeze(Direction::Both);
+    // On its way when the lock passes on.
+    let write = hold.guarded().set_data(&state, b"stale", None).commit();
+    let late = async {
+        let (next, _) = held(&client_of(&shared().connect_string()).await, "late").await;
+        assert!(hold.valid_for().is_zero());
+        assert!(next.token() > hold.token());
+        proxy.thaw();
+        next
+    };
+    let (written, next) = soon(async { tokio::join!(write, late) }).await;
+    let kind = written.unwrap_err().kind();
+    assert!(matches!(kind, ErrorKind::Lost(_) | ErrorKind::Uncertain), "{kind:?}");
+    assert!(soon(hold.lost()).await.is_some());
+    let refused = hold.guarded().set_data(&state, b"stale", None).commit().await.unwrap_err();
+    assert!(matches!(refused.kind(), ErrorKind::Lost(_)), "{refused}");
+    assert_untouched(&operator, &state);
+    next.guarded().set_data(&state, b"next", Some(0)).commit().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guarded_write_whose_reply_is_lost_is_uncertain() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let (hold, state) = held(&client, "uncertain").await;
+    operator.create(&state, "");
+    for (trigger, written) in [
+        (Trigger::reply(Kind::Multi).then(Action::DropReplyAndReset), true),
+        (Trigger::request(Kind::Multi).then(Action::DropAndReset), false),
+    ] {
+        let before = operator.stat(&state).unwrap().version;
+        let hook = proxy.on(trigger.path(&state));
+        let error = soon(hold.guarded().set_data(&state, b"x", None).commit()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Uncertain, "{error}");
+        assert!(error.conflict().is_none());
+        assert!(hook.wait(SOON), "the fault did not happen");
+        assert_eq!(operator.stat(&state).unwrap().version > before, written);
+    }
+    soon(hold.confirm()).await.expect("the hold outlives a broken connection");
+    hold.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn guarded_writes_that_were_never_sent_are_not_uncertain() {
+    let (client, proxy) = proxied_client().await;
+    let hold = soon(client.mutex("/fenced-unsent").unwrap().acquire()).await.unwrap();
+    let many = (0..10_000).fold(hold.guarded(), |writes, _| writes.delete("/a", None));
+    let error = soon(many.commit()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::InvalidInput, "a server would hang up on so many: {error}");
+    assert!(!hold.valid_for().is_zero());
+
+    proxy.refuse(true);
+    proxy.reset();
+    assert!(until(SOON, || hold.state() == HoldState::AtRisk));
+    let error = soon(hold.guarded().create("/fenced-unsent-write", b"").commit()).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Lost(LossReason::LeaseLapsed), "{error}");
+    assert!(operator().stat("/fenced-unsent-write").is_none());
+}

@@ -1,0 +1,177 @@
+//! What zklock promises, against real ZooKeeper servers: a module for each promise, and in it a file for each kind of
+//! lock that has something of its own to show. Topics that are no promise follow.
+
+mod support;
+
+// The promises.
+
+/// Promise 1: holds that exclude each other are never good at the same time.
+mod exclusive {
+    mod mutex;
+    mod rwlock;
+    mod semaphore;
+}
+
+/// Promise 2: tokens of one path grow with every grant, and a write guarded by a lost hold is refused.
+mod fenced {
+    mod mutex;
+    mod rwlock;
+    mod semaphore;
+}
+
+/// Promise 3: grants follow the order of the nodes, and a release wakes one waiter, never a herd.
+mod fair {
+    mod mutex;
+    mod rwlock;
+    mod semaphore;
+}
+
+/// Promise 4: a call with a deadline returns by then, whatever the network does.
+mod bounded {
+    mod barrier;
+    mod mutex;
+    mod rwlock;
+    mod semaphore;
+}
+
+/// Promise 5: an attempt that came to nothing, and a release whose reply was lost, leave no node.
+mod nothing_left_behind {
+    mod all;
+    mod barrier;
+    mod exclusive_lock;
+    mod mutex;
+    mod rwlock;
+    mod semaphore;
+}
+
+/// Promise 6: a holder learns of a lost hold within one heartbeat, whatever the cause.
+mod told {
+    mod all;
+    mod mutex;
+    mod rwlock;
+    mod semaphore;
+}
+
+/// Promise 7: a grant is delivered only with a live lease, checked at the moment of delivery.
+mod no_false_grant {
+    mod mutex;
+    mod rwlock;
+    mod semaphore;
+}
+
+// What every kind has.
+
+/// What is wrong is named where it comes in.
+mod bad_input {
+    mod all;
+    mod mutex;
+    mod semaphore;
+}
+
+/// What an owner may do again, and what others may not do.
+mod owners {
+    mod mutex;
+    mod rwlock;
+}
+
+/// How a client comes to a session, and keeps it.
+mod connection {
+    mod connector;
+    mod listener;
+    mod local_sessions;
+    mod reconnect;
+    mod renegotiated;
+    mod stale_leader;
+    mod tls;
+}
+
+/// The operator's calls.
+mod admin {
+    mod break_lock;
+    mod contenders;
+    mod evict;
+    mod observe;
+}
+
+mod children;
+mod dialects;
+mod dropped;
+mod strangers;
+
+// What one kind has.
+
+mod mutex {
+    mod cancel_sweep;
+    mod confirm;
+    mod crash;
+    mod crowd;
+    mod handed_on;
+    mod lease;
+    mod numbers;
+    mod one_node_a_process;
+    mod parents;
+    mod read;
+    mod self_waits;
+    mod threads;
+    mod tickets;
+    mod wire;
+}
+
+mod rwlock {
+    mod curator;
+    mod downgrade;
+    mod handed_over;
+    mod woken;
+}
+
+mod semaphore {
+    mod head;
+    mod limit;
+    mod tries;
+}
+
+/// Sets of locks.
+mod all {
+    mod contest;
+    mod together;
+}
+
+mod election;
+mod exclusive_lock;
+
+mod barrier {
+    mod crash;
+    mod crowd;
+    mod double;
+    mod single;
+    mod threads;
+}
+
+// What the scenarios stand on.
+
+/// What the tests stand on: servers, proxies, operators.
+mod ground_itself {
+    mod faults;
+    mod program;
+    mod sequence;
+}
+
+/// The embedded server: with a client of zklock's on it, and with bare sockets where it matters what exactly goes over
+/// the wire.
+mod testkit {
+    mod attacks;
+    mod clients;
+    mod clock;
+    mod console;
+    mod ends;
+    mod faults;
+    mod freeze;
+    mod healed;
+    mod limits;
+    mod lost;
+    mod program;
+    mod sequence;
+    mod sessions;
+    mod tree;
+    mod words;
+}

@@ -1,0 +1,291 @@
+//! Nothing left behind, at every step: whatever message of an enter or a leave is the last that its caller waits for,
+//! or is lost, what is on the server afterwards is what ought to be there.
+
+use crate::support::members::{barrier, enters, is_empty, leaves, there, waits_to_leave};
+use crate::support::sweep;
+use crate::support::{SOON, client, operator, options, settled, soon};
+use ground::wire::Admin;
+use ground::{Action, Gate, Hook, Kind, Proxy, Side, Trigger, shared, until};
+use tokio::task::JoinHandle;
+use zklock_core::{Client, Error, Member};
+
+/// The steps of one who comes first and waits, then hears that it is open.
+const WAITS: [(Kind, Side); 8] = [
+    (Kind::Create, Side::Request),
+    (Kind::Create, Side::Reply),
+    (Kind::Exists, Side::Request),
+    (Kind::Exists, Side::Reply),
+    (Kind::GetChildren, Side::Request),
+    (Kind::GetChildren, Side::Reply),
+    (Kind::Event, Side::Reply),
+    (Kind::GetData, Side::Reply),
+];
+
+/// Those of one who comes last and opens it.
+const OPENS: [(Kind, Side); 4] = [
+    (Kind::Create, Side::Reply),
+    (Kind::GetChildren, Side::Reply),
+    (Kind::Multi, Side::Request),
+    (Kind::Multi, Side::Reply),
+];
+
+/// Those of one who comes to a barrier that is not there.
+const FRESH: [(Kind, Side, usize); 5] = [
+    (Kind::Create, Side::Reply, 1),
+    (Kind::CreateContainer, Side::Request, 1),
+    (Kind::CreateContainer, Side::Reply, 1),
+    (Kind::Create, Side::Request, 2),
+    (Kind::Create, Side::Reply, 2),
+];
+
+/// Those of one who leaves alone, with another within.
+const LEAVES: [(Kind, Side); 6] = [
+    (Kind::GetChildren, Side::Request),
+    (Kind::GetChildren, Side::Reply),
+    (Kind::Exists, Side::Reply),
+    (Kind::GetData, Side::Request),
+    (Kind::GetData, Side::Reply),
+    (Kind::Event, Side::Reply),
+];
+
+/// Those of the last one, who takes `ready` away.
+const LAST: [(Kind, Side); 4] = [
+    (Kind::GetChildren, Side::Reply),
+    (Kind::GetData, Side::Reply),
+    (Kind::Multi, Side::Request),
+    (Kind::Multi, Side::Reply),
+];
+
+struct Scene {
+    other: Client,
+    client: Client,
+    proxy: Proxy,
+    admin: Admin,
+}
+
+impl Scene {
+    async fn new() -> Self {
+        let proxy = Proxy::before(shared().server(0));
+        let client = Client::connect(options(&proxy.connect_string())).await.unwrap();
+        Self { other: client_of_others().await, client, proxy, admin: operator() }
+    }
+
+    fn strike(&self, kind: Kind, side: Side, nth: usize, path: &str, action: Action) -> Hook {
+        sweep::strike(&self.proxy, (kind, side, nth, ""), path, action)
+    }
+
+    /// Drops the call while the message is held, lets the message go, and waits until all is paid.
+    async fn cancel_at<T>(&self, call: JoinHandle<Result<T, Error>>, held: &Hook, gate: &Gate, what: &str) {
+        sweep::drop_at(call, held, what).await;
+        // The message is held, so what became of the node cannot be known yet. Of a leave it may be.
+        if !what.contains("leaves") {
+            assert!(until(SOON, || self.client.stats().owed == 1), "{what}: nothing is owed");
+        }
+        gate.open();
+        settled(&self.client).await;
+        assert_eq!(self.client.stats().owed, 0);
+    }
+
+    /// Two who are within: ours, and the other.
+    async fn two(&self, path: &str) -> (Member, Member) {
+        let other = enters(&self.other, path, 2);
+        let ours = soon(enters(&self.client, path, 2)).await.unwrap().unwrap();
+        (ours, soon(other).await.unwrap().unwrap())
+    }
+}
+
+async fn client_of_others() -> Client {
+    client().await
+}
+
+fn steps<const N: usize>(steps: [(Kind, Side); N], part: &str) -> Vec<(Kind, Side, String, String)> {
+    let name = |(kind, side)| {
+        let what = format!("{part} {kind:?} {side:?}");
+        (kind, side, format!("/sweep/{part}-{kind:?}-{side:?}"), what)
+    };
+    steps.into_iter().map(name).collect()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancel_at_any_step_of_an_enter_leaves_no_node() {
+    let scene = Scene::new().await;
+    for (kind, side, path, what) in steps(WAITS, "waits") {
+        scene.admin.create_all(&path, "");
+        let gate = Gate::new();
+        let held = scene.strike(kind, side, 1, &path, Action::Pause(gate.clone()));
+        let listed = scene.proxy.on(Trigger::reply(Kind::GetChildren).path(&path));
+        let call = enters(&scene.client, &path, 2);
+        let mut other = None;
+        if matches!(kind, Kind::Event | Kind::GetData) {
+            // Were the other there when ours looks around for the first time, ours would open the barrier itself.
+            assert!(listed.wait(SOON), "{what}: ours did not look around");
+            other = Some(soon(enters(&scene.other, &path, 2)).await.unwrap().unwrap());
+        }
+        scene.cancel_at(call, &held, &gate, &what).await;
+        if let Some(other) = other {
+            there(&scene.admin, &path, 1);
+            soon(other.leave()).await.unwrap();
+        }
+        is_empty(&scene.admin, &path);
+    }
+    for (kind, side, path, what) in steps(OPENS, "opens") {
+        let gate = Gate::new();
+        let other = enters(&scene.other, &path, 2);
+        there(&scene.admin, &path, 1);
+        let held = scene.strike(kind, side, 1, &path, Action::Pause(gate.clone()));
+        scene.cancel_at(enters(&scene.client, &path, 2), &held, &gate, &what).await;
+        there(&scene.admin, &path, 1);
+        // If it was opened it is open for the other.
+        let again = soon(enters(&scene.client, &path, 2)).await.unwrap().unwrap();
+        let other = leaves(soon(other).await.unwrap().unwrap());
+        soon(again.leave()).await.unwrap();
+        soon(other).await.unwrap().unwrap();
+        is_empty(&scene.admin, &path);
+    }
+    for (kind, side, nth) in FRESH {
+        let path = format!("/sweep-fresh-{kind:?}-{side:?}-{nth}/a/b");
+        let gate = Gate::new();
+        let part = path.trim_end_matches("/a/b");
+        let held = scene.strike(kind, side, nth, part, Action::Pause(gate.clone()));
+        scene.cancel_at(enters(&scene.client, &path, 2), &held, &gate, &path).await;
+        is_empty(&scene.admin, &path);
+    }
+    assert_eq!(scene.client.stats().sessions, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reset_at_any_step_of_an_enter_leaves_one_member() {
+    let scene = Scene::new().await;
+    for (kind, side, path, what) in steps(WAITS, "reset-waits") {
+        scene.admin.create_all(&path, "");
+        for action in [Action::DropAndReset, Action::DropReplyAndReset] {
+            if side == Side::Reply && matches!(action, Action::DropReplyAndReset) {
+                continue;
+            }
+            let listed = scene.proxy.on(Trigger::reply(Kind::GetChildren).path(&path));
+            let struck = scene.strike(kind, side, 1, &path, action);
+            let call = enters(&scene.client, &path, 2);
+            if matches!(kind, Kind::Event | Kind::GetData) {
+                // As above.
+                assert!(listed.wait(SOON), "{what}: ours did not look around");
+            } else {
+                assert!(struck.wait(SOON), "{what}");
+            }
+            there(&scene.admin, &path, 1);
+            let other = soon(enters(&scene.other, &path, 2)).await.unwrap().unwrap();
+            let member = soon(call).await.unwrap().unwrap();
+            // A reconnect may bring the news in place of the event.
+            assert!(struck.fired() || kind == Kind::Event, "{what}");
+            let nodes = there(&scene.admin, &path, 2);
+            assert!(nodes.iter().any(|node| member.node().ends_with(node)), "{what}");
+            let left = leaves(member);
+            soon(other.leave()).await.unwrap();
+            soon(left).await.unwrap().unwrap();
+            is_empty(&scene.admin, &path);
+        }
+    }
+    for (kind, side, path, what) in steps(OPENS, "reset-opens") {
+        let other = enters(&scene.other, &path, 2);
+        there(&scene.admin, &path, 1);
+        let struck = scene.strike(kind, side, 1, &path, Action::DropAndReset);
+        let member = soon(enters(&scene.client, &path, 2)).await.unwrap().unwrap();
+        assert!(struck.fired(), "{what}");
+        assert_eq!(there(&scene.admin, &path, 2).len(), 2, "{what}");
+        let left = leaves(soon(other).await.unwrap().unwrap());
+        soon(member.leave()).await.unwrap();
+        soon(left).await.unwrap().unwrap();
+        is_empty(&scene.admin, &path);
+    }
+    assert_eq!(scene.client.stats().sessions, 1, "all in one session");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancel_at_any_step_of_a_leave_leaves_all_the_same() {
+    let scene = Scene::new().await;
+    for (kind, side, path, what) in steps(LEAVES, "leaves") {
+        let (member, other) = scene.two(&path).await;
+        let gate = Gate::new();
+        let watches = waits_to_leave(&scene.proxy, &member, &other);
+        let held = scene.strike(kind, side, 1, &path, Action::Pause(gate.clone()));
+        let call = leaves(member);
+        if kind == Kind::Event {
+            assert!(watches.wait(SOON), "{what}: ours did not wait");
+            let left = leaves(other);
+            scene.cancel_at(call, &held, &gate, &what).await;
+            soon(left).await.unwrap().unwrap();
+        } else {
+            scene.cancel_at(call, &held, &gate, &what).await;
+            there(&scene.admin, &path, 1);
+            soon(other.leave()).await.unwrap();
+        }
+        is_empty(&scene.admin, &path);
+    }
+    for (kind, side, path, what) in steps(LAST, "last") {
+        let member = soon(enters(&scene.client, &path, 1)).await.unwrap().unwrap();
+        let gate = Gate::new();
+        let held = scene.strike(kind, side, 1, &path, Action::Pause(gate.clone()));
+        scene.cancel_at(leaves(member), &held, &gate, &what).await;
+        is_empty(&scene.admin, &path);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reset_at_any_step_of_a_leave_changes_nothing() {
+    let scene = Scene::new().await;
+    for (kind, side, path, what) in steps(LEAVES, "reset-leaves") {
+        let (member, other) = scene.two(&path).await;
+        let watches = waits_to_leave(&scene.proxy, &member, &other);
+        let struck = scene.strike(kind, side, 1, &path, Action::DropAndReset);
+        let call = leaves(member);
+        if kind == Kind::Event {
+            assert!(watches.wait(SOON), "{what}: ours did not wait");
+        } else {
+            assert!(struck.wait(SOON), "{what}");
+        }
+        soon(other.leave()).await.unwrap();
+        soon(call).await.unwrap().unwrap_or_else(|error| panic!("{what}: {error}"));
+        is_empty(&scene.admin, &path);
+    }
+    for (kind, side, path, what) in steps(LAST, "reset-last") {
+        let member = soon(enters(&scene.client, &path, 1)).await.unwrap().unwrap();
+        let struck = scene.strike(kind, side, 1, &path, Action::DropAndReset);
+        soon(member.leave()).await.unwrap_or_else(|error| panic!("{what}: {error}"));
+        assert!(struck.fired(), "{what}");
+        is_empty(&scene.admin, &path);
+    }
+    assert_eq!(scene.client.stats().sessions, 1, "all in one session");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_enter_dropped_at_any_moment_leaves_no_node() {
+    let (client, admin, path) = (client().await, operator(), "/sweep/race");
+    let barrier = barrier(&client, path, 1);
+    let one = std::time::Instant::now();
+    for _ in 0..10 {
+        soon(soon(barrier.enter()).await.unwrap().leave()).await.unwrap();
+    }
+    // Twice as long as it usually takes: a machine may become slower.
+    let span = one.elapsed() / 5;
+    let (mut entered, mut dropped) = (0, 0);
+    for round in 0_u32..200 {
+        let call = enters(&client, path, 1);
+        let (pause, start) = (span * (round * 37 % 100) / 100, std::time::Instant::now());
+        // A timer would be too coarse by a factor of ten.
+        while start.elapsed() < pause {
+            std::thread::yield_now();
+        }
+        call.abort();
+        match soon(call).await {
+            Ok(member) => {
+                entered += 1;
+                drop(member.unwrap());
+            }
+            Err(_) => dropped += 1,
+        }
+    }
+    assert!(entered > 0 && dropped > 0, "no race: {entered} entered, {dropped} dropped");
+    settled(&client).await;
+    there(&admin, path, 0);
+    soon(soon(barrier.enter()).await.unwrap().leave()).await.unwrap();
+    is_empty(&admin, path);
+}

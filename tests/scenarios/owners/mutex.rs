@@ -1,0 +1,168 @@
+//! A lock belongs to the task or thread that acquired it: what that may do again, and what others may not do.
+
+use crate::support::{GRACE, SESSION, SOON, client, operator, proxied_client, settled, soon};
+use ground::{Kind, Proxy, not_later, until};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use zklock_core::{Client, ErrorKind, HoldState, Lock, LockSpec, LossReason};
+
+fn reentrant(client: &Client, path: &str) -> Lock {
+    client.lock(&LockSpec::mutex(path).unwrap().reentrant(true)).unwrap()
+}
+
+/// How many requests were made since the record began, without those that only keep the session and its lease.
+fn asked(proxy: &Proxy) -> usize {
+    proxy.counts().asked.iter().filter(|kind| **kind != Kind::Multi).count()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_inner_acquire_asks_nobody_and_only_the_last_release_frees() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let lock = reentrant(&client, "/owners/inner");
+    let outer = lock.acquire().await.unwrap();
+    proxy.record();
+    let mut inner = Vec::new();
+    for _ in 0..3 {
+        inner.push(lock.acquire().await.unwrap());
+        inner.push(lock.acquire_timeout(Duration::from_millis(1)).await.unwrap());
+        inner.push(lock.try_acquire().await.unwrap().expect("it is ours"));
+    }
+    for hold in &inner {
+        assert_eq!((hold.token(), hold.node()), (outer.token(), outer.node()));
+        assert_eq!(hold.state(), HoldState::Held);
+    }
+    // In any order: the outer hold first.
+    outer.release().await.unwrap();
+    assert_eq!(outer.state(), HoldState::Released);
+    assert!(outer.valid_for().is_zero());
+    let last = inner.pop().unwrap();
+    for hold in inner {
+        hold.release().await.unwrap();
+        assert!(!last.valid_for().is_zero());
+    }
+    assert_eq!(asked(&proxy), 0, "{:?}", proxy.counts().asked);
+    assert_eq!(operator.children("/owners/inner").len(), 1);
+    last.release().await.unwrap();
+    assert_eq!(asked(&proxy), 1, "the one delete");
+    assert!(operator.children("/owners/inner").is_empty());
+
+    let again = lock.acquire().await.unwrap();
+    assert!(again.token() > last.token(), "it is free, so this is a new grant");
+    again.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_inner_acquire_needs_no_server() {
+    let (client, proxy) = proxied_client().await;
+    let lock = reentrant(&client, "/owners/cut-off");
+    let outer = lock.acquire().await.unwrap();
+    proxy.freeze(ground::Direction::Both);
+    let begun = Instant::now();
+    let inner = lock.acquire().await.unwrap();
+    inner.release().await.unwrap();
+    not_later(begun.elapsed(), GRACE);
+    proxy.thaw();
+    outer.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn another_task_waits_for_a_reentrant_lock_like_anybody() {
+    let (client, operator) = (client().await, operator());
+    let lock = reentrant(&client, "/owners/other");
+    let outer = lock.acquire().await.unwrap();
+    let other = tokio::spawn({
+        let lock = lock.clone();
+        async move {
+            assert!(lock.try_acquire().await.unwrap().is_none());
+            let hold = lock.acquire().await.unwrap();
+            let token = hold.token();
+            hold.release().await.unwrap();
+            token
+        }
+    });
+    operator.wait_for_children("/owners/other", 2, SOON);
+    let inner = lock.acquire().await.unwrap();
+    assert_eq!(inner.token(), outer.token());
+    inner.release().await.unwrap();
+    assert!(!other.is_finished());
+    outer.release().await.unwrap();
+    assert!(soon(other).await.unwrap() > outer.token());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_by_another_task_is_refused_and_changes_nothing() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let lock = reentrant(&client, "/owners/not-owner");
+    let hold = Arc::new(lock.acquire().await.unwrap());
+    proxy.record();
+    for _ in 0..2 {
+        let elsewhere = hold.clone();
+        let refused = tokio::spawn(async move { elsewhere.release().await }).await.unwrap().unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::NotOwner);
+        assert_eq!(hold.state(), HoldState::Held);
+        assert!(!hold.valid_for().is_zero());
+    }
+    assert_eq!(asked(&proxy), 0);
+    assert_eq!(operator.children("/owners/not-owner").len(), 1);
+    hold.release().await.expect("it is still ours");
+    assert!(operator.children("/owners/not-owner").is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_lock_that_is_not_reentrant_is_released_from_anywhere_but_once() {
+    let (client, operator) = (client().await, operator());
+    let lock = client.mutex("/owners/anywhere").unwrap();
+    let hold = Arc::new(lock.acquire().await.unwrap());
+    let elsewhere = hold.clone();
+    tokio::spawn(async move { elsewhere.release().await }).await.unwrap().unwrap();
+    assert!(operator.children("/owners/anywhere").is_empty());
+    let next = soon(lock.acquire()).await.expect("it is free");
+    assert_eq!(hold.release().await.unwrap_err().kind(), ErrorKind::NotHeld);
+    assert_eq!(next.state(), HoldState::Held, "the next hold is not touched");
+    assert_eq!(operator.children("/owners/anywhere").len(), 1);
+    next.release().await.unwrap();
+    assert_eq!(next.release().await.unwrap_err().kind(), ErrorKind::NotHeld);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_inner_section_is_not_entered_when_the_outer_hold_is_lost() {
+    let (client, operator) = (client().await, operator());
+    let lock = reentrant(&client, "/owners/lost");
+    let (outer, inner) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
+    operator.delete(outer.node());
+    let lost = ErrorKind::Lost(LossReason::NodeDeleted);
+    assert_eq!(soon(outer.lost()).await, Some(LossReason::NodeDeleted));
+    assert_eq!(soon(lock.acquire()).await.unwrap_err().kind(), lost);
+    assert_eq!(soon(lock.acquire_timeout(SESSION)).await.unwrap_err().kind(), lost);
+    assert_eq!(soon(lock.try_acquire()).await.unwrap_err().kind(), lost);
+    assert_eq!(inner.state(), HoldState::Lost(LossReason::NodeDeleted), "both are lost");
+    // Also when all that there was of it at the servers has been cleared away.
+    settled(&client).await;
+    assert!(until(SOON, || client.stats().losses == 1));
+    assert_eq!(soon(lock.acquire()).await.unwrap_err().kind(), lost);
+    assert_eq!(inner.release().await.unwrap_err().kind(), lost);
+    assert_eq!(soon(lock.acquire()).await.unwrap_err().kind(), lost);
+    assert_eq!(outer.release().await.unwrap_err().kind(), lost);
+    let next = soon(lock.acquire()).await.unwrap();
+    assert!(next.token() > outer.token());
+    next.release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn dropping_the_last_hold_releases() {
+    let (client, operator) = (client().await, operator());
+    let lock = client.mutex("/owners/drop").unwrap();
+    drop(lock.acquire().await.unwrap());
+    operator.wait_for_children("/owners/drop", 0, SOON);
+    soon(lock.acquire()).await.unwrap().release().await.unwrap();
+
+    let lock = reentrant(&client, "/owners/drop");
+    let (outer, inner) = (lock.acquire().await.unwrap(), lock.acquire().await.unwrap());
+    drop(outer);
+    assert_eq!(inner.state(), HoldState::Held);
+    assert!(!inner.valid_for().is_zero());
+    assert_eq!(operator.children("/owners/drop").len(), 1);
+    // Also where it is dropped by another, who could not release it.
+    tokio::spawn(async move { drop(inner) }).await.unwrap();
+    operator.wait_for_children("/owners/drop", 0, SOON);
+}

@@ -1,0 +1,154 @@
+//! Who holds what, within one process: reentrancy, and the waits that could never end.
+
+use crate::support::deadline::A_WHILE;
+use crate::support::{SOON, client, operator, proxied_client, says, soon};
+use ground::{Kind, shared};
+use std::time::Duration;
+use zklock_core::{Client, ErrorKind, Lock, LockSpec, blocking};
+
+fn sides(client: &Client, path: &str, reentrant: bool) -> [Lock; 2] {
+    let specs = [LockSpec::read(path), LockSpec::write(path)];
+    specs.map(|spec| client.lock(&spec.unwrap().reentrant(reentrant)).unwrap())
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_that_alone_can_release_and_wants_to_write_is_told_at_once_that_it_waits_for_itself() {
+    let ((client, proxy), path) = (proxied_client().await, "/rwlock/upgrade");
+    let [read, write] = sides(&client, path, true);
+    let hold = soon(read.acquire()).await.unwrap();
+    proxy.record();
+    // The write side need not be reentrant for that.
+    for write in [&write, &client.write(path).unwrap()] {
+        for timeout in [SOON, Duration::MAX] {
+            let error = soon(write.acquire_timeout(timeout)).await.unwrap_err();
+            says(&error, ErrorKind::Deadlock, &[path, "read side", "release"]);
+        }
+        // Whoever only tries is told that it is busy.
+        assert!(soon(write.try_acquire()).await.unwrap().is_none());
+    }
+    let created = proxy.counts().requests(Kind::Create);
+    assert_eq!(created, 2, "only the tries cost a request");
+    // Another task only waits.
+    let other = write.clone();
+    let waiter = tokio::spawn(async move { other.acquire().await?.release().await });
+    operator().wait_for_children(path, 2, SOON);
+    soon(hold.release()).await.unwrap();
+    soon(waiter).await.unwrap().unwrap();
+    soon(write.acquire()).await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_that_anybody_can_release_waits_to_write() {
+    let (client, path) = (client().await, "/rwlock/upgrade-waits");
+    let [read, write] = sides(&client, path, false);
+    let hold = soon(read.acquire()).await.unwrap();
+    let error = soon(write.acquire_timeout(A_WHILE)).await.unwrap_err();
+    says(&error, ErrorKind::Timeout, &[path, "itself"]);
+    assert!(soon(write.try_acquire()).await.unwrap().is_none());
+    let releases = tokio::spawn(async move {
+        operator().wait_for_children(path, 2, SOON);
+        hold.release().await
+    });
+    soon(write.acquire()).await.unwrap().release().await.unwrap();
+    releases.await.unwrap().unwrap();
+}
+
+#[test]
+fn so_does_a_thread() {
+    let options = crate::support::options(&shared().connect_string());
+    let client = blocking::Client::connect(options).unwrap();
+    let path = "/rwlock/upgrade-thread";
+    let reentrant = client.lock(&LockSpec::read(path).unwrap().reentrant(true)).unwrap();
+    let [hold, inner] = [(); 2].map(|()| reentrant.acquire_timeout(SOON).unwrap());
+    let write = client.write(path).unwrap();
+    says(&write.acquire_timeout(SOON).unwrap_err(), ErrorKind::Deadlock, &[path]);
+    inner.release().unwrap();
+    hold.release().unwrap();
+    let hold = client.read(path).unwrap().acquire_timeout(SOON).unwrap();
+    says(&write.acquire_timeout(A_WHILE).unwrap_err(), ErrorKind::Timeout, &[path, "itself"]);
+    hold.release().unwrap();
+    write.acquire_timeout(SOON).unwrap().release().unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn either_side_is_taken_again_by_its_owner_without_a_request() {
+    let (client, proxy) = proxied_client().await;
+    let (path, operator) = ("/rwlock/reentrant", operator());
+    for lock in sides(&client, path, true) {
+        let outer = soon(lock.acquire()).await.unwrap();
+        proxy.record();
+        let inner = [
+            soon(lock.acquire()).await.unwrap(),
+            soon(lock.try_acquire()).await.unwrap().unwrap(),
+            soon(lock.acquire_timeout(Duration::ZERO)).await.unwrap(),
+        ];
+        assert_eq!(proxy.counts().requests(Kind::Create) + proxy.counts().requests(Kind::GetChildren), 0);
+        for hold in &inner {
+            assert_eq!((hold.token(), hold.node()), (outer.token(), outer.node()));
+        }
+        soon(outer.release()).await.unwrap();
+        // Only the last release counts, and it is another's only if it is its owner's.
+        let last = inner.into_iter().next_back().unwrap();
+        assert_eq!(operator.children(path).len(), 1);
+        let last = std::sync::Arc::new(last);
+        let theirs = last.clone();
+        let error = tokio::spawn(async move { theirs.release().await }).await.unwrap().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::NotOwner, "{error}");
+        assert_eq!(operator.children(path).len(), 1);
+        soon(last.release()).await.unwrap();
+        assert_eq!(operator.children(path), [""; 0]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_owner_reads_twice_as_two_do_and_writes_once() {
+    let (client, path) = (client().await, "/rwlock/twice");
+    let [read, write] = sides(&client, path, false);
+    let reads = [soon(read.acquire()).await.unwrap(), soon(read.acquire()).await.unwrap()];
+    assert_ne!(reads[0].node(), reads[1].node(), "each has its own");
+    for hold in reads {
+        soon(hold.release()).await.unwrap();
+    }
+    let hold = soon(write.acquire()).await.unwrap();
+    says(&soon(write.acquire_timeout(A_WHILE)).await.unwrap_err(), ErrorKind::Timeout, &[path, "itself"]);
+    soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn and_so_within_the_write_side() {
+    let (client, path) = (client().await, "/rwlock/twice-within");
+    let [read, write] = sides(&client, path, false);
+    let outer = soon(sides(&client, path, true)[1].acquire()).await.unwrap();
+    let reads = [soon(read.acquire()).await.unwrap(), soon(read.acquire()).await.unwrap()];
+    assert_eq!(soon(write.acquire()).await.unwrap_err().kind(), ErrorKind::Deadlock);
+    soon(outer.release()).await.unwrap();
+    says(&soon(write.acquire_timeout(A_WHILE)).await.unwrap_err(), ErrorKind::Timeout, &[path, "itself"]);
+    soon(read.acquire()).await.unwrap().release().await.unwrap();
+    for hold in reads {
+        soon(hold.release()).await.unwrap();
+    }
+    soon(write.acquire()).await.unwrap().release().await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn writer_and_reader_within_are_each_taken_again_and_end_each_by_itself() {
+    let (client, path, operator) = (client().await, "/rwlock/nested", operator());
+    let [read, write] = sides(&client, path, true);
+    let writes = [soon(write.acquire()).await.unwrap(), soon(write.acquire()).await.unwrap()];
+    let reads = [soon(read.acquire()).await.unwrap(), soon(read.acquire()).await.unwrap()];
+    assert_eq!(operator.children(path).len(), 2);
+    assert_eq!((writes[0].node(), reads[0].node()), (writes[1].node(), reads[1].node()));
+    // The write side it has already: that is no upgrade.
+    let third = soon(write.acquire()).await.unwrap();
+    soon(third.release()).await.unwrap();
+    for hold in &writes {
+        soon(hold.release()).await.unwrap();
+    }
+    assert_eq!(operator.children(path).len(), 1);
+    // Now it reads alone.
+    assert_eq!(soon(write.acquire()).await.unwrap_err().kind(), ErrorKind::Deadlock);
+    for hold in &reads {
+        soon(hold.release()).await.unwrap();
+    }
+    assert_eq!(operator.children(path), [""; 0]);
+}

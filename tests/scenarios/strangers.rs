@@ -1,0 +1,200 @@
+//! Contenders that cannot see each other: refused on both sides, unless told to go ahead.
+
+use crate::support::queue::{A_WHILE, acquire, granted, held, nodes};
+use crate::support::strangers::{FOREIGN, SPOKEN, in_dialect, put};
+use crate::support::{SOON, client, operator, says, settled, soon};
+use ground::wire::Mode;
+use zklock_core::{Client, Dialect, ErrorKind, Foreign, HoldState, Lock, LockSpec, LossReason, Role};
+
+/// Whether each of the foreign nodes is a stranger to a lock that speaks so: written by hand from what the libraries
+/// do, so that the table in the code is not asked about itself.
+fn is_strange(dialect: Dialect, role: Role, foreign: usize) -> bool {
+    match (dialect, role) {
+        // Their mutex does not see the read/write lock, and nothing of kazoo's. Java's WriteLock sees it.
+        (Dialect::Curator, Role::Exclusive) => [2, 3, 4, 5, 8].contains(&foreign),
+        // Readers and readers do not exclude each other, so it does not matter whether they see each other.
+        (Dialect::Curator, Role::Read) => [0, 1, 4, 6, 7, 8].contains(&foreign),
+        (Dialect::Curator, _) => [0, 1, 4, 5, 6, 7, 8].contains(&foreign),
+        (Dialect::Kazoo, Role::Read) => [0, 1, 3, 6, 7, 8].contains(&foreign),
+        (Dialect::Kazoo, _) => [0, 1, 2, 3, 6, 7, 8].contains(&foreign),
+        // Curator and kazoo do not see its nodes.
+        _ => [0, 1, 2, 3, 4, 5, 8].contains(&foreign),
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_contender_that_cannot_see_ours_is_named_and_ours_goes_again() {
+    let (client, operator) = (client().await, operator());
+    for (dialect, role) in SPOKEN {
+        for (number, (prefix, _, _)) in FOREIGN.iter().enumerate() {
+            let path = format!("/strangers/{dialect}-{role:?}-{number}");
+            let node = put(&operator, &path, prefix);
+            let name = node.rsplit_once('/').unwrap().1;
+            let lock = in_dialect(&client, &path, dialect, role);
+            let tried = soon(lock.try_acquire()).await;
+            if is_strange(dialect, role, number) {
+                let error = tried.expect_err(&path);
+                says(&error, ErrorKind::ForeignContender, &[name, &path]);
+                says(&soon(lock.acquire()).await.unwrap_err(), ErrorKind::ForeignContender, &[name]);
+            } else {
+                tried
+                    .unwrap_or_else(|error| panic!("{prefix} is no stranger to {dialect} {role:?}: {error}"));
+            }
+            settled(&client).await;
+            assert_eq!(nodes(&operator, &path), [node.as_str()], "{path}");
+            operator.delete(&node);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_comes_behind_a_waiter_is_noticed_when_the_waiter_looks_again() {
+    let (path, client, operator) = ("/strangers/behind", client().await, operator());
+    let ahead = [put(&operator, path, FOREIGN[0].0), put(&operator, path, FOREIGN[0].0)];
+    let task = acquire(&client.mutex(path).unwrap());
+    operator.wait_for_children(path, 3, SOON);
+    let stranger = put(&operator, path, FOREIGN[4].0);
+    ahead.iter().rev().for_each(|node| operator.delete(node));
+    let error = soon(task).await.unwrap().unwrap_err();
+    says(&error, ErrorKind::ForeignContender, &[stranger.rsplit_once('/').unwrap().1]);
+    settled(&client).await;
+    assert_eq!(nodes(&operator, path), [stranger.as_str()]);
+    operator.delete(&stranger);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn two_of_ours_that_speak_differently_refuse_each_other_in_both_directions() {
+    let (one, other, operator) = (client().await, client().await, operator());
+    for (here, there) in [
+        (Dialect::Curator, Dialect::Kazoo),
+        (Dialect::Kazoo, Dialect::Curator),
+        (Dialect::Curator, Dialect::WriteLock),
+        (Dialect::WriteLock, Dialect::Kazoo),
+        (Dialect::Kazoo, Dialect::WriteLock),
+    ] {
+        let path = format!("/strangers/ours-{here}-{there}");
+        let hold = held(&in_dialect(&one, &path, here, Role::Exclusive)).await;
+        let error = soon(in_dialect(&other, &path, there, Role::Exclusive).acquire()).await;
+        match error {
+            Err(error) => {
+                says(&error, ErrorKind::ForeignContender, &[hold.node().rsplit_once('/').unwrap().1]);
+            }
+            Ok(second) => panic!("{here} and {there} both hold: {hold:?} {second:?}"),
+        }
+        settled(&other).await;
+        assert_eq!(nodes(&operator, &path), [hold.node()]);
+        soon(hold.release()).await.unwrap();
+    }
+    // Java's WriteLock takes any node with a number for a contender: it waits for Curator's, and so do we for it.
+    let path = "/strangers/ours-seen";
+    let hold = held(&in_dialect(&one, path, Dialect::WriteLock, Role::Exclusive)).await;
+    let task = acquire(&other.mutex(path).unwrap());
+    operator.wait_for_children(path, 2, SOON);
+    assert!(!ground::until(A_WHILE / 5, || task.is_finished()));
+    soon(hold.release()).await.unwrap();
+    soon(granted(task).await.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_told_to_go_ahead_waits_for_a_stranger_as_for_any_other() {
+    let (client, operator) = (client().await, operator());
+    for (dialect, role) in SPOKEN {
+        let path = format!("/strangers/ahead-{dialect}-{role:?}");
+        // A writer of another library is in everybody's way, whatever it can see.
+        let prefix = if dialect == Dialect::Kazoo { FOREIGN[0].0 } else { FOREIGN[4].0 };
+        let before = put(&operator, &path, prefix);
+        let task = acquire(&going_ahead(&client, &path, dialect, role));
+        operator.wait_for_children(&path, 2, SOON);
+        let behind = put(&operator, &path, prefix);
+        assert!(!ground::until(A_WHILE / 5, || task.is_finished()), "{path}");
+        operator.delete(&before);
+        let hold = granted(task).await;
+        assert!(operator.stat(&behind).is_some(), "one behind is not waited for");
+        soon(hold.release()).await.unwrap();
+        operator.delete(&behind);
+    }
+}
+
+fn going_ahead(client: &Client, path: &str, dialect: Dialect, role: Role) -> Lock {
+    let spec = match role {
+        Role::Read => LockSpec::read(path),
+        Role::Write => LockSpec::write(path),
+        _ => LockSpec::mutex(path),
+    };
+    client.lock(&spec.unwrap().dialect(dialect).foreign(Foreign::GoAhead)).unwrap()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_set_refuses_a_stranger_in_any_of_its_queues() {
+    let (client, operator) = (client().await, operator());
+    let set =
+        client.all(&["a", "b"].map(|name| client.mutex(&format!("/strangers/set/{name}")).unwrap())).unwrap();
+    let stranger = put(&operator, "/strangers/set/b", FOREIGN[4].0);
+    let error = soon(set.acquire()).await.unwrap_err();
+    says(&error, ErrorKind::ForeignContender, &[stranger.rsplit_once('/').unwrap().1]);
+    settled(&client).await;
+    assert!(nodes(&operator, "/strangers/set/a").is_empty());
+    operator.delete(&stranger);
+    soon(held(&set).await.release()).await.unwrap();
+}
+
+/// A contender of kazoo's `Lock`, and a holder of its `Semaphore`, which has no number.
+const KAZOO: [(&str, Mode); 2] = [
+    ("0123456789abcdef0123456789abcdef__lock__", Mode::EphemeralSequential),
+    ("0123456789abcdef0123456789abcdef", Mode::Ephemeral),
+];
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_is_told_of_a_contender_that_comes_and_cannot_see_it() {
+    let (client, operator) = (client().await, operator());
+    for (number, (name, mode)) in KAZOO.into_iter().enumerate() {
+        let path = format!("/strangers/after-{number}");
+        let hold = held(&client.mutex(&path).unwrap()).await;
+        let node = operator.create_mode(&format!("{path}/{name}"), "", mode);
+        assert_eq!(soon(hold.lost()).await, Some(LossReason::ForeignContender));
+        let error = soon(hold.release()).await.unwrap_err();
+        says(&error, ErrorKind::Lost(LossReason::ForeignContender), &[&path, "contender"]);
+        settled(&client).await;
+        assert_eq!(operator.tree(&path).len(), 2, "its own node is gone");
+        operator.delete(&node);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_hears_nothing_of_those_that_see_it_nor_if_it_was_told_to_go_ahead() {
+    let (client, operator) = (client().await, operator());
+    let careless = LockSpec::mutex("/strangers/careless").unwrap().foreign(Foreign::GoAhead);
+    let careless = held(&client.lock(&careless).unwrap()).await;
+    let strange = operator.create_mode(&format!("/strangers/careless/{}", KAZOO[0].0), "", KAZOO[0].1);
+    let hold = held(&client.mutex("/strangers/seen").unwrap()).await;
+    let waiter = put(&operator, "/strangers/seen", FOREIGN[0].0);
+    // One that is told comes after them: so they would have been told.
+    let told = held(&client.mutex("/strangers/told").unwrap()).await;
+    let last = operator.create_mode(&format!("/strangers/told/{}", KAZOO[0].0), "", KAZOO[0].1);
+    assert_eq!(soon(told.lost()).await, Some(LossReason::ForeignContender));
+    for hold in [&careless, &hold] {
+        assert_eq!(hold.state(), HoldState::Held);
+        soon(hold.release()).await.unwrap();
+    }
+    for node in [strange, waiter, last] {
+        operator.delete(&node);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_holds_kazoos_semaphore_at_the_same_path_is_refused() {
+    let (client, operator, path) = (client().await, operator(), "/strangers/semaphore");
+    operator.create_all(path, "");
+    let node = operator.create_mode(&format!("{path}/{}", KAZOO[1].0), "", KAZOO[1].1);
+    for lock in [client.mutex(path).unwrap(), client.read(path).unwrap(), client.semaphore(path, 5).unwrap()]
+    {
+        let error = soon(lock.acquire()).await.unwrap_err();
+        says(&error, ErrorKind::ForeignContender, &[KAZOO[1].0, path, "Semaphore"]);
+        settled(&client).await;
+    }
+    for spec in [LockSpec::mutex(path).unwrap(), LockSpec::semaphore(path, 5).unwrap()] {
+        drop(held(&client.lock(&spec.foreign(Foreign::GoAhead)).unwrap()).await);
+    }
+    settled(&client).await;
+    operator.delete(&node);
+}

@@ -1,0 +1,99 @@
+//! Processes that are killed or stand still: nothing else stops all threads at once.
+//!
+//! A child is this very program, told to run one ignored test. It talks to its parent on its standard output, and ends
+//! when its standard input does.
+
+use crate::support::SOON;
+use rustix::process::{Pid, Signal, kill_process};
+use std::fmt::Display;
+use std::io::{BufRead, BufReader, Read};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+use zklock_core::ClientOptions;
+
+/// What stands before each line that a child means for us: the test harness prints too.
+const MARK: &str = "@child ";
+const HOSTS: &str = "ZKLOCK_CHILD_HOSTS";
+const PATH: &str = "ZKLOCK_CHILD_PATH";
+const SESSION: &str = "ZKLOCK_CHILD_SESSION";
+
+/// In the child: what its parent has told it to connect to, and the lock's path. `None` if no parent has started it.
+pub(crate) fn orders() -> Option<(ClientOptions, String)> {
+    let path = std::env::var(PATH).ok()?;
+    let variable = |name| std::env::var(name).expect("set by the parent");
+    thread::spawn(|| {
+        let _ = std::io::stdin().read(&mut [0]);
+        std::process::exit(0);
+    });
+    let session = Duration::from_millis(variable(SESSION).parse().expect("milliseconds"));
+    Some((ClientOptions::new(&variable(HOSTS)).unwrap().session_timeout(session).unwrap(), path))
+}
+
+/// In the child: tells its parent something.
+pub(crate) fn say(what: impl Display) {
+    println!("\n{MARK}{what}");
+}
+
+/// A running child. Dropping it kills it.
+pub(crate) struct Process {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Process {
+    /// Starts one that runs this ignored test, which is named with its module: `concat!(module_path!(), "::name")`.
+    pub(crate) fn start(test: &str, hosts: &str, path: &str, session: Duration) -> Self {
+        let (_, test) = test.split_once("::").expect("the crate, then the test");
+        let mut child = Command::new(std::env::current_exe().unwrap())
+            .args(["--exact", "--ignored", "--nocapture", test])
+            .env(HOSTS, hosts)
+            .env(PATH, path)
+            .env(SESSION, session.as_millis().to_string())
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let (sender, lines) = channel();
+        let output = BufReader::new(child.stdout.take().unwrap());
+        thread::spawn(move || {
+            let ours = |line: String| line.strip_prefix(MARK).map(str::to_owned);
+            output.lines().map_while(Result::ok).filter_map(ours).try_for_each(|line| sender.send(line))
+        });
+        Self { child, lines }
+    }
+
+    /// The next that it says.
+    #[track_caller]
+    pub(crate) fn line(&self) -> String {
+        self.lines.recv_timeout(SOON).expect("the child says something")
+    }
+
+    /// It says nothing for that long.
+    pub(crate) fn is_silent(&self, time: Duration) -> bool {
+        matches!(self.lines.recv_timeout(time), Err(RecvTimeoutError::Timeout))
+    }
+
+    /// Its number.
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Returns when it is gone.
+    pub(crate) fn kill(&mut self) {
+        self.child.kill().unwrap();
+        self.child.wait().unwrap();
+    }
+}
+
+impl Drop for Process {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}

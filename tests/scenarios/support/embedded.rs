@@ -1,0 +1,223 @@
+//! A bare connection, and what most tests of the embedded server need.
+
+use std::io::{self, Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::time::{Duration, Instant};
+
+pub(crate) use crate::support::{SOON, settled, soon};
+use zklock_core::{Client, ClientOptions};
+use zklock_testkit::{Injected, Server};
+
+/// The shortest session of a server with ZooKeeper's own ticks.
+pub(crate) const SESSION: Duration = Duration::from_secs(4);
+/// How long nothing must happen where nothing is to happen.
+pub(crate) const A_WHILE: Duration = Duration::from_millis(100);
+
+pub(crate) fn manual() -> Server {
+    Server::builder().manual_clock().start().unwrap()
+}
+
+pub(crate) async fn client(server: &Server) -> Client {
+    client_with(server, SESSION).await
+}
+
+pub(crate) async fn client_with(server: &Server, session: Duration) -> Client {
+    let options = ClientOptions::new(&server.connect_string()).unwrap().session_timeout(session).unwrap();
+    soon(Client::connect(options)).await.unwrap()
+}
+
+/// Waits for a fault without keeping a thread of the runtime.
+#[track_caller]
+pub(crate) fn struck(injected: &Injected) -> impl Future<Output = ()> + use<> {
+    let (caller, injected) = (std::panic::Location::caller(), injected.clone());
+    async move {
+        let waited = tokio::task::spawn_blocking(move || injected.wait(SOON)).await.unwrap();
+        assert!(waited, "the fault at {caller} has not struck");
+    }
+}
+
+/// Waits for the nodes of a queue.
+#[track_caller]
+pub(crate) fn queue_of(server: &Server, path: &str, count: usize) -> Vec<String> {
+    let nodes = server.wait_for_children(path, count, SOON);
+    nodes.unwrap_or_else(|| panic!("no {count} nodes in {path}:\n{}", server.dump("/")))
+}
+
+/// Numbers of the operations on the wire.
+pub(crate) mod operation {
+    pub(crate) const CREATE: i32 = 1;
+    pub(crate) const DELETE: i32 = 2;
+    pub(crate) const EXISTS: i32 = 3;
+    pub(crate) const GET_DATA: i32 = 4;
+    pub(crate) const PING: i32 = 11;
+    pub(crate) const MULTI: i32 = 14;
+    pub(crate) const CREATE_CONTAINER: i32 = 19;
+    pub(crate) const CLOSE: i32 = -11;
+}
+
+/// The transaction id of a notification.
+pub(crate) const EVENT: i32 = -1;
+
+pub(crate) fn text(text: &str) -> Vec<u8> {
+    [&(text.len() as i32).to_be_bytes(), text.as_bytes()].concat()
+}
+
+/// What follows the header of a request to create a node that anybody may use.
+pub(crate) fn creation(path: &str, flags: i32) -> Vec<u8> {
+    let rights = [1_i32.to_be_bytes(), 31_i32.to_be_bytes()].concat();
+    [text(path), text("data"), rights, text("world"), text("anyone"), flags.to_be_bytes().to_vec()].concat()
+}
+
+/// What follows the header of a request to read something, perhaps with a watch.
+pub(crate) fn reading(path: &str, watch: bool) -> Vec<u8> {
+    [text(path), vec![u8::from(watch)]].concat()
+}
+
+/// An answer, or a notification.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct Answer {
+    pub(crate) xid: i32,
+    pub(crate) error: i32,
+    pub(crate) body: Vec<u8>,
+}
+
+impl Answer {
+    /// The first text in it.
+    pub(crate) fn text(&self) -> String {
+        let length = i32::from_be_bytes(self.body[..4].try_into().unwrap()) as usize;
+        String::from_utf8(self.body[4..4 + length].to_vec()).unwrap()
+    }
+}
+
+/// A connection that does nothing by itself: requests go out and answers come in as the test says.
+#[derive(Debug)]
+pub(crate) struct Raw {
+    pub(crate) stream: TcpStream,
+    pub(crate) session: i64,
+    pub(crate) password: Vec<u8>,
+    pub(crate) timeout: Duration,
+    incoming: Vec<u8>,
+}
+
+impl Raw {
+    /// A connection that has said nothing yet.
+    pub(crate) fn silent(address: SocketAddr) -> Self {
+        let stream = TcpStream::connect_timeout(&address, SOON).unwrap();
+        stream.set_nodelay(true).unwrap();
+        let (session, password, timeout) = (0, vec![0; 16], Duration::ZERO);
+        Self { stream, session, password, timeout, incoming: Vec::new() }
+    }
+
+    pub(crate) fn open(server: &Server) -> Self {
+        Self::open_for(server, SESSION)
+    }
+
+    pub(crate) fn open_for(server: &Server, timeout: Duration) -> Self {
+        Self::attach(server, timeout, 0, &[0; 16]).unwrap()
+    }
+
+    /// Brings a session here; an error where that is refused.
+    pub(crate) fn attach(
+        server: &Server,
+        timeout: Duration,
+        session: i64,
+        password: &[u8],
+    ) -> io::Result<Self> {
+        let mut raw = Self::silent(server.address());
+        raw.greet(timeout, session, password);
+        raw.greeted()?;
+        Ok(raw)
+    }
+
+    /// The session on a new connection.
+    pub(crate) fn again(&self, server: &Server) -> io::Result<Self> {
+        Self::attach(server, self.timeout, self.session, &self.password)
+    }
+
+    pub(crate) fn greet(&mut self, timeout: Duration, session: i64, password: &[u8]) {
+        let mut hello = [0_i32.to_be_bytes().as_slice(), &0_i64.to_be_bytes()].concat();
+        hello.extend((timeout.as_millis() as i32).to_be_bytes());
+        hello.extend(session.to_be_bytes());
+        hello.extend((password.len() as i32).to_be_bytes());
+        hello.extend(password);
+        hello.push(0);
+        self.frame_out(&hello);
+    }
+
+    /// Reads the answer to the greeting.
+    pub(crate) fn greeted(&mut self) -> io::Result<()> {
+        let answer = self.frame_in(SOON)?.ok_or(io::ErrorKind::TimedOut)?;
+        let millis = i32::from_be_bytes(answer[4..8].try_into().unwrap());
+        self.session = i64::from_be_bytes(answer[8..16].try_into().unwrap());
+        self.password = answer[20..36].to_vec();
+        self.timeout = Duration::from_millis(millis as u64);
+        if millis == 0 { Err(io::ErrorKind::NotFound.into()) } else { Ok(()) }
+    }
+
+    pub(crate) fn send(&mut self, xid: i32, operation: i32, body: &[u8]) {
+        self.frame_out(&[xid.to_be_bytes().as_slice(), &operation.to_be_bytes(), body].concat());
+    }
+
+    /// Sends a frame; one that the server has closed the connection to is lost, as what comes back will tell.
+    pub(crate) fn frame_out(&mut self, frame: &[u8]) {
+        let _ = self.stream.write_all(&[(frame.len() as i32).to_be_bytes().as_slice(), frame].concat());
+    }
+
+    /// The next answer, or notification.
+    #[track_caller]
+    pub(crate) fn answer(&mut self) -> Answer {
+        self.answer_within(SOON).expect("an answer")
+    }
+
+    /// The next answer, or notification; `None` when there is none by `bound`, or the connection has ended.
+    pub(crate) fn answer_within(&mut self, bound: Duration) -> Option<Answer> {
+        let frame = self.frame_in(bound).ok()??;
+        let int = |at: usize| i32::from_be_bytes(frame[at..at + 4].try_into().unwrap());
+        Some(Answer { xid: int(0), error: int(12), body: frame[16..].to_vec() })
+    }
+
+    #[track_caller]
+    pub(crate) fn ask(&mut self, xid: i32, operation: i32, body: &[u8]) -> Answer {
+        self.send(xid, operation, body);
+        let answer = self.answer();
+        assert_eq!(answer.xid, xid);
+        answer
+    }
+
+    /// Whether the server has closed the connection, or does so within `bound`, without another word.
+    pub(crate) fn is_closed(&mut self, bound: Duration) -> bool {
+        self.frame_in(bound).is_err()
+    }
+
+    /// It is there, and is answered.
+    #[track_caller]
+    pub(crate) fn is_served(&mut self) {
+        assert_eq!(self.ask(-2, operation::PING, &[]).error, 0);
+    }
+
+    fn frame_in(&mut self, bound: Duration) -> io::Result<Option<Vec<u8>>> {
+        let end = Instant::now() + bound;
+        loop {
+            if let Some(head) = self.incoming.first_chunk::<4>() {
+                let length = 4 + u32::from_be_bytes(*head) as usize;
+                if self.incoming.len() >= length {
+                    let rest = self.incoming.split_off(length);
+                    return Ok(Some(std::mem::replace(&mut self.incoming, rest).split_off(4)));
+                }
+            }
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(None);
+            }
+            self.stream.set_read_timeout(Some(left))?;
+            let mut chunk = [0; 16384];
+            match self.stream.read(&mut chunk) {
+                Ok(0) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                Ok(count) => self.incoming.extend(&chunk[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Err(error),
+            }
+        }
+    }
+}

@@ -1,0 +1,65 @@
+//! Members of double barriers, and what is to be said of any of them.
+
+use crate::support::{SOON, client, soon};
+use ground::wire::Admin;
+use ground::{Hook, Kind, Proxy, Trigger};
+use tokio::task::JoinHandle;
+use zklock_core::{Client, DoubleBarrier, Error, Member};
+
+pub(crate) fn barrier(client: &Client, path: &str, members: u32) -> DoubleBarrier {
+    client.double_barrier(path, members).unwrap()
+}
+
+pub(crate) fn enters(client: &Client, path: &str, members: u32) -> JoinHandle<Result<Member, Error>> {
+    let barrier = barrier(client, path, members);
+    tokio::spawn(async move { barrier.enter().await })
+}
+
+pub(crate) fn leaves(member: Member) -> JoinHandle<Result<(), Error>> {
+    tokio::spawn(async move { member.leave().await })
+}
+
+/// Tells when the member, whose client is behind this proxy, has begun to wait for the other to leave.
+pub(crate) fn waits_to_leave(proxy: &Proxy, member: &Member, other: &Member) -> Hook {
+    // Whose name comes first keeps his node. The other deletes his own, and has read all nodes before.
+    let nth = if member.node() < other.node() { 1 } else { 2 };
+    proxy.on(Trigger::reply(Kind::GetData).nth(nth).path(other.node()))
+}
+
+/// So many members, each with a client of its own, who are within.
+pub(crate) async fn within(path: &str, members: u32) -> Vec<(Member, Client)> {
+    let mut coming = Vec::new();
+    for _ in 0..members {
+        let client = client().await;
+        coming.push((enters(&client, path, members), client));
+    }
+    let mut within = Vec::new();
+    for (member, client) in coming {
+        within.push((soon(member).await.unwrap().unwrap(), client));
+    }
+    within.sort_by(|(one, _), (other, _)| one.node().cmp(other.node()));
+    within
+}
+
+/// Waits until so many members are there, `ready` not counted.
+#[track_caller]
+pub(crate) fn there(operator: &Admin, path: &str, members: usize) -> Vec<String> {
+    let mut seen = Vec::new();
+    let fine = ground::until(SOON, || {
+        seen = operator.children_or_empty(path);
+        seen.retain(|child| child != "ready");
+        seen.len() == members
+    });
+    assert!(fine, "{path} should have {members} members, and has {seen:?}");
+    seen
+}
+
+/// Nobody is left, and nothing that would let the next in.
+#[track_caller]
+pub(crate) fn is_empty(operator: &Admin, path: &str) {
+    operator.wait_for_children(path, 0, SOON);
+}
+
+pub(crate) fn is_open(operator: &Admin, path: &str) -> bool {
+    operator.stat(&format!("{path}/ready")).is_some()
+}

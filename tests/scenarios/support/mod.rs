@@ -1,0 +1,103 @@
+//! What most scenarios need.
+
+pub(crate) mod child;
+pub(crate) mod deadline;
+pub(crate) mod embedded;
+pub(crate) mod figures;
+pub(crate) mod leader;
+pub(crate) mod members;
+pub(crate) mod permits;
+pub(crate) mod queue;
+pub(crate) mod register;
+pub(crate) mod strangers;
+pub(crate) mod sweep;
+pub(crate) mod timing;
+
+use ground::wire::{Admin, try_expire};
+use ground::{Proxy, shared};
+use std::time::{Duration, Instant};
+use zklock_core::{Client, ClientOptions, Error, ErrorKind};
+
+/// The longest session of the shared server: its lease is long enough for a busy machine, its heartbeat short enough
+/// for a test.
+pub(crate) const SESSION: Duration = Duration::from_secs(4);
+/// How long anything may take that takes no time on an idle machine.
+pub(crate) const SOON: Duration = Duration::from_secs(30);
+/// What promise 4 allows beyond the deadline.
+pub(crate) const GRACE: Duration = Duration::from_millis(50);
+
+pub(crate) fn options(hosts: &str) -> ClientOptions {
+    ClientOptions::new(hosts).unwrap().session_timeout(SESSION).unwrap()
+}
+
+/// A client of the shared server.
+pub(crate) async fn client() -> Client {
+    client_of(&shared().connect_string()).await
+}
+
+pub(crate) async fn client_of(hosts: &str) -> Client {
+    Client::connect(options(hosts)).await.unwrap()
+}
+
+/// A client of the shared server that goes through a proxy of its own.
+pub(crate) async fn proxied_client() -> (Client, Proxy) {
+    let proxy = Proxy::before(shared().server(0));
+    (client_of(&proxy.connect_string()).await, proxy)
+}
+
+/// The operator of the shared server.
+pub(crate) fn operator() -> Admin {
+    Admin::connect(shared().server(0).address())
+}
+
+/// The result of what must not take long.
+#[track_caller]
+pub(crate) fn soon<F: Future>(future: F) -> impl Future<Output = F::Output> {
+    let caller = std::panic::Location::caller();
+    async move {
+        match tokio::time::timeout(SOON, future).await {
+            Ok(result) => result,
+            Err(_) => panic!("took longer than {SOON:?} at {caller}"),
+        }
+    }
+}
+
+/// Waits until the client owes no clean-up any more.
+pub(crate) async fn settled(client: &Client) {
+    soon(async {
+        while client.stats().owed > 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+}
+
+/// Ends the latest session that came through the proxy, on the server, and says when that began. Its client is kept
+/// out meanwhile: one that comes back just then takes its session back, or keeps a connection that is never answered.
+#[track_caller]
+pub(crate) fn expire_session(proxy: &Proxy) -> Instant {
+    let (id, password, _) = proxy.session().pop().expect("a session");
+    proxy.refuse(true);
+    let start = Instant::now();
+    let gone = || matches!(try_expire(shared().server(0).address(), id, &password), Ok(false));
+    assert!(ground::until(SOON, gone), "session {id:#x} cannot be ended");
+    proxy.refuse(false);
+    start
+}
+
+/// The result of what blocks, on a thread that nobody waits for: one that never comes back fails its test and does
+/// not hang it, as a thread of the runtime would.
+pub(crate) async fn on_a_thread<T: Send + 'static>(call: impl FnOnce() -> T + Send + 'static) -> T {
+    let (sender, result) = tokio::sync::oneshot::channel();
+    std::thread::spawn(move || sender.send(call()).ok());
+    result.await.expect("the thread has not panicked")
+}
+
+/// The error is of this kind, and says all of this.
+#[track_caller]
+pub(crate) fn says(error: &Error, kind: ErrorKind, parts: &[&str]) {
+    assert_eq!(error.kind(), kind, "{error}");
+    for part in parts {
+        assert!(error.to_string().contains(part), "{part:?} is not in: {error}");
+    }
+}

@@ -1,0 +1,85 @@
+//! What most of these scenarios need: a semaphore, and its two directories.
+
+use crate::support::{SOON, proxied_client, soon};
+use ground::wire::Admin;
+use ground::{Kind, Proxy, Trigger, shared};
+use tokio::task::JoinHandle;
+use zklock_core::{Client, Hold, Lock, LockSpec};
+
+pub(crate) fn semaphore(client: &Client, path: &str, limit: u32, permits: u32) -> Lock {
+    client.lock(&LockSpec::semaphore(path, limit).unwrap().permits(permits)).unwrap()
+}
+
+/// Holds that were acquired one after the other, the oldest first, of one permit each.
+pub(crate) async fn take(client: &Client, path: &str, limit: u32, count: usize) -> Vec<Hold> {
+    let mut holds = Vec::new();
+    for _ in 0..count {
+        holds.push(soon(semaphore(client, path, limit, 1).acquire()).await.unwrap());
+    }
+    holds
+}
+
+/// One that waits, behind a proxy of its own.
+pub(crate) struct Waiter {
+    pub(crate) client: Client,
+    pub(crate) proxy: Proxy,
+    pub(crate) task: JoinHandle<Hold>,
+}
+
+impl Waiter {
+    /// At the head of the queue it waits for permits, behind it for whoever is before it.
+    pub(crate) async fn new(path: &str, is_head: bool, limit: u32, permits: u32) -> Self {
+        let (client, proxy) = proxied_client().await;
+        let lock = semaphore(&client, path, limit, permits);
+        let locks = format!("{path}/locks");
+        // The last request of the counting, or the one for the watch.
+        let waits = if is_head {
+            Trigger::reply(Kind::Exists).path(locks).nth(countings(permits))
+        } else {
+            Trigger::reply(Kind::GetData).path(locks)
+        };
+        let waits = proxy.on(waits);
+        let task = tokio::spawn(async move {
+            let hold = lock.acquire().await.unwrap();
+            // Here, before anything else can come between.
+            assert!(!hold.valid_for().is_zero(), "a dead hold was delivered: {hold:?}");
+            hold
+        });
+        assert!(waits.wait(SOON), "it does not wait: {path}");
+        proxy.record();
+        Self { client, proxy, task }
+    }
+
+    /// How often it was woken since it began to wait.
+    pub(crate) fn woken(&self) -> usize {
+        self.proxy.counts().replies(Kind::Event)
+    }
+
+    /// The hold, and what it stands on.
+    pub(crate) async fn granted(self) -> (Hold, Ground) {
+        (soon(self.task).await.unwrap(), Ground { client: self.client, _proxy: self.proxy })
+    }
+}
+
+/// How often the head counts before it waits. Servers before 3.8.2 do not tell what they have created in a transaction,
+/// so it reads that and counts once more.
+fn countings(permits: u32) -> usize {
+    let figures = shared().server(0).mntr();
+    let version = figures.get("zk_version").expect("the server says its version");
+    let numbers = version.split(['.', '-', ',']).take(3).map(|number| number.parse().expect("a version"));
+    let is_told = permits == 1 || numbers.collect::<Vec<u32>>() >= vec![3, 8, 2];
+    if is_told { 1 } else { 2 }
+}
+
+/// The client of a waiter, and its connection.
+pub(crate) struct Ground {
+    pub(crate) client: Client,
+    _proxy: Proxy,
+}
+
+/// How many are in the queue, and how many permits are taken: once that is so, as it must become.
+#[track_caller]
+pub(crate) fn has(operator: &Admin, path: &str, queued: usize, taken: usize) {
+    operator.wait_for_children(&format!("{path}/locks"), queued, SOON);
+    operator.wait_for_children(&format!("{path}/leases"), taken, SOON);
+}

@@ -1,0 +1,99 @@
+//! What most of these scenarios need: acquiring in a task, and the nodes of a queue.
+
+use crate::support::timing::Noise;
+use crate::support::{SOON, client, soon};
+use ground::not_later;
+use ground::wire::Admin;
+use std::pin::Pin;
+use std::time::{Duration, Instant};
+use tokio::task::JoinHandle;
+use zklock_core::{Client, Error, Hold, Lock, LockSpec, LossReason};
+
+/// Acquires in a task, which sees that what it gets is good.
+pub(crate) fn acquire(lock: &Lock) -> JoinHandle<Result<Hold, Error>> {
+    let lock = lock.clone();
+    tokio::spawn(async move {
+        let hold = lock.acquire().await;
+        // Here, before anything else can come between.
+        assert!(hold.as_ref().is_ok_and(|hold| !hold.valid_for().is_zero()) || hold.is_err(), "{hold:?}");
+        hold
+    })
+}
+
+/// The hold of that task, which must not take long.
+#[track_caller]
+pub(crate) fn granted(task: JoinHandle<Result<Hold, Error>>) -> impl Future<Output = Hold> {
+    let granted = soon(task);
+    async move { granted.await.expect("the task goes on to its end").expect("it is its turn") }
+}
+
+/// A hold that must not take long.
+#[track_caller]
+pub(crate) fn held(lock: &Lock) -> impl Future<Output = Hold> {
+    granted(acquire(lock))
+}
+
+/// A call that its caller polls, and may drop.
+pub(crate) type Acquire = Pin<Box<dyn Future<Output = Result<Hold, Error>> + Send>>;
+
+/// Joins the local queue now, in the order of the calls.
+pub(crate) async fn join(lock: &Lock) -> Acquire {
+    let lock = lock.clone();
+    let mut acquire: Acquire = Box::pin(async move { lock.acquire().await });
+    tokio::select! {
+        biased;
+        early = &mut acquire => panic!("the lock should be held by another: {early:?}"),
+        () = std::future::ready(()) => {}
+    }
+    acquire
+}
+
+/// One that waits, with a client of its own: once it is in the queue of `path`, behind `ahead` nodes.
+pub(crate) struct Waiter {
+    pub(crate) client: Client,
+    pub(crate) task: JoinHandle<Result<Hold, Error>>,
+}
+
+impl Waiter {
+    pub(crate) async fn behind(
+        ahead: usize,
+        operator: &Admin,
+        path: &str,
+        make: impl FnOnce(&Client) -> Lock,
+    ) -> Self {
+        let client = client().await;
+        let task = acquire(&make(&client));
+        operator.wait_for_children(path, ahead + 1, SOON);
+        Self { client, task }
+    }
+}
+
+/// The paths of the nodes in a directory, the oldest first.
+pub(crate) fn nodes(operator: &Admin, directory: &str) -> Vec<String> {
+    let mut names = operator.children_or_empty(directory);
+    names.sort_by_key(|name| name[name.len() - 10..].to_owned());
+    names.iter().map(|name| format!("{directory}/{name}")).collect()
+}
+
+/// Waits until the hold is told that it is lost, within a heartbeat of `since`.
+pub(crate) async fn told(hold: &Hold, client: &Client, since: Instant, noise: &Noise) -> LossReason {
+    let reason = soon(hold.lost()).await.expect("it is lost, and not released");
+    let heartbeat = client.session_timeout().expect("a session") / 10;
+    let took = since.elapsed();
+    not_later(took, heartbeat + noise.allowance());
+    assert!(hold.valid_for().is_zero());
+    reason
+}
+
+/// What does not happen is waited for this long: several heartbeats.
+pub(crate) const A_WHILE: Duration = Duration::from_millis(1000);
+
+/// How long the run of what has no end of its own is.
+pub(crate) fn run_time(normal: Duration) -> Duration {
+    if std::env::var_os("ZKLOCK_LONG").is_some() { Duration::from_secs(60) } else { normal }
+}
+
+/// The write side, for those who take the read side as well.
+pub(crate) fn reentrant_write(client: &Client, path: &str) -> Lock {
+    client.lock(&LockSpec::write(path).unwrap().reentrant(true)).unwrap()
+}

@@ -1,0 +1,239 @@
+//! What the lock guards. It knows who is in it, and panics when more are than may be.
+
+use crate::support::{client_of, options, soon};
+use ground::{Direction, Proxy, shared};
+use std::collections::VecDeque;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
+use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock, blocking};
+
+/// What the register looks at, of either face.
+pub(crate) trait Held: Send + Sync {
+    fn token(&self) -> u64;
+    fn is_valid(&self) -> bool;
+    fn is_released(&self) -> bool;
+}
+
+impl Held for Hold {
+    fn token(&self) -> u64 {
+        self.token().value()
+    }
+
+    fn is_valid(&self) -> bool {
+        !self.valid_for().is_zero()
+    }
+
+    fn is_released(&self) -> bool {
+        self.state() == HoldState::Released
+    }
+}
+
+impl Held for blocking::Hold {
+    fn token(&self) -> u64 {
+        self.token().value()
+    }
+
+    fn is_valid(&self) -> bool {
+        !self.valid_for().is_zero()
+    }
+
+    fn is_released(&self) -> bool {
+        self.state() == HoldState::Released
+    }
+}
+
+/// The weights of all holds that can be relied upon are never more than the limit. A writer has all of it, a reader
+/// one; several permits weigh as many.
+pub(crate) struct Register {
+    limit: u32,
+    entries: Mutex<Entries>,
+}
+
+#[derive(Default)]
+struct Entries {
+    /// All that were not released, the lost ones too: a lost hold must never be good again. Not kept alive: the hold
+    /// of a contender that fails is to be dropped, or the others would wait for ever.
+    holds: Vec<(Weak<dyn Held>, u32)>,
+    grants: Vec<(u64, u32)>,
+    most: usize,
+}
+
+impl Register {
+    pub(crate) fn of(limit: u32) -> Arc<Self> {
+        Arc::new(Self { limit, entries: Mutex::default() })
+    }
+
+    /// Begins to use what is guarded. A hold that cannot be relied upon is turned away.
+    #[track_caller]
+    pub(crate) fn enter(&self, hold: &Arc<impl Held + 'static>, weight: u32) -> bool {
+        let mut entries = self.entries.lock().unwrap_or_else(PoisonError::into_inner);
+        let valid = hold.is_valid();
+        if valid {
+            entries.grants.push((hold.token(), weight));
+        }
+        let hold: Weak<dyn Held> = Arc::downgrade(&(hold.clone() as Arc<dyn Held>));
+        entries.holds.push((hold, weight));
+        entries.check(self.limit);
+        valid
+    }
+
+    /// Looks again, before the release.
+    #[track_caller]
+    pub(crate) fn leave(&self) {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).check(self.limit);
+    }
+
+    /// How many were there.
+    pub(crate) fn count(&self) -> usize {
+        self.grants().len()
+    }
+
+    /// The most that were there at once.
+    pub(crate) fn most(&self) -> usize {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).most
+    }
+
+    /// Token and weight of all that were there, in their order.
+    pub(crate) fn grants(&self) -> Vec<(u64, u32)> {
+        self.entries.lock().unwrap_or_else(PoisonError::into_inner).grants.clone()
+    }
+
+    /// The tokens, in the order of the grants.
+    pub(crate) fn tokens(&self) -> Vec<u64> {
+        self.grants().into_iter().map(|(token, _)| token).collect()
+    }
+
+    /// Of any two that exclude each other, the later has the greater token.
+    #[track_caller]
+    pub(crate) fn assert_growing(&self) {
+        let grants = self.grants();
+        for (at, (token, weight)) in grants.iter().enumerate() {
+            for (before, other) in &grants[..at] {
+                let excluded = weight + other > self.limit;
+                assert!(!excluded || before < token, "{token:#x} came after {before:#x}: {grants:x?}");
+            }
+        }
+    }
+
+    /// One grant, with a look at its begin and its end. It lasts so long that others can be there at the same time.
+    pub(crate) async fn turn(&self, lock: &Lock, weight: u32, lasts: Duration) {
+        let hold = Arc::new(lock.acquire().await.expect("its turn comes"));
+        self.enter(&hold, weight);
+        tokio::time::sleep(lasts).await;
+        self.leave();
+        // A hold may be lost to a fault, and is told so then.
+        match hold.release().await.map_err(|error| error.kind()) {
+            Ok(()) | Err(ErrorKind::Lost(_) | ErrorKind::Timeout) => {}
+            Err(kind) => panic!("the release failed: {kind:?}"),
+        }
+    }
+}
+
+impl Entries {
+    #[track_caller]
+    fn check(&mut self, limit: u32) {
+        self.holds.retain(|(hold, _)| hold.upgrade().is_some_and(|hold| !hold.is_released()));
+        let mut valid: Vec<_> =
+            self.holds.iter().filter_map(|(hold, weight)| Some((hold.upgrade()?, *weight))).collect();
+        // Those that are valid in both looks were so, all of them, between the two.
+        valid.retain(|(hold, _)| hold.is_valid());
+        valid.retain(|(hold, _)| hold.is_valid());
+        self.most = self.most.max(valid.len());
+        let sum: u32 = valid.iter().map(|(_, weight)| weight).sum();
+        let tokens: Vec<_> = valid.iter().map(|(hold, weight)| (hold.token(), weight)).collect();
+        assert!(sum <= limit, "{sum} of {limit} at once: {tokens:x?}");
+    }
+}
+
+/// Of holds that all exclude each other.
+#[track_caller]
+pub(crate) fn assert_growing(tokens: &[u64]) {
+    assert!(tokens.is_sorted_by(|one, next| one < next), "not growing: {tokens:x?}");
+}
+
+/// Sessions of their own, opened together.
+pub(crate) async fn clients(hosts: &str, count: usize) -> Vec<Client> {
+    let mut opening = JoinSet::new();
+    for _ in 0..count {
+        let hosts = hosts.to_owned();
+        opening.spawn(async move { client_of(&hosts).await });
+    }
+    soon(opening.join_all()).await
+}
+
+/// Connections that break all the time, and sessions that end because nothing is heard of their clients, until this is
+/// ended. (A session that an operator ends is another matter: its holder learns of that with the next heartbeat.)
+pub(crate) struct Faults {
+    proxies: Arc<Vec<Proxy>>,
+    ended: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Faults {
+    /// As short as a busy machine allows, so that many of them end.
+    const SESSION: Duration = Duration::from_secs(1);
+    /// Longer than a session, so that it is over, and its successor is not the next to go.
+    const SILENCE: Duration = Duration::from_millis(1600);
+    const PAUSE: Duration = Duration::from_millis(60);
+    /// Every so many faults, a client is cut off.
+    const CUT_OFF: usize = 7;
+
+    /// Clients of the shared server, each behind a proxy of its own, and their faults.
+    pub(crate) async fn beset(count: usize) -> (Vec<Client>, Self) {
+        let proxies: Arc<Vec<_>> = Arc::new((0..count).map(|_| Proxy::before(shared().server(0))).collect());
+        let mut clients = Vec::new();
+        for proxy in proxies.iter() {
+            let options = options(&proxy.connect_string()).session_timeout(Self::SESSION).unwrap();
+            clients.push(Client::connect(options).await.unwrap());
+        }
+        let ended = Arc::new(AtomicBool::new(false));
+        let thread = thread::spawn({
+            let (proxies, ended) = (proxies.clone(), ended.clone());
+            move || strike(&proxies, &ended)
+        });
+        (clients, Self { proxies, ended, thread: Some(thread) })
+    }
+
+    /// From now on nothing breaks any more.
+    pub(crate) fn end(&mut self) {
+        self.ended.store(true, Ordering::Relaxed);
+        self.thread.take().map(JoinHandle::join).transpose().expect("the faults go on to the end");
+        let connections: u64 = self.proxies.iter().map(Proxy::accepted).sum();
+        assert!(connections > 3 * self.proxies.len() as u64, "nothing broke");
+    }
+}
+
+/// How many sessions have ended under these clients.
+pub(crate) fn expired(clients: &[Client]) -> u64 {
+    clients.iter().map(|client| client.stats().sessions - 1).sum()
+}
+
+fn strike(proxies: &[Proxy], ended: &AtomicBool) {
+    let mut silent: VecDeque<(Instant, usize)> = VecDeque::new();
+    for number in 0_usize.. {
+        thread::sleep(Faults::PAUSE);
+        let is_over = ended.load(Ordering::Relaxed);
+        while silent.front().is_some_and(|(since, _)| is_over || since.elapsed() > Faults::SILENCE) {
+            silent.pop_front().into_iter().for_each(|(_, victim)| proxies[victim].thaw());
+        }
+        if is_over {
+            break;
+        }
+        // Scattered, and the same in every run.
+        let victim = (number.wrapping_mul(2_654_435_761) >> 7) % proxies.len();
+        if silent.iter().any(|(_, other)| *other == victim) {
+            continue;
+        }
+        match number % Faults::CUT_OFF {
+            0 => {
+                proxies[victim].freeze(Direction::Both);
+                silent.push_back((Instant::now(), victim));
+            }
+            odd if odd % 2 == 1 => proxies[victim].cut(),
+            _ => proxies[victim].reset(),
+        }
+    }
+}

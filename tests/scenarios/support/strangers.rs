@@ -1,0 +1,52 @@
+//! Contenders of other libraries, and of ours that speak as they do; and nodes that not everybody may use.
+
+use ground::shared;
+use ground::wire::{Admin, Mode};
+use zklock_core::{Client, Dialect, Lock, LockSpec, Role};
+use zookeeper_client::{Acl, Acls, AuthId, CreateMode, Permission};
+
+pub(crate) fn in_dialect(client: &Client, path: &str, dialect: Dialect, role: Role) -> Lock {
+    let spec = match role {
+        Role::Read => LockSpec::read(path),
+        Role::Write => LockSpec::write(path),
+        _ => LockSpec::mutex(path),
+    };
+    client.lock(&spec.unwrap().dialect(dialect)).unwrap()
+}
+
+/// All that a mutex, a reader, a writer can speak.
+pub(crate) const SPOKEN: [(Dialect, Role); 7] = [
+    (Dialect::Curator, Role::Exclusive),
+    (Dialect::Curator, Role::Read),
+    (Dialect::Curator, Role::Write),
+    (Dialect::Kazoo, Role::Exclusive),
+    (Dialect::Kazoo, Role::Read),
+    (Dialect::Kazoo, Role::Write),
+    (Dialect::WriteLock, Role::Exclusive),
+];
+
+pub(crate) const FOREIGN: [(&str, Dialect, Role); 9] = [
+    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-lock-", Dialect::Curator, Role::Exclusive),
+    // go-zookeeper's.
+    ("_c_0123456789abcdef0123456789abcdef-lock-", Dialect::Curator, Role::Exclusive),
+    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-__READ__", Dialect::Curator, Role::Read),
+    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-__WRIT__", Dialect::Curator, Role::Write),
+    ("0123456789abcdef0123456789abcdef__lock__", Dialect::Kazoo, Role::Exclusive),
+    ("0123456789abcdef0123456789abcdef__rlock__", Dialect::Kazoo, Role::Read),
+    ("x-72057594037927936-", Dialect::WriteLock, Role::Exclusive),
+    // Of a server with the number 128 or above.
+    ("x--9151314442816847872-", Dialect::WriteLock, Role::Exclusive),
+    ("_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-latch-", Dialect::Curator, Role::Exclusive),
+];
+
+pub(crate) fn put(operator: &Admin, path: &str, prefix: &str) -> String {
+    operator.create_all(path, "");
+    operator.create_mode(&format!("{path}/{prefix}"), "stranger", Mode::EphemeralSequential)
+}
+
+/// A node that the world may use like this only.
+pub(crate) async fn restricted(path: &str, permission: Permission) {
+    let maker = zookeeper_client::Client::connect(&shared().connect_string()).await.unwrap();
+    let acls = [Acl::new(permission, AuthId::anyone())];
+    maker.create(path, b"", &CreateMode::Persistent.with_acls(Acls::from(&acls[..]))).await.unwrap();
+}

@@ -1,0 +1,297 @@
+//! Promise 6: a holder learns of a lost hold within one heartbeat, whatever the cause.
+
+use crate::support::timing::{Noise, Observer};
+use crate::support::{SESSION, SOON, expire_session, operator, options, proxied_client, settled, soon};
+use ground::wire::Admin;
+use ground::{Direction, Kind, Proxy, Trigger, not_later, or_once_more, shared, until};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use zklock_core::blocking;
+use zklock_core::{Client, ErrorKind, Hold, HoldState, LossReason};
+
+/// A tenth of the session timeout.
+const HEARTBEAT: Duration = Duration::from_millis(SESSION.as_millis() as u64 / 10);
+
+/// How a hold is lost at the servers.
+#[derive(Clone, Copy, Debug)]
+enum Blow {
+    Expiry,
+    NodeDeleted,
+    ParentDeleted,
+}
+
+impl Blow {
+    const ALL: [Self; 3] = [Self::Expiry, Self::NodeDeleted, Self::ParentDeleted];
+
+    /// Gives the time just before.
+    fn strike(self, proxy: &Proxy, operator: &Admin, path: &str, node: &str) -> Instant {
+        let start = Instant::now();
+        match self {
+            Self::Expiry => return expire_session(proxy),
+            Self::NodeDeleted => operator.delete(node),
+            Self::ParentDeleted => operator.delete_tree(path),
+        }
+        start
+    }
+
+    fn reason(self) -> LossReason {
+        match self {
+            Self::Expiry => LossReason::SessionExpired,
+            Self::NodeDeleted | Self::ParentDeleted => LossReason::NodeDeleted,
+        }
+    }
+}
+
+/// The next heartbeat has just been answered: the worst moment for bad news.
+#[track_caller]
+fn just_after_a_heartbeat(proxy: &Proxy) {
+    assert!(proxy.on(Trigger::reply(Kind::Multi)).wait(SOON), "no heartbeat");
+}
+
+async fn told_of(blow: Blow, path: &str) {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let hold = Arc::new(soon(client.mutex(path).unwrap().acquire()).await.unwrap());
+    let waiter = tokio::spawn({
+        let hold = hold.clone();
+        async move { (hold.lost().await, Instant::now()) }
+    });
+    let (noise, observer) = (Noise::measured(), Observer::of(hold.clone()));
+    just_after_a_heartbeat(&proxy);
+
+    let struck = blow.strike(&proxy, &operator, path, hold.node());
+    let (polled, reason) = observer.told(SOON);
+    let (awaited, woken) = soon(waiter).await.unwrap();
+    let (polled, woken) = (polled.saturating_duration_since(struck), woken.saturating_duration_since(struck));
+    println!("{blow:?}: told after {polled:?} by polling, {woken:?} by waiting, noise {:?}", noise.worst());
+    assert_eq!((reason, awaited), (blow.reason(), Some(blow.reason())));
+    let bound = HEARTBEAT + noise.allowance();
+    not_later(polled.max(woken), bound);
+
+    // Final, whatever is tried: told at once, and told again by the release.
+    assert_eq!(soon(hold.lost()).await, Some(blow.reason()));
+    assert_eq!(soon(hold.confirm()).await.unwrap_err().kind(), ErrorKind::Lost(blow.reason()));
+    observer.finish();
+    assert_eq!(soon(hold.release()).await.unwrap_err().kind(), ErrorKind::Lost(blow.reason()));
+    assert_eq!(hold.valid_for(), Duration::ZERO);
+    assert!(until(SOON, || client.stats().losses == 1), "{:?}", client.stats());
+    let next = soon(client.mutex(path).unwrap().acquire()).await.unwrap();
+    assert!(next.token() > hold.token() && !next.valid_for().is_zero());
+    assert_eq!(client.stats().losses, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_is_told_within_a_heartbeat_that_its_session_has_expired() {
+    told_of(Blow::Expiry, "/told-expiry").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_is_told_within_a_heartbeat_that_its_node_was_deleted() {
+    told_of(Blow::NodeDeleted, "/told-node").await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_is_told_within_a_heartbeat_that_everything_was_deleted() {
+    told_of(Blow::ParentDeleted, "/told-parent").await;
+}
+
+#[test]
+fn a_thread_that_waits_is_told_within_a_heartbeat_and_polling_agrees() {
+    let operator = operator();
+    for blow in Blow::ALL {
+        let proxy = Proxy::before(shared().server(0));
+        let client = blocking::Client::connect(options(&proxy.connect_string())).unwrap();
+        let path = format!("/told-thread-{blow:?}");
+        let hold = Arc::new(client.mutex(&path).unwrap().acquire_timeout(SOON).unwrap());
+        let (noise, observer) = (Noise::measured(), Observer::of(hold.clone()));
+        let not_yet = hold.loss().wait(Some(Duration::from_millis(10)), None);
+        assert_eq!(not_yet.unwrap_err().kind(), ErrorKind::Timeout);
+        let waiter = std::thread::spawn({
+            let hold = hold.clone();
+            move || (hold.loss().wait(Some(SOON), None), Instant::now())
+        });
+        just_after_a_heartbeat(&proxy);
+
+        let struck = blow.strike(&proxy, &operator, &path, hold.node());
+        let (waited, woken) = waiter.join().unwrap();
+        let (polled, reason) = observer.told(SOON);
+        assert_eq!((waited.unwrap(), reason), (Some(blow.reason()), blow.reason()));
+        let late = woken.max(polled).saturating_duration_since(struck);
+        not_later(late, HEARTBEAT + noise.allowance());
+        observer.finish();
+        assert_eq!(hold.release().unwrap_err().kind(), ErrorKind::Lost(blow.reason()));
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_holder_of_a_session_is_told_within_a_heartbeat_when_all_nodes_are_deleted() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let mut holds = Vec::new();
+    for number in 0..8 {
+        let lock = client.mutex(&format!("/told-all/{number}")).unwrap();
+        holds.push(Arc::new(soon(lock.acquire()).await.unwrap()));
+    }
+    let noise = Noise::measured();
+    let observers: Vec<_> = holds.iter().map(|hold| Observer::of(hold.clone())).collect();
+    just_after_a_heartbeat(&proxy);
+    operator.delete_tree("/told-all");
+    // Deleting them takes its time, and the first may have been told by now.
+    let struck = Instant::now();
+    for (hold, observer) in holds.iter().zip(observers) {
+        let (told, reason) = observer.told(SOON);
+        let late = told.saturating_duration_since(struck);
+        not_later(late, HEARTBEAT + noise.allowance());
+        assert_eq!(reason, LossReason::NodeDeleted);
+        observer.finish();
+        assert_eq!(soon(hold.release()).await.unwrap_err().kind(), ErrorKind::Lost(reason));
+    }
+    assert!(until(SOON, || client.stats().losses == 8), "{:?}", client.stats());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_closed_client_tells_its_holders_and_a_release_is_no_loss() {
+    let (client, _proxy) = proxied_client().await;
+    let hold = soon(client.mutex("/told-release").unwrap().acquire()).await.unwrap();
+    let (lost, released) = soon(async { tokio::join!(hold.lost(), hold.release()) }).await;
+    assert_eq!((lost, released, hold.state()), (None, Ok(()), HoldState::Released));
+
+    let hold = soon(client.mutex("/told-close").unwrap().acquire()).await.unwrap();
+    let noise = Noise::measured();
+    let start = Instant::now();
+    let (lost, ()) = soon(async { tokio::join!(hold.lost(), client.close()) }).await;
+    assert_eq!(lost, Some(LossReason::ClientClosed));
+    assert_eq!(hold.state(), HoldState::Lost(LossReason::ClientClosed));
+    not_later(start.elapsed(), Duration::from_secs(1) + noise.allowance());
+    assert!(until(SOON, || client.stats().losses == 1), "{:?}", client.stats());
+}
+
+/// The hold is cut off until it is lost. It must say so step by step, in time, and for good. Gives whether its session
+/// has outlived it.
+async fn cut_off(path: &str, cut: impl FnOnce(&Proxy), mend: impl FnOnce(&Proxy)) -> bool {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let session = client.session_id();
+    let hold = Arc::new(soon(client.mutex(path).unwrap().acquire()).await.unwrap());
+    just_after_a_heartbeat(&proxy);
+    just_after_a_heartbeat(&proxy);
+    let (noise, observer) = (Noise::measured(), Observer::of(hold.clone()));
+    // The answer may be on its way from the proxy to the client.
+    observer.first(Instant::now(), SOON, |sample| sample.valid_for > SESSION / 2 - SESSION / 10);
+    cut(&proxy);
+    let start = Instant::now();
+
+    let lapsed = observer.lapsed(start, SOON);
+    not_later(lapsed - start, SESSION / 2);
+    let (told, reason) = observer.told(SOON);
+    println!("lapsed after {:?}, told {:?} later, noise {:?}", lapsed - start, told - lapsed, noise.worst());
+    not_later(told - lapsed, HEARTBEAT + noise.allowance());
+    assert_eq!(reason, LossReason::LeaseLapsed);
+    assert_eq!(soon(hold.lost()).await, Some(LossReason::LeaseLapsed));
+    assert!(operator.stat(hold.node()).is_some(), "the session is alive still: the case that this is about");
+
+    mend(&proxy);
+    operator.wait_for_node(hold.node(), false, SOON);
+    settled(&client).await;
+    let outlived = client.session_id() == session;
+    // Heartbeats go on for others, and do not bring it back.
+    let other = soon(client.mutex(&format!("{path}-other")).unwrap().acquire()).await.unwrap();
+    just_after_a_heartbeat(&proxy);
+    just_after_a_heartbeat(&proxy);
+    let lost = HoldState::Lost(LossReason::LeaseLapsed);
+    assert_eq!(observer.states(), [HoldState::Held, HoldState::AtRisk, lost]);
+    let samples = observer.finish();
+    let alone: Vec<_> = samples.iter().filter(|sample| sample.at > start).collect();
+    assert!(alone.windows(2).all(|pair| pair[1].valid_for <= pair[0].valid_for), "it only falls");
+    assert_eq!(soon(hold.release()).await.unwrap_err().kind(), ErrorKind::Lost(LossReason::LeaseLapsed));
+    assert_eq!(client.stats().losses, 1);
+    assert_eq!(other.state(), HoldState::Held);
+    outlived
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost() {
+    assert!(cut_off("/told-frozen", |proxy| proxy.freeze(Direction::Both), Proxy::thaw).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_who_hears_nothing_is_at_risk_then_lost_though_its_checks_arrive() {
+    assert!(cut_off("/told-deaf", |proxy| proxy.freeze(Direction::ToClient), Proxy::thaw).await);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_whose_connections_are_refused_is_at_risk_then_lost_and_stays_lost() {
+    let cut = |proxy: &Proxy| {
+        proxy.refuse(true);
+        proxy.reset();
+    };
+    assert!(cut_off("/told-refused", cut, |proxy| proxy.refuse(false)).await);
+}
+
+/// The hold is at risk for a while, and survives.
+async fn short_cut(
+    client: &Client,
+    proxy: &Proxy,
+    hold: &Arc<Hold>,
+    cut: impl FnOnce(),
+    mend: impl FnOnce(),
+) {
+    let (token, node) = (hold.token(), hold.node().to_owned());
+    just_after_a_heartbeat(proxy);
+    just_after_a_heartbeat(proxy);
+    let observer = Observer::of(hold.clone());
+    observer.first(Instant::now(), SOON, |sample| sample.valid_for > SESSION / 2 - SESSION / 10);
+    cut();
+    let risk = observer.first(Instant::now(), SOON, |sample| sample.state == HoldState::AtRisk);
+    assert!(!risk.valid_for.is_zero());
+    mend();
+    observer.first(risk.at, SOON, |sample| sample.state == HoldState::Held);
+    assert_eq!(observer.states(), [HoldState::Held, HoldState::AtRisk, HoldState::Held]);
+    let samples = observer.finish();
+    assert!(samples.iter().all(|sample| !sample.valid_for.is_zero()), "the lease ran on");
+    assert_eq!((hold.token(), hold.node()), (token, &*node));
+    assert!(soon(hold.confirm()).await.unwrap() > SESSION / 8);
+    assert_eq!(client.stats().losses, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cut_shorter_than_the_lease_is_survived_with_the_same_token() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let hold = Arc::new(soon(client.mutex("/told-short").unwrap().acquire()).await.unwrap());
+    short_cut(&client, &proxy, &hold, || proxy.freeze(Direction::Both), || proxy.thaw()).await;
+    let cut = || {
+        proxy.refuse(true);
+        proxy.reset();
+    };
+    short_cut(&client, &proxy, &hold, cut, || proxy.refuse(false)).await;
+    assert!(operator.stat(hold.node()).is_some());
+    soon(hold.release()).await.unwrap();
+    assert_eq!((client.stats().losses, client.stats().sessions), (0, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_on_a_healthy_network_stays_held_and_valid_for_a_quarter_of_the_session() {
+    let session = Duration::from_secs(2);
+    let hosts = shared().connect_string();
+    let client = Client::connect(options(&hosts).session_timeout(session).unwrap()).await.unwrap();
+    assert_eq!(client.session_timeout(), Some(session));
+    let hold = Arc::new(soon(client.mutex("/told-healthy").unwrap().acquire()).await.unwrap());
+    let (noise, observer) = (Noise::measured(), Observer::of(hold.clone()));
+    let start = Instant::now();
+    tokio::time::sleep(session * 5 / 2).await;
+    assert_eq!(observer.states(), [HoldState::Held]);
+    let samples = observer.finish();
+    let lowest = |from: Duration| {
+        samples
+            .iter()
+            .filter(|sample| sample.at >= start + from)
+            .map(|sample| sample.valid_for)
+            .min()
+            .unwrap()
+    };
+    // Half of it is proven from the opening on; a beat that is late costs what it is late.
+    let (first, later) = (lowest(Duration::ZERO), lowest(session / 8));
+    println!("valid for {first:?} at least, later {later:?}, noise {:?}", noise.worst());
+    assert!(samples.iter().all(|sample| sample.valid_for < session / 2), "more than a write can prove");
+    assert!(samples.len() > 100, "{} samples", samples.len());
+    or_once_more(first + noise.allowance() > session / 8, &format!("{first:?}"));
+    or_once_more(later + noise.allowance() > session / 4 && later > session / 8, &format!("{later:?}"));
+    assert_eq!(client.stats().losses, 0);
+}

@@ -1,0 +1,79 @@
+//! Promise 6: whoever loses one of his permits is told within one heartbeat, and keeps none of the others.
+
+use crate::support::permits::{Waiter, has, semaphore};
+use crate::support::timing::{Noise, Observer};
+use crate::support::{SESSION, SOON, client, expire_session, operator, proxied_client, settled, soon};
+use ground::{Kind, Trigger, not_later};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+use zklock_core::{ErrorKind, HoldState, LossReason};
+
+/// A tenth of the session timeout.
+const HEARTBEAT: Duration = Duration::from_millis(SESSION.as_millis() as u64 / 10);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_of_three_permits_is_told_of_the_loss_of_any_and_returns_the_others() {
+    let operator = operator();
+    for place in 0..3 {
+        let (client, proxy) = proxied_client().await;
+        let path = format!("/semaphore/told-{place}");
+        let hold = Arc::new(soon(semaphore(&client, &path, 4, 3).acquire()).await.unwrap());
+        let other = soon(semaphore(&client, &path, 4, 1).acquire()).await.unwrap();
+        let next = Waiter::new(&path, true, 4, 3).await;
+        let (noise, observer) = (Noise::measured(), Observer::of(hold.clone()));
+        // The worst moment for bad news.
+        assert!(proxy.on(Trigger::reply(Kind::Multi)).wait(SOON), "no heartbeat");
+        let struck = Instant::now();
+        operator.delete(hold.nodes().nth(place).unwrap());
+        let (told, reason) = observer.told(SOON);
+        let late = told.saturating_duration_since(struck);
+        not_later(late, HEARTBEAT + noise.allowance());
+        assert_eq!(reason, LossReason::NodeDeleted);
+        observer.finish();
+        // The two that are left are returned without anybody's doing.
+        let (next, _client) = next.granted().await;
+        has(&operator, &path, 0, 4);
+        assert_eq!(other.state(), HoldState::Held, "the client's other hold");
+        let error = soon(hold.release()).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Lost(LossReason::NodeDeleted), "{error}");
+        settled(&client).await;
+        assert_eq!(client.stats().losses, 1);
+        drop((next, other));
+        has(&operator, &path, 0, 0);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_is_told_within_a_heartbeat_that_its_session_has_expired() {
+    let ((client, proxy), path) = (proxied_client().await, "/semaphore/told-expiry");
+    let holds = [1, 2].map(|permits| semaphore(&client, path, 4, permits));
+    let holds =
+        [soon(holds[0].acquire()).await.unwrap(), soon(holds[1].acquire()).await.unwrap()].map(Arc::new);
+    let noise = Noise::measured();
+    let observers = [Observer::of(holds[0].clone()), Observer::of(holds[1].clone())];
+    assert!(proxy.on(Trigger::reply(Kind::Multi)).wait(SOON), "no heartbeat");
+    let struck = expire_session(&proxy);
+    for observer in observers {
+        let (told, reason) = observer.told(SOON);
+        let late = told.saturating_duration_since(struck);
+        not_later(late, HEARTBEAT + noise.allowance());
+        assert_eq!(reason, LossReason::SessionExpired);
+        observer.finish();
+    }
+    let next = soon(semaphore(&client, path, 4, 4).acquire()).await.unwrap();
+    assert!(holds.iter().all(|hold| hold.token() < next.token()));
+    soon(next.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_guarded_write_is_refused_with_any_of_the_permits_gone() {
+    let (client, operator, path) = (client().await, operator(), "/semaphore/guarded");
+    operator.create_all("/semaphore/guarded-state", "0");
+    let hold = soon(semaphore(&client, path, 3, 3).acquire()).await.unwrap();
+    hold.guarded().set_data("/semaphore/guarded-state", b"1", None).commit().await.unwrap();
+    operator.delete(hold.nodes().last().unwrap());
+    let error = hold.guarded().set_data("/semaphore/guarded-state", b"2", None).commit().await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Lost(LossReason::NodeDeleted), "{error}");
+    assert_eq!(operator.data("/semaphore/guarded-state"), b"1");
+    has(&operator, path, 0, 0);
+}

@@ -1,0 +1,180 @@
+//! A session of 24 seconds: its heartbeat is 2.4 s, a beat is due 2 s after the last proof.
+
+use super::*;
+
+const T: Duration = Duration::from_secs(24);
+
+fn at(millis: u64) -> Moment {
+    Moment::at(Duration::from_millis(millis))
+}
+
+fn node(path: &str) -> Vec<HeldNode> {
+    vec![HeldNode { path: path.into(), origin: None }]
+}
+
+fn keeper() -> Keeper {
+    Keeper::new(T, at(0), at(0))
+}
+
+fn all_there() -> Check {
+    Check::Answered { missing: Vec::new() }
+}
+
+/// The next beat, which is due `now`.
+fn beat(keeper: &mut Keeper, now: Moment) -> Proof {
+    assert_eq!(keeper.poll_lost(now), None);
+    keeper.poll_beat(now, true).unwrap_or_else(|| panic!("no beat is due at {now:?}"))
+}
+
+#[test]
+fn nothing_is_due_without_a_hold() {
+    let mut keeper = keeper();
+    assert_eq!(keeper.poll_timeout(at(0), true), None);
+    assert!(keeper.poll_beat(at(60_000), true).is_none());
+    let hold = keeper.handle_grant(node("/a"), at(0));
+    keeper.handle_release(hold);
+    assert_eq!(keeper.poll_timeout(at(0), true), None);
+}
+
+#[test]
+fn a_beat_is_due_a_twelfth_of_the_timeout_after_the_latest_proof() {
+    let mut keeper = keeper();
+    keeper.handle_grant(node("/a"), at(0));
+    assert_eq!(keeper.poll_timeout(at(0), true), Some(at(2_000)));
+    assert!(keeper.poll_beat(at(1_999), true).is_none());
+    let first = beat(&mut keeper, at(2_000));
+    assert!(keeper.poll_beat(at(9_000), true).is_none(), "one is on its way");
+    keeper.handle_proof(&first, &all_there(), at(2_100));
+    // Counted from its sending, not from its answer.
+    assert_eq!(keeper.poll_timeout(at(2_100), true), Some(at(4_000)));
+}
+
+#[test]
+fn a_beat_that_came_to_nothing_is_repeated_after_a_pause() {
+    let mut keeper = keeper();
+    keeper.handle_grant(node("/a"), at(0));
+    let first = beat(&mut keeper, at(2_000));
+    keeper.handle_proof(&first, &Check::Unknown, at(2_500));
+    assert!(keeper.poll_beat(at(3_099), true).is_none());
+    assert_eq!(keeper.poll_timeout(at(2_500), true), Some(at(3_100)));
+    beat(&mut keeper, at(3_100));
+}
+
+#[test]
+fn nothing_is_sent_without_a_connection() {
+    let mut keeper = keeper();
+    let hold = keeper.handle_grant(node("/a"), at(0));
+    assert!(keeper.poll_beat(at(5_000), false).is_none());
+    // The next thing to happen is the end of the lease.
+    assert_eq!(keeper.poll_timeout(at(5_000), false), Some(keeper.lease().until()));
+    assert!(!keeper.valid_for(hold, at(5_000)).is_zero());
+}
+
+#[test]
+fn a_hold_without_a_lease_is_lost_after_a_heartbeat() {
+    let mut keeper = keeper();
+    let hold = keeper.handle_grant(node("/a"), at(0));
+    let until = keeper.lease().until();
+    assert_eq!(keeper.poll_lost(until), None);
+    assert!(keeper.valid_for(hold, until).is_zero());
+    let end = until + T / 10;
+    assert_eq!(keeper.poll_timeout(until, false), Some(end));
+    assert_eq!(keeper.poll_lost(end.before(Duration::from_millis(1))), None);
+    assert_eq!(keeper.poll_lost(end), Some((hold, LossReason::LeaseLapsed)));
+    assert_eq!(keeper.poll_lost(end), None);
+    assert_eq!(keeper.poll_timeout(end, true), None);
+}
+
+#[test]
+fn two_checks_of_its_own_restore_a_hold_that_overslept() {
+    let mut keeper = keeper();
+    let hold = keeper.handle_grant(node("/a"), at(0));
+    for (sent, is_valid) in [(60_000, false), (60_100, false), (60_200, true)] {
+        assert_eq!(keeper.valid_for(hold, at(sent)).is_zero(), !is_valid, "at {sent}");
+        if !is_valid {
+            let proof = beat(&mut keeper, at(sent));
+            keeper.handle_proof(&proof, &all_there(), at(sent + 50));
+        }
+    }
+    // The next lapse is another: it is counted anew.
+    let until = keeper.lease().until();
+    assert_eq!(keeper.poll_lost(at(60_200)), None);
+    assert_eq!(keeper.poll_lost(until), None);
+    assert_eq!(keeper.poll_timeout(until, false), Some(until + T / 10));
+}
+
+#[test]
+fn other_writes_do_not_restore_it() {
+    let mut keeper = keeper();
+    let hold = keeper.handle_grant(node("/a"), at(0));
+    keeper.handle_write(at(60_000), at(60_010));
+    keeper.handle_write(at(60_020), at(60_030));
+    keeper.handle_write(at(60_040), at(60_050));
+    assert!(keeper.lease().until() > at(60_050));
+    assert!(keeper.valid_for(hold, at(60_050)).is_zero());
+}
+
+#[test]
+fn the_hold_whose_node_is_missing_is_lost_and_the_others_are_proven() {
+    let mut keeper = keeper();
+    let first = keeper.handle_grant(node("/a"), at(0));
+    let two = ["/b", "/c"].iter().flat_map(|path| node(path)).collect();
+    let second = keeper.handle_grant(two, at(0));
+    let third = keeper.handle_grant(node("/d"), at(0));
+    let proof = beat(&mut keeper, at(2_000));
+    assert_eq!(proof.nodes.len(), 4);
+    keeper.handle_proof(&proof, &Check::Answered { missing: vec![2] }, at(2_100));
+    assert_eq!(keeper.poll_lost(at(2_100)), Some((second, LossReason::NodeDeleted)));
+    assert_eq!(keeper.poll_lost(at(2_100)), None);
+    assert!(keeper.is_late(second, at(2_100)));
+    assert!(!keeper.is_late(first, at(6_800)) && !keeper.is_late(third, at(6_800)));
+    assert!(keeper.is_late(first, at(6_801)));
+}
+
+#[test]
+fn a_check_that_found_nothing_but_missing_nodes_proves_nothing() {
+    let mut keeper = keeper();
+    keeper.handle_grant(node("/a"), at(0));
+    let until = keeper.lease().until();
+    let proof = beat(&mut keeper, at(2_000));
+    keeper.handle_proof(&proof, &Check::Answered { missing: vec![0] }, at(2_100));
+    assert_eq!(keeper.lease().until(), until);
+}
+
+#[test]
+fn the_end_of_the_session_loses_every_hold_and_those_that_come_too_late() {
+    let mut keeper = keeper();
+    let first = keeper.handle_grant(node("/a"), at(0));
+    let proof = beat(&mut keeper, at(2_000));
+    keeper.handle_proof(&proof, &Check::SessionOver, at(2_100));
+    keeper.handle_over(LossReason::ClientClosed);
+    let second = keeper.handle_grant(node("/b"), at(2_100));
+    for hold in [first, second] {
+        assert!(keeper.valid_for(hold, at(2_100)).is_zero());
+        assert_eq!(keeper.poll_lost(at(2_100)), Some((hold, LossReason::SessionExpired)));
+    }
+}
+
+#[test]
+fn the_holds_that_were_proven_longest_ago_come_first_in_a_request() {
+    let mut keeper = keeper();
+    let long = "x".repeat(BYTES_AT_MOST / 2);
+    let late = keeper.handle_grant(node(&format!("/late/{long}")), at(2));
+    let early = keeper.handle_grant(node(&format!("/early/{long}")), at(1));
+    let small = keeper.handle_grant(node("/small"), at(0));
+    let beats = |keeper: &mut Keeper, now| {
+        let proof = beat(keeper, now);
+        keeper.handle_proof(&proof, &all_there(), now);
+        proof.holds.iter().map(|proven| proven.hold).collect::<Vec<_>>()
+    };
+    assert_eq!(beats(&mut keeper, at(2_010)), [small, early]);
+    assert_eq!(beats(&mut keeper, at(2_010)), [late]);
+    assert!(keeper.poll_beat(at(2_010), true).is_none());
+}
+
+#[test]
+fn one_hold_too_large_for_a_request_is_checked_all_the_same() {
+    let mut keeper = keeper();
+    keeper.handle_grant(node(&"x".repeat(BYTES_AT_MOST)), at(0));
+    assert_eq!(beat(&mut keeper, at(2_000)).nodes.len(), 1);
+}

@@ -1,0 +1,192 @@
+//! What becomes of a hold, and why it is lost.
+//!
+//! ```text
+//!         +-------- lose -------> Lost
+//!         |                         ^
+//!  grant  |                         | end: of the session, or of the node
+//! ------> Held --- release ---> Releasing ---- end ----> Released
+//!                                   |                       ^
+//!                                   +-- refuse --> Stuck ---+
+//! ```
+//!
+//! Lost and released are final: whoever has been told of a loss must not find the hold alive again.
+
+use crate::exchange::Outcome;
+use std::fmt;
+
+crate::listed! {
+    /// Why a hold was lost.
+    ///
+    /// ```
+    /// # use zklock_machine::status::LossReason;
+    /// assert_eq!(LossReason::NodeDeleted.to_string(), "its node was deleted");
+    /// ```
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    #[non_exhaustive]
+    pub enum LossReason {
+        /// The ensemble ended the session.
+        SessionExpired,
+        /// Somebody deleted the hold's node.
+        NodeDeleted,
+        /// The ensemble could not be heard from in time, so others may hold the lock by now.
+        LeaseLapsed,
+        /// The client was closed.
+        ClientClosed,
+        /// A contender came that cannot see the hold, so both may hold the lock: let both sides use one dialect and one kind
+        /// of lock.
+        ForeignContender,
+        /// This process was forked from the holder, which goes on holding.
+        Forked,
+    }
+}
+
+impl fmt::Display for LossReason {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::SessionExpired => "its session expired",
+            Self::NodeDeleted => "its node was deleted",
+            Self::LeaseLapsed => "its lease lapsed before the ensemble was heard from again",
+            Self::ClientClosed => "its client was closed",
+            Self::ForeignContender => "a contender came that cannot see it, and may hold as well",
+            Self::Forked => "it belongs to the process from which this one was forked",
+        })
+    }
+}
+
+/// What became of a hold.
+///
+/// Each method makes one transition, and returns whether it changed anything.
+///
+/// ```
+/// use zklock_machine::status::{LossReason, Status};
+///
+/// let mut status = Status::Held;
+/// assert!(status.lose(LossReason::NodeDeleted));
+/// assert!(!status.release());
+/// assert_eq!(status, Status::Lost(LossReason::NodeDeleted));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Status {
+    /// The lock is held.
+    Held,
+    /// Its node is being deleted.
+    Releasing,
+    /// The ensemble refuses to delete its node.
+    Stuck,
+    /// Its node is gone.
+    Released,
+    /// Others may hold the lock.
+    Lost(LossReason),
+}
+
+impl Status {
+    /// The hold is lost. One that is being released has ended for its holder already.
+    pub fn lose(&mut self, reason: LossReason) -> bool {
+        self.change(*self == Self::Held, Self::Lost(reason))
+    }
+
+    /// The holder lets go.
+    pub fn release(&mut self) -> bool {
+        self.change(*self == Self::Held, Self::Releasing)
+    }
+
+    /// The ensemble has refused to delete the node. It is asked again.
+    pub fn refuse(&mut self) -> bool {
+        self.change(*self == Self::Releasing, Self::Stuck)
+    }
+
+    /// Nothing is left at the servers. `deletion` is what the first deletion of a node of the hold came to, `over` why
+    /// the session is over, if it is.
+    pub fn end(&mut self, deletion: Option<&Outcome>, over: Option<LossReason>) -> bool {
+        let over = over.map(Self::Lost);
+        match self {
+            Self::Held => over.is_some_and(|lost| self.change(true, lost)),
+            Self::Releasing | Self::Stuck => self.change(
+                true,
+                match (deletion, over) {
+                    (Some(Outcome::NoNode), _) => Self::Lost(LossReason::NodeDeleted),
+                    (Some(Outcome::Done), _) => Self::Released,
+                    // There was nothing of ours to be deleted any more.
+                    (None, None) => Self::Lost(LossReason::NodeDeleted),
+                    // Whether the node was still there was not heard.
+                    (_, over) => over.unwrap_or(Self::Released),
+                },
+            ),
+            Self::Released | Self::Lost(_) => false,
+        }
+    }
+
+    /// Nobody looks after the hold any more: the client is gone.
+    pub fn abandon(&mut self) -> bool {
+        let is_open = !matches!(self, Self::Released | Self::Lost(_));
+        self.change(is_open, Self::Lost(LossReason::ClientClosed))
+    }
+
+    fn change(&mut self, changes: bool, to: Self) -> bool {
+        if changes {
+            *self = to;
+        }
+        changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use LossReason as L;
+    use Status as S;
+
+    type Event = fn(&mut Status) -> bool;
+
+    #[test]
+    fn each_status_takes_the_events_that_it_can() {
+        let lost = S::Lost(L::LeaseLapsed);
+        let closed = S::Lost(L::ClientClosed);
+        let all = [S::Held, S::Releasing, S::Stuck, S::Released, S::Lost(L::NodeDeleted)];
+        let table: [(Event, [Option<Status>; 5]); 4] = [
+            (|it| it.lose(L::LeaseLapsed), [Some(lost), None, None, None, None]),
+            (Status::release, [Some(S::Releasing), None, None, None, None]),
+            (Status::refuse, [None, Some(S::Stuck), None, None, None]),
+            (Status::abandon, [Some(closed), Some(closed), Some(closed), None, None]),
+        ];
+        for (number, (event, after)) in table.into_iter().enumerate() {
+            for (status, after) in all.into_iter().zip(after) {
+                let mut changed = status;
+                assert_eq!(event(&mut changed), after.is_some(), "event {number} in {status:?}");
+                assert_eq!(changed, after.unwrap_or(status), "event {number} in {status:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_release_ends_as_the_deletion_of_the_node_says() {
+        let expired = S::Lost(L::SessionExpired);
+        let table = [
+            (Some(Outcome::Done), None, S::Released),
+            // Before the session was over it was there.
+            (Some(Outcome::Done), Some(L::SessionExpired), S::Released),
+            (Some(Outcome::NoNode), None, S::Lost(L::NodeDeleted)),
+            (Some(Outcome::NoNode), Some(L::SessionExpired), S::Lost(L::NodeDeleted)),
+            (Some(Outcome::Unknown), None, S::Released),
+            (Some(Outcome::Unknown), Some(L::SessionExpired), expired),
+            (None, None, S::Lost(L::NodeDeleted)),
+            (None, Some(L::SessionExpired), expired),
+        ];
+        for (deletion, over, after) in table {
+            for status in [S::Releasing, S::Stuck] {
+                let mut ended = status;
+                assert!(ended.end(deletion.as_ref(), over));
+                assert_eq!(ended, after, "{status:?}, {deletion:?}, {over:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn only_the_end_of_its_session_ends_what_is_held() {
+        let mut held = S::Held;
+        assert!(!held.end(Some(&Outcome::Done), None));
+        assert!(held.end(None, Some(L::SessionExpired)));
+        assert!(!held.end(None, Some(L::ClientClosed)));
+        assert_eq!(held, S::Lost(L::SessionExpired));
+    }
+}

@@ -1,0 +1,281 @@
+//! How a client is connected, for programs that want to know of outages.
+//!
+//! It is read from what the sessions say of themselves. A receiver of tokio's tells only the latest value, and whether there
+//! were others; that is enough to leave out no lost session and no outage, however late it is looked at.
+
+use crate::error::LossReason;
+use crate::pool::{Slot, Stage};
+use crate::session::Link;
+use std::fmt;
+use tokio::sync::watch;
+
+/// How a client is connected.
+///
+/// ```
+/// # use zklock_core::ConnectionState;
+/// fn may_hold_locks(state: ConnectionState) -> bool {
+///     matches!(state, ConnectionState::Connected | ConnectionState::Disconnected)
+/// }
+/// assert!(!may_hold_locks(ConnectionState::SessionLost));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum ConnectionState {
+    /// A server is connected.
+    Connected,
+    /// The connection broke, and the client is looking for another server. The session lives on for now, and so do its
+    /// holds, for as long as [`Hold::valid_for`](crate::Hold::valid_for) says.
+    Disconnected,
+    /// The session is over, and all holds of it are lost. The client is opening the next session.
+    SessionLost,
+    /// The client was closed. This is final.
+    Closed,
+}
+
+impl fmt::Display for ConnectionState {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connected => "connected",
+            Self::Disconnected => "disconnected",
+            Self::SessionLost => "session lost",
+            Self::Closed => "closed",
+        })
+    }
+}
+
+/// Reports how a client is connected, and each change. See [`Client::connection`](crate::Client::connection).
+///
+/// It keeps neither the client nor its session open.
+pub struct Connection {
+    stage: watch::Receiver<Stage>,
+    /// Of the session whose state was reported last, until its end has been.
+    link: Option<watch::Receiver<Link>>,
+    /// What was reported last.
+    reported: Option<ConnectionState>,
+}
+
+impl Connection {
+    pub(crate) fn of(slot: &Slot) -> Self {
+        Self { stage: slot.watch(), link: None, reported: None }
+    }
+
+    /// How the client is connected now, and when called again, as soon as that changes. `None` once
+    /// [`Closed`](ConnectionState::Closed) has been reported.
+    ///
+    /// Changes that follow one another quickly may be reported as one. But every lost session is reported as
+    /// [`SessionLost`](ConnectionState::SessionLost), unless several were lost since the last call, and between two reports of
+    /// [`Connected`](ConnectionState::Connected) there is one of what came between.
+    ///
+    /// # Cancel safety
+    ///
+    /// May be dropped and called again.
+    pub async fn next(&mut self) -> Option<ConnectionState> {
+        while self.reported != Some(ConnectionState::Closed) {
+            if let Some(state) = self.due() {
+                self.reported = Some(state);
+                return self.reported;
+            }
+            let changed = match &mut self.link {
+                // A session says that it is over before the stage does.
+                Some(link) => link.changed().await,
+                None => self.stage.changed().await,
+            };
+            if changed.is_err() {
+                // Nothing is left that could open a session.
+                self.reported = Some(ConnectionState::Closed);
+                return self.reported;
+            }
+        }
+        None
+    }
+
+    /// What is to be reported next.
+    fn due(&mut self) -> Option<ConnectionState> {
+        let Some(link) = &mut self.link else { return self.opened() };
+        let was_away = link.has_changed().unwrap_or(false);
+        let state = state_of(*link.borrow_and_update());
+        match state {
+            ConnectionState::SessionLost => self.link = None,
+            // There and back again: the next look finds it connected.
+            ConnectionState::Connected if self.reported == Some(state) && was_away => {
+                return Some(ConnectionState::Disconnected);
+            }
+            state if self.reported == Some(state) => return None,
+            _ => {}
+        }
+        Some(state)
+    }
+
+    /// The same, where the last report was of no session.
+    fn opened(&mut self) -> Option<ConnectionState> {
+        let state = {
+            let stage = self.stage.borrow_and_update();
+            let state = state_at(&stage);
+            match &*stage {
+                Stage::Open(session) if state != ConnectionState::SessionLost => {
+                    self.link = Some(session.link());
+                }
+                _ => {}
+            }
+            state
+        };
+        (self.reported != Some(state)).then_some(state)
+    }
+}
+
+/// How a client is connected whose slot is at this stage.
+pub(crate) fn state_at(stage: &Stage) -> ConnectionState {
+    match stage {
+        Stage::Open(session) => state_of(*session.link().borrow()),
+        Stage::Opening(_) => ConnectionState::SessionLost,
+        Stage::Closed | Stage::NoRoot => ConnectionState::Closed,
+    }
+}
+
+fn state_of(link: Link) -> ConnectionState {
+    match link {
+        Link::Connected => ConnectionState::Connected,
+        Link::Disconnected => ConnectionState::Disconnected,
+        Link::Over(LossReason::ClientClosed) => ConnectionState::Closed,
+        Link::Over(_) => ConnectionState::SessionLost,
+    }
+}
+
+impl fmt::Debug for Connection {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Connection").field("reported", &self.reported).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::ensemble::{
+        Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
+        Watched, Write, WriteFailure,
+    };
+    use crate::machine::exchange::Operation;
+    use crate::platform;
+    use crate::session::Session;
+    use ConnectionState::{Closed, Connected, Disconnected, SessionLost};
+    use std::future::pending;
+    use std::sync::Arc;
+    use std::task::{Context, Poll, Waker};
+    use std::time::Duration;
+
+    /// One that is never asked for anything.
+    struct Silent;
+
+    impl Ensemble for Silent {
+        fn send(&self, _: Vec<Operation>) -> Pending<Landing> {
+            Box::pin(pending())
+        }
+
+        fn check(&self, _: Vec<HeldNode>) -> Pending<Check> {
+            Box::pin(pending())
+        }
+
+        fn commit(&self, _: Vec<Arc<str>>, _: Vec<Write>) -> Pending<Result<Versions, WriteFailure>> {
+            Box::pin(pending())
+        }
+
+        fn read(&self, _: Arc<str>) -> Pending<Result<Option<NodeData>, ReadFailure>> {
+            Box::pin(pending())
+        }
+
+        fn children(&self, _: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>> {
+            Box::pin(pending())
+        }
+
+        fn look(&self, _: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>> {
+            Box::pin(pending())
+        }
+
+        fn delete(&self, _: Arc<str>, _: i32) -> Pending<Result<Deletion, ReadFailure>> {
+            Box::pin(pending())
+        }
+
+        fn child(&self, _: Arc<str>, _: String) -> Pending<Result<Option<Watched>, ReadFailure>> {
+            Box::pin(pending())
+        }
+    }
+
+    fn session(id: i64) -> Arc<Session> {
+        Session::new(Arc::new(Silent), id, Duration::from_secs(10), platform::now())
+    }
+
+    /// What is reported now, without a wait.
+    fn reports(connection: &mut Connection) -> Vec<ConnectionState> {
+        let mut reports = Vec::new();
+        let mut context = Context::from_waker(Waker::noop());
+        while let Poll::Ready(Some(state)) = std::pin::pin!(connection.next()).poll(&mut context) {
+            reports.push(state);
+        }
+        reports
+    }
+
+    #[test]
+    fn each_change_is_reported_once_and_the_state_of_now_first() {
+        let first = session(1);
+        let slot = Slot::new(Stage::Open(first.clone()));
+        let mut connection = Connection::of(&slot);
+        assert_eq!(reports(&mut connection), [Connected]);
+        first.set_connected(false);
+        assert_eq!(reports(&mut connection), [Disconnected]);
+        assert_eq!(reports(&mut Connection::of(&slot)), [Disconnected]);
+        first.set_connected(true);
+        assert_eq!(reports(&mut connection), [Connected]);
+        first.end(LossReason::SessionExpired);
+        assert_eq!(reports(&mut connection), [SessionLost]);
+        assert_eq!(reports(&mut Connection::of(&slot)), [SessionLost]);
+        slot.set(Stage::Opening(None));
+        slot.set(Stage::Opening(Some("no server answers".into())));
+        assert_eq!(reports(&mut connection), []);
+        slot.set(Stage::Open(session(2)));
+        assert_eq!(reports(&mut connection), [Connected]);
+    }
+
+    #[test]
+    fn an_outage_and_a_lost_session_are_reported_however_late_they_are_looked_at() {
+        let first = session(1);
+        let slot = Slot::new(Stage::Open(first.clone()));
+        let mut connection = Connection::of(&slot);
+        assert_eq!(reports(&mut connection), [Connected]);
+        for _ in 0..3 {
+            first.set_connected(false);
+            first.set_connected(true);
+        }
+        assert_eq!(reports(&mut connection), [Disconnected, Connected]);
+        first.set_connected(false);
+        first.end(LossReason::SessionExpired);
+        slot.set(Stage::Opening(None));
+        let second = session(2);
+        slot.set(Stage::Open(second.clone()));
+        second.set_connected(false);
+        assert_eq!(reports(&mut connection), [SessionLost, Disconnected]);
+        second.set_connected(true);
+        assert_eq!(reports(&mut connection), [Connected]);
+    }
+
+    #[test]
+    fn closed_is_the_last_report() {
+        let first = session(1);
+        let slot = Slot::new(Stage::Open(first.clone()));
+        let mut connection = Connection::of(&slot);
+        assert_eq!(reports(&mut connection), [Connected]);
+        first.end(LossReason::ClientClosed);
+        assert_eq!(reports(&mut connection), [Closed]);
+        slot.set(Stage::Closed);
+        assert_eq!(reports(&mut connection), []);
+        assert_eq!(reports(&mut Connection::of(&slot)), [Closed]);
+
+        // Closed while there is no session.
+        let second = session(2);
+        let slot = Slot::new(Stage::Open(second.clone()));
+        let mut connection = Connection::of(&slot);
+        assert_eq!(reports(&mut connection), [Connected]);
+        second.end(LossReason::SessionExpired);
+        slot.set(Stage::Closed);
+        assert_eq!(reports(&mut connection), [SessionLost, Closed]);
+    }
+}

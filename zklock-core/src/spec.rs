@@ -1,0 +1,351 @@
+//! What a lock is: its kind, its path and its options, as a value that needs no client.
+//!
+//! Every face describes a lock before it can be made: in Python even before the client has connected. So it is described
+//! and checked here, once for all faces. Each kind's constructors are in the file of that kind.
+
+use crate::all::set_claims;
+use crate::error::{Error, ErrorKind};
+use crate::machine::claim::{Claim, Foreign, Watching};
+use crate::machine::name::{Dialect, Role, Scheme};
+use crate::options::ClientOptions;
+use crate::path::check_lock_path;
+
+/// What a [`Lock`](crate::Lock) is: its kind, its path and its options. [`Client::lock`](crate::Client::lock) makes the
+/// lock.
+///
+/// ```no_run
+/// use zklock_core::{Dialect, LockSpec};
+///
+/// # fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+/// let spec = LockSpec::read("/locks/table")?.reentrant(true).dialect(Dialect::Kazoo);
+/// let lock = client.lock(&spec)?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, Debug)]
+pub struct LockSpec {
+    path: String,
+    kind: Kind,
+    reentrant: bool,
+    dialect: Dialect,
+    foreign: Foreign,
+    watching: Watching,
+    pub(crate) permits: u32,
+    pub(crate) limit_at: Option<String>,
+}
+
+#[derive(Clone, Debug)]
+pub(crate) enum Kind {
+    Mutex,
+    Read,
+    Write,
+    Election,
+    Exclusive,
+    Semaphore { limit: u32 },
+    All(Vec<LockSpec>),
+}
+
+impl LockSpec {
+    pub(crate) fn at(path: &str, kind: Kind) -> Result<Self, Error> {
+        check_lock_path(path)?;
+        Ok(Self::new(path.to_owned(), kind))
+    }
+
+    pub(crate) fn new(path: String, kind: Kind) -> Self {
+        Self {
+            path,
+            kind,
+            reentrant: false,
+            dialect: Dialect::default(),
+            foreign: Foreign::default(),
+            watching: Watching::default(),
+            permits: 1,
+            limit_at: None,
+        }
+    }
+
+    /// Whether an owner that holds the lock may acquire it again. Default: no.
+    ///
+    /// The owner is the tokio task, or outside of one the thread. A hold of a reentrant lock must be
+    /// released by its owner. One of a lock that is not reentrant may be released from anywhere, so
+    /// its owner's next acquire before that waits, as anybody's does. So only a reentrant lock of the
+    /// write side lets its owner take the [read side](crate::Client::write) as well.
+    ///
+    /// It is for sections within sections of one task or thread. Leave it out where one turns to another user while the
+    /// first holds the lock, as a thread of green threads does, one of a pool between two calls, and a task that runs
+    /// two futures with `join!`: each of them is taken for the owner, and so they are inside together.
+    ///
+    /// ```no_run
+    /// use zklock_core::LockSpec;
+    ///
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let lock = client.lock(&LockSpec::mutex("/locks/report")?.reentrant(true))?;
+    /// let outer = lock.acquire().await?;
+    /// let inner = lock.acquire().await?;
+    /// assert_eq!(outer.token(), inner.token());
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn reentrant(mut self, reentrant: bool) -> Self {
+        self.reentrant = reentrant;
+        self
+    }
+
+    /// The naming scheme of the lock's nodes, to stand in one queue with another library.
+    /// Default: Curator's.
+    ///
+    /// A mutex can have any, a read/write lock Curator's or kazoo's, every other kind has Curator's. Contenders of every
+    /// dialect are recognised, whichever the lock has.
+    #[must_use]
+    pub fn dialect(mut self, dialect: Dialect) -> Self {
+        self.dialect = dialect;
+        self
+    }
+
+    /// What to do about a contender that cannot see ours. Default: to fail with
+    /// [`ForeignContender`](ErrorKind::ForeignContender). An exclusive lock has no queue, so there it means nothing.
+    #[must_use]
+    pub fn foreign(mut self, foreign: Foreign) -> Self {
+        self.foreign = foreign;
+        self
+    }
+
+    /// What to watch while others are ahead. Default: the one node that matters. An exclusive lock has no queue, so
+    /// there it means nothing.
+    #[must_use]
+    pub fn watching(mut self, watching: Watching) -> Self {
+        self.watching = watching;
+        self
+    }
+
+    /// The path of the lock; of a set the paths of its locks, with commas between them.
+    pub fn path(&self) -> &str {
+        &self.path
+    }
+
+    /// Whether an owner that holds the lock may acquire it again.
+    pub fn is_reentrant(&self) -> bool {
+        self.reentrant
+    }
+
+    /// The kind of the lock, in words.
+    ///
+    /// ```
+    /// # fn main() -> Result<(), zklock_core::Error> {
+    /// assert_eq!(zklock_core::LockSpec::semaphore("/locks/licences", 5)?.kind(), "semaphore of 5");
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn kind(&self) -> String {
+        match self.kind {
+            Kind::Mutex => "mutex".to_owned(),
+            Kind::Read => "read".to_owned(),
+            Kind::Write => "write".to_owned(),
+            Kind::Election => "election".to_owned(),
+            Kind::Exclusive => "exclusive".to_owned(),
+            Kind::Semaphore { limit } if self.permits == 1 => format!("semaphore of {limit}"),
+            Kind::Semaphore { limit } => format!("{} of semaphore of {limit}", self.permits),
+            Kind::All(_) => "all".to_owned(),
+        }
+    }
+
+    /// The same for all locks whose holds are alike, so that one may be released in the place of another: options make no
+    /// difference, but the number of permits does.
+    #[doc(hidden)]
+    pub fn key(&self) -> String {
+        let path = &self.path;
+        match &self.kind {
+            Kind::Semaphore { .. } => format!("semaphore({}) {path}", self.permits),
+            Kind::All(members) => {
+                let mut keys: Vec<_> = members.iter().map(Self::key).collect();
+                keys.sort_unstable();
+                format!("all({})", keys.join(","))
+            }
+            _ => format!("{} {path}", self.kind()),
+        }
+    }
+
+    /// Whether a lock of this kind can have these options.
+    ///
+    /// ```
+    /// use zklock_core::{Dialect, LockSpec};
+    ///
+    /// # fn main() -> Result<(), zklock_core::Error> {
+    /// assert!(LockSpec::mutex("/locks/report")?.dialect(Dialect::Kazoo).check().is_ok());
+    /// assert!(LockSpec::election("/locks/report")?.dialect(Dialect::Kazoo).check().is_err());
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] says what is wrong.
+    pub fn check(&self) -> Result<(), Error> {
+        self.claims().map(drop)
+    }
+
+    /// Whether there is one holder to be [observed](crate::Lock::observe).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] of a set of locks, and of a semaphore.
+    pub fn check_observable(&self) -> Result<(), Error> {
+        match self.kind {
+            Kind::Semaphore { .. } | Kind::All(_) => {
+                let message = format!(
+                    "the lock {} has no one holder: observe the locks of a set one by one, and list the contenders \
+                     of a semaphore",
+                    self.path
+                );
+                Err(Error::new(ErrorKind::InvalidInput, message))
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What a lock of a client with these options claims.
+    pub(crate) fn claims_of(&self, client: &ClientOptions) -> Result<Vec<Claim>, Error> {
+        let claims = self.claims()?;
+        self.check_request(client)?;
+        Ok(claims)
+    }
+
+    /// What the lock claims. Options that this kind of lock does not have are refused here, and nowhere else.
+    pub(crate) fn claims(&self) -> Result<Vec<Claim>, Error> {
+        let is_semaphore = matches!(self.kind, Kind::Semaphore { .. });
+        if !is_semaphore && (self.permits != 1 || self.limit_at.is_some()) {
+            return Err(self.invalid("only a semaphore has permits and a limit"));
+        }
+        let scheme = self.scheme()?;
+        match &self.kind {
+            Kind::Mutex | Kind::Read | Kind::Write | Kind::Election => {
+                Ok(vec![self.claim(&self.path, scheme)])
+            }
+            // Whatever the options: all locks of this path are one line then, in which there is one attempt at a time. Two
+            // could not tell the node of the other from their own, and one that recovers from a lost reply would take it.
+            Kind::Exclusive => Ok(vec![Claim::new(&self.path, scheme)]),
+            Kind::Semaphore { limit } => Ok(vec![self.semaphore_claim(*limit, scheme)?]),
+            Kind::All(members) => set_claims(&self.path, members),
+        }
+    }
+
+    /// A claim with the options that every claim has.
+    pub(crate) fn claim(&self, directory: &str, scheme: Scheme) -> Claim {
+        Claim { foreign: self.foreign, watching: self.watching, ..Claim::new(directory, scheme) }
+    }
+
+    /// How the nodes are named.
+    fn scheme(&self) -> Result<Scheme, Error> {
+        let dialect = self.dialect;
+        let of_role = |role| {
+            let none = format!("the dialect {dialect} has no read and write sides; use curator or kazoo");
+            Claim::scheme(role, dialect).ok_or_else(|| self.invalid(&none))
+        };
+        let of_curator = |scheme, kind: &str| match dialect {
+            Dialect::Curator => Ok(scheme),
+            _ => Err(self.invalid(&format!("{kind} has no dialect {dialect}; leave that option out"))),
+        };
+        match self.kind {
+            Kind::Mutex => of_role(Role::Exclusive),
+            Kind::Read => of_role(Role::Read),
+            Kind::Write => of_role(Role::Write),
+            Kind::Election => of_curator(Scheme::Latch, "an election"),
+            Kind::Exclusive => of_curator(Scheme::Single, "an exclusive lock"),
+            Kind::Semaphore { .. } => of_curator(Scheme::Mutex, "a semaphore"),
+            // Its members have schemes of their own.
+            Kind::All(_) => of_curator(Scheme::Mutex, "a set of locks"),
+        }
+    }
+
+    /// Whether the permits of all semaphores in it can be taken in one request.
+    fn check_request(&self, client: &ClientOptions) -> Result<(), Error> {
+        match &self.kind {
+            Kind::Semaphore { .. } => self.check_permits_fit(client),
+            Kind::All(members) => members.iter().try_for_each(|member| member.check_request(client)),
+            _ => Ok(()),
+        }
+    }
+
+    fn invalid(&self, problem: &str) -> Error {
+        Error::new(ErrorKind::InvalidInput, format!("the lock {}: {problem}", self.path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    type Build = fn(&str) -> Result<LockSpec, Error>;
+
+    const KINDS: [Build; 7] = [
+        LockSpec::mutex,
+        LockSpec::read,
+        LockSpec::write,
+        LockSpec::election,
+        LockSpec::exclusive,
+        |path| LockSpec::semaphore(path, 5),
+        |path| LockSpec::all([LockSpec::mutex(path)?, LockSpec::write("/other")?]),
+    ];
+
+    fn refusals(change: impl Fn(LockSpec) -> LockSpec) -> Vec<String> {
+        let specs = KINDS.iter().map(|build| change(build("/a").unwrap()));
+        let refused = specs.filter_map(|spec| Some((spec.kind(), spec.check().err()?)));
+        refused.map(|(kind, error)| format!("{kind}: {error}")).collect()
+    }
+
+    #[test]
+    fn every_kind_refuses_the_options_that_it_does_not_have() {
+        assert_eq!(refusals(|spec| spec), [""; 0]);
+        assert_eq!(refusals(|spec| spec.foreign(Foreign::GoAhead).watching(Watching::Children)), [""; 0]);
+        let reentrant = refusals(|spec| spec.reentrant(true));
+        assert_eq!(
+            reentrant,
+            ["semaphore of 5: the semaphore /a: a permit belongs to nobody, so a semaphore is not reentrant"]
+        );
+        let permits = refusals(|spec| spec.permits(2));
+        assert_eq!(permits.len(), 6, "{permits:?}");
+        assert!(permits.iter().all(|refusal| refusal.ends_with("only a semaphore has permits and a limit")));
+        assert_eq!(refusals(|spec| spec.limit_at("/limit")).len(), 6);
+        let kazoo = refusals(|spec| spec.dialect(Dialect::Kazoo));
+        let without: Vec<_> = kazoo.iter().filter_map(|refusal| refusal.split(": ").next()).collect();
+        assert_eq!(without, ["election", "exclusive", "semaphore of 5", "all"]);
+        assert_eq!(refusals(|spec| spec.dialect(Dialect::WriteLock)).len(), 6);
+    }
+
+    #[test]
+    fn a_bad_path_is_refused_at_once() {
+        for build in KINDS {
+            assert_eq!(build("a").unwrap_err().kind(), ErrorKind::InvalidInput);
+        }
+    }
+
+    #[test]
+    fn the_claims_of_an_exclusive_lock_are_alike_whatever_its_options() {
+        let spec = LockSpec::exclusive("/a").unwrap();
+        let careless = spec.clone().foreign(Foreign::GoAhead).watching(Watching::Children).reentrant(true);
+        assert_eq!(spec.claims().unwrap(), careless.claims().unwrap());
+        let mutex = LockSpec::mutex("/a").unwrap();
+        assert_ne!(mutex.claims().unwrap(), mutex.foreign(Foreign::GoAhead).claims().unwrap());
+    }
+
+    #[test]
+    fn the_order_of_its_members_makes_no_set_another() {
+        let two = || [LockSpec::mutex("/b").unwrap(), LockSpec::semaphore("/a", 2).unwrap()];
+        let [b, a] = two();
+        let (one, other) = (LockSpec::all(two()).unwrap(), LockSpec::all([a, b]).unwrap());
+        assert_eq!(one.claims().unwrap(), other.claims().unwrap());
+        assert_eq!(one.key(), other.key());
+        assert_eq!((one.path(), other.path()), ("/b, /a", "/a, /b"));
+    }
+
+    #[test]
+    fn only_the_number_of_permits_makes_holds_unlike() {
+        let semaphore = |limit, permits| LockSpec::semaphore("/a", limit).unwrap().permits(permits).key();
+        assert_eq!(semaphore(5, 2), semaphore(6, 2));
+        assert_ne!(semaphore(5, 2), semaphore(5, 1));
+        let mutex = LockSpec::mutex("/a").unwrap();
+        assert_eq!(mutex.key(), mutex.clone().reentrant(true).dialect(Dialect::Kazoo).key());
+        assert_ne!(mutex.key(), LockSpec::election("/a").unwrap().key());
+    }
+}

@@ -1,0 +1,91 @@
+//! Why a call failed, and the message about it that its thread can read afterwards.
+
+use crate::status::zklock_status::{self, ZKLOCK_INVALID_ARGUMENT};
+use std::cell::{Cell, RefCell};
+use std::ffi::c_char;
+use zklock_core::Error;
+
+/// Why a call failed.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    status: zklock_status,
+    message: String,
+    /// Which of several writes failed.
+    index: Option<usize>,
+}
+
+impl Failure {
+    pub(crate) fn new(status: zklock_status, message: impl Into<String>) -> Self {
+        Self { status, message: message.into(), index: None }
+    }
+
+    pub(crate) fn argument(message: impl Into<String>) -> Self {
+        Self::new(ZKLOCK_INVALID_ARGUMENT, message)
+    }
+
+    /// Leaves the message for this thread.
+    pub(crate) fn tell(self, call: &str) -> zklock_status {
+        keep(&format!("{call}: {}", self.message).replace('\0', "\u{fffd}"));
+        let index = self.index.and_then(|index| i64::try_from(index).ok());
+        INDEX.set(index.unwrap_or(NO_INDEX));
+        self.status
+    }
+}
+
+impl From<Error> for Failure {
+    fn from(error: Error) -> Self {
+        let index = error.conflict().map(|conflict| conflict.index);
+        Self { index, ..Self::new(zklock_status::of(error.kind()), error.to_string()) }
+    }
+}
+
+/// A longer message is cut.
+const MESSAGE: usize = 2048;
+
+pub(crate) const NO_INDEX: i64 = -1;
+
+thread_local! {
+    /// With the NUL at its end. It has no destructor, which glibc would have to be told of: that waits while another thread
+    /// loads a shared object.
+    static LAST: RefCell<[u8; MESSAGE]> = const { RefCell::new([0; MESSAGE]) };
+    static INDEX: Cell<i64> = const { Cell::new(NO_INDEX) };
+}
+
+/// The message that was left last in this thread. It is changed by the next one.
+pub(crate) fn last_message() -> *const c_char {
+    LAST.with_borrow(|last| last.as_ptr().cast())
+}
+
+/// Which write failed, if the last failure was of that kind.
+pub(crate) fn last_index() -> i64 {
+    INDEX.get()
+}
+
+fn keep(message: &str) {
+    let is_end = |at: &usize| message.is_char_boundary(*at);
+    let end = (0..=message.len().min(MESSAGE - 1)).rev().find(is_end).unwrap_or(0);
+    LAST.with_borrow_mut(|last| {
+        for (place, byte) in last.iter_mut().zip(message[..end].bytes().chain([0])) {
+            *place = byte;
+        }
+    });
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::ffi::CStr;
+
+    #[test]
+    fn a_message_that_is_too_long_is_cut_between_letters() {
+        let told = || {
+            LAST.with_borrow(|last| CStr::from_bytes_until_nul(last).unwrap().to_str().unwrap().to_owned())
+        };
+        keep("short");
+        assert_eq!(told(), "short");
+        keep(&"ö".repeat(MESSAGE));
+        assert_eq!(told(), "ö".repeat((MESSAGE - 1) / 2));
+        keep("short again");
+        assert_eq!(told(), "short again");
+    }
+}

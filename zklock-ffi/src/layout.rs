@@ -1,0 +1,15 @@
+//! What C and the library must see alike, byte for byte. tests/c/header says the same of the header.
+
+use crate::guarded::zklock_write;
+use crate::queued::zklock_contender;
+use std::mem::offset_of;
+
+const _: () = {
+    assert!(size_of::<zklock_write>() == 48 && align_of::<zklock_write>() == 8);
+    assert!(offset_of!(zklock_write, path) == 8 && offset_of!(zklock_write, data) == 16);
+    assert!(offset_of!(zklock_write, length) == 24 && offset_of!(zklock_write, reserved) == 32);
+    assert!(size_of::<zklock_contender>() == 72 && align_of::<zklock_contender>() == 8);
+    assert!(offset_of!(zklock_contender, size) == 0 && offset_of!(zklock_contender, session) == 32);
+    assert!(offset_of!(zklock_contender, node) == 56 && offset_of!(zklock_contender, role) == 64);
+    assert!(offset_of!(zklock_contender, holds) == 68);
+};

@@ -1,0 +1,36 @@
+//! The numbers that users give: times in seconds, and how many of something there are.
+
+use crate::error::invalid;
+use pyo3::prelude::*;
+use std::time::Duration;
+
+/// How long to wait: `None` is for ever.
+pub(crate) fn patience(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<Duration>> {
+    match seconds {
+        Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
+            let message = format!(
+                "a timeout of {seconds} s: it is None, to wait for ever, or a number that is not negative"
+            );
+            Err(invalid(py, message))
+        }
+        // Beyond the end of time is for ever.
+        seconds => Ok(seconds.and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())),
+    }
+}
+
+/// How many of something there are.
+pub(crate) fn count(py: Python<'_>, name: &str, count: i64) -> PyResult<u32> {
+    u32::try_from(count)
+        .map_err(|_| invalid(py, format!("{name}={count}: it is a number from 0 to {}", u32::MAX)))
+}
+
+/// A time that must be a number of seconds.
+pub(crate) fn seconds(py: Python<'_>, name: &str, seconds: f64) -> PyResult<Duration> {
+    /// Thirty years: what is longer would be shown with far more digits.
+    const LONGEST: f64 = 1e9;
+    if seconds.is_nan() || seconds < 0.0 {
+        let message = format!("{name} of {seconds} s: it is a number of seconds that is not negative");
+        return Err(invalid(py, message));
+    }
+    Ok(Duration::from_secs_f64(seconds.min(LONGEST)))
+}

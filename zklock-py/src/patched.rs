@@ -1,0 +1,47 @@
+//! Whether gevent or eventlet has patched Python, and where their loops run.
+
+use pyo3::intern;
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::PyDict;
+
+/// Whether greenlets are to make the calls of others.
+pub(crate) fn is_main_and_patched(py: Python<'_>) -> PyResult<bool> {
+    Ok(is_main() && is_patched(py)?)
+}
+
+pub(crate) fn is_main() -> bool {
+    rustix::thread::gettid() == rustix::process::getpid()
+}
+
+/// Whether gevent or eventlet has patched Python. As `_greenlets.library`, but in a daemon thread nothing that is written
+/// in Python is to run in frames of ours: see `dispatch`.
+pub(crate) fn is_patched(py: Python<'_>) -> PyResult<bool> {
+    for (module, patched) in [("gevent.monkey", "saved"), ("eventlet.patcher", "already_patched")] {
+        if let Some(module) = modules(py)?.get_item(module)? {
+            if module.getattr_opt(patched)?.map_or(Ok(false), |patched| patched.is_truthy())? {
+                return Ok(true);
+            }
+        }
+    }
+    Ok(false)
+}
+
+/// Whether one of them has a loop in this thread.
+pub(crate) fn has_loop(py: Python<'_>) -> PyResult<bool> {
+    if let Some(hubs) = modules(py)?.get_item("gevent._hub_local")? {
+        if !hubs.call_method0(intern!(py, "get_hub_if_exists"))?.is_none() {
+            return Ok(true);
+        }
+    }
+    let Some(hubs) = modules(py)?.get_item("eventlet.hubs")? else { return Ok(false) };
+    let hub = hubs.getattr(intern!(py, "_threadlocal"))?.getattr_opt(intern!(py, "hub"))?;
+    Ok(hub.is_some())
+}
+
+/// `sys.modules`.
+pub(crate) fn modules(py: Python<'_>) -> PyResult<&Bound<'_, PyDict>> {
+    static MODULES: PyOnceLock<Py<PyDict>> = PyOnceLock::new();
+    let load = || Ok::<_, PyErr>(py.import("sys")?.getattr("modules")?.cast_into::<PyDict>()?.unbind());
+    Ok(MODULES.get_or_try_init(py, load)?.bind(py))
+}
