@@ -4,26 +4,38 @@ use super::explorer::fingerprint;
 use super::machine::Moment;
 use super::machine::claim::{Claim, Foreign, Permits, Watching};
 use super::machine::contender::Contender;
+use super::machine::drive;
 use super::machine::exchange::{Now, Operation, Outcome, Patience, Verdict, WatchEvent};
 use super::machine::keeper::{Check, HeldNode, HoldId, Keeper, Proof};
 use super::machine::lease::Lease;
+use super::machine::member::{Answer, Member};
 use super::machine::name::{Scheme, Uuid};
+use super::machine::single::Single;
 use super::machine::status::LossReason;
-use super::subject::{Answer, Attempt, Keeping, Machine, Reply, Sort, Term, Want};
+use super::subject::{self, Attempt, Keeping, Machine, Reply, Sort, Term, Told, Want};
+use std::fmt::Debug;
+use std::hash::Hash;
 use std::time::Duration;
 
 /// This machine.
 pub(crate) const MACHINE: Machine = Machine {
     contender: |wants: &[Want], within: Option<String>, patience: Patience| {
+        match wants {
+            [Want { queue, sort: Sort::Single, .. }] => return Box::new(Own(Single::new(queue, patience))),
+            [Want { queue, sort: Sort::Member { members }, .. }] => {
+                return Box::new(Own(Member::new(queue, *members as usize, patience)));
+            }
+            _ => {}
+        }
         let claims = wants.iter().map(|want| Claim { within: within.clone(), ..claim(want) });
-        Box::new(OwnContender(Contender::new(claims.collect(), patience)))
+        Box::new(Own(Contender::new(claims.collect(), patience)))
     },
     lease: |timeout, sent| Box::new(OwnLease(Lease::new(timeout, sent))),
     keeper: |timeout, opened| {
         let keeper = Keeper::new(timeout, opened, opened);
         Box::new(OwnKeeper { keeper, holds: Vec::new(), proof: None })
     },
-    renews: |answer| answer == Answer::QuorumWrite,
+    renews: |answer| answer == subject::Answer::QuorumWrite,
 };
 
 fn claim(want: &Want) -> Claim {
@@ -32,7 +44,7 @@ fn claim(want: &Want) -> Claim {
         Sort::Read => Scheme::Read,
         Sort::Write => Scheme::Write,
         Sort::Latch => Scheme::Latch,
-        Sort::Single => Scheme::Single,
+        Sort::Single | Sort::Member { .. } => Scheme::Single,
     };
     let mut claim = Claim::new(want.queue, scheme);
     if want.watches_children {
@@ -47,9 +59,9 @@ fn claim(want: &Want) -> Claim {
     claim
 }
 
-/// The types are wrapped because several doors lead to the same lease or contender.
+/// The types are wrapped because several doors lead to the same lease or machine.
 #[derive(Clone, Hash, Debug)]
-struct OwnContender(Contender);
+struct Own<M>(M);
 
 #[derive(Clone, Hash, Debug)]
 struct OwnLease(Lease);
@@ -61,7 +73,43 @@ struct OwnKeeper {
     proof: Option<Proof>,
 }
 
-impl Attempt for OwnContender {
+/// What the machines differ in.
+trait Talks: drive::Machine {
+    fn told(verdict: Self::Verdict) -> Told;
+
+    fn leave(&mut self) {}
+}
+
+impl Talks for Contender {
+    fn told(verdict: Verdict) -> Told {
+        Told::Lock(verdict)
+    }
+}
+
+impl Talks for Single {
+    fn told(verdict: Verdict) -> Told {
+        Told::Lock(verdict)
+    }
+}
+
+impl Talks for Member {
+    fn told(answer: Answer) -> Told {
+        match answer {
+            Answer::Entered { .. } => Told::Entered,
+            Answer::NotOpen => Told::NotOpen,
+            Answer::Left => Told::Left,
+            Answer::OthersWithin => Told::OthersWithin,
+            Answer::Lost => Told::Lost,
+            Answer::Failed(_) => Told::Failed,
+        }
+    }
+
+    fn leave(&mut self) {
+        self.handle_leave(Patience::Waits);
+    }
+}
+
+impl<M: Talks + Clone + Hash + Debug + 'static> Attempt for Own<M> {
     fn is_gone(&self) -> bool {
         self.0.is_gone()
     }
@@ -70,12 +118,20 @@ impl Attempt for OwnContender {
         self.0.is_idle()
     }
 
-    fn poll_verdict(&mut self) -> Option<Verdict> {
-        self.0.poll_verdict()
+    fn is_waiting(&self) -> bool {
+        self.0.is_waiting()
+    }
+
+    fn poll_verdict(&mut self) -> Option<Told> {
+        self.0.poll_verdict().map(M::told)
     }
 
     fn poll_flight(&mut self) -> Option<Vec<Operation>> {
         self.0.poll_flight()
+    }
+
+    fn keeps_watch(&self) -> bool {
+        self.0.keeps_watch()
     }
 
     fn poll_timeout(&self) -> Option<Moment> {
@@ -92,6 +148,10 @@ impl Attempt for OwnContender {
 
     fn handle_end(&mut self) {
         self.0.handle_end();
+    }
+
+    fn handle_leave(&mut self) {
+        self.0.leave();
     }
 
     fn handle_timeout(&mut self, now: Moment) {

@@ -5,9 +5,9 @@
 
 use super::line::Line;
 use super::machine::Moment;
-use super::machine::exchange::{Operation, Outcome, Verdict, WatchEvent};
+use super::machine::exchange::{Operation, Outcome, WatchEvent};
 use super::setup::Plan;
-use super::subject::{Answer, Attempt, Machine, Sort};
+use super::subject::{Answer, Attempt, Machine, Sort, Told};
 use super::watch::Watch;
 
 /// What the caller of an attempt knows.
@@ -19,7 +19,11 @@ pub(crate) enum Caller {
     Wants,
     /// It was granted the lock with these nodes.
     Holds(Vec<String>),
-    /// It gave up, was told that the attempt failed, released the hold, or was told of its loss.
+    /// It is within the double barrier.
+    Within,
+    /// It leaves, and waits for the others.
+    Leaves,
+    /// It gave up, was told that the attempt failed or how it left, released the hold, or was told of its loss.
     Ended,
 }
 
@@ -57,6 +61,12 @@ pub(crate) struct Client {
     pub(crate) is_proof_latest: bool,
     /// Whether, since its attempt began, what it wants was not to be had at some time.
     pub(crate) was_busy: bool,
+    /// The transaction that opened the double barrier for its node.
+    pub(crate) opened: Option<i64>,
+    /// The members that it has to wait for when it leaves: whose they are, and what created their nodes.
+    pub(crate) company: Vec<(usize, i64)>,
+    /// Whether it ever ended without having waited for the others.
+    pub(crate) is_untidy: bool,
 }
 
 impl Client {
@@ -75,6 +85,9 @@ impl Client {
             proofs: Vec::new(),
             is_proof_latest: false,
             was_busy: false,
+            opened: None,
+            company: Vec::new(),
+            is_untidy: false,
         }
     }
 
@@ -85,6 +98,7 @@ impl Client {
         (self.caller, self.was_granted, self.was_busy) = (Caller::Wants, false, false);
         self.removed.clear();
         self.proofs.clear();
+        (self.opened, self.company) = (None, Vec::new());
     }
 
     /// Begins to take the read side within this node.
@@ -206,9 +220,15 @@ impl Client {
             _ if self.caller == Caller::Asleep => {}
             _ => self.contender.handle_session_over(),
         }
-        if matches!(self.caller, Caller::Holds(_)) {
+        if matches!(self.caller, Caller::Holds(_) | Caller::Within) {
             self.caller = Caller::Ended;
         }
+    }
+
+    /// The caller of a member leaves.
+    pub(crate) fn leave(&mut self) {
+        self.caller = Caller::Leaves;
+        self.contender.handle_leave();
     }
 
     /// The caller gives up, releases, or is told of a loss.
@@ -247,11 +267,13 @@ impl Client {
     }
 
     /// What the contender has to say and to send now.
-    pub(crate) fn poll(&mut self, line: &Line, now: Moment) -> Option<Verdict> {
+    pub(crate) fn poll(&mut self, line: &Line, now: Moment) -> Option<Told> {
         // What is sent without a connection would wait without limit.
         let may_send = !line.is_down && self.flight.is_none() && self.caller != Caller::Asleep;
         if let Some(operations) = may_send.then(|| self.contender.poll_flight()).flatten() {
-            self.watches.clear();
+            if !self.contender.keeps_watch() {
+                self.watches.clear();
+            }
             self.flight = Some(Flight { operations, sent: now, replies: Vec::new(), heartbeat: false });
         }
         self.contender.poll_verdict()

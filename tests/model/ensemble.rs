@@ -3,7 +3,7 @@
 //! A few directories are all there is. A follower has applied some beginning of the history, so
 //! what it can show is one of the states that they have had.
 
-use super::machine::exchange::NewNode;
+use super::machine::exchange::{NewNode, Outcome};
 use super::machine::name::{Name, Sequence};
 use std::rc::Rc;
 
@@ -26,7 +26,12 @@ pub(crate) struct Owner {
     pub(crate) attempt: u8,
 }
 
-/// A queue, or the permits of a semaphore.
+impl Owner {
+    /// Of a node that stays.
+    pub(crate) const NOBODY: Self = Self { session: 0, client: usize::MAX, attempt: 0 };
+}
+
+/// A queue, the permits of a semaphore, or the members of a barrier.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Directory {
     pub(crate) path: &'static str,
@@ -202,6 +207,32 @@ impl Ensemble {
             self.delete_directory(path);
         }
         is_empty.map_or(Some(false), |is_empty| is_empty.then_some(true))
+    }
+
+    /// Creates a node that stays, if the guards are there; in one transaction with the deletion of the one before it if it
+    /// replaces that.
+    pub(crate) fn open(&mut self, guards: &[String], path: &str, replaces: bool) -> Outcome {
+        let Some((directory, name)) = path.rsplit_once('/') else { return Outcome::NoNode };
+        let head = self.head();
+        let is_there = head.find(path).is_some();
+        if !guards.iter().all(|guard| head.find(guard).is_some()) || replaces && !is_there {
+            return Outcome::NoNode;
+        }
+        if is_there && !replaces {
+            return Outcome::NodeExists;
+        }
+        self.commit(|tree, zxid| {
+            let directory = tree.at(directory);
+            directory.children.retain(|child| child.name != name);
+            directory.insert(name.to_owned(), None, zxid, Owner::NOBODY);
+        });
+        Outcome::Done
+    }
+
+    /// Deletes the nodes in one transaction, if all are there.
+    pub(crate) fn delete_all(&mut self, paths: &[String]) -> bool {
+        let are_there = paths.iter().all(|path| self.head().find(path).is_some());
+        are_there && self.delete(|directory, child| paths.contains(&format!("{directory}/{}", child.name)))
     }
 
     pub(crate) fn delete_directory(&mut self, path: &str) {

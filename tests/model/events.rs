@@ -7,7 +7,9 @@ use super::explorer::Actions;
 use super::line::Session;
 use super::machine::exchange::{NewNode, Operation, Refusal, Verdict};
 use super::properties::Grant;
+use super::server::survey_views;
 use super::setup::{Clock, TIMEOUT};
+use super::subject::Told;
 use super::world::Scene;
 
 impl Scene {
@@ -41,6 +43,8 @@ impl Scene {
         match client.next_operation(line) {
             Some(operation) if is_read(operation) => {
                 let views = self.ensemble.views(line.floor).len();
+                let is_survey = matches!(operation, Operation::Survey { .. });
+                let views = if is_survey { survey_views(views).count() } else { views };
                 progress.extend((0..views).map(|view| Action::Execute(number, view as u8)));
             }
             Some(operation) => {
@@ -55,13 +59,17 @@ impl Scene {
             if flight.replies.len() == flight.operations.len() {
                 progress.push(Action::Deliver(number));
             }
-        } else if !line.is_down && client.watches.iter().any(|watch| watch.fired.is_some()) {
+        }
+        let hears = client.flight.is_none() || client.contender.keeps_watch();
+        if hears && !line.is_down && client.watches.iter().any(|watch| watch.fired.is_some()) {
             progress.push(Action::Tell(number));
         }
-        if client.contender.poll_timeout().is_some() {
+        // Nobody relies on the time after which a waiter looks again, but for what no watch tells.
+        let looks_again = !client.contender.is_waiting() || !client.removed.is_empty();
+        if client.contender.poll_timeout().is_some() && looks_again {
             progress.push(Action::Resume(number));
         }
-        if matches!(client.caller, Caller::Holds(_)) {
+        if matches!(client.caller, Caller::Holds(_) | Caller::Within) {
             progress.push(Action::Release(number));
         }
         if self.line_of(index) == index {
@@ -97,7 +105,8 @@ impl Scene {
         if self.faults.refusals > 0 && next.is_some() {
             faults.push(Action::Refuse(number));
         }
-        if self.faults.cancels > 0 && client.caller == Caller::Wants {
+        let may_cancel = matches!(client.caller, Caller::Wants | Caller::Within | Caller::Leaves);
+        if self.faults.cancels > 0 && may_cancel {
             faults.push(Action::Cancel(number));
         }
         let expires = |session| self.may_expire(session);
@@ -144,7 +153,8 @@ impl Scene {
         self.clients[number].receive(plan, &mut self.lines[line], known, now);
     }
 
-    pub(super) fn hear(&mut self, number: usize, verdict: Verdict) {
+    pub(super) fn hear(&mut self, number: usize, told: Told) {
+        let Told::Lock(verdict) = told else { return self.hear_of_barrier(number, &told) };
         let client = &mut self.clients[number];
         if client.caller != Caller::Wants {
             return self.violate("one answer", format!("{verdict:?} to a caller that has its answer"));
@@ -255,6 +265,13 @@ fn is_read(operation: &Operation) -> bool {
     use Operation as O;
     matches!(
         operation,
-        O::List { .. } | O::ListAndWatch { .. } | O::Inspect { .. } | O::Watch { .. } | O::ReadLimit { .. }
+        O::List { .. }
+            | O::ListAndWatch { .. }
+            | O::Inspect { .. }
+            | O::InspectAndWatch { .. }
+            | O::Read { .. }
+            | O::Survey { .. }
+            | O::Watch { .. }
+            | O::ReadLimit { .. }
     )
 }

@@ -33,6 +33,10 @@ pub(crate) trait World: Clone + Hash {
 
     fn actions(&self) -> Actions<Self::Action>;
     fn apply(&mut self, action: Self::Action);
+    /// What this action is in this state, for a trace.
+    fn describe(&self, action: Self::Action) -> String {
+        format!("{action:?}")
+    }
     /// What must hold always.
     fn check(&self) -> Result<(), Violation>;
     /// What must hold where this is all the progress that is possible, if any.
@@ -147,11 +151,8 @@ fn walk_once<W: World>(start: &W, seed: u64, longest: usize) -> (usize, Option<F
         world.apply(action);
         taken.push(action);
     };
-    let failure = result.map(|violation| Failure {
-        violation,
-        trace: taken.iter().map(|action| format!("{action:?}")).collect(),
-        seed: Some(seed),
-    });
+    let failure =
+        result.map(|violation| Failure { violation, trace: describe(start, &taken).1, seed: Some(seed) });
     (taken.len(), failure)
 }
 
@@ -163,12 +164,20 @@ fn replay<W: World>(start: &W, origins: &[(u32, Option<W::Action>)], last: u32) 
         index = before;
     }
     actions.reverse();
+    let (world, trace) = describe(start, &actions);
+    assert!(violation_of(&world, &world.actions()).is_err(), "a trace replays exactly");
+    trace
+}
+
+/// The state that these actions lead to, and what they are.
+fn describe<W: World>(start: &W, actions: &[W::Action]) -> (W, Vec<String>) {
     let mut world = start.clone();
-    for action in &actions {
+    let mut trace = Vec::new();
+    for action in actions {
+        trace.push(world.describe(*action));
         world.apply(*action);
     }
-    assert!(violation_of(&world, &world.actions()).is_err(), "a trace replays exactly");
-    actions.iter().map(|action| format!("{action:?}")).collect()
+    (world, trace)
 }
 
 impl Report {

@@ -20,6 +20,7 @@ pub(crate) struct Catch {
 /// What all seeds share.
 const MODEL: [&str; 18] = [
     "action",
+    "cases_of_barrier",
     "cases_of_holds",
     "cases_of_kinds",
     "cases_of_mutex",
@@ -31,6 +32,7 @@ const MODEL: [&str; 18] = [
     "line",
     "properties",
     "pulse",
+    "rounds",
     "server",
     "setup",
     "subject",
@@ -40,17 +42,24 @@ const MODEL: [&str; 18] = [
 ];
 
 /// The machine's modules that can have a seed, and those that are to be compiled with them.
-const MODULES: [(&str, &[&str]); 6] = [
-    ("name", &["name", "claim", "queue", "contender"]),
+const MODULES: [(&str, &[&str]); 12] = [
+    ("name", &["name", "claim", "queue", "drive", "contender", "single", "member"]),
     ("claim", &["claim", "queue", "contender"]),
     ("queue", &["queue", "contender"]),
+    ("drive", &["drive", "contender", "single", "member"]),
+    ("retry", &["retry", "readiness", "contender", "single", "member"]),
+    ("readiness", &["readiness", "contender", "single"]),
     ("contender", &["contender"]),
+    ("single", &["single"]),
+    ("barrier", &["barrier", "member"]),
+    ("member", &["member"]),
     ("lease", &["lease", "keeper"]),
     ("keeper", &["keeper"]),
 ];
 
 /// The rooms of the modules that have any.
-const ROOMS: [(&str, &[&str]); 1] = [("contender", &["enter", "nodes", "renew", "turn"])];
+const ROOMS: [(&str, &[&str]); 2] =
+    [("contender", &["enter", "nodes", "renew", "turn"]), ("member", &["enter", "leave"])];
 
 /// Builds and runs them all.
 pub(crate) fn hunt() -> io::Result<Vec<Catch>> {

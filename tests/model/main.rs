@@ -8,15 +8,16 @@
 //! * [`explorer`]: goes through all states of a world, or takes random walks
 //! * [`world`]: the directories, the clients around the contender, and what can happen to them
 //! * [`action`], [`events`], [`ensemble`], [`server`], [`watch`], [`line`], [`client`], [`setup`]: its parts
-//! * [`properties`]: what must hold in it
+//! * [`properties`], [`rounds`]: what must hold in it, of locks and of double barriers
 //! * [`pulse`]: one session's lease against what the leader knows
 //! * [`keep`]: the holds of a session under their keeper, against what the servers know of them
-//! * [`suite`], [`cases_of_mutex`], [`cases_of_kinds`], [`cases_of_holds`]: what is explored
+//! * [`suite`], [`cases_of_mutex`], [`cases_of_kinds`], [`cases_of_barrier`], [`cases_of_holds`]: what is explored
 //! * [`subject`], [`adapter`]: the machine behind a door, so that others can be put in its place
 //! * [`seeds`], [`hunt`]: the bugs, and the program that has them
 
 mod action;
 mod adapter;
+mod cases_of_barrier;
 mod cases_of_holds;
 mod cases_of_kinds;
 mod cases_of_mutex;
@@ -29,6 +30,7 @@ mod keep;
 mod line;
 mod properties;
 mod pulse;
+mod rounds;
 mod seeds;
 mod server;
 mod setup;

@@ -209,7 +209,7 @@ impl Scene {
                 let may = |want: &Want| want.watches_children || want.sort == Sort::Single;
                 wants(one).iter().chain(wants(other)).all(|want| want.queue != path || may(want))
             }
-            Target::Limit => true,
+            Target::Presence(_) | Target::Limit => true,
         }
     }
 

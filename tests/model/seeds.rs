@@ -4,6 +4,7 @@
 //! replacements in the sources; the texts must occur exactly once, so that a seed cannot be lost
 //! without notice when the machine changes.
 
+mod of_barrier;
 mod of_holds;
 mod of_kinds;
 mod of_mutex;
@@ -50,9 +51,16 @@ const TURN: &str = "contender/turn.rs";
 const QUEUE: &str = "queue.rs";
 const NAME: &str = "name.rs";
 const KEEPER: &str = "keeper.rs";
+const READINESS: &str = "readiness.rs";
+const SINGLE: &str = "single.rs";
+const BARRIER: &str = "barrier.rs";
+const MEMBER: &str = "member.rs";
+const COME: &str = "member/enter.rs";
+const LEAVE: &str = "member/leave.rs";
 const LEASE: &str = "lease.rs";
 
 /// All of them.
 pub(crate) fn all() -> impl Iterator<Item = &'static Seed> {
-    of_mutex::SEEDS.iter().chain(of_holds::SEEDS).chain(of_kinds::SEEDS)
+    let of_locks = of_mutex::SEEDS.iter().chain(of_holds::SEEDS).chain(of_kinds::SEEDS);
+    of_locks.chain(of_barrier::SEEDS)
 }

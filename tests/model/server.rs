@@ -1,7 +1,7 @@
 //! What a server does with a request.
 
 use super::client::{is_creation, is_of_permits};
-use super::ensemble::{Child, Owner, View};
+use super::ensemble::{Child, Directory, Owner, View};
 use super::machine::exchange::{Node, Operation, Origin, Outcome, Refusal};
 use super::watch::{Target, Watch};
 use super::world::Scene;
@@ -14,6 +14,9 @@ impl Scene {
         let line = self.line_of(number);
         let floor = self.lines[line].floor;
         let Some(operation) = self.clients[number].next_operation(&self.lines[line]).cloned() else { return };
+        if let Operation::Survey { directory } = &operation {
+            return self.survey(number, directory, view);
+        }
         let views = self.ensemble.views(floor);
         let views = &views[usize::from(view).min(views.len() - 1)..];
         let (outcome, is_read, watched) = match &operation {
@@ -24,6 +27,15 @@ impl Scene {
             Operation::Inspect { path } => {
                 let found = views[0].1.find(path).map(|child| node(child, true));
                 (found.map_or(Outcome::NoNode, Outcome::Found), true, None)
+            }
+            Operation::Read { path } => {
+                let found = views[0].1.find(path).map(|child| node(child, true));
+                (found.map_or(Outcome::NoNode, Outcome::Found), true, None)
+            }
+            Operation::InspectAndWatch { path } => {
+                let found = views[0].1.find(path).map(|child| node(child, true));
+                let outcome = found.map_or(Outcome::NoNode, Outcome::Found);
+                (outcome, true, Some(Target::Presence(path.clone())))
             }
             Operation::Watch { path } => {
                 let found = views[0].1.find(path).is_some();
@@ -51,6 +63,21 @@ impl Scene {
         if let Some(session) = &mut self.lines[line].session {
             session.touched = now;
         }
+        self.clients[number].answer(outcome, zxid);
+    }
+
+    /// The children are listed as of one of the states that the server may be in, and read as of the same or a later one.
+    fn survey(&mut self, number: usize, directory: &str, view: u8) {
+        let line = self.line_of(number);
+        let floor = self.lines[line].floor;
+        let views = self.ensemble.views(floor);
+        let (listed, read) = survey_views(views.len()).nth(view.into()).unwrap_or_default();
+        let (names, tree) = (views[listed].1.directory(directory), &views[read].1);
+        let names = names.map(Directory::names).unwrap_or_default();
+        let nodes = names.iter().filter_map(|name| tree.find(&format!("{directory}/{name}")));
+        let outcome = Outcome::Surveyed(nodes.map(|child| node(child, true)).collect());
+        let zxid = floor.max(views[read].0);
+        self.lines[line].floor = zxid;
         self.clients[number].answer(outcome, zxid);
     }
 
@@ -83,6 +110,20 @@ impl Scene {
                 self.ensemble.create_directory(directory);
                 return Outcome::Done;
             }
+            Operation::Open { guards, path, replaces } => {
+                let opened = self.ensemble.open(guards, path, *replaces);
+                if opened == Outcome::Done {
+                    self.judge_opening(number);
+                }
+                return opened;
+            }
+            Operation::DeleteAll { paths } => {
+                let is_done = self.ensemble.delete_all(paths);
+                if is_done {
+                    self.judge_end_of_round(number);
+                }
+                return done_if(is_done);
+            }
             Operation::DeleteDirectory { directory } => {
                 return self.ensemble.delete_if_empty(directory).map_or(Outcome::NotEmpty, done_if);
             }
@@ -98,6 +139,7 @@ impl Scene {
         let is_place = is_creation(operation) && !is_of_permits(&self.setup.plans[number], operation);
         if created.is_some() && is_place {
             self.clients[number].removed.clear();
+            self.clients[number].opened = None;
         }
         created.map_or(Outcome::NoNode, |children| {
             Outcome::Created(children.iter().map(|child| node(child, tells)).collect())
@@ -122,4 +164,9 @@ fn listing(views: &[View], directory: &str) -> Outcome {
 
 fn done_if(done: bool) -> Outcome {
     if done { Outcome::Done } else { Outcome::NoNode }
+}
+
+/// The states, of so many, as of which children may be listed and then read.
+pub(super) fn survey_views(count: usize) -> impl Iterator<Item = (usize, usize)> {
+    (0..count).flat_map(move |listed| (listed..count).map(move |read| (listed, read)))
 }

@@ -131,9 +131,14 @@ impl Setup {
         self
     }
 
-    /// Whether all clients are the same.
+    /// Whether all clients are the same. Members of a double barrier are not: it matters whose name comes first.
     pub(crate) fn are_alike(&self) -> bool {
-        self.plans.iter().all(|plan| *plan == self.plans[0])
+        !self.is_barrier() && self.plans.iter().all(|plan| *plan == self.plans[0])
+    }
+
+    /// Whether the clients are members of double barriers.
+    pub(crate) fn is_barrier(&self) -> bool {
+        self.plans[0].wants[0].members().is_some()
     }
 
     /// All directories.

@@ -10,16 +10,39 @@ use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
 
-/// A contender. The methods are its own; see there.
+/// What a caller is told.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) enum Told {
+    /// Of a lock.
+    Lock(Verdict),
+    /// The member of a double barrier is within.
+    Entered,
+    /// The barrier is not open.
+    NotOpen,
+    /// The member has left, and so have all others.
+    Left,
+    /// Others are still within.
+    OthersWithin,
+    /// The member's node was gone before it left.
+    Lost,
+    /// The member was refused something.
+    Failed,
+}
+
+/// A contender, or a member of a double barrier. The methods are its own; see there.
 pub(crate) trait Attempt: Debug {
     fn is_gone(&self) -> bool;
     fn is_idle(&self) -> bool;
-    fn poll_verdict(&mut self) -> Option<Verdict>;
+    fn is_waiting(&self) -> bool;
+    fn poll_verdict(&mut self) -> Option<Told>;
     fn poll_flight(&mut self) -> Option<Vec<Operation>>;
+    fn keeps_watch(&self) -> bool;
     fn poll_timeout(&self) -> Option<Moment>;
     fn handle_session(&mut self, session: i64, heartbeat: Duration, uuid: u128);
     fn handle_session_over(&mut self);
     fn handle_end(&mut self);
+    /// Of a member that is within.
+    fn handle_leave(&mut self);
     fn handle_timeout(&mut self, now: Moment);
     fn handle_watch(&mut self, event: WatchEvent, now: Now);
     fn handle_replies(&mut self, outcomes: Vec<Outcome>, sent: Moment, now: Now);
@@ -90,6 +113,10 @@ pub(crate) enum Sort {
     Latch,
     /// One node for all.
     Single,
+    /// A double barrier, opened by so many.
+    Member {
+        members: u32,
+    },
     Semaphore {
         /// The node whose children are the permits that are taken.
         permits: &'static str,
@@ -110,6 +137,14 @@ impl Want {
         match self.sort {
             Sort::Semaphore { permits, count, .. } => (permits, count),
             _ => (self.queue, 1),
+        }
+    }
+
+    /// How many open the double barrier, if it is one.
+    pub(crate) const fn members(&self) -> Option<u32> {
+        match self.sort {
+            Sort::Member { members } => Some(members),
+            _ => None,
         }
     }
 

@@ -1,5 +1,6 @@
 //! What is explored: small worlds whole, and large ones in random walks.
 
+use super::cases_of_barrier as barrier;
 use super::cases_of_holds as holds;
 use super::cases_of_kinds as kinds;
 use super::cases_of_mutex as mutex;
@@ -148,10 +149,12 @@ pub(crate) fn kept_in_walks(name: &str, walks: u64) -> Case {
 
 /// What is explored in every run. The smallest of each kind come first, so that a violation has a short trace.
 pub(crate) fn short() -> Vec<Case> {
-    mutex::short().into_iter().chain(holds::short()).chain(kinds::short()).collect()
+    let of_locks = mutex::short().into_iter().chain(holds::short()).chain(kinds::short());
+    of_locks.chain(barrier::short()).collect()
 }
 
 /// What takes longer.
 pub(crate) fn long() -> Vec<Case> {
-    mutex::long().into_iter().chain(holds::long()).chain(kinds::long()).collect()
+    let of_locks = mutex::long().into_iter().chain(holds::long()).chain(kinds::long());
+    of_locks.chain(barrier::long()).collect()
 }

@@ -17,6 +17,8 @@ pub(crate) struct Watch {
 pub(crate) enum Target {
     Node(String),
     Children(String),
+    /// A node that need not be there.
+    Presence(String),
     /// The node that says how many permits there are. It need not be there.
     Limit,
 }
@@ -27,6 +29,7 @@ impl Target {
         match self {
             Self::Node(path) => tree.find(path).map(|child| child.mzxid),
             Self::Children(path) => tree.directory(path).map(|directory| directory.changed),
+            Self::Presence(path) => Some(tree.find(path).map_or(0, |child| child.mzxid)),
             Self::Limit => Some(tree.limit.map_or(0, |limit| limit.1)),
         }
     }
@@ -51,7 +54,7 @@ impl Watch {
         }
         self.fired = match self.on.changed(tree) {
             None => Some((WatchEvent::Deleted, zxid)),
-            Some(changed) if changed > self.seen => Some((WatchEvent::Changed, zxid)),
+            Some(changed) if changed != self.seen => Some((WatchEvent::Changed, zxid)),
             Some(_) => None,
         };
         self.fired.is_some()

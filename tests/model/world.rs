@@ -2,7 +2,7 @@
 
 use super::action::Action;
 use super::client::{Caller, Client};
-use super::ensemble::Ensemble;
+use super::ensemble::{Ensemble, Owner};
 use super::explorer::{Actions, Violation, World};
 use super::line::Line;
 use super::machine::Moment;
@@ -28,6 +28,8 @@ pub(crate) struct Scene {
     pub(crate) tokens: Vec<(i64, i64)>,
     /// The node of a hold that has just been released.
     pub(crate) released: Option<String>,
+    /// Whether `ready` was taken away from a round of a double barrier that goes on.
+    pub(crate) is_cut_short: bool,
     pub(crate) violation: Option<Violation>,
 }
 
@@ -37,7 +39,7 @@ impl Hash for Scene {
         self.clients.hash(state);
         self.lines.hash(state);
         self.faults.hash(state);
-        (self.ticks, &self.tokens, &self.violation).hash(state);
+        (self.ticks, &self.tokens, self.is_cut_short, &self.violation).hash(state);
     }
 }
 
@@ -63,6 +65,7 @@ impl Scene {
             ticks: 0,
             tokens: vec![(0, 0); paths.len()],
             released: None,
+            is_cut_short: false,
             violation: None,
         }
     }
@@ -100,8 +103,8 @@ impl Scene {
         let now = self.now();
         for number in 0..self.clients.len() {
             let line = self.line_of(number);
-            if let Some(verdict) = self.clients[number].poll(&self.lines[line], now) {
-                self.hear(number, verdict);
+            if let Some(told) = self.clients[number].poll(&self.lines[line], now) {
+                self.hear(number, told);
             }
         }
         let zxid = self.ensemble.zxid();
@@ -171,7 +174,9 @@ impl World for Scene {
         let faults = &mut actions.faults;
         let children = head.children().count() as u8;
         if self.faults.deletions > 0 {
-            faults.extend((0..children).map(Action::Delete));
+            // Without the node that says that a barrier is open nobody knows it any more.
+            let deleted = (0..).zip(head.children()).filter(|(_, (_, child))| child.owner != Owner::NOBODY);
+            faults.extend(deleted.map(|(index, _)| Action::Delete(index)));
         }
         if self.faults.changes > 0 {
             faults.extend((0..children).map(Action::Change));
@@ -203,7 +208,7 @@ impl World for Scene {
             A::Deliver(number) => self.deliver(number.into()),
             A::Tell(number) => self.tell(number.into()),
             A::Resume(number) => self.resume(number.into()),
-            A::Release(number) => self.clients[usize::from(number)].end(),
+            A::Release(number) => self.release(number.into()),
             A::Learn(number) => self.learn(number.into()),
             A::Connect(number) => self.lines[usize::from(number)].is_down = false,
             A::Open(number) => self.open(number.into()),
@@ -241,12 +246,28 @@ impl World for Scene {
         self.settle();
     }
 
+    fn describe(&self, action: Action) -> String {
+        let (Action::Execute(number, _) | Action::Deliver(number)) = action else {
+            return format!("{action:?}");
+        };
+        let client = &self.clients[usize::from(number)];
+        let line = &self.lines[self.line_of(number.into())];
+        match (action, client.next_operation(line), &client.flight) {
+            (Action::Execute(..), Some(operation), _) => format!("{action:?} {operation:?}"),
+            (Action::Deliver(_), _, Some(flight)) => format!("{action:?} {:?}", flight.replies),
+            _ => format!("{action:?}"),
+        }
+    }
+
     fn check(&self) -> Result<(), Violation> {
         self.check_properties()
     }
 
     fn check_at_rest(&self, progress: &[Action]) -> Result<(), Violation> {
-        if progress.is_empty() {
+        if self.setup.is_barrier() {
+            let is_quiet = progress.iter().all(|action| matches!(action, Action::Release(_)));
+            if is_quiet { self.check_members(progress.is_empty()) } else { Ok(()) }
+        } else if progress.is_empty() {
             self.check_end()
         } else if progress.iter().all(|action| matches!(action, Action::Release(_))) {
             self.check_waiting()
@@ -311,7 +332,7 @@ impl Scene {
         let now = self.now();
         for (directory, child) in self.ensemble.head().children() {
             let path = format!("{directory}/{}", child.name);
-            let client = &mut self.clients[child.owner.client];
+            let Some(client) = self.clients.get_mut(child.owner.client) else { continue };
             if client.attempt == child.owner.attempt && goes(&path) {
                 // A name may come back in a directory that was deleted and created again.
                 client.removed.retain(|(other, _)| *other != path);

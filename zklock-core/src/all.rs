@@ -8,7 +8,6 @@ use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::lock::Lock;
 use crate::machine::claim::Claim;
-use crate::machine::name::Scheme;
 use crate::set;
 use crate::spec::{Kind, LockSpec};
 
@@ -94,7 +93,7 @@ pub(crate) fn set_claims(path: &str, members: &[LockSpec]) -> Result<Vec<Claim>,
     if claims.windows(2).any(|two| two[0].directory == two[1].directory) {
         return Err(invalid(path, "two of them are of one path: leave one out"));
     }
-    if claims.len() > 1 && claims.iter().any(|claim| claim.scheme == Scheme::Single) {
+    if claims.len() > 1 && claims.iter().any(|claim| !claim.has_queue()) {
         return Err(invalid(path, "an exclusive lock has no queue: use a mutex instead"));
     }
     let bytes = |claim: &Claim| {

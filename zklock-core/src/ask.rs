@@ -1,4 +1,5 @@
-//! Questions to the ensemble that are asked again until there is an answer, within the connect timeout or another.
+//! Questions to the ensemble that are asked again until there is an answer: within the connect timeout, within another,
+//! or as long as it takes. And writes that are tried again while others write the same nodes.
 
 use crate::clock;
 use crate::ensemble::{Landing, ReadFailure};
@@ -34,21 +35,48 @@ pub(crate) async fn ask_within<T, F>(
 where
     F: Future<Output = Result<T, ReadFailure>>,
 {
-    let slot = pool.slot();
-    let asked = async {
-        loop {
-            match call(slot.session().await?).await {
-                Ok(answer) => return Ok(answer),
-                Err(ReadFailure::Refused(why)) => {
-                    return Err(Error::new(ErrorKind::Refused, format!("{}: {why}", problem())));
-                }
-                Err(ReadFailure::Unknown | ReadFailure::SessionOver) => clock::sleep(MOMENT).await,
-            }
-        }
-    };
-    clock::timeout(patience, asked).await.unwrap_or_else(|_| {
+    clock::timeout(patience, ask_for_ever(pool, &problem, call)).await.unwrap_or_else(|_| {
         Err(Error::new(ErrorKind::Unreachable, format!("{}: {}", problem(), silence(pool))))
     })
+}
+
+/// As [`ask`], for as long as no server answers.
+pub(crate) async fn ask_for_ever<T, F>(
+    pool: &Pool,
+    problem: impl Fn() -> String,
+    call: impl Fn(Arc<Session>) -> F,
+) -> Result<T, Error>
+where
+    F: Future<Output = Result<T, ReadFailure>>,
+{
+    loop {
+        match call(pool.slot().session().await?).await {
+            Ok(answer) => return Ok(answer),
+            Err(ReadFailure::Refused(why)) => {
+                return Err(Error::new(ErrorKind::Refused, format!("{}: {why}", problem())));
+            }
+            Err(ReadFailure::Unknown | ReadFailure::SessionOver) => clock::sleep(MOMENT).await,
+        }
+    }
+}
+
+/// Why a server did not do a write.
+pub(crate) struct Refused(pub(crate) String);
+
+/// Tries a write again, so often at most, where the server refused it: most likely because others create or delete the
+/// same nodes at the same time.
+pub(crate) async fn while_refused<T, F>(times: u32, mut write: impl FnMut() -> F) -> Result<T, ReadFailure>
+where
+    F: Future<Output = Result<Result<T, Refused>, ReadFailure>>,
+{
+    let mut refusals = 0;
+    loop {
+        match write().await? {
+            Ok(done) => return Ok(done),
+            Err(Refused(problem)) if refusals == times => return Err(ReadFailure::Refused(problem)),
+            Err(Refused(_)) => refusals += 1,
+        }
+    }
 }
 
 /// Lets what is read next be as new as anything that the caller may know of. A server that lags behind, or that leads no

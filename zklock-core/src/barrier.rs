@@ -2,8 +2,9 @@
 //!
 //! It has the layout of Curator's `DistributedBarrier`: the node is the barrier. It outlives whoever set it.
 
-use crate::ask::{MOMENT, ask, ask_within, request, silence, text_of};
+use crate::ask::{Refused, ask, ask_for_ever, ask_within, request, silence, text_of, while_refused};
 use crate::client::Client;
+use crate::clock;
 use crate::ensemble::{Pending, ReadFailure, Write, WriteFailure};
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::machine::exchange::{Operation, Outcome, WatchEvent};
@@ -18,7 +19,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 /// How often a refused write is tried where others create or delete the same nodes.
-pub(crate) const ROUNDS_AT_MOST: u32 = 8;
+const ROUNDS_AT_MOST: u32 = 8;
 
 /// A node that is there or not: as long as it is there, who comes [waits](Self::wait).
 ///
@@ -208,16 +209,17 @@ impl Barrier {
     }
 
     async fn until_removed(&self) -> Result<(), Error> {
+        let problem = || format!("the barrier {} cannot be watched", self.path);
         loop {
-            let session = self.client.pool().slot().session().await?;
-            match self.look(&session, true).await {
-                Ok((false, _)) => return Ok(()),
-                Ok((true, watch)) => news(&session, watch, None).await,
-                Err(failure) => unread(&session, failure).await.map_err(|why| {
-                    let message = format!("the barrier {} cannot be watched: {why}", self.path);
-                    Error::new(ErrorKind::Refused, message)
-                })?,
+            let look = |session: Arc<Session>| async move {
+                let (is_set, watch) = self.look(&session, true).await?;
+                Ok((is_set, watch, session))
+            };
+            let (is_set, watch, session) = ask_for_ever(self.client.pool(), problem, look).await?;
+            if !is_set {
+                return Ok(());
             }
+            wait_for_change(&session, watch).await;
         }
     }
 
@@ -258,30 +260,26 @@ impl Barrier {
         sets: bool,
         tried: &AtomicBool,
     ) -> Result<bool, ReadFailure> {
-        let mut rounds = 0;
-        loop {
-            match session.commit(Vec::new(), vec![write.clone()]).await {
-                Ok(_) => return Ok(true),
-                Err(WriteFailure::Refused { problem, .. }) => {
-                    // Most likely because it is done already.
-                    if self.look(session, false).await?.0 == sets {
-                        return Ok(tried.load(Ordering::Relaxed));
-                    }
-                    if rounds == ROUNDS_AT_MOST {
-                        return Err(ReadFailure::Refused(problem));
-                    }
-                    rounds += 1;
-                }
+        while_refused(ROUNDS_AT_MOST, || async {
+            let problem = match session.commit(Vec::new(), vec![write.clone()]).await {
+                Ok(_) => return Ok(Ok(true)),
+                Err(WriteFailure::Refused { problem, .. }) => problem,
                 Err(failure) => {
                     tried.store(true, Ordering::Relaxed);
                     return Err(unwritten(session, &failure));
                 }
+            };
+            // Most likely because it is done already.
+            if self.look(session, false).await?.0 == sets {
+                return Ok(Ok(tried.load(Ordering::Relaxed)));
             }
             let parent = self.path.rsplit_once('/').map_or("", |(parent, _)| parent);
             if sets && !parent.is_empty() {
                 request(session, Operation::CreateParents { directory: parent.into() }).await?;
             }
-        }
+            Ok(Err(Refused(problem)))
+        })
+        .await
     }
 }
 
@@ -293,40 +291,16 @@ impl fmt::Debug for Barrier {
 
 /// Waits until there is a reason to look again: a watch has told, or the connection has changed. And if all that
 /// should fail, a session timeout is over.
-pub(crate) async fn news(
-    session: &Session,
-    watch: Option<Pending<WatchEvent>>,
-    other: Option<Pending<WatchEvent>>,
-) {
+async fn wait_for_change(session: &Session, watch: Option<Pending<WatchEvent>>) {
     let mut link = session.link();
     if matches!(*link.borrow_and_update(), Link::Over(_)) {
         return;
     }
-    let told = |watch: Option<Pending<WatchEvent>>| async {
-        match watch {
-            Some(watch) => watch.await,
-            None => pending().await,
-        }
-    };
     tokio::select! {
-        _ = told(watch) => {}
-        _ = told(other) => {}
+        _ = watch.unwrap_or_else(|| Box::pin(pending())) => {}
         _ = link.changed() => {}
-        () = tokio::time::sleep(session.timeout()) => {}
+        () = clock::sleep(session.timeout()) => {}
     }
-}
-
-/// What a failed read means to one who would try it again: he has waited for a moment then. An error if that would
-/// not help.
-pub(crate) async fn unread(session: &Session, failure: ReadFailure) -> Result<(), String> {
-    match failure {
-        ReadFailure::Refused(why) => return Err(why),
-        // Until the library hears of it, the session would be tried again and again.
-        ReadFailure::SessionOver => session.end(LossReason::SessionExpired),
-        // The connection is being made again; a moment for it to be noticed.
-        ReadFailure::Unknown => tokio::time::sleep(MOMENT).await,
-    }
-    Ok(())
 }
 
 /// As a failed read, a write that may have been done.
@@ -346,9 +320,4 @@ pub(crate) fn trouble(pool: &Pool, otherwise: &str) -> String {
 /// What a wait that was in vain is called: without a connection nobody knows whether it was for the others.
 pub(crate) fn failure(pool: &Pool) -> ErrorKind {
     if pool.slot().is_connected() { ErrorKind::Timeout } else { ErrorKind::Unreachable }
-}
-
-/// Why the session is over, if it is.
-pub(crate) fn end_of(session: &Session) -> Option<LossReason> {
-    if let Link::Over(reason) = *session.link().borrow() { Some(reason) } else { None }
 }

@@ -1,25 +1,23 @@
 //! The double barrier: nobody begins before all are there, and nobody goes home before all are done.
 //!
 //! It has the layout of Curator's `DistributedDoubleBarrier`: members are ephemeral nodes, and `ready` says that enough
-//! of them are there. What Curator's members miss is seen to in `machine::barrier`; what is left of theirs is that one
+//! of them are there. What Curator's members miss is seen to in `zklock_machine`; what is left of theirs is that one
 //! of them may be let in by a `ready` that a crashed round left behind.
 
-mod stay;
+mod membership;
 
 use crate::ask::silence;
-use crate::barrier::{end_of, failure, trouble};
+use crate::barrier::{failure, trouble};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::locks::locked;
-use crate::machine::barrier::Seen;
 use crate::machine::exchange::Patience;
 use crate::path::check_lock_path;
 use crate::pool::Pool;
 use crate::session::{Link, Session};
 use crate::stats::Progress;
 use crate::wait::Wait;
-use stay::{Farewell, Stay};
-use std::collections::BTreeSet;
+use membership::{LeaveRequest, Membership};
 use std::fmt;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -159,8 +157,9 @@ impl DoubleBarrier {
         let (answer, receiver) = oneshot::channel();
         let progress = Progress::new(self.client.counters());
         progress.begin();
-        let stay = Stay::new(self.client.clone(), self.path.clone(), self.members, progress.clone());
-        pool.runtime().spawn(stay.run(patience, answer));
+        let (client, path) = (self.client.clone(), self.path.clone());
+        let membership = Membership::new(client, path, self.members, patience, progress.clone());
+        pool.runtime().spawn(membership.run(answer));
         Ok(Waiting { receiver, answered: false, progress })
     }
 }
@@ -183,7 +182,7 @@ pub struct Member {
     session: Arc<Session>,
     progress: Arc<Progress>,
     /// Taken by whoever leaves first.
-    door: Mutex<Option<oneshot::Sender<Farewell>>>,
+    leave_tx: Mutex<Option<oneshot::Sender<LeaveRequest>>>,
 }
 
 impl Member {
@@ -207,7 +206,7 @@ impl Member {
     /// # }
     /// ```
     pub fn loss(&self) -> Option<LossReason> {
-        end_of(&self.session)
+        self.session.loss()
     }
 
     /// Waits until the member is lost, and says why: its session has ended.
@@ -286,14 +285,14 @@ impl Member {
         wait: Wait,
     ) -> Result<impl Future<Output = Result<(), Error>> + Send + use<>, Error> {
         let path = self.path.clone();
-        let Some(door) = locked(&self.door).take() else {
+        let Some(leave_tx) = locked(&self.leave_tx).take() else {
             let message = format!("this member of the barrier {path} has left before");
             return Err(Error::new(ErrorKind::NotHeld, message));
         };
         let (answer, receiver) = oneshot::channel();
         let mut leaving = Waiting { receiver, answered: false, progress: self.progress.clone() };
         // If nobody is there to take it, the session is over.
-        let _ = door.send(Farewell { answer, patience: wait.patience() });
+        let _ = leave_tx.send(LeaveRequest { answer, patience: wait.patience() });
         let (client, session) = (self.client.clone(), self.session.clone());
         Ok(async move {
             match client.answered(wait, &mut leaving).await {
@@ -302,7 +301,7 @@ impl Member {
                     let message = format!("others are still within the barrier {path}");
                     Err(Error::new(ErrorKind::Timeout, message))
                 }
-                Some(Err(error)) => match end_of(&session) {
+                Some(Err(error)) => match session.loss() {
                     Some(reason) if error.kind() == ErrorKind::Closed => Err(lost(reason, &path)),
                     _ => Err(error),
                 },
@@ -319,7 +318,7 @@ impl Member {
 impl Drop for Member {
     fn drop(&mut self) {
         // Once it is leaving, that is seen to by whoever waits for it.
-        if locked(&self.door).take().is_some() {
+        if locked(&self.leave_tx).take().is_some() {
             self.progress.owe();
         }
     }
@@ -382,13 +381,4 @@ fn lost(reason: LossReason, path: &str) -> Error {
     let message =
         format!("the member of the barrier {path} is lost: {reason}; the others take it to have left");
     Error::new(ErrorKind::Lost(reason), message)
-}
-
-/// As if nobody had entered.
-fn by_name(children: &[String]) -> Vec<Seen<'_>> {
-    children.iter().map(|name| Seen { name, czxid: i64::MAX }).collect()
-}
-
-fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
-    names.into_iter().map(str::to_owned).collect()
 }

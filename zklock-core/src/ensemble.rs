@@ -151,3 +151,14 @@ pub(crate) enum ReadFailure {
     Refused(String),
     SessionOver,
 }
+
+/// The first of two watches to tell. The other is taken back then.
+pub(crate) fn either(first: Pending<WatchEvent>, second: Pending<WatchEvent>) -> Pending<WatchEvent> {
+    Box::pin(async move {
+        tokio::select! {
+            biased;
+            event = first => event,
+            event = second => event,
+        }
+    })
+}

@@ -1,7 +1,7 @@
 //! An ensemble for tests: one directory of nodes in memory, which answers at once, or not at all.
 
+use crate::acquisition::Granted;
 use crate::clock;
-use crate::driver::Entry;
 use crate::ensemble::{
     Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
     Watched, Write, WriteFailure,
@@ -63,9 +63,9 @@ impl FakeEnsemble {
         let node = format!("{path}/_c_{}-lock-0000000000", crate::platform::uuid());
         let czxid = self.create(&node);
         let holding = session.register(vec![node.as_str().into()], None, clock::now());
-        let entry = Entry { session: session.clone(), holding, czxid };
+        let granted = Granted { session: session.clone(), holding, czxid };
         let slot = Arc::new(Slot::new(Stage::Open(session.clone())));
-        Grant::new(entry, Token::of(czxid), path.into(), Progress::new(&Arc::default()), owner, bound, slot)
+        Grant::new(granted, Token::of(czxid), path.into(), Progress::new(&Arc::default()), owner, bound, slot)
     }
 
     /// It answers nothing any more, and does nothing either.

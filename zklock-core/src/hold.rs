@@ -3,9 +3,8 @@
 mod nodes;
 mod owned;
 
-use crate::barrier::end_of;
+use crate::acquisition::Granted;
 use crate::clock;
-use crate::driver::Entry;
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::guarded::Guarded;
 use crate::owner::Owner;
@@ -361,7 +360,7 @@ enum Left {
 
 impl Grant {
     pub(crate) fn new(
-        entry: Entry,
+        granted: Granted,
         token: Token,
         path: Arc<str>,
         progress: Arc<Progress>,
@@ -369,7 +368,7 @@ impl Grant {
         bound: bool,
         slot: Arc<Slot>,
     ) -> Arc<Self> {
-        let (Entry { session, holding, .. }, holds) = (entry, AtomicUsize::new(1));
+        let (Granted { session, holding, .. }, holds) = (granted, AtomicUsize::new(1));
         Arc::new(Self { session, holding, path, token, owner, bound, holds, progress, slot })
     }
 
@@ -410,7 +409,7 @@ impl Grant {
     pub(crate) fn told(&self) -> Result<(), Error> {
         let status = match self.holding.status() {
             // A session that has ended tells its holds one after the other.
-            Status::Held => end_of(&self.session).map_or(Status::Held, Status::Lost),
+            Status::Held => self.session.loss().map_or(Status::Held, Status::Lost),
             status => status,
         };
         match status {

@@ -65,7 +65,8 @@
 //!  connection                                  how a client is connected
 //!  queued   observe   set                      who else is there, and whether a set of locks holds
 //!  line   place                                one process's queue in front of a lock, and what it holds
-//!  driver   guard                              runs an attempt, owns its nodes; looks out for strangers
+//!  acquisition   guard                         one attempt to hold a lock; looks out for strangers
+//!  driver                                      runs any machine, owns its nodes
 //!  pool    heartbeat                           sessions that follow one another, connected and kept alive
 //!  session                                     one session: its lease, its holds
 //!  zookeeper -> ensemble                       the client library, behind a narrow trait
@@ -75,18 +76,16 @@
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods)]
 
+mod acquisition;
 mod all;
 mod ask;
-#[allow(clippy::disallowed_methods, reason = "it has no test with a virtual clock yet")]
 mod barrier;
-#[allow(clippy::disallowed_methods, reason = "its deadlines are those of threads outside of the runtime")]
 pub mod blocking;
 mod client;
 mod clock;
 mod connection;
 #[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 mod diagnose;
-#[allow(clippy::disallowed_methods, reason = "it has no test with a virtual clock yet")]
 mod double_barrier;
 mod driver;
 mod election;
@@ -105,7 +104,6 @@ mod handshake;
 mod heartbeat;
 mod hold;
 mod line;
-#[allow(clippy::disallowed_methods, reason = "its deadlines are the callers'")]
 mod lock;
 mod locks;
 mod mutex;
@@ -123,10 +121,12 @@ mod session;
 mod set;
 mod spec;
 mod stats;
+#[allow(clippy::disallowed_methods, reason = "its deadlines are those of threads outside of the runtime")]
 mod threads;
 #[cfg(feature = "tls")]
 mod tls;
 mod token;
+#[allow(clippy::disallowed_methods, reason = "its deadlines are the callers'")]
 mod wait;
 mod zookeeper;
 

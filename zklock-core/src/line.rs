@@ -14,13 +14,13 @@ mod attempt;
 mod own;
 mod waiter;
 
-use crate::driver::Driver;
+use crate::acquisition::Acquisition;
 use crate::error::Error;
 use crate::hold::{Grant, Hold};
 use crate::locks::locked;
 use crate::machine::claim::Claim;
 use crate::machine::exchange::Patience;
-use crate::machine::name::{Role, Scheme};
+use crate::machine::name::Role;
 use crate::owner::Owner;
 use crate::place::{Place, Writer};
 use crate::pool::Pool;
@@ -74,7 +74,7 @@ enum Width {
 impl Width {
     fn of(claims: &[Claim]) -> Self {
         let excludes = |claim: &&Claim| claim.permits.is_none() && claim.scheme.role() != Role::Read;
-        if claims.iter().any(|claim| claim.scheme == Scheme::Single) {
+        if claims.iter().any(|claim| !claim.has_queue()) {
             Self::One
         } else if claims.iter().find(excludes).is_some() {
             Self::Two
@@ -241,15 +241,15 @@ impl Line {
         Attempt::start(self, waiter, true);
     }
 
-    fn driver(&self, waiter: &Waiter) -> Driver {
+    fn acquisition(&self, waiter: &Waiter) -> Acquisition {
         let progress = waiter.progress.clone();
         if let ([claim], Some(writer)) = (&self.claims[..], &waiter.within) {
             let name = writer.node.rsplit('/').next().map(str::to_owned);
             let claim = Claim { within: name, ..claim.clone() };
-            return Driver::within(writer.session.clone(), claim, self.path.clone(), progress);
+            return Acquisition::within(writer.session.clone(), claim, self.path.clone(), progress);
         }
         let slot = self.shared.pool.slot().clone();
-        Driver::new(self.claims.clone(), waiter.patience, self.path.clone(), progress, slot)
+        Acquisition::new(self.claims.clone(), waiter.patience, self.path.clone(), progress, slot)
     }
 
     /// Waits until the releases that have begun are done. (Or refused: what cannot be deleted is in the way indeed.)

@@ -1,13 +1,13 @@
 //! Who leads, or holds, without taking part.
 
-use crate::ask::{MOMENT, catch_up, request};
-use crate::clock;
+use crate::ask::{ask_for_ever, catch_up, request};
 use crate::ensemble::{Landing, Pending, ReadFailure};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::lock::Lock;
 use crate::machine::claim::Claim;
 use crate::machine::exchange::{Operation, Outcome, WatchEvent};
 use crate::machine::name::{Name, Scheme};
+use crate::machine::single;
 use crate::queued::{QueuedContender, contender};
 use crate::session::{Link, Session};
 use std::fmt;
@@ -48,7 +48,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] of a set of locks, and of a semaphore.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) of a set of locks, and of a semaphore.
     pub fn observe(&self) -> Result<Observer, Error> {
         self.spec().check_observable()?;
         Ok(Observer { lock: self.clone(), watch: None, told: None })
@@ -62,7 +62,8 @@ impl Observer {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`] and [`ErrorKind::Refused`] as they say. As long as no server answers it waits.
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) and [`ErrorKind::Refused`](crate::ErrorKind::Refused) as they say. As
+    /// long as no server answers it waits.
     ///
     /// # Cancel safety
     ///
@@ -73,24 +74,19 @@ impl Observer {
                 watch.tells().await;
                 self.watch = None;
             }
-            let session = self.lock.pool().slot().session().await?;
             // What is told later is of the same server, or of a new connection, which begins with a barrier.
             let is_first = self.told.is_none();
-            match look(&self.lock.claims()[0], &session, is_first).await {
-                Ok((holder, event)) => {
-                    self.watch = Some(Watch { session, event });
-                    if self.told.as_ref() != Some(&holder) {
-                        self.told = Some(holder.clone());
-                        return Ok(holder);
-                    }
-                }
-                Err(ReadFailure::Refused(why)) => {
-                    let message = format!("the lock {} cannot be observed: {why}", self.lock.path());
-                    return Err(Error::new(ErrorKind::Refused, message));
-                }
-                Err(ReadFailure::Unknown | ReadFailure::SessionOver) => {
-                    clock::sleep(MOMENT).await;
-                }
+            let claim = &self.lock.claims()[0];
+            let problem = || format!("the lock {} cannot be observed", self.lock.path());
+            let (holder, watch) = ask_for_ever(self.lock.pool(), problem, |session| async move {
+                let (holder, event) = look(claim, &session, is_first).await?;
+                Ok((holder, Watch { session, event }))
+            })
+            .await?;
+            self.watch = Some(watch);
+            if self.told.as_ref() != Some(&holder) {
+                self.told = Some(holder.clone());
+                return Ok(holder);
             }
         }
     }
@@ -146,8 +142,11 @@ async fn look(claim: &Claim, session: &Arc<Session>, is_first: bool) -> Result<L
 
 /// The first of the contenders.
 fn first(claim: &Claim, children: &[String]) -> Option<(String, Scheme)> {
-    if claim.scheme == Scheme::Single {
-        return children.iter().find(|child| *child == "lock").map(|child| (child.clone(), claim.scheme));
+    if !claim.has_queue() {
+        return children
+            .iter()
+            .find(|child| *child == single::NAME)
+            .map(|child| (child.clone(), claim.scheme));
     }
     let contenders = children.iter().filter_map(|child| Name::parse(child));
     contenders.min_by(Name::compare).map(|name| (name.text.to_owned(), name.scheme))

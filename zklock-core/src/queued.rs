@@ -8,6 +8,7 @@ use crate::lock::Lock;
 use crate::machine::claim::{Claim, Permits};
 use crate::machine::exchange::{Operation, Outcome};
 use crate::machine::name::{Dialect, Name, Role, Scheme, Uuid};
+use crate::machine::single;
 use crate::session::Session;
 use crate::set;
 use std::collections::HashMap;
@@ -104,7 +105,7 @@ impl Lock {
             let message = format!("{node:?} is no contender of {}: take one of contenders()", self.path());
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
-        if self.is_single() {
+        if self.name_is_reused() {
             return self.evict_seen(node, OnceLock::new()).await;
         }
         let tried = &AtomicBool::new(false);
@@ -146,7 +147,7 @@ impl Lock {
         let mut broken = Vec::new();
         for contender in self.contenders().await? {
             let is_broken = contender.holds && {
-                match self.is_single() {
+                match self.name_is_reused() {
                     true => self.evict_seen(&contender.node, contender.token.czxid().into()).await?,
                     false => self.evict(&contender.node).await?,
                 }
@@ -158,8 +159,8 @@ impl Lock {
         Ok(broken)
     }
 
-    fn is_single(&self) -> bool {
-        self.claims().iter().any(|claim| claim.scheme == Scheme::Single)
+    fn name_is_reused(&self) -> bool {
+        self.claims().iter().any(|claim| !claim.has_queue())
     }
 
     /// Evicts the holder of an exclusive lock that was `seen`, and if none was, whichever is seen first. Not the next,
@@ -209,8 +210,8 @@ async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<Queu
         }
     }
     let children = session.children(claim.directory.clone()).await?;
-    if claim.scheme == Scheme::Single {
-        let node = children.into_iter().find(|child| child.name == "lock");
+    if !claim.has_queue() {
+        let node = children.into_iter().find(|child| child.name == single::NAME);
         return Ok(node
             .into_iter()
             .map(|node| contender(&claim.directory, node, claim.scheme, true))
@@ -262,7 +263,7 @@ fn is_contender(claim: &Claim, node: &str) -> bool {
     let Some((directory, name)) = node.rsplit_once('/') else { return false };
     let is_permit = claim.permits.as_ref().is_some_and(|permits| *permits.directory == *directory)
         && Name::parse_lease(name).is_some();
-    let is_single = claim.scheme == Scheme::Single && name == "lock";
+    let is_single = !claim.has_queue() && name == single::NAME;
     is_permit || *claim.directory == *directory && (is_single || Name::parse(name).is_some())
 }
 

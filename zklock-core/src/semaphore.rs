@@ -5,7 +5,7 @@
 //! there are enough, and makes way. Only the head watches the permits. To watch the n-th before one instead would miss
 //! the return of any other.
 
-use crate::ask::ask;
+use crate::ask::{Refused, ask, while_refused};
 use crate::client::Client;
 use crate::ensemble::{ReadFailure, Versions, Write, WriteFailure};
 use crate::error::{Error, ErrorKind};
@@ -178,20 +178,17 @@ fn invalid(path: &str, problem: &str) -> Error {
     Error::new(ErrorKind::InvalidInput, format!("{}: {problem}", of(path)))
 }
 
-/// Sets the limit, or creates it; again where others create or delete it at the same time.
+/// Sets the limit, or creates it.
 async fn write_limit(session: &Arc<Session>, path: &str, data: &[u8]) -> Result<(), ReadFailure> {
-    let mut refused = 0;
-    loop {
+    while_refused(ROUNDS_AT_MOST, || async {
         match set_or_create(session, path, data).await {
-            Ok(_) => return Ok(()),
-            Err(WriteFailure::Refused { problem, .. }) if refused == ROUNDS_AT_MOST => {
-                return Err(ReadFailure::Refused(problem));
-            }
-            Err(WriteFailure::Refused { .. }) => refused += 1,
+            Ok(_) => Ok(Ok(())),
+            Err(WriteFailure::Refused { problem, .. }) => Ok(Err(Refused(problem))),
             // To write it twice does no harm.
-            Err(_) => return Err(ReadFailure::Unknown),
+            Err(_) => Err(ReadFailure::Unknown),
         }
-    }
+    })
+    .await
 }
 
 async fn set_or_create(session: &Arc<Session>, path: &str, data: &[u8]) -> Result<Versions, WriteFailure> {

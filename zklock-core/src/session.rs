@@ -105,6 +105,11 @@ impl Session {
         *self.link.borrow() == Link::Connected
     }
 
+    /// Why it is over, if it is.
+    pub(crate) fn loss(&self) -> Option<LossReason> {
+        if let Link::Over(reason) = *self.link.borrow() { Some(reason) } else { None }
+    }
+
     pub(crate) fn is_over(&self) -> bool {
         matches!(*self.link.borrow(), Link::Over(_))
     }

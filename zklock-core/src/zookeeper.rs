@@ -28,9 +28,9 @@ pub(crate) use zookeeper_client::SessionInfo;
 use crate::clock;
 use crate::ensemble::{
     Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
-    Watched, Write, WriteFailure,
+    Watched, Write, WriteFailure, either,
 };
-use crate::machine::exchange::{Operation, Outcome, WatchEvent};
+use crate::machine::exchange::{Operation, Outcome};
 use answers::{is_answer, outcome, read_failure, source_of};
 use operations::{check_all, check_each, join, others, start, version_of};
 use serving::Serving;
@@ -241,17 +241,6 @@ impl Drop for ZooKeeper {
     fn drop(&mut self) {
         self.connection.serving.close();
     }
-}
-
-/// The first of two watches to tell. The other is taken back then.
-fn either(first: Pending<WatchEvent>, second: Pending<WatchEvent>) -> Pending<WatchEvent> {
-    Box::pin(async move {
-        tokio::select! {
-            biased;
-            event = first => event,
-            event = second => event,
-        }
-    })
 }
 
 fn child(name: String, data: Vec<u8>, stat: &Stat) -> Child {

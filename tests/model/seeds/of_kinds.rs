@@ -1,6 +1,6 @@
 //! Bugs that show with the other kinds of lock.
 
-use super::{CONTENDER, ENTER, NAME, NODES, QUEUE, Seed, TURN, edit, seed};
+use super::{CONTENDER, ENTER, NAME, NODES, QUEUE, SINGLE, Seed, TURN, edit, seed};
 
 pub(super) const SEEDS: &[Seed] = &[
     seed(
@@ -108,7 +108,7 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "semaphore",
         "semaphore: takes without its place",
-        &[edit(TURN, "flight.extend(self.count(post.claim));", "flight.extend(self.count_of(post.claim));")],
+        &[edit(TURN, "flight.extend(self.count(slot.claim));", "flight.extend(self.count_of(slot.claim));")],
     ),
     seed(
         "semaphore",
@@ -135,7 +135,7 @@ pub(super) const SEEDS: &[Seed] = &[
         &[edit(
             CONTENDER,
             "if self.queue.is_gone() && self.permits.is_gone() {\n            self.forget();",
-            "if self.queue.posts.len() == 1 && self.permits.is_gone() {\n            self.forget();",
+            "if self.queue.slots.len() == 1 && self.permits.is_gone() {\n            self.forget();",
         )],
     ),
     seed(
@@ -160,20 +160,24 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "single",
         "single: adopted without a look",
-        &[edit(ENTER, "if origin.session == session => {", "if origin.session == session || is_single => {")],
+        &[edit(SINGLE, "if origin.session == self.session {", "if origin.czxid > 0 {")],
     ),
     seed(
         "single",
         "single: deletion repeated blindly",
-        &[edit(CONTENDER, "self.queue.is_open |= !self.claims[0].has_queue();", "")],
+        &[edit(
+            SINGLE,
+            "self.in_doubt = true;\n            self.retry(Step::Delete, now);",
+            "self.retry(Step::Delete, now);",
+        )],
     ),
     seed(
         "single",
         "single: another's taken for its own",
         &[edit(
-            CONTENDER,
-            "} else if !self.claims[0].has_queue() && !self.are_known(&self.queue.nodes()) {",
-            "} else if self.claims.is_empty() {",
+            SINGLE,
+            "} else if self.is_ours() {\n            State::Ready(Step::Delete)",
+            "} else if self.node.is_some() {\n            State::Ready(Step::Delete)",
         )],
     ),
     seed(

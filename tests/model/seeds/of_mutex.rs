@@ -1,6 +1,6 @@
 //! Bugs that show with a mutex, and those of the lease.
 
-use super::{CONTENDER, ENTER, LEASE, NAME, NODES, QUEUE, RENEW, Seed, TURN, edit, seed};
+use super::{CONTENDER, ENTER, LEASE, NAME, NODES, QUEUE, READINESS, RENEW, Seed, TURN, edit, seed};
 
 pub(super) const SEEDS: &[Seed] = &[
     seed(
@@ -29,8 +29,8 @@ pub(super) const SEEDS: &[Seed] = &[
         "no cleaning after a cancel",
         &[edit(
             CONTENDER,
-            "_ => self.clean_up(),\n        }\n    }\n\n    /// The time that",
-            "State::Held => self.clean_up(),\n            _ => self.state = State::Gone,\n        }\n    }\n\n    /// The time that",
+            "_ => self.clean_up(),\n        }\n    }\n\n    fn handle_timeout",
+            "State::Held => self.clean_up(),\n            _ => self.state = State::Gone,\n        }\n    }\n\n    fn handle_timeout",
         )],
     ),
     seed(
@@ -55,14 +55,14 @@ pub(super) const SEEDS: &[Seed] = &[
         "",
         "surplus node not deleted",
         &[
-            edit(ENTER, "nodes.surplus.iter().map(|path|", "nodes.surplus.iter().take(0).map(|path|"),
-            edit(ENTER, "nodes.surplus.len().min(pruned.len())", "0"),
+            edit(ENTER, "nodes.surplus().iter().map(|path|", "nodes.surplus().iter().take(0).map(|path|"),
+            edit(ENTER, "nodes.surplus().len().min(pruned.len())", "0"),
         ],
     ),
     seed(
         "",
         "grant without own node",
-        &[edit(TURN, "now.moment.since(sent) <= self.heartbeat", "sent <= now.moment")],
+        &[edit(READINESS, "now.moment.since(sent) <= self.heartbeat", "sent <= now.moment")],
     ),
     seed(
         "",
@@ -73,21 +73,17 @@ pub(super) const SEEDS: &[Seed] = &[
                 "self.enter_again();\n            }\n            Outcome::Refused(refusal) => self.fail(refusal),\n            _ => self.retry(Step::Check",
                 "self.granted();\n            }\n            Outcome::Refused(refusal) => self.fail(refusal),\n            _ => self.retry(Step::Check",
             ),
-            edit(TURN, "post.node = None;\n                }\n", "}\n"),
+            edit(TURN, "self.queue.lose(0);\n", "\n"),
         ],
     ),
-    seed(
-        "",
-        "grant without a live lease",
-        &[edit(TURN, "if is_fresh && self.is_ample(now) {", "if is_fresh {")],
-    ),
+    seed("", "grant without a live lease", &[edit(READINESS, "is_fresh && self.is_ample(now)", "is_fresh")]),
     seed(
         "",
         "own node proven by a read",
         &[edit(
             ENTER,
-            "node.origin = Some(origin);\n                    }\n",
-            "node.origin = Some(origin);\n                        post.proven = Some(now.moment);\n                    }\n",
+            "nodes.adopt(slot, origin);\n",
+            "nodes.adopt(slot, origin);\n                    nodes.prove(now.moment);\n",
         )],
     ),
     seed(
@@ -114,7 +110,7 @@ pub(super) const SEEDS: &[Seed] = &[
         "deleted waiter waits on",
         &[edit(
             TURN,
-            "self.queue.posts[claim].node = None;\n                        self.enter_again();",
+            "self.queue.lose(claim);\n                        self.enter_again();",
             "self.state = State::Waiting { passes: None, look: Step::Look(claim) };",
         )],
     ),
@@ -122,7 +118,7 @@ pub(super) const SEEDS: &[Seed] = &[
         "",
         "next session keeps the old nodes",
         &[
-            edit(CONTENDER, "self.forget();\n        self.failures = 0;", "self.failures = 0;"),
+            edit(CONTENDER, "self.forget();\n        self.failures.clear();", "self.failures.clear();"),
             edit(
                 CONTENDER,
                 "            self.mark_with(uuid);\n",
@@ -251,6 +247,6 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "lease",
         "lease from a read",
-        &[edit("adapter.rs", "renews: |answer| answer == Answer::QuorumWrite", "renews: |_| true")],
+        &[edit("adapter.rs", "renews: |answer| answer == subject::Answer::QuorumWrite", "renews: |_| true")],
     ),
 ];

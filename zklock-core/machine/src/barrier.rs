@@ -3,7 +3,12 @@
 //! A member is an ephemeral child; `ready`, which outlives its creator, says that the barrier is open. That it is
 //! there says little: the members of a round that crashed leave it behind, and one who comes alone would be let in.
 //! What counts is which was created first, it or the members: **a round goes on as long as there is a member that is
-//! older than `ready`**. Whoever joins a round that goes on creates `ready` anew, so that this holds for him as well.
+//! older than `ready`**. A member that joins a round that goes on creates `ready` anew, so that this holds for it as well.
+//!
+//! One race is left, and only with more members than it takes to open the barrier. The last member of a round deletes
+//! `ready` with its own node. If another joins the round after the last has looked and before it deletes, no node says
+//! any more that the other is within. Members that come after that may wait for each other in two rounds. ZooKeeper has
+//! no check that would let the transaction fail: what was created anew has the version of what was there before.
 
 use std::collections::BTreeSet;
 
@@ -123,8 +128,8 @@ pub fn stays_to_the_end(children: &[String], own: &str) -> bool {
 }
 
 /// For whom a leaver waits.
-#[derive(Clone, Default, PartialEq, Eq, Debug)]
-pub struct Company {
+#[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
+pub struct Others {
     /// Those who were there when he went on: they went on as well, or will.
     pub entered: BTreeSet<String>,
     /// Those who were there when he began to leave. Who comes later is of the next round, which may be waiting for
@@ -132,24 +137,34 @@ pub struct Company {
     pub stayed: BTreeSet<String>,
 }
 
-impl Company {
+impl Others {
     /// Whether there is somebody of whom the name alone does not tell whether he has entered.
     pub fn is_in_doubt(&self, children: &[String]) -> bool {
         children.iter().any(|child| self.stayed.contains(child) && !self.entered.contains(child))
     }
 
+    /// Forgets those who have not entered. One whose session ended may have come again by the time that he was listed,
+    /// and may be waiting for the next round.
+    pub fn correct(&mut self, seen: &[Seen<'_>]) {
+        if opened(seen).is_some() {
+            let inside: BTreeSet<_> = insiders(seen).collect();
+            let outside = |name: &str| seen.iter().any(|child| child.name == name) && !inside.contains(name);
+            self.entered.retain(|name| !outside(name));
+        }
+    }
+
     /// For whom a leaver still waits. Without the transactions, for whom he waits in any case.
     ///
     /// ```
-    /// use zklock_machine::barrier::{Company, Seen};
+    /// use zklock_machine::barrier::{Others, Seen};
     ///
     /// let names = |names: &[&str]| names.iter().copied().map(String::from).collect();
-    /// let company = Company { entered: names(&["a"]), stayed: names(&["a", "b"]) };
+    /// let others = Others { entered: names(&["a"]), stayed: names(&["a", "b"]) };
     /// let (a, b) = (Seen { name: "a", czxid: 1 }, Seen { name: "b", czxid: 2 });
     /// let next = Seen { name: "c", czxid: 3 };
-    /// assert_eq!(company.awaited(&[a, b, next]), ["a"]);
+    /// assert_eq!(others.awaited(&[a, b, next]), ["a"]);
     /// let ready = Seen { name: "ready", czxid: 3 };
-    /// assert_eq!(company.awaited(&[a, b, ready]), ["a", "b"]);
+    /// assert_eq!(others.awaited(&[a, b, ready]), ["a", "b"]);
     /// ```
     pub fn awaited<'a>(&self, seen: &[Seen<'a>]) -> Vec<&'a str> {
         let inside: BTreeSet<_> = insiders(seen).collect();
@@ -247,19 +262,29 @@ mod tests {
 
     #[test]
     fn a_leaver_waits_neither_for_the_next_round_nor_for_one_who_missed_this() {
-        let company = Company { entered: set(&["a"]), stayed: set(&["a", "missed"]) };
-        assert_eq!(company.awaited(&seen(&["a", "missed", "next"])), ["a"]);
-        assert_eq!(company.awaited(&seen(&["missed", "next"])), [""; 0]);
+        let others = Others { entered: set(&["a"]), stayed: set(&["a", "missed"]) };
+        assert_eq!(others.awaited(&seen(&["a", "missed", "next"])), ["a"]);
+        assert_eq!(others.awaited(&seen(&["missed", "next"])), [""; 0]);
         // What is left behind makes nobody a member.
-        assert_eq!(company.awaited(&seen(&[READY, "missed", "next"])), [""; 0]);
-        assert!(company.is_in_doubt(&named(&["missed"])));
-        assert!(!company.is_in_doubt(&named(&["a", "next"])));
+        assert_eq!(others.awaited(&seen(&[READY, "missed", "next"])), [""; 0]);
+        assert!(others.is_in_doubt(&named(&["missed"])));
+        assert!(!others.is_in_doubt(&named(&["a", "next"])));
+    }
+
+    #[test]
+    fn one_who_came_after_the_barrier_was_opened_has_not_entered() {
+        let mut others = Others { entered: set(&["a", "again", "gone"]), stayed: set(&["a", "again"]) };
+        others.correct(&seen(&["a", READY, "again"]));
+        assert_eq!(others.entered, set(&["a", "gone"]));
+        // Nobody can tell without `ready`.
+        others.correct(&seen(&["a", "again"]));
+        assert_eq!(others.entered, set(&["a", "gone"]));
     }
 
     #[test]
     fn a_leaver_waits_for_one_who_joined_late() {
-        let company = Company { entered: set(&["a"]), stayed: set(&["a", "late"]) };
-        assert_eq!(company.awaited(&seen(&["late", READY])), ["late"]);
+        let others = Others { entered: set(&["a"]), stayed: set(&["a", "late"]) };
+        assert_eq!(others.awaited(&seen(&["late", READY])), ["late"]);
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The words in which a contender and its driver talk: requests, what became of them, the verdict.
+//! The words in which a machine and its driver talk: requests, what became of them, the verdict.
 
 use super::Moment;
 use std::sync::Arc;
@@ -59,6 +59,16 @@ pub enum Operation {
         /// The node.
         path: String,
     },
+    /// Read a node's data to see which transaction created it.
+    Read {
+        /// The node.
+        path: String,
+    },
+    /// Read all children of a directory, to see which transactions created them.
+    Survey {
+        /// The directory.
+        directory: Arc<str>,
+    },
     /// Read a node and leave a watch on it.
     Watch {
         /// The node.
@@ -74,10 +84,24 @@ pub enum Operation {
         /// The nodes.
         paths: Vec<String>,
     },
+    /// Create a node that stays, if the guards are there, in one transaction.
+    Open {
+        /// The guards.
+        guards: Vec<String>,
+        /// The node.
+        path: String,
+        /// Whether a node of that name is deleted with that.
+        replaces: bool,
+    },
     /// Delete a node.
     Delete {
         /// The node.
         path: String,
+    },
+    /// Delete nodes in one transaction.
+    DeleteAll {
+        /// The nodes.
+        paths: Vec<String>,
     },
 }
 
@@ -92,13 +116,17 @@ impl Operation {
             | Self::DeleteDirectory { .. }
             | Self::Barrier { .. }
             | Self::Check { .. }
-            | Self::Delete { .. } => true,
+            | Self::Open { .. }
+            | Self::Delete { .. }
+            | Self::DeleteAll { .. } => true,
             // Creating parents that are there writes nothing; the rest reads.
             Self::CreateParents { .. }
             | Self::List { .. }
             | Self::ListAndWatch { .. }
             | Self::Inspect { .. }
             | Self::InspectAndWatch { .. }
+            | Self::Read { .. }
+            | Self::Survey { .. }
             | Self::Watch { .. }
             | Self::ReadLimit { .. } => false,
         }
@@ -134,6 +162,8 @@ pub enum Outcome {
     Created(Vec<Node>),
     /// The children.
     Children(Vec<String>),
+    /// The children, each with its origin. Those that went away meanwhile are not among them.
+    Surveyed(Vec<Node>),
     /// The node is there.
     Found(Node),
     /// How many permits there are; `None` if the node is not there.
@@ -168,7 +198,7 @@ pub struct Node {
 pub struct Origin {
     /// The transaction that created it: the fencing token.
     pub czxid: i64,
-    /// The session that owns it.
+    /// The session that owns it; 0 for a node that stays.
     pub session: i64,
 }
 

@@ -10,8 +10,12 @@
 //! * [`name`]: what the children of a lock's node are called, and in which order they stand
 //! * [`claim`]: what an attempt is after: the places in which it queues, and how
 //! * [`queue`]: who holds and whom to watch, a pure function of the children
-//! * [`contender`]: one attempt to hold a lock, from the creation of its node to its deletion
-//! * [`exchange`]: the words in which the contender and its driver talk
+//! * [`drive`]: what one loop can run: the face of each algorithm
+//! * [`contender`]: one attempt to hold a lock that has a queue, from the creation of its node to its deletion
+//! * [`single`]: one attempt to hold a lock that is one node
+//! * [`member`]: one member of a double barrier
+//! * `readiness`: whether a grant may be delivered; `retry`: what to do about outcomes that are unknown
+//! * [`exchange`]: the words in which a machine and its driver talk
 //! * [`lease`]: for how long acknowledged writes prove a session to be alive
 //! * [`keeper`]: the holds of a session: when each is to be proven, and when it is lost
 //! * [`status`]: what becomes of a hold, and why it is lost
@@ -44,12 +48,17 @@ macro_rules! listed {
 pub mod barrier;
 pub mod claim;
 pub mod contender;
+pub mod drive;
 pub mod exchange;
 pub mod keeper;
 pub mod lease;
 pub mod marks;
+pub mod member;
 pub mod name;
 pub mod queue;
+pub(crate) mod readiness;
+pub(crate) mod retry;
+pub mod single;
 pub mod status;
 
 use std::fmt;

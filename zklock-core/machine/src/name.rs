@@ -280,7 +280,7 @@ impl Scheme {
     pub fn prefix(self, uuid: Uuid, session: i64) -> String {
         let infix = self.infix();
         match (self, self.dialect()) {
-            (Self::Single, _) => "lock".to_owned(),
+            (Self::Single, _) => crate::single::NAME.to_owned(),
             (_, Dialect::Curator) => format!("_c_{uuid}{infix}"),
             (_, Dialect::Kazoo) => format!("{}{infix}", uuid.0.simple()),
             (_, Dialect::WriteLock) => format!("x-{session}-{uuid}{infix}"),

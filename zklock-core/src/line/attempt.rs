@@ -2,7 +2,7 @@
 
 use super::Line;
 use super::waiter::Waiter;
-use crate::driver::{Driver, Entry, Turned};
+use crate::acquisition::{Acquisition, Granted, NotGranted};
 use crate::hold::{Grant, Hold, Token};
 use crate::locks::locked;
 use crate::machine::exchange::Patience;
@@ -36,18 +36,18 @@ impl Attempt {
 
     async fn run(mut self, mut waiter: Waiter) {
         let line = self.line.clone();
-        let mut driver = line.driver(&waiter);
-        let entered = self.enter(&mut driver, &mut waiter).await;
+        let mut acquisition = line.acquisition(&waiter);
+        let entered = self.enter(&mut acquisition, &mut waiter).await;
         let Waiter { owner, within, reentrant, answer, progress, .. } = waiter;
         match entered {
-            Ok(entry) => {
+            Ok(granted) => {
                 Counters::count(&line.shared.counters.grants);
                 // What the reader guards has seen the token of its writer, and the next writer is queued already
                 // with one that is smaller than that of the reader's node.
-                let token = within.map_or(Token::of(entry.czxid), |writer| writer.token);
+                let token = within.map_or(Token::of(granted.czxid), |writer| writer.token);
                 let bound = reentrant && owner.returns();
                 let slot = line.shared.pool.slot().clone();
-                let grant = Grant::new(entry, token, line.path.clone(), progress, owner, bound, slot);
+                let grant = Grant::new(granted, token, line.path.clone(), progress, owner, bound, slot);
                 self.grant = Some(grant.clone());
                 // Together, or a caller that has just gone away could find itself the holder.
                 let mut state = locked(&line.state);
@@ -63,8 +63,8 @@ impl Attempt {
             Err(turned) => {
                 progress.owe();
                 let _ = answer.send(match turned {
-                    Turned::Busy | Turned::Away => Ok(None),
-                    Turned::Failed(error) => Err(error),
+                    NotGranted::Busy | NotGranted::Cancelled => Ok(None),
+                    NotGranted::Failed(error) => Err(error),
                 });
             }
         }
@@ -72,14 +72,14 @@ impl Attempt {
         let holding = self.grant.as_ref().map(|grant| grant.holding());
         let is_lost = || self.grant.as_ref().is_some_and(|grant| grant.is_lost());
         if let Some(holding) = holding {
-            driver.stay(holding).await;
+            acquisition.stay(holding).await;
         }
         let was_lost = is_lost();
         // Not only when the node is gone: that may take as long as no server answers.
         if was_lost {
             Counters::count(&line.shared.counters.losses);
         }
-        driver.leave(holding).await;
+        acquisition.leave(holding).await;
         if !was_lost && is_lost() {
             Counters::count(&line.shared.counters.losses);
         }
@@ -87,7 +87,11 @@ impl Attempt {
     }
 
     /// Enters for this waiter, or if it goes away, for the one that takes over its place.
-    async fn enter(&mut self, driver: &mut Driver, waiter: &mut Waiter) -> Result<Entry, Turned> {
+    async fn enter(
+        &mut self,
+        acquisition: &mut Acquisition,
+        waiter: &mut Waiter,
+    ) -> Result<Granted, NotGranted> {
         if waiter.patience == Patience::TriesOnce {
             // Or it would be told that the lock is busy on account of a node that we are deleting.
             tokio::select! {
@@ -96,12 +100,12 @@ impl Attempt {
             }
         }
         loop {
-            let entered = driver.enter(waiter.answer.closed()).await;
+            let entered = acquisition.enter(waiter.answer.closed()).await;
             match &entered {
-                Err(Turned::Away) if self.hand_on(driver, waiter) => continue,
-                Err(Turned::Away) => driver.withdraw().await,
+                Err(NotGranted::Cancelled) if self.hand_on(acquisition, waiter) => continue,
+                Err(NotGranted::Cancelled) => acquisition.withdraw().await,
                 Ok(_) if !waiter.progress.is_wanted() => {
-                    self.hand_on(driver, waiter);
+                    self.hand_on(acquisition, waiter);
                 }
                 _ => {}
             }
@@ -111,7 +115,7 @@ impl Attempt {
 
     /// Gives the place of one that went away to the next who waits here: to queue again, behind those of other processes
     /// who have come meanwhile, is not what it has waited for. `false` if there is none.
-    fn hand_on(&mut self, driver: &mut Driver, waiter: &mut Waiter) -> bool {
+    fn hand_on(&mut self, acquisition: &mut Acquisition, waiter: &mut Waiter) -> bool {
         if !self.entering || waiter.patience == Patience::TriesOnce {
             return false;
         }
@@ -120,7 +124,7 @@ impl Attempt {
         state.entering = Some(heir.progress.clone());
         drop(state);
         heir.progress.take_over(&waiter.progress);
-        driver.serve(heir.progress.clone());
+        acquisition.serve(heir.progress.clone());
         // The one that went away owes nothing any more.
         std::mem::replace(&mut self.progress, heir.progress.clone()).settle();
         *waiter = heir;

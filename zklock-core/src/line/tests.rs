@@ -1,6 +1,7 @@
 use super::*;
 use crate::clock::{self, virtual_clock};
 use crate::fake::FakeEnsemble;
+use crate::machine::name::Scheme;
 use crate::pool::{Slot, Stage};
 
 /// A mutex, whose client has a session of this ensemble.

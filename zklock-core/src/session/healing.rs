@@ -2,7 +2,6 @@
 
 use super::Session;
 use crate::locks::locked;
-use crate::machine::claim::Claim;
 use crate::machine::exchange::{Operation, Outcome};
 use crate::machine::marks::Look;
 use crate::machine::name::Uuid;
@@ -12,19 +11,10 @@ use std::sync::Arc;
 const LEFT_AT_MOST: usize = 64;
 
 impl Session {
-    /// The marks of a new attempt, until the result is dropped.
-    pub(crate) fn begin_attempt(self: &Arc<Self>, claims: &[Claim]) -> Marked {
+    /// The marks of a new attempt with nodes in these directories, until the result is dropped.
+    pub(crate) fn begin_attempt(self: &Arc<Self>, directories: Vec<Arc<str>>) -> Marked {
         let mark = locked(&self.marks).begin();
-        let of = |claim: &Claim| {
-            let permits = claim.permits.as_ref().map(|permits| permits.directory.clone());
-            [Some(claim.directory.clone()), permits].into_iter().flatten()
-        };
-        Marked {
-            session: self.clone(),
-            mark,
-            directories: claims.iter().flat_map(of).collect(),
-            has_begun: false,
-        }
+        Marked { session: self.clone(), mark, directories, has_begun: false }
     }
 
     /// Looks for nodes to [heal](Self::heal) where attempts were of late: an ensemble loses transactions in a change of

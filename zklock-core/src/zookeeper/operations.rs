@@ -96,6 +96,11 @@ pub(super) fn start<'a>(
                 call.await.map(|stat| stat.map_or(Outcome::NoNode, found))
             })
         }
+        Operation::Read { path } => {
+            let call = client.get_data(path);
+            unwatched(async move { call.await.map(|(_, stat)| Outcome::Found(node_of_any(path, &stat))) })
+        }
+        Operation::Survey { directory } => unwatched(async move { survey(client, directory).await }),
         Operation::InspectAndWatch { path } => {
             let call = client.check_and_watch_stat(path);
             Box::pin(async move {
@@ -131,6 +136,19 @@ pub(super) fn start<'a>(
             let call = check_all(client, paths);
             Box::pin(async move { (call.await, None) })
         }
+        Operation::Open { guards, path, replaces } => {
+            let mut writer = client.new_multi_writer();
+            let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
+            let added = guards.iter().try_for_each(|guard| writer.add_check_version(guard, -1));
+            let added = added.and_then(|()| if *replaces { writer.add_delete(path, None) } else { Ok(()) });
+            let added = added.and_then(|()| writer.add_create(path, identity, &options));
+            done(writer, added)
+        }
+        Operation::DeleteAll { paths } => {
+            let mut writer = client.new_multi_writer();
+            let added = paths.iter().try_for_each(|path| writer.add_delete(path, None));
+            done(writer, added)
+        }
         Operation::Delete { path } => {
             let call = client.delete(path, None);
             unwatched(async move { call.await.map(|()| Outcome::Done) })
@@ -158,6 +176,32 @@ fn created<'a>(mut writer: MultiWriter<'a>, added: Result<(), Error>) -> Call<'a
     })
 }
 
+/// Whether all the writes of one transaction were done, which is sent before this returns.
+fn done<'a>(mut writer: MultiWriter<'a>, added: Result<(), Error>) -> Call<'a> {
+    let call = added.map(|()| writer.commit());
+    unwatched(async move { call?.await.map(|_| Outcome::Done).map_err(source_of) })
+}
+
+/// The children with their origins. They are listed first; then all children are read in one flight.
+async fn survey(client: &Client, directory: &str) -> Result<Outcome, Error> {
+    let names = match client.list_children(directory).await {
+        Ok(names) => names,
+        Err(Error::NoNode) => return Ok(Outcome::Surveyed(Vec::new())),
+        Err(error) => return Ok(listing(directory, &error)),
+    };
+    let paths: Vec<String> = names.iter().map(|name| join(directory, name)).collect();
+    let reads: Vec<_> = paths.iter().map(|path| client.get_data(path)).collect();
+    let mut nodes = Vec::with_capacity(paths.len());
+    for (path, read) in paths.iter().zip(reads) {
+        match read.await {
+            Ok((_, stat)) => nodes.push(node_of_any(path, &stat)),
+            Err(Error::NoNode) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(Outcome::Surveyed(nodes))
+}
+
 fn node_of(result: &MultiWriteResult) -> Option<Node> {
     match result {
         MultiWriteResult::Create { path, stat } => Some(node(path, stat)),
@@ -179,6 +223,12 @@ pub(super) fn version_of(result: &MultiWriteResult) -> Option<Option<i32>> {
 fn node(path: &str, stat: &Stat) -> Node {
     let name = path.rsplit('/').next().unwrap_or(path).to_owned();
     Node { name, origin: origin(stat) }
+}
+
+/// A node that was read, with its origin even if it is not ephemeral.
+fn node_of_any(path: &str, stat: &Stat) -> Node {
+    let origin = Origin { czxid: stat.czxid, session: stat.ephemeral_owner };
+    Node { origin: Some(origin), ..node(path, stat) }
 }
 
 /// Servers before 3.5 send no stat with a creation, those before 3.8.2 none within a transaction.

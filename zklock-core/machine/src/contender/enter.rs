@@ -1,10 +1,11 @@
-//! How an attempt gets its nodes, and finds them again when it was not heard of their creation.
+//! How an attempt gets its nodes, and finds them again when the reply to their creation was lost.
 
 use super::nodes::Nodes;
-use super::{Contender, PARENTS_AT_MOST, Stage, Step, is_deleted};
+use super::{Contender, Stage, Step, is_deleted};
 use crate::Moment;
 use crate::claim::Claim;
 use crate::exchange::{Node, Now, Operation, Outcome, Refusal};
+use crate::retry::Parented;
 
 impl Contender {
     /// Create and list in one flight: the listing is of a time after the creation, so it holds every
@@ -13,21 +14,19 @@ impl Contender {
     /// One transaction queues everywhere. So of any two attempts the same is before the other in all
     /// the queues that they share, and nobody waits for one who waits for him.
     pub(super) fn entry(&self) -> Vec<Operation> {
-        let first = &self.queue.posts[0];
+        let first = &self.queue.slots[0];
         let create = match &self.claims[..] {
             [Claim { within: Some(writer), directory, .. }] => {
                 let guard = format!("{directory}/{writer}");
                 Operation::CreateWithin { path: first.fixed_path(), guard }
             }
-            [claim] if !claim.has_queue() => Operation::CreateSingle { path: first.fixed_path() },
             _ => self.queue.creation(),
         };
         std::iter::once(create).chain(self.listings()).collect()
     }
 
     fn listings(&self) -> impl Iterator<Item = Operation> {
-        let queues = self.claims.iter().filter(|claim| claim.has_queue());
-        queues.map(|claim| Operation::List { directory: claim.directory.clone() })
+        self.claims.iter().map(|claim| Operation::List { directory: claim.directory.clone() })
     }
 
     pub(super) fn nodes(&self, stage: Stage) -> &Nodes {
@@ -46,11 +45,11 @@ impl Contender {
 
     pub(super) fn entered(&mut self, created: Outcome, listed: Vec<Outcome>, sent: Moment, now: Now) {
         match created {
-            Outcome::Created(nodes) if nodes.len() == self.queue.posts.len() => {
+            Outcome::Created(nodes) if nodes.len() == self.queue.slots.len() => {
                 let known = self.are_known(&nodes);
                 self.queue.fill(nodes, sent);
-                self.parents_created = 0;
-                if known { self.looked_all(listed, now) } else { self.go(Step::Adopt(Stage::Queue)) }
+                self.parents.clear();
+                if known { self.on_listings(listed, now) } else { self.go(Step::Adopt(Stage::Queue)) }
             }
             Outcome::NoNode => {
                 self.queue.forget();
@@ -58,10 +57,6 @@ impl Contender {
                     Some(_) => self.fail(Refusal::WriterGone),
                     None => self.go(Step::CreateParents(Stage::Queue)),
                 }
-            }
-            Outcome::NodeExists if !self.claims[0].has_queue() => {
-                self.queue.forget();
-                self.occupied();
             }
             Outcome::Refused(refusal) => {
                 self.queue.forget();
@@ -82,19 +77,11 @@ impl Contender {
     }
 
     pub(super) fn parents_answered(&mut self, stage: Stage, outcomes: Vec<Outcome>, now: Now) {
-        for outcome in outcomes {
-            match outcome {
-                Outcome::Done => {}
-                Outcome::NoNode => return self.fail(Refusal::NoRoot),
-                Outcome::Refused(refusal) => return self.fail(refusal),
-                _ => return self.retry(Step::CreateParents(stage), now),
-            }
+        match self.parents.answered(outcomes) {
+            Parented::Created => self.go(stage.creation()),
+            Parented::Failed(refusal) => self.fail(refusal),
+            Parented::Unknown => self.retry(Step::CreateParents(stage), now),
         }
-        self.parents_created += 1;
-        if self.parents_created > PARENTS_AT_MOST {
-            return self.fail(Refusal::NoParent);
-        }
-        self.go(stage.creation());
     }
 
     /// List behind a barrier, or a server that lags behind, or leads no longer, would not show the node that is there.
@@ -125,10 +112,7 @@ impl Contender {
             });
         }
         let nodes = self.nodes_mut(stage);
-        nodes.is_open = false;
-        for (directory, children) in nodes.directories().iter().zip(&children) {
-            nodes.recognise(directory, children);
-        }
+        nodes.recover(&children);
         if nodes.is_gone() {
             if stage == Stage::Queue {
                 self.forget();
@@ -146,8 +130,8 @@ impl Contender {
     pub(super) fn adoption(&self, stage: Stage) -> Vec<Operation> {
         let nodes = self.nodes(stage);
         let mut flight: Vec<Operation> = Vec::new();
-        flight.extend(nodes.posts.iter().filter_map(|post| Some(Operation::Inspect { path: post.path()? })));
-        flight.extend(nodes.surplus.iter().map(|path| Operation::Delete { path: path.clone() }));
+        flight.extend(nodes.slots.iter().filter_map(|slot| Some(Operation::Inspect { path: slot.path()? })));
+        flight.extend(nodes.surplus().iter().map(|path| Operation::Delete { path: path.clone() }));
         if stage == Stage::Queue {
             flight.extend(self.listings());
         }
@@ -156,49 +140,37 @@ impl Contender {
 
     pub(super) fn adopted(&mut self, stage: Stage, mut outcomes: Vec<Outcome>, now: Now) {
         let session = self.session;
-        let is_single = !self.claims[0].has_queue();
         let nodes = self.nodes_mut(stage);
-        let mut pruned = outcomes.split_off(nodes.posts.len().min(outcomes.len()));
-        let listed = pruned.split_off(nodes.surplus.len().min(pruned.len()));
+        let mut pruned = outcomes.split_off(nodes.slots.len().min(outcomes.len()));
+        let listed = pruned.split_off(nodes.surplus().len().min(pruned.len()));
         if !pruned.iter().all(is_deleted) {
             return self.retry(Step::Adopt(stage), now);
         }
-        nodes.surplus.clear();
+        nodes.prune();
         let mut transactions = Vec::new();
-        for (post, found) in nodes.posts.iter_mut().zip(outcomes) {
+        for (slot, found) in outcomes.into_iter().enumerate() {
             match found {
                 Outcome::Found(Node { origin: Some(origin), .. }) if origin.session == session => {
-                    if let Some(node) = &mut post.node {
-                        node.origin = Some(origin);
-                    }
+                    nodes.adopt(slot, origin);
                     transactions.push(origin.czxid);
-                }
-                Outcome::Found(Node { origin: Some(_), .. }) if is_single => {
-                    nodes.forget();
-                    return self.occupied();
                 }
                 Outcome::Found(Node { name, origin: Some(_) }) => {
                     // It is not ours to delete.
-                    post.node = None;
+                    nodes.lose(slot);
                     return self.fail(Refusal::NotOurs(name));
                 }
                 Outcome::NoNode => {
-                    post.node = None;
+                    nodes.lose(slot);
                     return self.enter_again();
                 }
-                Outcome::Refused(refusal) => {
-                    self.fail(refusal);
-                    return if is_single {
-                        self.retry(Step::Adopt(stage), now);
-                    };
-                }
+                Outcome::Refused(refusal) => return self.fail(refusal),
                 _ => return self.retry(Step::Adopt(stage), now),
             }
         }
         match stage {
             // Not where others could have come between.
             Stage::Queue if transactions.iter().any(|it| *it != transactions[0]) => self.enter_again(),
-            Stage::Queue => self.looked_all(listed, now),
+            Stage::Queue => self.on_listings(listed, now),
             Stage::Permits => self.proceed(now),
         }
     }

@@ -2,63 +2,63 @@
 
 use crate::Moment;
 use crate::claim::Claim;
-use crate::exchange::{NewNode, Node, Operation, Stay};
+use crate::exchange::{NewNode, Node, Operation, Origin, Stay};
 use crate::name::{Name, Scheme, Uuid};
 use std::sync::Arc;
 
 /// Nodes that are created together: the places in the queues, or the permits.
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Nodes {
-    pub(super) posts: Vec<Post>,
-    /// Whether a creation may have been executed that was not heard of.
-    pub(super) is_open: bool,
+    pub(super) slots: Vec<NodeSlot>,
+    /// Whether a creation may have been executed whose reply has not come.
+    create_in_doubt: bool,
     /// Paths of further nodes with our mark, to be deleted.
-    pub(super) surplus: Vec<String>,
+    surplus: Vec<String>,
 }
 
 /// A place for a node.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub(super) struct Post {
+pub(super) struct NodeSlot {
     pub(super) claim: usize,
     pub(super) directory: Arc<str>,
     scheme: Scheme,
-    pub(super) prefix: String,
+    prefix: String,
     stay: Stay,
-    pub(super) node: Option<Node>,
+    node: Option<Node>,
     /// When a write was sent that proved the node.
-    pub(super) proven: Option<Moment>,
+    proven: Option<Moment>,
 }
 
 impl Nodes {
     /// A place in each queue.
     pub(super) fn of_queues(claims: &[Claim], uuid: Uuid, session: i64) -> Self {
-        let post = |(number, claim): (usize, &Claim)| {
+        let slot = |(number, claim): (usize, &Claim)| {
             let mut prefix = claim.scheme.prefix(uuid, session);
             // Such a reader takes the number of its writer.
             if let Some(writer) = claim.within.as_deref().and_then(Name::parse) {
                 prefix.push_str(&writer.sequence.to_string());
             }
             let stay = if claim.permits.is_some() { Stay::UntilPermits } else { Stay::WithHold };
-            Post { stay, ..Post::new(number, &claim.directory, claim.scheme, prefix) }
+            NodeSlot { stay, ..NodeSlot::new(number, &claim.directory, claim.scheme, prefix) }
         };
-        Self { posts: claims.iter().enumerate().map(post).collect(), ..Self::default() }
+        Self { slots: claims.iter().enumerate().map(slot).collect(), ..Self::default() }
     }
 
     /// All the permits.
     pub(super) fn of_permits(claims: &[Claim], uuid: Uuid, session: i64) -> Self {
-        let posts = claims.iter().enumerate().flat_map(|(number, claim)| {
+        let slots = claims.iter().enumerate().flat_map(|(number, claim)| {
             claim.permits.iter().flat_map(move |permits| {
                 let prefix = Scheme::Lease.prefix(uuid, session);
                 (0..permits.count)
-                    .map(move |_| Post::new(number, &permits.directory, Scheme::Lease, prefix.clone()))
+                    .map(move |_| NodeSlot::new(number, &permits.directory, Scheme::Lease, prefix.clone()))
             })
         });
-        Self { posts: posts.collect(), ..Self::default() }
+        Self { slots: slots.collect(), ..Self::default() }
     }
 
     /// One transaction for all of them.
     pub(super) fn creation(&self) -> Operation {
-        let mut nodes: Vec<NewNode> = self.posts.iter().map(Post::new_node).collect();
+        let mut nodes: Vec<NewNode> = self.slots.iter().map(NodeSlot::new_node).collect();
         match (nodes.len(), nodes.pop()) {
             (1, Some(node)) => Operation::Create(node),
             (_, last) => Operation::CreateAll(nodes.into_iter().chain(last).collect()),
@@ -67,76 +67,118 @@ impl Nodes {
 
     pub(super) fn directories(&self) -> Vec<Arc<str>> {
         let mut directories: Vec<Arc<str>> = Vec::new();
-        for post in &self.posts {
-            if !directories.contains(&post.directory) {
-                directories.push(post.directory.clone());
+        for slot in &self.slots {
+            if !directories.contains(&slot.directory) {
+                directories.push(slot.directory.clone());
             }
         }
         directories
     }
 
     pub(super) fn is_there(&self) -> bool {
-        !self.posts.is_empty() && self.posts.iter().all(|post| post.node.is_some())
+        !self.slots.is_empty() && self.slots.iter().all(|slot| slot.node.is_some())
     }
 
     /// Whether nothing is there, nor will be.
     pub(super) fn is_gone(&self) -> bool {
-        !self.is_open && self.surplus.is_empty() && self.posts.iter().all(|post| post.node.is_none())
+        !self.create_in_doubt && self.surplus.is_empty() && self.slots.iter().all(|slot| slot.node.is_none())
     }
 
     /// The first claim in whose queue the number of the node is used up.
     pub(super) fn used_up(&self) -> Option<usize> {
         let is_used_up =
-            |post: &&Post| Name::parse(post.name()).is_some_and(|name| name.sequence.is_used_up());
-        self.posts.iter().find(is_used_up).map(|post| post.claim)
+            |slot: &&NodeSlot| Name::parse(slot.name()).is_some_and(|name| name.sequence.is_used_up());
+        self.slots.iter().find(is_used_up).map(|slot| slot.claim)
     }
 
-    /// The nodes that are there.
-    pub(super) fn nodes(&self) -> Vec<Node> {
-        self.posts.iter().filter_map(|post| post.node.clone()).collect()
+    /// Whether the reply to a creation is missing.
+    pub(super) fn is_create_in_doubt(&self) -> bool {
+        self.create_in_doubt
+    }
+
+    /// Paths of further nodes with our mark, to be deleted.
+    pub(super) fn surplus(&self) -> &[String] {
+        &self.surplus
     }
 
     /// Everything that is there.
     pub(super) fn paths(&self) -> impl Iterator<Item = String> {
-        self.posts.iter().filter_map(Post::path).chain(self.surplus.iter().cloned())
+        self.slots.iter().filter_map(NodeSlot::path).chain(self.surplus.iter().cloned())
+    }
+
+    /// The creation is about to be sent.
+    pub(super) fn begin_creation(&mut self) {
+        self.create_in_doubt = true;
     }
 
     /// They have been created by a write that was sent then.
     pub(super) fn fill(&mut self, nodes: Vec<Node>, sent: Moment) {
-        self.is_open = false;
-        for (post, node) in self.posts.iter_mut().zip(nodes) {
-            post.node = Some(node);
-            post.proven = Some(sent);
+        self.create_in_doubt = false;
+        for (slot, node) in self.slots.iter_mut().zip(nodes) {
+            slot.node = Some(node);
+            slot.proven = Some(sent);
         }
     }
 
-    /// Takes for its own what bears its mark among the children of one of its directories.
-    pub(super) fn recognise(&mut self, directory: &Arc<str>, children: &[String]) {
-        let mut posts: Vec<&mut Post> =
-            self.posts.iter_mut().filter(|post| post.directory == *directory).collect();
-        let Some(first) = posts.first() else { return };
+    /// Takes for its own what bears its mark, now that it is known what became of the creation. The listings are those
+    /// of the [directories](Self::directories).
+    pub(super) fn recover(&mut self, listings: &[Vec<String>]) {
+        self.create_in_doubt = false;
+        for (directory, children) in self.directories().iter().zip(listings) {
+            self.recognise(directory, children);
+        }
+    }
+
+    fn recognise(&mut self, directory: &Arc<str>, children: &[String]) {
+        let mut slots: Vec<&mut NodeSlot> =
+            self.slots.iter_mut().filter(|slot| slot.directory == *directory).collect();
+        let Some(first) = slots.first() else { return };
         let mut names = first.own_among(children).into_iter();
-        for post in &mut posts {
-            post.node = names.next().map(|name| Node { name: name.to_owned(), origin: None });
-            post.proven = None;
+        for slot in &mut slots {
+            slot.node = names.next().map(|name| Node { name: name.to_owned(), origin: None });
+            slot.proven = None;
         }
         self.surplus.extend(names.map(|name| format!("{directory}/{name}")));
     }
 
+    /// The server has told where the node of this slot comes from.
+    pub(super) fn adopt(&mut self, slot: usize, origin: Origin) {
+        if let Some(node) = &mut self.slots[slot].node {
+            node.origin = Some(origin);
+        }
+    }
+
+    /// The further nodes have been deleted.
+    pub(super) fn prune(&mut self) {
+        self.surplus.clear();
+    }
+
+    /// A write that was sent then has proved all nodes.
+    pub(super) fn prove(&mut self, sent: Moment) {
+        self.slots.iter_mut().for_each(|slot| slot.proven = Some(sent));
+    }
+
+    /// The node of this slot is gone, or was never ours.
+    pub(super) fn lose(&mut self, slot: usize) {
+        self.slots[slot].empty();
+    }
+
     /// Nothing is there any more.
     pub(super) fn forget(&mut self) {
-        self.is_open = false;
+        self.create_in_doubt = false;
         self.surplus.clear();
-        for post in &mut self.posts {
-            (post.node, post.proven) = (None, None);
-        }
+        self.slots.iter_mut().for_each(NodeSlot::empty);
     }
 }
 
-impl Post {
+impl NodeSlot {
     fn new(claim: usize, directory: &Arc<str>, scheme: Scheme, prefix: String) -> Self {
         let (directory, stay) = (directory.clone(), Stay::AsPermit);
         Self { claim, directory, scheme, prefix, stay, node: None, proven: None }
+    }
+
+    fn empty(&mut self) {
+        (self.node, self.proven) = (None, None);
     }
 
     fn new_node(&self) -> NewNode {
@@ -158,11 +200,18 @@ impl Post {
         self.node.as_ref().map_or("", |node| &node.name)
     }
 
+    /// Where the node that is there comes from, if the server has told.
+    pub(super) fn origin(&self) -> Option<Origin> {
+        self.node.as_ref()?.origin
+    }
+
+    /// When a write was sent that proved the node.
+    pub(super) fn proven(&self) -> Option<Moment> {
+        self.proven
+    }
+
     /// The children that bear our mark, the lowest first: it has the best place.
     fn own_among<'a>(&self, children: &'a [String]) -> Vec<&'a str> {
-        if self.scheme == Scheme::Single {
-            return children.iter().map(String::as_str).filter(|child| *child == self.prefix).collect();
-        }
         let parse = if self.scheme == Scheme::Lease { Name::parse_lease } else { Name::parse };
         let mut own: Vec<Name<'_>> = children
             .iter()

@@ -24,7 +24,7 @@ impl Contender {
     pub(super) fn renewed(&mut self, claim: usize, deleted: &Outcome, now: Now) {
         match deleted {
             Outcome::Done | Outcome::NoNode => {
-                self.failures = 0;
+                self.failures.clear();
                 self.go(Step::CreateParents(Stage::Queue));
             }
             Outcome::NotEmpty => self.go(Step::Drain(claim)),

@@ -1,44 +1,43 @@
 //! How an attempt waits for its turn in each queue, takes permits, and is granted.
 
-use super::nodes::Post;
-use super::{Contender, FIRST_PAUSE, SCANT_AT_MOST, Stage, State, Step, Turn};
+use super::nodes::NodeSlot;
+use super::{Contender, Stage, State, Step, Turn};
 use crate::Moment;
 use crate::claim::{Foreign, Permits, Watching};
 use crate::exchange::{Now, Operation, Outcome, Patience, Refusal, Verdict};
 use crate::queue::{Standing, standing, stranger_without_a_queue};
+use crate::readiness::Checked;
 use std::sync::Arc;
 
 impl Contender {
     /// The listings of all queues, in the order of the claims.
-    pub(super) fn looked_all(&mut self, listed: Vec<Outcome>, now: Now) {
+    pub(super) fn on_listings(&mut self, listed: Vec<Outcome>, now: Now) {
         if self.gives_up_a_number() {
             return;
         }
         self.turns.resize(self.claims.len(), Turn::Unknown);
-        if !self.claims[0].has_queue() {
-            self.turns[0] = Turn::Holds;
-        }
         for (claim, listing) in listed.into_iter().enumerate() {
-            if !self.look(claim, listing, now) {
+            if !self.take_note(claim, listing, now) {
                 return;
             }
         }
-        self.failures = 0;
+        self.failures.clear();
         self.proceed(now);
     }
 
-    pub(super) fn looked(&mut self, claim: usize, listing: Outcome, now: Now) {
-        if self.look(claim, listing, now) {
-            self.failures = 0;
+    /// The listing of one queue.
+    pub(super) fn on_listing(&mut self, claim: usize, listing: Outcome, now: Now) {
+        if self.take_note(claim, listing, now) {
+            self.failures.clear();
             self.proceed(now);
         }
     }
 
-    /// Takes note of where we stand; `false` if that is not what is to be done next.
-    fn look(&mut self, claim: usize, listing: Outcome, now: Now) -> bool {
+    /// Takes note of where we stand; `false` if something else must happen first.
+    fn take_note(&mut self, claim: usize, listing: Outcome, now: Now) -> bool {
         match listing {
             Outcome::Children(children) => {
-                let own = self.queue.posts[claim].name();
+                let own = self.queue.slots[claim].name();
                 self.turns[claim] = match standing(&children, own, &self.claims[claim]) {
                     Standing::Holds => Turn::Holds,
                     Standing::Waits { watch, alone } => Turn::Waits { watch: watch.to_owned(), alone },
@@ -48,7 +47,7 @@ impl Contender {
                     }
                     // An operator deleted it.
                     Standing::Absent => {
-                        self.queue.posts[claim].node = None;
+                        self.queue.lose(claim);
                         self.enter_again();
                         return false;
                     }
@@ -57,7 +56,7 @@ impl Contender {
             }
             // Or the whole directory.
             Outcome::NoNode => {
-                self.queue.posts[claim].node = None;
+                self.queue.lose(claim);
                 self.enter_again();
             }
             Outcome::Refused(refusal) => self.fail(refusal),
@@ -83,7 +82,7 @@ impl Contender {
                 Turn::Unknown | Turn::Holds => Step::Look(claim),
             });
         }
-        if self.permits.posts.is_empty() {
+        if self.permits.slots.is_empty() {
             return self.grant(now);
         }
         if !self.permits.is_there() {
@@ -134,7 +133,7 @@ impl Contender {
             Count::Refused(refusal) => return self.fail(refusal),
             Count::Unknown => return self.retry(Step::Peek(claim), now),
         };
-        self.failures = 0;
+        self.failures.clear();
         if is_within(taken.len() + permits.count as usize, limit) {
             self.go(self.waiting(claim));
         } else {
@@ -149,7 +148,7 @@ impl Contender {
                 self.state = State::Waiting { passes, look: Step::Look(claim) };
             }
             // It went between the listing and the watch: as if the watch had told.
-            Outcome::NoNode if alone => self.pass(claim, now),
+            Outcome::NoNode if alone => self.our_turn(claim, now),
             Outcome::Done | Outcome::NoNode => self.go(Step::Look(claim)),
             // We may not read that node. What becomes of it can be seen from its directory, which we may read.
             Outcome::Refused(Refusal::Denied) => self.go(Step::LookAndWatch(claim)),
@@ -158,45 +157,22 @@ impl Contender {
         }
     }
 
-    /// Who alone was in the way is gone.
-    pub(super) fn pass(&mut self, claim: usize, now: Now) {
+    /// The only contender ahead of us is gone.
+    pub(super) fn our_turn(&mut self, claim: usize, now: Now) {
         self.turns[claim] = Turn::Holds;
         self.proceed(now);
     }
 
-    /// As [`looked`](Self::looked), with a watch on the directory.
-    pub(super) fn looked_and_watched(&mut self, claim: usize, listing: Outcome, now: Now) {
-        if !self.claims[claim].has_queue() {
-            return self.looked_at_single(claim, listing, now);
-        }
-        if !self.look(claim, listing, now) {
+    /// The listing of one queue, on which there is a watch now.
+    pub(super) fn on_watched_listing(&mut self, claim: usize, listing: Outcome, now: Now) {
+        if !self.take_note(claim, listing, now) {
             return;
         }
-        self.failures = 0;
+        self.failures.clear();
         if self.turns[claim] == Turn::Holds {
             self.proceed(now);
         } else {
             self.wait(Step::LookAndWatch(claim));
-        }
-    }
-
-    /// Another has the one node of a lock without a queue.
-    pub(super) fn occupied(&mut self) {
-        match self.patience {
-            Patience::TriesOnce => self.fail(Refusal::Busy),
-            Patience::Waits => self.go(Step::LookAndWatch(0)),
-        }
-    }
-
-    fn looked_at_single(&mut self, claim: usize, listing: Outcome, now: Now) {
-        match listing {
-            Outcome::Children(children) if children.contains(&self.queue.posts[claim].prefix) => {
-                self.failures = 0;
-                self.wait(Step::Enter);
-            }
-            Outcome::Children(_) | Outcome::NoNode => self.go(Step::Enter),
-            Outcome::Refused(refusal) => self.fail(refusal),
-            _ => self.retry(Step::LookAndWatch(claim), now),
         }
     }
 
@@ -217,8 +193,8 @@ impl Contender {
     /// each of them would count those of the others, and none could ever be granted.
     pub(super) fn taking(&self) -> Vec<Operation> {
         let mut flight = vec![self.permits.creation()];
-        if let Some(post) = self.permits.posts.first() {
-            flight.extend(self.count(post.claim));
+        if let Some(slot) = self.permits.slots.first() {
+            flight.extend(self.count(slot.claim));
         }
         flight
     }
@@ -233,10 +209,10 @@ impl Contender {
 
     pub(super) fn taken(&mut self, created: Outcome, counted: Vec<Outcome>, sent: Moment, now: Now) {
         match created {
-            Outcome::Created(nodes) if nodes.len() == self.permits.posts.len() => {
+            Outcome::Created(nodes) if nodes.len() == self.permits.slots.len() => {
                 let known = self.are_known(&nodes);
                 self.permits.fill(nodes, sent);
-                let claim = self.permits.posts[0].claim;
+                let claim = self.permits.slots[0].claim;
                 if known { self.counted(claim, counted, now) } else { self.go(Step::Adopt(Stage::Permits)) }
             }
             Outcome::NoNode => {
@@ -249,7 +225,7 @@ impl Contender {
             }
             // Of several permits two have the same number, and so the same name.
             Outcome::NodeExists => {
-                let directory = self.permits.posts[0].directory.to_string();
+                let directory = self.permits.slots[0].directory.to_string();
                 self.permits.forget();
                 self.fail(Refusal::UsedUp(directory));
             }
@@ -260,7 +236,7 @@ impl Contender {
     /// Counts the permits again. Without its place in the queue nobody may wait for a permit: another
     /// may be at the head then, and each would count the permits of the other.
     pub(super) fn count(&self, claim: usize) -> Vec<Operation> {
-        let place = self.queue.posts[claim].path().unwrap_or_default();
+        let place = self.queue.slots[claim].path().unwrap_or_default();
         let strangers = self.path_for_strangers(claim).map(|directory| Operation::List { directory });
         strangers
             .into_iter()
@@ -291,11 +267,11 @@ impl Contender {
             Count::Refused(refusal) => return self.fail(refusal),
             Count::Unknown => return self.retry(Step::Count(claim), now),
         };
-        let mut own = self.permits.posts.iter().filter(|post| post.claim == claim);
-        if !own.all(|post| taken.iter().any(|child| child == post.name())) {
+        let mut own = self.permits.slots.iter().filter(|slot| slot.claim == claim);
+        if !own.all(|slot| taken.iter().any(|child| child == slot.name())) {
             return self.enter_again();
         }
-        self.failures = 0;
+        self.failures.clear();
         // As Curator does: whatever is there counts.
         if is_within(taken.len(), limit) {
             self.counted.push(claim);
@@ -308,70 +284,41 @@ impl Contender {
     }
 
     /// What stands for the hold: permits where there are any, else places in queues.
-    fn hold(&self) -> impl Iterator<Item = &Post> {
-        let queues = self.queue.posts.iter().filter(|post| self.claims[post.claim].permits.is_none());
-        queues.chain(&self.permits.posts)
+    fn hold(&self) -> impl Iterator<Item = &NodeSlot> {
+        let queues = self.queue.slots.iter().filter(|slot| self.claims[slot.claim].permits.is_none());
+        queues.chain(&self.permits.slots)
     }
 
-    /// A check alone is passed by whatever has the path: of a lock without a queue that may be another's.
-    pub(super) fn proof(&self) -> Vec<Operation> {
-        let check = Operation::Check { paths: self.hold().filter_map(Post::path).collect() };
-        let single = self.queue.posts.iter().filter(|_| !self.claims[0].has_queue());
-        let inspect = single.filter_map(|post| Some(Operation::Inspect { path: post.path()? }));
-        std::iter::once(check).chain(inspect).collect()
+    /// The nodes of the hold, for the check that proves them.
+    pub(super) fn proof(&self) -> Operation {
+        Operation::Check { paths: self.hold().filter_map(NodeSlot::path).collect() }
     }
 
-    /// It is our turn. A grant needs more: nodes proven within the last heartbeat, so that the
-    /// holder is told of a deletion by an operator in time, and a lease that has not almost run out.
+    /// It is our turn. A grant needs [more](crate::readiness).
     fn grant(&mut self, now: Now) {
-        let is_fresh = self.proven().is_some_and(|sent| now.moment.since(sent) <= self.heartbeat);
-        if is_fresh && self.is_ample(now) { self.granted() } else { self.go(Step::Check) }
-    }
-
-    /// Whether what is left of the lease is enough to begin with.
-    fn is_ample(&self, now: Now) -> bool {
-        now.lease_until.since(now.moment) >= self.heartbeat
+        if self.readiness.is_there(self.proven(), now) { self.granted() } else { self.go(Step::Check) }
     }
 
     /// Since when all nodes of the hold have been proved, if they have.
     fn proven(&self) -> Option<Moment> {
-        self.hold().map(|post| post.proven).min().flatten()
+        self.hold().map(NodeSlot::proven).min().flatten()
     }
 
-    pub(super) fn checked(&mut self, checked: Outcome, inspected: Option<Outcome>, sent: Moment, now: Now) {
-        let outcome = match (checked, inspected) {
-            (Outcome::Done, Some(Outcome::Found(node))) => {
-                let own = self.queue.posts[0].node.as_ref();
-                let is_own = own.is_some_and(|own| own.origin == node.origin);
-                if is_own { Outcome::Done } else { Outcome::NoNode }
-            }
-            (Outcome::Done, Some(inspected)) => inspected,
-            (checked, _) => checked,
-        };
-        match outcome {
+    pub(super) fn checked(&mut self, checked: Outcome, sent: Moment, now: Now) {
+        match checked {
             Outcome::Done => {
-                let permits = self.permits.posts.iter_mut();
-                for post in self.queue.posts.iter_mut().chain(permits) {
-                    post.proven = Some(sent);
-                }
-                self.failures = 0;
-                self.scant += 1;
-                // Where the network is so slow that there is never more, less has to do; even an old check.
-                let will_do = self.scant > SCANT_AT_MOST && now.moment < now.lease_until;
-                if self.is_ample(now) || will_do {
-                    return self.granted();
-                }
-                // One check soon after the other is what renews a lease that has lapsed: no pause but a short one,
-                // where many were in vain.
-                self.go(Step::Check);
-                if let (State::Ready(step), true) = (&self.state, self.scant > SCANT_AT_MOST) {
-                    self.state = State::Paused(step.clone(), now.moment + FIRST_PAUSE);
+                self.queue.prove(sent);
+                self.permits.prove(sent);
+                self.failures.clear();
+                match self.readiness.after_check(now) {
+                    Checked::Ready => self.granted(),
+                    Checked::Again(at) => self.go_at(Step::Check, at),
                 }
             }
             Outcome::NoNode => {
                 // Of several it is not told which.
-                if let ([post], []) = (&mut self.queue.posts[..], &self.permits.posts[..]) {
-                    post.node = None;
+                if self.queue.slots.len() == 1 && self.permits.slots.is_empty() {
+                    self.queue.lose(0);
                 }
                 self.enter_again();
             }
@@ -381,33 +328,31 @@ impl Contender {
     }
 
     fn granted(&mut self) {
-        let origin = self.queue.posts[0].node.as_ref().and_then(|node| node.origin);
+        let origin = self.queue.slots[0].origin();
         let (true, Some(origin), Some(proven)) = (self.wanted, origin, self.proven()) else {
             return self.clean_up();
         };
-        let nodes = self.hold().filter_map(Post::path).collect();
+        let nodes = self.hold().filter_map(NodeSlot::path).collect();
         self.verdict = Some(Verdict::Granted { nodes, czxid: origin.czxid, proven });
         self.answered = true;
-        (self.failures, self.scant) = (0, 0);
-        // Once an operator has deleted it, another may have a node of this path.
-        self.queue.is_open = !self.claims[0].has_queue();
+        self.failures.clear();
+        self.readiness.clear();
         // Those who have their permits make way for the next in the queue.
-        self.state = if self.permits.posts.is_empty() { State::Held } else { State::Ready(Step::Unqueue) };
+        self.state = if self.permits.slots.is_empty() { State::Held } else { State::Ready(Step::Unqueue) };
     }
 
     pub(super) fn making_way(&self) -> Vec<Operation> {
-        let places = self.queue.posts.iter().filter(|post| self.claims[post.claim].permits.is_some());
-        places.filter_map(|post| Some(Operation::Delete { path: post.path()? })).collect()
+        let places = self.queue.slots.iter().filter(|slot| self.claims[slot.claim].permits.is_some());
+        places.filter_map(|slot| Some(Operation::Delete { path: slot.path()? })).collect()
     }
 
     pub(super) fn made_way(&mut self, outcomes: &[Outcome], now: Now) {
         if !outcomes.iter().all(super::is_deleted) {
             return self.retry(Step::Unqueue, now);
         }
-        for post in &mut self.queue.posts {
-            if self.claims[post.claim].permits.is_some() {
-                post.node = None;
-            }
+        // Each claim has one slot there.
+        for (claim, _) in self.claims.iter().enumerate().filter(|(_, claim)| claim.permits.is_some()) {
+            self.queue.lose(claim);
         }
         if self.wanted { self.state = State::Held } else { self.clean_up() }
     }

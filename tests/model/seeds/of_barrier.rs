@@ -1,0 +1,88 @@
+//! Bugs that show with a double barrier.
+
+use super::{BARRIER, COME, LEAVE, MEMBER, Seed, edit, seed};
+
+pub(super) const SEEDS: &[Seed] = &[
+    seed(
+        "barrier",
+        "barrier: any ready lets in",
+        &[edit(COME, "if czxid > self.czxid {", "if czxid.is_some() {")],
+    ),
+    seed(
+        "barrier",
+        "barrier: opens without the others",
+        &[edit(
+            MEMBER,
+            "guards.iter().map(|guard| self.path_of(guard)).collect();",
+            "guards.iter().take(1).map(|guard| self.path_of(guard)).collect();",
+        )],
+    ),
+    seed(
+        "barrier",
+        "barrier: one too few opens",
+        &[edit(BARRIER, "others().count() + 1 >= members", "others().count() + 2 >= members")],
+    ),
+    seed(
+        "barrier",
+        "barrier: a watch that fires meanwhile is missed",
+        &[edit(MEMBER, "if self.aim == Aim::Nothing || self.woken {", "if self.aim == Aim::Nothing {")],
+    ),
+    seed(
+        "barrier",
+        "barrier: waits for a caller that is gone",
+        &[edit(MEMBER, "if self.aim == Aim::Nothing || self.woken {", "if self.woken {")],
+    ),
+    seed(
+        "barrier",
+        "barrier: the first watch is forgotten",
+        &[edit(
+            MEMBER,
+            "Self::Compare { .. } | Self::Watch { .. } => true,",
+            "Self::Compare { .. } => true,",
+        )],
+    ),
+    seed(
+        "barrier",
+        "barrier: one that came again taken for one within",
+        &[edit(LEAVE, "self.others.correct(&seen(nodes));", "let _ = nodes;")],
+    ),
+    seed("barrier", "barrier: a name used again", &[edit(COME, "self.name_after(self.mark.next());", "")]),
+    seed(
+        "barrier",
+        "barrier: waits for the next round",
+        &[edit(
+            BARRIER,
+            "filter(|name| self.stayed.contains(*name)).filter(entered)",
+            "filter(|name| !name.is_empty() || entered(name))",
+        )],
+    ),
+    seed(
+        "barrier",
+        "barrier: leaves before the others",
+        &[edit(BARRIER, "members.filter(|name| self.stayed", "members.skip(1).filter(|name| self.stayed")],
+    ),
+    seed(
+        "barrier",
+        "barrier: ready left behind",
+        &[edit(LEAVE, "if barrier::is_last(&seen(&nodes), &self.name) =>", "if nodes.is_empty() =>")],
+    ),
+    seed(
+        "barrier",
+        "barrier: no cleaning of a creation in doubt",
+        &[edit(MEMBER, "if self.may_be_there {", "if self.created {")],
+    ),
+    seed(
+        "barrier",
+        "barrier: a lost deletion taken for an operator's",
+        &[edit(LEAVE, "self.on_deleted(self.delete_in_doubt)", "self.on_deleted(false)")],
+    ),
+    seed(
+        "barrier",
+        "barrier: waits for ever in a new session",
+        &[edit(
+            MEMBER,
+            "Aim::Leave { .. } => State::Ready(Step::Look),",
+            "Aim::Leave { .. } => State::Ready(Step::Depart),",
+        )],
+    ),
+];

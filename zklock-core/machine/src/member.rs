@@ -1,0 +1,453 @@
+//! One member of a double barrier, from the creation of its node to its deletion.
+//!
+//! A member comes, waits until the barrier is open, is within, and leaves. It is not [gone](Machine::is_gone) before its
+//! node is. Who may go on and who waits for whom is decided in [`barrier`](crate::barrier).
+//!
+//! * `enter`: how a member gets its node and waits until the barrier is open
+//! * `leave`: how it waits for the others, and how its node goes
+
+mod enter;
+mod leave;
+#[cfg(test)]
+mod tests;
+
+use crate::Moment;
+use crate::barrier::{Others, READY, Seen};
+use crate::drive::Machine;
+use crate::exchange::{Node, Now, Operation, Outcome, Patience, Refusal, WatchEvent};
+use crate::name::Uuid;
+use crate::retry::{Failures, Parents};
+use std::collections::BTreeSet;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// A session timeout has so many heartbeats.
+const HEARTBEATS: u32 = 10;
+
+/// What the member is about to send, or is waiting for the replies to.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Step {
+    /// Create the node if it is not there, and look around.
+    Come,
+    CreateParents,
+    /// See whether `ready` is newer than our node. These children have been listed.
+    Compare {
+        children: Vec<String>,
+    },
+    Survey(Purpose),
+    /// Create `ready` if the guards are there, and go in with these.
+    Open {
+        guards: Vec<String>,
+        replaces: bool,
+        entered: BTreeSet<String>,
+    },
+    /// See who is there at the beginning of a leave.
+    Depart,
+    /// See who is still there.
+    Look,
+    /// Watch one of those for whom we wait.
+    Watch {
+        name: String,
+    },
+    /// Delete our node and `ready` in one transaction.
+    RemoveBoth,
+    Remove,
+}
+
+/// What the children are read for, each with the transaction that created it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum Purpose {
+    /// To tell what `ready` means. These children have been listed.
+    Entering { children: Vec<String> },
+    /// To tell for whom we wait. These children have been listed.
+    Awaiting { children: Vec<String> },
+    /// To tell whether `ready` goes with us.
+    Removing,
+}
+
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+enum State {
+    /// There is no session to work with, and so no node.
+    Idle,
+    Ready(Step),
+    InFlight(Step),
+    Paused(Step, Moment),
+    /// Until the watch fires. An operator may delete our node, which no watch tells, and a notification may be lost: so
+    /// until then at the latest.
+    Waiting(Step, Moment),
+    Within,
+    Gone,
+}
+
+/// What the caller is after.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Aim {
+    Enter,
+    Stay,
+    /// To wait for the others. Whether its node stays until they have left.
+    Leave {
+        stays: bool,
+    },
+    /// Nothing but that the node goes.
+    Nothing,
+}
+
+/// What the caller is told: once how it entered, and once how it left.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub enum Answer {
+    /// It is within, by this node.
+    Entered {
+        /// Its path.
+        node: String,
+    },
+    /// The barrier is not open, and it was not to wait.
+    NotOpen,
+    /// It has left, and so have all others.
+    Left,
+    /// It leaves. Others are still within, and it was not to wait for them.
+    OthersWithin,
+    /// Its node was gone before it left, so the others may have gone on without it.
+    Lost,
+    /// The ensemble refused something.
+    Failed(Refusal),
+}
+
+/// One member of a double barrier.
+///
+/// ```
+/// use std::time::Duration;
+/// use zklock_machine::Moment;
+/// use zklock_machine::drive::Machine;
+/// use zklock_machine::exchange::*;
+/// use zklock_machine::member::{Answer, Member};
+/// use zklock_machine::name::Uuid;
+///
+/// let now = Now { moment: Moment::default(), lease_until: Moment::default() };
+/// let mut member = Member::new("/b", 1, Patience::Waits);
+/// member.handle_session(7, Duration::from_secs(1), Uuid::from_random(1));
+/// let name = member.mark().to_string();
+///
+/// let flight = member.poll_flight().unwrap();
+/// assert!(matches!(&flight[..], [Operation::CreateSingle { .. }, Operation::InspectAndWatch { .. }, Operation::List { .. }]));
+/// let node = Node { name: name.clone(), origin: Some(Origin { czxid: 5, session: 7 }) };
+/// let outcomes = vec![Outcome::Created(vec![node]), Outcome::NoNode, Outcome::Children(vec![name])];
+/// member.handle_replies(outcomes, now.moment, now);
+///
+/// // One member is enough here, so it opens the barrier.
+/// assert!(matches!(&member.poll_flight().unwrap()[..], [Operation::Open { replaces: false, .. }]));
+/// member.handle_replies(vec![Outcome::Done], now.moment, now);
+/// assert!(matches!(member.poll_verdict(), Some(Answer::Entered { .. })));
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Member {
+    directory: Arc<str>,
+    /// How many open the barrier.
+    members: usize,
+    patience: Patience,
+    aim: Aim,
+    state: State,
+    /// How long to wait for a watch.
+    look_again_after: Duration,
+    mark: Uuid,
+    /// The name of the node, or of the last one.
+    name: String,
+    /// Whether the node is there, as far as we know.
+    created: bool,
+    /// Whether it may be there.
+    may_be_there: bool,
+    /// The transaction that created it, where the server told.
+    czxid: Option<i64>,
+    /// Whether the server may be behind what we know, or what we did.
+    in_doubt: bool,
+    /// Whether a watch has fired since we looked.
+    woken: bool,
+    /// Whether a deletion may have been executed whose reply has not come.
+    delete_in_doubt: bool,
+    /// For whom we wait before we have left.
+    others: Others,
+    failures: Failures,
+    parents: Parents,
+    /// How often the barrier could not be opened.
+    not_opened: u32,
+    answer: Option<Answer>,
+}
+
+impl Member {
+    /// One that waits for its first session. So many `members` open the barrier.
+    pub fn new(directory: &str, members: usize, patience: Patience) -> Self {
+        Self {
+            directory: directory.into(),
+            members,
+            patience,
+            aim: Aim::Enter,
+            state: State::Idle,
+            look_again_after: Duration::ZERO,
+            mark: Uuid::from_random(0),
+            name: String::new(),
+            created: false,
+            may_be_there: false,
+            czxid: None,
+            in_doubt: false,
+            woken: false,
+            delete_in_doubt: false,
+            others: Others::default(),
+            failures: Failures::default(),
+            parents: Parents::default(),
+            not_opened: 0,
+            answer: None,
+        }
+    }
+
+    /// The member that is within leaves. The answer comes when all others have, or at once if it is not to wait.
+    pub fn handle_leave(&mut self, patience: Patience) {
+        if self.state == State::Within {
+            self.patience = patience;
+            // What it is to be is found out first.
+            self.aim = Aim::Leave { stays: true };
+            self.state = State::Ready(Step::Depart);
+        }
+    }
+
+    fn path_of(&self, name: &str) -> String {
+        format!("{}/{name}", self.directory)
+    }
+
+    fn tell(&mut self, answer: Answer) {
+        if self.aim != Aim::Nothing {
+            self.answer = Some(answer);
+        }
+    }
+
+    /// Tells that, and lets the node go.
+    fn end_with(&mut self, answer: Answer) {
+        self.tell(answer);
+        self.aim = Aim::Nothing;
+        self.clean_up();
+    }
+
+    fn fail(&mut self, refusal: Refusal) {
+        self.end_with(Answer::Failed(refusal));
+    }
+
+    /// Goes on with that step, or with the removal if nothing else is wanted any more.
+    fn go(&mut self, step: Step) {
+        if self.aim == Aim::Nothing && !step.removes() {
+            self.clean_up();
+        } else {
+            self.state = State::Ready(step);
+        }
+    }
+
+    /// The same, but not before that time.
+    fn go_at(&mut self, step: Step, at: Option<Moment>) {
+        self.go(step);
+        if let (State::Ready(step), Some(at)) = (&self.state, at) {
+            self.state = State::Paused(step.clone(), at);
+        }
+    }
+
+    fn retry(&mut self, step: Step, now: Now) {
+        let at = self.failures.next_try(now.moment);
+        self.go_at(step, at);
+    }
+
+    /// Waits for the watch. If it has fired since we looked, that is over already.
+    fn wait(&mut self, step: Step, now: Now) {
+        if self.aim == Aim::Nothing || self.woken {
+            self.go(step);
+        } else {
+            self.state = State::Waiting(step, now.moment + self.look_again_after);
+        }
+    }
+
+    /// What is left to do when nothing is wanted any more.
+    fn clean_up(&mut self) {
+        self.state =
+            if self.may_be_there { State::Ready(Step::Survey(Purpose::Removing)) } else { State::Gone };
+    }
+
+    /// The next node has this mark.
+    fn name_after(&mut self, mark: Uuid) {
+        (self.mark, self.name) = (mark, mark.to_string());
+    }
+
+    fn forget_node(&mut self) {
+        (self.created, self.may_be_there, self.czxid) = (false, false, None);
+        (self.in_doubt, self.delete_in_doubt) = (false, false);
+    }
+}
+
+impl Step {
+    /// Whether it is on the way to the deletion of the node.
+    fn removes(&self) -> bool {
+        matches!(self, Self::Survey(Purpose::Removing) | Self::RemoveBoth | Self::Remove)
+    }
+
+    /// Whether it looks closer at something that is watched already.
+    fn keeps_watch(&self) -> bool {
+        match self {
+            Self::Compare { .. } | Self::Watch { .. } => true,
+            Self::Survey(purpose) => *purpose != Purpose::Removing,
+            _ => false,
+        }
+    }
+}
+
+impl Machine for Member {
+    type Verdict = Answer;
+
+    fn is_gone(&self) -> bool {
+        self.state == State::Gone
+    }
+
+    fn is_idle(&self) -> bool {
+        self.state == State::Idle
+    }
+
+    fn is_waiting(&self) -> bool {
+        matches!(self.state, State::Waiting(..))
+    }
+
+    fn mark(&self) -> Uuid {
+        self.mark
+    }
+
+    fn poll_verdict(&mut self) -> Option<Answer> {
+        self.answer.take()
+    }
+
+    fn poll_flight(&mut self) -> Option<Vec<Operation>> {
+        let State::Ready(step) = &self.state else { return None };
+        let step = step.clone();
+        let (directory, ready) = (self.directory.clone(), self.path_of(READY));
+        let flight = match &step {
+            Step::Come => self.arrival(),
+            Step::CreateParents => vec![Operation::CreateParents { directory }],
+            Step::Compare { .. } => vec![Operation::Read { path: ready }],
+            Step::Survey(_) => vec![Operation::Survey { directory }],
+            Step::Open { guards, replaces, .. } => {
+                let guards = guards.iter().map(|guard| self.path_of(guard)).collect();
+                vec![Operation::Open { guards, path: ready, replaces: *replaces }]
+            }
+            Step::Depart => vec![Operation::List { directory }],
+            // One who enters late makes itself known by a new `ready`.
+            Step::Look => vec![Operation::InspectAndWatch { path: ready }, Operation::List { directory }],
+            Step::Watch { name } => vec![Operation::Watch { path: self.path_of(name) }],
+            Step::RemoveBoth => vec![Operation::DeleteAll { paths: vec![self.path_of(&self.name), ready] }],
+            Step::Remove => vec![Operation::Delete { path: self.path_of(&self.name) }],
+        };
+        if !step.keeps_watch() {
+            self.woken = false;
+        }
+        self.state = State::InFlight(step);
+        Some(flight)
+    }
+
+    fn keeps_watch(&self) -> bool {
+        matches!(&self.state, State::InFlight(step) if step.keeps_watch())
+    }
+
+    fn poll_timeout(&self) -> Option<Moment> {
+        match self.state {
+            State::Paused(_, until) | State::Waiting(_, until) => Some(until),
+            _ => None,
+        }
+    }
+
+    fn handle_session(&mut self, _: i64, heartbeat: Duration, uuid: Uuid) {
+        if self.state != State::Idle {
+            return;
+        }
+        self.look_again_after = heartbeat * HEARTBEATS;
+        self.mark = uuid;
+        self.state = match self.aim {
+            // The node is gone already. What is left is to wait.
+            Aim::Leave { .. } => State::Ready(Step::Look),
+            _ => {
+                self.name_after(uuid);
+                self.not_opened = 0;
+                State::Ready(Step::Come)
+            }
+        };
+    }
+
+    fn handle_session_over(&mut self) {
+        self.delete_in_doubt |= matches!(self.state, State::InFlight(Step::RemoveBoth | Step::Remove));
+        let had_left = !self.may_be_there || self.delete_in_doubt;
+        self.forget_node();
+        self.failures.clear();
+        self.state = match self.aim {
+            Aim::Enter => State::Idle,
+            // Nobody knows yet that it was within.
+            Aim::Stay if self.answer.is_some() => {
+                (self.aim, self.answer) = (Aim::Enter, None);
+                State::Idle
+            }
+            Aim::Leave { stays: false } if had_left => State::Idle,
+            Aim::Leave { .. } => {
+                self.tell(if had_left { Answer::Left } else { Answer::Lost });
+                State::Gone
+            }
+            Aim::Stay | Aim::Nothing => State::Gone,
+        };
+    }
+
+    fn handle_end(&mut self) {
+        self.aim = Aim::Nothing;
+        match &self.state {
+            // What is under way decides what is left to do.
+            State::InFlight(_) | State::Gone => {}
+            State::Paused(step, _) if step.removes() => {}
+            _ => self.clean_up(),
+        }
+    }
+
+    fn handle_timeout(&mut self, now: Moment) {
+        if let State::Paused(step, until) | State::Waiting(step, until) = &self.state {
+            if now >= *until {
+                self.state = State::Ready(step.clone());
+            }
+        }
+    }
+
+    fn handle_watch(&mut self, _: WatchEvent, _: Now) {
+        match &self.state {
+            State::Waiting(step, _) => self.state = State::Ready(step.clone()),
+            _ => self.woken = true,
+        }
+    }
+
+    fn handle_replies(&mut self, outcomes: Vec<Outcome>, _: Moment, now: Now) {
+        let State::InFlight(step) = &self.state else { return };
+        let step = step.clone();
+        if outcomes.contains(&Outcome::SessionOver) {
+            return self.handle_session_over();
+        }
+        let mut rest = outcomes.into_iter();
+        let mut next = || rest.next().unwrap_or(Outcome::Unknown);
+        match step {
+            Step::Come => self.arrived(rest.collect(), now),
+            Step::CreateParents => self.parents_created(next(), now),
+            Step::Compare { children } => self.compared(children, next(), now),
+            Step::Survey(Purpose::Entering { children }) => self.surveyed_to_enter(&children, next(), now),
+            Step::Survey(Purpose::Awaiting { children }) => self.surveyed_to_wait(&children, next(), now),
+            Step::Survey(Purpose::Removing) => self.surveyed_to_remove(next(), now),
+            Step::Open { entered, .. } => self.opened(entered, next(), now),
+            Step::Depart => self.on_departure(next(), now),
+            Step::Look => self.on_listing(&next(), next(), now),
+            Step::Watch { .. } => self.watched(next(), now),
+            Step::RemoveBoth => self.removed_both(&next(), now),
+            Step::Remove => self.removed(&next(), now),
+        }
+    }
+}
+
+/// The children in the words of the barrier.
+fn seen(children: &[Node]) -> Vec<Seen<'_>> {
+    let czxid = |child: &Node| child.origin.map_or(i64::MAX, |origin| origin.czxid);
+    children.iter().map(|child| Seen { name: &child.name, czxid: czxid(child) }).collect()
+}
+
+fn names<'a>(names: impl IntoIterator<Item = &'a str>) -> BTreeSet<String> {
+    names.into_iter().map(str::to_owned).collect()
+}

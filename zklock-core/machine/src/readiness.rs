@@ -1,0 +1,59 @@
+//! Whether a grant may be delivered now, which takes more than that it is our turn.
+//!
+//! The nodes must be proven within the last heartbeat, so that the holder is told of a deletion by an operator in time.
+//! And the lease must not have almost run out.
+
+use crate::Moment;
+use crate::exchange::Now;
+use crate::retry::FIRST_PAUSE;
+use std::time::Duration;
+
+/// How many checks are made for a longer lease: more than it takes to renew one that has lapsed.
+const SCANT_AT_MOST: u32 = 4;
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+pub(crate) struct Readiness {
+    heartbeat: Duration,
+    /// Checks in a row that left less of the lease than a holder should begin with.
+    scant: u32,
+}
+
+/// What follows on a check that the nodes have passed.
+pub(crate) enum Checked {
+    Ready,
+    /// Check again, then or at once.
+    Again(Option<Moment>),
+}
+
+impl Readiness {
+    pub(crate) fn set_heartbeat(&mut self, heartbeat: Duration) {
+        self.heartbeat = heartbeat;
+    }
+
+    /// Whether nodes that were all proven at that time can be granted now.
+    pub(crate) fn is_there(&self, proven: Option<Moment>, now: Now) -> bool {
+        let is_fresh = proven.is_some_and(|sent| now.moment.since(sent) <= self.heartbeat);
+        is_fresh && self.is_ample(now)
+    }
+
+    pub(crate) fn after_check(&mut self, now: Now) -> Checked {
+        self.scant += 1;
+        // Where the network is so slow that there is never more, less has to do; even an old check.
+        let will_do = self.scant > SCANT_AT_MOST && now.moment < now.lease_until;
+        if self.is_ample(now) || will_do {
+            return Checked::Ready;
+        }
+        // One check soon after the other is what renews a lease that has lapsed: no pause but a short one, where many
+        // were in vain.
+        Checked::Again((self.scant > SCANT_AT_MOST).then_some(now.moment + FIRST_PAUSE))
+    }
+
+    pub(crate) fn clear(&mut self) {
+        self.scant = 0;
+    }
+
+    /// Whether what is left of the lease is enough to begin with.
+    fn is_ample(&self, now: Now) -> bool {
+        now.lease_until.since(now.moment) >= self.heartbeat
+    }
+}

@@ -1,0 +1,120 @@
+//! What is easier to see in one attempt by itself than in the model check.
+
+use super::{NAME, Single};
+use crate::Moment;
+use crate::drive::Machine;
+use crate::exchange::{Node, Now, Operation, Origin, Outcome, Patience, Refusal, Verdict, WatchEvent};
+use crate::name::Uuid;
+use std::time::Duration;
+
+const OURS: i64 = 7;
+const ANOTHERS: i64 = 8;
+
+fn at(millis: u64) -> Moment {
+    Moment::at(Duration::from_millis(millis))
+}
+
+fn in_session(patience: Patience) -> Single {
+    let mut single = Single::new("/a", patience);
+    single.handle_session(OURS, Duration::from_secs(1), Uuid::from_random(1));
+    single
+}
+
+fn node(czxid: i64, session: i64) -> Node {
+    Node { name: NAME.to_owned(), origin: Some(Origin { czxid, session }) }
+}
+
+fn listed() -> Outcome {
+    Outcome::Children(vec![NAME.to_owned()])
+}
+
+/// What is sent next, and answered with these outcomes.
+fn answer(single: &mut Single, outcomes: Vec<Outcome>) -> Vec<Operation> {
+    let flight = single.poll_flight().unwrap();
+    assert_eq!(flight.len(), outcomes.len(), "{flight:?}");
+    single.handle_replies(outcomes, at(0), Now { moment: at(0), lease_until: at(5_000) });
+    flight
+}
+
+fn held() -> Single {
+    let mut single = in_session(Patience::Waits);
+    answer(&mut single, vec![Outcome::Created(vec![node(3, OURS)])]);
+    let granted = Verdict::Granted { nodes: vec!["/a/lock".to_owned()], czxid: 3, proven: at(0) };
+    assert_eq!(single.poll_verdict(), Some(granted));
+    single
+}
+
+#[test]
+fn a_waiter_tries_again_whenever_something_changes_and_is_in_nobodys_way() {
+    let mut single = in_session(Patience::Waits);
+    answer(&mut single, vec![Outcome::NodeExists]);
+    assert_eq!(answer(&mut single, vec![listed()]), [Operation::ListAndWatch { directory: "/a".into() }]);
+    assert!(single.is_waiting());
+    single.handle_watch(WatchEvent::Changed, Now { moment: at(0), lease_until: at(5_000) });
+    assert_eq!(single.clone().poll_flight(), Some(vec![Operation::CreateSingle { path: "/a/lock".into() }]));
+    single.handle_end();
+    assert!(single.is_gone());
+}
+
+#[test]
+fn a_release_looks_whose_the_node_is_before_it_deletes_it() {
+    for (owner, is_deleted) in [(OURS, true), (ANOTHERS, false)] {
+        let mut single = held();
+        single.handle_end();
+        answer(&mut single, vec![Outcome::Done, listed()]);
+        answer(&mut single, vec![Outcome::Found(node(3, owner))]);
+        assert_eq!(single.is_gone(), !is_deleted);
+        if is_deleted {
+            let flight = answer(&mut single, vec![Outcome::Done]);
+            assert_eq!(flight, [Operation::Delete { path: "/a/lock".into() }]);
+            assert!(single.is_gone());
+        }
+    }
+}
+
+#[test]
+fn a_deletion_whose_reply_is_lost_is_not_repeated_before_the_node_has_been_looked_at() {
+    let mut single = held();
+    single.handle_end();
+    answer(&mut single, vec![Outcome::Done, listed()]);
+    answer(&mut single, vec![Outcome::Found(node(3, OURS))]);
+    answer(&mut single, vec![Outcome::Unknown]);
+    let flight = answer(&mut single, vec![Outcome::Done, listed()]);
+    assert!(matches!(flight[..], [Operation::Barrier { .. }, Operation::List { .. }]), "{flight:?}");
+    answer(&mut single, vec![Outcome::Found(node(4, ANOTHERS))]);
+    assert!(single.is_gone());
+}
+
+#[test]
+fn a_node_that_was_created_anew_under_a_check_is_not_granted() {
+    let mut single = in_session(Patience::Waits);
+    // The server does not tell whose it is.
+    answer(&mut single, vec![Outcome::Created(vec![Node { name: NAME.to_owned(), origin: None }])]);
+    single.proven = None;
+    answer(&mut single, vec![Outcome::Found(node(3, OURS))]);
+    let flight = answer(&mut single, vec![Outcome::Done, Outcome::Found(node(4, ANOTHERS))]);
+    assert!(matches!(flight[..], [Operation::Check { .. }, Operation::Inspect { .. }]), "{flight:?}");
+    assert_eq!(single.poll_verdict(), None);
+    answer(&mut single, vec![Outcome::NodeExists]);
+    assert_eq!(single.poll_verdict(), None);
+}
+
+#[test]
+fn a_try_is_refused_where_the_node_is_found_to_be_anothers() {
+    let mut single = in_session(Patience::TriesOnce);
+    answer(&mut single, vec![Outcome::Unknown]);
+    answer(&mut single, vec![Outcome::Done, listed()]);
+    answer(&mut single, vec![Outcome::Found(node(4, ANOTHERS))]);
+    assert_eq!(single.poll_verdict(), Some(Verdict::Failed(Refusal::Busy)));
+    assert!(single.is_gone());
+}
+
+#[test]
+fn a_new_session_begins_anew_and_a_hold_ends_with_its_session() {
+    let mut single = in_session(Patience::Waits);
+    answer(&mut single, vec![Outcome::SessionOver]);
+    assert!(single.is_idle());
+    let mut single = held();
+    single.handle_session_over();
+    assert!(single.is_gone());
+}

@@ -1,0 +1,328 @@
+//! One attempt to hold a lock: what its machine is told by the lock's line, and what is made of its verdict.
+
+use crate::driver::{Driver, SessionSource};
+use crate::error::{Error, ErrorKind, LossReason};
+use crate::guard;
+use crate::machine::Moment;
+use crate::machine::claim::Claim;
+use crate::machine::contender::Contender;
+use crate::machine::drive::Machine;
+use crate::machine::exchange::{Operation, Outcome, Patience, Refusal, Verdict};
+use crate::machine::single::Single;
+use crate::pool::Slot;
+use crate::session::{Holding, Session, Status};
+use crate::stats::Progress;
+use std::pin::pin;
+use std::sync::Arc;
+
+pub(crate) struct Acquisition {
+    driver: Driver<dyn Machine<Verdict = Verdict> + Send>,
+    claims: Arc<[Claim]>,
+    /// The lock, as messages name it.
+    path: Arc<str>,
+    progress: Arc<Progress>,
+    /// The nodes that stand for a hold.
+    held: Vec<Arc<str>>,
+    /// What became of the first try to delete them.
+    first_delete: Option<Outcome>,
+}
+
+/// A granted lock.
+pub(crate) struct Granted {
+    pub(crate) session: Arc<Session>,
+    pub(crate) holding: Arc<Holding>,
+    pub(crate) czxid: i64,
+}
+
+/// How an attempt to enter ended without a grant.
+pub(crate) enum NotGranted {
+    /// The caller went away. The attempt goes on until it [leaves](Acquisition::leave).
+    Cancelled,
+    /// Somebody else holds the lock, and the attempt was not to wait.
+    Busy,
+    Failed(Error),
+}
+
+impl Acquisition {
+    pub(crate) fn new(
+        claims: Vec<Claim>,
+        patience: Patience,
+        path: Arc<str>,
+        progress: Arc<Progress>,
+        slot: Arc<Slot>,
+    ) -> Self {
+        Self::from(SessionSource::Slot(slot), claims, patience, path, progress)
+    }
+
+    /// An attempt within a hold of this session, which is granted at once unless something is where it cannot be.
+    pub(crate) fn within(
+        session: Arc<Session>,
+        claim: Claim,
+        path: Arc<str>,
+        progress: Arc<Progress>,
+    ) -> Self {
+        Self::from(SessionSource::Session(session), vec![claim], Patience::Waits, path, progress)
+    }
+
+    fn from(
+        source: SessionSource,
+        claims: Vec<Claim>,
+        patience: Patience,
+        path: Arc<str>,
+        progress: Arc<Progress>,
+    ) -> Self {
+        let machine: Box<dyn Machine<Verdict = Verdict> + Send> = match &claims[..] {
+            [claim] if !claim.has_queue() => Box::new(Single::new(&claim.directory, patience)),
+            _ => Box::new(Contender::new(claims.clone(), patience)),
+        };
+        let driver = Driver::new(machine, source, claims.iter().flat_map(directories).collect());
+        Self { driver, claims: claims.into(), path, progress, held: Vec::new(), first_delete: None }
+    }
+
+    /// Queues and waits until the lock is held, as long as `gone` does not come to its end. Then it may be called again,
+    /// for another who takes over the place.
+    pub(crate) async fn enter(&mut self, gone: impl Future<Output = ()>) -> Result<Granted, NotGranted> {
+        let mut gone = pin!(gone);
+        loop {
+            match self.driver.machine.poll_verdict() {
+                Some(Verdict::Granted { nodes, czxid, proven }) => {
+                    if let Some(granted) = self.granted(nodes, czxid, proven) {
+                        // It makes way for others before its caller can do anything that depends on it.
+                        self.driver.send_next().await;
+                        return Ok(granted);
+                    }
+                }
+                Some(Verdict::Failed(refusal)) => {
+                    self.driver.send_next().await;
+                    return Err(self.not_granted(refusal));
+                }
+                None => {}
+            }
+            tokio::select! {
+                biased;
+                () = &mut gone => return Err(NotGranted::Cancelled),
+                stepped = self.step() => if let Err(error) = stepped {
+                    self.driver.machine.handle_end();
+                    return Err(NotGranted::Failed(error));
+                }
+            }
+        }
+    }
+
+    /// From now on the attempt is that of another caller.
+    pub(crate) fn serve(&mut self, progress: Arc<Progress>) {
+        progress.set_behind_others(self.driver.machine.is_waiting());
+        self.progress = progress;
+    }
+
+    /// Begins to leave. Its node's deletion is on its way when this returns, unless something else has to be answered
+    /// before: so whoever begins after it in the same session is behind nobody on account of it.
+    pub(crate) async fn withdraw(&mut self) {
+        self.driver.machine.handle_end();
+        self.driver.send_next().await;
+    }
+
+    /// Sees the attempt through until its node is gone.
+    pub(crate) async fn leave(&mut self, holding: Option<&Arc<Holding>>) {
+        self.progress.owe();
+        self.driver.machine.handle_end();
+        self.driver.stop_watching();
+        while !self.driver.machine.is_gone() && self.step().await.is_ok() {
+            if let (Some(holding), Some(Outcome::Refused(_))) = (holding, &self.first_delete) {
+                holding.refuse();
+            }
+        }
+        self.progress.settle();
+        if let Some(holding) = holding {
+            self.close(holding);
+        }
+    }
+
+    /// Stays until the hold has come to its end.
+    pub(crate) async fn stay(&mut self, holding: &Arc<Holding>) {
+        let Some(session) = self.driver.session().cloned() else { return };
+        let mut guard = pin!(guard::stranger(session.clone(), self.claims.clone(), holding.clone()));
+        let mut status = holding.watch();
+        while !self.driver.machine.is_gone() && *status.borrow_and_update() == Status::Held {
+            tokio::select! {
+                _ = status.changed() => {}
+                name = &mut guard => {
+                    tracing::warn!(path = &*self.path, name, "a contender has come that cannot see the hold");
+                    session.lose(holding, LossReason::ForeignContender);
+                }
+                // Without a client there is no session, and the hold has been told.
+                stepped = self.step() => if stepped.is_err() { break }
+            }
+        }
+    }
+
+    /// Waits for the next thing that happens to the attempt. May be dropped at any moment.
+    async fn step(&mut self) -> Result<(), Error> {
+        let (held, first_delete) = (&self.held, &mut self.first_delete);
+        let note_deletion = |flight: &[Operation], outcomes: &mut [Outcome]| {
+            if first_delete.is_none() {
+                let of_hold = flight.iter().zip(outcomes).filter(|(operation, _)| deletes(operation, held));
+                *first_delete = of_hold.map(|(_, outcome)| &*outcome).max_by_key(|it| severity(it)).cloned();
+            }
+        };
+        self.driver.step(note_deletion).await?;
+        self.progress.set_behind_others(self.driver.machine.is_waiting());
+        Ok(())
+    }
+
+    /// Tells what became of the hold, now that its node is gone.
+    fn close(&self, holding: &Holding) {
+        holding.end(self.first_delete.as_ref(), self.driver.loss());
+    }
+
+    fn granted(&mut self, nodes: Vec<String>, czxid: i64, proven: Moment) -> Option<Granted> {
+        let session = self.driver.session()?.clone();
+        self.held = nodes.into_iter().map(Arc::from).collect();
+        let name_is_reused = self.claims.iter().any(|claim| !claim.has_queue());
+        let holding = session.register(self.held.clone(), name_is_reused.then_some(czxid), proven);
+        Some(Granted { session, holding, czxid })
+    }
+
+    fn not_granted(&self, refusal: Refusal) -> NotGranted {
+        let path = &self.path;
+        let (kind, message) = match refusal {
+            Refusal::Busy => return NotGranted::Busy,
+            Refusal::ForeignContender(name) => (
+                ErrorKind::ForeignContender,
+                format!(
+                    "the lock {path} has the contender {name}, which cannot see contenders like ours: both could hold at once; \
+                     let both sides use one dialect and one kind of lock (kazoo: Lock(..., extra_lock_patterns=[\"-lock-\"]), \
+                     and its Semaphore at another path), or tell the lock to go ahead if it is certain that they see ours"
+                ),
+            ),
+            Refusal::NotOurs(name) => (
+                ErrorKind::Refused,
+                format!("the node {name} of {path} bears our mark but belongs to another session"),
+            ),
+            Refusal::WriterGone => (
+                ErrorKind::Lost(self.driver.loss().unwrap_or(LossReason::NodeDeleted)),
+                format!("the write side of {path} is lost, within which its read side was to be taken"),
+            ),
+            Refusal::NoParent => (
+                ErrorKind::Refused,
+                format!("the node {path} vanishes whenever it is created: something deletes it in a loop"),
+            ),
+            Refusal::UsedUp(directory) => (
+                ErrorKind::Refused,
+                format!(
+                    "the sequence numbers of {directory} are used up, after 2³¹ contenders: names repeat there, and two \
+                     could hold the lock {path}; delete that node when nobody uses the lock, it is created anew then"
+                ),
+            ),
+            Refusal::NoRoot => (
+                ErrorKind::Refused,
+                format!("{path} cannot be created: the chroot does not exist; create it first"),
+            ),
+            Refusal::Denied => (
+                ErrorKind::Refused,
+                format!(
+                    "the access list of {path} or of a node above it does not allow it: ask for create and delete"
+                ),
+            ),
+            Refusal::Answer(answer) => {
+                (ErrorKind::Refused, format!("the server refused the lock {path}: {answer}"))
+            }
+        };
+        NotGranted::Failed(Error::new(kind, message))
+    }
+}
+
+/// Where the nodes are.
+fn directories(claim: &Claim) -> impl Iterator<Item = Arc<str>> {
+    let permits = claim.permits.as_ref().map(|permits| permits.directory.clone());
+    std::iter::once(claim.directory.clone()).chain(permits)
+}
+
+fn deletes(operation: &Operation, held: &[Arc<str>]) -> bool {
+    matches!(operation, Operation::Delete { path } if held.iter().any(|node| **node == **path))
+}
+
+/// How much the deletion of one node says of a hold that has several.
+fn severity(outcome: &Outcome) -> u8 {
+    match outcome {
+        Outcome::NoNode => 3,
+        Outcome::Refused(_) => 2,
+        Outcome::Done => 0,
+        _ => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock;
+    use crate::ensemble::{
+        Check, Child, Deletion, Ensemble, HeldNode, NodeData, ReadFailure, Seen, Versions, Watched, Write,
+        WriteFailure,
+    };
+    use crate::ensemble::{Landing, Pending};
+    use crate::machine::name::Scheme;
+    use crate::pool::Stage;
+    use std::future::pending;
+    use std::time::Duration;
+
+    /// An ensemble that ended the session, while the library has not noticed.
+    struct Ended;
+
+    impl Ensemble for Ended {
+        fn send(&self, _: Vec<Operation>) -> Pending<Landing> {
+            let landing = Landing { sent: clock::now(), outcomes: vec![Outcome::SessionOver], watch: None };
+            Box::pin(async { landing })
+        }
+
+        fn check(&self, _: Vec<HeldNode>) -> Pending<Check> {
+            Box::pin(async { Check::SessionOver })
+        }
+
+        fn commit(&self, _: Vec<Arc<str>>, _: Vec<Write>) -> Pending<Result<Versions, WriteFailure>> {
+            Box::pin(async { Err(WriteFailure::SessionOver) })
+        }
+
+        fn read(&self, _: Arc<str>) -> Pending<Result<Option<NodeData>, ReadFailure>> {
+            Box::pin(async { Err(ReadFailure::SessionOver) })
+        }
+
+        fn children(&self, _: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>> {
+            Box::pin(async { Err(ReadFailure::SessionOver) })
+        }
+
+        fn look(&self, _: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>> {
+            Box::pin(async { Err(ReadFailure::SessionOver) })
+        }
+
+        fn delete(&self, _: Arc<str>, _: i32) -> Pending<Result<Deletion, ReadFailure>> {
+            Box::pin(async { Err(ReadFailure::SessionOver) })
+        }
+
+        fn child(&self, _: Arc<str>, _: String) -> Pending<Result<Option<Watched>, ReadFailure>> {
+            Box::pin(async { Err(ReadFailure::SessionOver) })
+        }
+    }
+
+    /// Trying again and again, without ever waiting, would keep the one who can tell from running.
+    #[test]
+    fn a_session_that_an_answer_calls_over_is_not_tried_again() {
+        let (done, finished) = std::sync::mpsc::channel();
+        std::thread::spawn(move || {
+            let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+            runtime.block_on(async {
+                let session = Session::new(Arc::new(Ended), 7, Duration::from_secs(10), clock::now());
+                let slot = Arc::new(Slot::new(Stage::Open(session.clone())));
+                let progress = Progress::new(&Arc::default());
+                let claims = vec![Claim::new("/a", Scheme::Mutex)];
+                let mut acquisition = Acquisition::new(claims, Patience::Waits, "/a".into(), progress, slot);
+                let waits = clock::timeout(Duration::from_millis(20), acquisition.enter(pending()));
+                assert!(waits.await.is_err());
+                assert!(session.is_over());
+                acquisition.leave(None).await;
+            });
+            done.send(()).unwrap();
+        });
+        finished.recv_timeout(Duration::from_secs(10)).unwrap();
+    }
+}

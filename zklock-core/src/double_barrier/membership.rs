@@ -1,0 +1,203 @@
+//! The task that runs one member of a double barrier, from the creation of its node to its deletion.
+
+use super::{Member, lost};
+use crate::ask::text_of;
+use crate::client::Client;
+use crate::driver::{Driver, SessionSource};
+use crate::error::{Error, ErrorKind, LossReason};
+use crate::machine::drive::Machine;
+use crate::machine::exchange::{Operation, Outcome, Patience, Refusal};
+use crate::machine::member::{self, Answer};
+use crate::place::Place;
+use crate::session::Link;
+use crate::stats::Progress;
+use std::sync::{Arc, Mutex};
+use tokio::sync::oneshot;
+
+/// A member is to leave.
+pub(super) struct LeaveRequest {
+    /// Whether all others have left.
+    pub(super) answer: oneshot::Sender<Result<bool, Error>>,
+    pub(super) patience: Patience,
+}
+
+pub(super) struct Membership {
+    driver: Driver<member::Member>,
+    client: Client,
+    path: Arc<str>,
+    progress: Arc<Progress>,
+    place: Arc<Place>,
+    /// The name that the place knows of.
+    noted: Option<Arc<str>>,
+}
+
+impl Membership {
+    pub(super) fn new(
+        client: Client,
+        path: Arc<str>,
+        members: u32,
+        patience: Patience,
+        progress: Arc<Progress>,
+    ) -> Self {
+        let members = usize::try_from(members).unwrap_or(usize::MAX);
+        let machine = Box::new(member::Member::new(&path, members, patience));
+        let source = SessionSource::Slot(client.pool().slot().clone());
+        // What a member leaves behind is not healed by its session: its name says nothing of it.
+        let driver = Driver::new(machine, source, Vec::new());
+        let place = client.place(&path);
+        Self { driver, client, path, progress, place, noted: None }
+    }
+
+    pub(super) async fn run(mut self, mut answer: oneshot::Sender<Result<Option<Member>, Error>>) {
+        let entered = tokio::select! {
+            biased;
+            () = answer.closed() => Ok(None),
+            entered = self.enter() => entered,
+        };
+        match entered {
+            Ok(Some(member)) => {
+                let (leave_tx, request) = oneshot::channel();
+                // If the caller is gone, the member is dropped here, and leaves.
+                let _ = answer.send(Ok(self.member(&member, leave_tx)));
+                if let Some(request) = self.request(request).await {
+                    self.leave(request).await;
+                }
+            }
+            Ok(None) => {
+                self.progress.owe();
+                let _ = answer.send(Ok(None));
+            }
+            Err(error) => {
+                self.progress.owe();
+                let _ = answer.send(Err(error));
+            }
+        }
+        self.see_through().await;
+    }
+
+    fn member(&self, node: &str, leave_tx: oneshot::Sender<LeaveRequest>) -> Option<Member> {
+        Some(Member {
+            client: self.client.clone(),
+            path: self.path.clone(),
+            node: node.into(),
+            session: self.driver.session()?.clone(),
+            progress: self.progress.clone(),
+            leave_tx: Mutex::new(Some(leave_tx)),
+        })
+    }
+
+    /// Waits until the barrier is open, and gives the member's node; `None` if it is not to wait, and the barrier is
+    /// not open.
+    async fn enter(&mut self) -> Result<Option<String>, Error> {
+        loop {
+            // Nobody enters with a session that is over.
+            if self.driver.loss().is_some() {
+                self.driver.machine.handle_session_over();
+            }
+            match self.driver.machine.poll_verdict() {
+                Some(Answer::Entered { node }) => return Ok(Some(node)),
+                Some(Answer::Failed(refusal)) => return Err(self.refused(&refusal)),
+                Some(_) => return Ok(None),
+                None => {}
+            }
+            self.driver.begin().await?;
+            self.note();
+            let place = &self.place;
+            // Its caller may come again before the node of its last try is gone.
+            let hear = |_: &[Operation], outcomes: &mut [Outcome]| {
+                for outcome in outcomes {
+                    match outcome {
+                        Outcome::Children(children) => children.retain(|child| !place.has_gone(child)),
+                        Outcome::Surveyed(nodes) => nodes.retain(|node| !place.has_gone(&node.name)),
+                        _ => {}
+                    }
+                }
+            };
+            self.driver.step(hear).await?;
+        }
+    }
+
+    /// Lets the members of this process know the name, before there is a node of it.
+    fn note(&mut self) {
+        let name = self.driver.machine.mark().to_string();
+        if self.noted.as_deref() != Some(&name) {
+            self.forget();
+            let name: Arc<str> = name.into();
+            self.place.note(&name, &self.progress);
+            self.noted = Some(name);
+        }
+    }
+
+    fn forget(&mut self) {
+        if let Some(name) = self.noted.take() {
+            self.place.forget(&name);
+        }
+    }
+
+    /// Waits until the member is to leave; `None` if it was dropped, or has lost its session.
+    async fn request(&mut self, request: oneshot::Receiver<LeaveRequest>) -> Option<LeaveRequest> {
+        let mut link = self.driver.session()?.link();
+        tokio::select! {
+            biased;
+            request = request => request.ok(),
+            _ = link.wait_for(|link| matches!(link, Link::Over(_))) => None,
+        }
+    }
+
+    async fn leave(&mut self, request: LeaveRequest) {
+        let LeaveRequest { mut answer, patience } = request;
+        self.driver.machine.handle_leave(patience);
+        let left = tokio::select! {
+            biased;
+            () = answer.closed() => return,
+            left = self.left() => left,
+        };
+        if !matches!(left, Ok(true)) {
+            // There may be a node of ours yet.
+            self.progress.owe();
+        }
+        let _ = answer.send(left);
+    }
+
+    /// Whether all others have left.
+    async fn left(&mut self) -> Result<bool, Error> {
+        loop {
+            match self.driver.machine.poll_verdict() {
+                Some(Answer::Left) => return Ok(true),
+                Some(Answer::Failed(refusal)) => return Err(self.refused(&refusal)),
+                Some(Answer::Lost) => {
+                    let reason = self.driver.loss().unwrap_or(LossReason::NodeDeleted);
+                    return Err(lost(reason, &self.path));
+                }
+                Some(_) => return Ok(false),
+                None => self.driver.step(|_, _| ()).await?,
+            }
+        }
+    }
+
+    /// Stays until the node is gone.
+    async fn see_through(&mut self) {
+        self.driver.machine.handle_end();
+        self.driver.stop_watching();
+        while !self.driver.machine.is_gone() && self.driver.step(|_, _| ()).await.is_ok() {}
+    }
+
+    fn refused(&self, refusal: &Refusal) -> Error {
+        let why = match refusal {
+            Refusal::NoParent => {
+                "it vanishes whenever it is created: something deletes it in a loop".to_owned()
+            }
+            Refusal::NoRoot => "the chroot does not exist; create it first".to_owned(),
+            refusal => text_of(refusal),
+        };
+        Error::new(ErrorKind::Refused, format!("the server refused the barrier {}: {why}", self.path))
+    }
+}
+
+impl Drop for Membership {
+    fn drop(&mut self) {
+        self.forget();
+        // Also where its runtime is gone.
+        self.progress.settle();
+    }
+}
