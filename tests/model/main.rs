@@ -128,7 +128,13 @@ fn cases() -> Vec<(Case, u64)> {
     }
     let chosen = chosen_case();
     let is_chosen = |case: &Case| chosen.as_ref().is_none_or(|text| case.name.contains(text.as_str()));
-    cases.into_iter().filter(is_chosen).map(|case| (case, seed)).collect()
+    let (kept, others): (Vec<_>, Vec<_>) = cases.into_iter().partition(is_chosen);
+    if kept.is_empty() {
+        let names: Vec<_> = others.iter().map(|case| case.name.as_str()).collect();
+        eprintln!("no case has {} in its name; there are\n{}", chosen.unwrap_or_default(), names.join("\n"));
+        std::process::exit(2);
+    }
+    kept.into_iter().map(|case| (case, seed)).collect()
 }
 
 /// `ZKLOCK_CASE` chooses the cases whose name contains it, and leaves the planted bugs out.

@@ -6,11 +6,11 @@ use crate::ask::{MOMENT, ask, ask_within, request, silence, text_of};
 use crate::client::Client;
 use crate::ensemble::{Pending, ReadFailure, Write, WriteFailure};
 use crate::error::{Error, ErrorKind, LossReason};
-use crate::lock::deadline_in;
 use crate::machine::exchange::{Operation, Outcome, WatchEvent};
 use crate::path::check_lock_path;
 use crate::pool::Pool;
 use crate::session::{Link, Session};
+use crate::wait::Wait;
 use std::fmt;
 use std::future::pending;
 use std::sync::Arc;
@@ -160,7 +160,7 @@ impl Barrier {
     ///
     /// Dropping the future ends the wait, and changes nothing.
     pub async fn wait(&self) -> Result<(), Error> {
-        self.wait_before(pending(), Duration::MAX).await
+        self.wait_within(Wait::Forever).await
     }
 
     /// As [`wait`](Self::wait), for no longer than `timeout`. Zero looks once.
@@ -184,17 +184,14 @@ impl Barrier {
     ///
     /// As [`wait`](Self::wait).
     pub async fn wait_timeout(&self, timeout: Duration) -> Result<(), Error> {
-        self.wait_before(deadline_in(timeout), timeout).await
+        self.wait_within(timeout.into()).await
     }
 
-    /// As [`wait_timeout`](Self::wait_timeout), until `deadline`, which is `timeout` after the beginning.
-    pub(crate) async fn wait_before(
-        &self,
-        deadline: impl Future<Output = ()>,
-        timeout: Duration,
-    ) -> Result<(), Error> {
+    /// As [`wait`](Self::wait) or [`wait_timeout`](Self::wait_timeout).
+    #[doc(hidden)]
+    pub async fn wait_within(&self, wait: Wait) -> Result<(), Error> {
         let path = &self.path;
-        if timeout.is_zero() {
+        if wait == Wait::Once {
             let set = || Error::new(ErrorKind::Timeout, format!("the barrier {path} is set"));
             let patience = self.client.pool().options().try_timeout;
             return if self.is_set_within(patience).await? { Err(set()) } else { Ok(()) };
@@ -202,7 +199,7 @@ impl Barrier {
         tokio::select! {
             biased;
             waited = self.until_removed() => waited,
-            () = deadline => {
+            timeout = wait.over() => {
                 let trouble = trouble(self.client.pool(), "nobody removed it");
                 let message = format!("the barrier {path} is still set after {timeout:?}: {trouble}");
                 Err(Error::new(failure(self.client.pool()), message))

@@ -129,12 +129,19 @@ impl Client {
     ///
     /// Holds are lost then, waits end with [`ErrorKind::Closed`]. Closing twice is no mistake.
     pub async fn close(&self) {
-        self.begin_close();
-        self.shared.pool.closed().await;
+        // There is nothing that it could fail for.
+        let _ = self.begin_close().await;
     }
 
-    pub(crate) fn begin_close(&self) {
+    /// Closes the session, and gives what is to be waited for.
+    #[doc(hidden)]
+    pub fn begin_close(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         self.shared.pool.close();
+        let shared = self.shared.clone();
+        async move {
+            shared.pool.closed().await;
+            Ok(())
+        }
     }
 
     pub(crate) fn pool(&self) -> &Pool {

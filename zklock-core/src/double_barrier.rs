@@ -10,7 +10,6 @@ use crate::ask::silence;
 use crate::barrier::{end_of, failure, trouble};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind, LossReason};
-use crate::lock::deadline_in;
 use crate::locks::locked;
 use crate::machine::barrier::Seen;
 use crate::machine::exchange::Patience;
@@ -18,11 +17,10 @@ use crate::path::check_lock_path;
 use crate::pool::Pool;
 use crate::session::{Link, Session};
 use crate::stats::Progress;
+use crate::wait::Wait;
 use stay::{Farewell, Stay};
 use std::collections::BTreeSet;
 use std::fmt;
-use std::future::pending;
-use std::pin::pin;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::oneshot;
@@ -103,7 +101,7 @@ impl DoubleBarrier {
     ///
     /// Dropping the future withdraws. A node that is already there is removed in the background.
     pub async fn enter(&self) -> Result<Member, Error> {
-        self.enter_before(pending(), Duration::MAX).await
+        self.enter_within(Wait::Forever).await
     }
 
     /// As [`enter`](Self::enter), for no longer than `timeout`. Zero goes in if the barrier is open, or opens with
@@ -128,18 +126,15 @@ impl DoubleBarrier {
     ///
     /// As [`enter`](Self::enter).
     pub async fn enter_timeout(&self, timeout: Duration) -> Result<Member, Error> {
-        self.enter_before(deadline_in(timeout), timeout).await
+        self.enter_within(timeout.into()).await
     }
 
-    /// As [`enter_timeout`](Self::enter_timeout), until `deadline`, which is `timeout` after the beginning.
-    pub(crate) async fn enter_before(
-        &self,
-        deadline: impl Future<Output = ()>,
-        timeout: Duration,
-    ) -> Result<Member, Error> {
+    /// As [`enter`](Self::enter) or [`enter_timeout`](Self::enter_timeout).
+    #[doc(hidden)]
+    pub async fn enter_within(&self, wait: Wait) -> Result<Member, Error> {
         let path = &self.path;
-        let mut entering = self.begin_to_enter(patience_of(timeout))?;
-        match self.client.answered(timeout, deadline, &mut entering).await {
+        let mut entering = self.begin_to_enter(wait.patience())?;
+        match self.client.answered(wait, &mut entering).await {
             Some(Ok(Some(member))) => Ok(member),
             Some(Ok(None)) => {
                 let message = format!("the barrier {path} is not open: it takes {} members", self.members);
@@ -148,9 +143,9 @@ impl DoubleBarrier {
             Some(Err(error)) => Err(error),
             None => {
                 let reason = format!("it takes {} members", self.members);
-                let trouble = reason_of(self.client.pool(), timeout, &reason);
-                let message = format!("the barrier {path} did not open {}: {trouble}", within(timeout));
-                Err(Error::new(late(self.client.pool(), timeout), message))
+                let trouble = reason_of(self.client.pool(), wait, &reason);
+                let message = format!("the barrier {path} did not open {wait}: {trouble}");
+                Err(Error::new(late(self.client.pool(), wait), message))
             }
         }
     }
@@ -257,7 +252,7 @@ impl Member {
     ///
     /// The member leaves from the first poll on. Dropping the future stops only the waiting.
     pub async fn leave(&self) -> Result<(), Error> {
-        self.begin_to_leave(pending(), Duration::MAX)?.await
+        self.begin_to_leave(Wait::Forever)?.await
     }
 
     /// As [`leave`](Self::leave), and waits for no longer than `timeout`. Zero waits for nobody.
@@ -281,15 +276,15 @@ impl Member {
     ///
     /// As [`leave`](Self::leave).
     pub async fn leave_timeout(&self, timeout: Duration) -> Result<(), Error> {
-        self.begin_to_leave(deadline_in(timeout), timeout)?.await
+        self.begin_to_leave(timeout.into())?.await
     }
 
-    /// Leaves, and gives what is to be waited for, until `deadline`, which is `timeout` after the beginning.
-    pub(crate) fn begin_to_leave<D: Future<Output = ()>>(
+    /// Leaves, and gives what is to be waited for.
+    #[doc(hidden)]
+    pub fn begin_to_leave(
         &self,
-        deadline: D,
-        timeout: Duration,
-    ) -> Result<impl Future<Output = Result<(), Error>> + use<D>, Error> {
+        wait: Wait,
+    ) -> Result<impl Future<Output = Result<(), Error>> + Send + use<>, Error> {
         let path = self.path.clone();
         let Some(door) = locked(&self.door).take() else {
             let message = format!("this member of the barrier {path} has left before");
@@ -298,10 +293,10 @@ impl Member {
         let (answer, receiver) = oneshot::channel();
         let mut leaving = Waiting { receiver, answered: false, progress: self.progress.clone() };
         // If nobody is there to take it, the session is over.
-        let _ = door.send(Farewell { answer, patience: patience_of(timeout) });
+        let _ = door.send(Farewell { answer, patience: wait.patience() });
         let (client, session) = (self.client.clone(), self.session.clone());
         Ok(async move {
-            match client.answered(timeout, deadline, &mut leaving).await {
+            match client.answered(wait, &mut leaving).await {
                 Some(Ok(true)) => Ok(()),
                 Some(Ok(false)) => {
                     let message = format!("others are still within the barrier {path}");
@@ -312,10 +307,9 @@ impl Member {
                     _ => Err(error),
                 },
                 None => {
-                    let trouble = reason_of(client.pool(), timeout, "others are still within");
-                    let message =
-                        format!("not all have left the barrier {path} {}: {trouble}", within(timeout));
-                    Err(Error::new(late(client.pool(), timeout), message))
+                    let trouble = reason_of(client.pool(), wait, "others are still within");
+                    let message = format!("not all have left the barrier {path} {wait}: {trouble}");
+                    Err(Error::new(late(client.pool(), wait), message))
                 }
             }
         })
@@ -364,39 +358,24 @@ impl<T> Drop for Waiting<T> {
 impl Client {
     /// The answer, or `None` if it was not there by the deadline. One who does not wait for others has the try
     /// timeout.
-    async fn answered<T>(
-        &self,
-        timeout: Duration,
-        deadline: impl Future<Output = ()>,
-        waiting: &mut Waiting<T>,
-    ) -> Option<Result<T, Error>> {
-        let patience = self.pool().options().try_timeout;
-        let mut deadline = pin!(deadline);
-        let over =
-            async { if timeout.is_zero() { deadline_in(patience).await } else { deadline.as_mut().await } };
+    async fn answered<T>(&self, wait: Wait, waiting: &mut Waiting<T>) -> Option<Result<T, Error>> {
+        let try_timeout = || Wait::at_most(Some(self.pool().options().try_timeout));
+        let wait = if wait == Wait::Once { try_timeout() } else { wait };
         tokio::select! {
             biased;
             answer = waiting.answer() => Some(answer),
-            () = over => None,
+            _ = wait.over() => None,
         }
     }
 }
 
-fn patience_of(timeout: Duration) -> Patience {
-    if timeout.is_zero() { Patience::TriesOnce } else { Patience::Waits }
-}
-
 /// One who does not wait for others has waited for an answer alone.
-fn reason_of(pool: &Pool, timeout: Duration, otherwise: &str) -> String {
-    if timeout.is_zero() { silence(pool) } else { trouble(pool, otherwise) }
+fn reason_of(pool: &Pool, wait: Wait, otherwise: &str) -> String {
+    if wait == Wait::Once { silence(pool) } else { trouble(pool, otherwise) }
 }
 
-fn late(pool: &Pool, timeout: Duration) -> ErrorKind {
-    if timeout.is_zero() { ErrorKind::Unreachable } else { failure(pool) }
-}
-
-fn within(timeout: Duration) -> String {
-    if timeout.is_zero() { "within the try timeout".to_owned() } else { format!("within {timeout:?}") }
+fn late(pool: &Pool, wait: Wait) -> ErrorKind {
+    if wait == Wait::Once { ErrorKind::Unreachable } else { failure(pool) }
 }
 
 fn lost(reason: LossReason, path: &str) -> Error {

@@ -17,34 +17,37 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
+use zklock_machine::listed;
 
 pub(crate) use crate::token::Token;
 
-/// How a hold stands.
-///
-/// ```no_run
-/// # fn example(hold: &zklock_core::Hold) {
-/// use zklock_core::HoldState;
-///
-/// match hold.state() {
-///     HoldState::Held => {}
-///     HoldState::AtRisk => println!("out of touch, {:?} left", hold.valid_for()),
-///     state => println!("stop: {state:?}"),
-/// }
-/// # }
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub enum HoldState {
-    /// The lock is held, and the ensemble has confirmed it of late.
-    Held,
-    /// The ensemble is out of reach or late. The lock is held for as long as
-    /// [`valid_for`](Hold::valid_for) says; after that others may hold it.
-    AtRisk,
-    /// The lock is not held any more. This is final.
-    Lost(LossReason),
-    /// It was released.
-    Released,
+listed! {
+    /// How a hold stands.
+    ///
+    /// ```no_run
+    /// # fn example(hold: &zklock_core::Hold) {
+    /// use zklock_core::HoldState;
+    ///
+    /// match hold.state() {
+    ///     HoldState::Held => {}
+    ///     HoldState::AtRisk => println!("out of touch, {:?} left", hold.valid_for()),
+    ///     state => println!("stop: {state:?}"),
+    /// }
+    /// # }
+    /// ```
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    #[non_exhaustive]
+    pub enum HoldState {
+        /// The lock is held, and the ensemble has confirmed it of late.
+        Held,
+        /// The ensemble is out of reach or late. The lock is held for as long as
+        /// [`valid_for`](Hold::valid_for) says; after that others may hold it.
+        AtRisk,
+        /// The lock is not held any more. This is final.
+        Lost(LossReason),
+        /// It was released.
+        Released,
+    }
 }
 
 /// The proof that a lock is held. Dropping it releases the lock in the background.
@@ -58,7 +61,7 @@ pub struct Hold {
 }
 
 /// Whether a hold was released.
-#[derive(Clone, Copy, PartialEq, Eq)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Released {
     No,
     /// With the grant, or when that was lost.
@@ -68,15 +71,15 @@ enum Released {
 }
 
 /// How the loss of a hold is heard of.
-#[derive(Clone)]
-pub(crate) struct Loss {
+#[derive(Clone, Debug)]
+pub struct Loss {
     status: watch::Receiver<Status>,
     released: watch::Receiver<Released>,
 }
 
 impl Loss {
     /// Waits for it; `None` if the hold is released instead.
-    pub(crate) async fn come(self) -> Option<LossReason> {
+    pub async fn come(self) -> Option<LossReason> {
         let Self { mut status, mut released } = self;
         if *released.borrow() == Released::Before {
             return None;
@@ -255,7 +258,8 @@ impl Hold {
 
     /// Releases the lock, and gives what is to be waited for; `None` if that is nothing, since other
     /// holds of the owner go on.
-    pub(crate) fn begin_release(
+    #[doc(hidden)]
+    pub fn begin_release(
         &self,
         owner: Owner,
     ) -> Result<Option<impl Future<Output = Result<(), Error>> + Send + use<>>, Error> {

@@ -56,10 +56,12 @@
 //! Data flows one way; a room knows those below it.
 //!
 //! ```text
-//!  blocking                                    threads
+//!  face                                        what faces for other languages need, such as C and Python
+//!  blocking                                    the same for threads
+//!  threads                                     our threads, and how others wait for them
 //!  mutex   rwlock   semaphore   all            the kinds of lock: each no more than what it claims
 //!  election   exclusive   barrier
-//!  client   lock   hold   token   guarded      the public face
+//!  client   spec   lock   hold   guarded       the public face
 //!  connection                                  how a client is connected
 //!  queued   observe   set                      who else is there, and whether a set of locks holds
 //!  line   place                                one process's queue in front of a lock, and what it holds
@@ -91,6 +93,8 @@ mod election;
 mod ensemble;
 mod error;
 mod exclusive;
+#[doc(hidden)]
+pub mod face;
 #[cfg(test)]
 mod fake;
 mod guard;
@@ -119,9 +123,11 @@ mod session;
 mod set;
 mod spec;
 mod stats;
+mod threads;
 #[cfg(feature = "tls")]
 mod tls;
 mod token;
+mod wait;
 mod zookeeper;
 
 #[cfg(feature = "tls")]
@@ -145,6 +151,7 @@ pub use self::{
     spec::LockSpec,
     stats::Stats,
     token::Token,
+    wait::{Deadline, Wait},
 };
 #[doc(inline)]
 pub use zklock_machine::{

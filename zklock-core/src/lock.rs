@@ -9,12 +9,11 @@ use crate::machine::exchange::Patience;
 use crate::owner::Owner;
 use crate::pool::Pool;
 use crate::spec::LockSpec;
+use crate::wait::Wait;
 use std::fmt;
-use std::future::pending;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
-use tokio::time::Instant;
 
 /// A lock of any kind: a mutex, a side of a read/write lock, a semaphore, a set of locks, the lead of an election.
 ///
@@ -88,7 +87,7 @@ impl Lock {
     /// Dropping the future leaves the queue. A node or a grant that is already there is removed in
     /// the background.
     pub async fn acquire(&self) -> Result<Hold, Error> {
-        self.acquire_before(Owner::current(), pending(), Duration::MAX).await
+        self.acquire_as(Owner::current(), Wait::Forever).await
     }
 
     /// As [`acquire`](Self::acquire), for no longer than `timeout`. Zero tries once, as
@@ -105,7 +104,7 @@ impl Lock {
     ///
     /// As [`acquire`](Self::acquire).
     pub async fn acquire_timeout(&self, timeout: Duration) -> Result<Hold, Error> {
-        self.acquire_as(Owner::current(), timeout).await
+        self.acquire_as(Owner::current(), timeout.into()).await
     }
 
     /// Acquires the lock if it is free; `None` if another holds it or is in the queue.
@@ -127,7 +126,7 @@ impl Lock {
 
     pub(crate) async fn try_acquire_as(&self, owner: Owner) -> Result<Option<Hold>, Error> {
         let patience = self.pool().options().try_timeout;
-        let mut deadline = pin!(deadline_in(patience));
+        let mut deadline = pin!(Wait::at_most(Some(patience)).over());
         loop {
             if let Some(hold) = self.again(owner)? {
                 return Ok(Some(hold));
@@ -152,15 +151,17 @@ impl Lock {
         }
     }
 
-    /// As [`acquire_timeout`](Self::acquire_timeout), for this owner.
-    pub(crate) async fn acquire_as(&self, owner: Owner, timeout: Duration) -> Result<Hold, Error> {
-        if timeout.is_zero() {
-            return self.try_acquire_as(owner).await?.ok_or_else(|| {
-                let holder = if self.is_own(owner) { "this thread or task itself" } else { "another" };
-                Error::new(ErrorKind::Timeout, format!("the lock {} is held by {holder}", self.path()))
-            });
+    /// As [`acquire`](Self::acquire), [`acquire_timeout`](Self::acquire_timeout) or [`try_acquire`](Self::try_acquire), for
+    /// this owner.
+    #[doc(hidden)]
+    pub async fn acquire_as(&self, owner: Owner, wait: Wait) -> Result<Hold, Error> {
+        if wait != Wait::Once {
+            return self.acquire_within(owner, wait).await;
         }
-        self.acquire_before(owner, deadline_in(timeout), timeout).await
+        self.try_acquire_as(owner).await?.ok_or_else(|| {
+            let holder = if self.is_own(owner) { "this thread or task itself" } else { "another" };
+            Error::new(ErrorKind::Timeout, format!("the lock {} is held by {holder}", self.path()))
+        })
     }
 
     /// One more hold of an owner that has one, which costs no request and no wait; `None` if it has
@@ -169,15 +170,8 @@ impl Lock {
         if self.spec.is_reentrant() { self.line.again(owner) } else { Ok(None) }
     }
 
-    /// As [`acquire`](Self::acquire) for this owner, until `deadline`, which is `timeout` after the
-    /// beginning.
-    pub(crate) async fn acquire_before(
-        &self,
-        owner: Owner,
-        deadline: impl Future<Output = ()>,
-        timeout: Duration,
-    ) -> Result<Hold, Error> {
-        let mut deadline = pin!(deadline);
+    async fn acquire_within(&self, owner: Owner, wait: Wait) -> Result<Hold, Error> {
+        let mut deadline = pin!(wait.over());
         loop {
             if let Some(hold) = self.again(owner)? {
                 return Ok(hold);
@@ -191,7 +185,7 @@ impl Lock {
                 Some(Err(error)) => return Err(error),
                 None => {
                     let (path, trouble) = (self.path(), self.trouble(owner, &ticket));
-                    let message = format!("the lock {path} was not acquired within {timeout:?}: {trouble}");
+                    let message = format!("the lock {path} was not acquired {wait}: {trouble}");
                     return Err(Error::new(self.failure(&ticket), message));
                 }
             }
@@ -245,21 +239,10 @@ impl fmt::Debug for Lock {
 }
 
 /// The answer, or `None` if it was not there by the deadline.
-async fn answered(ticket: &mut Ticket, deadline: Pin<&mut impl Future<Output = ()>>) -> Option<Answer> {
+async fn answered(ticket: &mut Ticket, deadline: Pin<&mut impl Future<Output = Duration>>) -> Option<Answer> {
     tokio::select! {
         biased;
         answer = ticket.answer() => Some(answer),
-        () = deadline => None,
-    }
-}
-
-/// Computed now. A timeout beyond the end of time is none.
-pub(crate) fn deadline_in(timeout: Duration) -> impl Future<Output = ()> + Send {
-    let deadline = Instant::now().checked_add(timeout);
-    async move {
-        match deadline {
-            Some(deadline) => tokio::time::sleep_until(deadline).await,
-            None => pending().await,
-        }
+        _ = deadline => None,
     }
 }

@@ -50,7 +50,9 @@ impl Owner {
         Self(Kind::Named(next()))
     }
 
-    pub(crate) fn ticket() -> Self {
+    /// One that acquires once and holds nothing else, so that anybody may release its hold: a call of an event loop, whose
+    /// thread is that of many others.
+    pub fn ticket() -> Self {
         Self(Kind::Ticket(next()))
     }
 

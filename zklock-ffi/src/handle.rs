@@ -7,7 +7,7 @@ use crate::failure::Failure;
 use crate::status::zklock_status::{ZKLOCK_FORKED, ZKLOCK_INVALID_HANDLE};
 use std::marker::PhantomData;
 use std::sync::{Arc, PoisonError, RwLock};
-use zklock_core::blocking::{OfProcess, Process};
+use zklock_core::face::{OfProcess, Process};
 
 const _: () = assert!(usize::BITS == 64, "a handle is a number of 64 bits");
 
@@ -96,7 +96,7 @@ impl<T: Object> Table<T> {
         slot.and_then(|slot| slot.object.clone()).ok_or_else(|| place.failure::<T>())
     }
 
-    /// Takes the object from its handle, which is none from now on. `None` if it was none before.
+    /// Takes the object from its handle, which is invalid from now on. `None` if it was before.
     pub(crate) fn take(&self, handle: *const T::Opaque) -> Option<Arc<T>> {
         let place = parse::<T>(handle).ok()?;
         let mut slots = self.slots().write().unwrap_or_else(PoisonError::into_inner);

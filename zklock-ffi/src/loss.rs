@@ -6,7 +6,7 @@ use crate::handle::SentHandle;
 use crate::raw::{Context, HandleCallback, call_with_handle};
 use std::sync::Arc;
 use zklock_core::LossReason;
-use zklock_core::blocking::call_later;
+use zklock_core::face::call_later;
 
 c_enum! {
     /// Why a hold was lost.
@@ -26,10 +26,10 @@ c_enum! {
         /// The client was closed.
         #[from(ClientClosed)]
         ZKLOCK_REASON_CLIENT_CLOSED = 4,
-        /// Another, for which this header has no number: the sentence to ZKLOCK_LOST tells it.
+        /// Another reason, for which there is no number: the message of ZKLOCK_LOST says which.
         #[from(Forked)]
         ZKLOCK_REASON_OTHER = 5,
-        /// A contender came that cannot see the hold, kazoo's Lock for one: both may hold the lock.
+        /// A contender came that cannot see the hold, such as kazoo's Lock: both may hold the lock.
         #[from(ForeignContender)]
         ZKLOCK_REASON_FOREIGN_CONTENDER = 6,
     }

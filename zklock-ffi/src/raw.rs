@@ -13,7 +13,7 @@ use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::mem::MaybeUninit;
 use std::slice;
 use std::sync::atomic::{AtomicBool, AtomicU32, Ordering};
-use zklock_core::blocking::mark_processes;
+use zklock_core::face::mark_processes;
 
 /// A string of the caller's.
 pub(crate) fn text<'a>(what: &str, pointer: *const c_char) -> Result<&'a str, Failure> {
@@ -216,7 +216,7 @@ pub(crate) fn show<T>(visitor: Visitor<T>, value: &T, context: Context) {
     unsafe { visitor(value, context.0) }
 }
 
-/// Memory as the system gives it. Where there is none left the process ends, as it would without this, but not with a
+/// Memory as the system gives it. If none is left the process ends, as it would without this, but without a
 /// text on the host's standard error, which may be anything by then: a daemon's data file, a socket.
 struct Silent;
 

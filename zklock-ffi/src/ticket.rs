@@ -11,7 +11,7 @@ use crate::raw::out;
 use crate::status::zklock_status::{self, ZKLOCK_PENDING};
 use std::ffi::c_int;
 use std::sync::Arc;
-use zklock_core::blocking;
+use zklock_core::{Owner, blocking};
 
 /// A wait for a lock that goes on by itself, for event loops.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -50,7 +50,7 @@ pub extern "C-unwind" fn zklock_acquire_start(
         let ticket = out("ticket", ticket)?;
         let lock = Lock::table().find(lock)?;
         let ready = Arc::new(Descriptor::new()?);
-        let inner = lock.inner().start(patience(timeout)?, ready.raiser())?;
+        let inner = lock.inner().start(Owner::ticket(), patience(timeout)?, ready.raiser())?;
         ticket.set(Ticket::table().put(Ticket { inner, ready }));
         Ok(())
     })

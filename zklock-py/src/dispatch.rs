@@ -21,7 +21,7 @@ use std::collections::{BTreeMap, VecDeque};
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
-use zklock_core::blocking::Process;
+use zklock_core::face::Process;
 
 /// What is to be called, and with what.
 pub(crate) type Call = (Py<PyAny>, Py<PyTuple>);

@@ -15,7 +15,7 @@ use std::sync::mpsc::channel;
 use std::sync::{Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use zklock_core::Error;
-use zklock_core::blocking::{Call, OfProcess, call_later, has_forked};
+use zklock_core::face::{Call, OfProcess, call_later, has_forked};
 
 /// How long the interpreter waits for us at its end.
 const PATIENCE: Duration = Duration::from_secs(1);

@@ -4,10 +4,11 @@ use crate::coroutine::{Begun, Coroutine};
 use crate::error::{raised, unpicklable};
 use crate::greenlet::Greenlet;
 use crate::number;
-use crate::place::Held;
+use crate::shared_hold::SharedHold;
 use crate::value;
 use crate::wait::detached;
 use pyo3::prelude::*;
+use std::sync::Arc;
 use zklock_core::ErrorKind;
 
 /// The event that a hold is lost: to be asked, waited for, or awaited.
@@ -23,7 +24,7 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    pub(crate) fn of(held: &Held) -> Self {
+    pub(crate) fn of(held: &SharedHold) -> Self {
         Self { loss: held.hold.loss() }
     }
 }
@@ -66,7 +67,10 @@ impl Loss {
     fn __await__(&self) -> Coroutine {
         let loss = self.loss.clone();
         Coroutine::new("Loss.__await__", move |py, bell| {
-            let call = loss.start(bell.ringer()).map_err(|error| raised(py, &error))?;
+            let call = loss
+                .core()
+                .start(bell.ringer(), |loss| async move { Ok(Arc::unwrap_or_clone(loss).come().await) });
+            let call = call.map_err(|error| raised(py, &error))?;
             Ok(Begun::call(call, |py, lost| match lost {
                 Ok(Some(reason)) => value::reason(py, reason),
                 Ok(None) => Ok(py.None()),

@@ -4,7 +4,7 @@ use crate::number;
 use pyo3::exceptions::{PyOverflowError, PyValueError};
 use pyo3::prelude::*;
 use pyo3::types::PyFloat;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 /// That of `threading`, in seconds.
 const TIMEOUT_MAX: f64 = i64::MAX as f64 / 1e9;
@@ -76,15 +76,6 @@ impl<'py> FromPyObject<'_, 'py> for Seconds {
         };
         number.map(Self::Given)
     }
-}
-
-/// What is left of a time that began then.
-pub(crate) fn left(timeout: Duration, begun: Instant) -> Duration {
-    let spent = begun.elapsed();
-    // An odd number is not worth it where nothing but the call itself came before.
-    let left = if spent < Duration::from_millis(1) { timeout } else { timeout.saturating_sub(spent) };
-    // Zero would be to try once.
-    left.max(Duration::from_nanos(1))
 }
 
 /// A timeout that may be left out, which is not the same as `None`.

@@ -14,7 +14,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zklock_core::Error;
-use zklock_core::blocking::{Park, Parked, Process, park_by};
+use zklock_core::face::{Park, Parked, Process, park_by};
 
 const FIRST_SLEEP: Duration = Duration::from_millis(20);
 const LONGEST_SLEEP: Duration = Duration::from_secs(1);

@@ -5,8 +5,9 @@ use crate::support::{SOON, on_a_thread, operator, options, says, soon};
 use ground::shared;
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
-use zklock_core::blocking::{Call, Client, Interrupt};
-use zklock_core::{Error, ErrorKind, LossReason};
+use zklock_core::blocking::{Client, Interrupt, Member};
+use zklock_core::face::Call;
+use zklock_core::{Error, ErrorKind, LossReason, Wait};
 
 async fn threads() -> Client {
     let hosts = shared().connect_string();
@@ -24,6 +25,11 @@ fn result<T>(call: &Call<T>, ready: &Receiver<()>) -> Result<T, Error> {
     call.fetch().expect("there is a result")
 }
 
+fn start_leave(member: &Member, ready: impl FnOnce() + Send + 'static) -> Call<()> {
+    let leaving = member.core().get().unwrap().begin_to_leave(Wait::Forever).unwrap();
+    member.core().start(ready, |_| leaving).unwrap()
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_barrier_stops_threads() {
     let client = threads().await;
@@ -34,7 +40,7 @@ async fn a_barrier_stops_threads() {
         let waiting = barrier.clone();
         let waiter = std::thread::spawn(move || waiting.wait());
         let (ready, rung) = bell();
-        let call = barrier.start_wait(None, ready).unwrap();
+        let call = barrier.core().start(ready, |it| async move { it.wait().await }).unwrap();
         let start = Instant::now();
         let error = barrier.wait_timeout(Duration::from_millis(200)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
@@ -43,21 +49,25 @@ async fn a_barrier_stops_threads() {
         assert_eq!(barrier.wait_timeout(Duration::ZERO).unwrap_err().kind(), ErrorKind::Timeout);
         let interrupt = Interrupt::new();
         interrupt.trigger();
-        assert_eq!(barrier.wait_interruptible(None, &interrupt).unwrap_err().kind(), ErrorKind::Interrupted);
+        assert_eq!(barrier.wait_within(None, Some(&interrupt)).unwrap_err().kind(), ErrorKind::Interrupted);
         assert!(!waiter.is_finished() && call.fetch().is_none());
         assert!(barrier.remove().unwrap() && !barrier.remove().unwrap());
         waiter.join().unwrap().unwrap();
         result(&call, &rung).unwrap();
 
         let (ready, rung) = bell();
-        assert!(result(&barrier.start_set(ready).unwrap(), &rung).unwrap());
+        let call = barrier.core().start(ready, |it| async move { it.set().await }).unwrap();
+        assert!(result(&call, &rung).unwrap());
         let (ready, rung) = bell();
-        assert!(result(&barrier.start_is_set(ready).unwrap(), &rung).unwrap());
+        let call = barrier.core().start(ready, |it| async move { it.is_set().await }).unwrap();
+        assert!(result(&call, &rung).unwrap());
         let (ready, rung) = bell();
-        let late = barrier.start_wait(Some(Duration::from_millis(50)), ready).unwrap();
+        let a_while = Duration::from_millis(50);
+        let late = barrier.core().start(ready, |it| async move { it.wait_timeout(a_while).await }).unwrap();
         assert_eq!(result(&late, &rung).unwrap_err().kind(), ErrorKind::Timeout);
         let (ready, rung) = bell();
-        assert!(result(&barrier.start_remove(ready).unwrap(), &rung).unwrap());
+        let call = barrier.core().start(ready, |it| async move { it.remove().await }).unwrap();
+        assert!(result(&call, &rung).unwrap());
     }))
     .await;
 }
@@ -82,10 +92,10 @@ async fn threads_begin_together_and_end_together() {
                 })
                 .collect();
             let (ready, rung) = bell();
-            let call = barrier.start_enter(None, ready).unwrap();
+            let call = barrier.start(None, ready).unwrap();
             let member = result(&call, &rung).unwrap();
             let (ready, rung) = bell();
-            let call = member.start_leave(None, ready).unwrap();
+            let call = start_leave(&member, ready);
             result(&call, &rung).unwrap();
             members.into_iter().for_each(|member| member.join().unwrap());
         }
@@ -106,14 +116,14 @@ async fn a_wait_that_is_ended_leaves_nothing() {
 
         let (interrupt, waiting) = (Interrupt::new(), barrier.clone());
         let elsewhere = interrupt.clone();
-        let waiter = std::thread::spawn(move || waiting.enter_interruptible(None, &elsewhere).map(drop));
+        let waiter = std::thread::spawn(move || waiting.enter_within(None, Some(&elsewhere)).map(drop));
         there(&operator, path, 1);
         interrupt.trigger();
         assert_eq!(waiter.join().unwrap().unwrap_err().kind(), ErrorKind::Interrupted);
         is_empty(&operator, path);
 
         let (ready, _rung) = bell();
-        let call = barrier.start_enter(None, ready).unwrap();
+        let call = barrier.start(None, ready).unwrap();
         there(&operator, path, 1);
         call.cancel();
         assert_eq!(call.fetch().unwrap().unwrap_err().kind(), ErrorKind::Interrupted);
@@ -122,7 +132,7 @@ async fn a_wait_that_is_ended_leaves_nothing() {
         // One that was not fetched has left when its call is dropped.
         let one = client.double_barrier(path, 1).unwrap();
         let (ready, rung) = bell();
-        let call = one.start_enter(None, ready).unwrap();
+        let call = one.start(None, ready).unwrap();
         rung.recv_timeout(SOON).unwrap();
         there(&operator, path, 1);
         drop(call);
@@ -132,14 +142,14 @@ async fn a_wait_that_is_ended_leaves_nothing() {
         let (member, other) = (one.enter().unwrap(), one.enter().unwrap());
         interrupt.reset();
         let elsewhere = interrupt.clone();
-        let leaver = std::thread::spawn(move || member.leave_interruptible(None, &elsewhere));
+        let leaver = std::thread::spawn(move || member.leave_within(None, Some(&elsewhere)));
         std::thread::sleep(Duration::from_millis(100));
         interrupt.trigger();
         assert_eq!(leaver.join().unwrap().unwrap_err().kind(), ErrorKind::Interrupted);
         there(&operator, path, 1);
         let third = one.enter().unwrap();
         let (ready, _rung) = bell();
-        drop(other.start_leave(None, ready).unwrap());
+        drop(start_leave(&other, ready));
         there(&operator, path, 1);
         drop(third);
         is_empty(&operator, path);
@@ -155,7 +165,7 @@ async fn a_member_is_told_when_its_client_is_closed() {
         let none = Some(Duration::from_millis(50));
         assert_eq!(member.lost(none, None).unwrap_err().kind(), ErrorKind::Timeout);
         let (ready, rung) = bell();
-        let call = member.start_lost(ready).unwrap();
+        let call = member.core().start(ready, |member| async move { Ok(member.lost().await) }).unwrap();
         client.close().unwrap();
         assert_eq!(result(&call, &rung).unwrap(), LossReason::ClientClosed);
         assert_eq!(member.loss(), Some(LossReason::ClientClosed));

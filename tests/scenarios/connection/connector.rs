@@ -6,8 +6,9 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
-use zklock_core::blocking::{Call, Connector};
-use zklock_core::{ErrorKind, LockSpec, LossReason, Owner};
+use zklock_core::blocking::Hold;
+use zklock_core::face::{Call, Connector, Loss};
+use zklock_core::{Error, ErrorKind, LockSpec, LossReason, Owner};
 
 fn connector(hosts: &str, patience: Duration) -> Connector {
     Connector::new(options(hosts).connect_timeout(patience))
@@ -20,9 +21,18 @@ fn bell() -> (impl FnOnce() + Send + 'static, Receiver<()>) {
 }
 
 #[track_caller]
-fn result<T: Send + 'static>(call: &Call<T>, ready: &Receiver<()>) -> Result<T, zklock_core::Error> {
+fn result<T: Send + 'static>(call: &Call<T>, ready: &Receiver<()>) -> Result<T, Error> {
     ready.recv_timeout(SOON).unwrap();
     call.fetch().unwrap()
+}
+
+fn start_release(
+    hold: &Hold,
+    owner: Owner,
+    ready: impl FnOnce() + Send + 'static,
+) -> Result<Option<Call<()>>, Error> {
+    let rest = hold.core().get()?.begin_release(owner)?;
+    rest.map(|rest| hold.core().start(ready, |_| rest)).transpose()
 }
 
 #[test]
@@ -113,7 +123,7 @@ fn all_calls_of_a_hold_go_on_by_themselves() {
     let lock = client.lock(&LockSpec::mutex(path).unwrap().reentrant(true)).unwrap();
     let (owner, stranger) = (Owner::unique(), Owner::unique());
     let (ring, ready) = bell();
-    let ticket = lock.start_as(owner, Some(SOON), ring).unwrap();
+    let ticket = lock.start(owner, SOON, ring).unwrap();
     ready.recv_timeout(SOON).unwrap();
     let hold = ticket.fetch().unwrap().unwrap();
     assert!(lock.again(stranger).unwrap().is_none());
@@ -121,23 +131,29 @@ fn all_calls_of_a_hold_go_on_by_themselves() {
     assert_eq!(inner.token(), hold.token());
 
     let (ring, ready) = bell();
-    let queue = result(&lock.start_contenders(ring).unwrap(), &ready).unwrap();
+    let queue =
+        result(&lock.core().start(ring, |lock| async move { lock.contenders().await }).unwrap(), &ready)
+            .unwrap();
     assert_eq!(queue.iter().map(|contender| contender.token).collect::<Vec<_>>(), [hold.token()]);
     let (ring, ready) = bell();
-    assert!(result(&hold.start_confirm(ring).unwrap(), &ready).unwrap() > Duration::ZERO);
+    let confirm = hold.core().start(ring, |hold| async move { hold.confirm().await });
+    assert!(result(&confirm.unwrap(), &ready).unwrap() > Duration::ZERO);
     let (ring, ready) = bell();
-    let write = hold.start_commit_guarded(|writes| writes.create("/connector/written", b"1"), ring).unwrap();
-    result(&write, &ready).unwrap();
+    let write = hold
+        .core()
+        .start(ring, |hold| async move { hold.guarded().create("/connector/written", b"1").commit().await });
+    result(&write.unwrap(), &ready).unwrap();
     assert_eq!(operator().data("/connector/written"), b"1");
 
     let (ring, _ready) = bell();
-    assert_eq!(hold.start_release(stranger, ring).unwrap_err().kind(), ErrorKind::NotOwner);
+    assert_eq!(start_release(&hold, stranger, ring).unwrap_err().kind(), ErrorKind::NotOwner);
     let (ring, _ready) = bell();
-    assert!(inner.start_release(owner, ring).unwrap().is_none(), "the outer hold goes on");
+    assert!(start_release(&inner, owner, ring).unwrap().is_none(), "the outer hold goes on");
     let (ring, lost) = bell();
-    let loss = hold.loss().start(ring).unwrap();
+    let come = |loss: Arc<Loss>| async move { Ok(Arc::unwrap_or_clone(loss).come().await) };
+    let loss = hold.loss().core().start(ring, come).unwrap();
     let (ring, ready) = bell();
-    result(&hold.start_release(owner, ring).unwrap().unwrap(), &ready).unwrap();
+    result(&start_release(&hold, owner, ring).unwrap().unwrap(), &ready).unwrap();
     assert_eq!(result(&loss, &lost).unwrap(), None);
     assert!(operator().children(path).is_empty());
 }
@@ -149,7 +165,7 @@ fn a_release_that_nobody_waits_for_is_done_all_the_same() {
     let hold = client.mutex(path).unwrap().acquire().unwrap();
     let rang = Arc::new(AtomicBool::new(false));
     let bell = rang.clone();
-    drop(hold.start_release(Owner::unique(), move || bell.store(true, Ordering::Release)).unwrap());
+    drop(start_release(&hold, Owner::unique(), move || bell.store(true, Ordering::Release)).unwrap());
     operator().wait_for_children(path, 0, SOON);
     assert!(until(SOON, || client.stats().owed == 0));
     assert!(!rang.load(Ordering::Acquire), "nobody was to be called");

@@ -5,7 +5,8 @@ use ConnectionState::{Closed, Connected, Disconnected, SessionLost};
 use ground::{Proxy, shared};
 use std::sync::mpsc::channel;
 use std::time::Duration;
-use zklock_core::blocking::{self, Connector};
+use zklock_core::blocking;
+use zklock_core::face::Connector;
 use zklock_core::{Client, Connection, ConnectionState, LossReason};
 
 async fn next(connection: &mut Connection) -> Option<ConnectionState> {

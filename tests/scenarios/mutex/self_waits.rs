@@ -9,7 +9,7 @@ use std::sync::{Arc, Mutex, Once};
 use std::time::Duration;
 use tracing::Level;
 use tracing::level_filters::LevelFilter;
-use zklock_core::blocking::{TakeLine, log_to};
+use zklock_core::face::{TakeLine, log_to};
 use zklock_core::{ErrorKind, HoldState, Lock, LockSpec};
 
 static LINES: Mutex<Vec<String>> = Mutex::new(Vec::new());

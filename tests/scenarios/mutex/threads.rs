@@ -95,7 +95,7 @@ fn an_interrupt_ends_a_wait_at_once_and_leaves_no_node() {
         let interrupt = Interrupt::new();
         thread::scope(|scope| {
             let waiter = scope.spawn(|| {
-                let error = lock.acquire_interruptible(timeout, &interrupt).unwrap_err();
+                let error = lock.acquire_within(timeout, Some(&interrupt)).unwrap_err();
                 (error.kind(), Instant::now())
             });
             operator.wait_for_children("/threads/interrupt", 2, SOON);

@@ -6,8 +6,9 @@ use ground::{shared, until};
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
 use std::time::Duration;
-use zklock_core::blocking::{Client, Hold, Lock, Ticket, call_later};
-use zklock_core::{ErrorKind, LockSpec, LossReason};
+use zklock_core::blocking::{Client, Hold, Lock, Ticket};
+use zklock_core::face::call_later;
+use zklock_core::{ErrorKind, LockSpec, LossReason, Owner};
 
 fn client() -> Client {
     Client::connect(options(&shared().connect_string())).unwrap()
@@ -15,7 +16,7 @@ fn client() -> Client {
 
 fn start(lock: &Lock) -> (Ticket, Receiver<()>) {
     let (sender, ready) = channel();
-    (lock.start(Some(SOON), move || sender.send(()).unwrap()).unwrap(), ready)
+    (lock.start(Owner::ticket(), SOON, move || sender.send(()).unwrap()).unwrap(), ready)
 }
 
 fn granted(ticket: &Ticket, ready: &Receiver<()>) -> Hold {

@@ -244,7 +244,7 @@ async fn an_interrupted_wait_leaves_no_node() {
     let interrupt = Interrupt::new();
     for timeout in [None, Some(Duration::from_secs(60))] {
         let (lock, ended) = (waiter.mutex(path).unwrap(), interrupt.clone());
-        let wait = tokio::spawn(on_a_thread(move || lock.acquire_interruptible(timeout, &ended).map(drop)));
+        let wait = tokio::spawn(on_a_thread(move || lock.acquire_within(timeout, Some(&ended)).map(drop)));
         admin.wait_for_children(path, 2, SOON);
         interrupt.trigger();
         assert_eq!(soon(wait).await.unwrap().unwrap_err().kind(), ErrorKind::Interrupted);

@@ -1,36 +1,11 @@
 //! The barrier and the double barrier, for threads.
 
-use super::threads::{Io, refuse_to_block};
-use super::wait::wait;
-use super::{Call, Client, Interrupt};
+use super::Interrupt;
 use crate::error::{Error, LossReason};
-use crate::lock::deadline_in;
-use std::future::poll_fn;
-use std::sync::Arc;
-use std::task::Poll;
-use std::time::{Duration, Instant};
-
-impl Client {
-    /// As [`Client::barrier`](crate::Client::barrier).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
-    pub fn barrier(&self, path: &str) -> Result<Barrier, Error> {
-        self.io.refuse_forked()?;
-        Ok(Barrier { inner: self.inner.barrier(path)?, io: self.io.clone() })
-    }
-
-    /// As [`Client::double_barrier`](crate::Client::double_barrier).
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Forked`](crate::ErrorKind::Forked).
-    pub fn double_barrier(&self, path: &str, members: u32) -> Result<DoubleBarrier, Error> {
-        self.io.refuse_forked()?;
-        Ok(DoubleBarrier { inner: self.inner.double_barrier(path, members)?, io: self.io.clone() })
-    }
-}
+use crate::threads::call::Call;
+use crate::threads::fork_safe::ForkSafe;
+use crate::wait::Wait;
+use std::time::Duration;
 
 /// A [`Barrier`](crate::Barrier) for threads.
 ///
@@ -42,128 +17,50 @@ impl Client {
 /// ```
 #[derive(Clone, Debug)]
 pub struct Barrier {
-    inner: crate::Barrier,
-    io: Io,
+    pub(super) core: ForkSafe<crate::Barrier>,
 }
 
 impl Barrier {
+    /// The barrier of the core.
+    #[doc(hidden)]
+    pub fn core(&self) -> &ForkSafe<crate::Barrier> {
+        &self.core
+    }
+
     /// The path of the barrier.
     pub fn path(&self) -> &str {
-        self.inner.path()
+        self.core.fixed().path()
     }
 
-    /// As [`Barrier::set`](crate::Barrier::set).
-    ///
-    /// # Errors
-    ///
-    /// As there.
+    /// See [`Barrier::set`](crate::Barrier::set).
     pub fn set(&self) -> Result<bool, Error> {
-        wait(&self.io, self.inner.set(), None, None)?
+        self.core.wait(Wait::Forever, None, crate::Barrier::set)
     }
 
-    /// As [`set`](Self::set), and returns at once. `ready` is called when there is a result: on the I/O thread, so it
-    /// must only pass it on. Dropping the call leaves it open whether the barrier is set.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked); all others come with the result.
-    pub fn start_set(&self, ready: impl FnOnce() + Send + 'static) -> Result<Call<bool>, Error> {
-        let inner = self.inner.clone();
-        Call::start(&self.io, async move { inner.set().await }, ready)
-    }
-
-    /// As [`Barrier::remove`](crate::Barrier::remove).
-    ///
-    /// # Errors
-    ///
-    /// As there.
+    /// See [`Barrier::remove`](crate::Barrier::remove).
     pub fn remove(&self) -> Result<bool, Error> {
-        wait(&self.io, self.inner.remove(), None, None)?
+        self.core.wait(Wait::Forever, None, crate::Barrier::remove)
     }
 
-    /// As [`remove`](Self::remove), and returns at once, as [`start_set`](Self::start_set) does.
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn start_remove(&self, ready: impl FnOnce() + Send + 'static) -> Result<Call<bool>, Error> {
-        let inner = self.inner.clone();
-        Call::start(&self.io, async move { inner.remove().await }, ready)
-    }
-
-    /// As [`Barrier::is_set`](crate::Barrier::is_set).
-    ///
-    /// # Errors
-    ///
-    /// As there.
+    /// See [`Barrier::is_set`](crate::Barrier::is_set).
     pub fn is_set(&self) -> Result<bool, Error> {
-        wait(&self.io, self.inner.is_set(), None, None)?
+        self.core.wait(Wait::Forever, None, crate::Barrier::is_set)
     }
 
-    /// As [`is_set`](Self::is_set), and returns at once, as [`start_set`](Self::start_set) does.
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn start_is_set(&self, ready: impl FnOnce() + Send + 'static) -> Result<Call<bool>, Error> {
-        let inner = self.inner.clone();
-        Call::start(&self.io, async move { inner.is_set().await }, ready)
-    }
-
-    /// As [`Barrier::wait`](crate::Barrier::wait).
-    ///
-    /// # Errors
-    ///
-    /// As there.
+    /// See [`Barrier::wait`](crate::Barrier::wait).
     pub fn wait(&self) -> Result<(), Error> {
-        self.wait_until(None, None)
+        self.wait_within(Wait::Forever, None)
     }
 
-    /// As [`Barrier::wait_timeout`](crate::Barrier::wait_timeout).
-    ///
-    /// # Errors
-    ///
-    /// As there.
+    /// See [`Barrier::wait_timeout`](crate::Barrier::wait_timeout).
     pub fn wait_timeout(&self, timeout: Duration) -> Result<(), Error> {
-        self.wait_until(Some(timeout), None)
+        self.wait_within(timeout, None)
     }
 
-    /// As [`wait`](Self::wait) or [`wait_timeout`](Self::wait_timeout), until `interrupt` is triggered.
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
-    pub fn wait_interruptible(&self, timeout: Option<Duration>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.wait_until(timeout, Some(interrupt))
-    }
-
-    fn wait_until(&self, timeout: Option<Duration>, interrupt: Option<&Interrupt>) -> Result<(), Error> {
-        let bound = Bound::of(timeout);
-        wait(&self.io, self.inner.wait_before(bound.over(), bound.timeout), bound.deadline, interrupt)?
-    }
-
-    /// As [`wait`](Self::wait) or [`wait_timeout`](Self::wait_timeout), and returns at once. `ready` is called when
-    /// there is a result: on the I/O thread, so it must only pass it on. Dropping the call ends the wait.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked); all others come with the result.
-    pub fn start_wait(
-        &self,
-        timeout: Option<Duration>,
-        ready: impl FnOnce() + Send + 'static,
-    ) -> Result<Call<()>, Error> {
-        let timeout = timeout.unwrap_or(Duration::MAX);
-        let (inner, deadline) = (self.inner.clone(), deadline_in(timeout));
-        Call::start(&self.io, async move { inner.wait_before(deadline, timeout).await }, ready)
-    }
-}
-
-impl Drop for Barrier {
-    fn drop(&mut self) {
-        if self.io.is_forked() {
-            std::mem::forget(self.inner.clone());
-        }
+    /// As [`wait_timeout`](Self::wait_timeout), or with `None` for ever, until the interrupt is triggered.
+    pub fn wait_within(&self, wait: impl Into<Wait>, interrupt: Option<&Interrupt>) -> Result<(), Error> {
+        let wait = wait.into();
+        self.core.wait(wait, interrupt, |barrier| barrier.wait_within(wait))
     }
 }
 
@@ -179,66 +76,49 @@ impl Drop for Barrier {
 /// ```
 #[derive(Clone, Debug)]
 pub struct DoubleBarrier {
-    inner: crate::DoubleBarrier,
-    io: Io,
+    pub(super) core: ForkSafe<crate::DoubleBarrier>,
 }
 
 impl DoubleBarrier {
     /// The path of the barrier.
     pub fn path(&self) -> &str {
-        self.inner.path()
+        self.core.fixed().path()
     }
 
     /// How many members open it.
     pub fn members(&self) -> u32 {
-        self.inner.members()
+        self.core.fixed().members()
     }
 
-    /// As [`DoubleBarrier::enter`](crate::DoubleBarrier::enter).
-    ///
-    /// # Errors
-    ///
-    /// As there.
+    /// See [`DoubleBarrier::enter`](crate::DoubleBarrier::enter).
     pub fn enter(&self) -> Result<Member, Error> {
-        self.enter_until(None, None)
+        self.enter_within(Wait::Forever, None)
     }
 
-    /// As [`DoubleBarrier::enter_timeout`](crate::DoubleBarrier::enter_timeout).
-    ///
-    /// # Errors
-    ///
-    /// As there.
+    /// See [`DoubleBarrier::enter_timeout`](crate::DoubleBarrier::enter_timeout).
     pub fn enter_timeout(&self, timeout: Duration) -> Result<Member, Error> {
-        self.enter_until(Some(timeout), None)
+        self.enter_within(timeout, None)
     }
 
-    /// As [`enter`](Self::enter) or [`enter_timeout`](Self::enter_timeout), until `interrupt` is triggered.
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
-    pub fn enter_interruptible(
+    /// As [`enter_timeout`](Self::enter_timeout), or with `None` for ever, until the interrupt is triggered.
+    pub fn enter_within(
         &self,
-        timeout: Option<Duration>,
-        interrupt: &Interrupt,
+        wait: impl Into<Wait>,
+        interrupt: Option<&Interrupt>,
     ) -> Result<Member, Error> {
-        self.enter_until(timeout, Some(interrupt))
+        let wait = wait.into();
+        let member = self.core.wait(wait, interrupt, |barrier| barrier.enter_within(wait))?;
+        Ok(Member { core: self.core.adopt(member) })
     }
 
-    fn enter_until(&self, timeout: Option<Duration>, interrupt: Option<&Interrupt>) -> Result<Member, Error> {
-        let bound = Bound::of(timeout);
-        let entering = self.inner.enter_before(bound.over(), bound.timeout);
-        Ok(Member::new(wait(&self.io, entering, bound.deadline, interrupt)??, self.io.clone()))
-    }
-
-    /// As [`enter`](Self::enter) or [`enter_timeout`](Self::enter_timeout), and returns at once. `ready` is called
-    /// when there is a result: on the I/O thread, so it must only pass it on. Dropping the call withdraws, and leaves
-    /// if the barrier had opened and the member was not fetched.
+    /// As [`enter_timeout`](Self::enter_timeout), and returns at once. `ready` is called when there is a result: on the I/O
+    /// thread, so it must not block. Dropping the call withdraws, and leaves if the barrier had opened and the member was not
+    /// fetched.
     ///
     /// ```no_run
     /// # fn example(barrier: &zklock_core::blocking::DoubleBarrier) -> Result<(), zklock_core::Error> {
     /// let (sender, receiver) = std::sync::mpsc::channel();
-    /// let call = barrier.start_enter(None, move || sender.send(()).unwrap())?;
+    /// let call = barrier.start(None, move || sender.send(()).unwrap())?;
     /// receiver.recv().unwrap();
     /// if let Some(member) = call.fetch() {
     ///     member?.leave()?;
@@ -246,27 +126,17 @@ impl DoubleBarrier {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked); all others come with the result.
-    pub fn start_enter(
+    #[doc(hidden)]
+    pub fn start(
         &self,
-        timeout: Option<Duration>,
+        wait: impl Into<Wait>,
         ready: impl FnOnce() + Send + 'static,
     ) -> Result<Call<Member>, Error> {
-        let timeout = timeout.unwrap_or(Duration::MAX);
-        let (inner, io, deadline) = (self.inner.clone(), self.io.clone(), deadline_in(timeout));
-        let entering = async move { Ok(Member::new(inner.enter_before(deadline, timeout).await?, io)) };
-        Call::start(&self.io, entering, ready)
-    }
-}
-
-impl Drop for DoubleBarrier {
-    fn drop(&mut self) {
-        if self.io.is_forked() {
-            std::mem::forget(self.inner.clone());
-        }
+        let (wait, io) = (wait.into(), self.core.io().clone());
+        self.core.start(ready, |barrier| async move {
+            let member = barrier.enter_within(wait).await?;
+            Ok(Member { core: ForkSafe::new(member, io) })
+        })
     }
 }
 
@@ -274,28 +144,29 @@ impl Drop for DoubleBarrier {
 #[derive(Debug)]
 #[must_use = "a member is within the barrier only as long as it is kept: dropping it leaves"]
 pub struct Member {
-    inner: Arc<crate::Member>,
-    io: Io,
+    core: ForkSafe<crate::Member>,
 }
 
 impl Member {
-    fn new(inner: crate::Member, io: Io) -> Self {
-        Self { inner: Arc::new(inner), io }
+    /// The member of the core.
+    #[doc(hidden)]
+    pub fn core(&self) -> &ForkSafe<crate::Member> {
+        &self.core
     }
 
     /// The path of the barrier.
     pub fn path(&self) -> &str {
-        self.inner.path()
+        self.core.fixed().path()
     }
 
     /// The path of the node that stands for this member.
     pub fn node(&self) -> &str {
-        self.inner.node()
+        self.core.fixed().node()
     }
 
-    /// As [`Member::loss`](crate::Member::loss).
+    /// See [`Member::loss`](crate::Member::loss).
     pub fn loss(&self) -> Option<LossReason> {
-        if self.io.is_forked() { Some(LossReason::Forked) } else { self.inner.loss() }
+        self.core.look(Some(LossReason::Forked), crate::Member::loss)
     }
 
     /// Waits until the member is lost, and says why. See [`Member::lost`](crate::Member::lost).
@@ -309,105 +180,25 @@ impl Member {
         timeout: Option<Duration>,
         interrupt: Option<&Interrupt>,
     ) -> Result<LossReason, Error> {
-        let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        wait(&self.io, self.inner.lost(), deadline, interrupt)
+        self.core.wait(Wait::at_most(timeout), interrupt, |member| async { Ok(member.lost().await) })
     }
 
-    /// As [`lost`](Self::lost), and returns at once. `ready` is called when there is a result: on the I/O thread, so
-    /// it must only pass it on. The call keeps the member.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked).
-    pub fn start_lost(&self, ready: impl FnOnce() + Send + 'static) -> Result<Call<LossReason>, Error> {
-        let inner = self.inner.clone();
-        Call::start(&self.io, async move { Ok(inner.lost().await) }, ready)
-    }
-
-    /// As [`Member::leave`](crate::Member::leave).
-    ///
-    /// # Errors
-    ///
-    /// As there.
+    /// See [`Member::leave`](crate::Member::leave).
     pub fn leave(&self) -> Result<(), Error> {
-        self.leave_until(None, None)
+        self.leave_within(Wait::Forever, None)
     }
 
-    /// As [`Member::leave_timeout`](crate::Member::leave_timeout).
-    ///
-    /// # Errors
-    ///
-    /// As there.
+    /// See [`Member::leave_timeout`](crate::Member::leave_timeout).
     pub fn leave_timeout(&self, timeout: Duration) -> Result<(), Error> {
-        self.leave_until(Some(timeout), None)
+        self.leave_within(timeout, None)
     }
 
-    /// As [`leave`](Self::leave) or [`leave_timeout`](Self::leave_timeout), until `interrupt` is triggered: the member
-    /// has left all the same.
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted).
-    pub fn leave_interruptible(&self, timeout: Option<Duration>, interrupt: &Interrupt) -> Result<(), Error> {
-        self.leave_until(timeout, Some(interrupt))
-    }
-
-    fn leave_until(&self, timeout: Option<Duration>, interrupt: Option<&Interrupt>) -> Result<(), Error> {
+    /// As [`leave_timeout`](Self::leave_timeout), or with `None` for ever, until the interrupt is triggered: the member has
+    /// left all the same.
+    pub fn leave_within(&self, wait: impl Into<Wait>, interrupt: Option<&Interrupt>) -> Result<(), Error> {
+        let wait = wait.into();
         // Where it must not wait, nothing is to change.
-        self.io.refuse_forked()?;
-        refuse_to_block()?;
-        let bound = Bound::of(timeout);
-        let leaving = self.inner.begin_to_leave(bound.over(), bound.timeout)?;
-        wait(&self.io, leaving, bound.deadline, interrupt)?
-    }
-
-    /// As [`leave`](Self::leave) or [`leave_timeout`](Self::leave_timeout), and returns at once. `ready` is called
-    /// when there is a result: on the I/O thread, so it must only pass it on. Dropping the call ends the waiting, not
-    /// the leaving.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::NotHeld`](crate::ErrorKind::NotHeld) if it has left before,
-    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked); all others come with the result.
-    pub fn start_leave(
-        &self,
-        timeout: Option<Duration>,
-        ready: impl FnOnce() + Send + 'static,
-    ) -> Result<Call<()>, Error> {
-        self.io.refuse_forked()?;
-        let timeout = timeout.unwrap_or(Duration::MAX);
-        Call::start(&self.io, self.inner.begin_to_leave(deadline_in(timeout), timeout)?, ready)
-    }
-}
-
-impl Drop for Member {
-    fn drop(&mut self) {
-        if self.io.is_forked() {
-            std::mem::forget(self.inner.clone());
-        }
-    }
-}
-
-/// How long a thread waits, by its own clock and not by a timer of the I/O thread.
-struct Bound {
-    timeout: Duration,
-    /// Of a timeout of zero there is none: it waits for an answer.
-    deadline: Option<Instant>,
-}
-
-impl Bound {
-    fn of(timeout: Option<Duration>) -> Self {
-        let timeout = timeout.unwrap_or(Duration::MAX);
-        let deadline = if timeout.is_zero() { None } else { Instant::now().checked_add(timeout) };
-        Self { timeout, deadline }
-    }
-
-    /// Comes to its end at the deadline, if it is polled then.
-    fn over(&self) -> impl Future<Output = ()> + Send + use<> {
-        let deadline = self.deadline;
-        poll_fn(move |_| match deadline {
-            Some(deadline) if Instant::now() >= deadline => Poll::Ready(()),
-            _ => Poll::Pending,
-        })
+        let leaving = self.core.get_to_wait()?.begin_to_leave(wait)?;
+        self.core.wait(wait, interrupt, |_| leaving)
     }
 }

@@ -1,18 +1,20 @@
 //! Connecting when it is first needed.
 
-use super::fork::Home;
-use super::threads::{Io, check_room, refuse_to_block};
-use super::wait::{patience, wait};
-use super::{Call, Client, follow};
+use super::{Client, follow};
 use crate::connection::ConnectionState;
 use crate::error::{Error, ErrorKind};
-use crate::lock::deadline_in;
 use crate::locks::locked;
 use crate::options::ClientOptions;
 use crate::stats::Stats;
+use crate::threads::call::Call;
+use crate::threads::fork::Home;
+use crate::threads::fork_safe::ForkSafe;
+use crate::threads::io::{Io, check_resources, refuse_to_block};
+use crate::threads::wait::wait;
+use crate::wait::Wait;
 use std::fmt;
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 use tokio::sync::oneshot;
 
 /// A client that connects when it is first needed.
@@ -22,11 +24,11 @@ use tokio::sync::oneshot;
 /// the next call tries again.
 ///
 /// ```no_run
-/// use zklock_core::{ClientOptions, blocking::Connector};
+/// use zklock_core::{ClientOptions, Wait, face::Connector};
 ///
 /// # fn main() -> Result<(), zklock_core::Error> {
 /// let connector = Connector::new(ClientOptions::new("zk1:2181,zk2:2181")?);
-/// let client = connector.connect(None)?;
+/// let client = connector.connect(Wait::Forever)?;
 /// let hold = client.mutex("/locks/report")?.acquire()?;
 /// # hold.release()
 /// # }
@@ -34,8 +36,8 @@ use tokio::sync::oneshot;
 #[derive(Clone)]
 pub struct Connector {
     options: ClientOptions,
-    stage: Arc<Mutex<Stage>>,
-    /// Where it was first needed. The stage is looked at nowhere else.
+    state: Arc<Mutex<ConnectorState>>,
+    /// Where it was first needed. The state is looked at nowhere else.
     home: Arc<Home>,
     told: Option<Told>,
 }
@@ -45,8 +47,8 @@ type Outcome = Result<Client, Error>;
 /// What is called with the state of the connection.
 type Told = Arc<dyn Fn(ConnectionState) + Send + Sync>;
 
-enum Stage {
-    Apart,
+enum ConnectorState {
+    Unconnected,
     /// With those who wait, in the order of their arrival: so they go on in that order.
     Connecting(Vec<oneshot::Sender<Outcome>>),
     Connected(Client),
@@ -57,15 +59,16 @@ enum Stage {
 impl Connector {
     /// Does nothing yet.
     pub fn new(options: ClientOptions) -> Self {
-        Self { options, stage: Arc::new(Mutex::new(Stage::Apart)), home: Arc::default(), told: None }
+        let state = Arc::new(Mutex::new(ConnectorState::Unconnected));
+        Self { options, state, home: Arc::default(), told: None }
     }
 
     /// Has `told` called when the client is connected, and then with each change, as
-    /// [`Client::on_connection`] does: on the I/O thread, so it must only pass it on. Before the first connect, and where that
+    /// [`Client::on_connection`] does: on the I/O thread, so it must not block. Before the first connect, and where that
     /// fails, there is nothing to tell.
     ///
     /// ```
-    /// use zklock_core::{ClientOptions, blocking::Connector};
+    /// use zklock_core::{ClientOptions, face::Connector};
     ///
     /// # fn main() -> Result<(), zklock_core::Error> {
     /// let connector = Connector::new(ClientOptions::new("zk1:2181,zk2:2181")?)
@@ -97,8 +100,8 @@ impl Connector {
         if !self.home.is_here() {
             return None;
         }
-        match &*locked(&self.stage) {
-            Stage::Connected(client) => Some(client.clone()),
+        match &*locked(&self.state) {
+            ConnectorState::Connected(client) => Some(client.clone()),
             _ => None,
         }
     }
@@ -108,62 +111,62 @@ impl Connector {
         if !self.home.is_here() {
             return Stats::default();
         }
-        match &*locked(&self.stage) {
-            Stage::Connected(client) | Stage::Closed(Some(client)) => client.stats(),
+        match &*locked(&self.state) {
+            ConnectorState::Connected(client) | ConnectorState::Closed(Some(client)) => client.stats(),
             _ => Stats::default(),
         }
     }
 
     /// Whether it was closed.
     pub fn is_closed(&self) -> bool {
-        self.home.is_here() && matches!(*locked(&self.stage), Stage::Closed(_))
+        self.home.is_here() && matches!(*locked(&self.state), ConnectorState::Closed(_))
     }
 
-    /// The client. Connects, if that has not been done yet, for `timeout` at most, and in any case for no longer than
+    /// The client. Connects, if that has not been done yet, for as long as `wait` says, and in any case for no longer than
     /// the [connect timeout](ClientOptions::connect_timeout): so the first try of a program may take that long, and
     /// the [try timeout](ClientOptions::try_timeout) after it.
     ///
     /// # Errors
     ///
-    /// As [`Client::connect`], also if `timeout` is over before the connect timeout; [`ErrorKind::Closed`] after
+    /// As [`Client::connect`], also if the wait is over before the connect timeout; [`ErrorKind::Closed`] after
     /// [`close`](Self::close).
-    pub fn connect(&self, timeout: Option<Duration>) -> Result<Client, Error> {
+    pub fn connect(&self, wait_for: impl Into<Wait>) -> Result<Client, Error> {
+        let wait_for = wait_for.into();
         if let Some(client) = self.connected() {
             return Ok(client);
         }
         let io = Io::start()?;
-        let within = self.options.connect_timeout;
-        let wanted = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let deadline = [wanted, patience(within)].into_iter().flatten().min();
+        let by_itself = Wait::at_most(self.options.connect_timeout.checked_add(GRACE));
+        let deadline = [wait_for, by_itself].into_iter().filter_map(Wait::deadline).min();
         match wait(&io, self.outcome(&io)?, deadline, None) {
             Err(error) if error.kind() == ErrorKind::Timeout => {
-                let within = timeout.unwrap_or(within).min(within);
-                Err(io.unconnected(&self.options.hosts.connect_string(), within))
+                let is_own = wait_for.deadline() == deadline;
+                let wait = if is_own { wait_for } else { Wait::at_most(Some(self.options.connect_timeout)) };
+                Err(io.unconnected(&self.options.hosts.connect_string(), wait))
             }
             outcome => outcome?,
         }
     }
 
     /// As [`connect`](Self::connect), and returns at once. `ready` is called when there is a result: on
-    /// the I/O thread, so it must only pass it on.
+    /// the I/O thread, so it must not block.
     ///
     /// # Errors
     ///
     /// As there; those of the network come with the result.
     pub fn start(
         &self,
-        timeout: Option<Duration>,
+        wait: impl Into<Wait>,
         ready: impl FnOnce() + Send + 'static,
     ) -> Result<Call<Client>, Error> {
+        let wait = wait.into();
         let io = Io::start()?;
-        let (outcome, deadline) = (self.outcome(&io)?, deadline_in(timeout.unwrap_or(Duration::MAX)));
-        let hosts = self.options.hosts.connect_string();
-        let late = io.clone();
+        let (outcome, hosts, late) = (self.outcome(&io)?, self.options.hosts.connect_string(), io.clone());
         let call = async move {
             tokio::select! {
                 biased;
                 outcome = outcome => outcome,
-                () = deadline => Err(late.unconnected(&hosts, timeout.unwrap_or_default())),
+                _ = wait.over() => Err(late.unconnected(&hosts, wait)),
             }
         };
         Call::start(&io, call, ready)
@@ -180,27 +183,29 @@ impl Connector {
         self.shut()?.map_or(Ok(()), |client| client.close())
     }
 
-    /// As [`close`](Self::close), and returns at once. `ready` is called when it is done: on the I/O
-    /// thread, so it must only pass it on.
+    /// As [`close`](Self::close), and returns at once; `None` if there is no client. `ready` is called when it is done: on the
+    /// I/O thread, so it must not block.
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Forked`].
     pub fn start_close(&self, ready: impl FnOnce() + Send + 'static) -> Result<Option<Call<()>>, Error> {
-        self.shut()?.map(|client| client.start_close(ready)).transpose()
+        let close = |client: Client| client.core.start(ready, |client| client.begin_close());
+        self.shut()?.map(close).transpose()
     }
 
+    /// From now on there is no client. It gives what was connected, which is to be closed.
     fn shut(&self) -> Result<Option<Client>, Error> {
         self.home.settle()?;
-        let mut stage = locked(&self.stage);
-        let (client, waiting) = match std::mem::replace(&mut *stage, Stage::Apart) {
-            Stage::Connected(client) => (Some(client), Vec::new()),
-            Stage::Closed(client) => (client, Vec::new()),
-            Stage::Connecting(waiting) => (None, waiting),
-            Stage::Apart => (None, Vec::new()),
+        let mut state = locked(&self.state);
+        let (client, waiting) = match std::mem::replace(&mut *state, ConnectorState::Unconnected) {
+            ConnectorState::Connected(client) => (Some(client), Vec::new()),
+            ConnectorState::Closed(client) => (client, Vec::new()),
+            ConnectorState::Connecting(waiting) => (None, waiting),
+            ConnectorState::Unconnected => (None, Vec::new()),
         };
-        *stage = Stage::Closed(client.clone());
-        drop(stage);
+        *state = ConnectorState::Closed(client.clone());
+        drop(state);
         tell(waiting, &Err(Error::closed()));
         Ok(client)
     }
@@ -212,21 +217,37 @@ impl Connector {
     ) -> Result<impl Future<Output = Result<Client, Error>> + Send + 'static, Error> {
         self.home.settle()?;
         let (sender, receiver) = oneshot::channel();
-        let mut stage = locked(&self.stage);
-        match &mut *stage {
-            Stage::Closed(_) => return Err(Error::closed()),
-            Stage::Connected(client) => tell(vec![sender], &Ok(client.clone())),
-            Stage::Connecting(waiting) => waiting.push(sender),
-            Stage::Apart => {
-                check_room()?;
-                *stage = Stage::Connecting(vec![sender]);
-                let opening =
-                    Opening { stage: self.stage.clone(), told: self.told.clone(), has_ended: false };
+        let mut connecting = locked(&self.state);
+        match &mut *connecting {
+            ConnectorState::Closed(_) => return Err(Error::closed()),
+            ConnectorState::Connected(client) => tell(vec![sender], &Ok(client.clone())),
+            ConnectorState::Connecting(waiting) => waiting.push(sender),
+            ConnectorState::Unconnected => {
+                check_resources()?;
+                *connecting = ConnectorState::Connecting(vec![sender]);
+                let (state, told) = (self.state.clone(), self.told.clone());
+                let opening = Opening { state, told, has_ended: false };
                 io.spawn(opening.run(io.clone(), self.options.clone()));
             }
         }
-        Ok(async move { receiver.await.unwrap_or_else(|_| Err(Client::wanting())) })
+        Ok(async move { receiver.await.unwrap_or_else(|_| Err(wanting())) })
     }
+}
+
+/// How much longer a thread waits for what the I/O thread bounds, which may be kept from all: so it is told what was wrong.
+const GRACE: Duration = Duration::from_millis(250);
+
+async fn open(io: Io, options: ClientOptions) -> Outcome {
+    match crate::Client::connect(options).await {
+        Ok(client) => Ok(Client { core: ForkSafe::new(client, io) }),
+        // One that is new is not closed: a task of it has panicked, for want of something.
+        Err(error) if error.kind() == ErrorKind::Closed => Err(wanting()),
+        Err(error) => Err(error),
+    }
+}
+
+fn wanting() -> Error {
+    Error::new(ErrorKind::Refused, "the system gives no threads or descriptors: raise the limits")
 }
 
 fn tell(waiting: Vec<oneshot::Sender<Outcome>>, outcome: &Outcome) {
@@ -238,17 +259,17 @@ fn tell(waiting: Vec<oneshot::Sender<Outcome>>, outcome: &Outcome) {
 
 /// Connects, and tells those who wait.
 struct Opening {
-    stage: Arc<Mutex<Stage>>,
+    state: Arc<Mutex<ConnectorState>>,
     told: Option<Told>,
     has_ended: bool,
 }
 
 impl Opening {
     async fn run(mut self, io: Io, options: ClientOptions) {
-        let outcome = Client::open(io, options).await;
+        let outcome = open(io.clone(), options).await;
         if let (Ok(client), Some(told)) = (&outcome, self.told.take()) {
             // It ends when the client is closed, which happens by itself when nobody has it any more.
-            client.io.spawn(follow(client.inner.connection(), move |state| told(state)));
+            io.spawn(follow(client.core.fixed().connection(), move |state| told(state)));
         }
         self.end(&outcome);
     }
@@ -259,11 +280,13 @@ impl Opening {
         if std::mem::replace(&mut self.has_ended, true) {
             return;
         }
-        let mut stage = locked(&self.stage);
-        if let Stage::Connecting(waiting) = &mut *stage {
+        let mut state = locked(&self.state);
+        if let ConnectorState::Connecting(waiting) = &mut *state {
             let waiting = std::mem::take(waiting);
-            *stage = outcome.as_ref().map_or(Stage::Apart, |client| Stage::Connected(client.clone()));
-            drop(stage);
+            *state = outcome
+                .as_ref()
+                .map_or(ConnectorState::Unconnected, |client| ConnectorState::Connected(client.clone()));
+            drop(state);
             tell(waiting, outcome);
         }
     }
@@ -272,7 +295,7 @@ impl Opening {
 impl Drop for Opening {
     fn drop(&mut self) {
         // Where this changes anything it has panicked, for want of something.
-        self.end(&Err(Client::wanting()));
+        self.end(&Err(wanting()));
     }
 }
 

@@ -6,6 +6,12 @@
 //!
 //! These calls must not be made within an asynchronous task: they would block its thread.
 //!
+//! # Errors
+//!
+//! A call has the errors of the asynchronous call of its name. Beside these it ends with [`ErrorKind::Forked`] in a child of
+//! the process that made its client, with [`ErrorKind::Interrupted`] when its [`Interrupt`] is triggered, and with
+//! [`ErrorKind::Deadlock`] in a callback of ours, where it must not wait.
+//!
 //! # Fork
 //!
 //! A child has a copy of what its parent made, which stays the parent's: calls on it end with
@@ -42,61 +48,39 @@
 //! ```
 
 mod barrier;
-mod call;
 mod connector;
-mod fork;
 mod hold;
-mod interrupt;
-mod kinds;
-mod log;
-mod park;
-mod queued;
-mod threads;
-mod ticket;
-mod wait;
+mod lock;
+mod observer;
 
+#[cfg(doc)]
+use crate::ErrorKind;
 use crate::connection::{Connection, ConnectionState};
-use crate::error::{Error, ErrorKind};
+use crate::error::Error;
 use crate::options::ClientOptions;
-use crate::owner::Owner;
+use crate::spec::LockSpec;
 use crate::stats::Stats;
-use std::future::poll_fn;
-use std::task::Poll;
-use std::time::{Duration, Instant};
-use threads::{Io, check_room, refuse_to_block};
-use tokio::sync::oneshot;
-use wait::{patience, wait};
+use crate::threads::fork_safe::ForkSafe;
+use crate::wait::Wait;
+use std::time::Duration;
 
 pub use self::{
     barrier::{Barrier, DoubleBarrier, Member},
-    call::Call,
     connector::Connector,
-    fork::{OfProcess, Process, has_forked, mark_processes},
     hold::{Hold, Loss, Watch},
-    interrupt::Interrupt,
-    log::{TakeLine, log_to},
-    park::{Park, Parked, park_by},
-    queued::Observer,
-    threads::call_later,
-    ticket::Ticket,
+    lock::{Lock, Ticket},
+    observer::Observer,
 };
+pub use crate::threads::interrupt::Interrupt;
 
 /// A [`Client`](crate::Client) for threads.
 #[derive(Clone, Debug)]
 pub struct Client {
-    inner: crate::Client,
-    io: Io,
-}
-
-/// A [`Lock`](crate::Lock) for threads.
-#[derive(Clone, Debug)]
-pub struct Lock {
-    inner: crate::Lock,
-    io: Io,
+    core: ForkSafe<crate::Client>,
 }
 
 impl Client {
-    /// As [`Client::connect`](crate::Client::connect).
+    /// See [`Client::connect`](crate::Client::connect).
     ///
     /// # Errors
     ///
@@ -104,59 +88,38 @@ impl Client {
     /// descriptors; [`ErrorKind::Deadlock`] in a callback;
     /// [`ErrorKind::Forked`].
     pub fn connect(options: ClientOptions) -> Result<Self, Error> {
-        let io = Io::start()?;
-        check_room()?;
-        let (hosts, within) = (options.hosts.connect_string(), options.connect_timeout);
-        let opening = Self::open(io.clone(), options);
-        match wait(&io, opening, patience(within), None) {
-            Err(error) if error.kind() == ErrorKind::Timeout => Err(io.unconnected(&hosts, within)),
-            outcome => outcome?,
-        }
+        Connector::new(options).connect(Wait::Forever)
     }
 
-    fn open(io: Io, options: ClientOptions) -> impl Future<Output = Result<Self, Error>> + Send {
-        let (answer, connected) = oneshot::channel();
-        // Threads that it needs (such as the resolver's) are to be children of the I/O thread.
-        io.spawn(async move {
-            let _ = answer.send(crate::Client::connect(options).await);
-        });
-        async move {
-            match connected.await {
-                Ok(Ok(inner)) => Ok(Self { inner, io }),
-                // One that is new is not closed: its task has panicked, for want of something.
-                Ok(Err(error)) if error.kind() != ErrorKind::Closed => Err(error),
-                _ => Err(Self::wanting()),
-            }
-        }
+    /// The client of the core.
+    #[doc(hidden)]
+    pub fn core(&self) -> &ForkSafe<crate::Client> {
+        &self.core
     }
 
-    fn wanting() -> Error {
-        Error::new(ErrorKind::Refused, "the system gives no threads or descriptors: raise the limits")
-    }
-
-    /// As [`Client::stats`](crate::Client::stats).
+    /// See [`Client::stats`](crate::Client::stats).
     pub fn stats(&self) -> Stats {
-        if self.io.is_forked() { Stats::default() } else { self.inner.stats() }
+        self.core.look(Stats::default(), crate::Client::stats)
     }
 
-    /// As [`Client::session_id`](crate::Client::session_id).
+    /// See [`Client::session_id`](crate::Client::session_id).
     pub fn session_id(&self) -> Option<i64> {
-        if self.io.is_forked() { None } else { self.inner.session_id() }
+        self.core.look(None, crate::Client::session_id)
     }
 
-    /// As [`Client::session_timeout`](crate::Client::session_timeout).
+    /// See [`Client::session_timeout`](crate::Client::session_timeout).
     pub fn session_timeout(&self) -> Option<Duration> {
-        if self.io.is_forked() { None } else { self.inner.session_timeout() }
+        self.core.look(None, crate::Client::session_timeout)
     }
 
-    /// As [`Client::connection_state`](crate::Client::connection_state); in a forked child always
+    /// See [`Client::connection_state`](crate::Client::connection_state); in a forked child always
     /// [`Closed`](ConnectionState::Closed).
     pub fn connection_state(&self) -> ConnectionState {
-        if self.io.is_forked() { ConnectionState::Closed } else { self.inner.connection_state() }
+        self.core.look(ConnectionState::Closed, crate::Client::connection_state)
     }
 
     /// Calls `told` with how the client is connected now, and then with each change, until the [`Watch`] is dropped or the
-    /// client closed: on the I/O thread, so it must only pass it on. See [`Connection`](crate::Connection).
+    /// client closed: on the I/O thread, so it must not block. See [`Connection`](crate::Connection).
     ///
     /// ```no_run
     /// # fn example(client: &zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
@@ -164,41 +127,77 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Forked`].
     pub fn on_connection(&self, told: impl FnMut(ConnectionState) + Send + 'static) -> Result<Watch, Error> {
-        self.io.refuse_forked()?;
-        let task = self.io.spawn(follow(self.inner.connection(), told));
-        Ok(Watch::new(task, self.io.process()))
+        let following = follow(self.core.get()?.connection(), told);
+        let io = self.core.io();
+        Ok(Watch::new(io.spawn(following), io.process()))
     }
 
-    /// As [`Client::close`](crate::Client::close).
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Deadlock`] in a callback,
-    /// [`ErrorKind::Forked`].
+    /// See [`Client::close`](crate::Client::close).
     pub fn close(&self) -> Result<(), Error> {
-        wait(&self.io, self.inner.close(), None, None)
+        self.core.wait(Wait::Forever, None, crate::Client::begin_close)
     }
 
-    /// As [`close`](Self::close), and returns at once. `ready` is called when it is done: on the I/O
-    /// thread, so it must only pass it on. Dropping the call ends the waiting, not the closing.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Forked`].
-    pub fn start_close(&self, ready: impl FnOnce() + Send + 'static) -> Result<Call<()>, Error> {
-        self.io.refuse_forked()?;
-        self.inner.begin_close();
-        let inner = self.inner.clone();
-        let closed = async move {
-            inner.close().await;
-            Ok(())
-        };
-        Call::start(&self.io, closed, ready)
+    /// See [`Client::lock`](crate::Client::lock).
+    pub fn lock(&self, spec: &LockSpec) -> Result<Lock, Error> {
+        Ok(Lock { core: self.core.adopt(self.core.get()?.lock(spec)?) })
+    }
+
+    /// See [`Client::mutex`](crate::Client::mutex).
+    pub fn mutex(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::mutex(path)?)
+    }
+
+    /// See [`Client::read`](crate::Client::read).
+    pub fn read(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::read(path)?)
+    }
+
+    /// See [`Client::write`](crate::Client::write).
+    pub fn write(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::write(path)?)
+    }
+
+    /// See [`Client::election`](crate::Client::election).
+    pub fn election(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::election(path)?)
+    }
+
+    /// See [`Client::exclusive`](crate::Client::exclusive).
+    pub fn exclusive(&self, path: &str) -> Result<Lock, Error> {
+        self.lock(&LockSpec::exclusive(path)?)
+    }
+
+    /// See [`Client::semaphore`](crate::Client::semaphore).
+    pub fn semaphore(&self, path: &str, limit: u32) -> Result<Lock, Error> {
+        self.lock(&LockSpec::semaphore(path, limit)?)
+    }
+
+    /// See [`Client::all`](crate::Client::all).
+    pub fn all(&self, locks: &[Lock]) -> Result<Lock, Error> {
+        self.lock(&self.all_of(locks)?)
+    }
+
+    /// See [`Client::all_of`](crate::Client::all_of).
+    pub fn all_of(&self, locks: &[Lock]) -> Result<LockSpec, Error> {
+        let client = self.core.get()?;
+        let locks = locks.iter().map(|lock| lock.core.get().cloned()).collect::<Result<Vec<_>, _>>()?;
+        client.all_of(&locks)
+    }
+
+    /// See [`Client::barrier`](crate::Client::barrier).
+    pub fn barrier(&self, path: &str) -> Result<Barrier, Error> {
+        Ok(Barrier { core: self.core.adopt(self.core.get()?.barrier(path)?) })
+    }
+
+    /// See [`Client::double_barrier`](crate::Client::double_barrier).
+    pub fn double_barrier(&self, path: &str, members: u32) -> Result<DoubleBarrier, Error> {
+        Ok(DoubleBarrier { core: self.core.adopt(self.core.get()?.double_barrier(path, members)?) })
+    }
+
+    /// See [`Client::set_limit`](crate::Client::set_limit).
+    pub fn set_limit(&self, path: &str, limit: u32) -> Result<(), Error> {
+        self.core.wait(Wait::Forever, None, |client| client.set_limit(path, limit))
     }
 }
 
@@ -206,151 +205,5 @@ impl Client {
 async fn follow(mut connection: Connection, mut told: impl FnMut(ConnectionState)) {
     while let Some(state) = connection.next().await {
         told(state);
-    }
-}
-
-impl Drop for Client {
-    fn drop(&mut self) {
-        if self.io.is_forked() {
-            std::mem::forget(self.inner.clone());
-        }
-    }
-}
-
-impl Lock {
-    /// The path of the lock.
-    pub fn path(&self) -> &str {
-        self.inner.path()
-    }
-
-    /// As [`Lock::acquire`](crate::Lock::acquire).
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn acquire(&self) -> Result<Hold, Error> {
-        self.acquire_until(None, None)
-    }
-
-    /// As [`Lock::acquire_timeout`](crate::Lock::acquire_timeout).
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn acquire_timeout(&self, timeout: Duration) -> Result<Hold, Error> {
-        self.acquire_until(Some(timeout), None)
-    }
-
-    /// As [`acquire`](Self::acquire) or [`acquire_timeout`](Self::acquire_timeout), until `interrupt`
-    /// is triggered.
-    ///
-    /// # Errors
-    ///
-    /// As there, and [`ErrorKind::Interrupted`].
-    pub fn acquire_interruptible(
-        &self,
-        timeout: Option<Duration>,
-        interrupt: &Interrupt,
-    ) -> Result<Hold, Error> {
-        self.acquire_until(timeout, Some(interrupt))
-    }
-
-    fn acquire_until(&self, timeout: Option<Duration>, interrupt: Option<&Interrupt>) -> Result<Hold, Error> {
-        self.io.refuse_forked()?;
-        refuse_to_block()?;
-        let owner = Owner::current();
-        if let Some(inner) = self.inner.again(owner)? {
-            return Ok(Hold::new(inner, self.io.clone()));
-        }
-        let timeout = timeout.unwrap_or(Duration::MAX);
-        let inner = if timeout.is_zero() {
-            wait(&self.io, self.inner.acquire_as(owner, timeout), None, interrupt)??
-        } else {
-            let deadline = Instant::now().checked_add(timeout);
-            // The clock of this thread, not a timer of the I/O thread.
-            let over = poll_fn(|_| match deadline {
-                Some(deadline) if Instant::now() >= deadline => Poll::Ready(()),
-                _ => Poll::Pending,
-            });
-            wait(&self.io, self.inner.acquire_before(owner, over, timeout), deadline, interrupt)??
-        };
-        Ok(Hold::new(inner, self.io.clone()))
-    }
-
-    /// Begins to wait for the lock, for `timeout` at most, and returns at once. `ready` is called when
-    /// the [ticket](Ticket::fetch) has the result: on the I/O thread, so it must only pass it on.
-    ///
-    /// Such a wait belongs to no thread: one that holds the lock may begin another, and the hold may
-    /// be released from anywhere, also if the lock is reentrant.
-    ///
-    /// ```no_run
-    /// use std::time::Duration;
-    /// use zklock_core::blocking::Lock;
-    ///
-    /// # fn example(lock: &Lock) -> Result<(), zklock_core::Error> {
-    /// let (sender, receiver) = std::sync::mpsc::channel();
-    /// let ticket = lock.start(Some(Duration::from_secs(5)), move || sender.send(()).unwrap())?;
-    /// receiver.recv().unwrap();
-    /// if let Some(result) = ticket.fetch() {
-    ///     let hold = result?;
-    ///     hold.release()?;
-    /// }
-    /// # Ok(())
-    /// # }
-    /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Forked`]; all others come with the result.
-    pub fn start(
-        &self,
-        timeout: Option<Duration>,
-        ready: impl FnOnce() + Send + 'static,
-    ) -> Result<Ticket, Error> {
-        Ticket::start(self, Owner::ticket(), timeout, ready)
-    }
-
-    /// As [`start`](Self::start), for an owner that may come again: for [reentrant](crate::LockSpec::reentrant)
-    /// locks, and to be told of a [`Deadlock`](ErrorKind::Deadlock).
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn start_as(
-        &self,
-        owner: Owner,
-        timeout: Option<Duration>,
-        ready: impl FnOnce() + Send + 'static,
-    ) -> Result<Ticket, Error> {
-        Ticket::start(self, owner, timeout, ready)
-    }
-
-    /// One more hold of an owner that has one, if the lock is reentrant: without a request or a wait.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Lost`] if the outer hold is lost, [`ErrorKind::Unreachable`] if its lease has lapsed;
-    /// [`ErrorKind::Closed`], [`ErrorKind::Forked`].
-    pub fn again(&self, owner: Owner) -> Result<Option<Hold>, Error> {
-        self.io.refuse_forked()?;
-        Ok(self.inner.again(owner)?.map(|inner| Hold::new(inner, self.io.clone())))
-    }
-
-    /// As [`Lock::try_acquire`](crate::Lock::try_acquire).
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn try_acquire(&self) -> Result<Option<Hold>, Error> {
-        let inner = wait(&self.io, self.inner.try_acquire_as(Owner::current()), None, None)??;
-        Ok(inner.map(|inner| Hold::new(inner, self.io.clone())))
-    }
-}
-
-impl Drop for Lock {
-    fn drop(&mut self) {
-        if self.io.is_forked() {
-            std::mem::forget(self.inner.clone());
-        }
     }
 }

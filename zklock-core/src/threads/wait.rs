@@ -1,44 +1,37 @@
 //! Waiting for a future on a thread that has no runtime.
 
 use super::interrupt::Interrupt;
+use super::io::{self, Io};
 use super::park::{Parked, Signal};
-use super::threads::{self, Io};
 use crate::error::{Error, ErrorKind};
+use crate::wait::polled_until;
 use std::task::{Context, Poll, Waker};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use tokio::runtime::Handle;
 
 /// Polls the future on this thread until it is ready, the deadline has come or the interrupt. At the
 /// deadline it is polled once more.
-pub(super) fn wait<T: Send>(
+pub(crate) fn wait<T: Send>(
     io: &Io,
     future: impl Future<Output = T> + Send,
     deadline: Option<Instant>,
     interrupt: Option<&Interrupt>,
 ) -> Result<T, Error> {
     io.refuse_forked()?;
-    threads::refuse_to_block()?;
+    io::refuse_to_block()?;
     match Handle::try_current() {
         // The thread is at its end (a handler of `atexit`, a destructor of a static), and what the
         // runtime keeps for each thread is gone: another has to do it.
         Err(error) if error.is_thread_local_destroyed() => std::thread::scope(|scope| {
             let polls = || poll(io, future, deadline, interrupt);
             let builder = std::thread::Builder::new().name("zklock-last".into());
-            let last = threads::without_signals(|| builder.spawn_scoped(scope, polls));
-            last.map_err(|error| threads::not_started(&error))?.join().unwrap_or_else(|_| {
+            let last = io::without_signals(|| builder.spawn_scoped(scope, polls));
+            last.map_err(|error| io::not_started(&error))?.join().unwrap_or_else(|_| {
                 Err(Error::new(ErrorKind::Refused, "the wait panicked: this is a mistake in zklock"))
             })
         }),
         _ => poll(io, future, deadline, interrupt),
     }
-}
-
-/// How much longer a thread waits for what the I/O thread bounds: so it is told what was wrong.
-const GRACE: Duration = Duration::from_millis(250);
-
-/// When a thread that connects gives up by its own clock. The I/O thread may be kept from all: see [`Io::unconnected`].
-pub(super) fn patience(connect_timeout: Duration) -> Option<Instant> {
-    Instant::now().checked_add(connect_timeout)?.checked_add(GRACE)
 }
 
 fn poll<T>(
@@ -60,7 +53,7 @@ fn poll<T>(
         if interrupt.is_some_and(|(interrupt, registered)| interrupt.has_ended(registered)) {
             return Err(interrupted());
         }
-        if let Poll::Ready(result) = future.as_mut().poll(&mut context) {
+        if let Poll::Ready(result) = polled_until(deadline, || future.as_mut().poll(&mut context)) {
             return Ok(result);
         }
         if !in_time {

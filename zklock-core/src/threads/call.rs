@@ -1,7 +1,7 @@
-//! A call that nobody sits through: for event loops.
+//! A call that runs in the background, for event loops.
 
 use super::fork::Process;
-use super::threads::Io;
+use super::io::Io;
 use crate::error::{Error, ErrorKind};
 use crate::locks::locked;
 use std::fmt;
@@ -11,17 +11,17 @@ use std::sync::{Arc, Mutex};
 use std::task::{Context, Poll};
 use tokio::task::AbortHandle;
 
-/// A call that goes on by itself, such as [`Hold::start_release`](super::Hold::start_release).
+/// A call that goes on by itself. See [`ForkSafe::start`](super::fork_safe::ForkSafe::start).
 ///
 /// Dropping it ends the waiting for its result.
 #[must_use = "dropping it ends the call"]
 pub struct Call<T> {
-    stage: Arc<Mutex<Stage<T>>>,
+    state: Arc<Mutex<CallState<T>>>,
     task: AbortHandle,
     process: Process,
 }
 
-enum Stage<T> {
+enum CallState<T> {
     /// It is kept here and not in the task, so that a cancel drops it at once: what it owes is counted
     /// from then on.
     Waits(Pin<Box<dyn Future<Output = Result<T, Error>> + Send>>),
@@ -30,20 +30,20 @@ enum Stage<T> {
 }
 
 impl<T: Send + 'static> Call<T> {
-    pub(super) fn start(
+    pub(crate) fn start(
         io: &Io,
         call: impl Future<Output = Result<T, Error>> + Send + 'static,
         ready: impl FnOnce() + Send + 'static,
     ) -> Result<Self, Error> {
         io.refuse_forked()?;
-        let stage = Arc::new(Mutex::new(Stage::Waits(Box::pin(call))));
-        let waits = stage.clone();
+        let state = Arc::new(Mutex::new(CallState::Waits(Box::pin(call))));
+        let waits = state.clone();
         let task = io.spawn(async move {
             if poll_fn(|context| poll(&waits, context)).await {
                 ready();
             }
         });
-        Ok(Self { stage, task, process: io.process() })
+        Ok(Self { state, task, process: io.process() })
     }
 }
 
@@ -59,14 +59,14 @@ impl<T> Call<T> {
         if let Err(forked) = self.process.refuse_forked() {
             return Some(Err(forked));
         }
-        let mut stage = locked(&self.stage);
-        match std::mem::replace(&mut *stage, Stage::Fetched) {
-            Stage::Waits(call) => {
-                *stage = Stage::Waits(call);
+        let mut state = locked(&self.state);
+        match std::mem::replace(&mut *state, CallState::Fetched) {
+            CallState::Waits(call) => {
+                *state = CallState::Waits(call);
                 None
             }
-            Stage::Ready(result) => Some(result),
-            Stage::Fetched => {
+            CallState::Ready(result) => Some(result),
+            CallState::Fetched => {
                 Some(Err(Error::new(ErrorKind::NotHeld, "the result of this has been fetched before")))
             }
         }
@@ -79,21 +79,21 @@ impl<T> Call<T> {
             return;
         }
         let cancelled = Error::new(ErrorKind::Interrupted, "the wait was cancelled");
-        let mut stage = locked(&self.stage);
-        if let Stage::Waits(_) = *stage {
-            *stage = Stage::Ready(Err(cancelled));
+        let mut state = locked(&self.state);
+        if let CallState::Waits(_) = *state {
+            *state = CallState::Ready(Err(cancelled));
         }
-        drop(stage);
+        drop(state);
         self.task.abort();
     }
 }
 
 /// Whether there is a result now; `false` if nobody waits any more.
-fn poll<T>(stage: &Mutex<Stage<T>>, context: &mut Context<'_>) -> Poll<bool> {
-    let mut stage = locked(stage);
-    let Stage::Waits(call) = &mut *stage else { return Poll::Ready(false) };
+fn poll<T>(state: &Mutex<CallState<T>>, context: &mut Context<'_>) -> Poll<bool> {
+    let mut state = locked(state);
+    let CallState::Waits(call) = &mut *state else { return Poll::Ready(false) };
     call.as_mut().poll(context).map(|result| {
-        *stage = Stage::Ready(result);
+        *state = CallState::Ready(result);
         true
     })
 }
@@ -102,10 +102,10 @@ impl<T> Drop for Call<T> {
     fn drop(&mut self) {
         if self.process.is_forked() {
             // The call is the parent's.
-            std::mem::forget(self.stage.clone());
+            std::mem::forget(self.state.clone());
             return;
         }
-        let unfetched = std::mem::replace(&mut *locked(&self.stage), Stage::Fetched);
+        let unfetched = std::mem::replace(&mut *locked(&self.state), CallState::Fetched);
         self.task.abort();
         drop(unfetched);
     }
@@ -116,10 +116,10 @@ impl<T> fmt::Debug for Call<T> {
         if self.process.is_forked() {
             return f.write_str("Call(of the parent)");
         }
-        f.write_str(match &*locked(&self.stage) {
-            Stage::Waits(_) => "Call(waits)",
-            Stage::Ready(_) => "Call(ready)",
-            Stage::Fetched => "Call(fetched)",
+        f.write_str(match &*locked(&self.state) {
+            CallState::Waits(_) => "Call(waits)",
+            CallState::Ready(_) => "Call(ready)",
+            CallState::Fetched => "Call(fetched)",
         })
     }
 }

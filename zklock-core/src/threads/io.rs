@@ -7,6 +7,7 @@
 use super::fork::{Home, OfProcess, Process};
 use crate::error::{Error, ErrorKind};
 use crate::locks::locked;
+use crate::wait::Wait;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use std::cell::Cell;
@@ -20,7 +21,7 @@ use tokio::task::AbortHandle;
 
 /// The runtime of the I/O thread, which is started by the first client of a process and never ends.
 #[derive(Clone, Debug)]
-pub(super) struct Io {
+pub(crate) struct Io {
     runtime: Handle,
     process: Process,
     has_begun: Arc<AtomicBool>,
@@ -34,7 +35,7 @@ thread_local! {
 }
 
 impl Io {
-    pub(super) fn start() -> Result<Self, Error> {
+    pub(crate) fn start() -> Result<Self, Error> {
         static STARTED: OfProcess<Mutex<Option<Io>>> = OfProcess::new();
         refuse_second_process()?;
         refuse_to_block()?;
@@ -62,35 +63,35 @@ impl Io {
         Ok(io)
     }
 
-    pub(super) fn enter(&self) -> EnterGuard<'_> {
+    pub(crate) fn enter(&self) -> EnterGuard<'_> {
         self.runtime.enter()
     }
 
-    pub(super) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
+    pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
         self.runtime.spawn(future).abort_handle()
     }
 
-    pub(super) fn process(&self) -> Process {
+    pub(crate) fn process(&self) -> Process {
         self.process
     }
 
-    pub(super) fn is_forked(&self) -> bool {
+    pub(crate) fn is_forked(&self) -> bool {
         self.process.is_forked()
     }
 
-    pub(super) fn refuse_forked(&self) -> Result<(), Error> {
+    pub(crate) fn refuse_forked(&self) -> Result<(), Error> {
         self.process.refuse_forked()
     }
 
     /// Why there was no session in time, as far as the thread that waited can know. While a shared object is being loaded, the
     /// loader lets no new thread begin.
-    pub(super) fn unconnected(&self, hosts: &str, within: Duration) -> Error {
+    pub(crate) fn unconnected(&self, hosts: &str, wait: Wait) -> Error {
         let advice = if self.has_begun.load(Ordering::Relaxed) {
             "check hosts and network"
         } else {
             "the thread for it waits until a shared object is loaded: connect after that, not in its constructors"
         };
-        let message = format!("no session with {hosts} was opened within {within:?}: {advice}");
+        let message = format!("no session with {hosts} was opened {wait}: {advice}");
         Error::new(ErrorKind::Unreachable, message)
     }
 }
@@ -104,7 +105,7 @@ impl Io {
 ///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();
-/// zklock_core::blocking::call_later(move || sender.send(7).unwrap())?;
+/// zklock_core::face::call_later(move || sender.send(7).unwrap())?;
 /// assert_eq!(receiver.recv(), Ok(7));
 /// # Ok::<(), zklock_core::Error>(())
 /// ```
@@ -137,7 +138,7 @@ pub fn call_later(job: impl FnOnce() + Send + 'static) -> Result<(), Error> {
 ///
 /// With a kind of descriptor that every process may have: a hardened one may be forbidden some kinds of socket. And no thread
 /// is asked for by starting one: where a shared object is being loaded that would wait until it is.
-pub(super) fn check_room() -> Result<(), Error> {
+pub(crate) fn check_resources() -> Result<(), Error> {
     const DESCRIPTORS: usize = 10;
     let one = |_| EventFd::from_flags(EfdFlags::EFD_CLOEXEC);
     (0..DESCRIPTORS).map(one).collect::<Result<Vec<_>, _>>().map(drop).map_err(|error| {
@@ -153,7 +154,7 @@ fn refuse_second_process() -> Result<(), Error> {
 }
 
 /// An error if this thread must not wait, for it would wait for itself.
-pub(super) fn refuse_to_block() -> Result<(), Error> {
+pub(crate) fn refuse_to_block() -> Result<(), Error> {
     if OURS.get() == Some(Process::current()) {
         let message = "a callback must not make calls that block: hand the work to a thread of your own";
         return Err(Error::new(ErrorKind::Deadlock, message));
@@ -173,7 +174,7 @@ fn start_thread(name: &str, run: impl FnOnce() + Send + 'static) -> Result<(), E
 }
 
 /// Starts a thread that takes no signals: it inherits what is blocked here.
-pub(super) fn without_signals<T>(start: impl FnOnce() -> T) -> T {
+pub(crate) fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     let mut blocked = SigSet::all();
     for fault in
         [Signal::SIGSEGV, Signal::SIGBUS, Signal::SIGFPE, Signal::SIGILL, Signal::SIGTRAP, Signal::SIGSYS]
@@ -189,7 +190,7 @@ pub(super) fn without_signals<T>(start: impl FnOnce() -> T) -> T {
     started
 }
 
-pub(super) fn not_started(error: &std::io::Error) -> Error {
+pub(crate) fn not_started(error: &std::io::Error) -> Error {
     Error::new(ErrorKind::Refused, format!("a thread cannot be started ({error}): raise the limits"))
 }
 

@@ -70,7 +70,7 @@ impl Interrupt {
 
 #[cfg(test)]
 mod tests {
-    use super::super::threads::Io;
+    use super::super::io::Io;
     use super::super::wait::wait;
     use super::*;
     use crate::error::{Error, ErrorKind};

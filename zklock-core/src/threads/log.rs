@@ -13,7 +13,7 @@ pub trait TakeLine: Send + Sync + 'static {
     /// [`rebuild_interest_cache`](tracing::callsite::rebuild_interest_cache).
     fn level(&self) -> LevelFilter;
 
-    /// Takes a line: on any thread, so it must only pass it on.
+    /// Takes a line: on any thread, so it must not block.
     fn take(&self, level: Level, line: String);
 
     /// The same, with what is known of the place in the source that has said it.
@@ -27,7 +27,7 @@ pub trait TakeLine: Send + Sync + 'static {
 ///
 /// ```
 /// use tracing::{Level, level_filters::LevelFilter};
-/// use zklock_core::blocking::{TakeLine, log_to};
+/// use zklock_core::face::{TakeLine, log_to};
 ///
 /// struct Print;
 ///

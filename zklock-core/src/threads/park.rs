@@ -34,7 +34,7 @@ static CHOICE: OnceLock<Choose> = OnceLock::new();
 /// Lets `choose` say how the calling thread is to sleep, whenever one waits; `None` is the usual way.
 ///
 /// ```
-/// zklock_core::blocking::park_by(|| None);
+/// zklock_core::face::park_by(|| None);
 /// ```
 pub fn park_by(choose: fn() -> Option<Arc<dyn Park>>) {
     // The first stays.

@@ -12,7 +12,7 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 /// A process, of those that were forked one from the other.
 ///
 /// ```
-/// use zklock_core::blocking::Process;
+/// use zklock_core::face::Process;
 ///
 /// let here = Process::current();
 /// assert_eq!(here, Process::current());
@@ -32,7 +32,7 @@ static MARK: OnceRef<'static, AtomicU32> = OnceRef::new();
 ///
 /// ```
 /// use std::sync::atomic::AtomicU32;
-/// use zklock_core::blocking::mark_processes;
+/// use zklock_core::face::mark_processes;
 ///
 /// // In a page that the kernel clears. (Here it is not, so do not fork.)
 /// static MARK: AtomicU32 = AtomicU32::new(0);
@@ -48,7 +48,7 @@ pub fn mark_processes(mark: &'static AtomicU32) {
 /// has, each in a namespace of its own.
 ///
 /// ```
-/// use zklock_core::blocking::{Process, has_forked};
+/// use zklock_core::face::{Process, has_forked};
 ///
 /// let parent = Process::current();
 /// has_forked(); // in a child
@@ -72,13 +72,13 @@ impl Process {
     /// A number that no process has from which this one was forked.
     ///
     /// ```
-    /// assert!(zklock_core::blocking::Process::current().number() > 0);
+    /// assert!(zklock_core::face::Process::current().number() > 0);
     /// ```
     pub fn number(self) -> u32 {
         self.0
     }
 
-    pub(super) fn refuse_forked(self) -> Result<(), Error> {
+    pub(crate) fn refuse_forked(self) -> Result<(), Error> {
         if self.is_forked() { Err(forked()) } else { Ok(()) }
     }
 
@@ -119,15 +119,15 @@ fn forked() -> Error {
 
 /// The process that used something first.
 #[derive(Debug, Default)]
-pub(super) struct Home(AtomicU32);
+pub(crate) struct Home(AtomicU32);
 
 impl Home {
-    pub(super) const fn new() -> Self {
+    pub(crate) const fn new() -> Self {
         Self(AtomicU32::new(0))
     }
 
     /// From now on it is this one, unless it is another already.
-    pub(super) fn settle(&self) -> Result<(), Error> {
+    pub(crate) fn settle(&self) -> Result<(), Error> {
         let here = Process::current();
         match self.0.compare_exchange(0, here.0, Ordering::Relaxed, Ordering::Relaxed) {
             Err(home) => Process(home).refuse_forked(),
@@ -135,13 +135,13 @@ impl Home {
         }
     }
 
-    pub(super) fn is_forked(&self) -> bool {
+    pub(crate) fn is_forked(&self) -> bool {
         let home = self.0.load(Ordering::Relaxed);
         home != 0 && Process(home).is_forked()
     }
 
     /// Whether it was used, and in this process.
-    pub(super) fn is_here(&self) -> bool {
+    pub(crate) fn is_here(&self) -> bool {
         self.0.load(Ordering::Relaxed) == Process::current().0
     }
 }
@@ -150,7 +150,7 @@ impl Home {
 ///
 /// ```
 /// use std::sync::Mutex;
-/// use zklock_core::blocking::OfProcess;
+/// use zklock_core::face::OfProcess;
 ///
 /// static NAMES: OfProcess<Mutex<Vec<&str>>> = OfProcess::new();
 /// NAMES.here(|_| Mutex::default()).lock().unwrap().push("report");

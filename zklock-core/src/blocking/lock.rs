@@ -1,0 +1,163 @@
+//! A lock, for threads.
+
+use super::{Hold, Interrupt, Observer};
+use crate::error::Error;
+use crate::owner::Owner;
+use crate::queued::QueuedContender;
+use crate::spec::LockSpec;
+use crate::threads::call::Call;
+use crate::threads::fork_safe::ForkSafe;
+use crate::wait::Wait;
+use std::time::Duration;
+use tokio::sync::Mutex;
+
+/// A [`Lock`](crate::Lock) for threads.
+#[derive(Clone, Debug)]
+pub struct Lock {
+    pub(super) core: ForkSafe<crate::Lock>,
+}
+
+impl Lock {
+    /// The lock of the core.
+    #[doc(hidden)]
+    pub fn core(&self) -> &ForkSafe<crate::Lock> {
+        &self.core
+    }
+
+    /// The path of the lock.
+    pub fn path(&self) -> &str {
+        self.core.fixed().path()
+    }
+
+    /// See [`Lock::spec`](crate::Lock::spec).
+    pub fn spec(&self) -> &LockSpec {
+        self.core.fixed().spec()
+    }
+
+    /// See [`Lock::acquire`](crate::Lock::acquire).
+    pub fn acquire(&self) -> Result<Hold, Error> {
+        self.acquire_within(Wait::Forever, None)
+    }
+
+    /// See [`Lock::acquire_timeout`](crate::Lock::acquire_timeout).
+    pub fn acquire_timeout(&self, timeout: Duration) -> Result<Hold, Error> {
+        self.acquire_within(timeout, None)
+    }
+
+    /// As [`acquire_timeout`](Self::acquire_timeout), or with `None` for ever, until the interrupt is triggered.
+    pub fn acquire_within(
+        &self,
+        wait: impl Into<Wait>,
+        interrupt: Option<&Interrupt>,
+    ) -> Result<Hold, Error> {
+        let (wait, owner) = (wait.into(), Owner::current());
+        let hold = match self.core.get_to_wait()?.again(owner)? {
+            Some(hold) => hold,
+            None => self.core.wait(wait, interrupt, |lock| lock.acquire_as(owner, wait))?,
+        };
+        Ok(Hold::new(self.core.adopt(hold)))
+    }
+
+    /// See [`Lock::try_acquire`](crate::Lock::try_acquire).
+    pub fn try_acquire(&self) -> Result<Option<Hold>, Error> {
+        let owner = Owner::current();
+        let hold = self.core.wait(Wait::Forever, None, |lock| lock.try_acquire_as(owner))?;
+        Ok(hold.map(|hold| Hold::new(self.core.adopt(hold))))
+    }
+
+    /// Begins to wait for the lock, and returns at once. `ready` is called when the [ticket](Ticket::fetch) has the result:
+    /// on the I/O thread, so it must not block.
+    ///
+    /// The wait is the owner's: [`Owner::ticket`] is one that holds nothing else, so its hold may be released from anywhere,
+    /// even if the lock is reentrant.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use zklock_core::{Owner, blocking::Lock};
+    ///
+    /// # fn example(lock: &Lock) -> Result<(), zklock_core::Error> {
+    /// let (sender, receiver) = std::sync::mpsc::channel();
+    /// let ticket = lock.start(Owner::ticket(), Duration::from_secs(5), move || sender.send(()).unwrap())?;
+    /// receiver.recv().unwrap();
+    /// if let Some(result) = ticket.fetch() {
+    ///     let hold = result?;
+    ///     hold.release()?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn start(
+        &self,
+        owner: Owner,
+        wait: impl Into<Wait>,
+        ready: impl FnOnce() + Send + 'static,
+    ) -> Result<Ticket, Error> {
+        let (wait, io) = (wait.into(), self.core.io().clone());
+        let call = self.core.start(ready, |lock| async move {
+            let hold = lock.acquire_as(owner, wait).await?;
+            Ok(Hold::new(ForkSafe::new(hold, io)))
+        });
+        call.map(Ticket)
+    }
+
+    /// One more hold of an owner that has one, if the lock is reentrant: without a request or a wait.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Lost`](crate::ErrorKind::Lost) if the outer hold is lost,
+    /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if its lease has lapsed;
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed), [`ErrorKind::Forked`](crate::ErrorKind::Forked).
+    pub fn again(&self, owner: Owner) -> Result<Option<Hold>, Error> {
+        Ok(self.core.get()?.again(owner)?.map(|hold| Hold::new(self.core.adopt(hold))))
+    }
+
+    /// See [`Lock::contenders`](crate::Lock::contenders).
+    pub fn contenders(&self) -> Result<Vec<QueuedContender>, Error> {
+        self.core.wait(Wait::Forever, None, crate::Lock::contenders)
+    }
+
+    /// See [`Lock::evict`](crate::Lock::evict).
+    pub fn evict(&self, node: &str) -> Result<bool, Error> {
+        self.core.wait(Wait::Forever, None, |lock| lock.evict(node))
+    }
+
+    /// See [`Lock::break_lock`](crate::Lock::break_lock).
+    pub fn break_lock(&self) -> Result<Vec<QueuedContender>, Error> {
+        self.core.wait(Wait::Forever, None, crate::Lock::break_lock)
+    }
+
+    /// See [`Lock::observe`](crate::Lock::observe).
+    pub fn observe(&self) -> Result<Observer, Error> {
+        Ok(Observer { core: self.core.adopt(Mutex::new(self.core.get()?.observe()?)) })
+    }
+}
+
+/// A wait for a lock that goes on by itself. See [`Lock::start`].
+///
+/// Dropping it leaves the queue, and releases the lock if it was granted and not fetched.
+#[derive(Debug)]
+#[must_use = "dropping it ends the wait"]
+pub struct Ticket(Call<Hold>);
+
+impl Ticket {
+    /// The result, once: `None` as long as the wait goes on.
+    ///
+    /// # Errors
+    ///
+    /// * As [`Lock::acquire_timeout`];
+    /// * [`ErrorKind::Lost`](crate::ErrorKind::Lost) if the lock was granted, and lost before it was
+    ///   fetched;
+    /// * [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted) after [`cancel`](Self::cancel);
+    /// * [`ErrorKind::NotHeld`](crate::ErrorKind::NotHeld) if it was fetched before;
+    ///   [`ErrorKind::Forked`](crate::ErrorKind::Forked).
+    pub fn fetch(&self) -> Option<Result<Hold, Error>> {
+        self.0.fetch().map(|result| result.and_then(Hold::refuse_dead))
+    }
+
+    /// Ends the wait: from now on [`fetch`](Self::fetch) gives
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted), unless there was a result already. What was to be called
+    /// when it is ready is not called then.
+    pub fn cancel(&self) {
+        self.0.cancel();
+    }
+}

@@ -1,0 +1,12 @@
+//! What the faces for other languages need, and Rust programs do not. It is no part of the public interface.
+
+pub use crate::blocking::Connector;
+pub use crate::hold::Loss;
+pub use crate::threads::{
+    call::Call,
+    fork::{OfProcess, Process, has_forked, mark_processes},
+    fork_safe::ForkSafe,
+    io::call_later,
+    log::{TakeLine, log_to},
+    park::{Park, Parked, park_by},
+};

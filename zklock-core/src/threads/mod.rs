@@ -1,0 +1,13 @@
+//! Our threads, and how other threads wait for what they do.
+//!
+//! One I/O thread does the work of all clients of a process. Whoever waits polls the future itself: so a wait's deadline is
+//! kept even where the I/O thread is late.
+
+pub(crate) mod call;
+pub(crate) mod fork;
+pub(crate) mod fork_safe;
+pub(crate) mod interrupt;
+pub(crate) mod io;
+pub(crate) mod log;
+pub(crate) mod park;
+pub(crate) mod wait;

@@ -1,0 +1,155 @@
+//! How long a call waits for others, decided once where it comes in.
+
+use crate::machine::exchange::Patience;
+use std::cell::Cell;
+use std::fmt;
+use std::future::{pending, poll_fn};
+use std::task::Poll;
+use std::time::{Duration, Instant};
+
+/// How long a call waits for others.
+///
+/// ```
+/// use std::time::Duration;
+/// use zklock_core::Wait;
+///
+/// assert_eq!(Wait::from(Duration::ZERO), Wait::Once);
+/// assert_eq!(Wait::from(None), Wait::Forever);
+/// assert!(matches!(Wait::from(Duration::from_secs(5)), Wait::Until(_)));
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Wait {
+    /// It does not. It tries once, for the [try timeout](crate::ClientOptions::try_timeout) at most.
+    Once,
+    /// Until then.
+    Until(Deadline),
+    /// As long as it takes.
+    Forever,
+}
+
+/// When a wait ends. It is computed once, from the time that the caller gave.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Deadline {
+    at: Instant,
+    /// As messages name it.
+    timeout: Duration,
+}
+
+impl Wait {
+    /// For so long, counted from now. Zero is over at once, without a try.
+    pub fn at_most(timeout: Option<Duration>) -> Self {
+        let deadline = |timeout| Some(Deadline { at: Instant::now().checked_add(timeout)?, timeout });
+        // A time beyond the end of all clocks is none.
+        timeout.and_then(deadline).map_or(Self::Forever, Self::Until)
+    }
+
+    /// How an attempt waits for others.
+    pub(crate) fn patience(self) -> Patience {
+        if self == Self::Once { Patience::TriesOnce } else { Patience::Waits }
+    }
+
+    pub(crate) fn deadline(self) -> Option<Instant> {
+        match self {
+            Self::Until(deadline) => Some(deadline.at),
+            Self::Once | Self::Forever => None,
+        }
+    }
+
+    /// The time that was given, when it is over.
+    ///
+    /// On a thread that wakes at the deadline by itself it looks at the clock when it is polled, and sets no timer: the I/O
+    /// thread, whose timers those are, may be late.
+    pub(crate) async fn over(self) -> Duration {
+        let Self::Until(Deadline { at, timeout }) = self else { return pending().await };
+        if WAKES_AT.get().is_some_and(|wakes_at| wakes_at <= at) {
+            poll_fn(|_| if Instant::now() >= at { Poll::Ready(()) } else { Poll::Pending }).await;
+        } else {
+            tokio::time::sleep_until(at.into()).await;
+        }
+        timeout
+    }
+}
+
+thread_local! {
+    /// When this thread polls again by itself. Without a destructor, so that it is there while the thread ends.
+    static WAKES_AT: Cell<Option<Instant>> = const { Cell::new(None) };
+}
+
+/// Polls something on a thread that polls again at the deadline, whatever the I/O thread does.
+pub(crate) fn polled_until<T>(deadline: Option<Instant>, poll: impl FnOnce() -> T) -> T {
+    struct Before(Option<Instant>);
+    impl Drop for Before {
+        fn drop(&mut self) {
+            WAKES_AT.set(self.0);
+        }
+    }
+    let _before = Before(WAKES_AT.replace(deadline));
+    poll()
+}
+
+impl From<Duration> for Wait {
+    /// Zero tries once.
+    fn from(timeout: Duration) -> Self {
+        if timeout.is_zero() { Self::Once } else { Self::at_most(Some(timeout)) }
+    }
+}
+
+impl From<Option<Duration>> for Wait {
+    /// Zero tries once; without a time it takes as long as it takes.
+    fn from(timeout: Option<Duration>) -> Self {
+        timeout.map_or(Self::Forever, Self::from)
+    }
+}
+
+/// As the end of a sentence on what did not happen.
+impl fmt::Display for Wait {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Once => f.write_str("within the try timeout"),
+            Self::Until(deadline) => write!(f, "within {:?}", deadline.timeout),
+            Self::Forever => f.write_str("at all"),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::task::{Context, Waker};
+
+    const LONG: Duration = Duration::from_secs(600);
+
+    #[test]
+    fn zero_tries_once_where_it_does_not_end_at_once() {
+        assert_eq!(Wait::from(Some(Duration::ZERO)), Wait::Once);
+        assert!(Wait::at_most(Some(Duration::ZERO)).deadline().is_some_and(|at| at <= Instant::now()));
+        assert_eq!(Wait::from(Duration::MAX), Wait::Forever);
+        assert_eq!(Wait::at_most(None), Wait::Forever);
+        assert_eq!(Wait::from(LONG).to_string(), "within 600s");
+    }
+
+    #[test]
+    fn a_thread_that_wakes_by_itself_needs_no_timer() {
+        // There is no runtime here, so a timer would panic.
+        let mut context = Context::from_waker(Waker::noop());
+        let (long, over) = (Wait::from(LONG), Wait::at_most(Some(Duration::ZERO)));
+        for (wait, is_over) in [(long, false), (over, true)] {
+            let mut future = pin!(wait.over());
+            let polled = polled_until(wait.deadline(), || future.as_mut().poll(&mut context));
+            assert_eq!(polled.is_ready(), is_over);
+        }
+        assert_eq!(WAKES_AT.get(), None);
+    }
+
+    #[test]
+    fn one_that_wakes_too_late_has_a_timer() {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        let _within = runtime.enter();
+        let (soon, later) = (Wait::from(Duration::from_millis(5)), Wait::from(LONG));
+        let mut future = pin!(soon.over());
+        let mut context = Context::from_waker(Waker::noop());
+        assert!(polled_until(later.deadline(), || future.as_mut().poll(&mut context)).is_pending());
+        runtime.block_on(future);
+    }
+}
