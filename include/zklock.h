@@ -23,74 +23,92 @@
  *     zklock_lock_free(lock);
  *     zklock_client_free(client);
  *
- * Link with `pkg-config --cflags --libs zklock`, or in CMake with zklock::zklock. C++ finds the same as
- * classes in zklock.hpp.
+ * Link with `pkg-config --cflags --libs zklock`, or in CMake with zklock::zklock. For C++ there are classes in
+ * zklock.hpp.
  *
  * Kinds of lock
  * -------------
  *
- * A kind is a constructor. All that follows, from zklock_acquire to zklock_release, is the same for each.
+ * Each kind has a constructor. Everything after that, from zklock_acquire to zklock_release, is the same for all.
  *
  * - zklock_mutex_new: one holder at a time, in the order of arrival
- * - zklock_read_new, zklock_write_new: many readers, or one writer
+ * - zklock_rwlock_read_new, zklock_rwlock_write_new: many readers, or one writer
  * - zklock_semaphore_new: as many as there are permits
  * - zklock_all_new: several locks at once, all of them or none
- * - zklock_election_new: one leader, whom zklock_observe shows
- * - zklock_exclusive_new: one node and no queue, for what is tried once
+ * - zklock_election_new: one leader, which zklock_observe shows
+ * - zklock_exclusive_new: one node and no queue, for jobs that are tried once
  *
- * Not locks, but of the same house: zklock_barrier_new, and zklock_double_barrier_new.
+ * Two related primitives are not locks: zklock_barrier_new and zklock_double_barrier_new.
  *
  * What a hold promises
  * --------------------
  *
  * While zklock_hold_valid_for gives more than 0, nobody else holds the lock. That is a lease, not a hope: it
- * is counted from the sending of the last write that a quorum committed, on a clock that runs on through
- * suspend, and it ends before the servers can give the lock to another. It assumes clocks that run equally fast
+ * starts when the last write that a quorum committed was sent, on a clock that runs on through
+ * suspend, and it ends before the servers can give the lock to another client. It assumes clocks that run equally fast
  * within 2 %, and servers whose tick is at most half of the session timeout, which they insist on unless
- * minSessionTimeout was lowered. A hold that is lost is told by its
- * state, its descriptor, its callback, by zklock_hold_wait_lost and by zklock_release: within a tenth of the
- * session timeout, whatever the cause.
+ * minSessionTimeout was lowered. The state of a hold, its descriptor, its callback, zklock_hold_wait_lost and
+ * zklock_release report that it is lost: within a tenth of the session timeout, whatever the cause.
  *
- * It cannot promise that the process will not be paused just after it looked. Where that matters, let what
+ * It cannot promise that the process is not paused right after it looked. Where that matters, let the resource that
  * the lock guards refuse a smaller token than it has seen (zklock_hold_token), or write to ZooKeeper itself
  * with zklock_hold_commit.
  *
  * Calls
  * -----
  *
- * A call that can fail returns a zklock_status; ZKLOCK_OK is 0. zklock_last_error has the sentence to it: what
- * is wrong, and what to do. Results come last, and are written only if the status is ZKLOCK_OK. Timeouts are
+ * A call that can fail returns a zklock_status; ZKLOCK_OK is 0. zklock_last_error has the message that
+ * explains it: what is wrong, and what to do. Results come last, and are written only if the status is ZKLOCK_OK. Timeouts are
  * milliseconds: 0 tries once, ZKLOCK_FOREVER (-1) waits for ever, any other negative number is
- * ZKLOCK_INVALID_ARGUMENT. So of a computed `deadline - now`, which may be late, make at least 0. Strings are UTF-8.
+ * ZKLOCK_INVALID_ARGUMENT. So if you compute `deadline - now`, make it at least 0. Strings are UTF-8.
  *
- * Compilers warn where a status is not looked at, but for what clean-up calls: zklock_release, zklock_acquire_cancel,
- * zklock_member_leave, zklock_client_close, zklock_set_log. To switch that off, define ZKLOCK_NODISCARD as nothing
+ * Compilers warn if a status is ignored, except for the calls of a clean-up: zklock_release, zklock_acquire_cancel,
+ * zklock_call_cancel, zklock_member_leave, zklock_client_close, zklock_set_log. To switch that off, define ZKLOCK_NODISCARD as nothing
  * before this file is included.
  *
  * NULL where something is needed, a handle of the wrong kind, a handle that was freed: each is a status, not a
  * crash. A handle is a number that looks like a pointer; do not look behind it.
  *
+ * Event loops
+ * -----------
+ *
+ * Every call that waits for the servers has a twin that does not, whose name ends with _start: zklock_acquire_start gives a
+ * zklock_ticket, the others a zklock_call. Its descriptor becomes readable when there is a result, which zklock_call_finish
+ * gives. (zklock_hold_read, zklock_set_limit, zklock_evict and zklock_break_lock have none.) A hold and an observer have
+ * descriptors as well.
+ *
+ *     zklock_call *call;
+ *     struct pollfd readable;
+ *
+ *     readable.events = POLLIN;
+ *     if (zklock_release_start(hold, &call) != ZKLOCK_OK || zklock_call_fd(call, &readable.fd) != ZKLOCK_OK)
+ *         return fail(zklock_last_error());
+ *     poll(&readable, 1, -1);
+ *     if (zklock_call_finish(call, NULL) == ZKLOCK_LOST)
+ *         fprintf(stderr, "%s\n", zklock_last_error());
+ *     zklock_call_free(call);
+ *
  * Ownership and lifetime
  * ----------------------
  *
- * What a _new, zklock_acquire, zklock_acquire_start, zklock_acquire_finish, zklock_observe or
- * zklock_double_barrier_enter gave you is yours, and ends with the _free of its type. Freeing NULL does nothing. They may be freed in any order: a hold outlives its lock,
- * a lock its client. Freeing waits for no server; a hold that is freed is released in the background. What is to
- * be certain before the process ends asks for it: zklock_release, zklock_client_close. A string that a call
- * gave you lives as long as what you asked.
+ * What a _new, a _start, zklock_acquire, zklock_acquire_finish, zklock_observe, zklock_double_barrier_enter,
+ * zklock_call_client or zklock_call_member gave you is yours, and ends with the _free of its type. Freeing NULL does nothing. They may be freed in any order: a hold outlives its lock,
+ * a lock its client. Freeing waits for no server; a hold that is freed is released in the background. If a release
+ * must reach the servers before the process exits, call zklock_release or zklock_client_close. A string that a call
+ * gave you lives as long as the handle that you asked.
  *
  * Threads
  * -------
  *
- * Every function may be called by any thread at any time with any handle, also with one that another thread is
+ * Every function may be called by any thread at any time with any handle, even with one that another thread is
  * using or freeing. A hold may be released by any thread, so a lock can be acquired by one thread for another. Only
  * what was acquired by a lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
  *
  * The library has one thread from the first zklock_client_new on, a second for callbacks from the first callback
  * on, and another where hosts are given by name, since the resolver needs one. A stack of 64 KiB is enough for a
- * thread that calls. A thread that is cancelled (pthread_cancel) during a call is cancelled after it, also if its
+ * thread that calls. A thread that is cancelled (pthread_cancel) during a call is cancelled after it, even if its
  * cancellation is asynchronous (PTHREAD_CANCEL_ASYNCHRONOUS). Then it may end between the last instruction of a call
- * and yours that takes the result: what the call gave is nobody's, and a lock that it acquired stays held until the
+ * and yours that takes the result: nobody has what the call gave, and a lock that it acquired stays held until the
  * client is freed. So leave cancellation deferred in a thread that acquires.
  *
  * Callbacks
@@ -105,18 +123,18 @@
  * Signals
  * -------
  *
- * The library installs no handler and changes nobody's mask. Its threads block all signals but those of their
+ * The library installs no handler and changes no mask of yours. Its threads block all signals except their
  * own faults, so signals reach your threads only; SIGPIPE is never raised in them. A handler that runs does not
- * end a wait: to end one, close the client from another thread, or use a ticket. No function here may be called
+ * end a wait: to end one, close the client from another thread, or use a ticket or a zklock_call. No function here may be called
  * in a signal handler.
  *
  * Fork
  * ----
  *
  * A child may make clients of its own, whatever its parent did before. What was made before the fork stays the
- * parent's: in the child every call on it returns ZKLOCK_FORKED and _free does nothing, and the parent's holds go on as
- * if nothing had been. Options are mere values, and the log's callback goes on in the child (unless another thread was making,
- * changing or freeing options, or setting the log, in the moment of the fork: make them anew then). So a program may connect to
+ * parent's: in the child every call on it returns ZKLOCK_FORKED and _free does nothing, and the parent's holds go on
+ * undisturbed. Options are plain values, and the log's callback goes on in the child (unless another thread was making,
+ * changing or freeing options, or setting the log, at the moment of the fork: in that case make them again). So a program may connect to
  * check its configuration, close, become a daemon, and connect again.
  *
  * Constructors
@@ -126,16 +144,16 @@
  * C++): connect when the plugin is first used, in C++ with a static in a function. While a shared object is being loaded, the
  * loader has a lock for which every thread waits that begins, or makes its first calls of this library. So the first
  * zklock_client_new of a process returns ZKLOCK_UNREACHABLE there when the connect timeout is over, and says why; a later one
- * may work, and with hosts given by name may not. In other threads calls go on meanwhile, but for those of a thread that has
- * made none before: they wait until the object is loaded.
+ * may work, but may not if hosts are given by name. In other threads calls go on meanwhile, except in a thread that has
+ * made none before: there they wait until the object is loaded.
  *
  * Memory
  * ------
  *
- * Where the system has no memory left for the library the process ends with SIGABRT, and nothing is printed. What is held
- * then is free when the session has timed out, as after any crash.
+ * If the system has no memory left for the library, the process ends with SIGABRT, and nothing is printed. Its locks
+ * are free when the session has timed out, as after any crash.
  *
- * ThreadSanitizer does not see how the library synchronises, and would tell of races in it that are none: run your
+ * ThreadSanitizer does not see how the library synchronises, and reports races in it that do not exist: run your
  * program with TSAN_OPTIONS=suppressions=PREFIX/share/zklock/tsan.supp.
  *
  * Versions
@@ -179,8 +197,8 @@
 #define ZKLOCK_VERSION_NUMBER (ZKLOCK_VERSION_MAJOR * 1000000 + ZKLOCK_VERSION_MINOR * 1000 + ZKLOCK_VERSION_PATCH)
 
 /**
- * Before a function whose status is to be looked at. Of GCC's attribute, which C before C23 gets, `(void)` does not take the
- * warning away.
+ * Marks a function whose status must not be ignored. With GCC's attribute, which C before C23 gets, `(void)` does not
+ * silence the warning.
  */
 #ifndef ZKLOCK_NODISCARD
 #if defined(__cplusplus) && __cplusplus >= 201703L
@@ -231,7 +249,7 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_UNREACHABLE = 3,
     /**
-     * The time was over: try again, or do without.
+     * The time ran out: try again, or do without.
      */
     ZKLOCK_TIMEOUT = 4,
     /**
@@ -252,7 +270,7 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_LOST = 8,
     /**
-     * A contender of another library is in the queue that cannot see ours: let both sides use one
+     * A contender of another library is in the queue and cannot see ours: let both sides use one
      * naming scheme.
      */
     ZKLOCK_FOREIGN_CONTENDER = 9,
@@ -273,11 +291,11 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_UNCERTAIN = 13,
     /**
-     * A guarded write was refused, because a node was not as it had to be. Nothing was written.
+     * A guarded write was refused, because a node was not in the required state. Nothing was written.
      */
     ZKLOCK_CONFLICT = 14,
     /**
-     * What was used was made before this process was forked, and is the parent's: see "Fork" above.
+     * The handle was made before this process was forked, and belongs to the parent: see "Fork" above.
      */
     ZKLOCK_FORKED = 15,
     /**
@@ -285,7 +303,7 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_PENDING = 16,
     /**
-     * A mistake in zklock itself, caught before it could do harm here: please report it.
+     * A bug in zklock, caught before it could do harm: please report it.
      */
     ZKLOCK_INTERNAL = 17,
 } zklock_status;
@@ -315,11 +333,11 @@ typedef enum zklock_reason ZKLOCK_INT32 {
      */
     ZKLOCK_REASON_CLIENT_CLOSED = 4,
     /**
-     * Another, for which this header has no number: the sentence to ZKLOCK_LOST tells it.
+     * Another reason, for which there is no number: the message of ZKLOCK_LOST says which.
      */
     ZKLOCK_REASON_OTHER = 5,
     /**
-     * A contender came that cannot see the hold, kazoo's Lock for one: both may hold the lock.
+     * A contender came that cannot see the hold, such as kazoo's Lock: both may hold the lock.
      */
     ZKLOCK_REASON_FOREIGN_CONTENDER = 6,
 } zklock_reason;
@@ -329,7 +347,7 @@ typedef enum zklock_reason ZKLOCK_INT32 {
  */
 typedef enum zklock_state ZKLOCK_INT32 {
     /**
-     * The lock is held, and the servers have confirmed it of late.
+     * The lock is held, and the servers have confirmed it recently.
      */
     ZKLOCK_STATE_HELD = 1,
     /**
@@ -366,25 +384,25 @@ typedef enum zklock_role ZKLOCK_INT32 {
 } zklock_role;
 
 /**
- * How the nodes of a lock are called, and so with whom it stands in one queue.
+ * How the nodes of a lock are named, and so with which libraries it shares a queue.
  */
 typedef enum zklock_dialect ZKLOCK_INT32 {
     /**
-     * As Curator's and go-zookeeper's, and those of kazoo with extra_lock_patterns. This is the default.
+     * Like those of Curator and go-zookeeper, and of kazoo with extra_lock_patterns. This is the default.
      */
     ZKLOCK_DIALECT_CURATOR = 1,
     /**
-     * As kazoo's: for mutexes, read and write sides.
+     * Like those of kazoo: for mutexes, read and write sides.
      */
     ZKLOCK_DIALECT_KAZOO = 2,
     /**
-     * As the WriteLock's of ZooKeeper's own recipes: for mutexes.
+     * Like those of WriteLock in ZooKeeper's own recipes: for mutexes.
      */
     ZKLOCK_DIALECT_WRITELOCK = 3,
 } zklock_dialect;
 
 /**
- * What is so or not so of a lock: see zklock_lock_options_set_flags.
+ * Boolean properties of a lock: see zklock_lock_options_set_flags.
  */
 typedef enum zklock_flag ZKLOCK_INT32 {
     /**
@@ -396,10 +414,10 @@ typedef enum zklock_flag ZKLOCK_INT32 {
      */
     ZKLOCK_REENTRANT = 1,
     /**
-     * A contender that cannot see ours is waited for as any other, where else there is ZKLOCK_FOREIGN_CONTENDER. Both
-     * may come to hold the lock: set it only where it is certain that it sees ours all the same.
+     * Wait for a contender that cannot see ours as for any other, instead of failing with ZKLOCK_FOREIGN_CONTENDER.
+     * Both may come to hold the lock, so set this only if you know that it sees ours after all.
      */
-    ZKLOCK_GO_AHEAD = 2,
+    ZKLOCK_ALLOW_FOREIGN = 2,
     /**
      * A waiter watches all the others, and not the one that matters: the simple way, to be compared with.
      */
@@ -415,7 +433,7 @@ typedef enum zklock_log_level ZKLOCK_INT32 {
      */
     ZKLOCK_LOG_OFF = 0,
     /**
-     * What must not happen.
+     * Bugs.
      */
     ZKLOCK_LOG_ERROR = 1,
     /**
@@ -485,10 +503,16 @@ typedef enum zklock_write_kind ZKLOCK_INT32 {
 } zklock_write_kind;
 
 /**
- * A node that is there or not: as long as it is there, who comes waits. It belongs to nobody, and outlives whoever
- * set it.
+ * A node that exists or not: as long as it exists, zklock_barrier_wait waits. It belongs to nobody, and outlives the
+ * process that set it.
  */
 typedef struct zklock_barrier zklock_barrier;
+
+/**
+ * A call that runs in the background, for event loops: whatever has _start in its name begins one, except
+ * zklock_acquire_start, which gives a zklock_ticket.
+ */
+typedef struct zklock_call zklock_call;
 
 /**
  * One logical connection to an ensemble. It outlives sessions: when one expires it opens the next.
@@ -511,22 +535,22 @@ typedef struct zklock_hold zklock_hold;
 typedef struct zklock_lock zklock_lock;
 
 /**
- * How a lock behaves. The defaults are good for most.
+ * How a lock behaves. The defaults suit most programs.
  */
 typedef struct zklock_lock_options zklock_lock_options;
 
 /**
- * One who is within a double barrier.
+ * A member of a double barrier, between entering and leaving.
  */
 typedef struct zklock_member zklock_member;
 
 /**
- * Tells who holds a lock, without taking part.
+ * Reports who holds a lock, without taking part.
  */
 typedef struct zklock_observer zklock_observer;
 
 /**
- * How a client connects. The defaults are good for most.
+ * How a client connects. The defaults suit most programs.
  */
 typedef struct zklock_options zklock_options;
 
@@ -577,7 +601,7 @@ typedef void (*zklock_loss_callback)(zklock_hold *hold, zklock_reason reason, vo
 typedef void (*zklock_log_callback)(int32_t level, const char *message, void *context);
 
 /**
- * One in the queue of a lock. What it points to lives as long as the call of the visitor, or as
+ * One in the queue of a lock. What it points to lives as long as the call of the visitor, or as long as
  * zklock_observer_next says. The library that runs may be an earlier or a later one than this header: see `size`.
  */
 typedef struct {
@@ -591,7 +615,7 @@ typedef struct {
      */
     const char *name;
     /**
-     * What it says of itself. zklock writes "host/pid" or what the client's options say.
+     * What it calls itself. zklock writes "host/pid" or what the client's options say.
      */
     const char *identity;
     /**
@@ -608,7 +632,7 @@ typedef struct {
      */
     uint64_t token;
     /**
-     * Since when it is there: milliseconds since 1970 on the servers' clock.
+     * When its node was created: milliseconds since 1970 on the servers' clock.
      */
     int64_t since;
     /**
@@ -621,7 +645,7 @@ typedef struct {
     zklock_role role;
     /**
      * 1 if it holds the lock, as far as its place tells; 0 if it waits. A set of locks holds none of them before it is
-     * its turn in all of their queues, also where it is the first.
+     * its turn in all of their queues, even if it is the first.
      */
     int32_t holds;
 } zklock_contender;
@@ -641,13 +665,63 @@ extern "C" {
 #endif // __cplusplus
 
 /**
+ * The descriptor of a call: readable when there is a result, and from then on. Do not read from it, write to it or close
+ * it.
+ *
+ * @param call the call.
+ * @param[out] descriptor valid until the call is freed.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_call_fd(const zklock_call *call,
+                             int *descriptor);
+
+/**
+ * The result of a call. It does not wait, and may be asked more than once.
+ *
+ * What is more than a number comes from zklock_call_client, zklock_call_member, zklock_call_versions and
+ * zklock_call_contenders.
+ *
+ * @param call the call. It must be freed all the same.
+ * @param[out] number of zklock_hold_confirm_start for how many milliseconds the lock is certain to be held; of
+ *        zklock_barrier_set_start, zklock_barrier_remove_start and zklock_barrier_is_set_start 1 or 0, as without _start; of
+ *        zklock_hold_commit_start and zklock_contenders_start how many there are; otherwise 0. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_PENDING as long as the call goes on; ZKLOCK_INTERRUPTED after zklock_call_cancel;
+ *         ZKLOCK_CLOSED if the client was closed meanwhile; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL; and everything that the function
+ *         without _start returns.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_call_finish(zklock_call *call,
+                                 int64_t *number);
+
+/**
+ * Ends the waiting: the descriptor becomes readable, and zklock_call_finish gives ZKLOCK_INTERRUPTED, or the result if there
+ * is one already.
+ *
+ * What a call has begun goes on in the background: a release, the leaving of a barrier, a close. A commit that is cancelled
+ * may be done or not. A client that has not connected does not, and a member that has not entered withdraws.
+ *
+ * @param call the call. It must be freed all the same.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_call_cancel(zklock_call *call);
+
+/**
+ * Frees a call and its descriptor, which must be in no event loop any more. One that goes on is ended as by
+ * zklock_call_cancel. A client that was not taken from it is closed, and a member leaves, both in the background.
+ *
+ * @param call may be NULL; a handle that was freed before is ignored.
+ */
+void zklock_call_free(zklock_call *call);
+
+/**
  * Makes the barrier at a path, which is the DistributedBarrier of Curator's there. It costs no request, and sets
  * nothing.
  *
  * @param client the client. It may be freed before the barrier.
  * @param path such as "/barriers/migration".
  * @param[out] barrier the barrier. Free it with zklock_barrier_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
  *         ZKLOCK_INTERNAL.
  */
 ZKLOCK_NODISCARD
@@ -663,7 +737,7 @@ zklock_status zklock_barrier_new(zklock_client *client,
 void zklock_barrier_free(zklock_barrier *barrier);
 
 /**
- * Sets the barrier. That it was set already is no mistake.
+ * Sets the barrier. If it is set already, that is not an error.
  *
  * @param barrier the barrier.
  * @param[out] changed 1, or 0 if it was set already. It may be NULL.
@@ -675,7 +749,7 @@ ZKLOCK_NODISCARD
 zklock_status zklock_barrier_set(zklock_barrier *barrier, int *changed);
 
 /**
- * Removes the barrier, and whoever waits goes on. That it was not set is no mistake.
+ * Removes the barrier, so that everyone who waits goes on. If it is not set, that is not an error.
  *
  * @param barrier the barrier.
  * @param[out] changed 1, or 0 if it was not set. It may be NULL.
@@ -691,7 +765,7 @@ zklock_status zklock_barrier_remove(zklock_barrier *barrier,
  * Whether the barrier is set.
  *
  * @param barrier the barrier.
- * @param[out] is_set 1 if it is, else 0.
+ * @param[out] is_set 1 if it is, 0 if not.
  * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
  *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
  *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
@@ -704,8 +778,8 @@ zklock_status zklock_barrier_is_set(zklock_barrier *barrier, int *is_set);
  *
  * @param barrier the barrier.
  * @param timeout milliseconds: 0 looks once, which takes as long as the try timeout where no server answers;
- *        ZKLOCK_FOREVER waits as long as it takes. Else it returns by then, whatever the
- *        network does.
+ *        ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by then,
+ *        whatever the network does.
  * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it was set until then; ZKLOCK_UNREACHABLE if there was no connection then, or
  *         it looked once and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is
  *         NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
@@ -713,6 +787,56 @@ zklock_status zklock_barrier_is_set(zklock_barrier *barrier, int *is_set);
 ZKLOCK_NODISCARD
 zklock_status zklock_barrier_wait(zklock_barrier *barrier,
                                   int64_t timeout);
+
+/**
+ * Begins what zklock_barrier_set does, and returns at once. zklock_call_finish gives 1 or 0.
+ *
+ * @param barrier the barrier. It may be freed before the call.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_barrier_set_start(zklock_barrier *barrier,
+                                       zklock_call **call);
+
+/**
+ * Begins what zklock_barrier_remove does, and returns at once. zklock_call_finish gives 1 or 0.
+ *
+ * @param barrier the barrier. It may be freed before the call.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_barrier_remove_start(zklock_barrier *barrier,
+                                          zklock_call **call);
+
+/**
+ * Begins what zklock_barrier_is_set does, and returns at once. zklock_call_finish gives 1 or 0.
+ *
+ * @param barrier the barrier. It may be freed before the call.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_barrier_is_set_start(zklock_barrier *barrier,
+                                          zklock_call **call);
+
+/**
+ * Begins what zklock_barrier_wait does, and returns at once.
+ *
+ * @param barrier the barrier. It may be freed before the call.
+ * @param timeout milliseconds: as zklock_barrier_wait.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_barrier_wait_start(zklock_barrier *barrier,
+                                        int64_t timeout,
+                                        zklock_call **call);
 
 /**
  * Opens a session. It waits until there is one, for the connect timeout at most.
@@ -731,18 +855,57 @@ zklock_status zklock_client_new(const char *hosts,
                                 zklock_client **client);
 
 /**
+ * Begins what zklock_client_new does, and returns at once.
+ *
+ * @param hosts as zklock_client_new.
+ * @param options NULL for the defaults. They are copied.
+ * @param[out] call the call: zklock_call_client gives the client. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_REFUSED if the system gives no threads or
+ *         descriptors; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else
+ *         comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_client_new_start(const char *hosts,
+                                      const zklock_options *options,
+                                      zklock_call **call);
+
+/**
+ * The client that a call of zklock_client_new_start has connected.
+ *
+ * @param call the call. It must be freed all the same.
+ * @param[out] client the client, which is yours from now on. Free it with zklock_client_free.
+ * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT also for another call;
+ *         and all that zklock_call_finish returns.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_call_client(zklock_call *call,
+                                 zklock_client **client);
+
+/**
  * Closes the sessions of the client, which frees every lock that it holds, and waits until the
  * servers have confirmed it, for a second at most.
  *
- * Its holds are lost then, and waits end with ZKLOCK_CLOSED. Closing twice is no mistake. The client
+ * Its holds are lost then, and waits end with ZKLOCK_CLOSED. Closing twice is not an error. The client
  * must be freed all the same.
  *
  * @param client the client.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_DEADLOCK in a
- *         callback, ZKLOCK_REFUSED if the process ends and gets no thread any more, ZKLOCK_FORKED,
+ *         callback, ZKLOCK_REFUSED if the process is exiting and no thread can be started, ZKLOCK_FORKED,
  *         ZKLOCK_INTERNAL.
  */
 zklock_status zklock_client_close(zklock_client *client);
+
+/**
+ * Begins what zklock_client_close does, and returns at once. Its holds are lost by then.
+ *
+ * @param client the client. It may be freed before the call.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_client_close_start(zklock_client *client,
+                                        zklock_call **call);
 
 /**
  * Frees the client, and does not wait. Its sessions are closed, in the background, when its locks,
@@ -768,10 +931,10 @@ zklock_status zklock_client_stat(const zklock_client *client, int32_t stat, uint
  *
  * @param client the client. It may be freed before the barrier.
  * @param path such as "/barriers/round".
- * @param members how many open it, 1 to 4294967295. All who use it must agree on it. Who comes when it is open goes in
- *        as well.
+ * @param members how many open it, 1 to 4294967295. Every program that uses it must give the same number. Further members
+ *        that come while it is open go in as well.
  * @param[out] double_barrier the barrier. Free it with zklock_double_barrier_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
  *         ZKLOCK_INTERNAL.
  */
 ZKLOCK_NODISCARD
@@ -788,13 +951,13 @@ zklock_status zklock_double_barrier_new(zklock_client *client,
 void zklock_double_barrier_free(zklock_double_barrier *double_barrier);
 
 /**
- * Comes to the barrier, and waits until it is open. Every call is a member of its own.
+ * Enters the barrier, and waits until it is open. Every call is a member of its own.
  *
  * @param double_barrier the barrier.
  * @param timeout milliseconds: 0 goes in if it is open or opens with this member, which takes as long as the try
- *        timeout where no server answers; ZKLOCK_FOREVER waits as long as it takes. Else it
+ *        timeout where no server answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it
  *        returns by then, whatever the network does.
- * @param[out] member the member, who is within until zklock_member_leave. Free it with zklock_member_free.
+ * @param[out] member the member, which is within until zklock_member_leave. Free it with zklock_member_free.
  * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it did not open until then; ZKLOCK_UNREACHABLE if there was no connection then,
  *         or it tried once and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
  *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
@@ -805,7 +968,33 @@ zklock_status zklock_double_barrier_enter(zklock_double_barrier *double_barrier,
                                           zklock_member **member);
 
 /**
- * Leaves, and waits until all have left who are within. Who crashes has left when its session is over.
+ * Begins what zklock_double_barrier_enter does, and returns at once.
+ *
+ * @param double_barrier the barrier. It may be freed before the call.
+ * @param timeout milliseconds: as zklock_double_barrier_enter.
+ * @param[out] call the call: zklock_call_member gives the member. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_double_barrier_enter_start(zklock_double_barrier *double_barrier,
+                                                int64_t timeout,
+                                                zklock_call **call);
+
+/**
+ * The member that a call of zklock_double_barrier_enter_start has brought within.
+ *
+ * @param call the call. It must be freed all the same.
+ * @param[out] member the member, which is yours from now on. Free it with zklock_member_free.
+ * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT also for another call;
+ *         and all that zklock_call_finish returns.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_call_member(zklock_call *call,
+                                 zklock_member **member);
+
+/**
+ * Leaves, and waits until all other members have left. A member that crashes has left when its session is over.
  *
  * Whatever is returned, but for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left, or leaves in the background.
  *
@@ -820,6 +1009,21 @@ zklock_status zklock_double_barrier_enter(zklock_double_barrier *double_barrier,
  */
 zklock_status zklock_member_leave(zklock_member *member,
                                   int64_t timeout);
+
+/**
+ * Begins what zklock_member_leave does, and returns at once. The member has left, or leaves in the background, even if the
+ * call is cancelled or freed.
+ *
+ * @param member the member. It must be freed all the same, which may be done before the call has its result.
+ * @param timeout milliseconds: as zklock_member_leave.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_member_leave_start(zklock_member *member,
+                                        int64_t timeout,
+                                        zklock_call **call);
 
 /**
  * The path of the node that stands for a member.
@@ -842,7 +1046,7 @@ ZKLOCK_NODISCARD
 zklock_status zklock_member_loss(const zklock_member *member, zklock_reason *reason);
 
 /**
- * Frees a member. One who has not left does so in the background, without waiting for the others.
+ * Frees a member. If it has not left, it leaves in the background, without waiting for the others.
  *
  * @param member may be NULL; a handle that was freed before is ignored.
  */
@@ -871,9 +1075,38 @@ zklock_status zklock_hold_commit(zklock_hold *hold,
                                  int32_t *versions);
 
 /**
+ * Begins what zklock_hold_commit does, and returns at once. zklock_call_versions gives the versions. After ZKLOCK_CONFLICT,
+ * zklock_last_conflict says which write was refused, as soon as zklock_call_finish or zklock_call_versions has returned it.
+ *
+ * @param hold the hold. It may be freed before the call.
+ * @param writes what to do, in this order. They are copied.
+ * @param count how many there are.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT also for a bad path, and
+ *         for more than 512 KiB in all; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_commit_start(zklock_hold *hold,
+                                       const zklock_write *writes,
+                                       size_t count,
+                                       zklock_call **call);
+
+/**
+ * The versions that a call of zklock_hold_commit_start has written.
+ *
+ * @param call the call. It must be freed all the same.
+ * @param[out] versions the version of each node after its write, as zklock_hold_commit gives them: as many as there are
+ *        writes, and as zklock_call_finish says. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for another call; and all that zklock_call_finish returns.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_call_versions(zklock_call *call,
+                                   int32_t *versions);
+
+/**
  * What is in a node of ZooKeeper, and its version. It is as new as anything that the servers had committed when this was
  * called, and the outcome of a zklock_hold_commit of this hold is certain by then. So after ZKLOCK_UNCERTAIN read
- * what was to be written, then decide. It works while the client is open, also when the hold is lost or released.
+ * what was to be written, then decide. It works while the client is open, even if the hold is lost or released.
  *
  *     char state[64];
  *     size_t length;
@@ -892,7 +1125,7 @@ zklock_status zklock_hold_commit(zklock_hold *hold,
  * @param buffer where its data go: as many bytes as there is room for, and no NUL after them. It may be NULL if size
  *        is 0.
  * @param size how many bytes there is room for.
- * @param[out] length how many bytes the data have, also where there is not room for all of them; 0 if there is no
+ * @param[out] length how many bytes the data have, even if there is not room for all of them; 0 if there is no
  *        such node.
  * @param[out] version its version, for a zklock_write; ZKLOCK_NO_NODE, which a write refuses, if there is no such node.
  * @return ZKLOCK_OK, also if there is no such node; ZKLOCK_UNREACHABLE if the servers did not answer in time;
@@ -919,14 +1152,27 @@ zklock_status zklock_hold_read(zklock_hold *hold,
  *         ZKLOCK_NOT_OWNER if the lock is reentrant and another thread acquired it: nothing changes;
  *         ZKLOCK_TIMEOUT if the servers have not answered within a session timeout: the release goes on in
  *         the background; ZKLOCK_REFUSED if the access list does not allow to delete its node, or the process
- *         ends and gets no thread any more; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
+ *         is exiting and no thread can be started; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
  *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 zklock_status zklock_release(zklock_hold *hold);
 
 /**
+ * Begins what zklock_release does, and returns at once. If this thread may release the hold, the hold has come to its end by
+ * then, and the release goes on even if the call is cancelled or freed.
+ *
+ * @param hold the hold. It must be freed all the same, which may be done before the call has its result.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_release_start(zklock_hold *hold,
+                                   zklock_call **call);
+
+/**
  * Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still held is
- * released in the background, whoever acquired it, and calls that wait with this hold end.
+ * released in the background, whichever thread acquired it, and calls that wait with this hold end.
  *
  * It waits for nothing but a callback of this hold that is just running, unless that is what calls it. So
  * call it with nothing locked that the callback locks.
@@ -939,7 +1185,7 @@ void zklock_hold_free(zklock_hold *hold);
  * The fencing token: of two grants of one path that exclude each other, the later has the greater token. Let what the
  * lock guards refuse a token smaller than one it has seen.
  *
- * Those who can hold together are told of it in any order: of two readers without a writer between them the later may
+ * Holders that may hold together learn of their grants in any order: of two readers without a writer between them the later may
  * have the smaller token, and so may the later of two permits. So compare a reader's token with those of writers alone.
  *
  * @param hold the hold.
@@ -1011,7 +1257,7 @@ zklock_status zklock_hold_fd(const zklock_hold *hold, int *descriptor);
 
 /**
  * Calls back when the hold is lost: once, on a thread of ours, and not if it is released before. A hold
- * that is lost already is told at once. Each call adds a callback.
+ * that is lost already is reported at once. Each call adds a callback.
  *
  * @param hold the hold.
  * @param callback see "Callbacks" above. It may look at the hold, and free it.
@@ -1045,7 +1291,7 @@ zklock_status zklock_hold_wait_lost(zklock_hold *hold,
  * @param hold the hold.
  * @param[out] milliseconds for how long it is certain to be held. It may be NULL.
  * @return ZKLOCK_OK if it is held; ZKLOCK_LOST if it is not; ZKLOCK_UNREACHABLE if the servers did not answer
- *         within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a release, also one that comes
+ *         within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a release, including one that comes
  *         before their answer; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if the hold is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
  *         ZKLOCK_INTERNAL.
  */
@@ -1054,16 +1300,28 @@ zklock_status zklock_hold_confirm(zklock_hold *hold,
                                   int64_t *milliseconds);
 
 /**
+ * Begins what zklock_hold_confirm does, and returns at once. zklock_call_finish gives the milliseconds.
+ *
+ * @param hold the hold. It may be freed before the call.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_confirm_start(zklock_hold *hold,
+                                        zklock_call **call);
+
+/**
  * Makes the mutex at a path: one holder at a time, in the order of arrival. Like every kind of lock it costs
  * no request: the node is created by the first acquire.
  *
- * It stands in one queue with Curator's InterProcessMutex and LeaderSelector, and with more: see zklock_dialect.
+ * It shares a queue with Curator's InterProcessMutex and LeaderSelector, and others: see zklock_dialect.
  *
  * @param client the client. It may be freed before the lock.
  * @param path such as "/locks/report".
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what a mutex has not;
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply to this kind;
  *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 ZKLOCK_NODISCARD
@@ -1077,21 +1335,21 @@ zklock_status zklock_mutex_new(zklock_client *client,
  *
  * A thread that holds the write side by a reentrant lock (ZKLOCK_REENTRANT) may acquire the read side as well, and
  * release the write side first: a downgrade. The lock of the read side may be reentrant or not. Where that of the write
- * side is not, the thread waits for the release of the write side as any other does: see zklock_write_new.
- * It stands in one queue with Curator's InterProcessReadWriteLock, and in kazoo's dialect with kazoo's.
+ * side is not, the thread waits for the release of the write side as any other does: see zklock_rwlock_write_new.
+ * It shares a queue with Curator's InterProcessReadWriteLock, and in kazoo's dialect with kazoo's.
  *
  * @param client the client. It may be freed before the lock.
  * @param path such as "/locks/catalogue".
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply to this kind;
  *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_read_new(zklock_client *client,
-                              const char *path,
-                              const zklock_lock_options *options,
-                              zklock_lock **lock);
+zklock_status zklock_rwlock_read_new(zklock_client *client,
+                                     const char *path,
+                                     const zklock_lock_options *options,
+                                     zklock_lock **lock);
 
 /**
  * Makes the write side of the read/write lock at a path: one holder at a time, and no reader beside it.
@@ -1100,30 +1358,30 @@ zklock_status zklock_read_new(zklock_client *client,
  * of a reentrant lock, that is ZKLOCK_DEADLOCK. A thread that has acquired the write side gets the read side at once if
  * the lock is made with ZKLOCK_REENTRANT, so that no other thread can release the write side. Any other hold may have
  * been handed to another thread, which writes: so the thread that acquired it waits for its release before it reads, or
- * gets ZKLOCK_TIMEOUT, and a line of the log tells of the wait.
+ * gets ZKLOCK_TIMEOUT, and the log warns of the wait.
  *
  * @param client the client. It may be freed before the lock.
  * @param path that of the read side.
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply to this kind;
  *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_write_new(zklock_client *client,
-                               const char *path,
-                               const zklock_lock_options *options,
-                               zklock_lock **lock);
+zklock_status zklock_rwlock_write_new(zklock_client *client,
+                                      const char *path,
+                                      const zklock_lock_options *options,
+                                      zklock_lock **lock);
 
 /**
- * Makes the election at a path: who acquires it leads until it releases. It stands in one queue with Curator's
- * LeaderLatch. Who leads can be seen with zklock_observe, also by those who do not stand.
+ * Makes the election at a path: the client that acquires it leads until it releases. It shares a queue with Curator's
+ * LeaderLatch. zklock_observe shows who leads, to observers that are no candidates as well.
  *
  * @param client the client. It may be freed before the lock.
  * @param path such as "/election/scheduler".
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply to this kind;
  *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 ZKLOCK_NODISCARD
@@ -1133,14 +1391,14 @@ zklock_status zklock_election_new(zklock_client *client,
                                   zklock_lock **lock);
 
 /**
- * Makes the exclusive lock at a path: who creates the one node "lock" below it holds. There is no queue and no
- * order, so it is for jobs that are tried once, and left to whoever does them.
+ * Makes the exclusive lock at a path: the client that creates the node "lock" below it holds the lock. There is no queue
+ * and no order, so it is for jobs that are tried once and skipped if another process is doing them.
  *
  * @param client the client. It may be freed before the lock.
  * @param path such as "/jobs/nightly".
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply to this kind;
  *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 ZKLOCK_NODISCARD
@@ -1157,11 +1415,11 @@ zklock_status zklock_exclusive_new(zklock_client *client,
  *
  * @param client the client. It may be freed before the lock.
  * @param path such as "/locks/licences".
- * @param limit how many permits there are, 1 to 4294967295. All who use it must agree on it.
+ * @param limit how many permits there are, 1 to 4294967295. Every program that uses it must give the same number.
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, if more permits are wanted than there are, or the
- *         options have what it has not; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, if more permits are wanted than there are, or an
+ *         option does not apply to this kind; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_semaphore_new(zklock_client *client,
@@ -1174,7 +1432,7 @@ zklock_status zklock_semaphore_new(zklock_client *client,
  * Writes how many permits there are to the node that semaphores were told of with
  * zklock_lock_options_set_limit_at, and creates it if it is not there.
  *
- * Permits that are held stay so, also if there are to be fewer now.
+ * Permits that are held stay held, even if the new limit is lower.
  *
  * @param client the client.
  * @param path that of the node, such as "/limits/licences".
@@ -1199,7 +1457,7 @@ zklock_status zklock_set_limit(zklock_client *client,
  *        reentrant is said of the set.
  * @param[out] lock the set, which is a lock as well. Free it with zklock_lock_free.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, of another client or an exclusive
- *         one, if two are of one path, they are too many for one request, or the options have what a set has not;
+ *         one, if two are of one path, they are too many for one request, or an option does not apply to a set;
  *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 ZKLOCK_NODISCARD
@@ -1213,7 +1471,7 @@ zklock_status zklock_all_new(zklock_client *client,
  * The name of a status, such as "ZKLOCK_TIMEOUT".
  *
  * @param status what a call returned.
- * @return the name, or "unknown" for a number that is none. It is never NULL, and lives for ever.
+ * @return the name, or "unknown" if no status has this number. It is never NULL, and lives for ever.
  */
 const char *zklock_status_name(int32_t status);
 
@@ -1263,7 +1521,7 @@ zklock_status zklock_lock_path(const zklock_lock *lock, const char **path);
  *
  * @param lock the lock.
  * @param timeout milliseconds: 0 tries once, which takes as long as the try timeout where no server
- *        answers; ZKLOCK_FOREVER waits as long as it takes. Else it returns by
+ *        answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by
  *        then, whatever the network does.
  * @param[out] hold the proof that the lock is held. Give it back with zklock_release, and free it with
  *        zklock_hold_free.
@@ -1273,7 +1531,7 @@ zklock_status zklock_lock_path(const zklock_lock *lock, const char **path);
  *         that no other can release it (such as the read side, where this is the write side), or in a callback; if the lock
  *         is reentrant, ZKLOCK_LOST if the outer hold is lost, and ZKLOCK_UNREACHABLE if its lease has run out;
  *         ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_REFUSED if the servers' access list does not allow it, or the
- *         process ends and gets no thread any more; ZKLOCK_CLOSED; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+ *         process is exiting and no thread can be started; ZKLOCK_CLOSED; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
  *         ZKLOCK_INTERNAL.
  */
 ZKLOCK_NODISCARD
@@ -1299,7 +1557,7 @@ zklock_status zklock_lock_options_new(zklock_lock_options **options);
 void zklock_lock_options_free(zklock_lock_options *options);
 
 /**
- * What is so of the lock. It replaces the flags that were set before.
+ * Sets the boolean properties of the lock. This replaces the flags that were set before.
  *
  * @param options the options.
  * @param flags 0, or a sum of zklock_flag.
@@ -1309,10 +1567,10 @@ ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_set_flags(zklock_lock_options *options, uint32_t flags);
 
 /**
- * How its nodes are called. Contenders of every dialect are recognised, whichever the lock has.
+ * How its nodes are named. Contenders of every dialect are recognised, whichever the lock has.
  *
  * @param options the options.
- * @param dialect one of zklock_dialect. Which kinds of lock can have it is said there.
+ * @param dialect one of zklock_dialect. It says which kinds of lock can have it.
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 ZKLOCK_NODISCARD
@@ -1330,8 +1588,8 @@ zklock_status zklock_lock_options_set_permits(zklock_lock_options *options,
                                               uint32_t permits);
 
 /**
- * The node that says how many permits a semaphore has, in the format of Curator's SharedCount. As long as it is
- * not there, the limit is that of zklock_semaphore_new. Whoever waits notices when zklock_set_limit changes it.
+ * The node that says how many permits a semaphore has, in the format of Curator's SharedCount. As long as it
+ * does not exist, the limit is that of zklock_semaphore_new. Waiters notice when zklock_set_limit changes it.
  *
  * @param options the options.
  * @param path such as "/limits/licences".
@@ -1342,7 +1600,7 @@ zklock_status zklock_lock_options_set_limit_at(zklock_lock_options *options,
                                                const char *path);
 
 /**
- * Lets the library's log go to a callback, or nowhere. One for the whole process; the latest counts.
+ * Sends the library's log to a callback, or nowhere. There is one for the whole process: the last one that was set.
  *
  * Lines come one at a time (see "Callbacks" above). When 10,000 wait to be taken, further ones are dropped. When
  * this returns, the callback before is not running, and never called again.
@@ -1371,9 +1629,9 @@ zklock_status zklock_observe(zklock_lock *lock,
 
 /**
  * Who holds the lock; when called again, as soon as that changes. Changes that follow one another quickly may be
- * told as one; where several hold at once, it is the first of them. As long as no server answers it waits.
+ * reported as one. If several hold at once, it is the first of them. As long as no server answers it waits.
  *
- * It takes whoever is the first in the queue for the holder: also a set of locks that still waits for another of its
+ * It reports the first in the queue as the holder, even if that is a set of locks that still waits for another of its
  * locks. zklock_contenders tells the two apart.
  *
  * @param observer the observer.
@@ -1391,7 +1649,7 @@ zklock_status zklock_observer_next(zklock_observer *observer,
 
 /**
  * The descriptor of an observer: readable while zklock_observer_next has something new. When it is, call that
- * with a timeout of 0, which gives ZKLOCK_TIMEOUT if it was for nothing. Do not read from it, write to it or close it.
+ * with a timeout of 0, which gives ZKLOCK_TIMEOUT if nothing is new after all. Do not read from it, write to it or close it.
  *
  * @param observer the observer.
  * @param[out] descriptor valid until the observer is freed.
@@ -1518,14 +1776,39 @@ zklock_status zklock_contenders(const zklock_lock *lock,
                                 void *context);
 
 /**
- * Takes a contender out of the queue, whoever it is, by deleting its node. A holder is told that its hold is lost,
+ * Begins what zklock_contenders does, and returns at once. zklock_call_contenders shows them.
+ *
+ * @param lock the lock. It may be freed before the call.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_contenders_start(const zklock_lock *lock,
+                                      zklock_call **call);
+
+/**
+ * Shows what a call of zklock_contenders_start has found, the holders first.
+ *
+ * @param call the call. It must be freed all the same.
+ * @param visitor called by this thread, before zklock_call_contenders returns. It may make any call.
+ * @param context handed to it.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for another call; and all that zklock_call_finish returns.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_call_contenders(zklock_call *call,
+                                     zklock_contender_visitor visitor,
+                                     void *context);
+
+/**
+ * Takes any contender out of the queue, by deleting its node. A holder is told that its hold is lost,
  * if its library tells; a waiter queues again.
  *
- * Of an exclusive lock all nodes have one path: there it hits whoever holds it at that moment, which may be another than
- * the one that was shown. zklock_break_lock spares that one.
+ * Of an exclusive lock all nodes have one path: so this evicts the holder of that moment, which may be another than
+ * the one that was shown. zklock_break_lock spares another.
  *
- * This breaks what the lock guards, unless the contender is known to be at a standstill: until it has been told it
- * takes itself for the holder, and another already is.
+ * This breaks what the lock guards, unless the contender is known to have stopped: until it learns of it, it
+ * believes that it holds the lock, and another already does.
  *
  * @param lock the lock.
  * @param node the path of its node, as zklock_contenders shows it.
@@ -1540,7 +1823,7 @@ zklock_status zklock_evict(zklock_lock *lock,
                            int *evicted);
 
 /**
- * Takes the lock away from all who hold it. See zklock_evict, also for what that breaks. Whoever waits stays, also a set
+ * Takes the lock away from all who hold it. See zklock_evict, also for what that breaks. Waiters stay, including a set
  * of locks that is the first in the queue and waits for another of its locks.
  *
  * Of an exclusive lock the node is looked at right before it is deleted, and another's is spared. It is in danger only if

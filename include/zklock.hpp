@@ -13,7 +13,7 @@
  *
  * A zklock::mutex goes where a std::timed_mutex goes: std::unique_lock, std::scoped_lock (with several),
  * std::condition_variable_any; a zklock::shared_mutex where a std::shared_timed_mutex goes; and a zklock::semaphore is
- * used as a std::counting_semaphore. Unlike those, they can be lost. Who wants to know takes the hold:
+ * used as a std::counting_semaphore. Unlike those, they can be lost. To be told, take the hold:
  *
  *     zklock::hold hold = client.mutex("/locks/report").acquire_for(5s);
  *     hold.on_lost([&](zklock_reason) { stop = true; });
@@ -25,17 +25,23 @@
  * Errors and times
  * ----------------
  *
- * What fails throws a zklock::error, which has the zklock_status and the sentence to it; what a caller may want to
- * catch apart has a class of its own. Destructors and unlock() do not throw.
+ * What fails throws a zklock::error, which has the zklock_status and the message that explains it. What a caller may want
+ * to catch by itself has a class of its own. Destructors and unlock() do not throw.
  *
  * A wait is any duration of std::chrono, rounded up to whole milliseconds. One that is not positive tries once; one
  * that is too long for milliseconds to say waits for ever.
  *
+ * Event loops
+ * -----------
+ *
+ * What has start in its name waits in the background, and gives an object with a descriptor: lock::start() a ticket, all
+ * others an async_call. Their try_finish() gives the result as soon as fd() is readable.
+ *
  * Objects
  * -------
  *
- * But for lock_options none can be copied; all but the mutexes and semaphores can be moved. One that was moved from can be assigned to and destroyed;
- * all else throws a misuse_error. They may be destroyed in any order. No destructor waits for a server: a hold is
+ * Only lock_options can be copied; all but the mutexes and semaphores can be moved. One that was moved from can be
+ * assigned to and destroyed; everything else throws a misuse_error. They may be destroyed in any order. No destructor waits for a server: a hold is
  * released in the background, and a client closed when all that it made is gone as well. So statics do no harm at the
  * end of the process; in a forked child destructors do nothing.
  *
@@ -50,6 +56,7 @@
 #ifndef ZKLOCK_HPP
 #define ZKLOCK_HPP
 
+#include "zklock/async_call.hpp"
 #include "zklock/barrier.hpp"
 #include "zklock/client.hpp"
 #include "zklock/contender.hpp"

@@ -196,7 +196,7 @@ link() { # TO FROM
   echo "$2" >>"$work/list"
 }
 from_template() {
-  sed -e "s|@VERSION@|$number|g" -e "s|@ABI@|$abi|g" -e "s|@LIBDIR@|$libdir|g" -e "s|@UP@|$up|g" "$1" >"$work/made"
+  sed -e "s|@VERSION@|$number|g" -e "s|@MAJOR@|$major|g" -e "s|@ABI@|$abi|g" -e "s|@LIBDIR@|$libdir|g" -e "s|@UP@|$up|g" "$1" >"$work/made"
   file 644 "$work/made" "$2"
 }
 

@@ -27,6 +27,16 @@ public:
     bool remove() const { return ask<int>(zklock_barrier_remove) != 0; }
     /** Whether it is set. */
     bool is_set() const { return ask<int>(zklock_barrier_is_set) != 0; }
+    /** As set(), in the background. */
+    async_call<bool> start_set() const { return async_call<bool>(ask<zklock_call *>(zklock_barrier_set_start)); }
+    /** As remove(), in the background. */
+    async_call<bool> start_remove() const { return async_call<bool>(ask<zklock_call *>(zklock_barrier_remove_start)); }
+    /** As is_set(), in the background. */
+    async_call<bool> start_is_set() const { return async_call<bool>(ask<zklock_call *>(zklock_barrier_is_set_start)); }
+    /** Waits in the background until it is not set, for this time at most: then it gives a timeout_error. */
+    async_call<void> start_wait(detail::span wait = detail::span::max()) const {
+        return async_call<void>(ask<zklock_call *>(zklock_barrier_wait_start, detail::ms(wait)));
+    }
     /** Waits until it is not set. */
     void wait() const { detail::check(zklock_barrier_wait(get(), ZKLOCK_FOREVER)); }
     /** The same, for this time at most. False: it is still set then. All else throws. */

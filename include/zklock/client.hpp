@@ -38,17 +38,23 @@ public:
         : owner(detail::ask<zklock_client *>(zklock_client_new, detail::text(hosts), how.get())) {}
     /** Closes the sessions, which frees every lock, and waits for that, a second at most. Waits end: closed_error. */
     void close() { detail::check(zklock_client_close(get())); }
+    /** As close(), in the background: it goes on without the call. */
+    async_call<void> start_close() { return async_call<void>(ask<zklock_call *>(zklock_client_close_start)); }
+    /** As the constructor, in the background. */
+    static async_call<client> start(const std::string &hosts, const options &how = options()) {
+        return async_call<client>(detail::ask<zklock_call *>(zklock_client_new_start, detail::text(hosts), how.get()));
+    }
     /** The mutex at a path. Like every kind of lock it costs no request. */
     lock mutex(const std::string &path, const lock_options &how = lock_options()) const {
         return made(zklock_mutex_new, path, how);
     }
     /** The read side of the read/write lock at a path: any number may hold it at once. */
     lock read(const std::string &path, const lock_options &how = lock_options()) const {
-        return made(zklock_read_new, path, how);
+        return made(zklock_rwlock_read_new, path, how);
     }
     /** The write side of the read/write lock at a path. */
     lock write(const std::string &path, const lock_options &how = lock_options()) const {
-        return made(zklock_write_new, path, how);
+        return made(zklock_rwlock_write_new, path, how);
     }
     /** The election at a path: who acquires it leads until it releases. */
     lock election(const std::string &path, const lock_options &how = lock_options()) const {
@@ -89,6 +95,14 @@ private:
     }
     std::uint64_t stat(std::int32_t which) const { return ask<std::uint64_t>(zklock_client_stat, which); }
 };
+
+/** Not for use outside these files. */
+namespace detail {
+template <>
+struct given<client> {
+    static client by(zklock_call *done) { return client(ask<zklock_client *>(zklock_call_client, done)); }
+};
+} // namespace detail
 } // namespace zklock
 
 #endif // ZKLOCK_CLIENT_HPP

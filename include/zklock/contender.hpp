@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "call.hpp"
+#include "async_call.hpp"
 
 namespace zklock {
 
@@ -32,8 +32,8 @@ inline contender copied(const zklock_contender &it) {
 }
 
 /** All whom a call shows to its visitor. */
-template <class Call>
-std::vector<contender> shown_by(Call call, zklock_lock *lock) {
+template <class Call, class Handle>
+std::vector<contender> shown_by(Call call, Handle *shower) {
     using all = std::pair<std::vector<contender>, std::exception_ptr>;
     // No exception may pass through the library: it is not C++.
     const auto see = [](const zklock_contender *it, void *context) noexcept {
@@ -45,11 +45,16 @@ std::vector<contender> shown_by(Call call, zklock_lock *lock) {
         }
     };
     all seen;
-    const zklock_status status = call(lock, see, &seen);
+    const zklock_status status = call(shower, see, &seen);
     if (seen.second) std::rethrow_exception(seen.second);
     check(status);
     return std::move(seen.first);
 }
+
+template <>
+struct given<std::vector<contender>> {
+    static std::vector<contender> by(zklock_call *done) { return shown_by(zklock_call_contenders, done); }
+};
 } // namespace detail
 } // namespace zklock
 

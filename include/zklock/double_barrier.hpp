@@ -24,11 +24,23 @@ public:
         detail::check(status);
         return true;
     }
+    /** Leaves, and waits in the background, for this time at most: then it gives a timeout_error. */
+    async_call<void> start_leave(detail::span wait = detail::span::max()) {
+        return async_call<void>(ask<zklock_call *>(zklock_member_leave_start, detail::ms(wait)));
+    }
     /** Why it was lost; ZKLOCK_REASON_NONE if it is not. */
     zklock_reason lost_reason() const { return ask<zklock_reason>(zklock_member_loss); }
     /** The path of its node. */
     std::string node() const { return ask<const char *>(zklock_member_node); }
 };
+
+/** Not for use outside these files. */
+namespace detail {
+template <>
+struct given<member> {
+    static member by(zklock_call *done) { return member(ask<zklock_member *>(zklock_call_member, done)); }
+};
+} // namespace detail
 
 /**
  * Lets its members begin together, and end together.
@@ -47,7 +59,11 @@ public:
 
     /** Comes, and waits until it is open. Every call is a member of its own. */
     member enter() const { return member(ask<zklock_member *>(zklock_double_barrier_enter, ZKLOCK_FOREVER)); }
-    /** The same, for this time at most; nothing when the time is over. */
+    /** Comes, and waits in the background, for this time at most: then it gives a timeout_error. */
+    async_call<member> start_enter(detail::span wait = detail::span::max()) const {
+        return async_call<member>(ask<zklock_call *>(zklock_double_barrier_enter_start, detail::ms(wait)));
+    }
+    /** As enter(), for this time at most; nothing when the time is over. */
     [[nodiscard]] std::optional<member> enter_for(detail::span wait) const {
         return ask_unless<member, zklock_member *>(ZKLOCK_TIMEOUT, zklock_double_barrier_enter, detail::ms(wait));
     }

@@ -40,7 +40,7 @@ public:
         : error(ZKLOCK_CONFLICT, message), index_(index), path_(std::move(path)) {}
     /** Which of the writes was refused, counted from 0. */
     std::size_t index() const noexcept { return index_; }
-    /** The path of its node. */
+    /** The path of its node; "" if they were committed in the background. */
     const std::string &path() const noexcept { return path_; }
 private:
     std::size_t index_;

@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-#include "handle.hpp"
+#include "async_call.hpp"
 
 namespace zklock {
 
@@ -48,10 +48,7 @@ public:
      * ZKLOCK_NO_NODE where it was deleted. It throws a lost_error, a conflict_error or an uncertain_error: see there.
      */
     std::vector<std::int32_t> commit() const {
-        std::vector<zklock_write> all;
-        for (const one &it : all_) {
-            all.push_back({it.kind, it.version, detail::text(it.path), it.data.data(), it.data.size(), {}});
-        }
+        const std::vector<zklock_write> all = listed();
         std::vector<std::int32_t> versions(all.size());
         const zklock_status status = zklock_hold_commit(hold_, all.data(), all.size(), versions.data());
         if (status == ZKLOCK_CONFLICT) {
@@ -61,11 +58,24 @@ public:
         detail::check(status);
         return versions;
     }
+    /** As commit(), in the background. */
+    async_call<std::vector<std::int32_t>> start_commit() const {
+        const std::vector<zklock_write> all = listed();
+        return async_call<std::vector<std::int32_t>>(
+            detail::ask<zklock_call *>(zklock_hold_commit_start, hold_, all.data(), all.size()));
+    }
 private:
     struct one {
         std::int32_t kind, version;
         std::string path, data;
     };
+    std::vector<zklock_write> listed() const {
+        std::vector<zklock_write> all;
+        for (const one &it : all_) {
+            all.push_back({it.kind, it.version, detail::text(it.path), it.data.data(), it.data.size(), {}});
+        }
+        return all;
+    }
     writes &add(one write) {
         all_.push_back(std::move(write));
         return *this;
@@ -127,6 +137,10 @@ public:
     std::chrono::milliseconds confirm() const {
         return std::chrono::milliseconds(ask<std::int64_t>(zklock_hold_confirm));
     }
+    /** As confirm(), in the background. */
+    async_call<std::chrono::milliseconds> start_confirm() const {
+        return async_call<std::chrono::milliseconds>(ask<zklock_call *>(zklock_hold_confirm_start));
+    }
     /**
      * What is in a node, as new as anything that the servers had committed; nothing if there is no such node. The outcome
      * of a commit of this hold is certain by then: so after an uncertain_error read, then decide. It works while the
@@ -151,6 +165,8 @@ public:
     writes guarded() const noexcept { return writes(get()); }
     /** Releases it, and waits until the servers have confirmed that; a lost_error if it was lost meanwhile. */
     void release() { detail::check(zklock_release(get())); }
+    /** As release(), in the background: it goes on without the call. */
+    async_call<void> start_release() { return async_call<void>(ask<zklock_call *>(zklock_release_start)); }
 private:
     using function = std::function<void(zklock_reason)>;
     std::pair<zklock_state, zklock_reason> stands() const {

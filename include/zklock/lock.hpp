@@ -35,6 +35,10 @@ public:
     }
     /** Who is in the queue, the holders first, of whatever library. */
     std::vector<contender> contenders() const { return detail::shown_by(zklock_contenders, get()); }
+    /** As contenders(), in the background. */
+    async_call<std::vector<contender>> start_contenders() const {
+        return async_call<std::vector<contender>>(ask<zklock_call *>(zklock_contenders_start));
+    }
     /** Takes a contender out of the queue by its node, whoever it is; false: it was gone. See zklock_evict. */
     bool evict(const std::string &node) const { return ask<int>(zklock_evict, detail::text(node)) != 0; }
     /** Takes the lock away from all who hold it, and says who they were. See zklock_evict for what that breaks. */

@@ -21,8 +21,8 @@ class lock_options {
 public:
     /** Whether a thread that holds the lock may acquire it again. Each hold is released by that thread then. */
     lock_options &reentrant(bool is_so = true) { return flag(ZKLOCK_REENTRANT, is_so); }
-    /** Wait also for contenders that cannot see ours. Both may come to hold the lock: see ZKLOCK_GO_AHEAD. */
-    lock_options &go_ahead(bool is_so = true) { return flag(ZKLOCK_GO_AHEAD, is_so); }
+    /** Wait also for contenders that cannot see ours. Both may come to hold the lock: see ZKLOCK_ALLOW_FOREIGN. */
+    lock_options &allow_foreign(bool is_so = true) { return flag(ZKLOCK_ALLOW_FOREIGN, is_so); }
     /** Watch all the others, and not the one that matters: the simple way, to be compared with. */
     lock_options &watch_children(bool is_so = true) { return flag(ZKLOCK_WATCH_CHILDREN, is_so); }
     /** How its nodes are called, and so with whom it stands in one queue. */

@@ -23,74 +23,92 @@
  *     zklock_lock_free(lock);
  *     zklock_client_free(client);
  *
- * Link with `pkg-config --cflags --libs zklock`, or in CMake with zklock::zklock. C++ finds the same as
- * classes in zklock.hpp.
+ * Link with `pkg-config --cflags --libs zklock`, or in CMake with zklock::zklock. For C++ there are classes in
+ * zklock.hpp.
  *
  * Kinds of lock
  * -------------
  *
- * A kind is a constructor. All that follows, from zklock_acquire to zklock_release, is the same for each.
+ * Each kind has a constructor. Everything after that, from zklock_acquire to zklock_release, is the same for all.
  *
  * - zklock_mutex_new: one holder at a time, in the order of arrival
- * - zklock_read_new, zklock_write_new: many readers, or one writer
+ * - zklock_rwlock_read_new, zklock_rwlock_write_new: many readers, or one writer
  * - zklock_semaphore_new: as many as there are permits
  * - zklock_all_new: several locks at once, all of them or none
- * - zklock_election_new: one leader, whom zklock_observe shows
- * - zklock_exclusive_new: one node and no queue, for what is tried once
+ * - zklock_election_new: one leader, which zklock_observe shows
+ * - zklock_exclusive_new: one node and no queue, for jobs that are tried once
  *
- * Not locks, but of the same house: zklock_barrier_new, and zklock_double_barrier_new.
+ * Two related primitives are not locks: zklock_barrier_new and zklock_double_barrier_new.
  *
  * What a hold promises
  * --------------------
  *
  * While zklock_hold_valid_for gives more than 0, nobody else holds the lock. That is a lease, not a hope: it
- * is counted from the sending of the last write that a quorum committed, on a clock that runs on through
- * suspend, and it ends before the servers can give the lock to another. It assumes clocks that run equally fast
+ * starts when the last write that a quorum committed was sent, on a clock that runs on through
+ * suspend, and it ends before the servers can give the lock to another client. It assumes clocks that run equally fast
  * within 2 %, and servers whose tick is at most half of the session timeout, which they insist on unless
- * minSessionTimeout was lowered. A hold that is lost is told by its
- * state, its descriptor, its callback, by zklock_hold_wait_lost and by zklock_release: within a tenth of the
- * session timeout, whatever the cause.
+ * minSessionTimeout was lowered. The state of a hold, its descriptor, its callback, zklock_hold_wait_lost and
+ * zklock_release report that it is lost: within a tenth of the session timeout, whatever the cause.
  *
- * It cannot promise that the process will not be paused just after it looked. Where that matters, let what
+ * It cannot promise that the process is not paused right after it looked. Where that matters, let the resource that
  * the lock guards refuse a smaller token than it has seen (zklock_hold_token), or write to ZooKeeper itself
  * with zklock_hold_commit.
  *
  * Calls
  * -----
  *
- * A call that can fail returns a zklock_status; ZKLOCK_OK is 0. zklock_last_error has the sentence to it: what
- * is wrong, and what to do. Results come last, and are written only if the status is ZKLOCK_OK. Timeouts are
+ * A call that can fail returns a zklock_status; ZKLOCK_OK is 0. zklock_last_error has the message that
+ * explains it: what is wrong, and what to do. Results come last, and are written only if the status is ZKLOCK_OK. Timeouts are
  * milliseconds: 0 tries once, ZKLOCK_FOREVER (-1) waits for ever, any other negative number is
- * ZKLOCK_INVALID_ARGUMENT. So of a computed `deadline - now`, which may be late, make at least 0. Strings are UTF-8.
+ * ZKLOCK_INVALID_ARGUMENT. So if you compute `deadline - now`, make it at least 0. Strings are UTF-8.
  *
- * Compilers warn where a status is not looked at, but for what clean-up calls: zklock_release, zklock_acquire_cancel,
- * zklock_member_leave, zklock_client_close, zklock_set_log. To switch that off, define ZKLOCK_NODISCARD as nothing
+ * Compilers warn if a status is ignored, except for the calls of a clean-up: zklock_release, zklock_acquire_cancel,
+ * zklock_call_cancel, zklock_member_leave, zklock_client_close, zklock_set_log. To switch that off, define ZKLOCK_NODISCARD as nothing
  * before this file is included.
  *
  * NULL where something is needed, a handle of the wrong kind, a handle that was freed: each is a status, not a
  * crash. A handle is a number that looks like a pointer; do not look behind it.
  *
+ * Event loops
+ * -----------
+ *
+ * Every call that waits for the servers has a twin that does not, whose name ends with _start: zklock_acquire_start gives a
+ * zklock_ticket, the others a zklock_call. Its descriptor becomes readable when there is a result, which zklock_call_finish
+ * gives. (zklock_hold_read, zklock_set_limit, zklock_evict and zklock_break_lock have none.) A hold and an observer have
+ * descriptors as well.
+ *
+ *     zklock_call *call;
+ *     struct pollfd readable;
+ *
+ *     readable.events = POLLIN;
+ *     if (zklock_release_start(hold, &call) != ZKLOCK_OK || zklock_call_fd(call, &readable.fd) != ZKLOCK_OK)
+ *         return fail(zklock_last_error());
+ *     poll(&readable, 1, -1);
+ *     if (zklock_call_finish(call, NULL) == ZKLOCK_LOST)
+ *         fprintf(stderr, "%s\n", zklock_last_error());
+ *     zklock_call_free(call);
+ *
  * Ownership and lifetime
  * ----------------------
  *
- * What a _new, zklock_acquire, zklock_acquire_start, zklock_acquire_finish, zklock_observe or
- * zklock_double_barrier_enter gave you is yours, and ends with the _free of its type. Freeing NULL does nothing. They may be freed in any order: a hold outlives its lock,
- * a lock its client. Freeing waits for no server; a hold that is freed is released in the background. What is to
- * be certain before the process ends asks for it: zklock_release, zklock_client_close. A string that a call
- * gave you lives as long as what you asked.
+ * What a _new, a _start, zklock_acquire, zklock_acquire_finish, zklock_observe, zklock_double_barrier_enter,
+ * zklock_call_client or zklock_call_member gave you is yours, and ends with the _free of its type. Freeing NULL does nothing. They may be freed in any order: a hold outlives its lock,
+ * a lock its client. Freeing waits for no server; a hold that is freed is released in the background. If a release
+ * must reach the servers before the process exits, call zklock_release or zklock_client_close. A string that a call
+ * gave you lives as long as the handle that you asked.
  *
  * Threads
  * -------
  *
- * Every function may be called by any thread at any time with any handle, also with one that another thread is
+ * Every function may be called by any thread at any time with any handle, even with one that another thread is
  * using or freeing. A hold may be released by any thread, so a lock can be acquired by one thread for another. Only
  * what was acquired by a lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
  *
  * The library has one thread from the first zklock_client_new on, a second for callbacks from the first callback
  * on, and another where hosts are given by name, since the resolver needs one. A stack of 64 KiB is enough for a
- * thread that calls. A thread that is cancelled (pthread_cancel) during a call is cancelled after it, also if its
+ * thread that calls. A thread that is cancelled (pthread_cancel) during a call is cancelled after it, even if its
  * cancellation is asynchronous (PTHREAD_CANCEL_ASYNCHRONOUS). Then it may end between the last instruction of a call
- * and yours that takes the result: what the call gave is nobody's, and a lock that it acquired stays held until the
+ * and yours that takes the result: nobody has what the call gave, and a lock that it acquired stays held until the
  * client is freed. So leave cancellation deferred in a thread that acquires.
  *
  * Callbacks
@@ -105,18 +123,18 @@
  * Signals
  * -------
  *
- * The library installs no handler and changes nobody's mask. Its threads block all signals but those of their
+ * The library installs no handler and changes no mask of yours. Its threads block all signals except their
  * own faults, so signals reach your threads only; SIGPIPE is never raised in them. A handler that runs does not
- * end a wait: to end one, close the client from another thread, or use a ticket. No function here may be called
+ * end a wait: to end one, close the client from another thread, or use a ticket or a zklock_call. No function here may be called
  * in a signal handler.
  *
  * Fork
  * ----
  *
  * A child may make clients of its own, whatever its parent did before. What was made before the fork stays the
- * parent's: in the child every call on it returns ZKLOCK_FORKED and _free does nothing, and the parent's holds go on as
- * if nothing had been. Options are mere values, and the log's callback goes on in the child (unless another thread was making,
- * changing or freeing options, or setting the log, in the moment of the fork: make them anew then). So a program may connect to
+ * parent's: in the child every call on it returns ZKLOCK_FORKED and _free does nothing, and the parent's holds go on
+ * undisturbed. Options are plain values, and the log's callback goes on in the child (unless another thread was making,
+ * changing or freeing options, or setting the log, at the moment of the fork: in that case make them again). So a program may connect to
  * check its configuration, close, become a daemon, and connect again.
  *
  * Constructors
@@ -126,16 +144,16 @@
  * C++): connect when the plugin is first used, in C++ with a static in a function. While a shared object is being loaded, the
  * loader has a lock for which every thread waits that begins, or makes its first calls of this library. So the first
  * zklock_client_new of a process returns ZKLOCK_UNREACHABLE there when the connect timeout is over, and says why; a later one
- * may work, and with hosts given by name may not. In other threads calls go on meanwhile, but for those of a thread that has
- * made none before: they wait until the object is loaded.
+ * may work, but may not if hosts are given by name. In other threads calls go on meanwhile, except in a thread that has
+ * made none before: there they wait until the object is loaded.
  *
  * Memory
  * ------
  *
- * Where the system has no memory left for the library the process ends with SIGABRT, and nothing is printed. What is held
- * then is free when the session has timed out, as after any crash.
+ * If the system has no memory left for the library, the process ends with SIGABRT, and nothing is printed. Its locks
+ * are free when the session has timed out, as after any crash.
  *
- * ThreadSanitizer does not see how the library synchronises, and would tell of races in it that are none: run your
+ * ThreadSanitizer does not see how the library synchronises, and reports races in it that do not exist: run your
  * program with TSAN_OPTIONS=suppressions=PREFIX/share/zklock/tsan.supp.
  *
  * Versions
@@ -179,8 +197,8 @@
 #define ZKLOCK_VERSION_NUMBER (ZKLOCK_VERSION_MAJOR * 1000000 + ZKLOCK_VERSION_MINOR * 1000 + ZKLOCK_VERSION_PATCH)
 
 /**
- * Before a function whose status is to be looked at. Of GCC's attribute, which C before C23 gets, `(void)` does not take the
- * warning away.
+ * Marks a function whose status must not be ignored. With GCC's attribute, which C before C23 gets, `(void)` does not
+ * silence the warning.
  */
 #ifndef ZKLOCK_NODISCARD
 #if defined(__cplusplus) && __cplusplus >= 201703L

@@ -153,12 +153,12 @@ impl fmt::Debug for Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock;
     use crate::ensemble::{
         Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
         Watched, Write, WriteFailure,
     };
     use crate::machine::exchange::Operation;
-    use crate::platform;
     use crate::session::Session;
     use ConnectionState::{Closed, Connected, Disconnected, SessionLost};
     use std::future::pending;
@@ -204,7 +204,7 @@ mod tests {
     }
 
     fn session(id: i64) -> Arc<Session> {
-        Session::new(Arc::new(Silent), id, Duration::from_secs(10), platform::now())
+        Session::new(Arc::new(Silent), id, Duration::from_secs(10), clock::now())
     }
 
     /// What is reported now, without a wait.

@@ -35,6 +35,11 @@ impl Committed {
     }
 }
 
+/// What [`Guarded::checked`] gives.
+#[doc(hidden)]
+#[derive(Debug)]
+pub struct CheckedWrites(Vec<Write>);
+
 /// Writes that are done together, and only if the lock is held. See [`Hold::guarded`].
 #[derive(Debug)]
 #[must_use = "nothing is written before commit()"]
@@ -90,6 +95,13 @@ impl<'a> Guarded<'a> {
     ///
     /// Dropping the future leaves it open whether the writes are done.
     pub async fn commit(self) -> Result<Committed, Error> {
+        let hold = self.hold;
+        hold.commit(self.checked()?.0).await
+    }
+
+    /// The writes alone, of which nothing is wrong: for [`commit_checked`](Hold::commit_checked).
+    #[doc(hidden)]
+    pub fn checked(self) -> Result<CheckedWrites, Error> {
         let bytes = self.bytes;
         if bytes > BYTES_AT_MOST {
             let message =
@@ -99,6 +111,14 @@ impl<'a> Guarded<'a> {
         for write in &self.writes {
             check_path(write.path())?;
         }
-        self.hold.commit(self.writes).await
+        Ok(CheckedWrites(self.writes))
+    }
+}
+
+impl Hold {
+    /// Does writes that were [checked](Guarded::checked) before, for calls that outlive what they were made from.
+    #[doc(hidden)]
+    pub async fn commit_checked(&self, writes: CheckedWrites) -> Result<Committed, Error> {
+        self.commit(writes.0).await
     }
 }

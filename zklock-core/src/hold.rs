@@ -4,6 +4,7 @@ mod nodes;
 mod owned;
 
 use crate::barrier::end_of;
+use crate::clock;
 use crate::driver::Entry;
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::guarded::Guarded;
@@ -194,7 +195,7 @@ impl Hold {
             biased;
             // An answer that is still to come would change nothing.
             _ = self.loss().come() => None,
-            confirmed = tokio::time::timeout(patience, self.ask()) => confirmed.ok().flatten(),
+            confirmed = clock::timeout(patience, self.ask()) => confirmed.ok().flatten(),
         };
         confirmed.ok_or_else(|| self.unconfirmed())
     }
@@ -282,7 +283,7 @@ impl Hold {
                 // Copied: as long as it is borrowed nobody can write it, and nobody read it again.
                 ended.await.map(|status| *status)
             };
-            match tokio::time::timeout(grant.session.timeout(), ended).await {
+            match clock::timeout(grant.session.timeout(), ended).await {
                 // It was held to the end, and the session's end has freed it.
                 Ok(Ok(Status::Lost(LossReason::SessionExpired))) if was_valid => Ok(()),
                 Ok(_) => grant.told(),
@@ -463,3 +464,6 @@ impl Grant {
         Error::new(ErrorKind::Unreachable, message)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,5 +1,6 @@
-//! The barrier: who comes waits until it is removed.
+//! The barrier: as long as it is set, those that come wait.
 
+use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::call;
 use crate::client::{Client, zklock_client};
 use crate::convert::patience;
@@ -8,10 +9,11 @@ use crate::handle::{Object, handle};
 use crate::raw::{out, text};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int};
-use zklock_core::{Error, blocking};
+use std::sync::Arc;
+use zklock_core::{Error, Wait, blocking};
 
-/// A node that is there or not: as long as it is there, who comes waits. It belongs to nobody, and outlives whoever
-/// set it.
+/// A node that exists or not: as long as it exists, zklock_barrier_wait waits. It belongs to nobody, and outlives the
+/// process that set it.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[derive(Debug)]
 pub struct zklock_barrier {
@@ -28,7 +30,7 @@ handle!(Barrier: zklock_barrier, 8);
 /// @param client the client. It may be freed before the barrier.
 /// @param path such as "/barriers/migration".
 /// @param[out] barrier the barrier. Free it with zklock_barrier_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -54,7 +56,7 @@ pub extern "C-unwind" fn zklock_barrier_free(barrier: *mut zklock_barrier) {
     call::free("zklock_barrier_free", || drop(Barrier::table().take(barrier)));
 }
 
-/// Sets the barrier. That it was set already is no mistake.
+/// Sets the barrier. If it is set already, that is not an error.
 ///
 /// @param barrier the barrier.
 /// @param[out] changed 1, or 0 if it was set already. It may be NULL.
@@ -70,7 +72,7 @@ pub extern "C-unwind" fn zklock_barrier_set(
     call::status("zklock_barrier_set", || answer(barrier, changed, blocking::Barrier::set))
 }
 
-/// Removes the barrier, and whoever waits goes on. That it was not set is no mistake.
+/// Removes the barrier, so that everyone who waits goes on. If it is not set, that is not an error.
 ///
 /// @param barrier the barrier.
 /// @param[out] changed 1, or 0 if it was not set. It may be NULL.
@@ -89,7 +91,7 @@ pub extern "C-unwind" fn zklock_barrier_remove(
 /// Whether the barrier is set.
 ///
 /// @param barrier the barrier.
-/// @param[out] is_set 1 if it is, else 0.
+/// @param[out] is_set 1 if it is, 0 if not.
 /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
 ///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
 ///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
@@ -109,8 +111,8 @@ pub extern "C-unwind" fn zklock_barrier_is_set(
 ///
 /// @param barrier the barrier.
 /// @param timeout milliseconds: 0 looks once, which takes as long as the try timeout where no server answers;
-///        ZKLOCK_FOREVER waits as long as it takes. Else it returns by then, whatever the
-///        network does.
+///        ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by then,
+///        whatever the network does.
 /// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it was set until then; ZKLOCK_UNREACHABLE if there was no connection then, or
 ///         it looked once and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is
 ///         NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
@@ -120,6 +122,89 @@ pub extern "C-unwind" fn zklock_barrier_wait(barrier: *mut zklock_barrier, timeo
     call::status("zklock_barrier_wait", || {
         Ok(Barrier::table().find(barrier)?.0.wait_within(patience(timeout)?, None)?)
     })
+}
+
+/// Begins what zklock_barrier_set does, and returns at once. zklock_call_finish gives 1 or 0.
+///
+/// @param barrier the barrier. It may be freed before the call.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_barrier_set_start(
+    barrier: *mut zklock_barrier,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_barrier_set_start", || {
+        begin(barrier, call, Answer::yes, |barrier| async move { barrier.set().await })
+    })
+}
+
+/// Begins what zklock_barrier_remove does, and returns at once. zklock_call_finish gives 1 or 0.
+///
+/// @param barrier the barrier. It may be freed before the call.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_barrier_remove_start(
+    barrier: *mut zklock_barrier,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_barrier_remove_start", || {
+        begin(barrier, call, Answer::yes, |barrier| async move { barrier.remove().await })
+    })
+}
+
+/// Begins what zklock_barrier_is_set does, and returns at once. zklock_call_finish gives 1 or 0.
+///
+/// @param barrier the barrier. It may be freed before the call.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_barrier_is_set_start(
+    barrier: *mut zklock_barrier,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_barrier_is_set_start", || {
+        begin(barrier, call, Answer::yes, |barrier| async move { barrier.is_set().await })
+    })
+}
+
+/// Begins what zklock_barrier_wait does, and returns at once.
+///
+/// @param barrier the barrier. It may be freed before the call.
+/// @param timeout milliseconds: as zklock_barrier_wait.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_barrier_wait_start(
+    barrier: *mut zklock_barrier,
+    timeout: i64,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_barrier_wait_start", || {
+        let wait = Wait::from(patience(timeout)?);
+        begin(barrier, call, Answer::nothing, move |barrier| async move { barrier.wait_within(wait).await })
+    })
+}
+
+fn begin<T: Send + 'static, F: Future<Output = Result<T, Error>> + Send + 'static>(
+    barrier: *mut zklock_barrier,
+    call: *mut *mut zklock_call,
+    answer: fn(T) -> Answer,
+    ask: impl FnOnce(Arc<zklock_core::Barrier>) -> F,
+) -> Result<(), Failure> {
+    let call = out("call", call)?;
+    let barrier = Barrier::table().find(barrier)?;
+    call.set(AsyncCall::start(|ready| barrier.0.core().start(ready, ask), answer)?);
+    Ok(())
 }
 
 fn answer(

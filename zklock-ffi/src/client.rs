@@ -1,5 +1,6 @@
 //! One logical connection to an ensemble.
 
+use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
 use crate::call;
 use crate::convert::{unsigned, whole};
@@ -10,6 +11,7 @@ use crate::raw::{mark_process, out, text};
 use crate::status::zklock_status;
 use std::ffi::c_char;
 use zklock_core::blocking;
+use zklock_core::face::Connector;
 
 /// One logical connection to an ensemble. It outlives sessions: when one expires it opens the next.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -72,19 +74,91 @@ pub extern "C-unwind" fn zklock_client_new(
     })
 }
 
+/// Begins what zklock_client_new does, and returns at once.
+///
+/// @param hosts as zklock_client_new.
+/// @param options NULL for the defaults. They are copied.
+/// @param[out] call the call: zklock_call_client gives the client. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_REFUSED if the system gives no threads or
+///         descriptors; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else
+///         comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_client_new_start(
+    hosts: *const c_char,
+    options: *const zklock_options,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_client_new_start", || {
+        let call = out("call", call)?;
+        let hosts = text("hosts", hosts)?;
+        mark_process();
+        let connector = Connector::new(Options::of(options, hosts)?);
+        call.set(AsyncCall::start(|ready| connector.start(None, ready), Answer::Client)?);
+        Ok(())
+    })
+}
+
+/// The client that a call of zklock_client_new_start has connected.
+///
+/// @param call the call. It must be freed all the same.
+/// @param[out] client the client, which is yours from now on. Free it with zklock_client_free.
+/// @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT also for another call;
+///         and all that zklock_call_finish returns.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_call_client(
+    call: *mut zklock_call,
+    client: *mut *mut zklock_client,
+) -> zklock_status {
+    call::status("zklock_call_client", || {
+        let client = out("client", client)?;
+        let connected = AsyncCall::answer(call, |answer| match std::mem::replace(answer, Answer::Taken) {
+            Answer::Client(connected) => Ok(connected),
+            other => {
+                *answer = other;
+                Err(answer.unsuited("a client"))
+            }
+        })?;
+        client.set(Client::table().put(Client(connected)));
+        Ok(())
+    })
+}
+
 /// Closes the sessions of the client, which frees every lock that it holds, and waits until the
 /// servers have confirmed it, for a second at most.
 ///
-/// Its holds are lost then, and waits end with ZKLOCK_CLOSED. Closing twice is no mistake. The client
+/// Its holds are lost then, and waits end with ZKLOCK_CLOSED. Closing twice is not an error. The client
 /// must be freed all the same.
 ///
 /// @param client the client.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_DEADLOCK in a
-///         callback, ZKLOCK_REFUSED if the process ends and gets no thread any more, ZKLOCK_FORKED,
+///         callback, ZKLOCK_REFUSED if the process is exiting and no thread can be started, ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_close(client: *mut zklock_client) -> zklock_status {
     call::status("zklock_client_close", || Ok(Client::table().find(client)?.0.close()?))
+}
+
+/// Begins what zklock_client_close does, and returns at once. Its holds are lost by then.
+///
+/// @param client the client. It may be freed before the call.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_client_close_start(
+    client: *mut zklock_client,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_client_close_start", || {
+        let call = out("call", call)?;
+        let client = Client::table().find(client)?;
+        let begin = |ready| client.0.core().start(ready, |client| client.begin_close());
+        call.set(AsyncCall::start(begin, Answer::nothing)?);
+        Ok(())
+    })
 }
 
 /// Frees the client, and does not wait. Its sessions are closed, in the background, when its locks,

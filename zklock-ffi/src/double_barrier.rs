@@ -1,5 +1,6 @@
 //! The double barrier: its members begin together, and end together.
 
+use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::call;
 use crate::client::{Client, zklock_client};
 use crate::convert::{c_string, patience};
@@ -8,7 +9,7 @@ use crate::loss::zklock_reason;
 use crate::raw::{out, text};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
-use zklock_core::blocking;
+use zklock_core::{Wait, blocking};
 
 /// Lets its members begin together, and end together.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -17,7 +18,7 @@ pub struct zklock_double_barrier {
     _opaque: [u8; 0],
 }
 
-/// One who is within a double barrier.
+/// A member of a double barrier, between entering and leaving.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[derive(Debug)]
 pub struct zklock_member {
@@ -34,14 +35,21 @@ pub(crate) struct Member {
 handle!(DoubleBarrier: zklock_double_barrier, 9);
 handle!(Member: zklock_member, 10);
 
+impl Member {
+    fn keep(inner: blocking::Member) -> *mut zklock_member {
+        let node = c_string(inner.node());
+        Self::table().put(Self { inner, node })
+    }
+}
+
 /// Makes the double barrier at a path, which is the DistributedDoubleBarrier of Curator's there. It costs no request.
 ///
 /// @param client the client. It may be freed before the barrier.
 /// @param path such as "/barriers/round".
-/// @param members how many open it, 1 to 4294967295. All who use it must agree on it. Who comes when it is open goes in
-///        as well.
+/// @param members how many open it, 1 to 4294967295. Every program that uses it must give the same number. Further members
+///        that come while it is open go in as well.
 /// @param[out] double_barrier the barrier. Free it with zklock_double_barrier_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -68,13 +76,13 @@ pub extern "C-unwind" fn zklock_double_barrier_free(double_barrier: *mut zklock_
     call::free("zklock_double_barrier_free", || drop(DoubleBarrier::table().take(double_barrier)));
 }
 
-/// Comes to the barrier, and waits until it is open. Every call is a member of its own.
+/// Enters the barrier, and waits until it is open. Every call is a member of its own.
 ///
 /// @param double_barrier the barrier.
 /// @param timeout milliseconds: 0 goes in if it is open or opens with this member, which takes as long as the try
-///        timeout where no server answers; ZKLOCK_FOREVER waits as long as it takes. Else it
+///        timeout where no server answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it
 ///        returns by then, whatever the network does.
-/// @param[out] member the member, who is within until zklock_member_leave. Free it with zklock_member_free.
+/// @param[out] member the member, which is within until zklock_member_leave. Free it with zklock_member_free.
 /// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it did not open until then; ZKLOCK_UNREACHABLE if there was no connection then,
 ///         or it tried once and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
 ///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
@@ -88,14 +96,61 @@ pub extern "C-unwind" fn zklock_double_barrier_enter(
     call::status("zklock_double_barrier_enter", || {
         let member = out("member", member)?;
         let barrier = DoubleBarrier::table().find(double_barrier)?;
-        let inner = barrier.0.enter_within(patience(timeout)?, None)?;
-        let node = c_string(inner.node());
-        member.set(Member::table().put(Member { inner, node }));
+        member.set(Member::keep(barrier.0.enter_within(patience(timeout)?, None)?));
         Ok(())
     })
 }
 
-/// Leaves, and waits until all have left who are within. Who crashes has left when its session is over.
+/// Begins what zklock_double_barrier_enter does, and returns at once.
+///
+/// @param double_barrier the barrier. It may be freed before the call.
+/// @param timeout milliseconds: as zklock_double_barrier_enter.
+/// @param[out] call the call: zklock_call_member gives the member. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_double_barrier_enter_start(
+    double_barrier: *mut zklock_double_barrier,
+    timeout: i64,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_double_barrier_enter_start", || {
+        let call = out("call", call)?;
+        let barrier = DoubleBarrier::table().find(double_barrier)?;
+        let wait = patience(timeout)?;
+        call.set(AsyncCall::start(|ready| barrier.0.start(wait, ready), Answer::Member)?);
+        Ok(())
+    })
+}
+
+/// The member that a call of zklock_double_barrier_enter_start has brought within.
+///
+/// @param call the call. It must be freed all the same.
+/// @param[out] member the member, which is yours from now on. Free it with zklock_member_free.
+/// @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT also for another call;
+///         and all that zklock_call_finish returns.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_call_member(
+    call: *mut zklock_call,
+    member: *mut *mut zklock_member,
+) -> zklock_status {
+    call::status("zklock_call_member", || {
+        let member = out("member", member)?;
+        let entered = AsyncCall::answer(call, |answer| match std::mem::replace(answer, Answer::Taken) {
+            Answer::Member(entered) => Ok(entered),
+            other => {
+                *answer = other;
+                Err(answer.unsuited("a member"))
+            }
+        })?;
+        member.set(Member::keep(entered));
+        Ok(())
+    })
+}
+
+/// Leaves, and waits until all other members have left. A member that crashes has left when its session is over.
 ///
 /// Whatever is returned, but for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left, or leaves in the background.
 ///
@@ -111,6 +166,34 @@ pub extern "C-unwind" fn zklock_double_barrier_enter(
 pub extern "C-unwind" fn zklock_member_leave(member: *mut zklock_member, timeout: i64) -> zklock_status {
     call::status("zklock_member_leave", || {
         Ok(Member::table().find(member)?.inner.leave_within(patience(timeout)?, None)?)
+    })
+}
+
+/// Begins what zklock_member_leave does, and returns at once. The member has left, or leaves in the background, even if the
+/// call is cancelled or freed.
+///
+/// @param member the member. It must be freed all the same, which may be done before the call has its result.
+/// @param timeout milliseconds: as zklock_member_leave.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_member_leave_start(
+    member: *mut zklock_member,
+    timeout: i64,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_member_leave_start", || {
+        let call = out("call", call)?;
+        let member = Member::table().find(member)?;
+        let wait = Wait::from(patience(timeout)?);
+        let member = member.inner.core();
+        call.set(match member.get()?.begin_to_leave(wait) {
+            Ok(leaving) => AsyncCall::start(|ready| member.start(ready, |_| leaving), Answer::nothing)?,
+            Err(error) => AsyncCall::over(Err(error.into()))?,
+        });
+        Ok(())
     })
 }
 
@@ -150,7 +233,7 @@ pub extern "C-unwind" fn zklock_member_loss(
     })
 }
 
-/// Frees a member. One who has not left does so in the background, without waiting for the others.
+/// Frees a member. If it has not left, it leaves in the background, without waiting for the others.
 ///
 /// @param member may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]

@@ -6,7 +6,7 @@ use std::ffi::c_char;
 use zklock_core::Error;
 
 /// Why a call failed.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Failure {
     status: zklock_status,
     message: String,

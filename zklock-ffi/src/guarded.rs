@@ -1,5 +1,6 @@
-//! Writes that are done only if a lock is held, and reads to decide by.
+//! Writes that are done only if a lock is held, and the reads that go with them.
 
+use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
 use crate::call;
 use crate::failure::Failure;
@@ -8,7 +9,7 @@ use crate::hold::{Held, zklock_hold};
 use crate::raw::{array, out, outs, text};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_void};
-use zklock_core::Guarded;
+use zklock_core::{Committed, Guarded};
 
 c_enum! {
     /// What a guarded write does.
@@ -72,15 +73,66 @@ pub extern "C-unwind" fn zklock_hold_commit(
         let writes: Vec<_> = writes.iter().map(Write::read).collect::<Result<_, _>>()?;
         let fill = |guarded| writes.iter().fold(guarded, |guarded, write| write.add(guarded));
         let written = held.inner().commit_guarded(fill)?;
-        let numbers: Vec<_> = written.versions().iter().map(|version| version.unwrap_or(NO_NODE)).collect();
-        versions.set(&numbers);
+        versions.set(&numbers(&written));
+        Ok(())
+    })
+}
+
+/// Begins what zklock_hold_commit does, and returns at once. zklock_call_versions gives the versions. After ZKLOCK_CONFLICT,
+/// zklock_last_conflict says which write was refused, as soon as zklock_call_finish or zklock_call_versions has returned it.
+///
+/// @param hold the hold. It may be freed before the call.
+/// @param writes what to do, in this order. They are copied.
+/// @param count how many there are.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT also for a bad path, and
+///         for more than 512 KiB in all; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_hold_commit_start(
+    hold: *mut zklock_hold,
+    writes: *const zklock_write,
+    count: usize,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_hold_commit_start", || {
+        let call = out("call", call)?;
+        let writes = array("writes", writes, count)?;
+        let held = Held::table().find(hold)?;
+        let writes: Vec<_> = writes.iter().map(Write::read).collect::<Result<_, _>>()?;
+        let hold = held.inner().core();
+        let guarded = writes.iter().fold(hold.get()?.guarded(), |guarded, write| write.add(guarded));
+        let writes = guarded.checked()?;
+        let begin = |ready| hold.start(ready, |hold| async move { hold.commit_checked(writes).await });
+        call.set(AsyncCall::start(begin, |written| Answer::Versions(numbers(&written)))?);
+        Ok(())
+    })
+}
+
+/// The versions that a call of zklock_hold_commit_start has written.
+///
+/// @param call the call. It must be freed all the same.
+/// @param[out] versions the version of each node after its write, as zklock_hold_commit gives them: as many as there are
+///        writes, and as zklock_call_finish says. It may be NULL.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for another call; and all that zklock_call_finish returns.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_call_versions(call: *mut zklock_call, versions: *mut i32) -> zklock_status {
+    call::status("zklock_call_versions", || {
+        // Its place is looked at first: whatever the call gives, it must be a good one.
+        outs("versions", versions, (!versions.is_null()).into())?;
+        let written = AsyncCall::answer(call, |answer| match answer {
+            Answer::Versions(written) => Ok(written.clone()),
+            _ => Err(answer.unsuited("versions")),
+        })?;
+        outs("versions", versions, if versions.is_null() { 0 } else { written.len() })?.set(&written);
         Ok(())
     })
 }
 
 /// What is in a node of ZooKeeper, and its version. It is as new as anything that the servers had committed when this was
 /// called, and the outcome of a zklock_hold_commit of this hold is certain by then. So after ZKLOCK_UNCERTAIN read
-/// what was to be written, then decide. It works while the client is open, also when the hold is lost or released.
+/// what was to be written, then decide. It works while the client is open, even if the hold is lost or released.
 ///
 ///     char state[64];
 ///     size_t length;
@@ -99,7 +151,7 @@ pub extern "C-unwind" fn zklock_hold_commit(
 /// @param buffer where its data go: as many bytes as there is room for, and no NUL after them. It may be NULL if size
 ///        is 0.
 /// @param size how many bytes there is room for.
-/// @param[out] length how many bytes the data have, also where there is not room for all of them; 0 if there is no
+/// @param[out] length how many bytes the data have, even if there is not room for all of them; 0 if there is no
 ///        such node.
 /// @param[out] version its version, for a zklock_write; ZKLOCK_NO_NODE, which a write refuses, if there is no such node.
 /// @return ZKLOCK_OK, also if there is no such node; ZKLOCK_UNREACHABLE if the servers did not answer in time;
@@ -126,6 +178,11 @@ pub extern "C-unwind" fn zklock_hold_read(
         version.set(number);
         Ok(())
     })
+}
+
+/// The versions as C has them.
+fn numbers(written: &Committed) -> Vec<i32> {
+    written.versions().iter().map(|version| version.unwrap_or(NO_NODE)).collect()
 }
 
 /// `ZKLOCK_NO_NODE`. As the version of a write it is refused: it must not be one that any version meets.

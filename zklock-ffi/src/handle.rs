@@ -96,7 +96,7 @@ impl<T: Object> Table<T> {
         slot.and_then(|slot| slot.object.clone()).ok_or_else(|| place.failure::<T>())
     }
 
-    /// Takes the object from its handle, which is none from now on. `None` if it was none before.
+    /// Takes the object from its handle, which is invalid from now on. `None` if it was before.
     pub(crate) fn take(&self, handle: *const T::Opaque) -> Option<Arc<T>> {
         let place = parse::<T>(handle).ok()?;
         let mut slots = self.slots().write().unwrap_or_else(PoisonError::into_inner);

@@ -1,5 +1,6 @@
 //! The proof that a lock is held.
 
+use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
 use crate::call;
 use crate::convert::{c_string, patience, whole};
@@ -11,9 +12,9 @@ use crate::raw::{Context, out};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
-use zklock_core::HoldState;
 use zklock_core::blocking::{self, Watch};
 use zklock_core::face::call_later;
+use zklock_core::{HoldState, Owner};
 
 /// The proof that a lock is held.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -25,7 +26,7 @@ pub struct zklock_hold {
 c_enum! {
     /// How a hold stands.
     pub enum zklock_state {
-        /// The lock is held, and the servers have confirmed it of late.
+        /// The lock is held, and the servers have confirmed it recently.
         ZKLOCK_STATE_HELD = 1,
         /// The servers are out of reach or late. The lock is held for as long as zklock_hold_valid_for says;
         /// after that others may hold it.
@@ -50,7 +51,7 @@ pub(crate) struct Held {
     loss: Mutex<Loss>,
 }
 
-/// Who is to be told of the loss.
+/// What is notified of the loss.
 #[derive(Default)]
 struct Loss {
     descriptor: Option<Arc<Descriptor>>,
@@ -108,15 +109,41 @@ impl Held {
 ///         ZKLOCK_NOT_OWNER if the lock is reentrant and another thread acquired it: nothing changes;
 ///         ZKLOCK_TIMEOUT if the servers have not answered within a session timeout: the release goes on in
 ///         the background; ZKLOCK_REFUSED if the access list does not allow to delete its node, or the process
-///         ends and gets no thread any more; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
+///         is exiting and no thread can be started; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
 ///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_release(hold: *mut zklock_hold) -> zklock_status {
     call::status("zklock_release", || Ok(Held::table().find(hold)?.inner.release()?))
 }
 
+/// Begins what zklock_release does, and returns at once. If this thread may release the hold, the hold has come to its end by
+/// then, and the release goes on even if the call is cancelled or freed.
+///
+/// @param hold the hold. It must be freed all the same, which may be done before the call has its result.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_release_start(
+    hold: *mut zklock_hold,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_release_start", || {
+        let call = out("call", call)?;
+        let held = Held::table().find(hold)?;
+        let hold = held.inner.core();
+        call.set(match hold.get()?.begin_release(Owner::current()) {
+            Ok(Some(rest)) => AsyncCall::start(|ready| hold.start(ready, |_| rest), Answer::nothing)?,
+            Ok(None) => AsyncCall::over(Ok(Answer::Nothing))?,
+            Err(error) => AsyncCall::over(Err(error.into()))?,
+        });
+        Ok(())
+    })
+}
+
 /// Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still held is
-/// released in the background, whoever acquired it, and calls that wait with this hold end.
+/// released in the background, whichever thread acquired it, and calls that wait with this hold end.
 ///
 /// It waits for nothing but a callback of this hold that is just running, unless that is what calls it. So
 /// call it with nothing locked that the callback locks.
@@ -135,7 +162,7 @@ pub extern "C-unwind" fn zklock_hold_free(hold: *mut zklock_hold) {
 /// The fencing token: of two grants of one path that exclude each other, the later has the greater token. Let what the
 /// lock guards refuse a token smaller than one it has seen.
 ///
-/// Those who can hold together are told of it in any order: of two readers without a writer between them the later may
+/// Holders that may hold together learn of their grants in any order: of two readers without a writer between them the later may
 /// have the smaller token, and so may the later of two permits. So compare a reader's token with those of writers alone.
 ///
 /// @param hold the hold.
@@ -271,7 +298,7 @@ pub extern "C-unwind" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *m
 }
 
 /// Calls back when the hold is lost: once, on a thread of ours, and not if it is released before. A hold
-/// that is lost already is told at once. Each call adds a callback.
+/// that is lost already is reported at once. Each call adds a callback.
 ///
 /// @param hold the hold.
 /// @param callback see "Callbacks" above. It may look at the hold, and free it.
@@ -330,7 +357,7 @@ pub extern "C-unwind" fn zklock_hold_wait_lost(
 /// @param hold the hold.
 /// @param[out] milliseconds for how long it is certain to be held. It may be NULL.
 /// @return ZKLOCK_OK if it is held; ZKLOCK_LOST if it is not; ZKLOCK_UNREACHABLE if the servers did not answer
-///         within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a release, also one that comes
+///         within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a release, including one that comes
 ///         before their answer; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if the hold is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
 #[must_use]
@@ -344,6 +371,27 @@ pub extern "C-unwind" fn zklock_hold_confirm(
         if let Ok(milliseconds) = out("milliseconds", milliseconds) {
             milliseconds.set(whole(valid_for));
         }
+        Ok(())
+    })
+}
+
+/// Begins what zklock_hold_confirm does, and returns at once. zklock_call_finish gives the milliseconds.
+///
+/// @param hold the hold. It may be freed before the call.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_hold_confirm_start(
+    hold: *mut zklock_hold,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_hold_confirm_start", || {
+        let call = out("call", call)?;
+        let held = Held::table().find(hold)?;
+        let begin = |ready| held.inner.core().start(ready, |hold| async move { hold.confirm().await });
+        call.set(AsyncCall::start(begin, |valid_for| Answer::Number(whole(valid_for)))?);
         Ok(())
     })
 }

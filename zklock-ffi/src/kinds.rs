@@ -14,13 +14,13 @@ use zklock_core::{Error, LockSpec};
 /// Makes the mutex at a path: one holder at a time, in the order of arrival. Like every kind of lock it costs
 /// no request: the node is created by the first acquire.
 ///
-/// It stands in one queue with Curator's InterProcessMutex and LeaderSelector, and with more: see zklock_dialect.
+/// It shares a queue with Curator's InterProcessMutex and LeaderSelector, and others: see zklock_dialect.
 ///
 /// @param client the client. It may be freed before the lock.
 /// @param path such as "/locks/report".
 /// @param options NULL for the defaults. They are copied.
 /// @param[out] lock the lock. Free it with zklock_lock_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what a mutex has not;
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply to this kind;
 ///         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -37,24 +37,24 @@ pub extern "C-unwind" fn zklock_mutex_new(
 ///
 /// A thread that holds the write side by a reentrant lock (ZKLOCK_REENTRANT) may acquire the read side as well, and
 /// release the write side first: a downgrade. The lock of the read side may be reentrant or not. Where that of the write
-/// side is not, the thread waits for the release of the write side as any other does: see zklock_write_new.
-/// It stands in one queue with Curator's InterProcessReadWriteLock, and in kazoo's dialect with kazoo's.
+/// side is not, the thread waits for the release of the write side as any other does: see zklock_rwlock_write_new.
+/// It shares a queue with Curator's InterProcessReadWriteLock, and in kazoo's dialect with kazoo's.
 ///
 /// @param client the client. It may be freed before the lock.
 /// @param path such as "/locks/catalogue".
 /// @param options NULL for the defaults. They are copied.
 /// @param[out] lock the lock. Free it with zklock_lock_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply to this kind;
 ///         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
 #[must_use]
 #[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_read_new(
+pub extern "C-unwind" fn zklock_rwlock_read_new(
     client: *mut zklock_client,
     path: *const c_char,
     options: *const zklock_lock_options,
     lock: *mut *mut zklock_lock,
 ) -> zklock_status {
-    at_path("zklock_read_new", client, path, options, lock, LockSpec::read)
+    at_path("zklock_rwlock_read_new", client, path, options, lock, LockSpec::read)
 }
 
 /// Makes the write side of the read/write lock at a path: one holder at a time, and no reader beside it.
@@ -63,33 +63,33 @@ pub extern "C-unwind" fn zklock_read_new(
 /// of a reentrant lock, that is ZKLOCK_DEADLOCK. A thread that has acquired the write side gets the read side at once if
 /// the lock is made with ZKLOCK_REENTRANT, so that no other thread can release the write side. Any other hold may have
 /// been handed to another thread, which writes: so the thread that acquired it waits for its release before it reads, or
-/// gets ZKLOCK_TIMEOUT, and a line of the log tells of the wait.
+/// gets ZKLOCK_TIMEOUT, and the log warns of the wait.
 ///
 /// @param client the client. It may be freed before the lock.
 /// @param path that of the read side.
 /// @param options NULL for the defaults. They are copied.
 /// @param[out] lock the lock. Free it with zklock_lock_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply to this kind;
 ///         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
 #[must_use]
 #[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_write_new(
+pub extern "C-unwind" fn zklock_rwlock_write_new(
     client: *mut zklock_client,
     path: *const c_char,
     options: *const zklock_lock_options,
     lock: *mut *mut zklock_lock,
 ) -> zklock_status {
-    at_path("zklock_write_new", client, path, options, lock, LockSpec::write)
+    at_path("zklock_rwlock_write_new", client, path, options, lock, LockSpec::write)
 }
 
-/// Makes the election at a path: who acquires it leads until it releases. It stands in one queue with Curator's
-/// LeaderLatch. Who leads can be seen with zklock_observe, also by those who do not stand.
+/// Makes the election at a path: the client that acquires it leads until it releases. It shares a queue with Curator's
+/// LeaderLatch. zklock_observe shows who leads, to observers that are no candidates as well.
 ///
 /// @param client the client. It may be freed before the lock.
 /// @param path such as "/election/scheduler".
 /// @param options NULL for the defaults. They are copied.
 /// @param[out] lock the lock. Free it with zklock_lock_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply to this kind;
 ///         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -102,14 +102,14 @@ pub extern "C-unwind" fn zklock_election_new(
     at_path("zklock_election_new", client, path, options, lock, LockSpec::election)
 }
 
-/// Makes the exclusive lock at a path: who creates the one node "lock" below it holds. There is no queue and no
-/// order, so it is for jobs that are tried once, and left to whoever does them.
+/// Makes the exclusive lock at a path: the client that creates the node "lock" below it holds the lock. There is no queue
+/// and no order, so it is for jobs that are tried once and skipped if another process is doing them.
 ///
 /// @param client the client. It may be freed before the lock.
 /// @param path such as "/jobs/nightly".
 /// @param options NULL for the defaults. They are copied.
 /// @param[out] lock the lock. Free it with zklock_lock_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, or the options have what it has not;
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply to this kind;
 ///         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -129,11 +129,11 @@ pub extern "C-unwind" fn zklock_exclusive_new(
 ///
 /// @param client the client. It may be freed before the lock.
 /// @param path such as "/locks/licences".
-/// @param limit how many permits there are, 1 to 4294967295. All who use it must agree on it.
+/// @param limit how many permits there are, 1 to 4294967295. Every program that uses it must give the same number.
 /// @param options NULL for the defaults. They are copied.
 /// @param[out] lock the lock. Free it with zklock_lock_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is none, if more permits are wanted than there are, or the
-///         options have what it has not; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, if more permits are wanted than there are, or an
+///         option does not apply to this kind; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_semaphore_new(
@@ -149,7 +149,7 @@ pub extern "C-unwind" fn zklock_semaphore_new(
 /// Writes how many permits there are to the node that semaphores were told of with
 /// zklock_lock_options_set_limit_at, and creates it if it is not there.
 ///
-/// Permits that are held stay so, also if there are to be fewer now.
+/// Permits that are held stay held, even if the new limit is lower.
 ///
 /// @param client the client.
 /// @param path that of the node, such as "/limits/licences".
@@ -180,7 +180,7 @@ pub extern "C-unwind" fn zklock_set_limit(
 ///        reentrant is said of the set.
 /// @param[out] lock the set, which is a lock as well. Free it with zklock_lock_free.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, of another client or an exclusive
-///         one, if two are of one path, they are too many for one request, or the options have what a set has not;
+///         one, if two are of one path, they are too many for one request, or an option does not apply to a set;
 ///         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
 #[must_use]
 #[unsafe(no_mangle)]

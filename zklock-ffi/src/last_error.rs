@@ -8,7 +8,7 @@ use std::ffi::c_char;
 /// The name of a status, such as "ZKLOCK_TIMEOUT".
 ///
 /// @param status what a call returned.
-/// @return the name, or "unknown" for a number that is none. It is never NULL, and lives for ever.
+/// @return the name, or "unknown" if no status has this number. It is never NULL, and lives for ever.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_status_name(status: i32) -> *const c_char {
     call::plain("zklock_status_name", c"unknown".as_ptr(), || {

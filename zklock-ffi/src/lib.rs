@@ -8,7 +8,8 @@
 //!  ticket  queued  observer
 //!  client  lock
 //!  options  lock_options  guarded
-//!  hold  log  last_error  version
+//!  hold
+//!  async_call  log  last_error  version
 //!  loss                                              telling the host, and values as C has them
 //!  callback  descriptor  convert
 //!  call                                              around every call: no panic passes
@@ -26,6 +27,7 @@
     reason = "exported names; `tests/run lint` looks that unsafe blocks stand in raw.rs alone"
 )]
 
+pub mod async_call;
 pub mod barrier;
 mod c_enum;
 mod call;

@@ -69,7 +69,7 @@ pub extern "C-unwind" fn zklock_lock_path(
 ///
 /// @param lock the lock.
 /// @param timeout milliseconds: 0 tries once, which takes as long as the try timeout where no server
-///        answers; ZKLOCK_FOREVER waits as long as it takes. Else it returns by
+///        answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by
 ///        then, whatever the network does.
 /// @param[out] hold the proof that the lock is held. Give it back with zklock_release, and free it with
 ///        zklock_hold_free.
@@ -79,7 +79,7 @@ pub extern "C-unwind" fn zklock_lock_path(
 ///         that no other can release it (such as the read side, where this is the write side), or in a callback; if the lock
 ///         is reentrant, ZKLOCK_LOST if the outer hold is lost, and ZKLOCK_UNREACHABLE if its lease has run out;
 ///         ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_REFUSED if the servers' access list does not allow it, or the
-///         process ends and gets no thread any more; ZKLOCK_CLOSED; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+///         process is exiting and no thread can be started; ZKLOCK_CLOSED; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
 #[must_use]
 #[unsafe(no_mangle)]

@@ -10,7 +10,7 @@ use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
 use zklock_core::{Dialect, Foreign, LockSpec, Watching, check_lock_path, check_permits};
 
-/// How a lock behaves. The defaults are good for most.
+/// How a lock behaves. The defaults suit most programs.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[derive(Debug)]
 pub struct zklock_lock_options {
@@ -18,7 +18,7 @@ pub struct zklock_lock_options {
 }
 
 c_enum! {
-    /// What is so or not so of a lock: see zklock_lock_options_set_flags.
+    /// Boolean properties of a lock: see zklock_lock_options_set_flags.
     pub enum zklock_flag {
         /// A thread that holds the lock may acquire it again; each hold is released by that thread. Without it any thread
         /// may release a hold, and so a thread that acquires again waits until one does. Of a read/write lock, a thread that
@@ -26,22 +26,22 @@ c_enum! {
         /// thread turns to another user while the first holds the lock, as it does where it runs coroutines: they are one
         /// owner, and are inside together. Not for semaphores, whose permits belong to nobody.
         ZKLOCK_REENTRANT = 1,
-        /// A contender that cannot see ours is waited for as any other, where else there is ZKLOCK_FOREIGN_CONTENDER. Both
-        /// may come to hold the lock: set it only where it is certain that it sees ours all the same.
-        ZKLOCK_GO_AHEAD = 2,
+        /// Wait for a contender that cannot see ours as for any other, instead of failing with ZKLOCK_FOREIGN_CONTENDER.
+        /// Both may come to hold the lock, so set this only if you know that it sees ours after all.
+        ZKLOCK_ALLOW_FOREIGN = 2,
         /// A waiter watches all the others, and not the one that matters: the simple way, to be compared with.
         ZKLOCK_WATCH_CHILDREN = 4,
     }
 }
 
 c_enum! {
-    /// How the nodes of a lock are called, and so with whom it stands in one queue.
+    /// How the nodes of a lock are named, and so with which libraries it shares a queue.
     pub enum zklock_dialect {
-        /// As Curator's and go-zookeeper's, and those of kazoo with extra_lock_patterns. This is the default.
+        /// Like those of Curator and go-zookeeper, and of kazoo with extra_lock_patterns. This is the default.
         ZKLOCK_DIALECT_CURATOR = 1,
-        /// As kazoo's: for mutexes, read and write sides.
+        /// Like those of kazoo: for mutexes, read and write sides.
         ZKLOCK_DIALECT_KAZOO = 2,
-        /// As the WriteLock's of ZooKeeper's own recipes: for mutexes.
+        /// Like those of WriteLock in ZooKeeper's own recipes: for mutexes.
         ZKLOCK_DIALECT_WRITELOCK = 3,
     }
 }
@@ -67,14 +67,14 @@ handle!(
 impl LockOptions {
     /// The lock with these options; those that are NULL are the defaults.
     pub(crate) fn apply(options: *const zklock_lock_options, spec: LockSpec) -> Result<LockSpec, Failure> {
-        use zklock_flag::{ZKLOCK_GO_AHEAD, ZKLOCK_REENTRANT, ZKLOCK_WATCH_CHILDREN};
+        use zklock_flag::{ZKLOCK_ALLOW_FOREIGN, ZKLOCK_REENTRANT, ZKLOCK_WATCH_CHILDREN};
         if options.is_null() {
             return Ok(spec);
         }
         let options = Self::table().find(options)?;
         let chosen = options.0.lock().unwrap_or_else(PoisonError::into_inner);
         let is_set = |flag: zklock_flag| chosen.flags & flag as u32 != 0;
-        let foreign = if is_set(ZKLOCK_GO_AHEAD) { Foreign::GoAhead } else { Foreign::Refuse };
+        let foreign = if is_set(ZKLOCK_ALLOW_FOREIGN) { Foreign::GoAhead } else { Foreign::Refuse };
         let watching = if is_set(ZKLOCK_WATCH_CHILDREN) { Watching::Children } else { Watching::Nearest };
         let spec = spec.reentrant(is_set(ZKLOCK_REENTRANT)).foreign(foreign).watching(watching);
         let spec = spec.dialect(chosen.dialect).permits(chosen.permits);
@@ -115,7 +115,7 @@ pub extern "C-unwind" fn zklock_lock_options_free(options: *mut zklock_lock_opti
     call::free("zklock_lock_options_free", || drop(LockOptions::table().take(options)));
 }
 
-/// What is so of the lock. It replaces the flags that were set before.
+/// Sets the boolean properties of the lock. This replaces the flags that were set before.
 ///
 /// @param options the options.
 /// @param flags 0, or a sum of zklock_flag.
@@ -135,10 +135,10 @@ pub extern "C-unwind" fn zklock_lock_options_set_flags(
     })
 }
 
-/// How its nodes are called. Contenders of every dialect are recognised, whichever the lock has.
+/// How its nodes are named. Contenders of every dialect are recognised, whichever the lock has.
 ///
 /// @param options the options.
-/// @param dialect one of zklock_dialect. Which kinds of lock can have it is said there.
+/// @param dialect one of zklock_dialect. It says which kinds of lock can have it.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -175,8 +175,8 @@ pub extern "C-unwind" fn zklock_lock_options_set_permits(
     })
 }
 
-/// The node that says how many permits a semaphore has, in the format of Curator's SharedCount. As long as it is
-/// not there, the limit is that of zklock_semaphore_new. Whoever waits notices when zklock_set_limit changes it.
+/// The node that says how many permits a semaphore has, in the format of Curator's SharedCount. As long as it
+/// does not exist, the limit is that of zklock_semaphore_new. Waiters notice when zklock_set_limit changes it.
 ///
 /// @param options the options.
 /// @param path such as "/limits/licences".

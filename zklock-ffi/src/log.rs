@@ -1,4 +1,4 @@
-//! What the library has to say, for the host's log. It prints nothing by itself.
+//! What the library reports to the log of its host. It prints nothing by itself.
 
 use crate::c_enum::c_enum;
 use crate::call;
@@ -20,7 +20,7 @@ c_enum! {
     pub enum zklock_log_level {
         /// Nothing.
         ZKLOCK_LOG_OFF = 0,
-        /// What must not happen.
+        /// Bugs.
         ZKLOCK_LOG_ERROR = 1,
         /// What an operator should know: a hold was lost.
         ZKLOCK_LOG_WARN = 2,
@@ -59,7 +59,7 @@ static LINES: OfProcess<Mutex<VecDeque<Line>>> = OfProcess::new();
 /// What comes beyond is dropped: a log must not eat the host's memory.
 const LINES_AT_MOST: usize = 10_000;
 
-/// Lets the library's log go to a callback, or nowhere. One for the whole process; the latest counts.
+/// Sends the library's log to a callback, or nowhere. There is one for the whole process: the last one that was set.
 ///
 /// Lines come one at a time (see "Callbacks" above). When 10,000 wait to be taken, further ones are dropped. When
 /// this returns, the callback before is not running, and never called again.

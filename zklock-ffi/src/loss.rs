@@ -26,10 +26,10 @@ c_enum! {
         /// The client was closed.
         #[from(ClientClosed)]
         ZKLOCK_REASON_CLIENT_CLOSED = 4,
-        /// Another, for which this header has no number: the sentence to ZKLOCK_LOST tells it.
+        /// Another reason, for which there is no number: the message of ZKLOCK_LOST says which.
         #[from(Forked)]
         ZKLOCK_REASON_OTHER = 5,
-        /// A contender came that cannot see the hold, kazoo's Lock for one: both may hold the lock.
+        /// A contender came that cannot see the hold, such as kazoo's Lock: both may hold the lock.
         #[from(ForeignContender)]
         ZKLOCK_REASON_FOREIGN_CONTENDER = 6,
     }

@@ -14,7 +14,7 @@ use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use zklock_core::face::Call;
 use zklock_core::{Error, ErrorKind, QueuedContender, blocking};
 
-/// Tells who holds a lock, without taking part.
+/// Reports who holds a lock, without taking part.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[derive(Debug)]
 pub struct zklock_observer {
@@ -123,9 +123,9 @@ pub extern "C-unwind" fn zklock_observe(
 }
 
 /// Who holds the lock; when called again, as soon as that changes. Changes that follow one another quickly may be
-/// told as one; where several hold at once, it is the first of them. As long as no server answers it waits.
+/// reported as one. If several hold at once, it is the first of them. As long as no server answers it waits.
 ///
-/// It takes whoever is the first in the queue for the holder: also a set of locks that still waits for another of its
+/// It reports the first in the queue as the holder, even if that is a set of locks that still waits for another of its
 /// locks. zklock_contenders tells the two apart.
 ///
 /// @param observer the observer.
@@ -154,7 +154,7 @@ pub extern "C-unwind" fn zklock_observer_next(
 }
 
 /// The descriptor of an observer: readable while zklock_observer_next has something new. When it is, call that
-/// with a timeout of 0, which gives ZKLOCK_TIMEOUT if it was for nothing. Do not read from it, write to it or close it.
+/// with a timeout of 0, which gives ZKLOCK_TIMEOUT if nothing is new after all. Do not read from it, write to it or close it.
 ///
 /// @param observer the observer.
 /// @param[out] descriptor valid until the observer is freed.

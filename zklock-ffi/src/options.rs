@@ -10,7 +10,7 @@ use std::sync::{Mutex, PoisonError};
 use std::time::Duration;
 use zklock_core::{ClientOptions, Error};
 
-/// How a client connects. The defaults are good for most.
+/// How a client connects. The defaults suit most programs.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[derive(Debug)]
 pub struct zklock_options {

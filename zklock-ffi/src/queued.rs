@@ -1,5 +1,6 @@
 //! Who is in the queue of a lock, and how an operator takes one out of it.
 
+use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
 use crate::call;
 use crate::convert::{c_string, unsigned, whole};
@@ -24,7 +25,7 @@ c_enum! {
     }
 }
 
-/// One in the queue of a lock. What it points to lives as long as the call of the visitor, or as
+/// One in the queue of a lock. What it points to lives as long as the call of the visitor, or as long as
 /// zklock_observer_next says. The library that runs may be an earlier or a later one than this header: see `size`.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[repr(C)]
@@ -35,7 +36,7 @@ pub struct zklock_contender {
     pub size: usize,
     /// The name of its node, a child of the lock's node.
     pub name: *const c_char,
-    /// What it says of itself. zklock writes "host/pid" or what the client's options say.
+    /// What it calls itself. zklock writes "host/pid" or what the client's options say.
     pub identity: *const c_char,
     /// The naming scheme of its library: "curator", "kazoo" or "writelock".
     pub dialect: *const c_char,
@@ -44,14 +45,14 @@ pub struct zklock_contender {
     /// Its fencing token, when it comes to hold the lock. A holder of a semaphore's permit has a smaller one: this is
     /// the number of its permit.
     pub token: u64,
-    /// Since when it is there: milliseconds since 1970 on the servers' clock.
+    /// When its node was created: milliseconds since 1970 on the servers' clock.
     pub since: i64,
     /// The path of its node.
     pub node: *const c_char,
     /// What it wants.
     pub role: zklock_role,
     /// 1 if it holds the lock, as far as its place tells; 0 if it waits. A set of locks holds none of them before it is
-    /// its turn in all of their queues, also where it is the first.
+    /// its turn in all of their queues, even if it is the first.
     pub holds: i32,
 }
 
@@ -82,14 +83,60 @@ pub extern "C-unwind" fn zklock_contenders(
     })
 }
 
-/// Takes a contender out of the queue, whoever it is, by deleting its node. A holder is told that its hold is lost,
+/// Begins what zklock_contenders does, and returns at once. zklock_call_contenders shows them.
+///
+/// @param lock the lock. It may be freed before the call.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_contenders_start(
+    lock: *const zklock_lock,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_contenders_start", || {
+        let call = out("call", call)?;
+        let lock = Lock::table().find(lock)?;
+        let begin = |ready| lock.inner().core().start(ready, |lock| async move { lock.contenders().await });
+        call.set(AsyncCall::start(begin, Answer::Contenders)?);
+        Ok(())
+    })
+}
+
+/// Shows what a call of zklock_contenders_start has found, the holders first.
+///
+/// @param call the call. It must be freed all the same.
+/// @param visitor called by this thread, before zklock_call_contenders returns. It may make any call.
+/// @param context handed to it.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for another call; and all that zklock_call_finish returns.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_call_contenders(
+    call: *mut zklock_call,
+    visitor: zklock_contender_visitor,
+    context: *mut c_void,
+) -> zklock_status {
+    call::status("zklock_call_contenders", || {
+        let visitor = visitor.ok_or_else(|| Failure::argument("the visitor is NULL"))?;
+        // Copied, since a visitor may ask this call for more.
+        let contenders = AsyncCall::answer(call, |answer| match answer {
+            Answer::Contenders(contenders) => Ok(contenders.clone()),
+            _ => Err(answer.unsuited("contenders")),
+        })?;
+        show_all(&contenders, visitor, Context(context));
+        Ok(())
+    })
+}
+
+/// Takes any contender out of the queue, by deleting its node. A holder is told that its hold is lost,
 /// if its library tells; a waiter queues again.
 ///
-/// Of an exclusive lock all nodes have one path: there it hits whoever holds it at that moment, which may be another than
-/// the one that was shown. zklock_break_lock spares that one.
+/// Of an exclusive lock all nodes have one path: so this evicts the holder of that moment, which may be another than
+/// the one that was shown. zklock_break_lock spares another.
 ///
-/// This breaks what the lock guards, unless the contender is known to be at a standstill: until it has been told it
-/// takes itself for the holder, and another already is.
+/// This breaks what the lock guards, unless the contender is known to have stopped: until it learns of it, it
+/// believes that it holds the lock, and another already does.
 ///
 /// @param lock the lock.
 /// @param node the path of its node, as zklock_contenders shows it.
@@ -114,7 +161,7 @@ pub extern "C-unwind" fn zklock_evict(
     })
 }
 
-/// Takes the lock away from all who hold it. See zklock_evict, also for what that breaks. Whoever waits stays, also a set
+/// Takes the lock away from all who hold it. See zklock_evict, also for what that breaks. Waiters stay, including a set
 /// of locks that is the first in the queue and waits for another of its locks.
 ///
 /// Of an exclusive lock the node is looked at right before it is deleted, and another's is spared. It is in danger only if

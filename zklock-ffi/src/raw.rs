@@ -216,7 +216,7 @@ pub(crate) fn show<T>(visitor: Visitor<T>, value: &T, context: Context) {
     unsafe { visitor(value, context.0) }
 }
 
-/// Memory as the system gives it. Where there is none left the process ends, as it would without this, but not with a
+/// Memory as the system gives it. If none is left the process ends, as it would without this, but without a
 /// text on the host's standard error, which may be anything by then: a daemon's data file, a socket.
 struct Silent;
 

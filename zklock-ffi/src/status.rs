@@ -17,7 +17,7 @@ c_enum! {
         /// No server could be reached: check the hosts and the network, or try again later.
         #[from(Unreachable)]
         ZKLOCK_UNREACHABLE = 3,
-        /// The time was over: try again, or do without.
+        /// The time ran out: try again, or do without.
         #[from(Timeout)]
         ZKLOCK_TIMEOUT = 4,
         /// The wait could never end, since this thread itself holds the lock, or is one of ours (in a
@@ -33,7 +33,7 @@ c_enum! {
         /// The hold is lost: stop what it guarded; others may hold the lock.
         #[from(Lost(_))]
         ZKLOCK_LOST = 8,
-        /// A contender of another library is in the queue that cannot see ours: let both sides use one
+        /// A contender of another library is in the queue and cannot see ours: let both sides use one
         /// naming scheme.
         #[from(ForeignContender)]
         ZKLOCK_FOREIGN_CONTENDER = 9,
@@ -49,15 +49,15 @@ c_enum! {
         /// A guarded write whose reply was lost: it may have been done. zklock_hold_read tells.
         #[from(Uncertain)]
         ZKLOCK_UNCERTAIN = 13,
-        /// A guarded write was refused, because a node was not as it had to be. Nothing was written.
+        /// A guarded write was refused, because a node was not in the required state. Nothing was written.
         #[from(Conflict)]
         ZKLOCK_CONFLICT = 14,
-        /// What was used was made before this process was forked, and is the parent's: see "Fork" above.
+        /// The handle was made before this process was forked, and belongs to the parent: see "Fork" above.
         #[from(Forked)]
         ZKLOCK_FORKED = 15,
         /// The ticket has no result yet: wait for its descriptor.
         ZKLOCK_PENDING = 16,
-        /// A mistake in zklock itself, caught before it could do harm here: please report it.
+        /// A bug in zklock, caught before it could do harm: please report it.
         ZKLOCK_INTERNAL = 17,
     }
 }

@@ -38,7 +38,7 @@ TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
         CHECK(lock.contenders()[0].dialect == "kazoo");
         CHECK(!lock.try_acquire_for(20ms));
         THROWS(other.mutex(path).acquire_for(SOON), zklock::error, ZKLOCK_FOREIGN_CONTENDER);
-        CHECK(!other.mutex(path, lock_options().go_ahead()).try_acquire());
+        CHECK(!other.mutex(path, lock_options().allow_foreign()).try_acquire());
     }
     THROWS(client.semaphore(path, 2, kazoo), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(client.mutex(path, lock_options().permits(0)), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);

@@ -19,6 +19,8 @@ typedef struct {
     /* Set by zklock_acquire. */
     zklock_hold *hold;
     zklock_ticket *ticket;
+    /* One that goes on. */
+    zklock_call *call;
 } handles;
 
 typedef struct {
@@ -89,8 +91,8 @@ CALL(lock_options_set_limit_at) { return zklock_lock_options_set_limit_at(on->lo
         return status;                                                                              \
     }
 CALL_OF_KIND(mutex_new)
-CALL_OF_KIND(read_new)
-CALL_OF_KIND(write_new)
+CALL_OF_KIND(rwlock_read_new)
+CALL_OF_KIND(rwlock_write_new)
 CALL_OF_KIND(election_new)
 CALL_OF_KIND(exclusive_new)
 CALL(semaphore_new) {
@@ -246,6 +248,49 @@ CALL(break_lock) { return zklock_break_lock(on->unused, NULL, NULL); }
 CALL(release) { return zklock_release(on->hold); }
 CALL(client_close) { return zklock_client_close(on->client); }
 
+/* Of a call that runs in the background: it is begun, and ended. */
+#define CALL_OF_START(name, ...)                                                                    \
+    CALL(name) {                                                                                    \
+        zklock_call *call;                                                                          \
+        zklock_status status = zklock_##name(__VA_ARGS__, &call);                                   \
+        if (!status) zklock_call_free(call);                                                        \
+        return status;                                                                              \
+    }
+CALL_OF_START(client_new_start, on->hosts, NULL)
+CALL_OF_START(contenders_start, on->lock)
+CALL_OF_START(barrier_set_start, on->barrier)
+CALL_OF_START(barrier_is_set_start, on->barrier)
+CALL_OF_START(barrier_remove_start, on->barrier)
+CALL_OF_START(barrier_wait_start, on->barrier, SOON_MS)
+CALL_OF_START(double_barrier_enter_start, on->double_barrier, SOON_MS)
+CALL_OF_START(member_leave_start, on->member, SOON_MS)
+CALL_OF_START(hold_confirm_start, on->hold)
+CALL(hold_commit_start) {
+    zklock_call *call;
+    zklock_write writes[] = {{.kind = ZKLOCK_WRITE_DELETE, .path = "/there/is/none", .version = ZKLOCK_ANY_VERSION}};
+    zklock_status status = zklock_hold_commit_start(on->hold, writes, 1, &call);
+    if (!status) zklock_call_free(call);
+    return status;
+}
+CALL_OF_START(release_start, on->hold)
+CALL_OF_START(client_close_start, on->client)
+CALL(call_fd) {
+    int descriptor;
+    return zklock_call_fd(on->call, &descriptor);
+}
+CALL(call_finish) { return zklock_call_finish(on->call, NULL); }
+CALL(call_client) {
+    zklock_client *client;
+    return zklock_call_client(on->call, &client);
+}
+CALL(call_member) {
+    zklock_member *member;
+    return zklock_call_member(on->call, &member);
+}
+CALL(call_versions) { return zklock_call_versions(on->call, NULL); }
+CALL(call_contenders) { return zklock_call_contenders(on->call, ignore_contender, NULL); }
+CALL(call_cancel) { return zklock_call_cancel(on->call); }
+
 #undef CALL
 #define CALL(name, live, blocks) {"zklock_" #name, call_##name, live, blocks}
 
@@ -258,6 +303,7 @@ static const call calls[] = {
     CALL(options_set_identity, ZKLOCK_OK, 0),
     CALL(options_set_tls, ZKLOCK_INVALID_ARGUMENT, 0),
     CALL(client_new, ZKLOCK_OK, 1),
+    CALL(client_new_start, ZKLOCK_OK, 1),
     CALL(client_stat, ZKLOCK_OK, 0),
     CALL(lock_options_new, ZKLOCK_OK, 0),
     CALL(lock_options_set_flags, ZKLOCK_OK, 0),
@@ -265,8 +311,8 @@ static const call calls[] = {
     CALL(lock_options_set_permits, ZKLOCK_OK, 0),
     CALL(lock_options_set_limit_at, ZKLOCK_OK, 0),
     CALL(mutex_new, ZKLOCK_OK, 0),
-    CALL(read_new, ZKLOCK_OK, 0),
-    CALL(write_new, ZKLOCK_OK, 0),
+    CALL(rwlock_read_new, ZKLOCK_OK, 0),
+    CALL(rwlock_write_new, ZKLOCK_OK, 0),
     CALL(election_new, ZKLOCK_OK, 0),
     CALL(exclusive_new, ZKLOCK_OK, 0),
     CALL(semaphore_new, ZKLOCK_OK, 0),
@@ -275,6 +321,7 @@ static const call calls[] = {
     CALL(lock_path, ZKLOCK_OK, 0),
     CALL(acquire, ZKLOCK_OK, 1),
     CALL(contenders, ZKLOCK_OK, 1),
+    CALL(contenders_start, ZKLOCK_OK, 0),
     CALL(observe, ZKLOCK_OK, 0),
     CALL(observer_fd, ZKLOCK_OK, 0),
     CALL(observer_next, ZKLOCK_OK, 1),
@@ -285,11 +332,17 @@ static const call calls[] = {
     CALL(barrier_is_set, ZKLOCK_OK, 1),
     CALL(barrier_remove, ZKLOCK_OK, 1),
     CALL(barrier_wait, ZKLOCK_OK, 1),
+    CALL(barrier_set_start, ZKLOCK_OK, 0),
+    CALL(barrier_is_set_start, ZKLOCK_OK, 0),
+    CALL(barrier_remove_start, ZKLOCK_OK, 0),
+    CALL(barrier_wait_start, ZKLOCK_OK, 0),
     CALL(double_barrier_new, ZKLOCK_OK, 0),
     CALL(double_barrier_enter, ZKLOCK_OK, 1),
+    CALL(double_barrier_enter_start, ZKLOCK_OK, 0),
     CALL(member_node, ZKLOCK_OK, 0),
     CALL(member_loss, ZKLOCK_OK, 0),
     CALL(member_leave, ZKLOCK_OK, 1),
+    CALL(member_leave_start, ZKLOCK_OK, 0),
     CALL(acquire_start, ZKLOCK_OK, 0),
     CALL(ticket_fd, ZKLOCK_OK, 0),
     CALL(acquire_finish, ZKLOCK_PENDING, 0),
@@ -303,11 +356,22 @@ static const call calls[] = {
     CALL(hold_on_lost, ZKLOCK_OK, 0),
     CALL(hold_wait_lost, ZKLOCK_TIMEOUT, 1),
     CALL(hold_confirm, ZKLOCK_OK, 1),
+    CALL(hold_confirm_start, ZKLOCK_OK, 0),
     CALL(hold_commit, ZKLOCK_OK, 1),
+    CALL(hold_commit_start, ZKLOCK_OK, 0),
     CALL(hold_read, ZKLOCK_OK, 1),
     CALL(set_log, ZKLOCK_OK, 0),
+    CALL(call_fd, ZKLOCK_OK, 0),
+    CALL(call_finish, ZKLOCK_PENDING, 0),
+    CALL(call_client, ZKLOCK_PENDING, 0),
+    CALL(call_member, ZKLOCK_PENDING, 0),
+    CALL(call_versions, ZKLOCK_PENDING, 0),
+    CALL(call_contenders, ZKLOCK_PENDING, 0),
+    CALL(call_cancel, ZKLOCK_OK, 0),
     CALL(release, ZKLOCK_OK, 1),
+    CALL(release_start, ZKLOCK_OK, 0),
     CALL(client_close, ZKLOCK_OK, 1),
+    CALL(client_close_start, ZKLOCK_OK, 0),
 };
 
 #undef CALL
@@ -329,10 +393,16 @@ static inline handles new_handles(const char *hosts, const char *path) {
     snprintf(barrier, sizeof barrier, "%s-double-barrier", path);
     OK(zklock_double_barrier_new(made.client, barrier, 1, &made.double_barrier));
     OK(zklock_double_barrier_enter(made.double_barrier, SOON_MS, &made.member));
+    zklock_double_barrier *alone;
+    snprintf(barrier, sizeof barrier, "%s-alone", path);
+    OK(zklock_double_barrier_new(made.client, barrier, 2, &alone));
+    OK(zklock_double_barrier_enter_start(alone, ZKLOCK_FOREVER, &made.call));
+    zklock_double_barrier_free(alone);
     return made;
 }
 
 static inline void free_handles(handles *of) {
+    zklock_call_free(of->call);
     zklock_ticket_free(of->ticket);
     zklock_hold_free(of->hold);
     zklock_observer_free(of->observer);

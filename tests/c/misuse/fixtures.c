@@ -25,9 +25,10 @@ static zklock_observer *observer;
 static zklock_barrier *barrier;
 static zklock_double_barrier *double_barrier;
 static zklock_member *member;
+static zklock_call *pending;
 static char busy_path[64];
 static uint64_t token_before;
-static int descriptor_before, observed_before;
+static int descriptor_before, observed_before, pending_before;
 static unsigned char *on_stack, *heap, on_static[WILD_BYTES];
 
 void free_handle(kind kind, void *handle) {
@@ -42,6 +43,7 @@ void free_handle(kind kind, void *handle) {
     case BARRIER: zklock_barrier_free(handle); break;
     case DOUBLE_BARRIER: zklock_double_barrier_free(handle); break;
     case MEMBER: zklock_member_free(handle); break;
+    case CALL: zklock_call_free(handle); break;
     case KINDS: break;
     }
 }
@@ -111,6 +113,13 @@ static zklock_member *make_member(zklock_client *of, const char *path) {
     return keep(MEMBER, result);
 }
 
+/* One that goes on: to enter needs a second member. */
+static zklock_call *make_call(zklock_client *of) {
+    zklock_call *result;
+    OK(zklock_double_barrier_enter_start(make_double_barrier(of, fresh_path(), 2), ZKLOCK_FOREVER, &result));
+    return keep(CALL, result);
+}
+
 static void *make(kind kind, zklock_client *of) {
     switch (kind) {
     case OPTIONS: return make_options();
@@ -123,6 +132,7 @@ static void *make(kind kind, zklock_client *of) {
     case BARRIER: return make_barrier(of);
     case DOUBLE_BARRIER: return make_double_barrier(of, fresh_path(), 1);
     case MEMBER: return make_member(of, fresh_path());
+    case CALL: return make_call(of);
     case KINDS: break;
     }
     abort();
@@ -155,12 +165,14 @@ void make_bystanders(unsigned char *stack) {
     barrier = make_barrier(client);
     double_barrier = make_double_barrier(client, fresh_path(), 1);
     member = make_member(client, fresh_path());
+    pending = make_call(client);
     zklock_client *closing = make_client();
     lost_hold = make_hold(closing, 0);
     OK(zklock_client_close(closing));
     token_before = token_of(hold);
     OK(zklock_ticket_fd(ticket, &descriptor_before));
     OK(zklock_observer_fd(observer, &observed_before));
+    OK(zklock_call_fd(pending, &pending_before));
     /* From here on, what is made is made for one cell. */
     made_count = 0;
     heap = malloc(WILD_BYTES);
@@ -190,12 +202,15 @@ const char *harm_of_bystanders(void) {
     if (zklock_lock_options_set_permits(lock_options, 1)) return "the lock's options";
     if (zklock_observer_fd(observer, &descriptor) || descriptor != observed_before) return "the observer";
     if (readable(descriptor, 0)) return "what the observer sees";
+    if (zklock_call_fd(pending, &descriptor) || descriptor != pending_before) return "the call";
+    if (readable(descriptor, 0)) return "what the call waits for";
     if (zklock_member_loss(member, &reason) || reason) return "the member of a barrier";
     return is_alive(busy_hold) ? NULL : "the hold of another client";
 }
 
 void free_bystanders(void) {
     free_made();
+    zklock_call_free(pending);
     zklock_ticket_free(ticket);
     zklock_observer_free(observer);
     zklock_member_free(member);
@@ -222,7 +237,7 @@ zklock_lock *bystander_lock(void) { return lock; }
 zklock_hold *closed_hold(void) { return lost_hold; }
 
 static void *bystander(kind kind) {
-    void *all[] = {options, client, lock_options, lock, ticket, hold, observer, barrier, double_barrier, member};
+    void *all[] = {options, client, lock_options, lock, ticket, hold, observer, barrier, double_barrier, member, pending};
     return all[kind];
 }
 
@@ -251,6 +266,30 @@ static void await_result(zklock_ticket *of) {
 static zklock_ticket *granted_ticket(void) {
     zklock_ticket *result = make_ticket(client, fresh_path());
     await_result(result);
+    return result;
+}
+
+static void await_end(zklock_call *of) {
+    int descriptor;
+    OK(zklock_call_fd(of, &descriptor));
+    CHECK(readable(descriptor, SOON_MS));
+}
+
+/* A call that is done. */
+static zklock_call *done(source with) {
+    zklock_write create = {.kind = ZKLOCK_WRITE_CREATE, .path = "/misuse-written"}, writes[] = {create, create};
+    writes[1].kind = ZKLOCK_WRITE_DELETE;
+    writes[1].version = ZKLOCK_ANY_VERSION;
+    zklock_call *result = NULL;
+    switch (with) {
+    case CONNECTED: OK(zklock_client_new_start(servers(), NULL, &result)); break;
+    case ENTERED:
+        OK(zklock_double_barrier_enter_start(make_double_barrier(client, fresh_path(), 1), SOON_MS, &result));
+        break;
+    case WRITTEN: OK(zklock_hold_commit_start(make_hold(client, 0), writes, 2, &result)); break;
+    default: OK(zklock_contenders_start(lock, &result));
+    }
+    await_end(keep(CALL, result));
     return result;
 }
 
@@ -286,14 +325,18 @@ static void *in_state(source state, kind kind) {
     case NAMED: return make_lock(client, NAMED_PATH, 0);
     case TOLD: return told_observer();
     case GRANTED: return granted_ticket();
+    case CONNECTED:
+    case ENTERED:
+    case WRITTEN:
+    case SHOWN: return done(state);
     case FETCHED:
         result = granted_ticket();
         OK(zklock_acquire_finish(result, &fetched));
         keep(HOLD, fetched);
         return result;
     case CANCELLED:
-        result = make_ticket(client, busy_path);
-        OK(zklock_acquire_cancel(result));
+        result = kind == CALL ? (void *)make_call(client) : make_ticket(client, busy_path);
+        OK(kind == CALL ? zklock_call_cancel(result) : zklock_acquire_cancel(result));
         return result;
     case LEFT:
         result = make_member(client, fresh_path());
@@ -309,6 +352,7 @@ static void *in_state(source state, kind kind) {
         OK(zklock_client_close(closing));
         /* The wait ends just after. */
         if (kind == TICKET) await_result(result);
+        if (kind == CALL) await_end(result);
         return result;
     }
     case FREED:

@@ -11,6 +11,7 @@ import re
 import sys
 
 from header import NotUnderstood, read
+from waits import LATE, WAITS
 
 LEAST, MOST = "INT64_MIN", "INT64_MAX"
 PLACES = ["HERE", "OTHER_THREAD", "LOSS_CALLBACK", "LOG_CALLBACK", "VISITOR"]
@@ -31,6 +32,12 @@ GOOD = {
     ("zklock_acquire_finish", "ticket"): "GRANTED",
     ("zklock_hold_wait_lost", "hold"): "CLOSED",
     ("zklock_evict", "lock"): "NAMED",
+    ("zklock_client_close_start", "client"): "FRESH",
+    ("zklock_call_finish", "call"): "SHOWN",
+    ("zklock_call_contenders", "call"): "SHOWN",
+    ("zklock_call_client", "call"): "CONNECTED",
+    ("zklock_call_member", "call"): "ENTERED",
+    ("zklock_call_versions", "call"): "WRITTEN",
 }
 
 # What comes of a closed client where the rule for it is not right.
@@ -50,6 +57,7 @@ PASTS = {
         ("CANCELLED", "ZKLOCK_INTERRUPTED"),
     ],
     "zklock_member": [("LEFT", "ZKLOCK_NOT_HELD")],
+    "zklock_call": [("LIVE", "ZKLOCK_PENDING"), ("CANCELLED", "ZKLOCK_INTERRUPTED")],
 }
 
 # Numbers that are nearly a living handle.
@@ -58,39 +66,6 @@ NEARLY = {
     "OTHER_AGE": "of another age",
     "UNMARKED": "with the bits of one, but like an address of ours",
     "TWICE_MARKED": "with the bits of one, but like an address of the kernel's",
-}
-
-# Waits: how long, for what, with what result.
-FOR_EVER = ["-1"]
-LATE = [LEAST, "INT64_MIN + 1", "INT32_MIN", "-99", "-2"]
-LONG = ["INT32_MAX", "UINT32_MAX", "INT64_MAX / 1000", "INT64_MAX - 1", MOST]
-WAITS = {
-    "zklock_acquire": [
-        ("lock", "LIVE", FOR_EVER + LONG + ["0"], "ZKLOCK_OK"),
-        ("lock", "BUSY", ["0", "1"], "ZKLOCK_TIMEOUT"),
-    ],
-    "zklock_acquire_start": [("lock", state, FOR_EVER + LONG + ["0"], "ZKLOCK_OK") for state in ("LIVE", "BUSY")],
-    "zklock_hold_wait_lost": [
-        ("hold", "CLOSED", FOR_EVER + LONG + ["0"], "ZKLOCK_OK"),
-        ("hold", "LIVE", ["0", "1"], "ZKLOCK_TIMEOUT"),
-    ],
-    "zklock_observer_next": [
-        ("observer", "LIVE", FOR_EVER + LONG, "ZKLOCK_OK"),
-        ("observer", "LIVE", ["0"], "ZKLOCK_TIMEOUT"),
-        ("observer", "TOLD", ["0", "1"], "ZKLOCK_TIMEOUT"),
-    ],
-    "zklock_barrier_wait": [
-        ("barrier", "LIVE", FOR_EVER + LONG + ["0"], "ZKLOCK_OK"),
-        ("barrier", "BUSY", ["0", "1"], "ZKLOCK_TIMEOUT"),
-    ],
-    "zklock_double_barrier_enter": [
-        ("double_barrier", "LIVE", FOR_EVER + LONG + ["0"], "ZKLOCK_OK"),
-        ("double_barrier", "BUSY", ["0", "1"], "ZKLOCK_TIMEOUT"),
-    ],
-    "zklock_member_leave": [
-        ("member", "LIVE", FOR_EVER + LONG + ["0"], "ZKLOCK_OK"),
-        ("member", "BUSY", ["0", "1"], "ZKLOCK_TIMEOUT"),
-    ],
 }
 
 NOT_UTF8 = [
@@ -267,7 +242,7 @@ class Matrix:
             yield "of a closed client", ("CLOSED", kind), status
         for past, status in PASTS.get(base, []):
             if GOOD.get((function.name, parameter.name)) != "CLOSED" or past != "LIVE":
-                yield past.lower(), (past, kind), status if status in function.own else outcome(function)[0]
+                yield past.lower(), (past, kind), status if status in function.listed else outcome(function)[0]
 
     def of_out(self, function, parameter, _):
         yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
@@ -365,12 +340,14 @@ class Matrix:
         yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
         yield "not aligned", ("NOT_ALIGNED", 0), "ZKLOCK_INVALID_ARGUMENT"
         for what, change, wanted in member_variants(self.header, struct):
+            if function.name.endswith("_start") and wanted == "ZKLOCK_CONFLICT":
+                wanted = "ZKLOCK_OK"  # It comes with the result.
             writes = good_writes()
             writes[0] = {**writes[0], **change}
             yield what, self.array(writes), wanted
 
 
-STATES = {"FRESH", "LIVE", "CLOSED", "GRANTED", "BUSY", "NAMED", "TOLD"}
+STATES = {"FRESH", "LIVE", "CLOSED", "GRANTED", "BUSY", "NAMED", "TOLD", "CONNECTED", "ENTERED", "WRITTEN", "SHOWN"}
 
 
 def kind_of(name):

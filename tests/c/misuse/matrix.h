@@ -21,6 +21,7 @@ typedef enum {
     BARRIER,
     DOUBLE_BARRIER,
     MEMBER,
+    CALL,
     KINDS
 } kind;
 
@@ -52,6 +53,10 @@ typedef enum {
     TOLD,      /* an observer that has told what there was */
     GRANTED,   /* with a result that nobody has fetched */
     FETCHED,
+    CONNECTED, /* calls that are done, with what they give */
+    ENTERED,
+    WRITTEN,
+    SHOWN,
     CANCELLED,
     RELEASED,
     LEFT, /* a member */

@@ -37,7 +37,7 @@ TEST(a_queue_is_shown_with_what_each_wants_and_who_holds) {
     attempt *waiting[2];
     for (int at = 0; at < 4; at++) {
         clients[at] = new_client();
-        locks[at] = new_lock(at == 2 ? zklock_write_new : zklock_read_new, clients[at], path);
+        locks[at] = new_lock(at == 2 ? zklock_rwlock_write_new : zklock_rwlock_read_new, clients[at], path);
     }
     CHECK(look(locks[0]).count == 0);
     for (int at = 0; at < 2; at++) holds[at] = acquire(locks[at], SOON_MS);
@@ -109,8 +109,8 @@ TEST(a_waiter_that_is_evicted_queues_again_at_the_end) {
 TEST(a_broken_lock_is_taken_from_all_who_hold_it_and_from_nobody_else) {
     const char *path = fresh_path();
     zklock_client *client = new_client(), *other = new_client(), *third = new_client();
-    zklock_lock *one = new_lock(zklock_read_new, client, path), *two = new_lock(zklock_read_new, other, path),
-                *writer = new_lock(zklock_write_new, third, path);
+    zklock_lock *one = new_lock(zklock_rwlock_read_new, client, path), *two = new_lock(zklock_rwlock_read_new, other, path),
+                *writer = new_lock(zklock_rwlock_write_new, third, path);
     seen broken = {0};
     OK(zklock_break_lock(writer, see, &broken));
     CHECK(broken.count == 0);

@@ -136,10 +136,10 @@ TEST(sets_in_any_order_do_not_wait_for_each_other) {
 TEST(locks_of_several_kinds_make_a_set_that_outlives_them) {
     fresh_paths();
     zklock_client *client = new_client(), *other = new_client();
-    zklock_lock *reader = new_lock(zklock_read_new, client, one), *permit = new_semaphore(client, two, 2, 1),
+    zklock_lock *reader = new_lock(zklock_rwlock_read_new, client, one), *permit = new_semaphore(client, two, 2, 1),
                 *leader = new_lock(zklock_election_new, client, fresh_path());
     zklock_lock *const locks[] = {reader, permit, leader};
-    zklock_lock *set, *writer = new_lock(zklock_write_new, other, one), *others = new_semaphore(other, two, 2, 1);
+    zklock_lock *set, *writer = new_lock(zklock_rwlock_write_new, other, one), *others = new_semaphore(other, two, 2, 1);
     OK(zklock_all_new(client, locks, 3, NULL, &set));
     for (int at = 0; at < 3; at++) zklock_lock_free(locks[at]);
     zklock_client_free(client);

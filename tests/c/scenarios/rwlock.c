@@ -4,8 +4,8 @@
 
 #include <stdatomic.h>
 
-static zklock_lock *reads(zklock_client *client, const char *path) { return new_lock(zklock_read_new, client, path); }
-static zklock_lock *writes(zklock_client *client, const char *path) { return new_lock(zklock_write_new, client, path); }
+static zklock_lock *reads(zklock_client *client, const char *path) { return new_lock(zklock_rwlock_read_new, client, path); }
+static zklock_lock *writes(zklock_client *client, const char *path) { return new_lock(zklock_rwlock_write_new, client, path); }
 
 static zklock_lock *reentrant(constructor *make, zklock_client *client, const char *path) {
     zklock_lock_options *options;
@@ -51,7 +51,7 @@ TEST(readers_hold_together_and_a_writer_alone_in_the_order_of_arrival) {
 TEST(a_writer_may_become_a_reader_without_a_gap) {
     const char *path = fresh_path();
     zklock_client *client = new_client(), *other = new_client();
-    zklock_lock *reader = reads(client, path), *writer = reentrant(zklock_write_new, client, path),
+    zklock_lock *reader = reads(client, path), *writer = reentrant(zklock_rwlock_write_new, client, path),
                 *others = reads(other, path), *rival = writes(other, path);
     zklock_hold *written = acquire(writer, SOON_MS);
     attempt *waiting = start_acquire(rival, SOON_MS);
@@ -90,7 +90,7 @@ TEST(who_has_handed_on_the_write_side_does_not_read_beside_it) {
     const char *path = fresh_path();
     zklock_client *client = new_client();
     zklock_lock *writer = writes(client, path);
-    zklock_lock *readers[] = {reads(client, path), reentrant(zklock_read_new, client, path)};
+    zklock_lock *readers[] = {reads(client, path), reentrant(zklock_rwlock_read_new, client, path)};
     for (int at = 0; at < 2; at++) {
         handed_over work = {.hold = acquire(writer, SOON_MS)};
         uint64_t token = token_of(work.hold);
@@ -121,7 +121,7 @@ static void *tries_once(void *lock) {
 TEST(a_reader_that_would_wait_for_itself_alone_is_told_at_once) {
     const char *path = fresh_path();
     zklock_client *client = new_client();
-    zklock_lock *reader = reads(client, path), *writer = writes(client, path), *own = reentrant(zklock_read_new, client, path);
+    zklock_lock *reader = reads(client, path), *writer = writes(client, path), *own = reentrant(zklock_rwlock_read_new, client, path);
     zklock_hold *read = acquire(reader, SOON_MS), *second = acquire(reader, SOON_MS), *none = NULL;
     /* It may read twice, as two threads may. Anybody may release either, so a writer waits. */
     CHECK(token_of(read) != token_of(second) && contenders_at(path) == 2);
@@ -147,7 +147,7 @@ TEST(a_reader_that_would_wait_for_itself_alone_is_told_at_once) {
 TEST(a_reentrant_side_is_released_with_its_last_hold) {
     const char *path = fresh_path();
     zklock_client *client = new_client(), *other = new_client();
-    zklock_lock *reader = reentrant(zklock_read_new, client, path), *rival = writes(other, path);
+    zklock_lock *reader = reentrant(zklock_rwlock_read_new, client, path), *rival = writes(other, path);
     zklock_hold *outer = acquire(reader, SOON_MS), *inner = acquire(reader, 0);
     CHECK(token_of(outer) == token_of(inner));
     give_back(outer);
@@ -165,8 +165,8 @@ TEST(in_the_dialect_of_kazoo_the_nodes_are_those_of_kazoo) {
     zklock_lock *reader, *writer, *none = NULL;
     OK(zklock_lock_options_new(&options));
     OK(zklock_lock_options_set_dialect(options, ZKLOCK_DIALECT_KAZOO));
-    OK(zklock_read_new(client, path, options, &reader));
-    OK(zklock_write_new(other, path, options, &writer));
+    OK(zklock_rwlock_read_new(client, path, options, &reader));
+    OK(zklock_rwlock_write_new(other, path, options, &writer));
     zklock_hold *read = acquire(reader, SOON_MS);
     CHECK(strstr(node_of(read), "__rlock__") && !can_be_had(writer));
     give_back(read);
@@ -176,9 +176,9 @@ TEST(in_the_dialect_of_kazoo_the_nodes_are_those_of_kazoo) {
     /* The options were copied. */
     OK(zklock_lock_options_set_dialect(options, ZKLOCK_DIALECT_WRITELOCK));
     CHECK(can_be_had(reader));
-    IS(zklock_read_new(client, path, options, &none), ZKLOCK_INVALID_ARGUMENT);
+    IS(zklock_rwlock_read_new(client, path, options, &none), ZKLOCK_INVALID_ARGUMENT);
     SAYS("no read and write sides");
-    IS(zklock_write_new(client, path, options, &none), ZKLOCK_INVALID_ARGUMENT);
+    IS(zklock_rwlock_write_new(client, path, options, &none), ZKLOCK_INVALID_ARGUMENT);
     CHECK(!none);
     zklock_lock_options_free(options);
     free_all(NULL, reader, client);
@@ -188,7 +188,7 @@ TEST(in_the_dialect_of_kazoo_the_nodes_are_those_of_kazoo) {
 TEST(a_mutex_and_a_reader_of_one_path_refuse_each_other_unless_told_to_go_ahead) {
     const char *path = fresh_path();
     zklock_client *client = new_client(), *other = new_client();
-    zklock_lock *reader = reads(client, path), *mutex = new_mutex(other, path, 0), *bold = new_mutex(other, path, ZKLOCK_GO_AHEAD);
+    zklock_lock *reader = reads(client, path), *mutex = new_mutex(other, path, 0), *bold = new_mutex(other, path, ZKLOCK_ALLOW_FOREIGN);
     zklock_hold *read = acquire(reader, SOON_MS), *none = NULL;
     IS(zklock_acquire(mutex, SOON_MS, &none), ZKLOCK_FOREIGN_CONTENDER);
     SAYS("__READ__");

@@ -91,7 +91,7 @@ int readable(int descriptor, int64_t milliseconds);
 zklock_client *connect_to(const char *hosts);
 zklock_client *new_client(void); /* of servers() */
 zklock_lock *new_mutex(zklock_client *client, const char *path, uint32_t flags);
-/* A lock of any kind that is made from a path alone: zklock_read_new. */
+/* A lock of any kind that is made from a path alone: zklock_rwlock_read_new. */
 typedef zklock_status constructor(zklock_client *, const char *, const zklock_lock_options *, zklock_lock **);
 zklock_lock *new_lock(constructor *make, zklock_client *client, const char *path);
 /* A semaphore of which so many permits are acquired at once. */

@@ -32,7 +32,7 @@ static zklock_lock_options *options_of(char **words, int words_count) {
         } else if (strcmp(words[word], "--dialect=writelock") == 0) {
             ok(zklock_lock_options_set_dialect(options, ZKLOCK_DIALECT_WRITELOCK));
         } else if (strcmp(words[word], "--foreign=go-ahead") == 0) {
-            ok(zklock_lock_options_set_flags(options, ZKLOCK_GO_AHEAD));
+            ok(zklock_lock_options_set_flags(options, ZKLOCK_ALLOW_FOREIGN));
         } else {
             fprintf(stderr, "no option: %s\n", words[word]);
             exit(1);
@@ -52,8 +52,8 @@ static void make(zklock_client *client, const char *kind, const char *path, zklo
         ok(zklock_lock_options_set_permits(how, permits));
         ok(zklock_semaphore_new(client, path, limit, how, next(mode)));
     }
-    if (strcmp(kind, "write") == 0 || strcmp(kind, "rw") == 0) ok(zklock_write_new(client, path, how, next("x")));
-    if (strcmp(kind, "read") == 0 || strcmp(kind, "rw") == 0) ok(zklock_read_new(client, path, how, next("r")));
+    if (strcmp(kind, "write") == 0 || strcmp(kind, "rw") == 0) ok(zklock_rwlock_write_new(client, path, how, next("x")));
+    if (strcmp(kind, "read") == 0 || strcmp(kind, "rw") == 0) ok(zklock_rwlock_read_new(client, path, how, next("r")));
     if (count == 0) {
         fprintf(stderr, "no kind: %s\n", kind);
         exit(1);

@@ -44,7 +44,7 @@ zklock::lock_options options_of(const std::vector<std::string> &words) {
     for (const std::string &word : words) {
         if (word == "--dialect=kazoo") options.dialect(ZKLOCK_DIALECT_KAZOO);
         else if (word == "--dialect=writelock") options.dialect(ZKLOCK_DIALECT_WRITELOCK);
-        else if (word == "--foreign=go-ahead") options.go_ahead();
+        else if (word == "--foreign=go-ahead") options.allow_foreign();
         else throw std::invalid_argument("no option: " + word);
     }
     return options;

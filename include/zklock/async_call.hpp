@@ -1,0 +1,89 @@
+/* Calls that run in the background, for event loops. */
+
+#ifndef ZKLOCK_ASYNC_CALL_HPP
+#define ZKLOCK_ASYNC_CALL_HPP
+
+#include <chrono>
+#include <cstddef>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "handle.hpp"
+
+namespace zklock {
+
+/** Not for use outside these files. */
+namespace detail {
+/** The number of a call that is done. */
+inline std::int64_t number_of(zklock_call *done) { return ask<std::int64_t>(zklock_call_finish, done); }
+
+/** What a call that is done gives, by its type: each owner of a handle that a call can give adds itself. */
+template <class Result>
+struct given;
+template <>
+struct given<bool> {
+    static bool by(zklock_call *done) { return number_of(done) != 0; }
+};
+template <>
+struct given<std::chrono::milliseconds> {
+    static std::chrono::milliseconds by(zklock_call *done) { return std::chrono::milliseconds(number_of(done)); }
+};
+template <>
+struct given<std::vector<std::int32_t>> {
+    static std::vector<std::int32_t> by(zklock_call *done) {
+        std::vector<std::int32_t> versions(static_cast<std::size_t>(number_of(done)));
+        check(zklock_call_versions(done, versions.data()));
+        return versions;
+    }
+};
+
+/** What all calls have. */
+class running : public owner<zklock_call, zklock_call_free> {
+public:
+    using owner::owner;
+    /** Readable when there is a result. It lives as long as the call; do not close it. */
+    int fd() const { return ask<int>(zklock_call_fd); }
+    /** Ends the waiting, unless there is a result already. What has begun, such as a release, goes on. */
+    void cancel() { check(zklock_call_cancel(get())); }
+protected:
+    bool is_done() const {
+        const zklock_status status = zklock_call_finish(get(), nullptr);
+        if (status == ZKLOCK_PENDING) return false;
+        // Which paths the writes had is not known any more.
+        if (status == ZKLOCK_CONFLICT) throw conflict_error(zklock_last_error(), static_cast<std::size_t>(zklock_last_conflict()), "");
+        check(status);
+        return true;
+    }
+};
+} // namespace detail
+
+/**
+ * A call that runs in the background, begun by a function with start in its name. The destructor ends it; what has begun,
+ * such as a release, goes on. When fd() is readable:
+ *
+ *     if (const auto valid_for = confirming.try_finish()) work_for(*valid_for);
+ */
+template <class Result>
+class [[nodiscard]] async_call : public detail::running {
+public:
+    using running::running;
+    /** The result; nothing as long as the call goes on. It throws what the call that waits would. What owns a handle, such as
+        a client, is given once. */
+    [[nodiscard]] std::optional<Result> try_finish() {
+        if (!is_done()) return std::nullopt;
+        return detail::given<Result>::by(get());
+    }
+};
+
+/** One that gives nothing. */
+template <>
+class [[nodiscard]] async_call<void> : public detail::running {
+public:
+    using running::running;
+    /** Whether it is done; false as long as the call goes on. It throws what the call that waits would. */
+    [[nodiscard]] bool try_finish() { return is_done(); }
+};
+} // namespace zklock
+
+#endif // ZKLOCK_ASYNC_CALL_HPP

@@ -1,0 +1,85 @@
+/* Calls that run in the background, in C++. */
+
+#include <optional>
+#include <vector>
+
+#include "test.hpp"
+
+static_assert(std::is_nothrow_move_constructible_v<zklock::async_call<void>>);
+static_assert(!std::is_copy_constructible_v<zklock::async_call<zklock::client>>);
+
+/* What the call gives, which it does soon. */
+template <class Result>
+Result soon(zklock::async_call<Result> call) {
+    CHECK(readable(call.fd(), SOON_MS));
+    if constexpr (std::is_void_v<Result>) {
+        CHECK(call.try_finish());
+    } else {
+        std::optional<Result> result = call.try_finish();
+        CHECK(result);
+        return std::move(*result);
+    }
+}
+
+TEST(each_gives_what_the_call_that_waits_gives) {
+    zklock::client client = soon(zklock::client::start(servers()));
+    const std::string path = fresh_path();
+    zklock::hold hold = client.mutex(path).acquire_for(SOON);
+    CHECK(soon(hold.start_confirm()) > 0ms);
+    const std::vector<zklock::contender> contenders = soon(client.mutex(path).start_contenders());
+    CHECK(contenders.size() == 1 && contenders[0].holds && contenders[0].node == hold.node());
+    const std::string node = path + "-written";
+    const std::vector<std::int32_t> versions = soon(hold.guarded().create(node).set(node, "data", 0).start_commit());
+    CHECK(versions == std::vector<std::int32_t>({0, 1}));
+    soon(hold.start_release());
+    CHECK(hold.state() == ZKLOCK_STATE_RELEASED);
+    soon(client.start_close());
+    THROWS(client.mutex(path).try_acquire(), zklock::closed_error, ZKLOCK_CLOSED);
+}
+
+TEST(barriers_are_set_waited_for_and_entered) {
+    const auto client = new_cpp_client();
+    const zklock::barrier barrier(client, fresh_path());
+    CHECK(soon(barrier.start_set()) && !soon(barrier.start_set()) && soon(barrier.start_is_set()));
+    zklock::async_call<void> waiting = barrier.start_wait();
+    CHECK(!readable(waiting.fd(), 30) && !waiting.try_finish());
+    CHECK(soon(barrier.start_remove()));
+    soon(std::move(waiting));
+    const zklock::double_barrier round(client, fresh_path(), 2);
+    zklock::async_call<zklock::member> first = round.start_enter();
+    CHECK(!first.try_finish());
+    zklock::member second = soon(round.start_enter(SOON));
+    zklock::member other = soon(std::move(first));
+    zklock::async_call<void> leaving = other.start_leave();
+    CHECK(!readable(leaving.fd(), 30) && !leaving.try_finish());
+    soon(second.start_leave(SOON));
+    soon(std::move(leaving));
+}
+
+TEST(failures_are_thrown_by_try_finish) {
+    const auto client = new_cpp_client();
+    zklock::hold hold = client.mutex(fresh_path()).acquire_for(SOON);
+    zklock::async_call commit = hold.guarded().create("/async-calls-cpp").remove("/there/is/none").start_commit();
+    CHECK(readable(commit.fd(), SOON_MS));
+    THROWS(commit.try_finish(), zklock::conflict_error, ZKLOCK_CONFLICT);
+    try {
+        (void)commit.try_finish();
+    } catch (const zklock::conflict_error &error) {
+        CHECK(error.index() == 1 && error.path().empty());
+    }
+    const zklock::barrier barrier(client, fresh_path());
+    barrier.set();
+    THROWS(soon(barrier.start_wait(50ms)), zklock::timeout_error, ZKLOCK_TIMEOUT);
+    zklock::async_call<void> cancelled = barrier.start_wait();
+    cancelled.cancel();
+    THROWS(cancelled.try_finish(), zklock::error, ZKLOCK_INTERRUPTED);
+    barrier.remove();
+    zklock::async_call<zklock::client> connecting = zklock::client::start(servers());
+    CHECK(readable(connecting.fd(), SOON_MS));
+    std::optional<zklock::client> once = connecting.try_finish();
+    CHECK(once);
+    THROWS(connecting.try_finish(), zklock::misuse_error, ZKLOCK_NOT_HELD);
+}
+
+TEST_MAIN("standalone", LISTED(each_gives_what_the_call_that_waits_gives),
+          LISTED(barriers_are_set_waited_for_and_entered), LISTED(failures_are_thrown_by_try_finish))

@@ -1,0 +1,209 @@
+//! Calls that run in the background, for event loops. Each is begun by the `_start` of its noun.
+
+use crate::call;
+use crate::descriptor::Descriptor;
+use crate::failure::Failure;
+use crate::handle::{Object, handle};
+use crate::raw::out;
+use crate::status::zklock_status::{self, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_NOT_HELD, ZKLOCK_PENDING};
+use std::ffi::c_int;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use zklock_core::face::Call;
+use zklock_core::{Error, QueuedContender, blocking};
+
+/// A call that runs in the background, for event loops: whatever has _start in its name begins one, except
+/// zklock_acquire_start, which gives a zklock_ticket.
+#[allow(non_camel_case_types, reason = "the name in C")]
+#[derive(Debug)]
+pub struct zklock_call {
+    _opaque: [u8; 0],
+}
+
+/// What a call gives if it works.
+pub(crate) enum Answer {
+    Nothing,
+    Number(i64),
+    Versions(Vec<i32>),
+    Contenders(Vec<QueuedContender>),
+    Client(blocking::Client),
+    Member(blocking::Member),
+    /// It was an object, which the caller has by now.
+    Taken,
+}
+
+pub(crate) struct AsyncCall {
+    running: Box<dyn Running>,
+    /// When it is known. It stays.
+    answer: Mutex<Option<Result<Answer, Failure>>>,
+    ready: Arc<Descriptor>,
+}
+
+handle!(AsyncCall: zklock_call, 11);
+
+/// A call whose result becomes an answer.
+trait Running: Send + Sync {
+    fn fetch(&self) -> Option<Result<Answer, Error>>;
+    fn cancel(&self);
+}
+
+struct Answered<T>(Call<T>, fn(T) -> Answer);
+
+impl<T: Send> Running for Answered<T> {
+    fn fetch(&self) -> Option<Result<Answer, Error>> {
+        self.0.fetch().map(|result| result.map(self.1))
+    }
+
+    fn cancel(&self) {
+        self.0.cancel();
+    }
+}
+
+/// One that had its answer when it began.
+struct Known;
+
+impl Running for Known {
+    fn fetch(&self) -> Option<Result<Answer, Error>> {
+        None
+    }
+
+    fn cancel(&self) {}
+}
+
+impl AsyncCall {
+    /// Begins a call, which is given what to do when it is ready.
+    pub(crate) fn start<T: Send + 'static>(
+        begin: impl FnOnce(Ready) -> Result<Call<T>, Error>,
+        answer: fn(T) -> Answer,
+    ) -> Result<*mut zklock_call, Failure> {
+        let ready = Arc::new(Descriptor::new()?);
+        let running = Box::new(Answered(begin(Box::new(ready.raiser()))?, answer));
+        Ok(Self::table().put(Self { running, answer: Mutex::default(), ready }))
+    }
+
+    /// One that is over as soon as it begins.
+    pub(crate) fn over(answer: Result<Answer, Failure>) -> Result<*mut zklock_call, Failure> {
+        let ready = Arc::new(Descriptor::new()?);
+        ready.raise();
+        Ok(Self::table().put(Self { running: Box::new(Known), answer: Mutex::new(Some(answer)), ready }))
+    }
+
+    /// Looks at the answer of a call, if there is one and it is no error.
+    pub(crate) fn answer<T>(
+        call: *const zklock_call,
+        look: impl FnOnce(&mut Answer) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let call = Self::table().find(call)?;
+        match call.known().as_mut() {
+            None => Err(Failure::new(ZKLOCK_PENDING, "the call goes on: wait for its descriptor")),
+            Some(Err(failure)) => Err(failure.clone()),
+            Some(Ok(answer)) => look(answer),
+        }
+    }
+
+    fn known(&self) -> MutexGuard<'_, Option<Result<Answer, Failure>>> {
+        let mut known = self.answer.lock().unwrap_or_else(PoisonError::into_inner);
+        if known.is_none() {
+            *known = self.running.fetch().map(|result| result.map_err(Failure::from));
+        }
+        known
+    }
+}
+
+/// What a call in the core calls when it is ready.
+pub(crate) type Ready = Box<dyn FnOnce() + Send>;
+
+impl Answer {
+    pub(crate) fn nothing((): ()) -> Self {
+        Self::Nothing
+    }
+
+    pub(crate) fn yes(yes: bool) -> Self {
+        Self::Number(yes.into())
+    }
+
+    /// Why there is no such answer as was asked for.
+    pub(crate) fn unsuited(&self, wanted: &str) -> Failure {
+        match self {
+            Self::Taken => {
+                Failure::new(ZKLOCK_NOT_HELD, format!("{wanted} has been taken from this call before"))
+            }
+            _ => Failure::new(ZKLOCK_INVALID_ARGUMENT, format!("this call does not give {wanted}")),
+        }
+    }
+
+    fn number(&self) -> i64 {
+        let count = |count: usize| i64::try_from(count).unwrap_or(i64::MAX);
+        match self {
+            Self::Number(number) => *number,
+            Self::Versions(versions) => count(versions.len()),
+            Self::Contenders(contenders) => count(contenders.len()),
+            Self::Nothing | Self::Client(_) | Self::Member(_) | Self::Taken => 0,
+        }
+    }
+}
+
+/// The descriptor of a call: readable when there is a result, and from then on. Do not read from it, write to it or close
+/// it.
+///
+/// @param call the call.
+/// @param[out] descriptor valid until the call is freed.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_call_fd(call: *const zklock_call, descriptor: *mut c_int) -> zklock_status {
+    call::status("zklock_call_fd", || {
+        out("descriptor", descriptor)?.set(AsyncCall::table().find(call)?.ready.number());
+        Ok(())
+    })
+}
+
+/// The result of a call. It does not wait, and may be asked more than once.
+///
+/// What is more than a number comes from zklock_call_client, zklock_call_member, zklock_call_versions and
+/// zklock_call_contenders.
+///
+/// @param call the call. It must be freed all the same.
+/// @param[out] number of zklock_hold_confirm_start for how many milliseconds the lock is certain to be held; of
+///        zklock_barrier_set_start, zklock_barrier_remove_start and zklock_barrier_is_set_start 1 or 0, as without _start; of
+///        zklock_hold_commit_start and zklock_contenders_start how many there are; otherwise 0. It may be NULL.
+/// @return ZKLOCK_OK; ZKLOCK_PENDING as long as the call goes on; ZKLOCK_INTERRUPTED after zklock_call_cancel;
+///         ZKLOCK_CLOSED if the client was closed meanwhile; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL; and everything that the function
+///         without _start returns.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_call_finish(call: *mut zklock_call, number: *mut i64) -> zklock_status {
+    call::status("zklock_call_finish", || {
+        let answer = AsyncCall::answer(call, |answer| Ok(answer.number()))?;
+        if let Ok(number) = out("number", number) {
+            number.set(answer);
+        }
+        Ok(())
+    })
+}
+
+/// Ends the waiting: the descriptor becomes readable, and zklock_call_finish gives ZKLOCK_INTERRUPTED, or the result if there
+/// is one already.
+///
+/// What a call has begun goes on in the background: a release, the leaving of a barrier, a close. A commit that is cancelled
+/// may be done or not. A client that has not connected does not, and a member that has not entered withdraws.
+///
+/// @param call the call. It must be freed all the same.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_call_cancel(call: *mut zklock_call) -> zklock_status {
+    call::status("zklock_call_cancel", || {
+        let call = AsyncCall::table().find(call)?;
+        call.running.cancel();
+        call.ready.raise();
+        Ok(())
+    })
+}
+
+/// Frees a call and its descriptor, which must be in no event loop any more. One that goes on is ended as by
+/// zklock_call_cancel. A client that was not taken from it is closed, and a member leaves, both in the background.
+///
+/// @param call may be NULL; a handle that was freed before is ignored.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_call_free(call: *mut zklock_call) {
+    call::free("zklock_call_free", || drop(AsyncCall::table().take(call)));
+}
