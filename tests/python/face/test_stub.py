@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import pathlib
+import shutil
 import subprocess
 import sys
 
@@ -43,6 +44,27 @@ def test_package_is_typed() -> None:
     installed = pathlib.Path(zklock.__file__).parent
     assert (installed / "py.typed").exists()
     assert (installed / "_zklock.pyi").read_text() == (SOURCE / "zklock/_zklock.pyi").read_text()
+
+
+@pytest.mark.parametrize(
+    ("line", "changed", "named"),
+    [
+        ('    CLOSED = "closed"\n', '    CLOSED = "closed"\n    ENDED = "ended"\n', "ConnectionState"),
+        ('    NODE_DELETED = "its node was deleted"\n', '    NODE_DELETED = "gone"\n', "LossReason"),
+        ("    losses: int\n", "    lost: int\n", "Stats"),
+    ],
+)
+def test_a_package_whose_halves_disagree_is_not_imported(
+    tmp_path: pathlib.Path, line: str, changed: str, named: str
+) -> None:
+    shutil.copytree(pathlib.Path(zklock.__file__).parent, tmp_path / "zklock")
+    values = tmp_path / "zklock/_values.py"
+    assert values.read_text().count(line) == 1
+    values.write_text(values.read_text().replace(line, changed))
+    program = [sys.executable, "-c", "import zklock; print(zklock.__file__)"]
+    done = subprocess.run(program, cwd=tmp_path, capture_output=True, text=True, timeout=30)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr.splitlines()[-1].startswith("ImportError: ") and named in done.stderr
 
 
 @newest

@@ -70,13 +70,13 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
     """What a ``Client`` and an ``AsyncClient`` have in common: the kinds of lock. Those of a ``Client`` are a ``Lock``, those of
     an ``AsyncClient`` an ``AsyncLock``.
 
-    To make one costs no request. ``timeout`` is how many seconds to wait for it where nothing else is said: ``None`` is for
-    ever, 0 tries once. ``reentrant`` lets the thread or task that holds it acquire it again, and nobody else release it: not
-    where a thread turns to another user while the first holds the lock, as one of gevent's does, and one of a pool between
-    two calls, for they would be inside together. For those that have a queue,
-    ``foreign`` says what to do about a contender of another library that cannot see ours: ``"refuse"`` raises
-    ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching`` is ``"nearest"``, to be woken when it may
-    be one's turn, or ``"children"``, to be woken by every change of the queue, as simpler libraries are.
+    To make one costs no request. ``timeout`` is how many seconds to wait for it by default: ``None`` is for ever, 0 tries
+    once. ``reentrant`` lets the thread or task that holds it acquire it again, and nobody else release it. Do not use it if a
+    thread may serve another user while the first one holds the lock, as the threads of a pool do between two calls: both
+    would be inside together. For locks that have a queue, ``foreign`` says what to do about a contender of another library
+    that cannot see ours: ``"refuse"`` raises ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching``
+    is ``"nearest"``, to be woken when it may be our turn, or ``"children"``, to be woken by every change of the queue, as
+    simpler libraries are.
     """
     def mutex(
         self,
@@ -163,8 +163,8 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         False
 
         A permit belongs to nobody: a thread or task may hold several, and any may ``release()``, which gives back what this
-        one acquired last, or else what another did. All who use it must agree on the limit; or ``limit_at`` is the path
-        of a node that says it, which ``set_limit`` writes, and all who wait notice when it changes.
+        one acquired last, or if it has nothing, what another did. All users must agree on the limit. With ``limit_at`` it is
+        read from the node of that path, which ``set_limit`` writes, and all waiters notice when it changes.
 
         It is Curator's ``InterProcessSemaphoreV2`` of that path, and with a limit of 1 its ``InterProcessSemaphoreMutex``.
         """
@@ -177,13 +177,13 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         foreign: _Foreign = "refuse",
         watching: _Watching = "nearest",
     ) -> _AnyLock:
-        """The lead of the election at ``path``: one leads, the others are ready to.
+        """The lead of the election at ``path``: one leads, the others stand by.
 
         >>> with zk.election("/locks/doc") as lead:
         ...     lead.lost.is_set()
         False
 
-        To campaign is to acquire, to resign is to release, and ``Lock.observe`` tells who leads. It stands in one queue
+        To campaign is to acquire, to resign is to release, and ``Lock.observe`` reports the leader. It stands in one queue
         with Curator's ``LeaderLatch``.
         """
     def exclusive(self, path: str, *, timeout: float | None = None, reentrant: bool = False) -> _AnyLock:
@@ -194,8 +194,8 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         ...     hold.node
         '/locks/doc/lock'
 
-        There is no queue: whoever comes first when the node goes has it, and all who wait are woken. To wait in order, use a
-        mutex.
+        There is no queue: when the node goes, all waiters are woken, and the first to create it again has the lock. To wait
+        in order, use a mutex.
         """
     def all(self, locks: Iterable[_BaseLock], *, timeout: float | None = None, reentrant: bool = False) -> _AnyLock:
         """The set of these locks, which are acquired and released together: all or none.
@@ -210,13 +210,13 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         but ``timeout`` and ``reentrant`` are those of the set.
         """
     def barrier(self, path: str) -> _AnyBarrier:
-        """The barrier at ``path``: while it is set, who comes waits.
+        """The barrier at ``path``: while it is set, callers of ``wait`` wait.
 
         >>> barrier = zk.barrier("/barriers/doc")
         >>> barrier.set(), barrier.wait(timeout=0.01), barrier.remove(), barrier.wait()
         (True, False, True, True)
 
-        It belongs to nobody: it stays set when the one who set it is gone, and anybody may remove it. It is Curator's
+        It belongs to nobody: it stays set when the process that set it is gone, and anybody may remove it. It is Curator's
         ``DistributedBarrier``.
         """
     def double_barrier(self, path: str, members: int, *, timeout: float | None = None) -> _AnyDoubleBarrier:
@@ -226,9 +226,9 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         ...     member.loss is None
         True
 
-        The block is entered when all have come, and at its end it waits until all have left; one that raises something
-        leaves and waits for nobody. ``timeout`` is for how many seconds to wait for the others, at either end; ``None`` is
-        for ever. It is Curator's ``DistributedDoubleBarrier``.
+        The block begins when all have come, and at its end it waits until all have left. A block that raises leaves without
+        waiting. ``timeout`` is how many seconds to wait for the others, at either end; ``None`` is for ever. It is Curator's
+        ``DistributedDoubleBarrier``.
         """
     def stats(self) -> Stats:
         """What this client has done, and what it still owes: a ``Stats``.
@@ -279,18 +279,18 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
 
     It connects when it is first needed, or entered, or by ``connect()``; so a program may make one at the top of a
     module, and fork before it is used. It outlives sessions: when one expires it opens the next. Share one client
-    among all threads and tasks of a process; each process needs one of its own. What is wrong with an argument is
-    said at once, with ``InvalidInput``; that no server answers, when it connects, with ``Unreachable``.
+    among all threads and tasks of a process; each process needs one of its own. A wrong argument raises ``InvalidInput`` at
+    once; if no server answers, connecting raises ``Unreachable``.
 
-    Times are in seconds. ``session_timeout`` is for how long a lock stays taken when its holder has crashed, and
-    about how long the network may fail without a hold being lost; the servers may grant another. ``connect_timeout``
-    bounds the try to reach a server. ``try_timeout`` is how long the servers have to answer what does not wait for
-    others: ``acquire(blocking=False)``, and whatever has a timeout of zero. It raises ``Unreachable`` then. If such a call
-    is the first that needs the client, it connects before, for up to ``connect_timeout``. ``chroot`` puts all paths below
-    that node. ``identity`` is what others see as this contender's name, by default ``host/pid``. ``tls`` is a ``Tls``.
+    Times are in seconds. ``session_timeout`` is how long a lock stays taken after its holder has crashed, and roughly how
+    long the network may fail before a hold is lost; the servers may grant another. ``connect_timeout`` bounds the attempt to
+    reach a server. ``try_timeout`` is how long the servers have to answer a call that does not wait for others:
+    ``acquire(blocking=False)``, and any call with a timeout of zero. After that it raises ``Unreachable``. If such a call is
+    the first that needs the client, it connects first, for up to ``connect_timeout``. ``chroot`` puts all paths below that
+    node. ``identity`` is what others see as this contender's name, by default ``host/pid``. ``tls`` is a ``Tls``.
 
-    At the end of the program clients are closed, which frees their locks; but not where a daemon thread may still
-    be using one: then those of its client are free when the session has timed out.
+    At the end of the program clients are closed, which frees their locks. A client whose locks a daemon thread may still be
+    using is not closed: its locks are free when the session has timed out.
     """
     def __new__(
         cls,
@@ -314,16 +314,15 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
         """
     def close(self) -> None:
         """Closes the client, which frees every lock that it holds, and waits until the ensemble has confirmed it, or a
-        second has passed. Holds are lost then, waits end with ``Closed``. Closing twice is no mistake.
+        second has passed. Holds are lost then, waits end with ``Closed``. Closing twice is not an error.
         """
     def set_limit(self, path: str, limit: int) -> None:
-        """Writes how many permits there are to the node that semaphores were told of with ``limit_at``: all who wait
-        notice.
+        """Writes how many permits there are to the node that semaphores name with ``limit_at``: all waiters notice.
 
         >>> zk.set_limit("/limits/doc", 7)
 
-        The node is created if it is not there; it is a ``SharedCount`` of Curator's. Permits that are held already stay
-        so, also if there are to be fewer now.
+        The node is created if it is not there; it is Curator's ``SharedCount``. Permits that are already held stay held, even
+        if there are fewer now.
         """
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -352,11 +351,11 @@ class AsyncClient(_BaseClient[AsyncLock, AsyncBarrier, AsyncDoubleBarrier]):
     True
     """
     async def connect(self, timeout: float | None = None) -> None:
-        """Connects, unless that has been done. As ``Client.connect``."""
+        """Connects, unless that has been done. See ``Client.connect``."""
     def close(self) -> Awaitable[None]:
-        """Closes the client. As ``Client.close``; it begins at once, and to await it is to wait for the end."""
+        """Closes the client. See ``Client.close``; it begins at once, and to await it is to wait for the end."""
     async def set_limit(self, path: str, limit: int) -> None:
-        """Writes how many permits there are, for semaphores with ``limit_at``. As ``Client.set_limit``."""
+        """Writes how many permits there are, for semaphores with ``limit_at``. See ``Client.set_limit``."""
     async def __aenter__(self) -> Self: ...
     async def __aexit__(
         self,
@@ -383,18 +382,18 @@ class Lock(_BaseLock):
     ...     hold.token > 0
     True
 
-    On Python 3.14 a signal's exception may come just before the block is entered, as with any lock, and then the block is
-    not left either: where handlers raise, write ``with lock.hold() as hold``, which is safe there.
+    On Python 3.14 an exception raised by a signal handler may come just before the block is entered, as with any lock, and
+    then the block is not left either. If your handlers raise, write ``with lock.hold() as hold``, which is safe.
 
-    The block raises ``Timeout`` if the lock was not to be had in time, ``Unreachable`` if no server was, and at its end
-    ``LockLost`` if it was lost meanwhile. Where it raises something itself, that gets a note of the loss. It releases what
-    it got, also where several blocks of one lock in one thread end in another order than that of their beginning, as those
-    of generators may.
+    The block raises ``Timeout`` if the lock was not free in time, ``Unreachable`` if no server could be reached, and at its
+    end ``LockLost`` if the hold was lost meanwhile. If the block itself raises, that exception gets a note of the loss. It
+    releases what it got, even if several blocks of one lock in one thread end in another order than they began, as those of
+    generators may.
 
     ``acquire``, ``release`` and ``locked`` are those of ``threading.Lock``; or of ``threading.RLock``, if the
     lock is reentrant. So any thread may release it, and a thread that acquires it again waits until one does; a warning
-    in the log tells of such a wait. If it is reentrant, it belongs to the thread that acquired it. What ``acquire`` got is
-    held until it is released, or the client is closed, also if the lock object is gone.
+    in the log says so. If it is reentrant, it belongs to the thread that acquired it. What ``acquire`` got is held until it
+    is released or the client is closed, even if the lock object is gone.
     """
     @property
     def aio(self) -> AsyncLock:
@@ -410,16 +409,17 @@ class Lock(_BaseLock):
         >>> lock.release()
 
         Without a timeout it waits as long as the lock was made to, and raises ``Timeout`` then; -1 or ``None`` is for ever.
-        With ``blocking=False`` it waits for the ensemble's answer, for the client's ``try_timeout`` at most, and for nothing
-        else. ``False`` means that others have the lock, or that the time was too short for an answer; why is logged.
+        With ``blocking=False`` it waits only for the ensemble's answer, for the client's ``try_timeout`` at most. ``False``
+        means that others have the lock, or that the time was too short for an answer; the reason is logged.
 
         Grants follow the order in which clients queue, and within a client that of its callers: however many wait, clients
         take turns. A caller that gives up leaves its place to the next of its client.
 
-        Raises ``Deadlock`` where this thread holds the lock by another object that is reentrant, so that no other thread can
+        Raises ``Deadlock`` if this thread holds the lock by another object that is reentrant, so that no other thread can
         release it; ``Unreachable`` if there is no connection when the time is over, or no server has answered for the
-        ``try_timeout``, so that nobody knows who has the lock;
-        ``ForeignContender``, ``LockLost``, ``Refused`` and ``Closed`` as they say.
+        ``try_timeout``, so that nobody knows who has the lock; ``ForeignContender`` if a contender of another library cannot
+        see ours; ``LockLost`` if the outer hold of a reentrant lock is lost; ``Refused`` if the access list does not allow it;
+        ``Closed`` if the client is closed.
         """
     def hold(self, timeout: float | None = ...) -> Hold:
         """Acquires the lock and gives the hold as a value, which is to be released.
@@ -427,14 +427,14 @@ class Lock(_BaseLock):
         >>> hold = zk.mutex("/locks/doc").hold(timeout=5)
         >>> hold.release()
 
-        It waits for ``timeout`` seconds at most, for ever if that is ``None``, or else as long as the lock was
+        It waits for ``timeout`` seconds at most, for ever if that is ``None``, by default as long as the lock was
         made to; zero tries once. Raises ``Timeout`` then, or ``Unreachable`` as ``acquire`` does.
         """
     def release(self) -> None:
         """Releases what this thread acquired last with ``acquire`` or a ``with`` block, or if the lock is not
         reentrant, what any thread did.
 
-        Raises ``NotHeld``, which is a ``RuntimeError``, if there is nothing to release; else as ``Hold.release``.
+        Raises ``NotHeld``, which is a ``RuntimeError``, if there is nothing to release; see also ``Hold.release``.
         """
     @property
     def current(self) -> Hold | None:
@@ -442,7 +442,7 @@ class Lock(_BaseLock):
         ``None``.
         """
     def contenders(self) -> list[Contender]:
-        """Who is in the queue, the holders first, of whatever library: a list of ``Contender``.
+        """The queue, holders first, of every library: a list of ``Contender``.
 
         >>> lock = zk.mutex("/locks/doc")
         >>> with lock as hold:
@@ -453,7 +453,7 @@ class Lock(_BaseLock):
         its locks is listed first there, and does not hold.
         """
     def evict(self, node: str) -> bool:
-        """Takes a contender out of the queue, whoever it is, by deleting its node; ``False`` if that was not there any more.
+        """Takes any contender out of the queue by deleting its node; ``False`` if the node was already gone.
 
         >>> lock = zk.mutex("/locks/doc")
         >>> hold = lock.hold()
@@ -461,25 +461,25 @@ class Lock(_BaseLock):
         []
         >>> hold.release()
 
-        A holder is told that its hold is lost, if its library tells; a waiter queues again. This breaks what the lock
-        guards, unless the contender is known to be at a standstill: until it has been told it takes itself for the
-        holder, and another already is. Raises ``InvalidInput`` if it is no contender of this lock.
+        A holder learns that its hold is lost, if its library reports that; a waiter queues again. This breaks what the lock
+        guards, unless the contender is known to be at a standstill: until it learns of the loss it believes that it holds,
+        and another already does. Raises ``InvalidInput`` if the node is not a contender of this lock.
 
-        Of an exclusive lock all nodes have one path: there it hits whoever holds it at that moment, which may be another
-        than the one that was listed. ``break_lock`` spares that one.
+        All nodes of an exclusive lock have one path. There it evicts the holder of that moment, which may not be the one that
+        was listed. ``break_lock`` spares such a holder.
         """
     def break_lock(self) -> list[Contender]:
-        """Takes the lock away from all who hold it, and says who they were: a list of ``Contender``.
+        """Takes the lock away from all its holders, and gives a list of them, each a ``Contender``.
 
         >>> zk.mutex("/locks/doc").break_lock()
         []
 
-        See ``evict``, also for what that breaks. Whoever waits stays, also a set of locks that is the first in the queue
-        and waits for another of its locks. Of an exclusive lock the node is looked at right before it is deleted, and
-        another's is spared, unless it comes between these two.
+        See ``evict`` for what that breaks. Waiters stay, even a set of locks that is first in the queue and waits for another
+        of its locks. The node of an exclusive lock is read right before it is deleted, so that the next holder is spared
+        unless it comes between these two requests.
         """
     def observe(self) -> Observer:
-        """Observes who holds the lock, without taking part: of an election, who leads.
+        """Observes the holder of the lock without taking part; of an election, the leader.
 
         >>> lead = zk.election("/locks/doc")
         >>> with lead as hold:
@@ -489,10 +489,9 @@ class Lock(_BaseLock):
         ...     leader.token == hold.token
         True
 
-        It is an iterator, an ``Observer``, which waits until that changes, and never ends. Many may observe one lock
-        without waking each other. Where several hold at once it tells of the first. It takes whoever is
-        the first in the queue for the holder: also a set of locks that still waits for another of its locks. Raises
-        ``InvalidInput`` for a semaphore or a set of locks.
+        It is an iterator, an ``Observer``, which waits for each change and never ends. Many may observe one lock without
+        waking each other. If several hold at once, it reports the first. It takes the first in the queue for the holder, even
+        a set of locks that still waits for another of its locks. Raises ``InvalidInput`` for a semaphore or a set of locks.
         """
     def __enter__(self) -> Hold: ...
     def __exit__(
@@ -527,26 +526,24 @@ class AsyncLock(_BaseLock):
     cancelled leaves the queue; if the lock was granted meanwhile, it is released.
     """
     async def acquire(self, blocking: bool = True, timeout: float | None = ...) -> bool:
-        """Acquires the lock, and says whether it did. As ``Lock.acquire``."""
+        """Acquires the lock, and says whether it did. See ``Lock.acquire``."""
     async def hold(self, timeout: float | None = ...) -> AsyncHold:
-        """Acquires the lock and gives the hold as a value, which is to be released. As ``Lock.hold``."""
+        """Acquires the lock and gives the hold as a value, which is to be released. See ``Lock.hold``."""
     def release(self) -> Awaitable[None]:
-        """Releases what this task acquired last, or if the lock is not reentrant, what anybody did. As ``Lock.release``;
+        """Releases what this task acquired last, or if the lock is not reentrant, what anybody did. See ``Lock.release``;
         it begins at once, and to await it is to wait until the ensemble has confirmed it.
         """
     @property
     def current(self) -> AsyncHold | None:
         """What this task acquired last with ``acquire`` or ``async with`` and has not released yet, or ``None``."""
     async def contenders(self) -> list[Contender]:
-        """Who is in the queue, the holders first, of whatever library: a list of ``Contender``. As ``Lock.contenders``."""
+        """The queue, holders first, of every library: a list of ``Contender``. See ``Lock.contenders``."""
     async def evict(self, node: str) -> bool:
-        """Takes a contender out of the queue by deleting its node. As ``Lock.evict``, also in what that breaks."""
+        """Takes a contender out of the queue by deleting its node. See ``Lock.evict`` for what that breaks."""
     async def break_lock(self) -> list[Contender]:
-        """Takes the lock away from all who hold it, and says who they were. As ``Lock.break_lock``, also in what that
-        breaks.
-        """
+        """Takes the lock away from all its holders, and gives a list of them. See ``Lock.break_lock`` for what that breaks."""
     def observe(self) -> AsyncObserver:
-        """Observes who holds the lock, without taking part: of an election, who leads. As ``Lock.observe``, with
+        """Observes the holder of the lock without taking part; of an election, the leader. See ``Lock.observe``; use it with
         ``async for``.
         """
     async def __aenter__(self) -> AsyncHold: ...
@@ -672,13 +669,13 @@ class AsyncHold(BaseHold):
     (False, True, True)
     """
     async def confirm(self) -> float:
-        """Asks the quorum whether the lock is still held. As ``Hold.confirm``."""
+        """Asks the quorum whether the lock is still held. See ``Hold.confirm``."""
     async def read(self, path: str) -> NodeData | None:
-        """What is in a node. As ``Hold.read``."""
+        """What is in a node. See ``Hold.read``."""
     def guarded(self) -> AsyncGuarded:
-        """Writes to ZooKeeper that are done only if the lock is still held. As ``Hold.guarded``."""
+        """Writes to ZooKeeper that are done only if the lock is still held. See ``Hold.guarded``."""
     def release(self) -> Awaitable[None]:
-        """Releases the lock. As ``Hold.release``; it begins at once, and to await it is to wait until the ensemble has
+        """Releases the lock. See ``Hold.release``; it begins at once, and to await it is to wait until the ensemble has
         confirmed it.
         """
     async def __aenter__(self) -> Self: ...
@@ -713,7 +710,7 @@ class Loss:
 class Observer:
     """Who holds a lock, as that changes: an iterator of ``Contender``, or ``None`` while nobody does. See ``Lock.observe``.
 
-    Changes that follow one another quickly may be told as one. As long as no server answers it waits.
+    Changes that follow one another quickly may be reported as one. While no server answers, it waits.
     """
     def next(self, timeout: float | None = None) -> Contender | None:
         """Who holds the lock now, and when called again, as soon as that changes.
@@ -738,7 +735,7 @@ class AsyncObserver:
     None
     """
     async def next(self) -> Contender | None:
-        """Who holds the lock now, and when awaited again, as soon as that changes. As ``Observer.next``; for a bound of time
+        """Who holds the lock now, and when awaited again, as soon as that changes. See ``Observer.next``; for a bound of time
         there is ``asyncio.wait_for``. Where it is cancelled, the next one tells what this one would have.
         """
     def __aiter__(self) -> Self: ...
@@ -746,7 +743,7 @@ class AsyncObserver:
 
 @final
 class Barrier:
-    """A barrier: a node, and who comes to it waits until it is gone. See ``Client.barrier``."""
+    """A barrier: a node, and callers of ``wait`` wait until it is gone. See ``Client.barrier``."""
     @property
     def path(self) -> str:
         """The path of its node."""
@@ -754,9 +751,9 @@ class Barrier:
     def aio(self) -> AsyncBarrier:
         """The same barrier for asyncio."""
     def set(self) -> bool:
-        """Sets the barrier, so that who comes waits. ``False`` if it was set."""
+        """Sets the barrier, so that callers of ``wait`` wait. ``False`` if it was already set."""
     def remove(self) -> bool:
-        """Removes the barrier, so that all who wait go on. ``False`` if it was not set."""
+        """Removes the barrier, so that all waiters go on. ``False`` if it was not set."""
     def is_set(self) -> bool:
         """Whether it is set. Others may set or remove it at the same moment."""
     def wait(self, timeout: float | None = None) -> bool:
@@ -777,17 +774,17 @@ class AsyncBarrier:
     def path(self) -> str:
         """The path of its node."""
     async def set(self) -> bool:
-        """Sets the barrier, so that who comes waits. As ``Barrier.set``."""
+        """Sets the barrier, so that callers of ``wait`` wait. See ``Barrier.set``."""
     async def remove(self) -> bool:
-        """Removes the barrier, so that all who wait go on. As ``Barrier.remove``."""
+        """Removes the barrier, so that all waiters go on. See ``Barrier.remove``."""
     async def is_set(self) -> bool:
-        """Whether it is set. As ``Barrier.is_set``."""
+        """Whether it is set. See ``Barrier.is_set``."""
     async def wait(self, timeout: float | None = None) -> bool:
-        """Waits until it is not set: ``True`` then, or ``False`` if the time is over. As ``Barrier.wait``."""
+        """Waits until it is not set: ``True`` then, or ``False`` if the time is over. See ``Barrier.wait``."""
 
 @final
 class DoubleBarrier:
-    """A double barrier: whoever enters waits until all members have, and whoever leaves waits until all have left. See
+    """A double barrier: entering waits until all members have entered, and leaving until all have left. See
     ``Client.double_barrier``.
     """
     @property
@@ -805,7 +802,7 @@ class DoubleBarrier:
         >>> member = zk.double_barrier("/barriers/doc", 1).enter(timeout=5)
         >>> member.leave()
 
-        It waits for ``timeout`` seconds at most, for ever if that is ``None``, or else as long as the barrier was made to.
+        It waits for ``timeout`` seconds at most, for ever if that is ``None``, by default as long as the barrier was made to.
         Raises ``Timeout`` then: it is not a member any more.
         """
     def __enter__(self) -> Member: ...
@@ -825,7 +822,7 @@ class DoubleBarrier:
 
 @final
 class Member:
-    """One that is within a double barrier. ``DoubleBarrier.enter`` gives one, and so does a ``with`` block.
+    """A member of a double barrier, between entering and leaving. ``DoubleBarrier.enter`` gives one, and so does a ``with`` block.
 
     It is a context manager, too, which leaves. One that is forgotten leaves in the background.
     """
@@ -841,7 +838,7 @@ class Member:
     def leave(self, timeout: float | None = ...) -> None:
         """Leaves, and waits until all have left who are within now.
 
-        It waits for ``timeout`` seconds at most, for ever if that is ``None``, or else as long as the barrier was made to,
+        It waits for ``timeout`` seconds at most, for ever if that is ``None``, by default as long as the barrier was made to,
         and raises ``Timeout`` then; zero waits for nobody. Raises ``LockLost`` if its session ended before it left: the
         others may have gone on without it; ``NotHeld`` if it has left before. In any case it has left, or is leaving in
         the background.
@@ -871,7 +868,7 @@ class AsyncDoubleBarrier:
     def members(self) -> int:
         """How many members open it."""
     async def enter(self, timeout: float | None = ...) -> AsyncMember:
-        """Enters, and waits until all members have. As ``DoubleBarrier.enter``; one that is cancelled is no member."""
+        """Enters, and waits until all members have. See ``DoubleBarrier.enter``; one that is cancelled is no member."""
     async def __aenter__(self) -> AsyncMember: ...
     async def __aexit__(
         self,
@@ -891,9 +888,9 @@ class AsyncMember:
         """The path of the node that stands for this member."""
     @property
     def loss(self) -> LossReason | None:
-        """Why the member is lost, or ``None``. As ``Member.loss``."""
+        """Why the member is lost, or ``None``. See ``Member.loss``."""
     def leave(self, timeout: float | None = ...) -> Awaitable[None]:
-        """Leaves. As ``Member.leave``; it begins at once, and to await it is to wait until all have left."""
+        """Leaves. See ``Member.leave``; it begins at once, and to await it is to wait until all have left."""
     async def __aenter__(self) -> Self: ...
     async def __aexit__(
         self,
@@ -930,7 +927,7 @@ class Guarded(BaseGuarded):
 class AsyncGuarded(BaseGuarded):
     """As ``Guarded``, for asyncio. See ``AsyncHold.guarded``."""
     async def commit(self) -> tuple[int | None, ...]:
-        """Does the writes, all or none. As ``Guarded.commit``; where it is cancelled, they may be done."""
+        """Does the writes, all or none. See ``Guarded.commit``; where it is cancelled, they may be done."""
 
 @final
 class Tls:
@@ -939,8 +936,8 @@ class Tls:
 
     ``zklock.Client("zk1:2281", tls=zklock.Tls("ca.pem", "client.pem", "client.key"))``
 
-    The files are read at once, and what is wrong with one is said. The servers' certificates must be for the names
-    that stand among the hosts. None of these checks can be switched off.
+    The files are read at once, and an error says what is wrong with which. The servers' certificates must be for the names
+    given as hosts. None of these checks can be switched off.
     """
     @overload
     def __new__(cls, authorities: str | os.PathLike[str], certificate: None = None, key: None = None) -> Self: ...
@@ -1108,7 +1105,7 @@ class Server:
     def dump(self, path: str = "/") -> str:
         """The tree below a node as a text to look at, a node a line."""
     def close(self) -> None:
-        """Ends the server. Its clients lose their connections. Closing twice is no mistake."""
+        """Ends the server. Its clients lose their connections. Closing twice is not an error."""
     @staticmethod
     def _of_arguments(arguments: list[str], /) -> Server | None:
         """staticmethod(function) -> method
