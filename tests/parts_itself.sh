@@ -60,7 +60,7 @@ says 'ignores set -e'
 mkdir "$work/bin"
 cat >"$work/bin/cargo" <<'CARGO'
 #!/bin/sh
-echo "cargo $*"
+echo "cargo $*${ZKLOCK_CASE:+, case $ZKLOCK_CASE}${ZKLOCK_SERVER:+, on the $ZKLOCK_SERVER server}"
 case " $* " in *" $FAIL_AT "*) exit 3 ;; esac
 CARGO
 chmod +x "$work/bin/cargo"
@@ -68,8 +68,29 @@ export PATH=$work/bin:$PATH FAIL_AT
 FAIL_AT=nowhere runs 0 "$here/run" rust model
 says 'passed: rust [0-9]+ s, model [0-9]+ s$'
 FAIL_AT=--doc runs 1 "$here/run" rust model # in the middle of `rust`
-says_not 'cargo.*mutex'
+says_not 'cargo.*scenarios'
 says 'cargo.*model'
 says 'FAILED: rust'
 says 'passed: model'
 runs 2 "$here/run" no-such-section
+
+# What is chosen from a section is what is run, and what is not there is named before anything is.
+FAIL_AT=nowhere runs 0 "$here/run" rust told exclusive::mutex model lease
+says 'cargo.*--test scenarios -- --test-threads [0-9]+ told:: exclusive::mutex::$'
+says_not 'cargo.*--doc'
+says 'cargo.*--test model, case lease$'
+runs 0 "$here/run" rust mutex embedded told
+says ' mutex::$'
+says ' told::, on the embedded server$'
+says_not 'conformance'
+for words in 'rust no_such_module' 'rust supp' 'embedded told::no_such_kind' 'c scenarios/no_such' 'python scenarios/test_no_such.py' 'interop test_no_such.py'; do
+  runs 2 "$here/run" model $words
+  says "no (module|program)? ?${words#* }.* there are .*"
+  says_not 'cargo|=='
+done
+says 'test_strangers.py'
+runs 2 "$here/run" rust no_such_module
+says 'there are.* told'
+says_not 'support|::'
+runs 2 "$here/run" msrv told
+says 'nothing can be chosen'

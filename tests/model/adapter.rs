@@ -5,9 +5,11 @@ use super::machine::Moment;
 use super::machine::claim::{Claim, Foreign, Permits, Watching};
 use super::machine::contender::Contender;
 use super::machine::exchange::{Now, Operation, Outcome, Patience, Verdict, WatchEvent};
+use super::machine::keeper::{Check, HeldNode, HoldId, Keeper, Proof};
 use super::machine::lease::Lease;
 use super::machine::name::{Scheme, Uuid};
-use super::subject::{Answer, Attempt, Machine, Sort, Term, Want};
+use super::machine::status::LossReason;
+use super::subject::{Answer, Attempt, Keeping, Machine, Reply, Sort, Term, Want};
 use std::time::Duration;
 
 /// This machine.
@@ -17,6 +19,10 @@ pub(crate) const MACHINE: Machine = Machine {
         Box::new(OwnContender(Contender::new(claims.collect(), patience)))
     },
     lease: |timeout, sent| Box::new(OwnLease(Lease::new(timeout, sent))),
+    keeper: |timeout, opened| {
+        let keeper = Keeper::new(timeout, opened, opened);
+        Box::new(OwnKeeper { keeper, holds: Vec::new(), proof: None })
+    },
     renews: |answer| answer == Answer::QuorumWrite,
 };
 
@@ -47,6 +53,13 @@ struct OwnContender(Contender);
 
 #[derive(Clone, Hash, Debug)]
 struct OwnLease(Lease);
+
+#[derive(Clone, Hash, Debug)]
+struct OwnKeeper {
+    keeper: Keeper,
+    holds: Vec<HoldId>,
+    proof: Option<Proof>,
+}
 
 impl Attempt for OwnContender {
     fn is_gone(&self) -> bool {
@@ -124,6 +137,72 @@ impl Term for OwnLease {
     }
 
     fn copy(&self) -> Box<dyn Term> {
+        Box::new(self.clone())
+    }
+
+    fn fingerprint(&self) -> u64 {
+        fingerprint(self)
+    }
+}
+
+impl OwnKeeper {
+    fn number(&self, hold: HoldId) -> usize {
+        self.holds.iter().position(|other| *other == hold).expect("every hold was granted here")
+    }
+}
+
+impl Keeping for OwnKeeper {
+    fn lease_until(&self) -> Moment {
+        self.keeper.lease().until()
+    }
+
+    fn valid_for(&self, hold: usize, now: Moment) -> Duration {
+        self.keeper.valid_for(self.holds[hold], now)
+    }
+
+    fn handle_grant(&mut self, path: &str, proven: Moment) {
+        let node = HeldNode { path: path.into(), origin: None };
+        self.holds.push(self.keeper.handle_grant(vec![node], proven));
+    }
+
+    fn handle_write(&mut self, now: Moment) {
+        self.keeper.handle_write(now, now);
+    }
+
+    fn handle_connection(&mut self, timeout: Duration, now: Moment) {
+        self.keeper.handle_asked(now);
+        self.keeper.handle_granted(now, timeout, now);
+    }
+
+    fn handle_over(&mut self) {
+        self.keeper.handle_over(LossReason::SessionExpired);
+    }
+
+    fn handle_proof(&mut self, reply: &Reply, now: Moment) {
+        let check = match reply.clone() {
+            Reply::Answered { missing } => Check::Answered { missing },
+            Reply::Unknown => Check::Unknown,
+            Reply::SessionOver => Check::SessionOver,
+        };
+        if let Some(proof) = self.proof.take() {
+            self.keeper.handle_proof(&proof, &check, now);
+        }
+    }
+
+    fn poll_lost(&mut self, now: Moment) -> Option<(usize, LossReason)> {
+        let (hold, reason) = self.keeper.poll_lost(now)?;
+        Some((self.number(hold), reason))
+    }
+
+    fn poll_beat(&mut self, now: Moment, is_connected: bool) -> Option<Vec<usize>> {
+        let proof = self.keeper.poll_beat(now, is_connected)?;
+        let number = |path: &str| path[1..].parse().expect("the path of hold 7 is /7");
+        let holds = proof.nodes.iter().map(|node| number(&node.path)).collect();
+        self.proof = Some(proof);
+        Some(holds)
+    }
+
+    fn copy(&self) -> Box<dyn Keeping> {
         Box::new(self.clone())
     }
 

@@ -18,14 +18,16 @@ pub(crate) struct Catch {
 }
 
 /// What all seeds share.
-const MODEL: [&str; 16] = [
+const MODEL: [&str; 18] = [
     "action",
+    "cases_of_holds",
     "cases_of_kinds",
     "cases_of_mutex",
     "client",
     "ensemble",
     "events",
     "explorer",
+    "keep",
     "line",
     "properties",
     "pulse",
@@ -38,12 +40,13 @@ const MODEL: [&str; 16] = [
 ];
 
 /// The machine's modules that can have a seed, and those that are to be compiled with them.
-const MODULES: [(&str, &[&str]); 5] = [
+const MODULES: [(&str, &[&str]); 6] = [
     ("name", &["name", "claim", "queue", "contender"]),
     ("claim", &["claim", "queue", "contender"]),
     ("queue", &["queue", "contender"]),
     ("contender", &["contender"]),
-    ("lease", &["lease"]),
+    ("lease", &["lease", "keeper"]),
+    ("keeper", &["keeper"]),
 ];
 
 /// The rooms of the modules that have any.
@@ -108,7 +111,7 @@ fn publish(from: &Path, to: &Path, root: &str) -> io::Result<()> {
 fn plant(seed: &Seed, number: usize, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder.join("machine"))?;
     let own = format!("crate::seed_{number}::machine::");
-    let mut modules = "pub use crate::machine::{Moment, exchange};\n".to_owned();
+    let mut modules = "pub use crate::machine::{Moment, exchange, status};\n".to_owned();
     for (module, _) in MODULES {
         if !MODULES.iter().any(|(changed, with)| with.contains(&module) && seed.changes(changed)) {
             let _ = writeln!(modules, "pub use crate::machine::{module};");
@@ -166,11 +169,13 @@ fn catch(number: usize, found: Option<(String, explorer::Report)>) {
 fn build(folder: &Path) -> io::Result<PathBuf> {
     let program = folder.join("seeds");
     let library = folder.join("libmodel.rlib");
-    let uuid = format!("uuid={}", uuid()?.display());
-    let options = ["--crate-type", "rlib", "-C", "opt-level=1", "--extern", &uuid];
+    let uuid = uuid()?;
+    let compiled = format!("dependency={}", uuid.parent().unwrap_or(folder).display());
+    let uuid = format!("uuid={}", uuid.display());
+    let options = ["--crate-type", "rlib", "-C", "opt-level=1", "--extern", &uuid, "-L", &compiled];
     compile(&folder.join("model/lib.rs"), &library, &options)?;
     let model = format!("model={}", library.display());
-    let options = ["-C", "opt-level=0", "--extern", &model, "--extern", &uuid];
+    let options = ["-C", "opt-level=0", "--extern", &model, "--extern", &uuid, "-L", &compiled];
     compile(&folder.join("main.rs"), &program, &options)?;
     Ok(program)
 }

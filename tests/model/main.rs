@@ -10,12 +10,14 @@
 //! * [`action`], [`events`], [`ensemble`], [`server`], [`watch`], [`line`], [`client`], [`setup`]: its parts
 //! * [`properties`]: what must hold in it
 //! * [`pulse`]: one session's lease against what the leader knows
-//! * [`suite`], [`cases_of_mutex`], [`cases_of_kinds`]: what is explored
+//! * [`keep`]: the holds of a session under their keeper, against what the servers know of them
+//! * [`suite`], [`cases_of_mutex`], [`cases_of_kinds`], [`cases_of_holds`]: what is explored
 //! * [`subject`], [`adapter`]: the machine behind a door, so that others can be put in its place
 //! * [`seeds`], [`hunt`]: the bugs, and the program that has them
 
 mod action;
 mod adapter;
+mod cases_of_holds;
 mod cases_of_kinds;
 mod cases_of_mutex;
 mod client;
@@ -23,6 +25,7 @@ mod ensemble;
 mod events;
 mod explorer;
 mod hunt;
+mod keep;
 mod line;
 mod properties;
 mod pulse;
@@ -125,7 +128,13 @@ fn cases() -> Vec<(Case, u64)> {
     }
     let chosen = chosen_case();
     let is_chosen = |case: &Case| chosen.as_ref().is_none_or(|text| case.name.contains(text.as_str()));
-    cases.into_iter().filter(is_chosen).map(|case| (case, seed)).collect()
+    let (kept, others): (Vec<_>, Vec<_>) = cases.into_iter().partition(is_chosen);
+    if kept.is_empty() {
+        let names: Vec<_> = others.iter().map(|case| case.name.as_str()).collect();
+        eprintln!("no case has {} in its name; there are\n{}", chosen.unwrap_or_default(), names.join("\n"));
+        std::process::exit(2);
+    }
+    kept.into_iter().map(|case| (case, seed)).collect()
 }
 
 /// `ZKLOCK_CASE` chooses the cases whose name contains it, and leaves the planted bugs out.

@@ -4,6 +4,7 @@
 //! replacements in the sources; the texts must occur exactly once, so that a seed cannot be lost
 //! without notice when the machine changes.
 
+mod of_holds;
 mod of_kinds;
 mod of_mutex;
 
@@ -48,9 +49,10 @@ const RENEW: &str = "contender/renew.rs";
 const TURN: &str = "contender/turn.rs";
 const QUEUE: &str = "queue.rs";
 const NAME: &str = "name.rs";
+const KEEPER: &str = "keeper.rs";
 const LEASE: &str = "lease.rs";
 
 /// All of them.
 pub(crate) fn all() -> impl Iterator<Item = &'static Seed> {
-    of_mutex::SEEDS.iter().chain(of_kinds::SEEDS)
+    of_mutex::SEEDS.iter().chain(of_holds::SEEDS).chain(of_kinds::SEEDS)
 }

@@ -5,6 +5,7 @@
 
 use super::machine::Moment;
 use super::machine::exchange::{Now, Operation, Outcome, Patience, Verdict, WatchEvent};
+use super::machine::status::LossReason;
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};
 use std::time::Duration;
@@ -35,6 +36,32 @@ pub(crate) trait Term: Debug {
     fn attach(&mut self, sent: Moment, timeout: Duration, now: Moment);
     fn copy(&self) -> Box<dyn Term>;
     fn fingerprint(&self) -> u64;
+}
+
+/// A keeper. The methods are its own; see there. Its holds are counted in the order of their grants, and one proof is on
+/// its way at a time.
+pub(crate) trait Keeping: Debug {
+    fn lease_until(&self) -> Moment;
+    fn valid_for(&self, hold: usize, now: Moment) -> Duration;
+    fn handle_grant(&mut self, path: &str, proven: Moment);
+    fn handle_write(&mut self, now: Moment);
+    /// A server was asked for the session, and has granted it.
+    fn handle_connection(&mut self, timeout: Duration, now: Moment);
+    fn handle_over(&mut self);
+    fn handle_proof(&mut self, reply: &Reply, now: Moment);
+    fn poll_lost(&mut self, now: Moment) -> Option<(usize, LossReason)>;
+    /// The holds that are to be checked.
+    fn poll_beat(&mut self, now: Moment, is_connected: bool) -> Option<Vec<usize>>;
+    fn copy(&self) -> Box<dyn Keeping>;
+    fn fingerprint(&self) -> u64;
+}
+
+/// What became of a check. Each machine has words of its own for it.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Reply {
+    Answered { missing: Vec<usize> },
+    Unknown,
+    SessionOver,
 }
 
 /// What a driver may take an answer for.
@@ -101,6 +128,8 @@ pub(crate) type NewAttempt = fn(&[Want], Option<String>, Patience) -> Box<dyn At
 pub(crate) struct Machine {
     pub(crate) contender: NewAttempt,
     pub(crate) lease: fn(Duration, Moment) -> Box<dyn Term>,
+    /// Of a session that was opened at this moment.
+    pub(crate) keeper: fn(Duration, Moment) -> Box<dyn Keeping>,
     /// Whether an answer renews the lease.
     pub(crate) renews: fn(Answer) -> bool,
 }
@@ -124,6 +153,18 @@ impl Clone for Box<dyn Term> {
 }
 
 impl Hash for dyn Term {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.fingerprint());
+    }
+}
+
+impl Clone for Box<dyn Keeping> {
+    fn clone(&self) -> Self {
+        (**self).copy()
+    }
+}
+
+impl Hash for dyn Keeping {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.fingerprint());
     }

@@ -1,8 +1,10 @@
 //! What is explored: small worlds whole, and large ones in random walks.
 
+use super::cases_of_holds as holds;
 use super::cases_of_kinds as kinds;
 use super::cases_of_mutex as mutex;
 use super::explorer::{Report, explore, walk};
+use super::keep::{Keep, Trouble};
 use super::pulse::{Pulse, Server, Stops};
 use super::setup::Setup;
 use super::subject::Machine;
@@ -12,6 +14,19 @@ use super::world::Scene;
 pub(crate) const STATES_AT_MOST: usize = 20_000_000;
 /// A walk that takes longer will not end.
 const STEPS_AT_MOST: usize = 5_000;
+
+/// As much as comes up by chance in a walk.
+const MUCH_TROUBLE: Trouble = Trouble {
+    steps: 60,
+    stalls: 12,
+    breaks: 12,
+    refusals: 12,
+    nights: 4,
+    writes: 20,
+    deletions: 2,
+    expiries: 1,
+    grants: 4,
+};
 
 /// One exploration to make.
 #[derive(Clone, Debug)]
@@ -26,6 +41,8 @@ enum Task {
     Walks(Setup, u64),
     Pulse { period: u8, end: u8, stops: Stops, servers: &'static [Server] },
     PulseWalks { period: u8, stops: Stops, walks: u64, servers: &'static [Server] },
+    Keep(u8, Trouble),
+    KeepWalks(u64),
 }
 
 impl Case {
@@ -40,6 +57,10 @@ impl Case {
             Task::PulseWalks { period, stops, walks, servers } => {
                 let pulse = Pulse::new(machine, *period, 60, *stops, servers);
                 walk(&pulse, *walks, first_seed, STEPS_AT_MOST)
+            }
+            Task::Keep(end, trouble) => explore(&Keep::new(machine, *end, *trouble), limit),
+            Task::KeepWalks(walks) => {
+                walk(&Keep::new(machine, 240, MUCH_TROUBLE), *walks, first_seed, STEPS_AT_MOST)
             }
         }
     }
@@ -115,12 +136,22 @@ pub(crate) fn wanders(period: u8, walks: u64, servers: &'static [Server]) -> Cas
     }
 }
 
+/// One hold or several under their keeper, for so many units of time.
+pub(crate) fn kept(name: &str, end: u8, trouble: Trouble) -> Case {
+    Case { name: format!("holds: {name}"), task: Task::Keep(end, trouble) }
+}
+
+/// The same at random, for ten session timeouts.
+pub(crate) fn kept_in_walks(name: &str, walks: u64) -> Case {
+    Case { name: format!("walks: holds: {name}"), task: Task::KeepWalks(walks) }
+}
+
 /// What is explored in every run. The smallest of each kind come first, so that a violation has a short trace.
 pub(crate) fn short() -> Vec<Case> {
-    mutex::short().into_iter().chain(kinds::short()).collect()
+    mutex::short().into_iter().chain(holds::short()).chain(kinds::short()).collect()
 }
 
 /// What takes longer.
 pub(crate) fn long() -> Vec<Case> {
-    mutex::long().into_iter().chain(kinds::long()).collect()
+    mutex::long().into_iter().chain(holds::long()).chain(kinds::long()).collect()
 }

@@ -1,5 +1,6 @@
 //! Questions to the ensemble that are asked again until there is an answer, within the connect timeout or another.
 
+use crate::clock;
 use crate::ensemble::{Landing, ReadFailure};
 use crate::error::{Error, ErrorKind};
 use crate::machine::exchange::{Operation, Outcome, Refusal};
@@ -41,11 +42,11 @@ where
                 Err(ReadFailure::Refused(why)) => {
                     return Err(Error::new(ErrorKind::Refused, format!("{}: {why}", problem())));
                 }
-                Err(ReadFailure::Unknown | ReadFailure::SessionOver) => tokio::time::sleep(MOMENT).await,
+                Err(ReadFailure::Unknown | ReadFailure::SessionOver) => clock::sleep(MOMENT).await,
             }
         }
     };
-    tokio::time::timeout(patience, asked).await.unwrap_or_else(|_| {
+    clock::timeout(patience, asked).await.unwrap_or_else(|_| {
         Err(Error::new(ErrorKind::Unreachable, format!("{}: {}", problem(), silence(pool))))
     })
 }

@@ -8,28 +8,31 @@ use crate::pool::{Slot, Stage};
 use crate::session::Link;
 use std::fmt;
 use tokio::sync::watch;
+use zklock_machine::listed;
 
-/// How a client is connected.
-///
-/// ```
-/// # use zklock_core::ConnectionState;
-/// fn may_hold_locks(state: ConnectionState) -> bool {
-///     matches!(state, ConnectionState::Connected | ConnectionState::Disconnected)
-/// }
-/// assert!(!may_hold_locks(ConnectionState::SessionLost));
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub enum ConnectionState {
-    /// A server is connected.
-    Connected,
-    /// The connection broke, and the client is looking for another server. The session lives on for now, and so do its
-    /// holds, for as long as [`Hold::valid_for`](crate::Hold::valid_for) says.
-    Disconnected,
-    /// The session is over, and all holds of it are lost. The client is opening the next session.
-    SessionLost,
-    /// The client was closed. This is final.
-    Closed,
+listed! {
+    /// How a client is connected.
+    ///
+    /// ```
+    /// # use zklock_core::ConnectionState;
+    /// fn may_hold_locks(state: ConnectionState) -> bool {
+    ///     matches!(state, ConnectionState::Connected | ConnectionState::Disconnected)
+    /// }
+    /// assert!(!may_hold_locks(ConnectionState::SessionLost));
+    /// ```
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    #[non_exhaustive]
+    pub enum ConnectionState {
+        /// A server is connected.
+        Connected,
+        /// The connection broke, and the client is looking for another server. The session lives on for now, and so do its
+        /// holds, for as long as [`Hold::valid_for`](crate::Hold::valid_for) says.
+        Disconnected,
+        /// The session is over, and all holds of it are lost. The client is opening the next session.
+        SessionLost,
+        /// The client was closed. This is final.
+        Closed,
+    }
 }
 
 impl fmt::Display for ConnectionState {
@@ -150,12 +153,12 @@ impl fmt::Debug for Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::clock;
     use crate::ensemble::{
         Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
         Watched, Write, WriteFailure,
     };
     use crate::machine::exchange::Operation;
-    use crate::platform;
     use crate::session::Session;
     use ConnectionState::{Closed, Connected, Disconnected, SessionLost};
     use std::future::pending;
@@ -201,7 +204,7 @@ mod tests {
     }
 
     fn session(id: i64) -> Arc<Session> {
-        Session::new(Arc::new(Silent), id, Duration::from_secs(10), platform::now())
+        Session::new(Arc::new(Silent), id, Duration::from_secs(10), clock::now())
     }
 
     /// What is reported now, without a wait.

@@ -3,6 +3,7 @@
 //! The driver is a task's, never a caller's: a caller waits for an answer and may go away at any
 //! moment. So no await point of a caller can leak a node.
 
+use crate::clock;
 use crate::ensemble::{Landing, Pending};
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::guard;
@@ -11,7 +12,6 @@ use crate::machine::claim::Claim;
 use crate::machine::contender::Contender;
 use crate::machine::exchange::{Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use crate::machine::name::Scheme;
-use crate::platform;
 use crate::pool::Slot;
 use crate::session::{Holding, Link, Looking, Marked, Session, Status};
 use crate::stats::Progress;
@@ -292,7 +292,7 @@ impl Driver {
                 work.watch = None;
                 self.contender.handle_watch(event, work.session.now());
             }
-            () = until(timeout) => self.contender.handle_timeout(platform::now()),
+            () = until(timeout) => self.contender.handle_timeout(clock::now()),
         }
         self.progress.set_behind_others(self.contender.is_waiting());
         Ok(())
@@ -381,7 +381,7 @@ async fn optional<T>(future: &mut Option<Pending<T>>) -> T {
 
 async fn until(moment: Option<Moment>) {
     match moment {
-        Some(moment) => tokio::time::sleep(moment.since(platform::now())).await,
+        Some(moment) => clock::sleep_until(moment).await,
         None => pending().await,
     }
 }
@@ -401,8 +401,7 @@ mod tests {
 
     impl Ensemble for Ended {
         fn send(&self, _: Vec<Operation>) -> Pending<Landing> {
-            let landing =
-                Landing { sent: platform::now(), outcomes: vec![Outcome::SessionOver], watch: None };
+            let landing = Landing { sent: clock::now(), outcomes: vec![Outcome::SessionOver], watch: None };
             Box::pin(async { landing })
         }
 
@@ -442,12 +441,12 @@ mod tests {
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
             runtime.block_on(async {
-                let session = Session::new(Arc::new(Ended), 7, Duration::from_secs(10), platform::now());
+                let session = Session::new(Arc::new(Ended), 7, Duration::from_secs(10), clock::now());
                 let slot = Arc::new(Slot::new(Stage::Open(session.clone())));
                 let progress = Progress::new(&Arc::default());
                 let claims = vec![Claim::new("/a", Scheme::Mutex)];
                 let mut driver = Driver::new(claims, Patience::Waits, "/a".into(), progress, slot);
-                let waits = tokio::time::timeout(Duration::from_millis(20), driver.enter(pending()));
+                let waits = clock::timeout(Duration::from_millis(20), driver.enter(pending()));
                 assert!(waits.await.is_err());
                 assert!(session.is_over());
                 driver.leave(None).await;

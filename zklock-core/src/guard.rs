@@ -4,6 +4,7 @@
 //! while we hold. So a holder of more than a heartbeat watches the children of the lock's node. It costs one listing,
 //! and if others come and go one more in a heartbeat; a short hold costs nothing.
 
+use crate::clock;
 use crate::ensemble::{Landing, Pending};
 use crate::machine::claim::{Claim, Foreign};
 use crate::machine::exchange::{Operation, Outcome, WatchEvent};
@@ -19,7 +20,7 @@ pub(crate) async fn stranger(session: Arc<Session>, claims: Arc<[Claim]>, holdin
     }
     let mut suspect = None;
     loop {
-        tokio::time::sleep(session.heartbeat()).await;
+        clock::sleep(session.heartbeat()).await;
         let list =
             |(claim, _): &(&Claim, &str)| Operation::ListAndWatch { directory: claim.directory.clone() };
         let Landing { outcomes, watch, .. } = session.clone().send(queues.iter().map(list).collect()).await;

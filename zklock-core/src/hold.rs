@@ -4,6 +4,7 @@ mod nodes;
 mod owned;
 
 use crate::barrier::end_of;
+use crate::clock;
 use crate::driver::Entry;
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::guarded::Guarded;
@@ -16,34 +17,37 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 use tokio::sync::watch;
+use zklock_machine::listed;
 
 pub(crate) use crate::token::Token;
 
-/// How a hold stands.
-///
-/// ```no_run
-/// # fn example(hold: &zklock_core::Hold) {
-/// use zklock_core::HoldState;
-///
-/// match hold.state() {
-///     HoldState::Held => {}
-///     HoldState::AtRisk => println!("out of touch, {:?} left", hold.valid_for()),
-///     state => println!("stop: {state:?}"),
-/// }
-/// # }
-/// ```
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub enum HoldState {
-    /// The lock is held, and the ensemble has confirmed it of late.
-    Held,
-    /// The ensemble is out of reach or late. The lock is held for as long as
-    /// [`valid_for`](Hold::valid_for) says; after that others may hold it.
-    AtRisk,
-    /// The lock is not held any more. This is final.
-    Lost(LossReason),
-    /// It was released.
-    Released,
+listed! {
+    /// How a hold stands.
+    ///
+    /// ```no_run
+    /// # fn example(hold: &zklock_core::Hold) {
+    /// use zklock_core::HoldState;
+    ///
+    /// match hold.state() {
+    ///     HoldState::Held => {}
+    ///     HoldState::AtRisk => println!("out of touch, {:?} left", hold.valid_for()),
+    ///     state => println!("stop: {state:?}"),
+    /// }
+    /// # }
+    /// ```
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    #[non_exhaustive]
+    pub enum HoldState {
+        /// The lock is held, and the ensemble has confirmed it of late.
+        Held,
+        /// The ensemble is out of reach or late. The lock is held for as long as
+        /// [`valid_for`](Hold::valid_for) says; after that others may hold it.
+        AtRisk,
+        /// The lock is not held any more. This is final.
+        Lost(LossReason),
+        /// It was released.
+        Released,
+    }
 }
 
 /// The proof that a lock is held. Dropping it releases the lock in the background.
@@ -191,7 +195,7 @@ impl Hold {
             biased;
             // An answer that is still to come would change nothing.
             _ = self.loss().come() => None,
-            confirmed = tokio::time::timeout(patience, self.ask()) => confirmed.ok().flatten(),
+            confirmed = clock::timeout(patience, self.ask()) => confirmed.ok().flatten(),
         };
         confirmed.ok_or_else(|| self.unconfirmed())
     }
@@ -279,7 +283,7 @@ impl Hold {
                 // Copied: as long as it is borrowed nobody can write it, and nobody read it again.
                 ended.await.map(|status| *status)
             };
-            match tokio::time::timeout(grant.session.timeout(), ended).await {
+            match clock::timeout(grant.session.timeout(), ended).await {
                 // It was held to the end, and the session's end has freed it.
                 Ok(Ok(Status::Lost(LossReason::SessionExpired))) if was_valid => Ok(()),
                 Ok(_) => grant.told(),
@@ -460,3 +464,6 @@ impl Grant {
         Error::new(ErrorKind::Unreachable, message)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -73,14 +73,20 @@
 //! ```
 
 #![forbid(unsafe_code)]
+#![deny(clippy::disallowed_methods)]
 
 mod all;
 mod ask;
+#[allow(clippy::disallowed_methods, reason = "it has no test with a virtual clock yet")]
 mod barrier;
+#[allow(clippy::disallowed_methods, reason = "its deadlines are those of threads outside of the runtime")]
 pub mod blocking;
 mod client;
+mod clock;
 mod connection;
+#[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 mod diagnose;
+#[allow(clippy::disallowed_methods, reason = "it has no test with a virtual clock yet")]
 mod double_barrier;
 mod driver;
 mod election;
@@ -89,13 +95,17 @@ mod error;
 mod exclusive;
 #[doc(hidden)]
 pub mod face;
+#[cfg(test)]
+mod fake;
 mod guard;
 mod guarded;
 #[cfg(feature = "tls")]
+#[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 mod handshake;
 mod heartbeat;
 mod hold;
 mod line;
+#[allow(clippy::disallowed_methods, reason = "its deadlines are the callers'")]
 mod lock;
 mod locks;
 mod mutex;

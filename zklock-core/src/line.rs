@@ -270,3 +270,6 @@ impl Line {
         }
     }
 }
+
+#[cfg(test)]
+mod tests;

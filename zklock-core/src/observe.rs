@@ -1,6 +1,7 @@
 //! Who leads, or holds, without taking part.
 
 use crate::ask::{MOMENT, catch_up, request};
+use crate::clock;
 use crate::ensemble::{Landing, Pending, ReadFailure};
 use crate::error::{Error, ErrorKind};
 use crate::lock::Lock;
@@ -88,7 +89,7 @@ impl Observer {
                     return Err(Error::new(ErrorKind::Refused, message));
                 }
                 Err(ReadFailure::Unknown | ReadFailure::SessionOver) => {
-                    tokio::time::sleep(MOMENT).await;
+                    clock::sleep(MOMENT).await;
                 }
             }
         }

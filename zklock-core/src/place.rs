@@ -94,3 +94,69 @@ impl Place {
         statuses.filter(|status| *status.borrow() == Status::Releasing).collect()
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::{self, virtual_clock};
+    use crate::error::LossReason;
+    use crate::fake::FakeEnsemble;
+    use crate::hold::Hold;
+    use std::time::Duration;
+
+    #[test]
+    fn an_owner_finds_what_it_holds_until_that_is_over() {
+        virtual_clock::run(async {
+            let (ensemble, place) = (FakeEnsemble::new(), Place::default());
+            let (session, owner) = (ensemble.session(), Owner::unique());
+            let grant = ensemble.grant(&session, "/a", owner, true);
+            place.add(&Claim::new("/a", Scheme::Mutex), &grant);
+            assert_eq!(place.held_by(owner), [(Role::Exclusive, true)]);
+            assert_eq!(place.held_by(Owner::unique()), []);
+            session.lose(grant.holding(), LossReason::NodeDeleted);
+            assert_eq!(place.held_by(owner), []);
+            place.tidy();
+            assert_eq!(locked(&place.held).len(), 1, "somebody still has the hold");
+            Hold::new(grant).let_go();
+            place.tidy();
+            assert_eq!(locked(&place.held).len(), 0);
+        });
+    }
+
+    #[test]
+    fn a_release_is_waited_for_by_those_whom_it_excludes() {
+        virtual_clock::run(async {
+            let (ensemble, place) = (FakeEnsemble::new(), Place::default());
+            let session = ensemble.session();
+            let grant = ensemble.grant(&session, "/a", Owner::unique(), false);
+            place.add(&Claim::new("/a", Scheme::Read), &grant);
+            assert!(place.releases(Role::Write).is_empty(), "it is held, and not being released");
+            Hold::new(grant.clone()).let_go();
+            assert!(place.releases(Role::Read).is_empty());
+            let mut releases = place.releases(Role::Write);
+            let start = clock::now();
+            tokio::spawn(async move {
+                clock::sleep(Duration::from_secs(3)).await;
+                grant.abandon();
+            });
+            releases[0].wait_for(|status| *status != Status::Releasing).await.unwrap();
+            assert_eq!(clock::now().since(start), Duration::from_secs(3));
+        });
+    }
+
+    #[test]
+    fn only_a_writer_that_its_owner_alone_can_release_lets_a_reader_in() {
+        virtual_clock::run(async {
+            let (ensemble, place) = (FakeEnsemble::new(), Place::default());
+            let (session, owner) = (ensemble.session(), Owner::unique());
+            let claim = Claim::new("/a", Scheme::Write);
+            place.add(&claim, &ensemble.grant(&session, "/a", owner, false));
+            assert!(place.writer(owner, Scheme::Read).is_none());
+            let bound = ensemble.grant(&session, "/a", owner, true);
+            place.add(&claim, &bound);
+            assert_eq!(place.writer(owner, Scheme::Read).unwrap().token, bound.token());
+            assert!(place.writer(owner, Scheme::KazooRead).is_none());
+            assert!(place.writer(Owner::unique(), Scheme::Read).is_none());
+        });
+    }
+}

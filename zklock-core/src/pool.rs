@@ -4,6 +4,7 @@
 //! session, to the server that answers first: at once, then after short pauses, until a server grants it
 //! or says that the session is over. The library would wait longer each time, without limit.
 
+use crate::clock;
 use crate::ensemble::{Ensemble, Pending};
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::heartbeat;
@@ -69,6 +70,15 @@ impl Pool {
         };
         runtime.spawn(keeper.run());
         Self { options, runtime, slot, closing, kept, opened }
+    }
+
+    /// One whose sessions a test opens.
+    #[cfg(test)]
+    pub(crate) fn of(slot: Arc<Slot>) -> Self {
+        let (_, kept) = watch::channel(true);
+        let options = Arc::new(ClientOptions::new("none:1").unwrap());
+        let (runtime, closing) = (Handle::current(), Arc::new(watch::Sender::new(false)));
+        Self { options, runtime, slot, closing, kept, opened: Arc::default() }
     }
 
     pub(crate) fn options(&self) -> &ClientOptions {
@@ -218,13 +228,13 @@ impl Keeper {
 
     /// A new session; `None` if it has no root.
     async fn open(&self, turn: usize) -> Result<Option<Opened>, String> {
-        let bound = tokio::time::timeout(self.options.session_timeout, zookeeper::open(&self.options, turn));
+        let bound = clock::timeout(self.options.session_timeout, zookeeper::open(&self.options, turn));
         let opened = bound.await.map_err(|_| "no server answers in time".to_owned())??;
         if self.options.hosts.chroot.is_empty() {
             return Ok(Some(opened));
         }
         // What cannot be found out now will be told by the first acquire.
-        let has_root = tokio::time::timeout(opened.timeout / 2, opened.ensemble.has_root()).await;
+        let has_root = clock::timeout(opened.timeout / 2, opened.ensemble.has_root()).await;
         Ok((has_root != Ok(Some(false))).then_some(opened))
     }
 
@@ -233,7 +243,7 @@ impl Keeper {
         self.slot.stage.send_replace(Stage::Opening(Some(problem.into())));
         tokio::select! {
             _ = closing.wait_for(|closing| *closing) => {}
-            () = tokio::time::sleep(*pause) => {}
+            () = clock::sleep(*pause) => {}
         }
         *pause = (*pause * 2).min(LONGEST_PAUSE);
     }
@@ -330,7 +340,7 @@ impl Tie {
             drop(connection);
             ended.await;
         };
-        if tokio::time::timeout(GOOD_BYE, parted).await.is_err() {
+        if clock::timeout(GOOD_BYE, parted).await.is_err() {
             tracing::debug!("no server said good-bye; the session times out");
         }
     }
@@ -346,14 +356,14 @@ async fn attached(
 ) -> Option<Arc<ZooKeeper>> {
     let mut pause = FIRST_ATTACH_PAUSE;
     let mut turn = platform::random_bits() as usize;
-    let since = platform::now();
+    let since = clock::now();
     loop {
-        if platform::now().since(since) > session.timeout() * 2 {
+        if clock::now().since(since) > session.timeout() * 2 {
             return None;
         }
         let bound = (session.timeout() / 4).max(ATTACH_AT_LEAST);
         let attach = zookeeper::attach(&options, &session, info.clone(), turn);
-        let problem = match tokio::time::timeout(bound, attach).await {
+        let problem = match clock::timeout(bound, attach).await {
             Ok(Ok(Attached { ensemble, sent })) => {
                 let ensemble = Arc::new(ensemble);
                 session.attach(ensemble.clone(), sent);
@@ -367,8 +377,11 @@ async fn attached(
             Err(_) => "no server answers in time".to_owned(),
         };
         tracing::debug!(problem, "no connection could be attached");
-        tokio::time::sleep(pause).await;
+        clock::sleep(pause).await;
         pause = (pause * 2).min(LONGEST_ATTACH_PAUSE);
         turn = turn.wrapping_add(1);
     }
 }
+
+#[cfg(test)]
+mod tests;

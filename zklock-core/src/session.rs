@@ -8,6 +8,7 @@
 
 mod healing;
 
+use crate::clock;
 use crate::ensemble::{
     Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
     Watched, Write, WriteFailure,
@@ -70,7 +71,7 @@ pub(crate) struct Holding {
 
 impl Session {
     pub(crate) fn new(ensemble: Arc<dyn Ensemble>, id: i64, timeout: Duration, asked: Moment) -> Arc<Self> {
-        let keeper = Keeper::new(timeout, asked, platform::now());
+        let keeper = Keeper::new(timeout, asked, clock::now());
         Arc::new(Self {
             id,
             link: watch::Sender::new(Link::Connected),
@@ -111,12 +112,12 @@ impl Session {
     pub(crate) fn now(&self) -> Now {
         // The lease first: time that passes in between makes it look shorter, never longer.
         let lease_until = locked(&self.kept).keeper.lease().until();
-        Now { moment: platform::now(), lease_until }
+        Now { moment: clock::now(), lease_until }
     }
 
     pub(crate) async fn send(self: Arc<Self>, flight: Vec<Operation>) -> Landing {
         let writes: Vec<bool> = flight.iter().map(Operation::is_quorum_write).collect();
-        let over = Landing { sent: platform::now(), outcomes: vec![Outcome::SessionOver], watch: None };
+        let over = Landing { sent: clock::now(), outcomes: vec![Outcome::SessionOver], watch: None };
         let landing = self.unless_over(over, |ensemble| ensemble.send(flight)).await;
         let written = |(outcome, write): (&Outcome, &bool)| {
             *write && matches!(outcome, Outcome::Created(_) | Outcome::Done)
@@ -125,14 +126,14 @@ impl Session {
             self.end(LossReason::SessionExpired);
         }
         if landing.outcomes.iter().zip(&writes).any(written) {
-            locked(&self.kept).keeper.handle_write(landing.sent, platform::now());
+            locked(&self.kept).keeper.handle_write(landing.sent, clock::now());
         }
         landing
     }
 
     /// Proves one hold; `true` if the ensemble has answered.
     pub(crate) async fn prove(self: Arc<Self>, holding: &Holding) -> bool {
-        let proof = locked(&self.kept).keeper.prove(holding.id, platform::now());
+        let proof = locked(&self.kept).keeper.prove(holding.id, clock::now());
         match proof {
             Some(proof) => matches!(self.check(proof).await, Check::Answered { .. }),
             None => false,
@@ -146,7 +147,7 @@ impl Session {
         if check == Check::SessionOver {
             self.end(LossReason::SessionExpired);
         }
-        locked(&self.kept).keeper.handle_proof(&proof, &check, platform::now());
+        locked(&self.kept).keeper.handle_proof(&proof, &check, clock::now());
         self.tell_losses();
         check
     }
@@ -156,13 +157,13 @@ impl Session {
     pub(crate) fn look_after(&self) -> (Option<Proof>, Option<Moment>) {
         self.tell_losses();
         let is_connected = self.is_connected();
-        let now = platform::now();
+        let now = clock::now();
         let keeper = &mut locked(&self.kept).keeper;
         (keeper.poll_beat(now, is_connected), keeper.poll_timeout(now, is_connected))
     }
 
     fn tell_losses(&self) {
-        let now = platform::now();
+        let now = clock::now();
         let lost_next = || {
             let kept = &mut *locked(&self.kept);
             let (hold, reason) = kept.keeper.poll_lost(now)?;
@@ -179,7 +180,7 @@ impl Session {
         writes: Vec<Write>,
     ) -> Result<Versions, WriteFailure> {
         // Somebody waits for the result, and without a server the session has no end.
-        if tokio::time::timeout(self.patience(), self.connected()).await.is_err() {
+        if clock::timeout(self.patience(), self.connected()).await.is_err() {
             return Err(WriteFailure::Unknown);
         }
         self.unless_over(Err(WriteFailure::SessionOver), |ensemble| ensemble.commit(guards, writes)).await
@@ -234,12 +235,12 @@ impl Session {
         if holding.status() != Status::Held || self.is_over() {
             return Duration::ZERO;
         }
-        locked(&self.kept).keeper.valid_for(holding.id, platform::now())
+        locked(&self.kept).keeper.valid_for(holding.id, clock::now())
     }
 
     /// Whether two heartbeats have gone by without a proof of the hold.
     pub(crate) fn is_late(&self, holding: &Holding) -> bool {
-        locked(&self.kept).keeper.is_late(holding.id, platform::now())
+        locked(&self.kept).keeper.is_late(holding.id, clock::now())
     }
 
     /// The hold is lost, for a reason that the heartbeat does not find out.
@@ -288,14 +289,14 @@ impl Session {
     /// The server has granted this timeout.
     pub(crate) fn granted(&self, asked: Moment, timeout: Duration) {
         let keeper = &mut locked(&self.kept).keeper;
-        keeper.handle_granted(asked, timeout, platform::now());
+        keeper.handle_granted(asked, timeout, clock::now());
         self.timeout.store(in_millis(keeper.lease().timeout()), Ordering::Relaxed);
         self.registered.notify_one();
     }
 
     /// There is another connection, on which the quorum has answered a write that was sent at `sent`.
     pub(crate) fn attach(&self, ensemble: Arc<dyn Ensemble>, sent: Moment) {
-        locked(&self.kept).keeper.handle_write(sent, platform::now());
+        locked(&self.kept).keeper.handle_write(sent, clock::now());
         let mut present = locked(&self.ensemble);
         // When the session is over there is none.
         if let Some(present) = &mut *present {
@@ -375,7 +376,7 @@ impl Session {
             biased;
             result = &mut pending => Some(result),
             _ = link.wait_for(|link| matches!(link, Link::Over(_))) => return over,
-            () = tokio::time::sleep(self.patience()) => None,
+            () = clock::sleep(self.patience()) => None,
         };
         let result = match replied {
             Some(result) => result,
@@ -432,3 +433,6 @@ impl Holding {
         self.status.send_if_modified(change)
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -1,8 +1,8 @@
 //! Counters of a client, for those who operate it.
 
+use crate::clock;
 use crate::locks::locked;
 use crate::machine::Moment;
-use crate::platform;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -139,7 +139,7 @@ impl Progress {
 
     pub(crate) fn set_behind_others(&self, behind: bool) {
         let mut asks = locked(&self.asks);
-        *asks = if behind { None } else { asks.or_else(|| Some(platform::now())) };
+        *asks = if behind { None } else { asks.or_else(|| Some(clock::now())) };
         drop(asks);
         if behind {
             let own = locked(&self.own).take();
@@ -159,6 +159,6 @@ impl Progress {
 
     /// Whether the servers have not answered for so long.
     pub(crate) fn is_unanswered_for(&self, patience: Duration) -> bool {
-        locked(&self.asks).is_some_and(|since| platform::now().since(since) >= patience)
+        locked(&self.asks).is_some_and(|since| clock::now().since(since) >= patience)
     }
 }

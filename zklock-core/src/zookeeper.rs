@@ -25,12 +25,12 @@ pub(crate) use connecting::{Attached, NotAttached, Opened, attach, open};
 pub(crate) use serving::End;
 pub(crate) use zookeeper_client::SessionInfo;
 
+use crate::clock;
 use crate::ensemble::{
     Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
     Watched, Write, WriteFailure,
 };
 use crate::machine::exchange::{Operation, Outcome, WatchEvent};
-use crate::platform;
 use answers::{is_answer, outcome, read_failure, source_of};
 use operations::{check_all, check_each, join, others, start, version_of};
 use serving::Serving;
@@ -79,7 +79,7 @@ impl Ensemble for ZooKeeper {
         let (connection, identity) = (self.connection.clone(), self.identity.clone());
         Box::pin(async move {
             let paths: Vec<String> = flight.iter().map(operations::path_of).collect();
-            let sent = platform::now();
+            let sent = clock::now();
             let calls = flight.iter().zip(&paths);
             // Each is on its way when `start` returns.
             let started: Vec<_> =

@@ -1,52 +1,23 @@
 //! Barriers: many wait until one lets them go on.
 
 use crate::aio::barrier::AsyncBarrier;
-use crate::error::{raised, unpicklable};
+use crate::error::unpicklable;
 use crate::greenlet::Greenlet;
 use crate::number;
-use crate::place::Shared;
-use crate::wait::detached;
+use crate::shared_barrier::SharedBarrier;
 use pyo3::prelude::*;
 use std::sync::Arc;
-use std::time::Duration;
-use zklock_core::{Error, ErrorKind, Wait, blocking, check_lock_path};
+use zklock_core::ErrorKind;
 
-/// What both faces of a barrier share.
-pub(crate) struct Spot {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) path: String,
-}
-
-/// A barrier: a node, and who comes to it waits until it is gone. See ``Client.barrier``.
+/// A barrier: a node, and callers of ``wait`` wait until it is gone. See ``Client.barrier``.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Barrier {
-    spot: Arc<Spot>,
-}
-
-impl Spot {
-    pub(crate) fn new(py: Python<'_>, shared: &Arc<Shared>, path: &str) -> PyResult<Arc<Self>> {
-        check_lock_path(path).map_err(|error| raised(py, &error))?;
-        Ok(Arc::new(Self { shared: shared.clone(), path: path.to_owned() }))
-    }
-
-    /// Does something with the client, which may have to connect first, in what is left of the time.
-    pub(crate) fn call<T: Send>(
-        &self,
-        py: Python<'_>,
-        timeout: Option<Duration>,
-        call: impl FnOnce(&blocking::Client, Wait) -> Result<T, Error> + Send,
-    ) -> PyResult<T> {
-        if self.shared.connector.connected().is_none() {
-            self.shared.prepare(py)?;
-        }
-        let wait = Wait::from(timeout);
-        detached(py, || call(&self.shared.connector.connect(wait)?, wait))
-    }
+    shared: Arc<SharedBarrier>,
 }
 
 impl Barrier {
-    pub(crate) fn of(py: Python<'_>, spot: Arc<Spot>) -> PyResult<Py<Self>> {
-        Py::new(py, Self { spot })
+    pub(crate) fn of(py: Python<'_>, shared: Arc<SharedBarrier>) -> PyResult<Py<Self>> {
+        Py::new(py, Self { shared })
     }
 }
 
@@ -55,29 +26,29 @@ impl Barrier {
     /// The path of its node.
     #[getter]
     fn path(&self) -> &str {
-        &self.spot.path
+        &self.shared.path
     }
 
     /// The same barrier for asyncio.
     #[getter]
     fn aio(&self, py: Python<'_>) -> PyResult<Py<AsyncBarrier>> {
-        AsyncBarrier::of(py, self.spot.clone())
+        AsyncBarrier::of(py, self.shared.clone())
     }
 
-    /// Sets the barrier, so that who comes waits. ``False`` if it was set.
+    /// Sets the barrier, so that callers of ``wait`` wait. ``False`` if it was already set.
     fn set(&self, py: Python<'_>) -> PyResult<bool> {
         if let Some(greenlet) = Greenlet::current(py)? {
             return greenlet.wait_for(self.aio(py)?.get().set())?.is_truthy(py);
         }
-        self.spot.call(py, None, |client, _| client.barrier(&self.spot.path)?.set())
+        self.shared.call(py, None, |client, _| client.barrier(&self.shared.path)?.set())
     }
 
-    /// Removes the barrier, so that all who wait go on. ``False`` if it was not set.
+    /// Removes the barrier, so that all waiters go on. ``False`` if it was not set.
     fn remove(&self, py: Python<'_>) -> PyResult<bool> {
         if let Some(greenlet) = Greenlet::current(py)? {
             return greenlet.wait_for(self.aio(py)?.get().remove())?.is_truthy(py);
         }
-        self.spot.call(py, None, |client, _| client.barrier(&self.spot.path)?.remove())
+        self.shared.call(py, None, |client, _| client.barrier(&self.shared.path)?.remove())
     }
 
     /// Whether it is set. Others may set or remove it at the same moment.
@@ -85,7 +56,7 @@ impl Barrier {
         if let Some(greenlet) = Greenlet::current(py)? {
             return greenlet.wait_for(self.aio(py)?.get().is_set())?.is_truthy(py);
         }
-        self.spot.call(py, None, |client, _| client.barrier(&self.spot.path)?.is_set())
+        self.shared.call(py, None, |client, _| client.barrier(&self.shared.path)?.is_set())
     }
 
     /// Waits until it is not set: ``True`` then, at once where it is not, or ``False`` if the time is over.
@@ -96,8 +67,8 @@ impl Barrier {
             return greenlet.wait_for(self.aio(py)?.get().wait(py, timeout)?)?.is_truthy(py);
         }
         let timeout = number::patience(py, timeout)?;
-        self.spot.call(py, timeout, |client, wait| {
-            match client.barrier(&self.spot.path)?.wait_within(wait, None) {
+        self.shared.call(py, timeout, |client, wait| {
+            match client.barrier(&self.shared.path)?.wait_within(wait, None) {
                 Err(error) if error.kind() == ErrorKind::Timeout => Ok(false),
                 waited => waited.map(|()| true),
             }
@@ -105,7 +76,7 @@ impl Barrier {
     }
 
     fn __repr__(&self) -> String {
-        format!("<zklock.Barrier {:?}>", self.spot.path)
+        format!("<zklock.Barrier {:?}>", self.shared.path)
     }
 
     fn __reduce__(&self) -> PyResult<()> {

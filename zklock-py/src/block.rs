@@ -9,9 +9,11 @@
 //! Addresses are kept, and not the objects: those would keep all that their variables refer to. An address that is used
 //! again is that of a block that was never left.
 
+use pyo3::exceptions::PyGeneratorExit;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
+use pyo3::types::PyType;
 
 /// The methods with which context managers enter and leave others.
 const GO_BETWEENS: [&str; 6] =
@@ -78,5 +80,13 @@ impl Block {
             latest.find(|(_, block)| self.go_between.is_some() && block.go_between == self.go_between)
         };
         same_frame.or_else(same_object).map(|(index, _)| index)
+    }
+}
+
+/// Whether a block ends because its generator or coroutine is being closed.
+pub(crate) fn is_generator_exit(kind: &Bound<'_, PyAny>) -> PyResult<bool> {
+    match kind.cast::<PyType>() {
+        Ok(kind) => kind.is_subclass_of::<PyGeneratorExit>(),
+        Err(_) => Ok(false),
     }
 }

@@ -8,7 +8,9 @@ use std::sync::{Arc, Mutex, Weak};
 
 /// One that is to be called. It is taken out when it never will be again.
 #[derive(Clone)]
-pub(crate) struct Callback(Arc<Mutex<Option<Py<PyAny>>>>);
+pub(crate) struct Callback(Arc<Slot>);
+
+type Slot = Mutex<Option<Py<PyAny>>>;
 
 impl Callback {
     /// `what` is the method that takes it, `with` says what it will be called with.
@@ -33,7 +35,7 @@ impl Callback {
 /// Those that were given to one object, for the garbage collector to see: a callback may well be a method of something
 /// that has the object.
 #[derive(Default)]
-pub(crate) struct Given(Mutex<Vec<Weak<Mutex<Option<Py<PyAny>>>>>>);
+pub(crate) struct Given(Mutex<Vec<Weak<Slot>>>);
 
 impl Given {
     pub(crate) fn add(&self, callback: &Callback) {

@@ -1,16 +1,19 @@
 //! One logical connection to an ensemble.
 
 use crate::aio::client::AsyncClient;
+use crate::barrier::Barrier;
 use crate::coroutine::Coroutine;
+use crate::double_barrier::DoubleBarrier;
 use crate::error::raised;
 use crate::exit;
 use crate::greenlet::Greenlet;
 use crate::hosts::Hosts;
-use crate::kinds::BaseClient;
+use crate::kinds::{BaseClient, Face};
+use crate::lock::Lock;
 use crate::log;
 use crate::number;
 use crate::options::{Timeouts, Tls, options};
-use crate::place::Shared;
+use crate::shared_client::SharedClient;
 use crate::wait::detached;
 use pyo3::exceptions::PyException;
 use pyo3::prelude::*;
@@ -26,23 +29,30 @@ use zklock_core::{ErrorKind, Wait};
 ///
 /// It connects when it is first needed, or entered, or by ``connect()``; so a program may make one at the top of a
 /// module, and fork before it is used. It outlives sessions: when one expires it opens the next. Share one client
-/// among all threads and tasks of a process; each process needs one of its own. What is wrong with an argument is
-/// said at once, with ``InvalidInput``; that no server answers, when it connects, with ``Unreachable``.
+/// among all threads and tasks of a process; each process needs one of its own. A wrong argument raises ``InvalidInput`` at
+/// once; if no server answers, connecting raises ``Unreachable``.
 ///
-/// Times are in seconds. ``session_timeout`` is for how long a lock stays taken when its holder has crashed, and
-/// about how long the network may fail without a hold being lost; the servers may grant another. ``connect_timeout``
-/// bounds the try to reach a server. ``try_timeout`` is how long the servers have to answer what does not wait for
-/// others: ``acquire(blocking=False)``, and whatever has a timeout of zero. It raises ``Unreachable`` then. If such a call
-/// is the first that needs the client, it connects before, for up to ``connect_timeout``. ``chroot`` puts all paths below
-/// that node. ``identity`` is what others see as this contender's name, by default ``host/pid``. ``tls`` is a ``Tls``.
+/// Times are in seconds. ``session_timeout`` is how long a lock stays taken after its holder has crashed, and roughly how
+/// long the network may fail before a hold is lost; the servers may grant another. ``connect_timeout`` bounds the attempt to
+/// reach a server. ``try_timeout`` is how long the servers have to answer a call that does not wait for others:
+/// ``acquire(blocking=False)``, and any call with a timeout of zero. After that it raises ``Unreachable``. If such a call is
+/// the first that needs the client, it connects first, for up to ``connect_timeout``. ``chroot`` puts all paths below that
+/// node. ``identity`` is what others see as this contender's name, by default ``host/pid``. ``tls`` is a ``Tls``.
 ///
-/// At the end of the program clients are closed, which frees their locks; but not where a daemon thread may still
-/// be using one: then those of its client are free when the session has timed out.
+/// At the end of the program clients are closed, which frees their locks. A client whose locks a daemon thread may still be
+/// using is not closed: its locks are free when the session has timed out.
 #[pyclass(frozen, extends = BaseClient, module = "zklock")]
 pub(crate) struct Client;
 
+/// The face for threads.
+static THREADS: Face = Face {
+    lock: |py, core| Lock::of(py, core).map(Py::into_any),
+    barrier: |py, barrier| Barrier::of(py, barrier).map(Py::into_any),
+    double_barrier: |py, barrier| DoubleBarrier::of(py, barrier).map(Py::into_any),
+};
+
 impl Client {
-    fn shared<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<Shared> {
+    fn shared<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<SharedClient> {
         &slf.as_super().get().shared
     }
 }
@@ -67,10 +77,10 @@ impl Client {
         let Hosts(hosts) = hosts;
         let options = options(py, &hosts, &timeouts, chroot, identity, tls)?;
         log::prepare(py)?;
-        let shared = Shared::new(options, hosts);
+        let shared = SharedClient::new(options, hosts);
         let weak = Arc::downgrade(&shared);
         exit::remember(weak);
-        Ok(PyClassInitializer::from(BaseClient::new(shared)).add_subclass(Self))
+        Ok(PyClassInitializer::from(BaseClient::new(shared, &THREADS)).add_subclass(Self))
     }
 
     /// The same client for asyncio.
@@ -96,7 +106,7 @@ impl Client {
     }
 
     /// Closes the client, which frees every lock that it holds, and waits until the ensemble has confirmed it, or a
-    /// second has passed. Holds are lost then, waits end with ``Closed``. Closing twice is no mistake.
+    /// second has passed. Holds are lost then, waits end with ``Closed``. Closing twice is not an error.
     fn close(slf: &Bound<'_, Self>) -> PyResult<()> {
         let (py, shared) = (slf.py(), Self::shared(slf));
         if let Some(greenlet) = Greenlet::current(py)? {
@@ -105,13 +115,12 @@ impl Client {
         detached(py, || shared.connector.close())
     }
 
-    /// Writes how many permits there are to the node that semaphores were told of with ``limit_at``: all who wait
-    /// notice.
+    /// Writes how many permits there are to the node that semaphores name with ``limit_at``: all waiters notice.
     ///
     /// >>> zk.set_limit("/limits/doc", 7)
     ///
-    /// The node is created if it is not there; it is a ``SharedCount`` of Curator's. Permits that are held already stay
-    /// so, also if there are to be fewer now.
+    /// The node is created if it is not there; it is Curator's ``SharedCount``. Permits that are already held stay held, even
+    /// if there are fewer now.
     fn set_limit(slf: &Bound<'_, Self>, path: &str, limit: i64) -> PyResult<()> {
         let (py, shared) = (slf.py(), Self::shared(slf));
         if let Some(greenlet) = Greenlet::current(py)? {

@@ -91,21 +91,18 @@ impl Coroutine {
         }
     }
 
-    /// What rings when its result may be there.
-    pub(crate) fn bell(&self) -> &Arc<Bell> {
-        &self.bell
-    }
-
-    /// Takes out what it does, begun, for somebody who waits for it without an event loop.
-    pub(crate) fn begin(&self, py: Python<'_>) -> PyResult<Begun> {
+    /// Takes out what it does, begun, for somebody who waits for it without an event loop; and what rings when its result may
+    /// be there.
+    pub(crate) fn begin(self, py: Python<'_>) -> PyResult<(Begun, Arc<Bell>)> {
         // Nothing of Python runs while the mutex is held.
         let stage = std::mem::replace(&mut *lock_ignoring_poison(&self.stage), Stage::Over);
-        match stage {
-            Stage::New(begin) => begin(py, &self.bell),
-            Stage::Waits { pending, .. } => Ok(Begun::Pending(pending)),
-            Stage::Done(value) => Ok(Begun::Done(value)),
-            Stage::Over => Err(self.awaited_before()),
-        }
+        let begun = match stage {
+            Stage::New(begin) => begin(py, &self.bell)?,
+            Stage::Waits { pending, .. } => Begun::Pending(pending),
+            Stage::Done(value) => Begun::Done(value),
+            Stage::Over => return Err(self.awaited_before()),
+        };
+        Ok((begun, self.bell.clone()))
     }
 
     fn awaited_before(&self) -> PyErr {

@@ -1,8 +1,8 @@
 //! Errors of the core as exceptions, which are classes written in Python.
 
 use crate::exit::{is_over, stay_if_over};
+use crate::mirror::table;
 use crate::value;
-use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyString, PyType};
@@ -24,78 +24,70 @@ pub(crate) fn signalled() -> Option<PyErr> {
     RAISED.take()
 }
 
+table! {
+    /// The name of the exception.
+    fn class_name(ErrorKind) -> &'static str {
+        InvalidInput => "InvalidInput",
+        Unreachable => "Unreachable",
+        Timeout => "Timeout",
+        Deadlock => "Deadlock",
+        NotOwner => "NotOwner",
+        NotHeld => "NotHeld",
+        Lost(_) => "LockLost",
+        ForeignContender => "ForeignContender",
+        Refused => "Refused",
+        Closed => "Closed",
+        // Mostly what the handler of a signal has raised takes its place.
+        Interrupted => "Error",
+        Uncertain => "Uncertain",
+        Conflict => "Conflict",
+        Forked => "ForkedError",
+    }
+}
+
 /// The exception for an error; the one that ended the wait, if a signal did.
 pub(crate) fn raised(py: Python<'_>, error: &Error) -> PyErr {
     if is_over() {
         py.detach(stay_if_over);
     }
-    let name = match error.kind() {
-        ErrorKind::Interrupted => match signalled() {
+    let (kind, message) = (error.kind(), error.to_string());
+    let made = match (kind, error.conflict()) {
+        (ErrorKind::Interrupted, _) => match signalled() {
             Some(exception) => return exception,
-            None => intern!(py, "Error"),
+            None => made(py, kind, (message,)),
         },
-        ErrorKind::InvalidInput => intern!(py, "InvalidInput"),
-        ErrorKind::Unreachable => intern!(py, "Unreachable"),
-        ErrorKind::Timeout => intern!(py, "Timeout"),
-        ErrorKind::Deadlock => intern!(py, "Deadlock"),
-        ErrorKind::NotOwner => intern!(py, "NotOwner"),
-        ErrorKind::NotHeld => intern!(py, "NotHeld"),
-        ErrorKind::Lost(reason) => {
-            return value::reason(py, reason)
-                .and_then(|reason| made(py, intern!(py, "LockLost"), (error.to_string(), reason)))
-                .unwrap_or_else(|failure| failure);
+        (ErrorKind::Lost(reason), _) => {
+            value::reason(py, reason).and_then(|reason| made(py, kind, (message, reason)))
         }
-        ErrorKind::ForeignContender => intern!(py, "ForeignContender"),
-        ErrorKind::Refused => intern!(py, "Refused"),
-        ErrorKind::Closed => intern!(py, "Closed"),
-        ErrorKind::Uncertain => intern!(py, "Uncertain"),
-        ErrorKind::Conflict => {
-            let name = intern!(py, "Conflict");
-            let made = match error.conflict() {
-                Some(conflict) => {
-                    made(py, name, (error.to_string(), conflict.index, conflict.path.to_string()))
-                }
-                None => made(py, name, (error.to_string(),)),
-            };
-            return made.unwrap_or_else(|failure| failure);
-        }
-        ErrorKind::Forked => intern!(py, "ForkedError"),
-        _ => intern!(py, "Error"),
+        (_, Some(conflict)) => made(py, kind, (message, conflict.index, conflict.path.to_string())),
+        _ => made(py, kind, (message,)),
     };
-    made(py, name, (error.to_string(),)).unwrap_or_else(|failure| failure)
+    made.unwrap_or_else(|failure| failure)
 }
 
-/// What the core cannot know to be wrong.
-pub(crate) fn invalid(py: Python<'_>, message: String) -> PyErr {
-    made(py, intern!(py, "InvalidInput"), (message,)).unwrap_or_else(|failure| failure)
+/// Exceptions of this crate's own, each with its message.
+macro_rules! own {
+    ($($(#[$about:meta])* $name:ident: $Kind:ident,)+) => {
+        $($(#[$about])*
+        pub(crate) fn $name(py: Python<'_>, message: String) -> PyErr {
+            made(py, ErrorKind::$Kind, (message,)).unwrap_or_else(|failure| failure)
+        })+
+    };
 }
 
-/// There is nothing to release.
-pub(crate) fn not_held(py: Python<'_>, message: String) -> PyErr {
-    made(py, intern!(py, "NotHeld"), (message,)).unwrap_or_else(|failure| failure)
-}
-
-pub(crate) fn not_owner(py: Python<'_>, message: String) -> PyErr {
-    made(py, intern!(py, "NotOwner"), (message,)).unwrap_or_else(|failure| failure)
-}
-
-/// The system forbids it.
-pub(crate) fn refused(py: Python<'_>, message: String) -> PyErr {
-    made(py, intern!(py, "Refused"), (message,)).unwrap_or_else(|failure| failure)
-}
-
-/// The time was over before it was so.
-pub(crate) fn late(py: Python<'_>, message: String) -> PyErr {
-    made(py, intern!(py, "Timeout"), (message,)).unwrap_or_else(|failure| failure)
-}
-
-/// It belongs to the process from which this one was forked.
-pub(crate) fn forked(py: Python<'_>, message: String) -> PyErr {
-    made(py, intern!(py, "ForkedError"), (message,)).unwrap_or_else(|failure| failure)
-}
-
-pub(crate) fn closed(py: Python<'_>, message: String) -> PyErr {
-    made(py, intern!(py, "Closed"), (message,)).unwrap_or_else(|failure| failure)
+own! {
+    /// What the core cannot know to be wrong.
+    invalid: InvalidInput,
+    /// There is nothing to release.
+    not_held: NotHeld,
+    not_owner: NotOwner,
+    /// The system forbids it.
+    refused: Refused,
+    /// The time was over first.
+    late: Timeout,
+    /// It belongs to the process from which this one was forked.
+    forked: Forked,
+    closed: Closed,
 }
 
 /// Why an object cannot be pickled, or copied.
@@ -104,16 +96,21 @@ pub(crate) fn unpicklable(class: &str, instead: &str) -> PyErr {
     pyo3::exceptions::PyTypeError::new_err(message)
 }
 
-fn made<A>(py: Python<'_>, name: &Bound<'_, PyString>, arguments: A) -> PyResult<PyErr>
+fn made<A>(py: Python<'_>, kind: ErrorKind, arguments: A) -> PyResult<PyErr>
 where
     A: pyo3::PyErrArguments + Send + Sync + 'static,
 {
-    let class = prepare(py)?.getattr(name)?.cast_into::<PyType>()?;
+    let class = module(py)?.getattr(PyString::intern(py, class_name(kind)))?.cast_into::<PyType>()?;
     Ok(PyErr::from_type(class, arguments))
 }
 
 /// The module of the classes.
-pub(crate) fn prepare(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
+fn module(py: Python<'_>) -> PyResult<&Bound<'_, PyModule>> {
     static MODULE: PyOnceLock<Py<PyModule>> = PyOnceLock::new();
     Ok(MODULE.get_or_try_init(py, || py.import("zklock._errors").map(Bound::unbind))?.bind(py))
+}
+
+/// Loads the classes, all of which are to be there.
+pub(crate) fn prepare(py: Python<'_>) -> PyResult<()> {
+    ErrorKind::ALL.iter().try_for_each(|kind| module(py)?.getattr(class_name(*kind)).map(drop))
 }

@@ -88,16 +88,16 @@ impl<'py> Greenlet<'py> {
         timeout: Option<Duration>,
     ) -> PyResult<Option<Py<PyAny>>> {
         let deadline = timeout.and_then(|timeout| Instant::now().checked_add(timeout));
-        let mut pending = match coroutine.begin(self.py)? {
-            Begun::Done(value) => return Ok(Some(value)),
+        let (mut pending, bell) = match coroutine.begin(self.py)? {
+            (Begun::Done(value), _) => return Ok(Some(value)),
             // To drop it ends the call, even where the greenlet is killed.
-            Begun::Pending(pending) => pending,
+            (Begun::Pending(pending), bell) => (pending, bell),
         };
-        let (doorbell, bell) = (self.doorbell()?, coroutine.bell());
+        let doorbell = self.doorbell()?;
         let mut in_time = true;
         loop {
             bell.listen_again();
-            if let Some(result) = pending.fetch(self.py, bell) {
+            if let Some(result) = pending.fetch(self.py, &bell) {
                 return result.map(Some);
             }
             if !in_time {

@@ -4,7 +4,7 @@ use crate::coroutine::{Begun, Coroutine, warn};
 use crate::error::{invalid, raised, unpicklable};
 use crate::exit::is_over;
 use crate::greenlet::Greenlet;
-use crate::place::Held;
+use crate::shared_hold::SharedHold;
 use crate::sync::lock_ignoring_poison;
 use crate::value::versions;
 use crate::wait::detached;
@@ -24,7 +24,7 @@ enum Write {
 /// What ``Guarded`` and ``AsyncGuarded`` have in common.
 #[pyclass(frozen, subclass, module = "zklock")]
 pub(crate) struct BaseGuarded {
-    held: Arc<Held>,
+    held: Arc<SharedHold>,
     writes: Mutex<Vec<Write>>,
     is_committed: AtomicBool,
 }
@@ -38,7 +38,7 @@ pub(crate) struct Guarded;
 pub(crate) struct AsyncGuarded;
 
 impl BaseGuarded {
-    fn new(held: Arc<Held>) -> PyClassInitializer<Self> {
+    fn new(held: Arc<SharedHold>) -> PyClassInitializer<Self> {
         PyClassInitializer::from(Self {
             held,
             writes: Mutex::default(),
@@ -112,7 +112,7 @@ impl BaseGuarded {
 }
 
 impl Guarded {
-    pub(crate) fn of(py: Python<'_>, held: Arc<Held>) -> PyResult<Py<Self>> {
+    pub(crate) fn of(py: Python<'_>, held: Arc<SharedHold>) -> PyResult<Py<Self>> {
         Py::new(py, BaseGuarded::new(held).add_subclass(Self))
     }
 }
@@ -139,21 +139,21 @@ impl Guarded {
 }
 
 impl AsyncGuarded {
-    pub(crate) fn of(py: Python<'_>, held: Arc<Held>) -> PyResult<Py<Self>> {
+    pub(crate) fn of(py: Python<'_>, held: Arc<SharedHold>) -> PyResult<Py<Self>> {
         Py::new(py, BaseGuarded::new(held).add_subclass(Self))
     }
 }
 
 #[pymethods]
 impl AsyncGuarded {
-    /// Does the writes, all or none. As ``Guarded.commit``; where it is cancelled, they may be done.
+    /// Does the writes, all or none. See ``Guarded.commit``; where it is cancelled, they may be done.
     fn commit(slf: &Bound<'_, Self>) -> Coroutine {
         let base = slf.as_super().get();
         commit(base.held.clone(), base.commit())
     }
 }
 
-fn commit(held: Arc<Held>, writes: Vec<Write>) -> Coroutine {
+fn commit(held: Arc<SharedHold>, writes: Vec<Write>) -> Coroutine {
     Coroutine::new("AsyncGuarded.commit", move |py, bell| {
         let commit =
             |hold: Arc<zklock_core::Hold>| async move { fill(hold.guarded(), &writes).commit().await };

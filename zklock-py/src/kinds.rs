@@ -1,17 +1,13 @@
 //! What a `Client` and an `AsyncClient` have in common: the kinds of lock above all.
 
-use crate::aio::barrier::AsyncBarrier;
-use crate::aio::client::AsyncClient;
-use crate::aio::double_barrier::AsyncDoubleBarrier;
-use crate::aio::lock::AsyncLock;
-use crate::barrier::{Barrier, Spot};
+use crate::base_lock::BaseLock;
 use crate::callback::{self, Callback};
-use crate::double_barrier::{DoubleBarrier, Meeting};
 use crate::error::{forked, raised, unpicklable};
-use crate::kind::{Core, dialect as dialect_of, queued};
-use crate::lock::{BaseLock, Lock};
 use crate::number;
-use crate::place::Shared;
+use crate::shared_barrier::SharedBarrier;
+use crate::shared_client::SharedClient;
+use crate::shared_double_barrier::SharedDoubleBarrier;
+use crate::shared_lock::{SharedLock, dialect as dialect_of, queued};
 use crate::value;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
@@ -21,31 +17,32 @@ use zklock_core::{Error, LockSpec};
 /// What a ``Client`` and an ``AsyncClient`` have in common: the kinds of lock. Those of a ``Client`` are a ``Lock``, those of
 /// an ``AsyncClient`` an ``AsyncLock``.
 ///
-/// To make one costs no request. ``timeout`` is how many seconds to wait for it where nothing else is said: ``None`` is for
-/// ever, 0 tries once. ``reentrant`` lets the thread or task that holds it acquire it again, and nobody else release it: not
-/// where a thread turns to another user while the first holds the lock, as one of gevent's does, and one of a pool between
-/// two calls, for they would be inside together. For those that have a queue,
-/// ``foreign`` says what to do about a contender of another library that cannot see ours: ``"refuse"`` raises
-/// ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching`` is ``"nearest"``, to be woken when it may
-/// be one's turn, or ``"children"``, to be woken by every change of the queue, as simpler libraries are.
+/// To make one costs no request. ``timeout`` is how many seconds to wait for it by default: ``None`` is for ever, 0 tries
+/// once. ``reentrant`` lets the thread or task that holds it acquire it again, and nobody else release it. Do not use it if a
+/// thread may serve another user while the first one holds the lock, as the threads of a pool do between two calls: both
+/// would be inside together. For locks that have a queue, ``foreign`` says what to do about a contender of another library
+/// that cannot see ours: ``"refuse"`` raises ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching``
+/// is ``"nearest"``, to be woken when it may be our turn, or ``"children"``, to be woken by every change of the queue, as
+/// simpler libraries are.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseClient {
-    pub(crate) shared: Arc<Shared>,
+    pub(crate) shared: Arc<SharedClient>,
+    face: &'static Face,
     callbacks: callback::Given,
 }
 
-impl BaseClient {
-    pub(crate) fn new(shared: Arc<Shared>) -> Self {
-        Self { shared, callbacks: callback::Given::default() }
-    }
+/// What makes the objects of one face: those for threads, or those for asyncio.
+pub(crate) struct Face {
+    pub(crate) lock: Make<SharedLock>,
+    pub(crate) barrier: Make<SharedBarrier>,
+    pub(crate) double_barrier: Make<SharedDoubleBarrier>,
+}
 
-    /// Of the same face.
-    fn lock(slf: &Bound<'_, Self>, core: Arc<Core>) -> PyResult<Py<PyAny>> {
-        if slf.is_instance_of::<AsyncClient>() {
-            AsyncLock::of(slf.py(), core).map(Py::into_any)
-        } else {
-            Lock::of(slf.py(), core).map(Py::into_any)
-        }
+type Make<SharedClient> = fn(Python<'_>, Arc<SharedClient>) -> PyResult<Py<PyAny>>;
+
+impl BaseClient {
+    pub(crate) fn new(shared: Arc<SharedClient>, face: &'static Face) -> Self {
+        Self { shared, face, callbacks: callback::Given::default() }
     }
 
     fn made(
@@ -54,8 +51,9 @@ impl BaseClient {
         change: impl FnOnce(LockSpec) -> PyResult<LockSpec>,
         timeout: Option<f64>,
     ) -> PyResult<Py<PyAny>> {
+        let client = slf.get();
         let spec = change(spec.map_err(|error| raised(slf.py(), &error))?)?;
-        Self::lock(slf, Core::new(slf.py(), &slf.get().shared, spec, timeout)?)
+        (client.face.lock)(slf.py(), SharedLock::new(slf.py(), &client.shared, spec, timeout)?)
     }
 }
 
@@ -156,8 +154,8 @@ impl BaseClient {
     /// False
     ///
     /// A permit belongs to nobody: a thread or task may hold several, and any may ``release()``, which gives back what this
-    /// one acquired last, or else what another did. All who use it must agree on the limit; or ``limit_at`` is the path
-    /// of a node that says it, which ``set_limit`` writes, and all who wait notice when it changes.
+    /// one acquired last, or if it has nothing, what another did. All users must agree on the limit. With ``limit_at`` it is
+    /// read from the node of that path, which ``set_limit`` writes, and all waiters notice when it changes.
     ///
     /// It is Curator's ``InterProcessSemaphoreV2`` of that path, and with a limit of 1 its ``InterProcessSemaphoreMutex``.
     #[pyo3(signature = (path, limit, *, permits=1, limit_at=None, timeout=None, foreign="refuse", watching="nearest"))]
@@ -184,13 +182,13 @@ impl BaseClient {
         Self::made(slf, LockSpec::semaphore(path, limit), options, timeout)
     }
 
-    /// The lead of the election at ``path``: one leads, the others are ready to.
+    /// The lead of the election at ``path``: one leads, the others stand by.
     ///
     /// >>> with zk.election("/locks/doc") as lead:
     /// ...     lead.lost.is_set()
     /// False
     ///
-    /// To campaign is to acquire, to resign is to release, and ``Lock.observe`` tells who leads. It stands in one queue
+    /// To campaign is to acquire, to resign is to release, and ``Lock.observe`` reports the leader. It stands in one queue
     /// with Curator's ``LeaderLatch``.
     #[pyo3(signature = (path, *, timeout=None, reentrant=false, foreign="refuse", watching="nearest"))]
     fn election(
@@ -212,8 +210,8 @@ impl BaseClient {
     /// ...     hold.node
     /// '/locks/doc/lock'
     ///
-    /// There is no queue: whoever comes first when the node goes has it, and all who wait are woken. To wait in order, use a
-    /// mutex.
+    /// There is no queue: when the node goes, all waiters are woken, and the first to create it again has the lock. To wait
+    /// in order, use a mutex.
     #[pyo3(signature = (path, *, timeout=None, reentrant=false))]
     fn exclusive(
         slf: &Bound<'_, Self>,
@@ -245,26 +243,20 @@ impl BaseClient {
         for lock in locks.try_iter()? {
             cores.push(lock?.cast::<BaseLock>()?.get().core.clone());
         }
-        let spec = Core::all(&slf.get().shared, &cores);
+        let spec = SharedLock::all(&slf.get().shared, &cores);
         Self::made(slf, spec, |spec| Ok(spec.reentrant(reentrant)), timeout)
     }
 
-    /// The barrier at ``path``: while it is set, who comes waits.
+    /// The barrier at ``path``: while it is set, callers of ``wait`` wait.
     ///
     /// >>> barrier = zk.barrier("/barriers/doc")
     /// >>> barrier.set(), barrier.wait(timeout=0.01), barrier.remove(), barrier.wait()
     /// (True, False, True, True)
     ///
-    /// It belongs to nobody: it stays set when the one who set it is gone, and anybody may remove it. It is Curator's
+    /// It belongs to nobody: it stays set when the process that set it is gone, and anybody may remove it. It is Curator's
     /// ``DistributedBarrier``.
-    fn barrier(slf: &Bound<'_, Self>, path: &str) -> PyResult<Py<PyAny>> {
-        let py = slf.py();
-        let spot = Spot::new(py, &slf.get().shared, path)?;
-        if slf.is_instance_of::<AsyncClient>() {
-            AsyncBarrier::of(py, spot).map(Py::into_any)
-        } else {
-            Barrier::of(py, spot).map(Py::into_any)
-        }
+    fn barrier(&self, py: Python<'_>, path: &str) -> PyResult<Py<PyAny>> {
+        (self.face.barrier)(py, SharedBarrier::new(py, &self.shared, path)?)
     }
 
     /// The double barrier at ``path``: nobody begins before ``members`` are there, and nobody goes before all are done.
@@ -273,23 +265,19 @@ impl BaseClient {
     /// ...     member.loss is None
     /// True
     ///
-    /// The block is entered when all have come, and at its end it waits until all have left; one that raises something
-    /// leaves and waits for nobody. ``timeout`` is for how many seconds to wait for the others, at either end; ``None`` is
-    /// for ever. It is Curator's ``DistributedDoubleBarrier``.
+    /// The block begins when all have come, and at its end it waits until all have left. A block that raises leaves without
+    /// waiting. ``timeout`` is how many seconds to wait for the others, at either end; ``None`` is for ever. It is Curator's
+    /// ``DistributedDoubleBarrier``.
     #[pyo3(signature = (path, members, *, timeout=None))]
     fn double_barrier(
-        slf: &Bound<'_, Self>,
+        &self,
+        py: Python<'_>,
         path: &str,
         members: i64,
         timeout: Option<f64>,
     ) -> PyResult<Py<PyAny>> {
-        let py = slf.py();
-        let meeting = Meeting::new(py, &slf.get().shared, path, members, timeout)?;
-        if slf.is_instance_of::<AsyncClient>() {
-            AsyncDoubleBarrier::of(py, meeting).map(Py::into_any)
-        } else {
-            DoubleBarrier::of(py, meeting).map(Py::into_any)
-        }
+        let shared = SharedDoubleBarrier::new(py, &self.shared, path, members, timeout)?;
+        (self.face.double_barrier)(py, shared)
     }
 
     /// What this client has done, and what it still owes: a ``Stats``.
@@ -349,7 +337,6 @@ impl BaseClient {
         Some(self.shared.connector.connected()?.session_timeout()?.as_secs_f64())
     }
 
-    #[expect(clippy::needless_pass_by_value, reason = "pyo3 gives it so")]
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
         self.callbacks.traverse(&visit)
     }
@@ -367,7 +354,7 @@ impl BaseClient {
     }
 }
 
-fn describe(shared: &Shared, class: &str) -> String {
+fn describe(shared: &SharedClient, class: &str) -> String {
     let state = if shared.connector.is_forked() {
         "of the process from which this one was forked".to_owned()
     } else if shared.connector.is_closed() {

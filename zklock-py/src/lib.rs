@@ -1,14 +1,15 @@
 //! The native module of the Python package `zklock`.
 //!
 //! ```text
-//!  client   lock   hold   guarded   loss   observer     what Python sees, with its threads
+//!  client   lock   hold   guarded   observer   barrier   double_barrier   loss    what Python sees, with its threads
 //!  aio/                                         the same for asyncio
-//!  barrier   double_barrier                         these two
-//!  kinds   kind   patience                      the kinds of lock; one lock, and how long to wait for it
-//!  place   block   told                         what is held at a path, and by whom; by which `with` block; who is told of a loss
-//!  coroutine   task   greenlet                  calls as coroutines; tasks and greenlets as owners, and how those wait
+//!  kinds   base_lock   base_hold                what is the same in both, as Python sees it
+//!  shared_*   connecting                        and below that: what both faces of one thing share
+//!  kept   block   patience                      what is held, by whom, by which `with` block; how long to wait
+//!  connection   loss_callbacks   callback       functions of the user's that are called
+//!  greenlet   coroutine   task                  calls as coroutines; tasks and greenlets as owners, and how those wait
 //!  testing                                      the embedded server, which uses none of these but the last row
-//!  wait   exit   dispatch   log   error   value   what a guest of the interpreter has to mind
+//!  wait   dispatch   log   patched   error   exit   value   number   mirror   sync    being a guest of the interpreter
 //! ```
 //!
 //! It is native to the last step, because a context manager that is written in Python leaks: a signal may
@@ -17,9 +18,12 @@
 
 mod aio;
 mod barrier;
+mod base_hold;
+mod base_lock;
 mod block;
 mod callback;
 mod client;
+mod connecting;
 mod connection;
 mod coroutine;
 mod dispatch;
@@ -30,18 +34,24 @@ mod greenlet;
 mod guarded;
 mod hold;
 mod hosts;
-mod kind;
+mod kept;
 mod kinds;
 mod lock;
 mod log;
 mod loss;
 mod loss_callbacks;
+mod mirror;
 mod number;
 mod observer;
 mod options;
 mod patched;
 mod patience;
-mod place;
+mod shared_barrier;
+mod shared_client;
+mod shared_double_barrier;
+mod shared_hold;
+mod shared_lock;
+mod shared_observer;
 mod sync;
 mod task;
 mod testing;
@@ -61,10 +71,11 @@ mod _zklock {
         aio::lock::AsyncLock,
         aio::observer::AsyncObserver,
         barrier::Barrier,
+        base_hold::BaseHold,
         client::Client,
         double_barrier::{DoubleBarrier, Member},
         guarded::{AsyncGuarded, BaseGuarded, Guarded},
-        hold::{BaseHold, Hold},
+        hold::Hold,
         lock::Lock,
         loss::Loss,
         observer::Observer,

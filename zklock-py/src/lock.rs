@@ -1,51 +1,23 @@
 //! A thing that can be acquired.
 
-use crate::aio::is_generator_exit;
 use crate::aio::lock::AsyncLock;
-use crate::block::Block;
+use crate::base_lock::BaseLock;
+use crate::block::{Block, is_generator_exit};
 use crate::coroutine::Coroutine;
-use crate::error::{raised, unpicklable};
+use crate::error::raised;
 use crate::greenlet::{self, Greenlet};
 use crate::hold::{Hold, leave, release};
-use crate::kind::Core;
 use crate::log;
 use crate::observer::Observer;
 use crate::patience::{Blocking, Given, Patience, Seconds};
-use crate::place::Held;
+use crate::shared_hold::SharedHold;
+use crate::shared_lock::SharedLock;
 use crate::value;
 use crate::wait::detached;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
 use zklock_core::{Error, ErrorKind, Owner, Wait};
-
-/// What a `Lock` and an `AsyncLock` have in common.
-#[pyclass(frozen, subclass, weakref, module = "zklock")]
-pub(crate) struct BaseLock {
-    pub(crate) core: Arc<Core>,
-}
-
-#[pymethods]
-impl BaseLock {
-    /// The path of the lock; of a set of locks the paths of all.
-    #[getter]
-    fn path(&self) -> &str {
-        &self.core.path
-    }
-
-    /// Whether this client holds the lock. It asks nobody: for others see ``contenders``.
-    fn locked(&self) -> bool {
-        !self.core.place.held().is_empty()
-    }
-
-    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
-        Ok(slf.get().core.describe(&slf.get_type().name()?.to_cow()?))
-    }
-
-    fn __reduce__(&self) -> PyResult<()> {
-        Err(unpicklable("Lock", "send its path, and make a Client and a Lock in each process"))
-    }
-}
 
 /// A lock of any kind, at a path. It can be shared by threads, and holds nothing itself: a ``with`` block does.
 ///
@@ -54,27 +26,27 @@ impl BaseLock {
 /// ...     hold.token > 0
 /// True
 ///
-/// On Python 3.14 a signal's exception may come just before the block is entered, as with any lock, and then the block is
-/// not left either: where handlers raise, write ``with lock.hold() as hold``, which is safe there.
+/// On Python 3.14 an exception raised by a signal handler may come just before the block is entered, as with any lock, and
+/// then the block is not left either. If your handlers raise, write ``with lock.hold() as hold``, which is safe.
 ///
-/// The block raises ``Timeout`` if the lock was not to be had in time, ``Unreachable`` if no server was, and at its end
-/// ``LockLost`` if it was lost meanwhile. Where it raises something itself, that gets a note of the loss. It releases what
-/// it got, also where several blocks of one lock in one thread end in another order than that of their beginning, as those
-/// of generators may.
+/// The block raises ``Timeout`` if the lock was not free in time, ``Unreachable`` if no server could be reached, and at its
+/// end ``LockLost`` if the hold was lost meanwhile. If the block itself raises, that exception gets a note of the loss. It
+/// releases what it got, even if several blocks of one lock in one thread end in another order than they began, as those of
+/// generators may.
 ///
 /// ``acquire``, ``release`` and ``locked`` are those of ``threading.Lock``; or of ``threading.RLock``, if the
 /// lock is reentrant. So any thread may release it, and a thread that acquires it again waits until one does; a warning
-/// in the log tells of such a wait. If it is reentrant, it belongs to the thread that acquired it. What ``acquire`` got is
-/// held until it is released, or the client is closed, also if the lock object is gone.
+/// in the log says so. If it is reentrant, it belongs to the thread that acquired it. What ``acquire`` got is held until it
+/// is released or the client is closed, even if the lock object is gone.
 #[pyclass(frozen, extends = BaseLock, module = "zklock")]
 pub(crate) struct Lock;
 
 impl Lock {
-    pub(crate) fn of(py: Python<'_>, core: Arc<Core>) -> PyResult<Py<Self>> {
+    pub(crate) fn of(py: Python<'_>, core: Arc<SharedLock>) -> PyResult<Py<Self>> {
         Py::new(py, PyClassInitializer::from(BaseLock { core }).add_subclass(Self))
     }
 
-    fn core<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<Core> {
+    fn core<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<SharedLock> {
         &slf.as_super().get().core
     }
 }
@@ -97,16 +69,17 @@ impl Lock {
     /// >>> lock.release()
     ///
     /// Without a timeout it waits as long as the lock was made to, and raises ``Timeout`` then; -1 or ``None`` is for ever.
-    /// With ``blocking=False`` it waits for the ensemble's answer, for the client's ``try_timeout`` at most, and for nothing
-    /// else. ``False`` means that others have the lock, or that the time was too short for an answer; why is logged.
+    /// With ``blocking=False`` it waits only for the ensemble's answer, for the client's ``try_timeout`` at most. ``False``
+    /// means that others have the lock, or that the time was too short for an answer; the reason is logged.
     ///
     /// Grants follow the order in which clients queue, and within a client that of its callers: however many wait, clients
     /// take turns. A caller that gives up leaves its place to the next of its client.
     ///
-    /// Raises ``Deadlock`` where this thread holds the lock by another object that is reentrant, so that no other thread can
+    /// Raises ``Deadlock`` if this thread holds the lock by another object that is reentrant, so that no other thread can
     /// release it; ``Unreachable`` if there is no connection when the time is over, or no server has answered for the
-    /// ``try_timeout``, so that nobody knows who has the lock;
-    /// ``ForeignContender``, ``LockLost``, ``Refused`` and ``Closed`` as they say.
+    /// ``try_timeout``, so that nobody knows who has the lock; ``ForeignContender`` if a contender of another library cannot
+    /// see ours; ``LockLost`` if the outer hold of a reentrant lock is lost; ``Refused`` if the access list does not allow it;
+    /// ``Closed`` if the client is closed.
     #[pyo3(signature = (blocking=Blocking(true), timeout=Seconds::Usual), text_signature = "($self, blocking=True, timeout=...)")]
     #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
     fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<bool> {
@@ -114,7 +87,7 @@ impl Lock {
         let Patience { timeout, raises } = Patience::new(core.timeout, &blocking, &timeout)?;
         match core.wait(py, timeout)? {
             Ok(held) => {
-                core.place.keep(&held, None);
+                core.kept.keep(&held, None);
                 Ok(true)
             }
             Err(error) if raises => Err(raised(py, &error)),
@@ -130,24 +103,24 @@ impl Lock {
     /// >>> hold = zk.mutex("/locks/doc").hold(timeout=5)
     /// >>> hold.release()
     ///
-    /// It waits for ``timeout`` seconds at most, for ever if that is ``None``, or else as long as the lock was
+    /// It waits for ``timeout`` seconds at most, for ever if that is ``None``, by default as long as the lock was
     /// made to; zero tries once. Raises ``Timeout`` then, or ``Unreachable`` as ``acquire`` does.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
     fn hold(slf: &Bound<'_, Self>, timeout: Given) -> PyResult<Py<Hold>> {
         let (py, core) = (slf.py(), Self::core(slf));
         let timeout = timeout.patience(py, core.timeout)?;
         let held = core.wait(py, timeout)?.map_err(|error| raised(py, &error))?;
-        core.place.know(&held);
+        core.kept.know(&held);
         Hold::of(py, held, true)
     }
 
     /// Releases what this thread acquired last with ``acquire`` or a ``with`` block, or if the lock is not
     /// reentrant, what any thread did.
     ///
-    /// Raises ``NotHeld``, which is a ``RuntimeError``, if there is nothing to release; else as ``Hold.release``.
+    /// Raises ``NotHeld``, which is a ``RuntimeError``, if there is nothing to release; see also ``Hold.release``.
     fn release(slf: &Bound<'_, Self>) -> PyResult<()> {
         let (py, core) = (slf.py(), Self::core(slf));
-        let held = core.place.release(py, greenlet::owner(py)?, core.is_reentrant)?;
+        let held = core.kept.release(py, greenlet::owner(py)?, core.is_reentrant)?;
         release(py, &held)
     }
 
@@ -155,11 +128,11 @@ impl Lock {
     /// ``None``.
     #[getter]
     fn current(slf: &Bound<'_, Self>) -> PyResult<Option<Py<Hold>>> {
-        let held = Self::core(slf).place.current(greenlet::owner(slf.py())?);
+        let held = Self::core(slf).kept.current(greenlet::owner(slf.py())?);
         held.map(|held| Hold::of(slf.py(), held, false)).transpose()
     }
 
-    /// Who is in the queue, the holders first, of whatever library: a list of ``Contender``.
+    /// The queue, holders first, of every library: a list of ``Contender``.
     ///
     /// >>> lock = zk.mutex("/locks/doc")
     /// >>> with lock as hold:
@@ -177,7 +150,7 @@ impl Lock {
         value::contenders(py, queue)
     }
 
-    /// Takes a contender out of the queue, whoever it is, by deleting its node; ``False`` if that was not there any more.
+    /// Takes any contender out of the queue by deleting its node; ``False`` if the node was already gone.
     ///
     /// >>> lock = zk.mutex("/locks/doc")
     /// >>> hold = lock.hold()
@@ -185,12 +158,12 @@ impl Lock {
     /// []
     /// >>> hold.release()
     ///
-    /// A holder is told that its hold is lost, if its library tells; a waiter queues again. This breaks what the lock
-    /// guards, unless the contender is known to be at a standstill: until it has been told it takes itself for the
-    /// holder, and another already is. Raises ``InvalidInput`` if it is no contender of this lock.
+    /// A holder learns that its hold is lost, if its library reports that; a waiter queues again. This breaks what the lock
+    /// guards, unless the contender is known to be at a standstill: until it learns of the loss it believes that it holds,
+    /// and another already does. Raises ``InvalidInput`` if the node is not a contender of this lock.
     ///
-    /// Of an exclusive lock all nodes have one path: there it hits whoever holds it at that moment, which may be another
-    /// than the one that was listed. ``break_lock`` spares that one.
+    /// All nodes of an exclusive lock have one path. There it evicts the holder of that moment, which may not be the one that
+    /// was listed. ``break_lock`` spares such a holder.
     fn evict(slf: &Bound<'_, Self>, node: &str) -> PyResult<bool> {
         let (py, core) = (slf.py(), Self::core(slf));
         if let Some(greenlet) = Greenlet::current(py)? {
@@ -200,14 +173,14 @@ impl Lock {
         detached(py, || core.connect(Wait::Forever)?.evict(node))
     }
 
-    /// Takes the lock away from all who hold it, and says who they were: a list of ``Contender``.
+    /// Takes the lock away from all its holders, and gives a list of them, each a ``Contender``.
     ///
     /// >>> zk.mutex("/locks/doc").break_lock()
     /// []
     ///
-    /// See ``evict``, also for what that breaks. Whoever waits stays, also a set of locks that is the first in the queue
-    /// and waits for another of its locks. Of an exclusive lock the node is looked at right before it is deleted, and
-    /// another's is spared, unless it comes between these two.
+    /// See ``evict`` for what that breaks. Waiters stay, even a set of locks that is first in the queue and waits for another
+    /// of its locks. The node of an exclusive lock is read right before it is deleted, so that the next holder is spared
+    /// unless it comes between these two requests.
     fn break_lock(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let (py, core) = (slf.py(), Self::core(slf));
         if let Some(greenlet) = Greenlet::current(py)? {
@@ -217,7 +190,7 @@ impl Lock {
         value::contenders(py, broken)
     }
 
-    /// Observes who holds the lock, without taking part: of an election, who leads.
+    /// Observes the holder of the lock without taking part; of an election, the leader.
     ///
     /// >>> lead = zk.election("/locks/doc")
     /// >>> with lead as hold:
@@ -227,10 +200,9 @@ impl Lock {
     /// ...     leader.token == hold.token
     /// True
     ///
-    /// It is an iterator, an ``Observer``, which waits until that changes, and never ends. Many may observe one lock
-    /// without waking each other. Where several hold at once it tells of the first. It takes whoever is
-    /// the first in the queue for the holder: also a set of locks that still waits for another of its locks. Raises
-    /// ``InvalidInput`` for a semaphore or a set of locks.
+    /// It is an iterator, an ``Observer``, which waits for each change and never ends. Many may observe one lock without
+    /// waking each other. If several hold at once, it reports the first. It takes the first in the queue for the holder, even
+    /// a set of locks that still waits for another of its locks. Raises ``InvalidInput`` for a semaphore or a set of locks.
     fn observe(slf: &Bound<'_, Self>) -> PyResult<Observer> {
         Observer::new(slf.py(), Self::core(slf))
     }
@@ -243,7 +215,7 @@ impl Lock {
         // CPython 3.14 runs the handlers of signals between this call and the block, which then is not left either:
         // those that are due run here, where the hold is released when they raise.
         py.check_signals()?;
-        core.place.keep(&held, Some(block));
+        core.kept.keep(&held, Some(block));
         Ok(hold)
     }
 
@@ -256,14 +228,14 @@ impl Lock {
     ) -> PyResult<bool> {
         let _ = traceback;
         let (py, core) = (kind.py(), Self::core(slf));
-        match core.place.leave(greenlet::owner(py)?, Block::of_caller(py)) {
+        match core.kept.leave(greenlet::owner(py)?, Block::of_caller(py)) {
             Some(entry) => {
                 let left = leave(&entry.held, exception);
-                core.place.keep_on(entry, is_generator_exit(kind)?);
+                core.kept.keep_on(entry, is_generator_exit(kind)?);
                 left
             }
             None if !kind.is_none() => Ok(false),
-            None => Err(core.place.released_before(py)),
+            None => Err(core.kept.released_before(py)),
         }
     }
 
@@ -283,13 +255,13 @@ impl Lock {
     }
 }
 
-impl Core {
+impl SharedLock {
     /// Waits until the lock is held; an error of its own is that the time was over.
     pub(crate) fn wait(
         self: &Arc<Self>,
         py: Python<'_>,
         timeout: Option<Duration>,
-    ) -> PyResult<Result<Arc<Held>, Error>> {
+    ) -> PyResult<Result<Arc<SharedHold>, Error>> {
         if let Some(greenlet) = Greenlet::current(py)? {
             return self.sit_through(&greenlet, timeout);
         }
@@ -310,7 +282,7 @@ impl Core {
             match granted {
                 // It took so long to come back into the interpreter that the hold has died meanwhile: queue again.
                 Ok(hold) if hold.valid_for().is_zero() => drop(hold),
-                granted => return Ok(granted.map(|hold| Held::new(hold, owner, self.is_reentrant))),
+                granted => return Ok(granted.map(|hold| SharedHold::new(hold, owner, self.is_reentrant))),
             }
         }
     }

@@ -4,7 +4,7 @@ use crate::coroutine::{Begun, Coroutine};
 use crate::error::{raised, unpicklable};
 use crate::greenlet::Greenlet;
 use crate::number;
-use crate::place::Held;
+use crate::shared_hold::SharedHold;
 use crate::value;
 use crate::wait::detached;
 use pyo3::prelude::*;
@@ -24,7 +24,7 @@ pub(crate) struct Loss {
 }
 
 impl Loss {
-    pub(crate) fn of(held: &Held) -> Self {
+    pub(crate) fn of(held: &SharedHold) -> Self {
         Self { loss: held.hold.loss() }
     }
 }

@@ -1,54 +1,26 @@
-//! Who holds a lock, one after the other, for those who take no part.
+//! Reports the holders of a lock, one after the other, without taking part.
 
-use crate::aio::observer::Shared;
 use crate::error::{late, unpicklable};
 use crate::greenlet::Greenlet;
-use crate::kind::Core;
 use crate::number;
+use crate::shared_lock::SharedLock;
+use crate::shared_observer::SharedObserver;
 use crate::value;
 use crate::wait::detached;
 use pyo3::prelude::*;
-use std::sync::{Arc, OnceLock};
-use std::time::Duration;
-use zklock_core::{Error, Wait, blocking};
-
-/// What both faces of an observer share. It connects when it is first asked.
-pub(crate) struct Lookout {
-    pub(crate) core: Arc<Core>,
-    observer: OnceLock<blocking::Observer>,
-}
-
-impl Lookout {
-    pub(crate) fn new(py: Python<'_>, core: &Arc<Core>) -> PyResult<Self> {
-        core.refuse_observers(py)?;
-        Ok(Self { core: core.clone(), observer: OnceLock::new() })
-    }
-
-    pub(crate) fn observer(&self, lock: &blocking::Lock) -> Result<&blocking::Observer, Error> {
-        if let Some(observer) = self.observer.get() {
-            return Ok(observer);
-        }
-        let observer = lock.observe()?;
-        Ok(self.observer.get_or_init(|| observer))
-    }
-
-    fn next(&self, timeout: Option<Duration>) -> Result<Option<zklock_core::QueuedContender>, Error> {
-        let wait = Wait::at_most(timeout);
-        self.observer(self.core.connect(wait)?)?.next_within(wait)
-    }
-}
+use std::sync::Arc;
 
 /// Who holds a lock, as that changes: an iterator of ``Contender``, or ``None`` while nobody does. See ``Lock.observe``.
 ///
-/// Changes that follow one another quickly may be told as one. As long as no server answers it waits.
+/// Changes that follow one another quickly may be reported as one. While no server answers, it waits.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Observer {
-    shared: Arc<Shared>,
+    shared: Arc<SharedObserver>,
 }
 
 impl Observer {
-    pub(crate) fn new(py: Python<'_>, core: &Arc<Core>) -> PyResult<Self> {
-        Ok(Self { shared: Shared::new(py, core)? })
+    pub(crate) fn new(py: Python<'_>, core: &Arc<SharedLock>) -> PyResult<Self> {
+        Ok(Self { shared: SharedObserver::new(py, core)? })
     }
 }
 
@@ -70,7 +42,7 @@ impl Observer {
             let seen = look.ok_or_else(|| late(py, nothing()))?;
             return Ok(if seen.is_none(py) { None } else { Some(seen) });
         }
-        let holder = detached(py, || self.shared.lookout.next(timeout))?;
+        let holder = detached(py, || self.shared.next(timeout))?;
         holder.map(|holder| value::contender(py, holder)).transpose()
     }
 
@@ -84,7 +56,7 @@ impl Observer {
     }
 
     fn __repr__(&self) -> String {
-        format!("<zklock.Observer of {:?}>", self.shared.lookout.core.path)
+        format!("<zklock.Observer of {:?}>", self.shared.core.path)
     }
 
     fn __reduce__(&self) -> PyResult<()> {

@@ -11,8 +11,8 @@ use zklock_core::ClientOptions;
 ///
 /// ``zklock.Client("zk1:2281", tls=zklock.Tls("ca.pem", "client.pem", "client.key"))``
 ///
-/// The files are read at once, and what is wrong with one is said. The servers' certificates must be for the names
-/// that stand among the hosts. None of these checks can be switched off.
+/// The files are read at once, and an error says what is wrong with which. The servers' certificates must be for the names
+/// given as hosts. None of these checks can be switched off.
 #[pyclass(frozen, module = "zklock")]
 pub(crate) struct Tls {
     #[cfg(feature = "tls")]

@@ -62,6 +62,11 @@ pub(crate) fn current(py: Python<'_>) -> PyResult<Option<Owner>> {
     }
 }
 
+/// The owner that calls: the running task, or without one, one that never comes again.
+pub(crate) fn current_or_unique(py: Python<'_>) -> PyResult<Owner> {
+    Ok(current(py)?.unwrap_or_else(Owner::unique))
+}
+
 /// The owner for this task, or greenlet.
 pub(crate) fn owner(task: &Bound<'_, PyAny>) -> PyResult<Owner> {
     let py = task.py();

@@ -1,61 +1,60 @@
 //! Plain values, which are classes written in Python.
 
+use crate::mirror::{Members, Named, mirrored, named_tuple};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyTuple};
 use std::time::UNIX_EPOCH;
-use zklock_core::{
-    Committed, ConnectionState, HoldState, LossReason, NodeData, QueuedContender, Role, Stats,
-};
+use zklock_core::{Committed, ConnectionState, HoldState, LossReason, NodeData, QueuedContender, Stats};
+use zklock_testkit::Session;
 
-/// The classes and their members, fetched once: to look a member up runs code that is written in Python.
+mirrored! {
+    HoldState { Held => HELD, AtRisk => AT_RISK, Lost(_) => LOST, Released => RELEASED, }
+}
+
+mirrored! {
+    LossReason {
+        SessionExpired => SESSION_EXPIRED,
+        NodeDeleted => NODE_DELETED,
+        LeaseLapsed => LEASE_LAPSED,
+        ClientClosed => CLIENT_CLOSED,
+        ForeignContender => FOREIGN_CONTENDER,
+        Forked => FORKED,
+    }
+    texts
+}
+
+mirrored! {
+    ConnectionState {
+        Connected => CONNECTED,
+        Disconnected => DISCONNECTED,
+        SessionLost => SESSION_LOST,
+        Closed => CLOSED,
+    }
+    texts
+}
+
 struct Classes {
-    held: Py<PyAny>,
-    at_risk: Py<PyAny>,
-    lost: Py<PyAny>,
-    released: Py<PyAny>,
-    session_expired: Py<PyAny>,
-    node_deleted: Py<PyAny>,
-    lease_lapsed: Py<PyAny>,
-    client_closed: Py<PyAny>,
-    foreign_contender: Py<PyAny>,
-    forked: Py<PyAny>,
-    connected: Py<PyAny>,
-    disconnected: Py<PyAny>,
-    session_lost: Py<PyAny>,
-    closed: Py<PyAny>,
-    stats: Py<PyAny>,
-    contender: Py<PyAny>,
-    node_data: Py<PyAny>,
-    session: Py<PyAny>,
-    /// `tuple.__new__`, since that of a named tuple is written in Python.
-    make: Py<PyAny>,
+    states: Members<HoldState>,
+    reasons: Members<LossReason>,
+    connection_states: Members<ConnectionState>,
+    stats: Named,
+    contender: Named,
+    node_data: Named,
+    session: Named,
 }
 
 impl Classes {
     fn load(py: Python<'_>) -> PyResult<Self> {
         let module = py.import("zklock._values")?;
-        let member = |class: &str, name: &str| module.getattr(class)?.getattr(name).map(Bound::unbind);
         Ok(Self {
-            held: member("HoldState", "HELD")?,
-            at_risk: member("HoldState", "AT_RISK")?,
-            lost: member("HoldState", "LOST")?,
-            released: member("HoldState", "RELEASED")?,
-            session_expired: member("LossReason", "SESSION_EXPIRED")?,
-            node_deleted: member("LossReason", "NODE_DELETED")?,
-            lease_lapsed: member("LossReason", "LEASE_LAPSED")?,
-            client_closed: member("LossReason", "CLIENT_CLOSED")?,
-            foreign_contender: member("LossReason", "FOREIGN_CONTENDER")?,
-            forked: member("LossReason", "FORKED")?,
-            connected: member("ConnectionState", "CONNECTED")?,
-            disconnected: member("ConnectionState", "DISCONNECTED")?,
-            session_lost: member("ConnectionState", "SESSION_LOST")?,
-            closed: member("ConnectionState", "CLOSED")?,
-            stats: module.getattr("Stats")?.unbind(),
-            contender: module.getattr("Contender")?.unbind(),
-            node_data: module.getattr("NodeData")?.unbind(),
-            session: module.getattr("Session")?.unbind(),
-            make: py.get_type::<PyTuple>().getattr("__new__")?.unbind(),
+            states: Members::load(&module)?,
+            reasons: Members::load(&module)?,
+            connection_states: Members::load(&module)?,
+            stats: Named::load(&module, "Stats", STATS)?,
+            contender: Named::load(&module, "Contender", CONTENDER)?,
+            node_data: Named::load(&module, "NodeData", NODE_DATA)?,
+            session: Named::load(&module, "Session", SESSION)?,
         })
     }
 
@@ -70,46 +69,54 @@ pub(crate) fn prepare(py: Python<'_>) -> PyResult<()> {
 }
 
 pub(crate) fn state(py: Python<'_>, state: HoldState) -> PyResult<Py<PyAny>> {
-    let classes = Classes::of(py)?;
-    let member = match state {
-        HoldState::Held => &classes.held,
-        HoldState::AtRisk => &classes.at_risk,
-        HoldState::Released => &classes.released,
-        // What is not known is not held.
-        _ => &classes.lost,
-    };
-    Ok(member.clone_ref(py))
+    Ok(Classes::of(py)?.states.get(py, state))
 }
 
 pub(crate) fn reason(py: Python<'_>, reason: LossReason) -> PyResult<Py<PyAny>> {
-    let classes = Classes::of(py)?;
-    let member = match reason {
-        LossReason::SessionExpired => &classes.session_expired,
-        LossReason::NodeDeleted => &classes.node_deleted,
-        LossReason::ClientClosed => &classes.client_closed,
-        LossReason::ForeignContender => &classes.foreign_contender,
-        LossReason::Forked => &classes.forked,
-        // There is no other.
-        _ => &classes.lease_lapsed,
-    };
-    Ok(member.clone_ref(py))
+    Ok(Classes::of(py)?.reasons.get(py, reason))
 }
 
 pub(crate) fn connection_state(py: Python<'_>, state: ConnectionState) -> PyResult<Py<PyAny>> {
-    let classes = Classes::of(py)?;
-    let member = match state {
-        ConnectionState::Connected => &classes.connected,
-        ConnectionState::SessionLost => &classes.session_lost,
-        ConnectionState::Closed => &classes.closed,
-        _ => &classes.disconnected,
-    };
-    Ok(member.clone_ref(py))
+    Ok(Classes::of(py)?.connection_states.get(py, state))
 }
 
-pub(crate) fn stats(py: Python<'_>, stats: Stats) -> PyResult<Py<PyAny>> {
-    let classes = Classes::of(py)?;
-    let Stats { sessions, grants, losses, owed, .. } = stats;
-    classes.make.call1(py, (&classes.stats, (sessions, grants, losses, owed)))
+named_tuple! {
+    fn stats(py, stats: Stats) -> STATS {
+        sessions: stats.sessions,
+        grants: stats.grants,
+        losses: stats.losses,
+        owed: stats.owed,
+    }
+}
+
+named_tuple! {
+    fn contender(py, contender: QueuedContender) -> CONTENDER {
+        name: contender.name,
+        identity: contender.identity,
+        session: contender.session,
+        token: contender.token.value(),
+        since: contender.since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64(),
+        dialect: contender.dialect.to_string(),
+        node: contender.node,
+        role: contender.role.to_string(),
+        holds: contender.holds,
+    }
+}
+
+named_tuple! {
+    fn node_data(py, node: NodeData) -> NODE_DATA {
+        data: PyBytes::new(py, &node.data),
+        version: node.version,
+    }
+}
+
+named_tuple! {
+    fn session(py, session: Session) -> SESSION {
+        id: session.id,
+        timeout: session.timeout.as_secs_f64(),
+        is_connected: session.is_connected,
+        nodes: PyTuple::new(py, session.nodes)?,
+    }
 }
 
 pub(crate) fn contenders(py: Python<'_>, queue: Vec<QueuedContender>) -> PyResult<Py<PyAny>> {
@@ -117,35 +124,14 @@ pub(crate) fn contenders(py: Python<'_>, queue: Vec<QueuedContender>) -> PyResul
     Ok(queue.collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?.unbind())
 }
 
-pub(crate) fn contender(py: Python<'_>, contender: QueuedContender) -> PyResult<Py<PyAny>> {
-    let classes = Classes::of(py)?;
-    let since = contender.since.duration_since(UNIX_EPOCH).unwrap_or_default().as_secs_f64();
-    let role = match contender.role {
-        Role::Read => "read",
-        Role::Write => "write",
-        _ => "exclusive",
-    };
-    let QueuedContender { name, node, identity, session, token, dialect, holds, .. } = contender;
-    let values = (name, identity, session, token.value(), since, dialect.to_string(), node, role, holds);
-    classes.make.call1(py, (&classes.contender, values))
-}
-
+/// `None` where there is no such node.
 pub(crate) fn node(py: Python<'_>, node: Option<NodeData>) -> PyResult<Py<PyAny>> {
-    let Some(NodeData { data, version, .. }) = node else { return Ok(py.None()) };
-    let classes = Classes::of(py)?;
-    classes.make.call1(py, (&classes.node_data, (PyBytes::new(py, &data), version)))
+    node.map_or_else(|| Ok(py.None()), |node| node_data(py, node))
 }
 
 /// The version of each node after the writes.
 pub(crate) fn versions(py: Python<'_>, written: &Committed) -> PyResult<Py<PyAny>> {
     Ok(PyTuple::new(py, written.versions())?.into_any().unbind())
-}
-
-pub(crate) fn session(py: Python<'_>, session: zklock_testkit::Session) -> PyResult<Py<PyAny>> {
-    let classes = Classes::of(py)?;
-    let nodes = PyTuple::new(py, session.nodes)?;
-    let values = (session.id, session.timeout.as_secs_f64(), session.is_connected, nodes);
-    classes.make.call1(py, (&classes.session, values))
 }
 
 pub(crate) fn boolean(py: Python<'_>, value: bool) -> Py<PyAny> {

@@ -24,7 +24,7 @@ SESSION_LOST, CLOSED = ConnectionState.SESSION_LOST, ConnectionState.CLOSED
 class Listener:
     """Keeps what it is told."""
 
-    def __init__(self, client: zklock.BaseClient) -> None:
+    def __init__(self, client: zklock.Client | zklock.AsyncClient) -> None:
         self._states: queue.Queue[ConnectionState] = queue.Queue()
         client.on_connection(self._states.put)
 

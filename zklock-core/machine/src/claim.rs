@@ -44,26 +44,30 @@ pub struct Permits {
     pub limit_at: Option<Arc<str>>,
 }
 
-/// What to do about a contender that cannot see ours: the two could both believe that they hold.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-#[non_exhaustive]
-pub enum Foreign {
-    /// Fail, and name it: better no lock than a false one.
-    #[default]
-    Refuse,
-    /// Wait for it as for any other. Right where it is certain that it sees ours all the same.
-    GoAhead,
+listed! {
+    /// What to do about a contender that cannot see ours: the two could both believe that they hold.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+    #[non_exhaustive]
+    pub enum Foreign {
+        /// Fail, and name it: better no lock than a false one.
+        #[default]
+        Refuse,
+        /// Wait for it as for any other. Right where it is certain that it sees ours all the same.
+        GoAhead,
+    }
 }
 
-/// What a waiter watches.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-#[non_exhaustive]
-pub enum Watching {
-    /// The one node whose end can make it its turn.
-    #[default]
-    Nearest,
-    /// All children: every waiter is woken by every change. The simple way, to be compared with.
-    Children,
+listed! {
+    /// What a waiter watches.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+    #[non_exhaustive]
+    pub enum Watching {
+        /// The one node whose end can make it its turn.
+        #[default]
+        Nearest,
+        /// All children: every waiter is woken by every change. The simple way, to be compared with.
+        Children,
+    }
 }
 
 impl Claim {

@@ -99,8 +99,6 @@ pub struct Keeper {
     is_beating: bool,
     /// No beat before this: the last one came to nothing.
     earliest: Moment,
-    /// When it was noticed that holds have no lease.
-    lapsed: Option<Moment>,
     over: Option<LossReason>,
     /// Not told yet.
     lost: VecDeque<(HoldId, LossReason)>,
@@ -113,6 +111,8 @@ struct Record {
     share: Share,
     /// When the latest write was sent that proved the nodes.
     proven: Moment,
+    /// When it was noticed that it has no lease.
+    lapsed: Option<Moment>,
 }
 
 impl Keeper {
@@ -126,7 +126,6 @@ impl Keeper {
             next: HoldId(0),
             is_beating: false,
             earliest: Moment::default(),
-            lapsed: None,
             over: None,
             lost: VecDeque::new(),
         }
@@ -155,7 +154,7 @@ impl Keeper {
     pub fn handle_grant(&mut self, nodes: Vec<HeldNode>, proven: Moment) -> HoldId {
         let hold = self.next;
         self.next = HoldId(hold.0 + 1);
-        self.holds.insert(hold, Record { nodes, share: Share::new(&self.lease), proven });
+        self.holds.insert(hold, Record { nodes, share: Share::new(&self.lease), proven, lapsed: None });
         // The session may have ended just before.
         if let Some(reason) = self.over {
             self.lose(hold, reason);
@@ -220,14 +219,15 @@ impl Keeper {
 
     /// A hold that is lost, and why. It is not kept any more.
     pub fn poll_lost(&mut self, now: Moment) -> Option<(HoldId, LossReason)> {
-        let lapsed: Vec<_> =
-            self.holds.keys().copied().filter(|hold| self.valid_for(*hold, now).is_zero()).collect();
-        if lapsed.is_empty() {
-            self.lapsed = None;
-        } else if now >= *self.lapsed.get_or_insert(now) + self.lease.heartbeat() {
-            lapsed.into_iter().for_each(|hold| self.lose(hold, LossReason::LeaseLapsed));
-            self.lapsed = None;
+        let (lease, heartbeat) = (&self.lease, self.lease.heartbeat());
+        for record in self.holds.values_mut() {
+            let has_lapsed = record.share.valid_for(lease, now).is_zero();
+            record.lapsed = has_lapsed.then(|| record.lapsed.unwrap_or(now));
         }
+        let is_due = |record: &Record| record.lapsed.is_some_and(|lapsed| now >= lapsed + heartbeat);
+        let due: Vec<_> =
+            self.holds.iter().filter(|(_, record)| is_due(record)).map(|(hold, _)| *hold).collect();
+        due.into_iter().for_each(|hold| self.lose(hold, LossReason::LeaseLapsed));
         self.lost.pop_front()
     }
 
@@ -244,17 +244,16 @@ impl Keeper {
     /// When to poll again, though nothing happens; `None` if there is nothing to keep.
     pub fn poll_timeout(&self, now: Moment, is_connected: bool) -> Option<Moment> {
         let due = self.due(now)?;
-        let loss = match self.lapsed {
-            None => self.lease.until(),
-            Some(lapsed) => lapsed + self.lease.heartbeat(),
-        };
+        let lapsed = self.holds.values().filter_map(|record| record.lapsed).min();
+        let loss = lapsed.map_or(self.lease.until(), |lapsed| lapsed + self.lease.heartbeat());
         Some(if self.is_beating || !is_connected { loss } else { loss.min(due) })
     }
 
     /// When the next check is due; at once where a hold has no lease. `None` without a hold.
     fn due(&self, now: Moment) -> Option<Moment> {
         let oldest = self.holds.values().map(|record| record.proven).min()?;
-        let due = if self.lapsed.is_some() { now } else { oldest + self.lease.beat(now) };
+        let has_lapsed = self.holds.values().any(|record| record.lapsed.is_some());
+        let due = if has_lapsed { now } else { oldest + self.lease.beat(now) };
         Some(due.max(self.earliest))
     }
 

@@ -123,17 +123,19 @@ impl fmt::Debug for Uuid {
     }
 }
 
-/// A naming scheme that libraries share.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
-#[non_exhaustive]
-pub enum Dialect {
-    /// `_c_<uuid>-lock-<sequence>`: Apache Curator, go-zookeeper and zklock itself.
-    #[default]
-    Curator,
-    /// `<hex>__lock__<sequence>`: kazoo, which by default sees no other dialect.
-    Kazoo,
-    /// `x-<session>-<sequence>`: ZooKeeper's own `WriteLock`, which sees every child that ends with `-` and a number.
-    WriteLock,
+listed! {
+    /// A naming scheme that libraries share.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
+    #[non_exhaustive]
+    pub enum Dialect {
+        /// `_c_<uuid>-lock-<sequence>`: Apache Curator, go-zookeeper and zklock itself.
+        #[default]
+        Curator,
+        /// `<hex>__lock__<sequence>`: kazoo, which by default sees no other dialect.
+        Kazoo,
+        /// `x-<session>-<sequence>`: ZooKeeper's own `WriteLock`, which sees every child that ends with `-` and a number.
+        WriteLock,
+    }
 }
 
 impl fmt::Display for Dialect {
@@ -146,16 +148,28 @@ impl fmt::Display for Dialect {
     }
 }
 
-/// What a contender wants.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-#[non_exhaustive]
-pub enum Role {
-    /// The whole lock: a mutex, or the lead.
-    Exclusive,
-    /// The read side of a read/write lock.
-    Read,
-    /// The write side of a read/write lock.
-    Write,
+listed! {
+    /// What a contender wants.
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    #[non_exhaustive]
+    pub enum Role {
+        /// The whole lock: a mutex, or the lead.
+        Exclusive,
+        /// The read side of a read/write lock.
+        Read,
+        /// The write side of a read/write lock.
+        Write,
+    }
+}
+
+impl fmt::Display for Role {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Exclusive => "exclusive",
+            Self::Read => "read",
+            Self::Write => "write",
+        })
+    }
 }
 
 impl Role {

@@ -2,6 +2,7 @@
 
 use super::Hold;
 use crate::ask::MOMENT;
+use crate::clock;
 use crate::ensemble::{NodeData, ReadFailure, Write, WriteFailure};
 use crate::error::{Conflict, Error, ErrorKind, LossReason};
 use crate::guarded::Committed;
@@ -47,7 +48,7 @@ impl Hold {
         let path: Arc<str> = path.into();
         let patience = self.grant.session.timeout().max(READ_AT_LEAST);
         let unread = |why: &str| format!("the node {path} could not be read: {why}");
-        tokio::time::timeout(patience, self.read_again(&path, &unread)).await.unwrap_or_else(|_| {
+        clock::timeout(patience, self.read_again(&path, &unread)).await.unwrap_or_else(|_| {
             let message = unread("no server answers: check hosts and network");
             Err(Error::new(ErrorKind::Unreachable, message))
         })
@@ -70,7 +71,7 @@ impl Hold {
                 Err(ReadFailure::SessionOver) => session.end(LossReason::SessionExpired),
                 Err(ReadFailure::Unknown) => {}
             }
-            tokio::time::sleep(MOMENT).await;
+            clock::sleep(MOMENT).await;
         }
     }
 

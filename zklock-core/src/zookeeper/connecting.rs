@@ -2,12 +2,12 @@
 
 use super::serving::Serving;
 use super::{Connection, ZooKeeper};
+use crate::clock;
 use crate::ensemble::{Ensemble, Pending};
 use crate::locks::locked;
 use crate::machine::Moment;
 use crate::options::ClientOptions;
 use crate::path::{Hosts, written};
-use crate::platform;
 use crate::session::Session;
 use spawns_core::{Spawn, Task};
 use std::future::poll_fn;
@@ -54,7 +54,7 @@ pub(crate) enum NotAttached {
 pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened, String> {
     let host = accepting(&options.hosts, turn).await?;
     let connector = Client::connector().with_session_timeout(options.session_timeout);
-    let asked = platform::now();
+    let asked = clock::now();
     let ensemble =
         connect(options, connector.with_fail_eagerly(), &host).await.map_err(|error| match error {
             // With one host that has just accepted a connection, that says nothing.
@@ -81,7 +81,7 @@ pub(crate) async fn attach(
     // It asks for the timeout that counts: with a longer one a crash would keep locks for longer, and no hold would be
     // valid for longer.
     let connector = Client::connector().with_session(info).with_session_timeout(session.timeout());
-    let asked = platform::now();
+    let asked = clock::now();
     session.ask(asked);
     let ensemble =
         connect(options, connector.with_fail_eagerly(), &host).await.map_err(|error| match error {
@@ -89,7 +89,7 @@ pub(crate) async fn attach(
             error => NotAttached::Yet(error.to_string()),
         })?;
     session.granted(asked, ensemble.connection.client.session_timeout());
-    let sent = platform::now();
+    let sent = clock::now();
     // Also if this is dropped while it waits.
     let mut unless_answered = GivenUp(Some(&ensemble));
     if !ensemble.barrier().await {
@@ -128,7 +128,7 @@ async fn accepting(hosts: &Hosts, turn: usize) -> Result<String, String> {
         }
         let accepted = tokio::select! {
             accepted = tries.join_next() => accepted,
-            () = tokio::time::sleep(NEXT_HOST), if !is_last => continue,
+            () = clock::sleep(NEXT_HOST), if !is_last => continue,
         };
         match accepted {
             Some(Ok(Ok(host))) => return Ok(host + &hosts.chroot),

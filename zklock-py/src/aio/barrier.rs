@@ -1,16 +1,14 @@
 //! Barriers in asyncio.
 
-use crate::barrier::Spot;
-use crate::coroutine::{Begun, Bell, Coroutine};
+use crate::coroutine::{Bell, Coroutine};
 use crate::error::{raised, unpicklable};
 use crate::number;
+use crate::shared_barrier::SharedBarrier;
 use crate::value;
 use pyo3::prelude::*;
 use std::sync::Arc;
-use std::time::Duration;
 use zklock_core::blocking::Client;
-use zklock_core::face::Call;
-use zklock_core::{Barrier, Error, ErrorKind, Wait};
+use zklock_core::{Barrier, Error, ErrorKind};
 
 /// A ``Barrier`` for asyncio. ``AsyncClient.barrier`` gives one, and so does ``Barrier.aio``.
 ///
@@ -20,51 +18,23 @@ use zklock_core::{Barrier, Error, ErrorKind, Wait};
 /// True
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct AsyncBarrier {
-    spot: Arc<Spot>,
-}
-
-impl Spot {
-    /// Begins a call of the client, which may have to connect first, in what is left of the time.
-    pub(super) fn start<T: Send + 'static>(
-        &self,
-        what: &'static str,
-        timeout: Option<Duration>,
-        begin: impl FnOnce(&Client, Wait, &Arc<Bell>) -> Result<Call<T>, Error> + Send + 'static,
-        convert: impl FnOnce(Python<'_>, Result<T, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
-    ) -> Coroutine {
-        let shared = self.shared.clone();
-        Coroutine::new(what, move |py, bell| {
-            let wait = Wait::from(timeout);
-            let next = move |py: Python<'_>, client: Result<Client, Error>, bell: &Arc<Bell>| match client
-                .and_then(|client| begin(&client, wait, bell))
-            {
-                Ok(call) => Ok(Begun::call(call, convert)),
-                Err(error) => convert(py, Err(error)).map(Begun::Done),
-            };
-            if let Some(client) = shared.connector.connected() {
-                return next(py, Ok(client), bell);
-            }
-            shared.prepare(py)?;
-            let call = shared.connector.start(wait, bell.ringer()).map_err(|error| raised(py, &error))?;
-            Ok(Begun::then(call, next))
-        })
-    }
+    shared: Arc<SharedBarrier>,
 }
 
 impl AsyncBarrier {
-    pub(crate) fn of(py: Python<'_>, spot: Arc<Spot>) -> PyResult<Py<Self>> {
-        Py::new(py, Self { spot })
+    pub(crate) fn of(py: Python<'_>, shared: Arc<SharedBarrier>) -> PyResult<Py<Self>> {
+        Py::new(py, Self { shared })
     }
 
     fn ask<F>(&self, what: &'static str, ask: impl FnOnce(Arc<Barrier>) -> F + Send + 'static) -> Coroutine
     where
         F: Future<Output = Result<bool, Error>> + Send + 'static,
     {
-        let path = self.spot.path.clone();
+        let path = self.shared.path.clone();
         let ask = move |client: &Client, _, bell: &Arc<Bell>| {
             client.barrier(&path)?.core().start(bell.ringer(), ask)
         };
-        self.spot.start(what, None, ask, |py, answer| {
+        self.shared.start(what, None, ask, |py, answer| {
             answer.map(|answer| value::boolean(py, answer)).map_err(|error| raised(py, &error))
         })
     }
@@ -75,33 +45,33 @@ impl AsyncBarrier {
     /// The path of its node.
     #[getter]
     fn path(&self) -> &str {
-        &self.spot.path
+        &self.shared.path
     }
 
-    /// Sets the barrier, so that who comes waits. As ``Barrier.set``.
+    /// Sets the barrier, so that callers of ``wait`` wait. See ``Barrier.set``.
     pub(crate) fn set(&self) -> Coroutine {
         self.ask("AsyncBarrier.set", |barrier| async move { barrier.set().await })
     }
 
-    /// Removes the barrier, so that all who wait go on. As ``Barrier.remove``.
+    /// Removes the barrier, so that all waiters go on. See ``Barrier.remove``.
     pub(crate) fn remove(&self) -> Coroutine {
         self.ask("AsyncBarrier.remove", |barrier| async move { barrier.remove().await })
     }
 
-    /// Whether it is set. As ``Barrier.is_set``.
+    /// Whether it is set. See ``Barrier.is_set``.
     pub(crate) fn is_set(&self) -> Coroutine {
         self.ask("AsyncBarrier.is_set", |barrier| async move { barrier.is_set().await })
     }
 
-    /// Waits until it is not set: ``True`` then, or ``False`` if the time is over. As ``Barrier.wait``.
+    /// Waits until it is not set: ``True`` then, or ``False`` if the time is over. See ``Barrier.wait``.
     #[pyo3(signature = (timeout=None))]
     pub(crate) fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Coroutine> {
-        let (path, timeout) = (self.spot.path.clone(), number::patience(py, timeout)?);
+        let (path, timeout) = (self.shared.path.clone(), number::patience(py, timeout)?);
         let begin = move |client: &Client, wait, bell: &Arc<Bell>| {
             let gone = move |barrier: Arc<Barrier>| async move { barrier.wait_within(wait).await };
             client.barrier(&path)?.core().start(bell.ringer(), gone)
         };
-        Ok(self.spot.start(
+        Ok(self.shared.start(
             "AsyncBarrier.wait",
             timeout,
             begin,
@@ -114,7 +84,7 @@ impl AsyncBarrier {
     }
 
     fn __repr__(&self) -> String {
-        format!("<zklock.AsyncBarrier {:?}>", self.spot.path)
+        format!("<zklock.AsyncBarrier {:?}>", self.shared.path)
     }
 
     fn __reduce__(&self) -> PyResult<()> {

@@ -1,13 +1,18 @@
 //! A client in asyncio.
 
+use super::barrier::AsyncBarrier;
+use super::double_barrier::AsyncDoubleBarrier;
+use super::lock::AsyncLock;
+use crate::block::is_generator_exit;
+use crate::connecting::with_client;
 use crate::coroutine::{Begun, Coroutine, nothing};
 use crate::error::raised;
-use crate::kinds::BaseClient;
+use crate::kinds::{BaseClient, Face};
 use crate::number;
-use crate::place::Shared;
+use crate::shared_client::SharedClient;
 use pyo3::prelude::*;
 use std::sync::Arc;
-use zklock_core::Wait;
+use zklock_core::{Client as Core, Wait};
 
 /// A ``Client`` for asyncio. ``async with`` gives one, and so does ``Client.aio``.
 ///
@@ -20,19 +25,26 @@ use zklock_core::Wait;
 #[pyclass(frozen, extends = BaseClient, module = "zklock")]
 pub(crate) struct AsyncClient;
 
+/// The face for asyncio.
+static ASYNCIO: Face = Face {
+    lock: |py, core| AsyncLock::of(py, core).map(Py::into_any),
+    barrier: |py, barrier| AsyncBarrier::of(py, barrier).map(Py::into_any),
+    double_barrier: |py, barrier| AsyncDoubleBarrier::of(py, barrier).map(Py::into_any),
+};
+
 impl AsyncClient {
-    pub(crate) fn of(py: Python<'_>, shared: Arc<Shared>) -> PyResult<Py<Self>> {
-        Py::new(py, PyClassInitializer::from(BaseClient::new(shared)).add_subclass(Self))
+    pub(crate) fn of(py: Python<'_>, shared: Arc<SharedClient>) -> PyResult<Py<Self>> {
+        Py::new(py, PyClassInitializer::from(BaseClient::new(shared, &ASYNCIO)).add_subclass(Self))
     }
 
-    fn shared<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<Shared> {
+    fn shared<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<SharedClient> {
         &slf.as_super().get().shared
     }
 }
 
 #[pymethods]
 impl AsyncClient {
-    /// Connects, unless that has been done. As ``Client.connect``.
+    /// Connects, unless that has been done. See ``Client.connect``.
     #[pyo3(signature = (timeout=None))]
     pub(crate) fn connect(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<Coroutine> {
         let (shared, timeout) = (Self::shared(slf).clone(), number::patience(slf.py(), timeout)?);
@@ -46,7 +58,7 @@ impl AsyncClient {
         }))
     }
 
-    /// Closes the client. As ``Client.close``; it begins at once, and to await it is to wait for the end.
+    /// Closes the client. See ``Client.close``; it begins at once, and to await it is to wait for the end.
     pub(crate) fn close(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
         let (py, shared) = (slf.py(), Self::shared(slf));
         Coroutine::begun("AsyncClient.close", |bell| {
@@ -55,19 +67,15 @@ impl AsyncClient {
         })
     }
 
-    /// Writes how many permits there are, for semaphores with ``limit_at``. As ``Client.set_limit``.
+    /// Writes how many permits there are, for semaphores with ``limit_at``. See ``Client.set_limit``.
     pub(crate) fn set_limit(slf: &Bound<'_, Self>, path: String, limit: i64) -> PyResult<Coroutine> {
         let (shared, limit) = (Self::shared(slf).clone(), number::count(slf.py(), "limit", limit)?);
         Ok(Coroutine::new("AsyncClient.set_limit", move |py, bell| {
-            shared.prepare(py)?;
-            let call =
-                shared.connector.start(Wait::Forever, bell.ringer()).map_err(|error| raised(py, &error))?;
-            Ok(Begun::then(call, move |py, client, bell| {
-                let set =
-                    |client: Arc<zklock_core::Client>| async move { client.set_limit(&path, limit).await };
+            with_client(&shared, py, Wait::Forever, bell, move |py, client, bell| {
+                let set = |client: Arc<Core>| async move { client.set_limit(&path, limit).await };
                 let call = client.and_then(|client| client.core().start(bell.ringer(), set));
                 Ok(Begun::call(call.map_err(|error| raised(py, &error))?, nothing))
-            }))
+            })
         }))
     }
 
@@ -93,7 +101,7 @@ impl AsyncClient {
     ) -> PyResult<Coroutine> {
         let _ = (exception, traceback);
         let py = kind.py();
-        if super::is_generator_exit(kind)? {
+        if is_generator_exit(kind)? {
             // Its coroutine is being closed, and must not wait any more.
             drop(Self::close(slf));
             return Ok(Coroutine::done("AsyncClient.__aexit__", py.None()));

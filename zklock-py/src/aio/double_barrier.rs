@@ -1,11 +1,11 @@
 //! Double barriers in asyncio.
 
-use super::owner;
 use crate::block::Block;
 use crate::coroutine::{Begun, Bell, Coroutine, nothing};
-use crate::double_barrier::{Meeting, Seat};
 use crate::error::{raised, unpicklable};
 use crate::patience::Given;
+use crate::shared_double_barrier::{SharedDoubleBarrier, SharedMember};
+use crate::task::current_or_unique;
 use crate::value;
 use pyo3::prelude::*;
 use std::sync::Arc;
@@ -22,17 +22,17 @@ use zklock_core::{Error, Owner, Wait};
 /// None
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct AsyncDoubleBarrier {
-    meeting: Arc<Meeting>,
+    shared: Arc<SharedDoubleBarrier>,
 }
 
 /// A ``Member`` for asyncio. ``AsyncDoubleBarrier.enter`` gives one, and so does ``async with``.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct AsyncMember {
-    pub(crate) seat: Arc<Seat>,
+    pub(crate) shared: Arc<SharedMember>,
     timeout: Option<Duration>,
 }
 
-impl Meeting {
+impl SharedDoubleBarrier {
     /// Begins to enter, for an owner if it is for a block.
     pub(crate) fn start(
         self: &Arc<Self>,
@@ -40,25 +40,25 @@ impl Meeting {
         timeout: Option<Duration>,
         block: Option<(Owner, Block)>,
     ) -> Coroutine {
-        let (path, members) = (self.spot.path.clone(), self.members);
+        let (path, members) = (self.barrier.path.clone(), self.members);
         let begin = move |client: &Client, wait: Wait, bell: &Arc<Bell>| {
             client.double_barrier(&path, members)?.start(wait, bell.ringer())
         };
-        let meeting = self.clone();
-        self.spot.start(what, timeout, begin, move |py, entered| {
-            let seat = Seat::of(entered.map_err(|error| raised(py, &error))?);
-            let member = AsyncMember { seat: seat.clone(), timeout: meeting.timeout };
-            let member = Py::new(py, member)?.into_any();
+        let shared = self.clone();
+        self.barrier.start(what, timeout, begin, move |py, entered| {
+            let member = SharedMember::of(entered.map_err(|error| raised(py, &error))?);
+            let given = AsyncMember { shared: member.clone(), timeout: shared.timeout };
+            let given = Py::new(py, given)?.into_any();
             if let Some((owner, block)) = block {
-                meeting.keep(owner, block, &seat);
+                shared.keep(owner, block, &member);
             }
-            Ok(member)
+            Ok(given)
         })
     }
 
     /// `__aenter__`.
     pub(crate) fn start_block(self: &Arc<Self>, py: Python<'_>) -> PyResult<Coroutine> {
-        let block = (owner(py)?, Block::of_caller(py));
+        let block = (current_or_unique(py)?, Block::of_caller(py));
         Ok(self.start("AsyncDoubleBarrier.__aenter__", self.timeout, Some(block)))
     }
 
@@ -69,11 +69,11 @@ impl Meeting {
         exception: &Bound<'_, PyAny>,
     ) -> PyResult<Coroutine> {
         let py = kind.py();
-        self.take(py, owner(py)?, Block::of_caller(py))?.end_block(kind, exception, self.timeout)
+        self.take(py, current_or_unique(py)?, Block::of_caller(py))?.end_block(kind, exception, self.timeout)
     }
 }
 
-impl Seat {
+impl SharedMember {
     /// Begins to leave at once.
     pub(crate) fn start_leave(
         &self,
@@ -112,8 +112,8 @@ impl Seat {
 }
 
 impl AsyncDoubleBarrier {
-    pub(crate) fn of(py: Python<'_>, meeting: Arc<Meeting>) -> PyResult<Py<Self>> {
-        Py::new(py, Self { meeting })
+    pub(crate) fn of(py: Python<'_>, shared: Arc<SharedDoubleBarrier>) -> PyResult<Py<Self>> {
+        Py::new(py, Self { shared })
     }
 }
 
@@ -122,24 +122,24 @@ impl AsyncDoubleBarrier {
     /// The path of the node below which the members are.
     #[getter]
     fn path(&self) -> &str {
-        &self.meeting.spot.path
+        &self.shared.barrier.path
     }
 
     /// How many members open it.
     #[getter]
     fn members(&self) -> u32 {
-        self.meeting.members
+        self.shared.members
     }
 
-    /// Enters, and waits until all members have. As ``DoubleBarrier.enter``; one that is cancelled is no member.
+    /// Enters, and waits until all members have. See ``DoubleBarrier.enter``; one that is cancelled is no member.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
     fn enter(&self, py: Python<'_>, timeout: Given) -> PyResult<Coroutine> {
-        let timeout = timeout.patience(py, self.meeting.timeout)?;
-        Ok(self.meeting.start("AsyncDoubleBarrier.enter", timeout, None))
+        let timeout = timeout.patience(py, self.shared.timeout)?;
+        Ok(self.shared.start("AsyncDoubleBarrier.enter", timeout, None))
     }
 
     fn __aenter__(&self, py: Python<'_>) -> PyResult<Coroutine> {
-        self.meeting.start_block(py)
+        self.shared.start_block(py)
     }
 
     #[pyo3(signature = (kind, exception, traceback))]
@@ -150,11 +150,11 @@ impl AsyncDoubleBarrier {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<Coroutine> {
         let _ = traceback;
-        self.meeting.end_block(kind, exception)
+        self.shared.end_block(kind, exception)
     }
 
     fn __repr__(&self) -> String {
-        self.meeting.describe("AsyncDoubleBarrier")
+        self.shared.describe("AsyncDoubleBarrier")
     }
 
     fn __reduce__(&self) -> PyResult<()> {
@@ -170,26 +170,26 @@ impl AsyncMember {
     /// The path of the barrier.
     #[getter]
     fn path(&self) -> &str {
-        &self.seat.path
+        &self.shared.path
     }
 
     /// The path of the node that stands for this member.
     #[getter]
     fn node(&self) -> &str {
-        &self.seat.node
+        &self.shared.node
     }
 
-    /// Why the member is lost, or ``None``. As ``Member.loss``.
+    /// Why the member is lost, or ``None``. See ``Member.loss``.
     #[getter]
     fn loss(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        self.seat.loss(py)
+        self.shared.loss(py)
     }
 
-    /// Leaves. As ``Member.leave``; it begins at once, and to await it is to wait until all have left.
+    /// Leaves. See ``Member.leave``; it begins at once, and to await it is to wait until all have left.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
     fn leave(&self, py: Python<'_>, timeout: Given) -> PyResult<Coroutine> {
         let timeout = timeout.patience(py, self.timeout)?;
-        self.seat.start_leave(py, "AsyncMember.leave", timeout, nothing)
+        self.shared.start_leave(py, "AsyncMember.leave", timeout, nothing)
     }
 
     fn __aenter__(slf: Py<Self>) -> Coroutine {
@@ -204,11 +204,11 @@ impl AsyncMember {
         traceback: &Bound<'_, PyAny>,
     ) -> PyResult<Coroutine> {
         let _ = traceback;
-        self.seat.end_block(kind, exception, self.timeout)
+        self.shared.end_block(kind, exception, self.timeout)
     }
 
     fn __repr__(&self) -> String {
-        self.seat.describe("AsyncMember")
+        self.shared.describe("AsyncMember")
     }
 
     fn __reduce__(&self) -> PyResult<()> {

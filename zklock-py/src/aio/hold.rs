@@ -1,11 +1,12 @@
 //! A hold in asyncio.
 
-use super::owner;
+use crate::base_hold::{BaseHold, left, unless_over};
+use crate::block::is_generator_exit;
 use crate::coroutine::{Begun, Bell, Coroutine, nothing};
 use crate::error::raised;
 use crate::guarded::AsyncGuarded;
-use crate::hold::{BaseHold, left, unless_over};
-use crate::place::Held;
+use crate::shared_hold::SharedHold;
+use crate::task::current_or_unique;
 use crate::value::{self, boolean};
 use pyo3::IntoPyObjectExt;
 use pyo3::exceptions::PyRuntimeError;
@@ -28,33 +29,33 @@ use zklock_core::{Error, Owner};
 pub(crate) struct AsyncHold;
 
 impl AsyncHold {
-    pub(crate) fn of(py: Python<'_>, held: Arc<Held>, is_value: bool) -> PyResult<Py<Self>> {
+    pub(crate) fn of(py: Python<'_>, held: Arc<SharedHold>, is_value: bool) -> PyResult<Py<Self>> {
         Py::new(py, PyClassInitializer::from(BaseHold::new(held, is_value)).add_subclass(Self))
     }
 }
 
 #[pymethods]
 impl AsyncHold {
-    /// Asks the quorum whether the lock is still held. As ``Hold.confirm``.
+    /// Asks the quorum whether the lock is still held. See ``Hold.confirm``.
     fn confirm(slf: &Bound<'_, Self>) -> Coroutine {
         confirm(slf.as_super().get().held.clone())
     }
 
-    /// What is in a node. As ``Hold.read``.
+    /// What is in a node. See ``Hold.read``.
     fn read(slf: &Bound<'_, Self>, path: String) -> Coroutine {
         read(slf.as_super().get().held.clone(), path)
     }
 
-    /// Writes to ZooKeeper that are done only if the lock is still held. As ``Hold.guarded``.
+    /// Writes to ZooKeeper that are done only if the lock is still held. See ``Hold.guarded``.
     fn guarded(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncGuarded>> {
         AsyncGuarded::of(slf.py(), slf.as_super().get().held.clone())
     }
 
-    /// Releases the lock. As ``Hold.release``; it begins at once, and to await it is to wait until the ensemble has
+    /// Releases the lock. See ``Hold.release``; it begins at once, and to await it is to wait until the ensemble has
     /// confirmed it.
     fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
         let py = slf.py();
-        release(py, &slf.as_super().get().held, owner(py)?)
+        release(py, &slf.as_super().get().held, current_or_unique(py)?)
     }
 
     fn __aenter__(slf: Py<Self>) -> PyResult<Coroutine> {
@@ -73,7 +74,7 @@ impl AsyncHold {
     }
 }
 
-pub(crate) fn confirm(held: Arc<Held>) -> Coroutine {
+pub(crate) fn confirm(held: Arc<SharedHold>) -> Coroutine {
     Coroutine::new("AsyncHold.confirm", move |py, bell| {
         let call = held.hold.core().start(bell.ringer(), |hold| async move { hold.confirm().await });
         let call = call.map_err(|error| raised(py, &error))?;
@@ -84,7 +85,7 @@ pub(crate) fn confirm(held: Arc<Held>) -> Coroutine {
     })
 }
 
-pub(crate) fn read(held: Arc<Held>, path: String) -> Coroutine {
+pub(crate) fn read(held: Arc<SharedHold>, path: String) -> Coroutine {
     Coroutine::new("AsyncHold.read", move |py, bell| {
         let call = held.hold.core().start(bell.ringer(), |hold| async move { hold.read(&path).await });
         let call = call.map_err(|error| raised(py, &error))?;
@@ -96,13 +97,13 @@ pub(crate) fn read(held: Arc<Held>, path: String) -> Coroutine {
 }
 
 /// Releases at once; `None` if there is nothing to wait for, since other holds of the owner go on.
-fn begin_release(held: &Held, owner: Owner, bell: &Arc<Bell>) -> Result<Option<Call<()>>, Error> {
+fn begin_release(held: &SharedHold, owner: Owner, bell: &Arc<Bell>) -> Result<Option<Call<()>>, Error> {
     let core = held.hold.core();
     core.get()?.begin_release(owner)?.map(|rest| core.start(bell.ringer(), |_| rest)).transpose()
 }
 
 /// Begins the release.
-pub(crate) fn release(py: Python<'_>, held: &Held, owner: Owner) -> PyResult<Coroutine> {
+pub(crate) fn release(py: Python<'_>, held: &SharedHold, owner: Owner) -> PyResult<Coroutine> {
     Coroutine::begun("AsyncLock.release", |bell| {
         let begun = begin_release(held, owner, bell);
         held.forget_callbacks(py);
@@ -142,25 +143,25 @@ impl Failed {
 pub(crate) fn leave(
     kind: &Bound<'_, PyAny>,
     exception: &Bound<'_, PyAny>,
-    held: &Arc<Held>,
+    held: &Arc<SharedHold>,
 ) -> PyResult<Coroutine> {
     let py = kind.py();
     if held.is_released() {
         return Ok(Coroutine::done("AsyncLock.__aexit__", boolean(py, false)));
     }
-    if super::is_generator_exit(kind)? {
+    if is_generator_exit(kind)? {
         // Its coroutine is being closed, and must not wait any more.
         held.hold.let_go();
         held.forget_callbacks(py);
         return Ok(Coroutine::done("AsyncLock.__aexit__", boolean(py, false)));
     }
-    begin_to_leave(py, held, owner(py)?, exception)
+    begin_to_leave(py, held, current_or_unique(py)?, exception)
 }
 
 /// Begins the release at the end of a block.
 pub(crate) fn begin_to_leave(
     py: Python<'_>,
-    held: &Held,
+    held: &SharedHold,
     owner: Owner,
     exception: &Bound<'_, PyAny>,
 ) -> PyResult<Coroutine> {

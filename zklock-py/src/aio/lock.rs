@@ -2,23 +2,24 @@
 
 use super::hold::{AsyncHold, leave, release};
 use super::observer::AsyncObserver;
-use super::{is_generator_exit, owner};
-use crate::block::Block;
+use crate::base_lock::BaseLock;
+use crate::block::{Block, is_generator_exit};
+use crate::connecting::with_lock;
 use crate::coroutine::{Begun, Bell, Coroutine};
 use crate::error::{closed, invalid, raised};
 use crate::greenlet::Greenlet;
-use crate::kind::Core;
-use crate::lock::BaseLock;
 use crate::log;
 use crate::patience::{Blocking, Given, Patience, Seconds};
-use crate::place::Held;
+use crate::shared_hold::SharedHold;
+use crate::shared_lock::SharedLock;
 use crate::sync::lock_ignoring_poison;
-use crate::{task, value};
+use crate::task::{self, current_or_unique};
+use crate::value;
 use pyo3::prelude::*;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use zklock_core::blocking::{Hold, Lock};
-use zklock_core::{Error, ErrorKind, Owner, Wait};
+use zklock_core::blocking::Hold;
+use zklock_core::{Error, ErrorKind, Lock, Owner, Wait};
 
 /// A ``Lock`` for asyncio. ``AsyncClient.mutex`` gives one, and so does ``Lock.aio``.
 ///
@@ -48,7 +49,7 @@ enum Wanted {
     Block(Block),
 }
 
-impl Core {
+impl SharedLock {
     fn start(
         self: &Arc<Self>,
         py: Python<'_>,
@@ -56,7 +57,7 @@ impl Core {
         timeout: Option<Duration>,
         wanted: Wanted,
     ) -> PyResult<Coroutine> {
-        // The task that calls is the owner, whoever awaits.
+        // The task that calls is the owner, even if another awaits.
         let task = task::current(py)?;
         if task.is_none() && self.is_reentrant {
             let message = "a reentrant lock belongs to the task that acquires it: call this within one";
@@ -78,7 +79,7 @@ impl Core {
         self: &Arc<Self>,
         greenlet: &Greenlet<'_>,
         timeout: Option<Duration>,
-    ) -> PyResult<Result<Arc<Held>, Error>> {
+    ) -> PyResult<Result<Arc<SharedHold>, Error>> {
         let (core, owner) = (self.clone(), greenlet.owner);
         let again = core.again(owner).map_err(|error| raised(greenlet.py(), &error))?;
         if let Some(held) = again {
@@ -94,7 +95,7 @@ impl Core {
         }))?;
         let granted = lock_ignoring_poison(&answer).take();
         match granted {
-            Some(Ok(hold)) => Ok(Ok(Held::new(hold, owner, self.is_reentrant))),
+            Some(Ok(hold)) => Ok(Ok(SharedHold::new(hold, owner, self.is_reentrant))),
             Some(Err(error)) if error.kind() == ErrorKind::Timeout => Ok(Err(error)),
             Some(Err(error)) => Err(raised(greenlet.py(), &error)),
             None => Err(closed(greenlet.py(), "the wait has ended without an answer".to_owned())),
@@ -128,39 +129,20 @@ impl Core {
     /// `__aexit__`.
     pub(crate) fn exit(&self, kind: &Bound<'_, PyAny>, exception: &Bound<'_, PyAny>) -> PyResult<Coroutine> {
         let py = kind.py();
-        match self.place.leave(owner(py)?, Block::of_caller(py)) {
+        match self.kept.leave(current_or_unique(py)?, Block::of_caller(py)) {
             Some(entry) => {
                 let left = leave(kind, exception, &entry.held);
-                self.place.keep_on(entry, is_generator_exit(kind)?);
+                self.kept.keep_on(entry, is_generator_exit(kind)?);
                 left
             }
-            None if kind.is_none() => Err(self.place.released_before(py)),
+            None if kind.is_none() => Err(self.kept.released_before(py)),
             None => Ok(Coroutine::done("AsyncLock.__aexit__", value::boolean(py, false))),
         }
     }
 }
 
-/// Begins something with the lock, which may have to connect first.
-pub(super) fn with_lock(
-    core: &Arc<Core>,
-    py: Python<'_>,
-    wait: Wait,
-    bell: &Arc<Bell>,
-    next: impl FnOnce(Python<'_>, Result<&Lock, Error>, &Arc<Bell>) -> PyResult<Begun> + Send + 'static,
-) -> PyResult<Begun> {
-    if let Some(lock) = core.connected() {
-        return next(py, Ok(lock), bell);
-    }
-    core.shared.prepare(py)?;
-    let call = core.shared.connector.start(wait, bell.ringer()).map_err(|error| raised(py, &error))?;
-    let core = core.clone();
-    Ok(Begun::then(call, move |py, client, bell| {
-        next(py, client.and_then(|client| core.connect_to(&client)), bell)
-    }))
-}
-
 struct Deliver {
-    core: Arc<Core>,
+    core: Arc<SharedLock>,
     owner: Owner,
     wanted: Wanted,
 }
@@ -168,7 +150,7 @@ struct Deliver {
 impl Deliver {
     fn granted(&self, py: Python<'_>, granted: Result<Hold, Error>) -> PyResult<Py<PyAny>> {
         match (granted, self.wanted) {
-            (Ok(hold), _) => self.held(py, Held::new(hold, self.owner, self.core.is_reentrant)),
+            (Ok(hold), _) => self.held(py, SharedHold::new(hold, self.owner, self.core.is_reentrant)),
             (Err(error), Wanted::Bool) if error.kind() == ErrorKind::Timeout => {
                 log::inform(py, &error.to_string());
                 Ok(value::boolean(py, false))
@@ -177,20 +159,20 @@ impl Deliver {
         }
     }
 
-    fn held(&self, py: Python<'_>, held: Arc<Held>) -> PyResult<Py<PyAny>> {
-        let place = &self.core.place;
+    fn held(&self, py: Python<'_>, held: Arc<SharedHold>) -> PyResult<Py<PyAny>> {
+        let kept = &self.core.kept;
         match self.wanted {
             Wanted::Bool | Wanted::True => {
-                place.keep(&held, None);
+                kept.keep(&held, None);
                 Ok(value::boolean(py, true))
             }
             Wanted::Value => {
-                place.know(&held);
+                kept.know(&held);
                 Ok(AsyncHold::of(py, held, true)?.into_any())
             }
             Wanted::Block(block) => {
                 let hold = AsyncHold::of(py, held.clone(), false)?;
-                place.keep(&held, Some(block));
+                kept.keep(&held, Some(block));
                 Ok(hold.into_any())
             }
         }
@@ -198,11 +180,11 @@ impl Deliver {
 }
 
 impl AsyncLock {
-    pub(crate) fn of(py: Python<'_>, core: Arc<Core>) -> PyResult<Py<Self>> {
+    pub(crate) fn of(py: Python<'_>, core: Arc<SharedLock>) -> PyResult<Py<Self>> {
         Py::new(py, PyClassInitializer::from(BaseLock { core }).add_subclass(Self))
     }
 
-    fn core<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<Core> {
+    fn core<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<SharedLock> {
         &slf.as_super().get().core
     }
 
@@ -210,7 +192,7 @@ impl AsyncLock {
     fn ask<T, F>(
         slf: &Bound<'_, Self>,
         what: &'static str,
-        ask: impl FnOnce(Arc<zklock_core::Lock>) -> F + Send + 'static,
+        ask: impl FnOnce(Arc<Lock>) -> F + Send + 'static,
         convert: impl FnOnce(Python<'_>, T) -> PyResult<Py<PyAny>> + Send + 'static,
     ) -> Coroutine
     where
@@ -230,7 +212,7 @@ impl AsyncLock {
 
 #[pymethods]
 impl AsyncLock {
-    /// Acquires the lock, and says whether it did. As ``Lock.acquire``.
+    /// Acquires the lock, and says whether it did. See ``Lock.acquire``.
     #[pyo3(signature = (blocking=Blocking(true), timeout=Seconds::Usual), text_signature = "($self, blocking=True, timeout=...)")]
     #[expect(clippy::needless_pass_by_value, reason = "what Python gives is extracted by value")]
     fn acquire(slf: &Bound<'_, Self>, blocking: Blocking, timeout: Seconds) -> PyResult<Coroutine> {
@@ -240,19 +222,19 @@ impl AsyncLock {
         core.start(slf.py(), "AsyncLock.acquire", timeout, wanted)
     }
 
-    /// Acquires the lock and gives the hold as a value, which is to be released. As ``Lock.hold``.
+    /// Acquires the lock and gives the hold as a value, which is to be released. See ``Lock.hold``.
     #[pyo3(signature = (timeout=Given::Usual), text_signature = "($self, timeout=...)")]
     fn hold(slf: &Bound<'_, Self>, timeout: Given) -> PyResult<Coroutine> {
         let (py, core) = (slf.py(), Self::core(slf));
         core.start(py, "AsyncLock.hold", timeout.patience(py, core.timeout)?, Wanted::Value)
     }
 
-    /// Releases what this task acquired last, or if the lock is not reentrant, what anybody did. As ``Lock.release``;
+    /// Releases what this task acquired last, or if the lock is not reentrant, what anybody did. See ``Lock.release``;
     /// it begins at once, and to await it is to wait until the ensemble has confirmed it.
     fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
         let (py, core) = (slf.py(), Self::core(slf));
-        let owner = owner(py)?;
-        let held = core.place.release(py, owner, core.is_reentrant)?;
+        let owner = current_or_unique(py)?;
+        let held = core.kept.release(py, owner, core.is_reentrant)?;
         release(py, &held, owner)
     }
 
@@ -260,30 +242,29 @@ impl AsyncLock {
     #[getter]
     fn current(slf: &Bound<'_, Self>) -> PyResult<Option<Py<AsyncHold>>> {
         let py = slf.py();
-        let held = Self::core(slf).place.current(owner(py)?);
+        let held = Self::core(slf).kept.current(current_or_unique(py)?);
         held.map(|held| AsyncHold::of(py, held, false)).transpose()
     }
 
-    /// Who is in the queue, the holders first, of whatever library: a list of ``Contender``. As ``Lock.contenders``.
+    /// The queue, holders first, of every library: a list of ``Contender``. See ``Lock.contenders``.
     pub(crate) fn contenders(slf: &Bound<'_, Self>) -> Coroutine {
-        let ask = |lock: Arc<zklock_core::Lock>| async move { lock.contenders().await };
+        let ask = |lock: Arc<Lock>| async move { lock.contenders().await };
         Self::ask(slf, "AsyncLock.contenders", ask, value::contenders)
     }
 
-    /// Takes a contender out of the queue by deleting its node. As ``Lock.evict``, also in what that breaks.
+    /// Takes a contender out of the queue by deleting its node. See ``Lock.evict`` for what that breaks.
     pub(crate) fn evict(slf: &Bound<'_, Self>, node: String) -> Coroutine {
-        let ask = |lock: Arc<zklock_core::Lock>| async move { lock.evict(&node).await };
+        let ask = |lock: Arc<Lock>| async move { lock.evict(&node).await };
         Self::ask(slf, "AsyncLock.evict", ask, |py, was_there| Ok(value::boolean(py, was_there)))
     }
 
-    /// Takes the lock away from all who hold it, and says who they were. As ``Lock.break_lock``, also in what that
-    /// breaks.
+    /// Takes the lock away from all its holders, and gives a list of them. See ``Lock.break_lock`` for what that breaks.
     pub(crate) fn break_lock(slf: &Bound<'_, Self>) -> Coroutine {
-        let ask = |lock: Arc<zklock_core::Lock>| async move { lock.break_lock().await };
+        let ask = |lock: Arc<Lock>| async move { lock.break_lock().await };
         Self::ask(slf, "AsyncLock.break_lock", ask, value::contenders)
     }
 
-    /// Observes who holds the lock, without taking part: of an election, who leads. As ``Lock.observe``, with
+    /// Observes the holder of the lock without taking part; of an election, the leader. See ``Lock.observe``; use it with
     /// ``async for``.
     fn observe(slf: &Bound<'_, Self>) -> PyResult<AsyncObserver> {
         AsyncObserver::new(slf.py(), Self::core(slf))

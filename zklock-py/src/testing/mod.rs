@@ -322,7 +322,7 @@ impl Server {
         self.ask(py, |server| server.dump(path))
     }
 
-    /// Ends the server. Its clients lose their connections. Closing twice is no mistake.
+    /// Ends the server. Its clients lose their connections. Closing twice is not an error.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.embedded.refuse_forked(py)?;
         py.detach(|| self.embedded.close());

@@ -104,6 +104,22 @@ fn two_checks_of_its_own_restore_a_hold_that_overslept() {
 }
 
 #[test]
+fn a_hold_that_lapses_later_has_a_heartbeat_of_its_own() {
+    let mut keeper = keeper();
+    let first = keeper.handle_grant(node("/a"), at(0));
+    // Its process is asleep; on waking it acquires another.
+    assert_eq!(keeper.poll_lost(at(60_000)), None);
+    keeper.handle_write(at(60_000), at(60_001));
+    keeper.handle_write(at(60_002), at(60_003));
+    let second = keeper.handle_grant(node("/b"), at(60_002));
+    let until = keeper.lease().until();
+    assert_eq!(keeper.poll_lost(at(62_400)), Some((first, LossReason::LeaseLapsed)));
+    assert_eq!(keeper.poll_lost(until), None);
+    assert_eq!(keeper.poll_lost((until + T / 10).before(Duration::from_millis(1))), None);
+    assert_eq!(keeper.poll_lost(until + T / 10), Some((second, LossReason::LeaseLapsed)));
+}
+
+#[test]
 fn other_writes_do_not_restore_it() {
     let mut keeper = keeper();
     let hold = keeper.handle_grant(node("/a"), at(0));

@@ -4,8 +4,11 @@
 //! found at once, since the core checks it without a client.
 
 use crate::error::{invalid, raised};
+use crate::kept::Kept;
+use crate::mirror::table;
 use crate::number;
-use crate::place::{Held, Place, Shared};
+use crate::shared_client::SharedClient;
+use crate::shared_hold::SharedHold;
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
@@ -13,9 +16,9 @@ use zklock_core::blocking::{Client, Lock};
 use zklock_core::{Dialect, Error, Foreign, LockSpec, Owner, Wait, Watching};
 
 /// What both faces of a lock share.
-pub(crate) struct Core {
-    pub(crate) shared: Arc<Shared>,
-    pub(crate) place: Arc<Place>,
+pub(crate) struct SharedLock {
+    pub(crate) shared: Arc<SharedClient>,
+    pub(crate) kept: Arc<Kept>,
     pub(crate) path: String,
     pub(crate) timeout: Option<Duration>,
     pub(crate) is_reentrant: bool,
@@ -23,10 +26,10 @@ pub(crate) struct Core {
     lock: OnceLock<Lock>,
 }
 
-impl Core {
+impl SharedLock {
     pub(crate) fn new(
         py: Python<'_>,
-        shared: &Arc<Shared>,
+        shared: &Arc<SharedClient>,
         spec: LockSpec,
         timeout: Option<f64>,
     ) -> PyResult<Arc<Self>> {
@@ -34,7 +37,7 @@ impl Core {
         spec.check().map_err(|error| raised(py, &error))?;
         let core = Self {
             shared: shared.clone(),
-            place: shared.place(&spec.key(), spec.path()),
+            kept: shared.kept(&spec.key(), spec.path()),
             path: spec.path().to_owned(),
             timeout,
             is_reentrant: spec.is_reentrant(),
@@ -49,7 +52,7 @@ impl Core {
     }
 
     /// The description of the set of these locks.
-    pub(crate) fn all(shared: &Arc<Shared>, locks: &[Arc<Self>]) -> Result<LockSpec, Error> {
+    pub(crate) fn all(shared: &Arc<SharedClient>, locks: &[Arc<Self>]) -> Result<LockSpec, Error> {
         let specs: Vec<_> = locks.iter().map(|lock| lock.spec.clone()).collect();
         if !locks.iter().all(|lock| Arc::ptr_eq(&lock.shared, shared)) {
             return Err(LockSpec::of_another_client(&specs));
@@ -75,12 +78,12 @@ impl Core {
     }
 
     /// One more hold, where a reentrant lock is held by its owner.
-    pub(crate) fn again(&self, owner: Owner) -> Result<Option<Arc<Held>>, Error> {
+    pub(crate) fn again(&self, owner: Owner) -> Result<Option<Arc<SharedHold>>, Error> {
         if !self.is_reentrant {
             return Ok(None);
         }
         let Some(lock) = self.connected() else { return Ok(None) };
-        Ok(lock.again(owner)?.map(|hold| Held::new(hold, owner, true)))
+        Ok(lock.again(owner)?.map(|hold| SharedHold::new(hold, owner, true)))
     }
 
     /// Whether one alone can hold it, or lead, and be observed.
@@ -89,11 +92,11 @@ impl Core {
     }
 
     pub(crate) fn describe(&self, class: &str) -> String {
-        // Of a mutex nothing is said.
+        // For a mutex, the most common kind, the class says enough.
         let kind = Some(self.spec.kind()).filter(|kind| kind != "mutex");
         let kind = kind.map_or_else(String::new, |kind| format!(" {kind}"));
         let reentrant = if self.is_reentrant { " reentrant" } else { "" };
-        let held = self.place.held();
+        let held = self.kept.held();
         let state = match held.last() {
             Some(held) => {
                 let (token, seconds) = (held.hold.token(), held.hold.valid_for().as_secs_f64());
@@ -107,29 +110,35 @@ impl Core {
 
 /// How the lock stands in its queue, by the names of Python.
 pub(crate) fn queued(py: Python<'_>, spec: LockSpec, foreign: &str, watching: &str) -> PyResult<LockSpec> {
-    let foreign =
-        chosen(py, "foreign", foreign, &[("refuse", Foreign::Refuse), ("go-ahead", Foreign::GoAhead)])?;
-    let watching = chosen(
-        py,
-        "watching",
-        watching,
-        &[("nearest", Watching::Nearest), ("children", Watching::Children)],
-    )?;
+    let foreign = chosen(py, "foreign", foreign, Foreign::ALL, |foreign| foreign_name(foreign).to_owned())?;
+    let watching =
+        chosen(py, "watching", watching, Watching::ALL, |watching| watching_name(watching).to_owned())?;
     Ok(spec.foreign(foreign).watching(watching))
 }
 
 /// The dialect of this name.
 pub(crate) fn dialect(py: Python<'_>, name: &str) -> PyResult<Dialect> {
-    let known = [Dialect::Curator, Dialect::Kazoo, Dialect::WriteLock];
-    let names = known.map(|dialect| dialect.to_string());
-    let known: Vec<_> = names.iter().map(String::as_str).zip(known).collect();
-    chosen(py, "dialect", name, &known)
+    chosen(py, "dialect", name, Dialect::ALL, |dialect| dialect.to_string())
+}
+
+table! {
+    fn foreign_name(Foreign) -> &'static str { Refuse => "refuse", GoAhead => "go-ahead", }
+}
+
+table! {
+    fn watching_name(Watching) -> &'static str { Nearest => "nearest", Children => "children", }
 }
 
 /// Looks up one of a fixed set of words.
-fn chosen<T: Copy>(py: Python<'_>, what: &str, given: &str, known: &[(&str, T)]) -> PyResult<T> {
-    known.iter().find(|(name, _)| *name == given).map(|(_, one)| *one).ok_or_else(|| {
-        let names: Vec<_> = known.iter().map(|(name, _)| format!("{name:?}")).collect();
+fn chosen<T: Copy>(
+    py: Python<'_>,
+    what: &str,
+    given: &str,
+    all: &[T],
+    name: impl Fn(T) -> String,
+) -> PyResult<T> {
+    all.iter().copied().find(|one| name(*one) == given).ok_or_else(|| {
+        let names: Vec<_> = all.iter().map(|one| format!("{:?}", name(*one))).collect();
         invalid(py, format!("{what}={given:?}: it is {}", names.join(" or ")))
     })
 }

@@ -1,0 +1,403 @@
+//! The holds of one session under their keeper, against what the servers know of them.
+//!
+//! That a session lives while its lease runs is checked [elsewhere](super::pulse) and taken for granted here: the session
+//! may end whenever its lease is over. What is checked is what the keeper makes of it: that no hold is relied upon whose
+//! session or node is gone, and that every holder is told in time, and of nothing but what has happened.
+
+use super::explorer::{Actions, Violation, World};
+use super::machine::Moment;
+use super::machine::status::LossReason;
+use super::subject::{Keeping, Machine, Reply};
+use std::time::Duration;
+
+/// The session's timeout. A beat is due two units after the last proof.
+const TIMEOUT: Duration = Duration::from_secs(24);
+/// A holder is told within a heartbeat, which is 2.4 units.
+const TOLD_WITHIN: u8 = 3;
+/// How long a process is asleep.
+const NIGHT: u8 = 16;
+/// A hold that has lapsed is checked twice in a row. More checks at a time would be a flood.
+const BEATS_AT_MOST: u8 = 2;
+
+/// How often what may go wrong.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) struct Trouble {
+    /// All of it together.
+    pub(crate) steps: u8,
+    /// The connection stands still for a while, or ends.
+    pub(crate) stalls: u8,
+    pub(crate) breaks: u8,
+    /// A server does not answer a check, though it is there.
+    pub(crate) refusals: u8,
+    /// The process is asleep.
+    pub(crate) nights: u8,
+    /// Somebody else writes in the same session.
+    pub(crate) writes: u8,
+    /// An operator deletes a node.
+    pub(crate) deletions: u8,
+    /// The servers end the session.
+    pub(crate) expiries: u8,
+    /// Another hold is granted.
+    pub(crate) grants: u8,
+}
+
+impl Trouble {
+    pub(crate) const NONE: Self = Self {
+        steps: 0,
+        stalls: 0,
+        breaks: 0,
+        refusals: 0,
+        nights: 0,
+        writes: 0,
+        deletions: 0,
+        expiries: 0,
+        grants: 0,
+    };
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Action {
+    Tick,
+    /// The server executes the check.
+    Execute,
+    /// The answer to it arrives.
+    Answer,
+    /// The answer is that nothing is known.
+    Refuse,
+    Stall,
+    Resume,
+    Break,
+    Reconnect,
+    Night,
+    Write,
+    Delete(usize),
+    Expire,
+    Grant,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+enum Link {
+    Up,
+    /// It stands still, and nobody has noticed.
+    Stalled,
+    Down,
+}
+
+/// A check on its way.
+#[derive(Clone, Hash, Debug)]
+struct Flight {
+    sent: u8,
+    holds: Vec<usize>,
+    /// What the server found, if it has executed it.
+    found: Option<Reply>,
+}
+
+/// A hold, and what its holder was told.
+#[derive(Clone, Hash, Debug)]
+struct Held {
+    /// When its node was deleted.
+    deleted: Option<u8>,
+    lost: Option<LossReason>,
+    /// Since when it cannot be relied upon.
+    lapsed: Option<u8>,
+    /// Checks of it that were sent since then, and have found its node.
+    fresh: u8,
+}
+
+#[derive(Clone, Hash, Debug)]
+pub(crate) struct Keep {
+    now: u8,
+    end: u8,
+    trouble: Trouble,
+    keeper: Box<dyn Keeping>,
+    holds: Vec<Held>,
+    link: Link,
+    flight: Option<Flight>,
+    expired: Option<u8>,
+    /// When it was last that the servers were out of reach, or the process asleep.
+    disturbed: Option<u8>,
+    /// In this unit of time.
+    beats: u8,
+    has_written: bool,
+    violation: Option<Violation>,
+}
+
+impl Keep {
+    pub(crate) fn new(machine: &'static Machine, end: u8, trouble: Trouble) -> Self {
+        let mut keeper = (machine.keeper)(TIMEOUT, at(0));
+        keeper.handle_grant("/0", at(0));
+        Self {
+            now: 0,
+            end,
+            trouble,
+            keeper,
+            holds: vec![Held::new()],
+            link: Link::Up,
+            flight: None,
+            expired: None,
+            disturbed: None,
+            beats: 0,
+            has_written: false,
+            violation: None,
+        }
+    }
+
+    fn violate(&mut self, property: &'static str, detail: String) {
+        self.violation.get_or_insert(Violation { property, detail });
+    }
+
+    fn is_valid(&self, hold: usize) -> bool {
+        self.holds[hold].lost.is_none() && !self.keeper.valid_for(hold, at(self.now)).is_zero()
+    }
+
+    /// What its driver does after everything that happens.
+    fn drive(&mut self) {
+        self.watch_validity();
+        while let Some((hold, reason)) = self.keeper.poll_lost(at(self.now)) {
+            self.judge_loss(hold, reason);
+            self.holds[hold].lost = Some(reason);
+        }
+        if let Some(holds) = self.keeper.poll_beat(at(self.now), self.link != Link::Down) {
+            self.beats += 1;
+            self.flight = Some(Flight { sent: self.now, holds, found: None });
+        }
+    }
+
+    /// Takes note of what can be relied upon.
+    fn watch_validity(&mut self) {
+        for number in 0..self.holds.len() {
+            let is_valid = self.is_valid(number);
+            let held = &mut self.holds[number];
+            match held.lapsed {
+                None if !is_valid => (held.lapsed, held.fresh) = (Some(self.now), 0),
+                Some(_) if is_valid => {
+                    held.lapsed = None;
+                    if held.fresh < 2 {
+                        let detail = format!("hold {number} is restored by {} checks of its own", held.fresh);
+                        self.violate("restored by its own", detail);
+                    }
+                }
+                Some(_) if held.fresh >= 2 && held.lost.is_none() => {
+                    let detail = format!("hold {number} has been found twice, and cannot be relied upon");
+                    self.violate("restored", detail);
+                }
+                _ => {}
+            }
+        }
+    }
+
+    fn judge_loss(&mut self, number: usize, reason: LossReason) {
+        let held = &self.holds[number];
+        let has_happened = match reason {
+            LossReason::NodeDeleted => held.deleted.is_some(),
+            LossReason::SessionExpired => self.expired.is_some(),
+            LossReason::LeaseLapsed => held.lapsed.is_some_and(|since| self.now >= since + TOLD_WITHIN),
+            _ => false,
+        };
+        if held.lost.is_some() || !has_happened {
+            self.violate("told nothing false", format!("hold {number}: {reason}, it is {held:?}"));
+        }
+    }
+
+    /// The server looks for the nodes.
+    fn execute(&mut self) {
+        let is_expired = self.expired.is_some();
+        let Some(flight) = &mut self.flight else { return };
+        let is_missing = |index: &usize| self.holds[flight.holds[*index]].deleted.is_some();
+        let missing = (0..flight.holds.len()).filter(is_missing).collect();
+        flight.found = Some(if is_expired { Reply::SessionOver } else { Reply::Answered { missing } });
+    }
+
+    fn answer(&mut self, reply: Option<Reply>) {
+        let Some(flight) = self.flight.take() else { return };
+        let reply = reply.or(flight.found).unwrap_or(Reply::Unknown);
+        if let Reply::Answered { missing } = &reply {
+            for (index, hold) in flight.holds.iter().enumerate() {
+                let held = &mut self.holds[*hold];
+                let is_fresh = held.lapsed.is_some_and(|since| flight.sent >= since);
+                held.fresh += u8::from(is_fresh && !missing.contains(&index));
+            }
+        }
+        self.keeper.handle_proof(&reply, at(self.now));
+    }
+
+    fn pass(&mut self, units: u8) {
+        self.now += units;
+        (self.beats, self.has_written) = (0, false);
+        if self.link != Link::Up || units > 1 {
+            self.disturbed = Some(self.now);
+        }
+    }
+
+    /// The operator has deleted the node of hold 0, or a later one's, and its holder does not know.
+    fn can_delete(&self, hold: usize) -> bool {
+        self.trouble.deletions > 0 && self.holds[hold].deleted.is_none() && self.expired.is_none()
+    }
+
+    /// Since when nothing keeps the holder of a node that is gone from being told.
+    fn could_be_told_since(&self, held: &Held) -> Option<u8> {
+        let gone = [held.deleted, self.expired].into_iter().flatten().min()?;
+        (self.link == Link::Up).then(|| self.disturbed.map_or(gone, |disturbed| disturbed.max(gone)))
+    }
+
+    fn check_hold(&self, number: usize, held: &Held) -> Result<(), Violation> {
+        let violation =
+            |property, detail: &str| Violation { property, detail: format!("hold {number} {detail}") };
+        let is_valid = self.is_valid(number);
+        if is_valid && self.expired.is_some() {
+            return Err(violation("exclusive", "is relied upon, and its session is over"));
+        }
+        let told_late = |since: Option<u8>| since.is_some_and(|since| self.now > since + TOLD_WITHIN);
+        if held.lost.is_none() && told_late(self.could_be_told_since(held)) {
+            return Err(violation("told", "is gone, and its holder has not been told"));
+        }
+        if held.lost.is_none() && held.lapsed.is_some_and(|since| self.now >= since + TOLD_WITHIN) {
+            return Err(violation("told", "has no lease, and its holder has not been told"));
+        }
+        if !is_valid && self.disturbed.is_none() && held.deleted.is_none() && self.expired.is_none() {
+            return Err(violation("kept", "cannot be relied upon, and nothing has gone wrong"));
+        }
+        Ok(())
+    }
+}
+
+impl Held {
+    fn new() -> Self {
+        Self { deleted: None, lost: None, lapsed: None, fresh: 0 }
+    }
+}
+
+impl World for Keep {
+    type Action = Action;
+
+    fn actions(&self) -> Actions<Action> {
+        use Action as A;
+        let mut actions = Actions { progress: Vec::new(), faults: Vec::new() };
+        if self.now >= self.end || self.holds.iter().all(|held| held.lost.is_some()) {
+            return actions;
+        }
+        let trouble = self.trouble;
+        let found = self.flight.as_ref().map(|flight| flight.found.is_some());
+        actions.progress.push(match found {
+            // What the servers can answer they answer at once.
+            Some(true) if self.link == Link::Up => A::Answer,
+            Some(false) if self.link == Link::Up => A::Execute,
+            _ => A::Tick,
+        });
+        let resumption = match self.link {
+            Link::Up => None,
+            Link::Stalled => Some(A::Resume),
+            Link::Down => Some(A::Reconnect),
+        };
+        actions.faults.extend(resumption);
+        if trouble.steps == 0 {
+            return actions;
+        }
+        let is_up = self.link == Link::Up;
+        let may = [
+            (A::Stall, trouble.stalls > 0 && is_up),
+            (A::Break, trouble.breaks > 0 && self.link != Link::Down),
+            (A::Refuse, trouble.refusals > 0 && is_up && found.is_some()),
+            (A::Night, trouble.nights > 0 && self.now + NIGHT < self.end),
+            (A::Write, trouble.writes > 0 && is_up && !self.has_written && self.expired.is_none()),
+            // What the servers have confirmed may still become known.
+            (
+                A::Expire,
+                trouble.expiries > 0 && self.expired.is_none() && found != Some(true) && self.lapses(),
+            ),
+            (A::Grant, trouble.grants > 0 && is_up && self.expired.is_none()),
+        ];
+        actions.faults.extend(may.into_iter().filter(|(_, may)| *may).map(|(action, _)| action));
+        actions.faults.extend((0..self.holds.len()).filter(|hold| self.can_delete(*hold)).map(A::Delete));
+        actions
+    }
+
+    fn apply(&mut self, action: Action) {
+        use Action as A;
+        let trouble = &mut self.trouble;
+        let budget = match action {
+            A::Tick | A::Execute | A::Answer | A::Resume | A::Reconnect => None,
+            A::Refuse => Some(&mut trouble.refusals),
+            A::Stall => Some(&mut trouble.stalls),
+            A::Break => Some(&mut trouble.breaks),
+            A::Night => Some(&mut trouble.nights),
+            A::Write => Some(&mut trouble.writes),
+            A::Delete(_) => Some(&mut trouble.deletions),
+            A::Expire => Some(&mut trouble.expiries),
+            A::Grant => Some(&mut trouble.grants),
+        };
+        if let Some(budget) = budget {
+            *budget -= 1;
+            trouble.steps -= 1;
+        }
+        let now = at(self.now);
+        match action {
+            A::Tick => self.pass(1),
+            A::Night => self.pass(NIGHT),
+            A::Execute => self.execute(),
+            A::Answer => self.answer(None),
+            A::Refuse => {
+                self.answer(Some(Reply::Unknown));
+                self.disturbed = Some(self.now);
+            }
+            A::Stall => self.link = Link::Stalled,
+            A::Resume => {
+                self.link = Link::Up;
+                self.disturbed = Some(self.now);
+            }
+            A::Break => {
+                self.link = Link::Down;
+                self.answer(Some(Reply::Unknown));
+            }
+            A::Reconnect => {
+                (self.link, self.disturbed) = (Link::Up, Some(self.now));
+                if self.expired.is_some() {
+                    self.keeper.handle_over();
+                } else {
+                    self.keeper.handle_connection(TIMEOUT, now);
+                    self.keeper.handle_write(now);
+                }
+            }
+            A::Write => {
+                self.has_written = true;
+                self.keeper.handle_write(now);
+            }
+            A::Delete(hold) => self.holds[hold].deleted = Some(self.now),
+            A::Expire => self.expired = Some(self.now),
+            A::Grant => {
+                self.keeper.handle_write(now);
+                // The contender grants nothing without a live lease.
+                if self.keeper.lease_until() > now {
+                    self.keeper.handle_grant(&format!("/{}", self.holds.len()), now);
+                    self.holds.push(Held::new());
+                }
+            }
+        }
+        self.drive();
+    }
+
+    fn check(&self) -> Result<(), Violation> {
+        if let Some(violation) = &self.violation {
+            return Err(violation.clone());
+        }
+        if self.beats > BEATS_AT_MOST {
+            let detail = format!("{} checks at a time", self.beats);
+            return Err(Violation { property: "no flood", detail });
+        }
+        self.holds.iter().enumerate().try_for_each(|(number, held)| self.check_hold(number, held))
+    }
+
+    fn check_at_rest(&self, _: &[Action]) -> Result<(), Violation> {
+        Ok(())
+    }
+}
+
+impl Keep {
+    fn lapses(&self) -> bool {
+        self.keeper.lease_until() <= at(self.now)
+    }
+}
+
+fn at(units: u8) -> Moment {
+    Moment::at(Duration::from_secs(u64::from(units)))
+}

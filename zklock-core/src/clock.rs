@@ -1,0 +1,90 @@
+//! Time above the machine, in one place, so that tests can put a [virtual clock](virtual_clock) here.
+
+#![expect(clippy::disallowed_methods, reason = "this is where the time comes from")]
+
+use crate::machine::Moment;
+use rustix::time::{ClockId, clock_gettime};
+use std::time::Duration;
+
+/// The time on the clock that runs on while the machine is suspended: the ensemble's runs on too.
+/// (`std::time::Instant` stands still, so a lease would seem to survive the night.)
+pub(crate) fn now() -> Moment {
+    #[cfg(test)]
+    if let Some(now) = virtual_clock::now() {
+        return now;
+    }
+    let time = clock_gettime(ClockId::Boottime);
+    let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+    let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
+    Moment::at(Duration::new(seconds, nanos))
+}
+
+/// Waits for so long.
+pub(crate) fn sleep(duration: Duration) -> tokio::time::Sleep {
+    tokio::time::sleep(duration)
+}
+
+/// Waits until then. It may be late: timers stand still while the machine is suspended.
+pub(crate) fn sleep_until(moment: Moment) -> tokio::time::Sleep {
+    sleep(moment.since(now()))
+}
+
+/// What `future` comes to, or an error if that takes longer than `limit`.
+pub(crate) fn timeout<F: Future>(limit: Duration, future: F) -> tokio::time::Timeout<F> {
+    tokio::time::timeout(limit, future)
+}
+
+/// A clock that stands still while there is anything to do, and then leaps to the next timer.
+#[cfg(test)]
+pub(crate) mod virtual_clock {
+    use super::{Duration, Moment};
+    use std::cell::Cell;
+    use tokio::time::Instant;
+
+    thread_local! {
+        static BEGINNING: Cell<Option<Instant>> = const { Cell::new(None) };
+    }
+
+    /// Long enough after the origin of time to look back.
+    const FIRST: Duration = Duration::from_secs(1_000);
+
+    /// Runs a test with it. All that the test spawns runs in the same thread, and sees the same time.
+    pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
+        runtime.block_on(async {
+            BEGINNING.set(Some(Instant::now()));
+            let result = test.await;
+            BEGINNING.set(None);
+            result
+        })
+    }
+
+    pub(super) fn now() -> Option<Moment> {
+        BEGINNING.get().map(|beginning| Moment::at(FIRST + beginning.elapsed()))
+    }
+
+    #[test]
+    fn virtual_time_passes_only_in_sleep() {
+        let (before, after) = run(async {
+            let before = super::now();
+            assert_eq!(super::now(), before);
+            super::sleep_until(before + Duration::from_secs(3_600)).await;
+            (before, super::now())
+        });
+        assert_eq!(after.since(before).as_secs(), 3_600);
+        assert_ne!(super::now(), after);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn time_passes() {
+        let start = now();
+        while now() == start {}
+        assert!(now() > start);
+    }
+}

@@ -1,0 +1,223 @@
+//! An ensemble for tests: one directory of nodes in memory, which answers at once, or not at all.
+
+use crate::clock;
+use crate::driver::Entry;
+use crate::ensemble::{
+    Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
+    Watched, Write, WriteFailure,
+};
+use crate::hold::{Grant, Hold, Token};
+use crate::locks::locked;
+use crate::machine::Moment;
+use crate::machine::exchange::{NewNode, Node, Operation, Origin, Outcome, WatchEvent};
+use crate::owner::Owner;
+use crate::pool::{Slot, Stage};
+use crate::session::Session;
+use crate::stats::Progress;
+use std::collections::BTreeMap;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use tokio::sync::{oneshot, watch};
+
+/// The timeout of its sessions: a beat is due in a second.
+pub(crate) const TIMEOUT: Duration = Duration::from_secs(12);
+
+const SESSION: i64 = 7;
+
+/// A handle of it, which is also the connection of its one session.
+#[derive(Clone)]
+pub(crate) struct FakeEnsemble(Arc<State>);
+
+struct State {
+    /// With the transaction that created each, by path.
+    nodes: Mutex<BTreeMap<String, i64>>,
+    watches: Mutex<Vec<(String, oneshot::Sender<WatchEvent>)>>,
+    /// When each check came.
+    checks: Mutex<Vec<Moment>>,
+    is_silent: watch::Sender<bool>,
+    is_given_up: watch::Sender<bool>,
+}
+
+impl FakeEnsemble {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(State {
+            nodes: Mutex::default(),
+            watches: Mutex::default(),
+            checks: Mutex::default(),
+            is_silent: watch::Sender::new(false),
+            is_given_up: watch::Sender::new(false),
+        }))
+    }
+
+    /// A session that has just been opened.
+    pub(crate) fn session(&self) -> Arc<Session> {
+        Session::new(Arc::new(self.clone()), SESSION, TIMEOUT, clock::now())
+    }
+
+    /// A hold in this session, whose node was created just now.
+    pub(crate) fn hold(&self, session: &Arc<Session>, path: &str, owner: Owner) -> Hold {
+        Hold::new(self.grant(session, path, owner, false))
+    }
+
+    pub(crate) fn grant(&self, session: &Arc<Session>, path: &str, owner: Owner, bound: bool) -> Arc<Grant> {
+        let node = format!("{path}/_c_{}-lock-0000000000", crate::platform::uuid());
+        let czxid = self.create(&node);
+        let holding = session.register(vec![node.as_str().into()], None, clock::now());
+        let entry = Entry { session: session.clone(), holding, czxid };
+        let slot = Arc::new(Slot::new(Stage::Open(session.clone())));
+        Grant::new(entry, Token::of(czxid), path.into(), Progress::new(&Arc::default()), owner, bound, slot)
+    }
+
+    /// It answers nothing any more, and does nothing either.
+    pub(crate) fn fall_silent(&self) {
+        self.0.is_silent.send_replace(true);
+    }
+
+    pub(crate) fn is_given_up(&self) -> bool {
+        *self.0.is_given_up.borrow()
+    }
+
+    pub(crate) fn nodes(&self) -> Vec<String> {
+        locked(&self.0.nodes).keys().cloned().collect()
+    }
+
+    /// When the nodes of holds were checked.
+    pub(crate) fn checks(&self) -> Vec<Moment> {
+        locked(&self.0.checks).clone()
+    }
+
+    /// Deletes a node, as an operator may; `false` if it is not there.
+    pub(crate) fn delete_node(&self, path: &str) -> bool {
+        let is_there = locked(&self.0.nodes).remove(path).is_some();
+        let watches = std::mem::take(&mut *locked(&self.0.watches));
+        let (told, left) = watches.into_iter().partition(|(watched, _)| is_there && watched == path);
+        *locked(&self.0.watches) = left;
+        let told: Vec<(String, oneshot::Sender<WatchEvent>)> = told;
+        for (_, watch) in told {
+            // Nobody may be listening any more.
+            let _ = watch.send(WatchEvent::Deleted);
+        }
+        is_there
+    }
+
+    fn create(&self, path: &str) -> i64 {
+        let mut nodes = locked(&self.0.nodes);
+        let czxid = nodes.values().max().map_or(1, |czxid| czxid + 1);
+        nodes.insert(path.to_owned(), czxid);
+        czxid
+    }
+
+    fn watch(&self, path: &str) -> Pending<WatchEvent> {
+        let (sender, receiver) = oneshot::channel();
+        locked(&self.0.watches).push((path.to_owned(), sender));
+        Box::pin(async { receiver.await.unwrap_or(WatchEvent::Changed) })
+    }
+
+    fn execute(&self, operation: &Operation) -> (Outcome, Option<Pending<WatchEvent>>) {
+        let exists = |path: &String| locked(&self.0.nodes).contains_key(path);
+        let found = |is_there: bool| if is_there { Outcome::Done } else { Outcome::NoNode };
+        match operation {
+            Operation::Create(NewNode { directory, prefix, .. }) => {
+                let name = format!("{prefix}{:010}", self.next_number());
+                let czxid = self.create(&format!("{directory}/{name}"));
+                let origin = Some(Origin { czxid, session: SESSION });
+                (Outcome::Created(vec![Node { name, origin }]), None)
+            }
+            Operation::List { directory } => (Outcome::Children(self.children_of(directory)), None),
+            Operation::ListAndWatch { directory } => {
+                (Outcome::Children(self.children_of(directory)), Some(self.watch(directory)))
+            }
+            Operation::Watch { path } if exists(path) => (Outcome::Done, Some(self.watch(path))),
+            Operation::Watch { .. } => (Outcome::NoNode, None),
+            Operation::Check { paths } => (found(paths.iter().all(exists)), None),
+            Operation::Delete { path } => (found(self.delete_node(path)), None),
+            Operation::Barrier { .. } => (Outcome::Done, None),
+            other => panic!("no test needs {other:?}"),
+        }
+    }
+
+    fn next_number(&self) -> i64 {
+        locked(&self.0.nodes).values().max().copied().unwrap_or_default()
+    }
+
+    fn children_of(&self, directory: &str) -> Vec<String> {
+        let nodes = self.nodes();
+        let children =
+            nodes.iter().filter_map(|path| path.rsplit_once('/')).filter(|(at, _)| *at == directory);
+        children.map(|(_, name)| name.to_owned()).collect()
+    }
+
+    /// What `act` comes to; `unknown` when the connection is given up before the ensemble answers.
+    fn answer<T: Send + 'static>(
+        &self,
+        unknown: T,
+        act: impl FnOnce(&Self) -> T + Send + 'static,
+    ) -> Pending<T> {
+        let this = self.clone();
+        Box::pin(async move {
+            if *this.0.is_silent.borrow() {
+                let _ = this.0.is_given_up.subscribe().wait_for(|given_up| *given_up).await;
+                return unknown;
+            }
+            act(&this)
+        })
+    }
+}
+
+impl Ensemble for FakeEnsemble {
+    fn send(&self, flight: Vec<Operation>) -> Pending<Landing> {
+        let sent = clock::now();
+        let unknown = Landing { sent, outcomes: vec![Outcome::Unknown; flight.len()], watch: None };
+        self.answer(unknown, move |this| {
+            let mut watch = None;
+            let mut execute = |operation| {
+                let (outcome, watched) = this.execute(operation);
+                watch = watch.take().or(watched);
+                outcome
+            };
+            let outcomes = flight.iter().map(&mut execute).collect();
+            Landing { sent, outcomes, watch }
+        })
+    }
+
+    fn check(&self, nodes: Vec<HeldNode>) -> Pending<Check> {
+        locked(&self.0.checks).push(clock::now());
+        self.answer(Check::Unknown, move |this| {
+            let there = locked(&this.0.nodes);
+            let missing = nodes.iter().enumerate().filter(|(_, node)| !there.contains_key(&*node.path));
+            Check::Answered { missing: missing.map(|(index, _)| index).collect() }
+        })
+    }
+
+    fn commit(&self, _: Vec<Arc<str>>, _: Vec<Write>) -> Pending<Result<Versions, WriteFailure>> {
+        self.answer(Err(WriteFailure::Unknown), |_| Ok(Vec::new()))
+    }
+
+    fn read(&self, _: Arc<str>) -> Pending<Result<Option<NodeData>, ReadFailure>> {
+        self.answer(Err(ReadFailure::Unknown), |_| Ok(None))
+    }
+
+    fn children(&self, _: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>> {
+        self.answer(Err(ReadFailure::Unknown), |_| Ok(Vec::new()))
+    }
+
+    fn look(&self, _: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>> {
+        self.answer(Err(ReadFailure::Unknown), |_| Ok(None))
+    }
+
+    fn delete(&self, _: Arc<str>, _: i32) -> Pending<Result<Deletion, ReadFailure>> {
+        self.answer(Err(ReadFailure::Unknown), |_| Ok(Deletion::NotThere))
+    }
+
+    fn child(&self, _: Arc<str>, _: String) -> Pending<Result<Option<Watched>, ReadFailure>> {
+        self.answer(Err(ReadFailure::Unknown), |_| Ok(None))
+    }
+
+    fn give_up(&self) {
+        self.0.is_given_up.send_replace(true);
+    }
+
+    fn is_open(&self) -> bool {
+        !self.is_given_up()
+    }
+}

@@ -1,0 +1,83 @@
+use super::*;
+use crate::clock::{self, virtual_clock};
+use crate::fake::FakeEnsemble;
+use crate::pool::{Slot, Stage};
+
+/// A mutex, whose client has a session of this ensemble.
+fn mutex(ensemble: &FakeEnsemble) -> Arc<Line> {
+    let slot = Arc::new(Slot::new(Stage::Open(ensemble.session())));
+    let shared = Arc::new(Shared { pool: Pool::of(slot), counters: Arc::default() });
+    Arc::new(Line::new("/a".into(), vec![Claim::new("/a", Scheme::Mutex)], vec![Arc::default()], shared))
+}
+
+fn join(line: &Arc<Line>, patience: Patience) -> Ticket {
+    line.join(Owner::unique(), false, patience).unwrap()
+}
+
+/// The answer, if there is one as soon as everybody has done what can be done at once.
+async fn answer_at_once(ticket: &mut Ticket) -> Option<Option<Hold>> {
+    clock::timeout(Duration::from_millis(5), ticket.answer()).await.ok().map(Result::unwrap)
+}
+
+#[test]
+fn a_line_grants_in_the_order_in_which_they_came() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let line = mutex(&ensemble);
+        let mut tickets: Vec<_> = (0..4).map(|_| join(&line, Patience::Waits)).collect();
+        let mut tokens = Vec::new();
+        while !tickets.is_empty() {
+            let hold = answer_at_once(&mut tickets.remove(0)).await.flatten().expect("its turn");
+            if let Some(next) = tickets.first_mut() {
+                assert!(answer_at_once(next).await.is_none(), "the lock is held");
+            }
+            tokens.push(hold.token());
+            hold.release().await.unwrap();
+        }
+        assert!(tokens.is_sorted());
+        assert_eq!(ensemble.nodes(), [""; 0]);
+    });
+}
+
+#[test]
+fn however_many_wait_the_ensemble_sees_two_of_them() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let line = mutex(&ensemble);
+        let mut tickets: Vec<_> = (0..9).map(|_| join(&line, Patience::Waits)).collect();
+        let _hold = answer_at_once(&mut tickets[0]).await;
+        clock::sleep(Duration::from_secs(1)).await;
+        assert_eq!(ensemble.nodes().len(), 2);
+    });
+}
+
+#[test]
+fn one_who_gives_up_hands_its_place_on() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let line = mutex(&ensemble);
+        let mut tickets: Vec<_> = (0..3).map(|_| join(&line, Patience::Waits)).collect();
+        let hold = answer_at_once(&mut tickets[0]).await.flatten().unwrap();
+        clock::sleep(Duration::from_secs(1)).await;
+        let queued = ensemble.nodes();
+        drop(tickets.remove(1));
+        clock::sleep(Duration::from_secs(1)).await;
+        assert_eq!(ensemble.nodes(), queued, "nobody queues again");
+        hold.release().await.unwrap();
+        assert!(answer_at_once(&mut tickets[1]).await.flatten().is_some());
+    });
+}
+
+#[test]
+fn a_try_is_told_at_once_that_the_lock_is_held() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let line = mutex(&ensemble);
+        let hold = answer_at_once(&mut join(&line, Patience::TriesOnce)).await.flatten().unwrap();
+        let start = clock::now();
+        assert!(matches!(answer_at_once(&mut join(&line, Patience::TriesOnce)).await, Some(None)));
+        assert_eq!(clock::now(), start);
+        hold.release().await.unwrap();
+        assert!(answer_at_once(&mut join(&line, Patience::TriesOnce)).await.flatten().is_some());
+    });
+}

@@ -1,0 +1,77 @@
+use super::*;
+use crate::clock::virtual_clock;
+use crate::fake::FakeEnsemble;
+use crate::owner::Owner;
+
+fn keeper(stage: Stage) -> Keeper {
+    Keeper {
+        slot: Arc::new(Slot::new(stage)),
+        options: Arc::new(ClientOptions::new("none:1").unwrap()),
+        closing: Arc::new(watch::Sender::new(false)),
+        kept: watch::Sender::new(true),
+        opened: Arc::default(),
+    }
+}
+
+#[test]
+fn it_backs_off_while_no_session_can_be_opened() {
+    virtual_clock::run(async {
+        let keeper = keeper(Stage::Opening(None));
+        let (mut pause, mut closing) = (FIRST_PAUSE, keeper.closing.subscribe());
+        let mut pauses = Vec::new();
+        for _ in 0..6 {
+            let start = clock::now();
+            keeper.pause(&mut pause, "no server".to_owned(), &mut closing).await;
+            pauses.push(clock::now().since(start).as_millis());
+        }
+        assert_eq!(pauses, [50, 100, 200, 400, 500, 500]);
+        assert!(matches!(keeper.slot.stage(), Stage::Opening(Some(why)) if &*why == "no server"));
+    });
+}
+
+#[test]
+fn a_client_that_is_closed_waits_for_no_pause() {
+    virtual_clock::run(async {
+        let (keeper, start) = (keeper(Stage::Opening(None)), clock::now());
+        let (mut pause, mut closing) = (LONGEST_PAUSE, keeper.closing.subscribe());
+        keeper.closing.send_replace(true);
+        keeper.pause(&mut pause, "no server".to_owned(), &mut closing).await;
+        assert_eq!(clock::now(), start);
+    });
+}
+
+#[test]
+fn whoever_wants_a_session_waits_until_there_is_one_that_is_not_over() {
+    virtual_clock::run(async {
+        let (ensemble, start) = (FakeEnsemble::new(), clock::now());
+        let old = ensemble.session();
+        old.end(LossReason::SessionExpired);
+        let slot = Arc::new(Slot::new(Stage::Open(old)));
+        let other = slot.clone();
+        let next = ensemble.session();
+        let opened = next.clone();
+        tokio::spawn(async move {
+            clock::sleep(Duration::from_secs(2)).await;
+            other.stage.send_replace(Stage::Opening(None));
+            clock::sleep(Duration::from_secs(2)).await;
+            other.stage.send_replace(Stage::Open(opened));
+        });
+        assert!(Arc::ptr_eq(&slot.session().await.unwrap(), &next));
+        assert_eq!(clock::now().since(start), Duration::from_secs(4));
+    });
+}
+
+#[test]
+fn everybody_is_told_when_the_runtime_drops_the_keeper() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let hold = ensemble.hold(&session, "/a", Owner::unique());
+        let keeper = keeper(Stage::Open(session));
+        let (slot, kept) = (keeper.slot.clone(), keeper.kept.subscribe());
+        drop(keeper);
+        assert_eq!(hold.lost().await, Some(LossReason::ClientClosed));
+        assert_eq!(slot.session().await.err().map(|error| error.kind()), Some(ErrorKind::Closed));
+        assert!(!*kept.borrow());
+    });
+}

@@ -1,0 +1,34 @@
+//! What the locks of both faces have in common.
+
+use crate::error::unpicklable;
+use crate::shared_lock::SharedLock;
+use pyo3::prelude::*;
+use std::sync::Arc;
+
+/// What a `Lock` and an `AsyncLock` have in common.
+#[pyclass(frozen, subclass, weakref, module = "zklock")]
+pub(crate) struct BaseLock {
+    pub(crate) core: Arc<SharedLock>,
+}
+
+#[pymethods]
+impl BaseLock {
+    /// The path of the lock; of a set of locks the paths of all.
+    #[getter]
+    fn path(&self) -> &str {
+        &self.core.path
+    }
+
+    /// Whether this client holds the lock. It asks nobody: for others see ``contenders``.
+    fn locked(&self) -> bool {
+        !self.core.kept.held().is_empty()
+    }
+
+    fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
+        Ok(slf.get().core.describe(&slf.get_type().name()?.to_cow()?))
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("Lock", "send its path, and make a Client and a Lock in each process"))
+    }
+}

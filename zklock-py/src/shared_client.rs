@@ -1,0 +1,72 @@
+//! What all faces of a client share.
+
+use crate::connection::ConnectionCallbacks;
+use crate::exit::CloseAtExit;
+use crate::kept::Kept;
+use crate::log;
+use crate::shared_hold::{SharedHold, this_thread};
+use crate::sync::lock_ignoring_poison;
+use pyo3::prelude::*;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
+use zklock_core::ClientOptions;
+use zklock_core::face::{Call, Connector};
+
+/// A client, which need not have connected.
+pub(crate) struct SharedClient {
+    pub(crate) connector: Connector,
+    pub(crate) hosts: String,
+    pub(crate) callbacks: Arc<ConnectionCallbacks>,
+    kept: Mutex<HashMap<String, Arc<Kept>>>,
+}
+
+impl SharedClient {
+    pub(crate) fn new(options: ClientOptions, hosts: String) -> Arc<Self> {
+        let callbacks = ConnectionCallbacks::new();
+        let told = callbacks.clone();
+        let connector = Connector::new(options).on_connection(move |state| told.tell(state));
+        Arc::new(Self { connector, hosts, callbacks, kept: Mutex::default() })
+    }
+
+    /// What is to be done before it connects.
+    pub(crate) fn prepare(&self, py: Python<'_>) -> PyResult<()> {
+        log::prepare(py)?;
+        self.callbacks.prepare(py)
+    }
+
+    /// What is kept under this key, which messages call `path`.
+    pub(crate) fn kept(&self, key: &str, path: &str) -> Arc<Kept> {
+        let mut all = lock_ignoring_poison(&self.kept);
+        if let Some(kept) = all.get(key) {
+            return kept.clone();
+        }
+        if all.len() == all.capacity() {
+            all.retain(|_, kept| Arc::strong_count(kept) > 1 || !kept.is_empty());
+        }
+        let kept = Arc::new(Kept::new(path));
+        all.insert(key.to_owned(), kept.clone());
+        kept
+    }
+
+    /// Whether something is held by another thread than this, and that one is still there.
+    fn is_held_by_others(&self) -> bool {
+        let here = this_thread();
+        let by_another =
+            |held: &Arc<SharedHold>| held.thread.upgrade().is_some_and(|thread| !Arc::ptr_eq(&thread, &here));
+        self.held().iter().any(by_another)
+    }
+
+    /// All that is held.
+    pub(crate) fn held(&self) -> Vec<Arc<SharedHold>> {
+        lock_ignoring_poison(&self.kept).values().flat_map(|kept| kept.held()).collect()
+    }
+}
+
+impl CloseAtExit for SharedClient {
+    fn close_at_exit(&self, closed: Box<dyn FnOnce() + Send>) -> Option<Call<()>> {
+        if self.connector.is_forked() || self.is_held_by_others() {
+            return None;
+        }
+        self.connector.start_close(closed).ok().flatten()
+    }
+}

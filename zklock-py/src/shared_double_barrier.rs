@@ -1,0 +1,114 @@
+//! What the double barriers of both faces share, and their members.
+
+use crate::base_hold::note;
+use crate::block::Block;
+use crate::error::{invalid, not_held};
+use crate::number;
+use crate::shared_barrier::SharedBarrier;
+use crate::shared_client::SharedClient;
+use crate::sync::lock_ignoring_poison;
+use crate::value;
+use pyo3::prelude::*;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+use zklock_core::{Owner, blocking};
+
+/// A double barrier at a path, and who is within it.
+pub(crate) struct SharedDoubleBarrier {
+    pub(crate) barrier: Arc<SharedBarrier>,
+    pub(crate) members: u32,
+    pub(crate) timeout: Option<Duration>,
+    /// Those of blocks, and whose they are.
+    inside: Mutex<Vec<(Owner, Block, Arc<SharedMember>)>>,
+}
+
+/// A member, until it has left.
+pub(crate) struct SharedMember {
+    pub(crate) path: String,
+    pub(crate) node: String,
+    /// Nothing when it was given up.
+    member: Mutex<Option<Arc<blocking::Member>>>,
+}
+
+impl SharedDoubleBarrier {
+    pub(crate) fn new(
+        py: Python<'_>,
+        shared: &Arc<SharedClient>,
+        path: &str,
+        members: i64,
+        timeout: Option<f64>,
+    ) -> PyResult<Arc<Self>> {
+        let barrier = SharedBarrier::new(py, shared, path)?;
+        let members = number::count(py, "members", members)?;
+        if members == 0 {
+            let message = format!("the barrier {path} without members would never be one: ask for 1 or more");
+            return Err(invalid(py, message));
+        }
+        let timeout = number::patience(py, timeout)?;
+        Ok(Arc::new(Self { barrier, members, timeout, inside: Mutex::default() }))
+    }
+
+    pub(crate) fn keep(&self, owner: Owner, block: Block, member: &Arc<SharedMember>) {
+        lock_ignoring_poison(&self.inside).push((owner, block, member.clone()));
+    }
+
+    /// What the end of a block is to leave. Of one that is not known: the latest of this owner, or else of anybody, since
+    /// a generator may be ended by another thread or task.
+    pub(crate) fn take(&self, py: Python<'_>, owner: Owner, block: Block) -> PyResult<Arc<SharedMember>> {
+        let last = {
+            let mut inside = lock_ignoring_poison(&self.inside);
+            let blocks = inside.iter().enumerate().map(|(index, (_, block, _))| (index, *block));
+            let known = block.find(blocks);
+            let own = || inside.iter().rposition(|(whose, ..)| *whose == owner);
+            known.or_else(own).or(inside.len().checked_sub(1)).map(|last| inside.remove(last).2)
+        };
+        last.ok_or_else(|| {
+            not_held(
+                py,
+                format!("nobody is within the barrier {}: there is nothing to leave", self.barrier.path),
+            )
+        })
+    }
+
+    pub(crate) fn describe(&self, class: &str) -> String {
+        format!("<zklock.{class} {:?} of {} members>", self.barrier.path, self.members)
+    }
+}
+
+impl SharedMember {
+    pub(crate) fn of(member: blocking::Member) -> Arc<Self> {
+        let (path, node) = (member.path().to_owned(), member.node().to_owned());
+        Arc::new(Self { path, node, member: Mutex::new(Some(Arc::new(member))) })
+    }
+
+    pub(crate) fn member(&self, py: Python<'_>) -> PyResult<Arc<blocking::Member>> {
+        let member = lock_ignoring_poison(&self.member).clone();
+        member
+            .ok_or_else(|| not_held(py, format!("this member of the barrier {} has left before", self.path)))
+    }
+
+    /// Leaves in the background: others may wait for this one, but it does not wait for them.
+    pub(crate) fn give_up(&self) {
+        let member = lock_ignoring_poison(&self.member).take();
+        drop(member);
+    }
+
+    /// After a block that has failed: others may wait for this one, but it does not wait for them.
+    pub(crate) fn fail(&self, exception: &Bound<'_, PyAny>) {
+        let loss = lock_ignoring_poison(&self.member).as_ref().and_then(|member| member.loss());
+        if let Some(reason) = loss {
+            note(exception, &format!("the member of the barrier {} is lost: {reason}", self.path));
+        }
+        self.give_up();
+    }
+
+    pub(crate) fn loss(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
+        let loss = lock_ignoring_poison(&self.member).as_ref().and_then(|member| member.loss());
+        loss.map(|reason| value::reason(py, reason)).transpose()
+    }
+
+    pub(crate) fn describe(&self, class: &str) -> String {
+        let node = self.node.rsplit('/').next().unwrap_or_default();
+        format!("<zklock.{class} of {:?}, node {node}>", self.path)
+    }
+}

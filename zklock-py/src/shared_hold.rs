@@ -1,0 +1,49 @@
+//! What both faces of a hold share.
+
+use crate::loss_callbacks::LossCallbacks;
+use pyo3::prelude::*;
+use std::sync::{Arc, Weak};
+use zklock_core::blocking::Hold;
+use zklock_core::{HoldState, Owner};
+
+/// A hold, and what Python has to know of it.
+pub(crate) struct SharedHold {
+    pub(crate) hold: Hold,
+    pub(crate) owner: Owner,
+    /// The thread in which it was granted, as long as that is there: that of the loop, if the owner is a task.
+    pub(crate) thread: Weak<()>,
+    pub(crate) is_reentrant: bool,
+    pub(crate) callbacks: Arc<LossCallbacks>,
+}
+
+impl SharedHold {
+    pub(crate) fn new(hold: Hold, owner: Owner, is_reentrant: bool) -> Arc<Self> {
+        let thread = Arc::downgrade(&this_thread());
+        Arc::new(Self { hold, owner, thread, is_reentrant, callbacks: LossCallbacks::new() })
+    }
+
+    pub(crate) fn is_live(&self) -> bool {
+        matches!(self.hold.state(), HoldState::Held | HoldState::AtRisk)
+    }
+
+    /// Whether it was released, be it that it was lost before.
+    pub(crate) fn is_released(&self) -> bool {
+        self.hold.is_released()
+    }
+
+    /// After its release no callback of it is called any more.
+    pub(crate) fn forget_callbacks(&self, py: Python<'_>) {
+        if self.is_released() {
+            self.callbacks.forget(py);
+        }
+    }
+}
+
+/// Stands for this thread as long as it is there.
+pub(crate) fn this_thread() -> Arc<()> {
+    thread_local! {
+        static THREAD: Arc<()> = Arc::new(());
+    }
+    // At the very end of a thread nobody is there any more.
+    THREAD.try_with(Arc::clone).unwrap_or_default()
+}
