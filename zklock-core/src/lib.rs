@@ -123,10 +123,12 @@ mod session;
 mod set;
 mod spec;
 mod stats;
+#[allow(clippy::disallowed_methods, reason = "its deadlines are those of threads outside of the runtime")]
 mod threads;
 #[cfg(feature = "tls")]
 mod tls;
 mod token;
+#[allow(clippy::disallowed_methods, reason = "its deadlines are the callers'")]
 mod wait;
 mod zookeeper;
 

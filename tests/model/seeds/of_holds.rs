@@ -60,11 +60,6 @@ pub(super) const SEEDS: &[Seed] = &[
     ),
     seed(
         "holds",
-        "the session's end ends no hold",
-        &[edit(KEEPER, "for_each(|hold| self.lose(hold, reason))", "for_each(|_| drop(reason))")],
-    ),
-    seed(
-        "holds",
         "a check from before the lapse restores",
         &[edit(KEEPER, "was_valid: !self.valid_for(hold, now).is_zero(),", "was_valid: false,")],
     ),
