@@ -185,7 +185,7 @@ pub extern "C-unwind" fn zklock_call_finish(call: *mut zklock_call, number: *mut
 /// is one already.
 ///
 /// What a call has begun goes on in the background: a release, the leaving of a barrier, a close. A commit that is cancelled
-/// may be done or not. A client that has not connected does not, and a member that has not entered withdraws.
+/// may be done or not. A client that connects after that is closed, and a member that has not entered withdraws.
 ///
 /// @param call the call. It must be freed all the same.
 /// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
