@@ -110,14 +110,16 @@ fn publish_all(from: &Path, to: &Path, root: &str) -> io::Result<()> {
 
 /// Copies a file so that it shows everything, into a crate in which its own crate's root is `root`.
 fn publish(from: &Path, to: &Path, root: &str) -> io::Result<()> {
-    fs::write(to, fs::read_to_string(from)?.replace("pub(crate)", "pub").replace("crate::", root))
+    let source = fs::read_to_string(from)?.replace("pub(crate)", "pub").replace("crate::", root);
+    // An exported macro is at the root of whatever crate it is in.
+    fs::write(to, source.replace(&format!("{root}listed!"), "crate::listed!"))
 }
 
 /// Writes one seed's own machine: what it changes, and what depends on that.
 fn plant(seed: &Seed, number: usize, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder.join("machine"))?;
     let own = format!("crate::seed_{number}::machine::");
-    let mut modules = "pub use crate::machine::{Moment, exchange};\n".to_owned();
+    let mut modules = "pub use crate::machine::{Moment, exchange, status};\n".to_owned();
     for (module, _) in MODULES {
         if !MODULES.iter().any(|(changed, with)| with.contains(&module) && seed.changes(changed)) {
             let _ = writeln!(modules, "pub use crate::machine::{module};");
@@ -175,11 +177,13 @@ fn catch(number: usize, found: Option<(String, explorer::Report)>) {
 fn build(folder: &Path) -> io::Result<PathBuf> {
     let program = folder.join("seeds");
     let library = folder.join("libmodel.rlib");
-    let uuid = format!("uuid={}", uuid()?.display());
-    let options = ["--crate-type", "rlib", "-C", "opt-level=1", "--extern", &uuid];
+    let uuid = uuid()?;
+    let compiled = format!("dependency={}", uuid.parent().unwrap_or(folder).display());
+    let uuid = format!("uuid={}", uuid.display());
+    let options = ["--crate-type", "rlib", "-C", "opt-level=1", "--extern", &uuid, "-L", &compiled];
     compile(&folder.join("model/lib.rs"), &library, &options)?;
     let model = format!("model={}", library.display());
-    let options = ["-C", "opt-level=0", "--extern", &model, "--extern", &uuid];
+    let options = ["-C", "opt-level=0", "--extern", &model, "--extern", &uuid, "-L", &compiled];
     compile(&folder.join("main.rs"), &program, &options)?;
     Ok(program)
 }

@@ -114,7 +114,8 @@ fn take<'a, T>(all: &'a [T], next: &AtomicUsize) -> Option<(usize, &'a T)> {
     all.get(at).map(|one| (at, one))
 }
 
-/// The cases, with the first seed of their random walks. `ZKLOCK_SEED` sets it, to see a walk again.
+/// The cases, with the first seed of their random walks. `ZKLOCK_SEED` sets it, to see a walk again. There are none where
+/// `ZKLOCK_BUG` chooses planted bugs.
 fn cases() -> Vec<(Case, u64)> {
     let is_long = env::args().any(|argument| argument == "--long") || env::var_os("ZKLOCK_LONG").is_some();
     let chosen = env::var("ZKLOCK_SEED").ok().and_then(|seed| seed.parse().ok());
@@ -127,7 +128,8 @@ fn cases() -> Vec<(Case, u64)> {
     }
     let chosen = chosen_case();
     let is_chosen = |case: &Case| chosen.as_ref().is_none_or(|text| case.name.contains(text.as_str()));
-    cases.into_iter().filter(is_chosen).map(|case| (case, seed)).collect()
+    let are_left_out = env::var_os("ZKLOCK_BUG").is_some();
+    cases.into_iter().filter(|case| !are_left_out && is_chosen(case)).map(|case| (case, seed)).collect()
 }
 
 /// `ZKLOCK_CASE` chooses the cases whose name contains it, and leaves the planted bugs out.
