@@ -113,7 +113,9 @@ fn publish_all(from: &Path, to: &Path, root: &str) -> io::Result<()> {
 
 /// Copies a file so that it shows everything, into a crate in which its own crate's root is `root`.
 fn publish(from: &Path, to: &Path, root: &str) -> io::Result<()> {
-    fs::write(to, fs::read_to_string(from)?.replace("pub(crate)", "pub").replace("crate::", root))
+    let source = fs::read_to_string(from)?.replace("pub(crate)", "pub").replace("crate::", root);
+    // An exported macro is at the root of whatever crate it is in.
+    fs::write(to, source.replace(&format!("{root}listed!"), "crate::listed!"))
 }
 
 /// Writes one seed's own machine: what it changes, and what depends on that.

@@ -34,15 +34,6 @@ pub(super) const SEEDS: &[Seed] = &[
     ),
     seed(
         "barrier",
-        "barrier: the first watch is forgotten",
-        &[edit(
-            MEMBER,
-            "Self::Compare { .. } | Self::Watch { .. } => true,",
-            "Self::Compare { .. } => true,",
-        )],
-    ),
-    seed(
-        "barrier",
         "barrier: one that came again taken for one within",
         &[edit(LEAVE, "self.others.correct(&seen(nodes));", "let _ = nodes;")],
     ),
