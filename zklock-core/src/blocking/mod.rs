@@ -119,7 +119,7 @@ impl Client {
     }
 
     /// Calls `told` with how the client is connected now, and then with each change, until the [`Watch`] is dropped or the
-    /// client closed: on the I/O thread, so it must not block. See [`Connection`](crate::Connection).
+    /// client closed: on the I/O thread, so it must not block. See [`Connection`].
     ///
     /// ```no_run
     /// # fn example(client: &zklock_core::blocking::Client) -> Result<(), zklock_core::Error> {
