@@ -137,6 +137,7 @@ fn plant(seed: &Seed, number: usize, folder: &Path) -> io::Result<()> {
         for file in files {
             let file = file.with_extension("rs");
             let source = edited(seed, &machine().join(&file))?.replace("crate::", &own);
+            let source = source.replace(&format!("{own}listed!"), "model::listed!");
             fs::write(folder.join("machine").join(&file), source)?;
         }
     }

@@ -44,7 +44,7 @@ pub struct Permits {
     pub limit_at: Option<Arc<str>>,
 }
 
-listed! {
+crate::listed! {
     /// What to do about a contender that cannot see ours: the two could both believe that they hold.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     #[non_exhaustive]
@@ -57,7 +57,7 @@ listed! {
     }
 }
 
-listed! {
+crate::listed! {
     /// What a waiter watches.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     #[non_exhaustive]

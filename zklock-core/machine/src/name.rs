@@ -123,7 +123,7 @@ impl fmt::Debug for Uuid {
     }
 }
 
-listed! {
+crate::listed! {
     /// A naming scheme that libraries share.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, Default)]
     #[non_exhaustive]
@@ -148,7 +148,7 @@ impl fmt::Display for Dialect {
     }
 }
 
-listed! {
+crate::listed! {
     /// What a contender wants.
     #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
     #[non_exhaustive]
