@@ -5,7 +5,7 @@
 
 use super::line::Line;
 use super::machine::Moment;
-use super::machine::exchange::{Operation, Outcome, WatchEvent};
+use super::machine::protocol::{Operation, Outcome, WatchEvent};
 use super::setup::Plan;
 use super::subject::{Answer, Attempt, Machine, Sort, Told};
 use super::watch::Watch;

@@ -3,8 +3,8 @@
 //! A few directories are all there is. A follower has applied some beginning of the history, so
 //! what it can show is one of the states that they have had.
 
-use super::machine::exchange::{NewNode, Outcome};
 use super::machine::name::{Name, Sequence};
+use super::machine::protocol::{NewNode, Outcome};
 use std::rc::Rc;
 
 /// A child of a directory.

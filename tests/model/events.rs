@@ -5,7 +5,7 @@ use super::client::{Caller, Client, is_creation, name_of};
 use super::ensemble::Directory;
 use super::explorer::Actions;
 use super::line::Session;
-use super::machine::exchange::{NewNode, Operation, Refusal, Verdict};
+use super::machine::protocol::{NewNode, Operation, Refusal, Verdict};
 use super::properties::Grant;
 use super::server::survey_views;
 use super::setup::{Clock, TIMEOUT};

@@ -122,7 +122,7 @@ fn publish(from: &Path, to: &Path, root: &str) -> io::Result<()> {
 fn plant(seed: &Seed, number: usize, folder: &Path) -> io::Result<()> {
     fs::create_dir_all(folder.join("machine"))?;
     let own = format!("crate::seed_{number}::machine::");
-    let mut modules = "pub use crate::machine::{Moment, exchange, status};\n".to_owned();
+    let mut modules = "pub use crate::machine::{Moment, protocol, status};\n".to_owned();
     for (module, _) in MODULES {
         if !MODULES.iter().any(|(changed, with)| with.contains(&module) && seed.changes(changed)) {
             let _ = writeln!(modules, "pub use crate::machine::{module};");

@@ -1,7 +1,7 @@
 //! The sessions of one client, one after the other, and the connection that they are on.
 
 use super::machine::Moment;
-use super::machine::exchange::Now;
+use super::machine::protocol::Now;
 use super::setup::TIMEOUT;
 use super::subject::{Machine, Term};
 

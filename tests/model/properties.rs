@@ -4,7 +4,7 @@ use super::client::{Caller, Client};
 use super::ensemble::{Child, Tree};
 use super::explorer::Violation;
 use super::machine::Moment;
-use super::machine::exchange::Patience;
+use super::machine::protocol::Patience;
 use super::setup::TIMEOUT;
 use super::subject::{Sort, Want};
 use super::watch::Target;

@@ -2,7 +2,7 @@
 
 use super::client::{is_creation, is_of_permits};
 use super::ensemble::{Child, Directory, Owner, View};
-use super::machine::exchange::{Node, Operation, Origin, Outcome, Refusal};
+use super::machine::protocol::{Node, Operation, Origin, Outcome, Refusal};
 use super::watch::{Target, Watch};
 use super::world::Scene;
 

@@ -1,6 +1,6 @@
 //! What a world is made of: how many clients, what may go wrong, and how often.
 
-use super::machine::exchange::Patience;
+use super::machine::protocol::Patience;
 use super::subject::{Sort, Want};
 use std::time::Duration;
 

@@ -4,7 +4,7 @@
 //! bug planted in them. Were the model compiled anew for each of them, that would take minutes.
 
 use super::machine::Moment;
-use super::machine::exchange::{Now, Operation, Outcome, Patience, Verdict, WatchEvent};
+use super::machine::protocol::{Now, Operation, Outcome, Patience, Verdict, WatchEvent};
 use super::machine::status::LossReason;
 use std::fmt::Debug;
 use std::hash::{Hash, Hasher};

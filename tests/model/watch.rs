@@ -1,7 +1,7 @@
 //! The watches of a client, on its server.
 
 use super::ensemble::{Tree, View};
-use super::machine::exchange::WatchEvent;
+use super::machine::protocol::WatchEvent;
 
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct Watch {

@@ -7,7 +7,7 @@ use crate::machine::Moment;
 use crate::machine::claim::Claim;
 use crate::machine::contender::Contender;
 use crate::machine::drive::Machine;
-use crate::machine::exchange::{Operation, Outcome, Patience, Refusal, Verdict};
+use crate::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict};
 use crate::machine::single::Single;
 use crate::pool::Slot;
 use crate::session::{Holding, Session, Status};

@@ -4,7 +4,7 @@
 use crate::clock;
 use crate::ensemble::{Landing, ReadFailure};
 use crate::error::{Error, ErrorKind};
-use crate::machine::exchange::{Operation, Outcome, Refusal};
+use crate::machine::protocol::{Operation, Outcome, Refusal};
 use crate::pool::{Pool, Stage};
 use crate::session::Session;
 use std::sync::Arc;

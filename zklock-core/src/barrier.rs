@@ -7,7 +7,7 @@ use crate::client::Client;
 use crate::clock;
 use crate::ensemble::{Pending, ReadFailure, Write, WriteFailure};
 use crate::error::{Error, ErrorKind, LossReason};
-use crate::machine::exchange::{Operation, Outcome, WatchEvent};
+use crate::machine::protocol::{Operation, Outcome, WatchEvent};
 use crate::path::check_lock_path;
 use crate::pool::Pool;
 use crate::session::{Link, Session};

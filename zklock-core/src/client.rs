@@ -5,13 +5,13 @@ use crate::diagnose;
 use crate::error::{Error, ErrorKind};
 use crate::line::{Line, Shared};
 use crate::lock::Lock;
-use crate::locks::locked;
 use crate::machine::claim::Claim;
 use crate::options::ClientOptions;
 use crate::place::Place;
 use crate::pool::{Pool, Slot, Stage};
 use crate::spec::LockSpec;
 use crate::stats::{Counters, Stats};
+use crate::sync::lock_ignoring_poison;
 use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
@@ -160,7 +160,7 @@ impl Client {
     /// request.
     pub fn lock(&self, spec: &LockSpec) -> Result<Lock, Error> {
         let claims = spec.claims_of(self.shared.pool.options())?;
-        let mut registry = locked(&self.registry);
+        let mut registry = lock_ignoring_poison(&self.registry);
         let line = registry.line(&claims).unwrap_or_else(|| {
             let places = claims.iter().map(|claim| registry.place(&claim.directory)).collect();
             let line = Arc::new(Line::new(spec.path().into(), claims.clone(), places, self.shared.clone()));
@@ -176,7 +176,7 @@ impl Client {
 
     /// What is known of this path.
     pub(crate) fn place(&self, path: &Arc<str>) -> Arc<Place> {
-        locked(&self.registry).place(path)
+        lock_ignoring_poison(&self.registry).place(path)
     }
 }
 

@@ -158,7 +158,7 @@ mod tests {
         Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
         Watched, Write, WriteFailure,
     };
-    use crate::machine::exchange::Operation;
+    use crate::machine::protocol::Operation;
     use crate::session::Session;
     use ConnectionState::{Closed, Connected, Disconnected, SessionLost};
     use std::future::pending;

@@ -10,12 +10,12 @@ use crate::ask::silence;
 use crate::barrier::{failure, trouble};
 use crate::client::Client;
 use crate::error::{Error, ErrorKind, LossReason};
-use crate::locks::locked;
-use crate::machine::exchange::Patience;
+use crate::machine::protocol::Patience;
 use crate::path::check_lock_path;
 use crate::pool::Pool;
 use crate::session::{Link, Session};
 use crate::stats::Progress;
+use crate::sync::lock_ignoring_poison;
 use crate::wait::Wait;
 use membership::{LeaveRequest, Membership};
 use std::fmt;
@@ -285,7 +285,7 @@ impl Member {
         wait: Wait,
     ) -> Result<impl Future<Output = Result<(), Error>> + Send + use<>, Error> {
         let path = self.path.clone();
-        let Some(leave_tx) = locked(&self.leave_tx).take() else {
+        let Some(leave_tx) = lock_ignoring_poison(&self.leave_tx).take() else {
             let message = format!("this member of the barrier {path} has left before");
             return Err(Error::new(ErrorKind::NotHeld, message));
         };
@@ -318,7 +318,7 @@ impl Member {
 impl Drop for Member {
     fn drop(&mut self) {
         // Once it is leaving, that is seen to by whoever waits for it.
-        if locked(&self.leave_tx).take().is_some() {
+        if lock_ignoring_poison(&self.leave_tx).take().is_some() {
             self.progress.owe();
         }
     }

@@ -8,7 +8,7 @@ use crate::ensemble::{Landing, Pending, either};
 use crate::error::{Error, LossReason};
 use crate::machine::Moment;
 use crate::machine::drive::Machine;
-use crate::machine::exchange::{Operation, Outcome, WatchEvent};
+use crate::machine::protocol::{Operation, Outcome, WatchEvent};
 use crate::pool::Slot;
 use crate::session::{Link, Looking, Marked, Session};
 use std::future::{pending, poll_fn};

@@ -4,8 +4,8 @@
 //! and the layers above can be run on something that is not a network.
 
 use crate::machine::Moment;
-use crate::machine::exchange::{Operation, Outcome, WatchEvent};
 pub(crate) use crate::machine::keeper::{Check, HeldNode};
+use crate::machine::protocol::{Operation, Outcome, WatchEvent};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;

@@ -7,13 +7,13 @@ use crate::ensemble::{
     Watched, Write, WriteFailure,
 };
 use crate::hold::{Grant, Hold, Token};
-use crate::locks::locked;
 use crate::machine::Moment;
-use crate::machine::exchange::{NewNode, Node, Operation, Origin, Outcome, WatchEvent};
+use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, WatchEvent};
 use crate::owner::Owner;
 use crate::pool::{Slot, Stage};
 use crate::session::Session;
 use crate::stats::Progress;
+use crate::sync::lock_ignoring_poison;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -78,20 +78,20 @@ impl FakeEnsemble {
     }
 
     pub(crate) fn nodes(&self) -> Vec<String> {
-        locked(&self.0.nodes).keys().cloned().collect()
+        lock_ignoring_poison(&self.0.nodes).keys().cloned().collect()
     }
 
     /// When the nodes of holds were checked.
     pub(crate) fn checks(&self) -> Vec<Moment> {
-        locked(&self.0.checks).clone()
+        lock_ignoring_poison(&self.0.checks).clone()
     }
 
     /// Deletes a node, as an operator may; `false` if it is not there.
     pub(crate) fn delete_node(&self, path: &str) -> bool {
-        let is_there = locked(&self.0.nodes).remove(path).is_some();
-        let watches = std::mem::take(&mut *locked(&self.0.watches));
+        let is_there = lock_ignoring_poison(&self.0.nodes).remove(path).is_some();
+        let watches = std::mem::take(&mut *lock_ignoring_poison(&self.0.watches));
         let (told, left) = watches.into_iter().partition(|(watched, _)| is_there && watched == path);
-        *locked(&self.0.watches) = left;
+        *lock_ignoring_poison(&self.0.watches) = left;
         let told: Vec<(String, oneshot::Sender<WatchEvent>)> = told;
         for (_, watch) in told {
             // Nobody may be listening any more.
@@ -101,7 +101,7 @@ impl FakeEnsemble {
     }
 
     fn create(&self, path: &str) -> i64 {
-        let mut nodes = locked(&self.0.nodes);
+        let mut nodes = lock_ignoring_poison(&self.0.nodes);
         let czxid = nodes.values().max().map_or(1, |czxid| czxid + 1);
         nodes.insert(path.to_owned(), czxid);
         czxid
@@ -109,12 +109,12 @@ impl FakeEnsemble {
 
     fn watch(&self, path: &str) -> Pending<WatchEvent> {
         let (sender, receiver) = oneshot::channel();
-        locked(&self.0.watches).push((path.to_owned(), sender));
+        lock_ignoring_poison(&self.0.watches).push((path.to_owned(), sender));
         Box::pin(async { receiver.await.unwrap_or(WatchEvent::Changed) })
     }
 
     fn execute(&self, operation: &Operation) -> (Outcome, Option<Pending<WatchEvent>>) {
-        let exists = |path: &String| locked(&self.0.nodes).contains_key(path);
+        let exists = |path: &String| lock_ignoring_poison(&self.0.nodes).contains_key(path);
         let found = |is_there: bool| if is_there { Outcome::Done } else { Outcome::NoNode };
         match operation {
             Operation::Create(NewNode { directory, prefix, .. }) => {
@@ -137,7 +137,7 @@ impl FakeEnsemble {
     }
 
     fn next_number(&self) -> i64 {
-        locked(&self.0.nodes).values().max().copied().unwrap_or_default()
+        lock_ignoring_poison(&self.0.nodes).values().max().copied().unwrap_or_default()
     }
 
     fn children_of(&self, directory: &str) -> Vec<String> {
@@ -181,9 +181,9 @@ impl Ensemble for FakeEnsemble {
     }
 
     fn check(&self, nodes: Vec<HeldNode>) -> Pending<Check> {
-        locked(&self.0.checks).push(clock::now());
+        lock_ignoring_poison(&self.0.checks).push(clock::now());
         self.answer(Check::Unknown, move |this| {
-            let there = locked(&this.0.nodes);
+            let there = lock_ignoring_poison(&this.0.nodes);
             let missing = nodes.iter().enumerate().filter(|(_, node)| !there.contains_key(&*node.path));
             Check::Answered { missing: missing.map(|(index, _)| index).collect() }
         })

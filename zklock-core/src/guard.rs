@@ -7,7 +7,7 @@
 use crate::clock;
 use crate::ensemble::{Landing, Pending};
 use crate::machine::claim::{Claim, Foreign};
-use crate::machine::exchange::{Operation, Outcome, WatchEvent};
+use crate::machine::protocol::{Operation, Outcome, WatchEvent};
 use crate::machine::queue::{Standing, standing};
 use crate::session::{Holding, Session};
 use std::sync::Arc;

@@ -84,6 +84,7 @@ pub mod blocking;
 mod client;
 mod clock;
 mod connection;
+mod contenders;
 #[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 mod diagnose;
 mod double_barrier;
@@ -105,7 +106,6 @@ mod heartbeat;
 mod hold;
 mod line;
 mod lock;
-mod locks;
 mod mutex;
 mod observe;
 mod options;
@@ -114,13 +114,13 @@ mod path;
 mod place;
 mod platform;
 mod pool;
-mod queued;
 mod rwlock;
 mod semaphore;
 mod session;
 mod set;
 mod spec;
 mod stats;
+mod sync;
 #[allow(clippy::disallowed_methods, reason = "its deadlines are those of threads outside of the runtime")]
 mod threads;
 #[cfg(feature = "tls")]
@@ -136,6 +136,7 @@ pub use self::{
     barrier::Barrier,
     client::Client,
     connection::{Connection, ConnectionState},
+    contenders::QueuedContender,
     double_barrier::{DoubleBarrier, Member},
     ensemble::NodeData,
     error::{Conflict, Error, ErrorKind},
@@ -146,7 +147,6 @@ pub use self::{
     options::ClientOptions,
     owner::Owner,
     path::check_lock_path,
-    queued::QueuedContender,
     semaphore::check_permits,
     spec::LockSpec,
     stats::Stats,

@@ -17,15 +17,15 @@ mod waiter;
 use crate::acquisition::Acquisition;
 use crate::error::Error;
 use crate::hold::{Grant, Hold};
-use crate::locks::locked;
 use crate::machine::claim::Claim;
-use crate::machine::exchange::Patience;
 use crate::machine::name::Role;
+use crate::machine::protocol::Patience;
 use crate::owner::Owner;
 use crate::place::{Place, Writer};
 use crate::pool::Pool;
 use crate::session::Status;
 use crate::stats::{Counters, Progress};
+use crate::sync::lock_ignoring_poison;
 use attempt::Attempt;
 pub(crate) use own::Own;
 use std::collections::VecDeque;
@@ -151,7 +151,7 @@ impl Line {
         if self.shared.pool.is_closed() {
             return Err(Error::closed());
         }
-        let state = locked(&self.state);
+        let state = lock_ignoring_poison(&self.state);
         let mut own = state.grants.iter().filter(|grant| grant.is_bound() && grant.owner() == owner);
         // A grant without holds is only waiting for its node to be gone; or it was lost, and is over.
         let Some((grant, hold)) = own.find_map(|grant| Some((grant.clone(), grant.again()?))) else {
@@ -182,7 +182,7 @@ impl Line {
                 Own::InTheWay => self.shared.counters.warn_of_own(&self.path),
             }
         }
-        let mut state = locked(&self.state);
+        let mut state = lock_ignoring_poison(&self.state);
         let (waiter, ticket) = Waiter::new(owner, within, reentrant, patience, progress);
         let is_next = self.width == Width::Next && patience == Patience::TriesOnce;
         if self.width == Width::All || is_next {
@@ -219,13 +219,13 @@ impl Line {
 
     /// Whether those who wait here do so for one of theirs whom the servers have not answered for so long.
     pub(crate) fn is_unanswered_for(&self, patience: Duration) -> bool {
-        let state = locked(&self.state);
+        let state = lock_ignoring_poison(&self.state);
         let is_held = state.grants.iter().any(|grant| grant.is_held());
         !is_held && state.entering.as_ref().is_some_and(|entering| entering.is_unanswered_for(patience))
     }
 
     fn start_next(self: &Arc<Self>) {
-        let mut state = locked(&self.state);
+        let mut state = lock_ignoring_poison(&self.state);
         if self.shared.pool.is_closed() {
             // Their receivers hear of it.
             state.waiting.clear();

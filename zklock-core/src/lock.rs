@@ -5,7 +5,7 @@ use crate::error::{Error, ErrorKind};
 use crate::hold::Hold;
 use crate::line::{Answer, Line, Own, Shared, Ticket};
 use crate::machine::claim::Claim;
-use crate::machine::exchange::Patience;
+use crate::machine::protocol::Patience;
 use crate::owner::Owner;
 use crate::pool::Pool;
 use crate::spec::LockSpec;

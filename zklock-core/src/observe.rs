@@ -1,14 +1,14 @@
 //! Who leads, or holds, without taking part.
 
 use crate::ask::{ask_for_ever, catch_up, request};
+use crate::contenders::{QueuedContender, contender};
 use crate::ensemble::{Landing, Pending, ReadFailure};
 use crate::error::Error;
 use crate::lock::Lock;
 use crate::machine::claim::Claim;
-use crate::machine::exchange::{Operation, Outcome, WatchEvent};
 use crate::machine::name::{Name, Scheme};
+use crate::machine::protocol::{Operation, Outcome, WatchEvent};
 use crate::machine::single;
-use crate::queued::{QueuedContender, contender};
 use crate::session::{Link, Session};
 use std::fmt;
 use std::sync::Arc;

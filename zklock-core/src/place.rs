@@ -2,12 +2,12 @@
 //! end is refused at once, one that may never end is told of, and a writer may take the read side.
 
 use crate::hold::{Grant, Token};
-use crate::locks::locked;
 use crate::machine::claim::Claim;
 use crate::machine::name::{Role, Scheme};
 use crate::owner::Owner;
 use crate::session::{Session, Status};
 use crate::stats::Progress;
+use crate::sync::lock_ignoring_poison;
 use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 
@@ -36,31 +36,33 @@ impl Place {
     pub(crate) fn add(&self, claim: &Claim, grant: &Arc<Grant>) {
         let is_here = |node: &&Arc<str>| node.rsplit_once('/').is_some_and(|(at, _)| *at == *claim.directory);
         let node = grant.holding().nodes.iter().find(is_here).cloned();
-        locked(&self.held).push(Held { scheme: claim.scheme, node, grant: grant.clone() });
+        lock_ignoring_poison(&self.held).push(Held { scheme: claim.scheme, node, grant: grant.clone() });
     }
 
     /// Forgets what is over.
     pub(crate) fn tidy(&self) {
-        locked(&self.held).retain(|held| !held.grant.is_over());
+        lock_ignoring_poison(&self.held).retain(|held| !held.grant.is_over());
     }
 
     /// Takes note of a member, until it is [forgotten](Self::forget).
     pub(crate) fn note(&self, member: &Arc<str>, progress: &Arc<Progress>) {
-        locked(&self.members).push((member.clone(), progress.clone()));
+        lock_ignoring_poison(&self.members).push((member.clone(), progress.clone()));
     }
 
     pub(crate) fn forget(&self, member: &str) {
-        locked(&self.members).retain(|(name, _)| **name != *member);
+        lock_ignoring_poison(&self.members).retain(|(name, _)| **name != *member);
     }
 
     /// Whether it is a member of this process that nobody wants any more, whose node may still be there.
     pub(crate) fn has_gone(&self, member: &str) -> bool {
-        locked(&self.members).iter().any(|(name, progress)| **name == *member && !progress.is_wanted())
+        lock_ignoring_poison(&self.members)
+            .iter()
+            .any(|(name, progress)| **name == *member && !progress.is_wanted())
     }
 
     /// What the owner holds here: the roles, and whether the owner alone may release it.
     pub(crate) fn held_by(&self, owner: Owner) -> Vec<(Role, bool)> {
-        let held = locked(&self.held);
+        let held = lock_ignoring_poison(&self.held);
         let is_own = |held: &&Held| held.node.is_some() && held.grant.is_in_use_by(owner);
         held.iter().filter(is_own).map(|held| (held.scheme.role(), held.grant.is_bound())).collect()
     }
@@ -73,7 +75,7 @@ impl Place {
             Scheme::KazooRead => Scheme::KazooLock,
             _ => return None,
         };
-        let held = locked(&self.held);
+        let held = lock_ignoring_poison(&self.held);
         let is_his = |held: &&Held| {
             let grant = &held.grant;
             held.scheme == writer && grant.is_bound() && grant.owner() == owner && grant.is_held()
@@ -88,7 +90,7 @@ impl Place {
 
     /// The holds whose release has begun, and which exclude this role until it is done.
     pub(crate) fn releases(&self, role: Role) -> Vec<watch::Receiver<Status>> {
-        let held = locked(&self.held);
+        let held = lock_ignoring_poison(&self.held);
         let excludes = held.iter().filter(|held| role.excludes(held.scheme.role()));
         let statuses = excludes.map(|held| held.grant.holding().watch());
         statuses.filter(|status| *status.borrow() == Status::Releasing).collect()
@@ -116,10 +118,10 @@ mod tests {
             session.lose(grant.holding(), LossReason::NodeDeleted);
             assert_eq!(place.held_by(owner), []);
             place.tidy();
-            assert_eq!(locked(&place.held).len(), 1, "somebody still has the hold");
+            assert_eq!(lock_ignoring_poison(&place.held).len(), 1, "somebody still has the hold");
             Hold::new(grant).let_go();
             place.tidy();
-            assert_eq!(locked(&place.held).len(), 0);
+            assert_eq!(lock_ignoring_poison(&place.held).len(), 0);
         });
     }
 

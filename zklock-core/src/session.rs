@@ -14,13 +14,13 @@ use crate::ensemble::{
     Watched, Write, WriteFailure,
 };
 use crate::error::LossReason;
-use crate::locks::locked;
 use crate::machine::Moment;
-use crate::machine::exchange::{Now, Operation, Outcome};
 use crate::machine::keeper::{HoldId, Keeper, Proof};
 use crate::machine::marks::Marks;
+use crate::machine::protocol::{Now, Operation, Outcome};
 pub(crate) use crate::machine::status::Status;
 use crate::platform;
+use crate::sync::lock_ignoring_poison;
 pub(crate) use healing::{Looking, Marked};
 use std::collections::{BTreeMap, VecDeque};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -94,7 +94,7 @@ impl Session {
     }
 
     pub(crate) fn heartbeat(&self) -> Duration {
-        locked(&self.kept).keeper.lease().heartbeat()
+        lock_ignoring_poison(&self.kept).keeper.lease().heartbeat()
     }
 
     pub(crate) fn link(&self) -> watch::Receiver<Link> {
@@ -116,7 +116,7 @@ impl Session {
 
     pub(crate) fn now(&self) -> Now {
         // The lease first: time that passes in between makes it look shorter, never longer.
-        let lease_until = locked(&self.kept).keeper.lease().until();
+        let lease_until = lock_ignoring_poison(&self.kept).keeper.lease().until();
         Now { moment: clock::now(), lease_until }
     }
 
@@ -131,14 +131,14 @@ impl Session {
             self.end(LossReason::SessionExpired);
         }
         if landing.outcomes.iter().zip(&writes).any(written) {
-            locked(&self.kept).keeper.handle_write(landing.sent, clock::now());
+            lock_ignoring_poison(&self.kept).keeper.handle_write(landing.sent, clock::now());
         }
         landing
     }
 
     /// Proves one hold; `true` if the ensemble has answered.
     pub(crate) async fn prove(self: Arc<Self>, holding: &Holding) -> bool {
-        let proof = locked(&self.kept).keeper.prove(holding.id, clock::now());
+        let proof = lock_ignoring_poison(&self.kept).keeper.prove(holding.id, clock::now());
         match proof {
             Some(proof) => matches!(self.check(proof).await, Check::Answered { .. }),
             None => false,
@@ -152,7 +152,7 @@ impl Session {
         if check == Check::SessionOver {
             self.end(LossReason::SessionExpired);
         }
-        locked(&self.kept).keeper.handle_proof(&proof, &check, clock::now());
+        lock_ignoring_poison(&self.kept).keeper.handle_proof(&proof, &check, clock::now());
         self.tell_losses();
         check
     }
@@ -163,14 +163,14 @@ impl Session {
         self.tell_losses();
         let is_connected = self.is_connected();
         let now = clock::now();
-        let keeper = &mut locked(&self.kept).keeper;
+        let keeper = &mut lock_ignoring_poison(&self.kept).keeper;
         (keeper.poll_beat(now, is_connected), keeper.poll_timeout(now, is_connected))
     }
 
     fn tell_losses(&self) {
         let now = clock::now();
         let lost_next = || {
-            let kept = &mut *locked(&self.kept);
+            let kept = &mut *lock_ignoring_poison(&self.kept);
             let (hold, reason) = kept.keeper.poll_lost(now)?;
             Some((kept.holdings.remove(&hold), reason))
         };
@@ -218,7 +218,7 @@ impl Session {
     /// Adds a hold to the heartbeat.
     pub(crate) fn register(&self, nodes: Vec<Arc<str>>, origin: Option<i64>, sent: Moment) -> Arc<Holding> {
         let held = nodes.iter().map(|path| HeldNode { path: path.clone(), origin }).collect();
-        let mut kept = locked(&self.kept);
+        let mut kept = lock_ignoring_poison(&self.kept);
         let id = kept.keeper.handle_grant(held, sent);
         let status = watch::Sender::new(Status::Held);
         let holding = Arc::new(Holding { id, nodes, name_is_reused: origin.is_some(), status });
@@ -240,12 +240,12 @@ impl Session {
         if holding.status() != Status::Held || self.is_over() {
             return Duration::ZERO;
         }
-        locked(&self.kept).keeper.valid_for(holding.id, clock::now())
+        lock_ignoring_poison(&self.kept).keeper.valid_for(holding.id, clock::now())
     }
 
     /// Whether two heartbeats have gone by without a proof of the hold.
     pub(crate) fn is_late(&self, holding: &Holding) -> bool {
-        locked(&self.kept).keeper.is_late(holding.id, clock::now())
+        lock_ignoring_poison(&self.kept).keeper.is_late(holding.id, clock::now())
     }
 
     /// The hold is lost, for a reason that the heartbeat does not find out.
@@ -268,7 +268,7 @@ impl Session {
 
     /// Removes a hold from the heartbeat.
     fn unregister(&self, holding: &Holding) {
-        let kept = &mut *locked(&self.kept);
+        let kept = &mut *lock_ignoring_poison(&self.kept);
         kept.keeper.handle_release(holding.id);
         kept.holdings.remove(&holding.id);
     }
@@ -286,14 +286,14 @@ impl Session {
 
     /// A server is about to be asked for the session, on another connection.
     pub(crate) fn ask(&self, asked: Moment) {
-        locked(&self.kept).keeper.handle_asked(asked);
+        lock_ignoring_poison(&self.kept).keeper.handle_asked(asked);
         // The lease may be shorter now than the heartbeat knows.
         self.registered.notify_one();
     }
 
     /// The server has granted this timeout.
     pub(crate) fn granted(&self, asked: Moment, timeout: Duration) {
-        let keeper = &mut locked(&self.kept).keeper;
+        let keeper = &mut lock_ignoring_poison(&self.kept).keeper;
         keeper.handle_granted(asked, timeout, clock::now());
         self.timeout.store(in_millis(keeper.lease().timeout()), Ordering::Relaxed);
         self.registered.notify_one();
@@ -301,8 +301,8 @@ impl Session {
 
     /// There is another connection, on which the quorum has answered a write that was sent at `sent`.
     pub(crate) fn attach(&self, ensemble: Arc<dyn Ensemble>, sent: Moment) {
-        locked(&self.kept).keeper.handle_write(sent, clock::now());
-        let mut present = locked(&self.ensemble);
+        lock_ignoring_poison(&self.kept).keeper.handle_write(sent, clock::now());
+        let mut present = lock_ignoring_poison(&self.ensemble);
         // When the session is over there is none.
         if let Some(present) = &mut *present {
             *present = ensemble;
@@ -330,7 +330,7 @@ impl Session {
     fn notice(&self, ensemble: &Weak<dyn Ensemble>) {
         let Some(ensemble) = ensemble.upgrade().filter(|ensemble| !ensemble.is_open()) else { return };
         // Locked to the end: another connection may just be attached, and nobody would say so again.
-        let present = locked(&self.ensemble);
+        let present = lock_ignoring_poison(&self.ensemble);
         if present.as_ref().is_some_and(|present| Arc::ptr_eq(present, &ensemble)) {
             self.set_connected(false);
         }
@@ -344,7 +344,7 @@ impl Session {
     pub(crate) fn end(&self, reason: LossReason) {
         // With its last handle the library closes the session, and the servers give its locks to
         // others. By then its holds must have been told.
-        let ensemble = locked(&self.ensemble).take();
+        let ensemble = lock_ignoring_poison(&self.ensemble).take();
         self.link.send_if_modified(|link| {
             let is_first = !matches!(link, Link::Over(_));
             if is_first {
@@ -355,7 +355,7 @@ impl Session {
         // Another may have been first.
         let link = *self.link.borrow();
         if let Link::Over(reason) = link {
-            locked(&self.kept).keeper.handle_over(reason);
+            lock_ignoring_poison(&self.kept).keeper.handle_over(reason);
         }
         self.tell_losses();
         drop(ensemble);
@@ -372,7 +372,7 @@ impl Session {
     async fn unless_over<T>(&self, over: T, call: impl FnOnce(&dyn Ensemble) -> Pending<T>) -> T {
         self.connected().await;
         let mut link = self.link();
-        let Some(ensemble) = locked(&self.ensemble).clone() else { return over };
+        let Some(ensemble) = lock_ignoring_poison(&self.ensemble).clone() else { return over };
         let mut pending = call(&*ensemble);
         // What is under way keeps the connection, but not while it waits for the session's end.
         let weak = Arc::downgrade(&ensemble);

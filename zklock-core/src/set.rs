@@ -7,8 +7,8 @@
 use crate::ask::request;
 use crate::ensemble::ReadFailure;
 use crate::machine::claim::{Claim, Foreign};
-use crate::machine::exchange::{NewNode, Operation, Outcome, Stay};
 use crate::machine::name::{Name, Uuid};
+use crate::machine::protocol::{NewNode, Operation, Outcome, Stay};
 use crate::machine::queue::{Standing, standing};
 use crate::session::Session;
 use std::sync::Arc;

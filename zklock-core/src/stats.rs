@@ -1,8 +1,8 @@
 //! Counters of a client, for those who operate it.
 
 use crate::clock;
-use crate::locks::locked;
 use crate::machine::Moment;
+use crate::sync::lock_ignoring_poison;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -95,7 +95,7 @@ impl Progress {
 
     /// Its owner holds this lock, together with others: only if it comes to wait may it be for itself.
     pub(crate) fn set_beside_own(&self, path: &Arc<str>) {
-        *locked(&self.own) = Some(path.clone());
+        *lock_ignoring_poison(&self.own) = Some(path.clone());
     }
 
     pub(crate) fn set_handed_over(&self) {
@@ -104,7 +104,7 @@ impl Progress {
 
     /// `false` if its caller has gone already.
     pub(crate) fn begin(&self) -> bool {
-        let mut stage = locked(&self.stage);
+        let mut stage = lock_ignoring_poison(&self.stage);
         let begins = *stage == Stage::Waits;
         if begins {
             *stage = Stage::Begun;
@@ -115,7 +115,7 @@ impl Progress {
 
     /// Its caller has gone, or has no more use for the node.
     pub(crate) fn owe(&self) {
-        let mut stage = locked(&self.stage);
+        let mut stage = lock_ignoring_poison(&self.stage);
         *stage = match *stage {
             Stage::Waits | Stage::Over => Stage::Over,
             Stage::Owed => Stage::Owed,
@@ -128,37 +128,37 @@ impl Progress {
 
     /// Its node is gone.
     pub(crate) fn settle(&self) {
-        if std::mem::replace(&mut *locked(&self.stage), Stage::Over) == Stage::Owed {
+        if std::mem::replace(&mut *lock_ignoring_poison(&self.stage), Stage::Over) == Stage::Owed {
             self.counters.owed.fetch_sub(1, Ordering::AcqRel);
         }
     }
 
     pub(crate) fn is_wanted(&self) -> bool {
-        matches!(*locked(&self.stage), Stage::Waits | Stage::Begun)
+        matches!(*lock_ignoring_poison(&self.stage), Stage::Waits | Stage::Begun)
     }
 
     pub(crate) fn set_behind_others(&self, behind: bool) {
-        let mut asks = locked(&self.asks);
+        let mut asks = lock_ignoring_poison(&self.asks);
         *asks = if behind { None } else { asks.or_else(|| Some(clock::now())) };
         drop(asks);
         if behind {
-            let own = locked(&self.own).take();
+            let own = lock_ignoring_poison(&self.own).take();
             own.inspect(|path| self.counters.warn_of_own(path));
         }
     }
 
     /// Whether it waits behind others, here or in the ensemble.
     pub(crate) fn is_behind_others(&self) -> bool {
-        locked(&self.asks).is_none()
+        lock_ignoring_poison(&self.asks).is_none()
     }
 
     /// Takes the place of this one, which may still be without an answer.
     pub(crate) fn take_over(&self, before: &Self) {
-        *locked(&self.asks) = *locked(&before.asks);
+        *lock_ignoring_poison(&self.asks) = *lock_ignoring_poison(&before.asks);
     }
 
     /// Whether the servers have not answered for so long.
     pub(crate) fn is_unanswered_for(&self, patience: Duration) -> bool {
-        locked(&self.asks).is_some_and(|since| clock::now().since(since) >= patience)
+        lock_ignoring_poison(&self.asks).is_some_and(|since| clock::now().since(since) >= patience)
     }
 }

@@ -1,6 +1,6 @@
 //! How long a call waits for others, decided once where it comes in.
 
-use crate::machine::exchange::Patience;
+use crate::machine::protocol::Patience;
 use std::cell::Cell;
 use std::fmt;
 use std::future::{pending, poll_fn};

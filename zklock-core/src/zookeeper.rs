@@ -30,7 +30,7 @@ use crate::ensemble::{
     Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
     Watched, Write, WriteFailure, either,
 };
-use crate::machine::exchange::{Operation, Outcome};
+use crate::machine::protocol::{Operation, Outcome};
 use answers::{is_answer, outcome, read_failure, source_of};
 use operations::{check_all, check_each, join, others, start, version_of};
 use serving::Serving;

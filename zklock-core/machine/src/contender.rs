@@ -23,8 +23,8 @@ mod turn;
 use super::Moment;
 use super::claim::Claim;
 use super::drive::Machine;
-use super::exchange::{Now, Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use super::name::Uuid;
+use super::protocol::{Now, Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use super::readiness::Readiness;
 use super::retry::{Failures, Parents};
 use nodes::Nodes;
@@ -112,7 +112,7 @@ enum State {
 /// ```
 /// use std::time::Duration;
 /// use zklock_machine::contender::Contender;
-/// use zklock_machine::exchange::*;
+/// use zklock_machine::protocol::*;
 /// use zklock_machine::claim::Claim;
 /// use zklock_machine::drive::Machine;
 /// use zklock_machine::name::{Scheme, Uuid};

@@ -1,8 +1,8 @@
 //! What a driver runs: an algorithm that sends requests, and hears what becomes of them.
 
 use crate::Moment;
-use crate::exchange::{Now, Operation, Outcome, WatchEvent};
 use crate::name::Uuid;
+use crate::protocol::{Now, Operation, Outcome, WatchEvent};
 use std::time::Duration;
 
 /// An algorithm as a state machine, for one loop that runs them all.

@@ -1,8 +1,8 @@
 //! The lock algorithm as pure state machines.
 //!
 //! Nothing here knows a clock, randomness, a task, a log or a connection: time comes in as a
-//! [`Moment`], replies come in as [`Outcome`](exchange::Outcome)s, requests go out as
-//! [`Operation`](exchange::Operation)s. So the very code that ships can be driven through every
+//! [`Moment`], replies come in as [`Outcome`](protocol::Outcome)s, requests go out as
+//! [`Operation`](protocol::Operation)s. So the very code that ships can be driven through every
 //! order of events by a model checker, and a failure replays exactly. A lock written straight
 //! against a client library can only be tested by luck: the interesting orders (a reply lost, a
 //! session expired between two lines) are the ones that a real server hardly ever produces.
@@ -15,7 +15,7 @@
 //! * [`single`]: one attempt to hold a lock that is one node
 //! * [`member`]: one member of a double barrier
 //! * `readiness`: whether a grant may be delivered; `retry`: what to do about outcomes that are unknown
-//! * [`exchange`]: the words in which a machine and its driver talk
+//! * [`protocol`]: the words in which a machine and its driver talk
 //! * [`lease`]: for how long acknowledged writes prove a session to be alive
 //! * [`keeper`]: the holds of a session: when each is to be proven, and when it is lost
 //! * [`status`]: what becomes of a hold, and why it is lost
@@ -49,12 +49,12 @@ pub mod barrier;
 pub mod claim;
 pub mod contender;
 pub mod drive;
-pub mod exchange;
 pub mod keeper;
 pub mod lease;
 pub mod marks;
 pub mod member;
 pub mod name;
+pub mod protocol;
 pub mod queue;
 pub(crate) mod readiness;
 pub(crate) mod retry;

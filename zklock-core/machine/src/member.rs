@@ -14,8 +14,8 @@ mod tests;
 use crate::Moment;
 use crate::barrier::{Others, READY, Seen};
 use crate::drive::Machine;
-use crate::exchange::{Node, Now, Operation, Outcome, Patience, Refusal, WatchEvent};
 use crate::name::Uuid;
+use crate::protocol::{Node, Now, Operation, Outcome, Patience, Refusal, WatchEvent};
 use crate::retry::{Failures, Parents};
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -118,7 +118,7 @@ pub enum Answer {
 /// use std::time::Duration;
 /// use zklock_machine::Moment;
 /// use zklock_machine::drive::Machine;
-/// use zklock_machine::exchange::*;
+/// use zklock_machine::protocol::*;
 /// use zklock_machine::member::{Answer, Member};
 /// use zklock_machine::name::Uuid;
 ///

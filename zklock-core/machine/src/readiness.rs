@@ -4,7 +4,7 @@
 //! And the lease must not have almost run out.
 
 use crate::Moment;
-use crate::exchange::Now;
+use crate::protocol::Now;
 use crate::retry::FIRST_PAUSE;
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! What every machine does about outcomes that are unknown, and about a directory that is missing.
 
 use crate::Moment;
-use crate::exchange::{Outcome, Refusal};
+use crate::protocol::{Outcome, Refusal};
 use std::time::Duration;
 
 /// Before the first try that is not made at once.

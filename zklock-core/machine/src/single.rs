@@ -9,8 +9,8 @@ mod tests;
 
 use crate::Moment;
 use crate::drive::Machine;
-use crate::exchange::{Node, Now, Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use crate::name::Uuid;
+use crate::protocol::{Node, Now, Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use crate::readiness::{Checked, Readiness};
 use crate::retry::{Failures, Parented, Parents};
 use std::sync::Arc;
@@ -55,7 +55,7 @@ enum State {
 /// use std::time::Duration;
 /// use zklock_machine::Moment;
 /// use zklock_machine::drive::Machine;
-/// use zklock_machine::exchange::*;
+/// use zklock_machine::protocol::*;
 /// use zklock_machine::name::Uuid;
 /// use zklock_machine::single::Single;
 ///

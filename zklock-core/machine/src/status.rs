@@ -11,7 +11,7 @@
 //!
 //! Lost and released are final: whoever has been told of a loss must not find the hold alive again.
 
-use crate::exchange::Outcome;
+use crate::protocol::Outcome;
 use std::fmt;
 
 crate::listed! {

@@ -3,9 +3,9 @@
 use super::{Client, follow};
 use crate::connection::ConnectionState;
 use crate::error::{Error, ErrorKind};
-use crate::locks::locked;
 use crate::options::ClientOptions;
 use crate::stats::Stats;
+use crate::sync::lock_ignoring_poison;
 use crate::threads::call::Call;
 use crate::threads::fork::Home;
 use crate::threads::fork_safe::ForkSafe;
@@ -100,7 +100,7 @@ impl Connector {
         if !self.home.is_here() {
             return None;
         }
-        match &*locked(&self.state) {
+        match &*lock_ignoring_poison(&self.state) {
             ConnectorState::Connected(client) => Some(client.clone()),
             _ => None,
         }
@@ -111,7 +111,7 @@ impl Connector {
         if !self.home.is_here() {
             return Stats::default();
         }
-        match &*locked(&self.state) {
+        match &*lock_ignoring_poison(&self.state) {
             ConnectorState::Connected(client) | ConnectorState::Closed(Some(client)) => client.stats(),
             _ => Stats::default(),
         }
@@ -119,7 +119,7 @@ impl Connector {
 
     /// Whether it was closed.
     pub fn is_closed(&self) -> bool {
-        self.home.is_here() && matches!(*locked(&self.state), ConnectorState::Closed(_))
+        self.home.is_here() && matches!(*lock_ignoring_poison(&self.state), ConnectorState::Closed(_))
     }
 
     /// The client. Connects, if that has not been done yet, for as long as `wait` says, and in any case for no longer than
@@ -197,7 +197,7 @@ impl Connector {
     /// From now on there is no client. It gives what was connected, which is to be closed.
     fn shut(&self) -> Result<Option<Client>, Error> {
         self.home.settle()?;
-        let mut state = locked(&self.state);
+        let mut state = lock_ignoring_poison(&self.state);
         let (client, waiting) = match std::mem::replace(&mut *state, ConnectorState::Unconnected) {
             ConnectorState::Connected(client) => (Some(client), Vec::new()),
             ConnectorState::Closed(client) => (client, Vec::new()),
@@ -217,7 +217,7 @@ impl Connector {
     ) -> Result<impl Future<Output = Result<Client, Error>> + Send + 'static, Error> {
         self.home.settle()?;
         let (sender, receiver) = oneshot::channel();
-        let mut connecting = locked(&self.state);
+        let mut connecting = lock_ignoring_poison(&self.state);
         match &mut *connecting {
             ConnectorState::Closed(_) => return Err(Error::closed()),
             ConnectorState::Connected(client) => tell(vec![sender], &Ok(client.clone())),
@@ -280,7 +280,7 @@ impl Opening {
         if std::mem::replace(&mut self.has_ended, true) {
             return;
         }
-        let mut state = locked(&self.state);
+        let mut state = lock_ignoring_poison(&self.state);
         if let ConnectorState::Connecting(waiting) = &mut *state {
             let waiting = std::mem::take(waiting);
             *state = outcome

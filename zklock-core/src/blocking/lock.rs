@@ -1,9 +1,9 @@
 //! A lock, for threads.
 
 use super::{Hold, Interrupt, Observer};
+use crate::contenders::QueuedContender;
 use crate::error::Error;
 use crate::owner::Owner;
-use crate::queued::QueuedContender;
 use crate::spec::LockSpec;
 use crate::threads::call::Call;
 use crate::threads::fork_safe::ForkSafe;

@@ -1,7 +1,7 @@
 //! Who holds a lock, for threads.
 
+use crate::contenders::QueuedContender;
 use crate::error::{Error, ErrorKind};
-use crate::queued::QueuedContender;
 use crate::threads::fork_safe::ForkSafe;
 use crate::wait::Wait;
 use std::time::Duration;

@@ -4,9 +4,9 @@ use super::Line;
 use super::waiter::Waiter;
 use crate::acquisition::{Acquisition, Granted, NotGranted};
 use crate::hold::{Grant, Hold, Token};
-use crate::locks::locked;
-use crate::machine::exchange::Patience;
+use crate::machine::protocol::Patience;
 use crate::stats::{Counters, Progress};
+use crate::sync::lock_ignoring_poison;
 use std::sync::Arc;
 
 /// One attempt of the line. Its place is free again when it is dropped.
@@ -50,7 +50,7 @@ impl Attempt {
                 let grant = Grant::new(granted, token, line.path.clone(), progress, owner, bound, slot);
                 self.grant = Some(grant.clone());
                 // Together, or a caller that has just gone away could find itself the holder.
-                let mut state = locked(&line.state);
+                let mut state = lock_ignoring_poison(&line.state);
                 line.enter(&mut state, &grant);
                 if reentrant {
                     state.take_part(&grant);
@@ -119,7 +119,7 @@ impl Attempt {
         if !self.entering || waiter.patience == Patience::TriesOnce {
             return false;
         }
-        let mut state = locked(&self.line.state);
+        let mut state = lock_ignoring_poison(&self.line.state);
         let Some(heir) = state.heir() else { return false };
         state.entering = Some(heir.progress.clone());
         drop(state);
@@ -133,7 +133,7 @@ impl Attempt {
 
     fn entered(&mut self) {
         if std::mem::take(&mut self.entering) {
-            locked(&self.line.state).entering = None;
+            lock_ignoring_poison(&self.line.state).entering = None;
             self.line.start_next();
         }
     }
@@ -141,7 +141,7 @@ impl Attempt {
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        let mut state = locked(&self.line.state);
+        let mut state = lock_ignoring_poison(&self.line.state);
         if self.in_line {
             state.attempts -= 1;
         }

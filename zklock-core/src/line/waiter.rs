@@ -2,7 +2,7 @@
 
 use crate::error::Error;
 use crate::hold::Hold;
-use crate::machine::exchange::Patience;
+use crate::machine::protocol::Patience;
 use crate::owner::Owner;
 use crate::place::Writer;
 use crate::stats::Progress;

@@ -1,10 +1,10 @@
 //! Nodes of a session that none of its attempts knows, and their deletion. See [`marks`](crate::machine::marks).
 
 use super::Session;
-use crate::locks::locked;
-use crate::machine::exchange::{Operation, Outcome};
 use crate::machine::marks::Look;
 use crate::machine::name::Uuid;
+use crate::machine::protocol::{Operation, Outcome};
+use crate::sync::lock_ignoring_poison;
 use std::sync::Arc;
 
 /// How many of the directories that attempts have left are looked at again after a reconnect.
@@ -13,14 +13,14 @@ const LEFT_AT_MOST: usize = 64;
 impl Session {
     /// The marks of a new attempt with nodes in these directories, until the result is dropped.
     pub(crate) fn begin_attempt(self: &Arc<Self>, directories: Vec<Arc<str>>) -> Marked {
-        let mark = locked(&self.marks).begin();
+        let mark = lock_ignoring_poison(&self.marks).begin();
         Marked { session: self.clone(), mark, directories, has_begun: false }
     }
 
     /// Looks for nodes to [heal](Self::heal) where attempts were of late: an ensemble loses transactions in a change of
     /// leaders, and that breaks connections.
     pub(crate) async fn sweep(self: Arc<Self>) {
-        let directories: Vec<_> = locked(&self.left).iter().cloned().collect();
+        let directories: Vec<_> = lock_ignoring_poison(&self.left).iter().cloned().collect();
         if directories.is_empty() {
             return;
         }
@@ -41,7 +41,7 @@ impl Session {
         };
         let directories: Vec<_> = flight.iter().map(listed).collect();
         directories.iter().any(Option::is_some).then(|| {
-            let look = locked(&self.marks).look();
+            let look = lock_ignoring_poison(&self.marks).look();
             Looking { session: self.clone(), look, directories }
         })
     }
@@ -50,7 +50,8 @@ impl Session {
     /// their deletion. Nothing waits for it: the next listing tries again.
     fn heal(self: &Arc<Self>, look: Look, directory: &str, children: &[String]) {
         let path_of = |name: &String| Operation::Delete { path: format!("{directory}/{name}") };
-        let orphans: Vec<_> = locked(&self.marks).orphans(look, children).map(path_of).collect();
+        let orphans: Vec<_> =
+            lock_ignoring_poison(&self.marks).orphans(look, children).map(path_of).collect();
         if !orphans.is_empty() {
             tracing::warn!(?orphans, "nodes of this session that no attempt knows are deleted");
             tokio::spawn(self.clone().send(orphans));
@@ -79,7 +80,7 @@ impl Looking {
 
 impl Drop for Looking {
     fn drop(&mut self) {
-        locked(&self.session.marks).looked(self.look);
+        lock_ignoring_poison(&self.session.marks).looked(self.look);
     }
 }
 
@@ -103,18 +104,18 @@ impl Marked {
         self.has_begun = true;
         if mark != self.mark {
             self.mark = mark;
-            locked(&self.session.marks).renew(mark);
+            lock_ignoring_poison(&self.session.marks).renew(mark);
         }
     }
 }
 
 impl Drop for Marked {
     fn drop(&mut self) {
-        locked(&self.session.marks).end(self.mark);
+        lock_ignoring_poison(&self.session.marks).end(self.mark);
         if !self.has_begun {
             return;
         }
-        let mut left = locked(&self.session.left);
+        let mut left = lock_ignoring_poison(&self.session.left);
         for directory in self.directories.drain(..) {
             if left.back() != Some(&directory) {
                 left.retain(|other| *other != directory);

@@ -3,7 +3,7 @@
 use super::fork::Process;
 use super::io::Io;
 use crate::error::{Error, ErrorKind};
-use crate::locks::locked;
+use crate::sync::lock_ignoring_poison;
 use std::fmt;
 use std::future::poll_fn;
 use std::pin::Pin;
@@ -59,7 +59,7 @@ impl<T> Call<T> {
         if let Err(forked) = self.process.refuse_forked() {
             return Some(Err(forked));
         }
-        let mut state = locked(&self.state);
+        let mut state = lock_ignoring_poison(&self.state);
         match std::mem::replace(&mut *state, CallState::Fetched) {
             CallState::Waits(call) => {
                 *state = CallState::Waits(call);
@@ -79,7 +79,7 @@ impl<T> Call<T> {
             return;
         }
         let cancelled = Error::new(ErrorKind::Interrupted, "the wait was cancelled");
-        let mut state = locked(&self.state);
+        let mut state = lock_ignoring_poison(&self.state);
         if let CallState::Waits(_) = *state {
             *state = CallState::Ready(Err(cancelled));
         }
@@ -90,7 +90,7 @@ impl<T> Call<T> {
 
 /// Whether there is a result now; `false` if nobody waits any more.
 fn poll<T>(state: &Mutex<CallState<T>>, context: &mut Context<'_>) -> Poll<bool> {
-    let mut state = locked(state);
+    let mut state = lock_ignoring_poison(state);
     let CallState::Waits(call) = &mut *state else { return Poll::Ready(false) };
     call.as_mut().poll(context).map(|result| {
         *state = CallState::Ready(result);
@@ -105,7 +105,7 @@ impl<T> Drop for Call<T> {
             std::mem::forget(self.state.clone());
             return;
         }
-        let unfetched = std::mem::replace(&mut *locked(&self.state), CallState::Fetched);
+        let unfetched = std::mem::replace(&mut *lock_ignoring_poison(&self.state), CallState::Fetched);
         self.task.abort();
         drop(unfetched);
     }
@@ -116,7 +116,7 @@ impl<T> fmt::Debug for Call<T> {
         if self.process.is_forked() {
             return f.write_str("Call(of the parent)");
         }
-        f.write_str(match &*locked(&self.state) {
+        f.write_str(match &*lock_ignoring_poison(&self.state) {
             CallState::Waits(_) => "Call(waits)",
             CallState::Ready(_) => "Call(ready)",
             CallState::Fetched => "Call(fetched)",

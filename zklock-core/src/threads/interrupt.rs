@@ -1,7 +1,7 @@
 //! Ending a wait from another thread.
 
 use super::park::Signal;
-use crate::locks::locked;
+use crate::sync::lock_ignoring_poison;
 use std::sync::{Arc, Mutex, Weak};
 
 /// Ends waits from outside, such as on a signal.
@@ -36,7 +36,7 @@ impl Interrupt {
 
     /// Ends all waits with this interrupt, those under way and those to come.
     pub fn trigger(&self) {
-        let mut state = locked(&self.state);
+        let mut state = lock_ignoring_poison(&self.state);
         state.triggered = true;
         state.times += 1;
         for signal in state.waiting.drain(..).filter_map(|signal| signal.upgrade()) {
@@ -46,24 +46,24 @@ impl Interrupt {
 
     /// Lets waits to come go on. Those that were under way are ended all the same.
     pub fn reset(&self) {
-        locked(&self.state).triggered = false;
+        lock_ignoring_poison(&self.state).triggered = false;
     }
 
     /// Whether it is triggered.
     pub fn is_triggered(&self) -> bool {
-        locked(&self.state).triggered
+        lock_ignoring_poison(&self.state).triggered
     }
 
     /// Raises the signal when triggered; says how often it was before.
     pub(super) fn register(&self, signal: &Arc<Signal>) -> u64 {
-        let mut state = locked(&self.state);
+        let mut state = lock_ignoring_poison(&self.state);
         state.waiting.retain(|other| other.strong_count() > 0);
         state.waiting.push(Arc::downgrade(signal));
         state.times
     }
 
     pub(super) fn has_ended(&self, registered: u64) -> bool {
-        let state = locked(&self.state);
+        let state = lock_ignoring_poison(&self.state);
         state.triggered || state.times != registered
     }
 }
@@ -85,7 +85,7 @@ mod tests {
         let interrupt = Interrupt::new();
         let elsewhere = interrupt.clone();
         let waiter = std::thread::spawn(move || waited(None, &elsewhere));
-        let registered = || locked(&interrupt.state).waiting.len() == 1;
+        let registered = || lock_ignoring_poison(&interrupt.state).waiting.len() == 1;
         while !registered() {
             std::thread::yield_now();
         }

@@ -6,7 +6,7 @@
 
 use super::fork::{Home, OfProcess, Process};
 use crate::error::{Error, ErrorKind};
-use crate::locks::locked;
+use crate::sync::lock_ignoring_poison;
 use crate::wait::Wait;
 use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
@@ -39,7 +39,7 @@ impl Io {
         static STARTED: OfProcess<Mutex<Option<Io>>> = OfProcess::new();
         refuse_second_process()?;
         refuse_to_block()?;
-        let mut started = locked(STARTED.here(|_| Mutex::default()));
+        let mut started = lock_ignoring_poison(STARTED.here(|_| Mutex::default()));
         if let Some(io) = &*started {
             return Ok(io.clone());
         }
@@ -116,7 +116,7 @@ impl Io {
 pub fn call_later(job: impl FnOnce() + Send + 'static) -> Result<(), Error> {
     static STARTED: OfProcess<Mutex<Option<Sender<Job>>>> = OfProcess::new();
     refuse_second_process()?;
-    let mut started = locked(STARTED.here(|_| Mutex::default()));
+    let mut started = lock_ignoring_poison(STARTED.here(|_| Mutex::default()));
     if started.is_none() {
         let (sender, jobs) = channel::<Job>();
         start_thread("zklock-calls", move || {

@@ -1,6 +1,6 @@
 //! How a thread sleeps while it waits.
 
-use crate::locks::locked;
+use crate::sync::lock_ignoring_poison;
 use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
 use std::task::Wake;
 use std::time::Instant;
@@ -79,7 +79,7 @@ struct Bell {
 
 impl Park for Bell {
     fn park(&self, deadline: Option<Instant>) -> Parked {
-        let mut rung = locked(&self.rung);
+        let mut rung = lock_ignoring_poison(&self.rung);
         while !*rung {
             rung = match deadline {
                 None => self.condition.wait(rung).unwrap_or_else(PoisonError::into_inner),
@@ -97,7 +97,7 @@ impl Park for Bell {
     }
 
     fn unpark(&self) {
-        *locked(&self.rung) = true;
+        *lock_ignoring_poison(&self.rung) = true;
         self.condition.notify_one();
     }
 }

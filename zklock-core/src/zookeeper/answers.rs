@@ -1,7 +1,7 @@
 //! What the library's errors say about a request: only what a server answered counts as an answer.
 
 use crate::ensemble::ReadFailure;
-use crate::machine::exchange::{Outcome, Refusal};
+use crate::machine::protocol::{Outcome, Refusal};
 use zookeeper_client::{Error, MultiWriteError, SessionState};
 
 pub(super) fn source_of(error: MultiWriteError) -> Error {

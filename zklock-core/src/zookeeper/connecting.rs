@@ -4,11 +4,11 @@ use super::serving::Serving;
 use super::{Connection, ZooKeeper};
 use crate::clock;
 use crate::ensemble::{Ensemble, Pending};
-use crate::locks::locked;
 use crate::machine::Moment;
 use crate::options::ClientOptions;
 use crate::path::{Hosts, written};
 use crate::session::Session;
+use crate::sync::lock_ignoring_poison;
 use spawns_core::{Spawn, Task};
 use std::future::poll_fn;
 use std::pin::pin;
@@ -143,7 +143,7 @@ async fn accepting(hosts: &Hosts, turn: usize) -> Result<String, String> {
 async fn connect(options: &ClientOptions, connector: Connector, hosts: &str) -> Result<ZooKeeper, Error> {
     let spawned = Spawned::default();
     let client = Arc::new(spawning(&spawned, connected(options, connector, hosts)).await?);
-    let task = locked(&spawned.0).take();
+    let task = lock_ignoring_poison(&spawned.0).take();
     let library = task.ok_or_else(|| Error::UnexpectedError("no task serves the connection".to_owned()))?;
     let serving = Serving::start(&client, library);
     Ok(ZooKeeper { connection: Connection { client, serving }, identity: options.identity.as_bytes().into() })
@@ -178,6 +178,6 @@ struct Spawned(Mutex<Option<Pending<()>>>);
 
 impl Spawn for Spawned {
     fn spawn(&self, task: Task) {
-        *locked(&self.0) = Some(Box::into_pin(task.future));
+        *lock_ignoring_poison(&self.0) = Some(Box::into_pin(task.future));
     }
 }

@@ -3,7 +3,7 @@
 use super::Connection;
 use super::answers::{listing, outcome, source_of};
 use crate::ensemble::{Check, HeldNode, Pending};
-use crate::machine::exchange::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
+use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
 use crate::set;
 use zookeeper_client::{
     Acls, Client, CreateMode, Error, MultiWriteError, MultiWriteResult, MultiWriter, Stat,

@@ -9,8 +9,8 @@
 
 use super::answers::is_over;
 use crate::ensemble::Pending;
-use crate::locks::locked;
-use crate::machine::exchange::WatchEvent;
+use crate::machine::protocol::WatchEvent;
+use crate::sync::lock_ignoring_poison;
 use std::future::poll_fn;
 use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard};
@@ -61,7 +61,7 @@ impl Serving {
     }
 
     fn poll(&self, context: &mut Context<'_>) -> Poll<()> {
-        let mut served = locked(&self.served);
+        let mut served = lock_ignoring_poison(&self.served);
         let Some(library) = &mut served.library else { return Poll::Ready(()) };
         let is_done = library.as_mut().poll(context).is_ready();
         let end = match served.states.peek_state() {
@@ -79,7 +79,7 @@ impl Serving {
 
     /// Ends the connection, if it has not ended. Nothing more is sent; the session lives on.
     pub(super) fn give_up(&self) {
-        self.finish(locked(&self.served), End::Lost);
+        self.finish(lock_ignoring_poison(&self.served), End::Lost);
     }
 
     fn finish(&self, mut served: MutexGuard<'_, Served>, end: End) {
@@ -95,12 +95,12 @@ impl Serving {
     }
 
     pub(super) fn is_open(&self) -> bool {
-        locked(&self.served).library.is_some()
+        lock_ignoring_poison(&self.served).library.is_some()
     }
 
     /// Closes the session as soon as no request is under way.
     pub(super) fn close(&self) {
-        locked(&self.served).client = None;
+        lock_ignoring_poison(&self.served).client = None;
     }
 
     /// How it ended, when it has.
@@ -116,7 +116,7 @@ impl Serving {
         Box::pin(async move {
             let mut changed = pin!(watcher.changed());
             poll_fn(|context| {
-                let served = locked(&serving.served);
+                let served = lock_ignoring_poison(&serving.served);
                 if served.library.is_none() {
                     return Poll::Ready(WatchEvent::Changed);
                 }

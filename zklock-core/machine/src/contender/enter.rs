@@ -4,7 +4,7 @@ use super::nodes::Nodes;
 use super::{Contender, Stage, Step, is_deleted};
 use crate::Moment;
 use crate::claim::Claim;
-use crate::exchange::{Node, Now, Operation, Outcome, Refusal};
+use crate::protocol::{Node, Now, Operation, Outcome, Refusal};
 use crate::retry::Parented;
 
 impl Contender {

@@ -2,8 +2,8 @@
 
 use crate::Moment;
 use crate::claim::Claim;
-use crate::exchange::{NewNode, Node, Operation, Origin, Stay};
 use crate::name::{Name, Scheme, Uuid};
+use crate::protocol::{NewNode, Node, Operation, Origin, Stay};
 use std::sync::Arc;
 
 /// Nodes that are created together: the places in the queues, or the permits.

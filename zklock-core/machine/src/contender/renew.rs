@@ -7,8 +7,8 @@
 //! while anyone is left in the old.
 
 use super::{Contender, Stage, Step};
-use crate::exchange::{Now, Outcome, Patience, Refusal};
 use crate::name::Name;
+use crate::protocol::{Now, Outcome, Patience, Refusal};
 
 impl Contender {
     /// The number that we have in the queue of this claim is used up: `true` if one is.

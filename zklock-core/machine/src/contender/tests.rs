@@ -4,9 +4,9 @@ use super::Contender;
 use crate::Moment;
 use crate::claim::Claim;
 use crate::drive::Machine;
-use crate::exchange::{Node, Now, Operation, Origin, Outcome, Patience, Refusal, Verdict};
 use crate::lease::Lease;
 use crate::name::{Scheme, Uuid};
+use crate::protocol::{Node, Now, Operation, Origin, Outcome, Patience, Refusal, Verdict};
 use std::time::Duration;
 
 const SESSION: i64 = 7;

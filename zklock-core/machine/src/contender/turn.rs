@@ -4,7 +4,7 @@ use super::nodes::NodeSlot;
 use super::{Contender, Stage, State, Step, Turn};
 use crate::Moment;
 use crate::claim::{Foreign, Permits, Watching};
-use crate::exchange::{Now, Operation, Outcome, Patience, Refusal, Verdict};
+use crate::protocol::{Now, Operation, Outcome, Patience, Refusal, Verdict};
 use crate::queue::{Standing, standing, stranger_without_a_queue};
 use crate::readiness::Checked;
 use std::sync::Arc;

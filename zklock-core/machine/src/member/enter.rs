@@ -2,7 +2,7 @@
 
 use super::{Aim, Answer, Member, Purpose, Step, names, seen};
 use crate::barrier::{self, Entrance, READY, Ready, Seen};
-use crate::exchange::{Now, Operation, Outcome, Patience, Refusal};
+use crate::protocol::{Now, Operation, Outcome, Patience, Refusal};
 use crate::retry::Parented;
 use std::collections::BTreeSet;
 

@@ -2,7 +2,7 @@
 
 use super::{Aim, Answer, Member, Purpose, State, Step, names, seen};
 use crate::barrier::{self, Seen};
-use crate::exchange::{Now, Outcome, Patience};
+use crate::protocol::{Now, Outcome, Patience};
 use std::time::Duration;
 
 /// How long to wait before a deletion that was refused is tried again.

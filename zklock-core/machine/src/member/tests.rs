@@ -3,8 +3,8 @@
 use super::{Answer, Member};
 use crate::Moment;
 use crate::drive::Machine;
-use crate::exchange::{Node, Now, Operation, Origin, Outcome, Patience, Refusal, WatchEvent};
 use crate::name::Uuid;
+use crate::protocol::{Node, Now, Operation, Origin, Outcome, Patience, Refusal, WatchEvent};
 use std::time::Duration;
 
 const NOW: Now = Now { moment: Moment::at(Duration::ZERO), lease_until: Moment::at(Duration::ZERO) };

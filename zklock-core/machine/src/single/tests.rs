@@ -3,8 +3,8 @@
 use super::{NAME, Single};
 use crate::Moment;
 use crate::drive::Machine;
-use crate::exchange::{Node, Now, Operation, Origin, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use crate::name::Uuid;
+use crate::protocol::{Node, Now, Operation, Origin, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use std::time::Duration;
 
 const OURS: i64 = 7;
