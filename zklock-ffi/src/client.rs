@@ -80,8 +80,7 @@ pub extern "C-unwind" fn zklock_client_new(
 /// @param options NULL for the defaults. They are copied.
 /// @param[out] call the call: zklock_call_client gives the client. Free it with zklock_call_free.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_REFUSED if the system gives no threads or
-///         descriptors; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else
-///         comes with the result.
+///         descriptors; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_new_start(

@@ -303,7 +303,7 @@ static const call calls[] = {
     CALL(options_set_identity, ZKLOCK_OK, 0),
     CALL(options_set_tls, ZKLOCK_INVALID_ARGUMENT, 0),
     CALL(client_new, ZKLOCK_OK, 1),
-    CALL(client_new_start, ZKLOCK_OK, 1),
+    CALL(client_new_start, ZKLOCK_OK, 0),
     CALL(client_stat, ZKLOCK_OK, 0),
     CALL(lock_options_new, ZKLOCK_OK, 0),
     CALL(lock_options_set_flags, ZKLOCK_OK, 0),

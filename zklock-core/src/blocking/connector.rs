@@ -135,6 +135,8 @@ impl Connector {
         if let Some(client) = self.connected() {
             return Ok(client);
         }
+        // Where it must not wait, nothing is to begin.
+        refuse_to_block()?;
         let io = Io::start()?;
         let by_itself = Wait::at_most(self.options.connect_timeout.checked_add(GRACE));
         let deadline = [wait_for, by_itself].into_iter().filter_map(Wait::deadline).min();
@@ -153,7 +155,7 @@ impl Connector {
     ///
     /// # Errors
     ///
-    /// As there; those of the network come with the result.
+    /// As there, but it may be called in a callback; those of the network come with the result.
     pub fn start(
         &self,
         wait: impl Into<Wait>,
@@ -305,5 +307,26 @@ impl fmt::Debug for Connector {
             .field("hosts", &self.options.hosts.connect_string())
             .field("connected", &self.connected())
             .finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::threads::io::call_later;
+    use std::sync::mpsc::channel;
+
+    #[test]
+    fn a_callback_may_begin_to_connect_and_must_not_wait_for_it() {
+        let connector = || Connector::new(ClientOptions::new("127.0.0.1:1").unwrap());
+        let (sender, receiver) = channel();
+        call_later(move || {
+            let waited = connector().connect(Wait::Forever).map(drop);
+            sender.send((waited, connector().start(Wait::Forever, || ()).map(drop))).unwrap();
+        })
+        .unwrap();
+        let (waited, began) = receiver.recv_timeout(Duration::from_secs(10)).unwrap();
+        assert_eq!(waited.unwrap_err().kind(), ErrorKind::Deadlock);
+        began.unwrap();
     }
 }
