@@ -61,8 +61,8 @@ impl Observer {
 
     /// What is new, when it is known.
     fn wait(&self, timeout: i64) -> Result<Option<QueuedContender>, Failure> {
-        let known = self.watching().call.take().as_ref().and_then(last_answer);
         let patience = patience(timeout)?;
+        let known = self.watching().call.take().as_ref().and_then(last_answer);
         let answer = known.unwrap_or_else(|| self.inner.next(patience));
         self.watching().look_ahead_for_descriptor(&self.inner)?;
         Ok(answer?)

@@ -147,6 +147,30 @@ TEST(who_asks_without_waiting_is_told_in_the_end) {
     free_all(NULL, lock, client);
 }
 
+TEST(a_bad_timeout_takes_no_news_away) {
+    zklock_client *client = new_client();
+    zklock_lock *lock = stands(client, fresh_path());
+    zklock_observer *observer = observes(lock);
+    const zklock_contender *leader;
+    int descriptor;
+    OK(zklock_observer_fd(observer, &descriptor));
+    tells(observer, NULL);
+    IS(zklock_observer_next(observer, -5, &leader), ZKLOCK_INVALID_ARGUMENT);
+    zklock_hold *lead = acquire(lock, SOON_MS);
+    CHECK(readable(descriptor, SOON_MS));
+    OK(zklock_observer_next(observer, 0, &leader));
+    CHECK(leader && leader->token == token_of(lead));
+    /* Nor those that have come by then. */
+    give_back(lead);
+    CHECK(readable(descriptor, SOON_MS));
+    IS(zklock_observer_next(observer, -5, &leader), ZKLOCK_INVALID_ARGUMENT);
+    CHECK(readable(descriptor, 0));
+    OK(zklock_observer_next(observer, 0, &leader));
+    CHECK(!leader);
+    zklock_observer_free(observer);
+    free_all(NULL, lock, client);
+}
+
 typedef struct {
     zklock_observer *observer;
     zklock_status status;
@@ -204,5 +228,6 @@ TEST(an_observer_outlives_a_session_and_costs_nobody_a_wake_up) {
 
 TEST_MAIN("standalone max-session=4000", LISTED(one_leads_until_it_resigns_or_is_lost),
           LISTED(an_observer_serves_an_event_loop), LISTED(who_asks_without_waiting_is_told_in_the_end),
+          LISTED(a_bad_timeout_takes_no_news_away),
           LISTED(several_may_wait_with_one_observer_and_all_end_with_the_client),
           LISTED(an_observer_outlives_a_session_and_costs_nobody_a_wake_up))
