@@ -69,22 +69,44 @@ impl Running for Known {
     fn cancel(&self) {}
 }
 
-impl AsyncCall {
+/// What a call needs of the system. Get it before the call changes anything: nothing may be changed where there is no call.
+pub(crate) struct Prepared(Arc<Descriptor>);
+
+impl Prepared {
     /// Begins a call, which is given what to do when it is ready.
+    pub(crate) fn start<T: Send + 'static>(
+        self,
+        begin: impl FnOnce(Ready) -> Result<Call<T>, Error>,
+        answer: fn(T) -> Answer,
+    ) -> Result<*mut zklock_call, Failure> {
+        let Self(ready) = self;
+        let running = Box::new(Answered(begin(Box::new(ready.raiser()))?, answer));
+        Ok(AsyncCall::table().put(AsyncCall { running, answer: Mutex::default(), ready }))
+    }
+
+    /// One that is over as soon as it begins.
+    pub(crate) fn over(self, answer: Result<Answer, Failure>) -> *mut zklock_call {
+        let Self(ready) = self;
+        ready.raise();
+        AsyncCall::table().put(AsyncCall {
+            running: Box::new(Known),
+            answer: Mutex::new(Some(answer)),
+            ready,
+        })
+    }
+}
+
+impl AsyncCall {
+    pub(crate) fn prepare() -> Result<Prepared, Failure> {
+        Ok(Prepared(Arc::new(Descriptor::new()?)))
+    }
+
+    /// Begins a call that changes nothing before `begin` is called.
     pub(crate) fn start<T: Send + 'static>(
         begin: impl FnOnce(Ready) -> Result<Call<T>, Error>,
         answer: fn(T) -> Answer,
     ) -> Result<*mut zklock_call, Failure> {
-        let ready = Arc::new(Descriptor::new()?);
-        let running = Box::new(Answered(begin(Box::new(ready.raiser()))?, answer));
-        Ok(Self::table().put(Self { running, answer: Mutex::default(), ready }))
-    }
-
-    /// One that is over as soon as it begins.
-    pub(crate) fn over(answer: Result<Answer, Failure>) -> Result<*mut zklock_call, Failure> {
-        let ready = Arc::new(Descriptor::new()?);
-        ready.raise();
-        Ok(Self::table().put(Self { running: Box::new(Known), answer: Mutex::new(Some(answer)), ready }))
+        Self::prepare()?.start(begin, answer)
     }
 
     /// Looks at the answer of a call, if there is one and it is no error.

@@ -189,9 +189,10 @@ pub extern "C-unwind" fn zklock_member_leave_start(
         let member = Member::table().find(member)?;
         let wait = Wait::from(patience(timeout)?);
         let member = member.inner.core();
+        let prepared = AsyncCall::prepare()?;
         call.set(match member.get()?.begin_to_leave(wait) {
-            Ok(leaving) => AsyncCall::start(|ready| member.start(ready, |_| leaving), Answer::nothing)?,
-            Err(error) => AsyncCall::over(Err(error.into()))?,
+            Ok(leaving) => prepared.start(|ready| member.start(ready, |_| leaving), Answer::nothing)?,
+            Err(error) => prepared.over(Err(error.into())),
         });
         Ok(())
     })

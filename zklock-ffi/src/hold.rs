@@ -134,10 +134,11 @@ pub extern "C-unwind" fn zklock_release_start(
         let held = Held::table().find(hold)?;
         let hold = held.inner.core();
         call.set(match hold.get()?.begin_release(Owner::current()) {
-            Ok(Some(rest)) => AsyncCall::start(|ready| hold.start(ready, |_| rest), Answer::nothing)?,
-            Ok(None) => AsyncCall::over(Ok(Answer::Nothing))?,
-            Err(error) => AsyncCall::over(Err(error.into()))?,
+            Ok(Some(rest)) => prepared.start(|ready| hold.start(ready, |_| rest), Answer::nothing)?,
+            Ok(None) => prepared.over(Ok(Answer::Nothing)),
+            Err(error) => prepared.over(Err(error.into())),
         });
+        let prepared = AsyncCall::prepare()?;
         Ok(())
     })
 }

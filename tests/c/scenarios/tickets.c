@@ -420,9 +420,15 @@ TEST(descriptors_are_given_back_and_not_inherited) {
 
 TEST(where_the_system_gives_no_descriptor_that_is_said) {
     zklock_client *client = new_client();
-    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
+    const char *path = fresh_path();
+    zklock_lock *lock = new_mutex(client, path, 0);
     zklock_hold *hold = acquire(lock, SOON_MS);
+    zklock_double_barrier *round;
+    zklock_member *member;
+    OK(zklock_double_barrier_new(client, fresh_path(), 1, &round));
+    OK(zklock_double_barrier_enter(round, SOON_MS, &member));
     zklock_ticket *ticket = NULL;
+    zklock_call *call = NULL;
     struct rlimit limit, none;
     int descriptor = -7;
     CHECK(!getrlimit(RLIMIT_NOFILE, &limit));
@@ -432,12 +438,24 @@ TEST(where_the_system_gives_no_descriptor_that_is_said) {
     IS(zklock_acquire_start(lock, SOON_MS, &ticket), ZKLOCK_REFUSED);
     SAYS("raise the limit of open files");
     IS(zklock_hold_fd(hold, &descriptor), ZKLOCK_REFUSED);
-    CHECK(!ticket && descriptor == -7);
+    IS(zklock_release_start(hold, &call), ZKLOCK_REFUSED);
+    SAYS("raise the limit of open files");
+    IS(zklock_member_leave_start(member, 0, &call), ZKLOCK_REFUSED);
+    CHECK(!ticket && !call && descriptor == -7);
     CHECK(!setrlimit(RLIMIT_NOFILE, &limit));
     /* The hold is as good as before, and gets its descriptor now. */
     OK(zklock_hold_fd(hold, &descriptor));
     CHECK(!readable(descriptor, 0));
-    OK(zklock_release(hold));
+    CHECK(state_of(hold) == ZKLOCK_STATE_HELD && contenders_at(path) == 1);
+    OK(zklock_release_start(hold, &call));
+    OK(zklock_call_fd(call, &descriptor));
+    CHECK(readable(descriptor, SOON_MS));
+    OK(zklock_call_finish(call, NULL));
+    zklock_call_free(call);
+    /* The member has not left either. */
+    OK(zklock_member_leave(member, SOON_MS));
+    zklock_member_free(member);
+    zklock_double_barrier_free(round);
     free_all(hold, lock, client);
 }
 
