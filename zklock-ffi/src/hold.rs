@@ -25,15 +25,20 @@ pub struct zklock_hold {
 
 c_enum! {
     /// How a hold stands.
+    #[from(HoldState)]
     pub enum zklock_state {
         /// The lock is held, and the servers have confirmed it recently.
+        #[from(Held)]
         ZKLOCK_STATE_HELD = 1,
         /// The servers are out of reach or late. The lock is held for as long as zklock_hold_valid_for says;
         /// after that others may hold it.
+        #[from(AtRisk)]
         ZKLOCK_STATE_AT_RISK = 2,
         /// The lock is not held any more. This is final.
+        #[from(Lost(_))]
         ZKLOCK_STATE_LOST = 3,
         /// It was released.
+        #[from(Released)]
         ZKLOCK_STATE_RELEASED = 4,
     }
 }
@@ -133,12 +138,12 @@ pub extern "C-unwind" fn zklock_release_start(
         let call = out("call", call)?;
         let held = Held::table().find(hold)?;
         let hold = held.inner.core();
+        let prepared = AsyncCall::prepare()?;
         call.set(match hold.get()?.begin_release(Owner::current()) {
             Ok(Some(rest)) => prepared.start(|ready| hold.start(ready, |_| rest), Answer::nothing)?,
             Ok(None) => prepared.over(Ok(Answer::Nothing)),
             Err(error) => prepared.over(Err(error.into())),
         });
-        let prepared = AsyncCall::prepare()?;
         Ok(())
     })
 }
@@ -214,15 +219,13 @@ pub extern "C-unwind" fn zklock_hold_state(
 ) -> zklock_status {
     call::status("zklock_hold_state", || {
         let state = out("state", state)?;
-        let (now, why) = match Held::table().find(hold)?.inner.state() {
-            HoldState::Held => (zklock_state::ZKLOCK_STATE_HELD, zklock_reason::ZKLOCK_REASON_NONE),
-            HoldState::AtRisk => (zklock_state::ZKLOCK_STATE_AT_RISK, zklock_reason::ZKLOCK_REASON_NONE),
-            HoldState::Lost(why) => (zklock_state::ZKLOCK_STATE_LOST, zklock_reason::of(why)),
-            _ => (zklock_state::ZKLOCK_STATE_RELEASED, zklock_reason::ZKLOCK_REASON_NONE),
-        };
-        state.set(now);
+        let now = Held::table().find(hold)?.inner.state();
+        state.set(zklock_state::of(now));
         if let Ok(reason) = out("reason", reason) {
-            reason.set(why);
+            reason.set(match now {
+                HoldState::Lost(why) => zklock_reason::of(why),
+                _ => zklock_reason::ZKLOCK_REASON_NONE,
+            });
         }
         Ok(())
     })

@@ -15,12 +15,16 @@ use zklock_core::{QueuedContender, Role};
 
 c_enum! {
     /// What a contender wants.
+    #[from(Role)]
     pub enum zklock_role {
         /// The whole lock: a mutex, a permit, or the lead.
+        #[from(Exclusive)]
         ZKLOCK_ROLE_EXCLUSIVE = 1,
         /// The read side of a read/write lock.
+        #[from(Read)]
         ZKLOCK_ROLE_READ = 2,
         /// The write side of a read/write lock.
+        #[from(Write)]
         ZKLOCK_ROLE_WRITE = 3,
     }
 }
@@ -216,15 +220,7 @@ pub(crate) fn shown(contender: &QueuedContender) -> Shown {
         token: contender.token.value(),
         since,
         node,
-        role: role(contender.role),
+        role: zklock_role::of(contender.role),
         holds: contender.holds.into(),
     })
-}
-
-fn role(role: Role) -> zklock_role {
-    match role {
-        Role::Read => zklock_role::ZKLOCK_ROLE_READ,
-        Role::Write => zklock_role::ZKLOCK_ROLE_WRITE,
-        _ => zklock_role::ZKLOCK_ROLE_EXCLUSIVE,
-    }
 }
