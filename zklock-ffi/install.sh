@@ -11,8 +11,9 @@
 #                    add TRIPLE), and a GNU toolchain (Debian: gcc-aarch64-linux-gnu)
 #   --uninstall      removes what this script installed below PREFIX, and nothing else. It builds nothing
 #
-# DESTDIR is put before PREFIX where files are written, and stands in none of them. CARGO, CARGO_TARGET_DIR, CC, LD, NM,
-# OBJCOPY, STRIP, AR and LDCONFIG are honoured. What is installed may be moved as a whole.
+# DESTDIR is put before PREFIX where files are written, and stands in none of them. CARGO, CARGO_TARGET_DIR, LD, NM,
+# OBJCOPY, STRIP, AR and LDCONFIG are honoured, and so are CC, which may be several words (ccache gcc), and LDFLAGS, with
+# which the shared library is linked. What is installed may be moved as a whole.
 #
 # Where programs find the shared library: root's ldconfig is called if PREFIX's libraries are where it looks, as in
 # /usr/local. Else the last lines say what to do.
@@ -112,7 +113,7 @@ for tool in "$ld" "$nm" "$objcopy" "$strip" "$ar"; do
   command -v "$tool" >/dev/null ||
     fail "$tool is missing: install the GNU binutils (Debian: binutils${cross:+-${cross%-}})"
 done
-command -v "$cc" >/dev/null || fail "$cc is missing: install a C compiler (Debian: gcc${cross:+-${cross%-}})"
+command -v "${cc%% *}" >/dev/null || fail "${cc%% *} is missing: install a C compiler (Debian: gcc${cross:+-${cross%-}})"
 command -v install >/dev/null || fail "install is missing: install the GNU coreutils"
 if [ -n "$cross" ]; then
   # Cargo would link for another machine with this one's cc.
@@ -170,7 +171,7 @@ roots=$("$nm" --defined-only --extern-only "$static" 2>/dev/null | sed -n 's/.* 
 # versions of the library are loaded. It stays loaded, for its threads outlive a dlclose.
 sed "s/@ABI@/$abi/" "$here/zklock.map.in" >"$work/map"
 # shellcheck disable=SC2086
-"$cc" -shared $roots -o "$work/linked" "$static" -Wl,--gc-sections,--as-needed,--no-undefined,-O1 \
+$cc -shared ${LDFLAGS:-} $roots -o "$work/linked" "$static" -Wl,--gc-sections,--as-needed,--no-undefined,-O1 \
   -Wl,-z,relro,-z,now,-z,nodelete,-z,noexecstack "-Wl,-soname,libzklock.so.$abi,--version-script=$work/map" \
   -lgcc_s -lutil -lrt -lpthread -lm -ldl
 # Names of inner functions are dropped too: to debug the library, build it.
