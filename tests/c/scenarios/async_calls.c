@@ -2,7 +2,7 @@
 
 #include "test.h"
 
-enum { AT_ONCE = 200 };
+enum { AT_ONCE_MS = 200, MANY = 200 };
 
 static int descriptor_of(zklock_call *call) {
     int descriptor;
@@ -168,9 +168,8 @@ TEST(a_failure_comes_with_the_result) {
     zklock_hold *hold = acquire(lock, SOON_MS), *inner = acquire(lock, SOON_MS);
     zklock_call *call;
 
-    zklock_write writes[] = {{.kind = ZKLOCK_WRITE_CREATE, .path = path},
+    zklock_write writes[] = {{.kind = ZKLOCK_WRITE_CREATE, .path = "/async-calls-conflict"},
                              {.kind = ZKLOCK_WRITE_DELETE, .path = "/there/is/none", .version = ZKLOCK_ANY_VERSION}};
-    writes[0].path = "/async-calls-conflict";
     OK(zklock_hold_commit_start(hold, writes, 2, &call));
     await_call(call);
     IS(zklock_call_finish(call, NULL), ZKLOCK_CONFLICT);
@@ -202,7 +201,7 @@ TEST(a_failure_comes_with_the_result) {
     OK(zklock_options_set_connect_timeout(hasty, 100));
     int64_t begun = now_ms();
     OK(zklock_client_new_start("127.0.0.1:1", hasty, &call));
-    NOT_LATER(now_ms() - begun, AT_ONCE);
+    NOT_LATER(now_ms() - begun, AT_ONCE_MS);
     zklock_client *none;
     await_call(call);
     IS(zklock_call_client(call, &none), ZKLOCK_UNREACHABLE);
@@ -305,13 +304,13 @@ TEST(a_close_ends_the_calls_of_its_client) {
 TEST(hundreds_run_at_once_in_one_thread) {
     zklock_client *client = new_client();
     zklock_barrier *barrier = barrier_at(client, fresh_path());
-    zklock_call *calls[AT_ONCE];
+    zklock_call *calls[MANY];
     OK(zklock_barrier_set(barrier, NULL));
-    for (int at = 0; at < AT_ONCE; at++) OK(zklock_barrier_wait_start(barrier, ZKLOCK_FOREVER, &calls[at]));
+    for (int at = 0; at < MANY; at++) OK(zklock_barrier_wait_start(barrier, ZKLOCK_FOREVER, &calls[at]));
     goes_on(calls[0]);
-    goes_on(calls[AT_ONCE - 1]);
+    goes_on(calls[MANY - 1]);
     OK(zklock_barrier_remove(barrier, NULL));
-    for (int at = 0; at < AT_ONCE; at++) CHECK(number_of(calls[at]) == 0);
+    for (int at = 0; at < MANY; at++) CHECK(number_of(calls[at]) == 0);
     zklock_barrier_free(barrier);
     zklock_client_free(client);
 }
