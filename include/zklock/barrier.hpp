@@ -1,4 +1,4 @@
-/* The barrier: who comes waits until it is removed. */
+/* The barrier: programs that come to it wait until it is removed. */
 
 #ifndef ZKLOCK_BARRIER_HPP
 #define ZKLOCK_BARRIER_HPP
@@ -10,7 +10,8 @@
 namespace zklock {
 
 /**
- * A node that is there or not: as long as it is there, who comes waits. It belongs to nobody, and outlives whoever set it.
+ * A node that is there or not: as long as it is there, wait() waits. It belongs to nobody, and outlives the client that
+ * set it.
  *
  *     zklock::barrier(client, "/barriers/migration").wait();
  */
@@ -23,7 +24,7 @@ public:
 
     /** Sets it; false: it was set already. */
     bool set() const { return ask<int>(zklock_barrier_set) != 0; }
-    /** Removes it, and whoever waits goes on; false: it was not set. */
+    /** Removes it, and those who wait go on; false: it was not set. */
     bool remove() const { return ask<int>(zklock_barrier_remove) != 0; }
     /** Whether it is set. */
     bool is_set() const { return ask<int>(zklock_barrier_is_set) != 0; }

@@ -56,7 +56,7 @@ public:
     lock write(const std::string &path, const lock_options &how = lock_options()) const {
         return made(zklock_rwlock_write_new, path, how);
     }
-    /** The election at a path: who acquires it leads until it releases. */
+    /** The election at a path: the one that acquires it leads until it releases. */
     lock election(const std::string &path, const lock_options &how = lock_options()) const {
         return made(zklock_election_new, path, how);
     }
@@ -79,7 +79,7 @@ public:
         for (const detail::borrowed &each : locks) given.push_back(each.handle);
         return lock(ask<zklock_lock *>(zklock_all_new, given.data(), given.size(), how.made().get()));
     }
-    /** Writes how many permits there are to the node of lock_options::limit_at(). Whoever waits notices. */
+    /** Writes how many permits there are to the node of lock_options::limit_at(). Those who wait notice. */
     void set_limit(const std::string &path, std::uint32_t limit) const {
         detail::check(zklock_set_limit(get(), detail::text(path), limit));
     }

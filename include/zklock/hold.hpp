@@ -58,7 +58,10 @@ public:
         detail::check(status);
         return versions;
     }
-    /** As commit(), in the background. */
+    /**
+     * As commit(), in the background. Keep the hold until the call has its result: its destructor releases the lock, and
+     * the result may be a misuse_error then.
+     */
     async_call<std::vector<std::int32_t>> start_commit() const {
         const std::vector<zklock_write> all = listed();
         return async_call<std::vector<std::int32_t>>(
@@ -119,7 +122,8 @@ public:
      * adds a callback. It may ask the hold and destroy it; a call that waits throws a misuse_error there.
      *
      * An exception that leaves it ends the program (std::terminate), as in any thread: swallowed, the loss would be
-     * untold. Who destroys the hold meanwhile waits for it, so let that be done with nothing locked that it locks.
+     * untold. A thread that destroys the hold meanwhile waits for it: let that thread have nothing locked that the
+     * callback locks.
      */
     void on_lost(std::function<void(zklock_reason)> callback) {
         const bool usable = callback != nullptr;
@@ -137,7 +141,10 @@ public:
     std::chrono::milliseconds confirm() const {
         return std::chrono::milliseconds(ask<std::int64_t>(zklock_hold_confirm));
     }
-    /** As confirm(), in the background. */
+    /**
+     * As confirm(), in the background. Keep the hold until the call has its result: its destructor releases the lock, and
+     * the result may be a misuse_error then.
+     */
     async_call<std::chrono::milliseconds> start_confirm() const {
         return async_call<std::chrono::milliseconds>(ask<zklock_call *>(zklock_hold_confirm_start));
     }

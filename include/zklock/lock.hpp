@@ -39,7 +39,7 @@ public:
     async_call<std::vector<contender>> start_contenders() const {
         return async_call<std::vector<contender>>(ask<zklock_call *>(zklock_contenders_start));
     }
-    /** Takes a contender out of the queue by its node, whoever it is; false: it was gone. See zklock_evict. */
+    /** Takes any contender out of the queue by its node; false: it was gone. See zklock_evict. */
     bool evict(const std::string &node) const { return ask<int>(zklock_evict, detail::text(node)) != 0; }
     /** Takes the lock away from all who hold it, and says who they were. See zklock_evict for what that breaks. */
     std::vector<contender> break_lock() const { return detail::shown_by(zklock_break_lock, get()); }
