@@ -104,8 +104,8 @@
  * using or freeing. A hold may be released by any thread, so a lock can be acquired by one thread for another. Only
  * what was acquired by a lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
  *
- * The library has one thread from the first zklock_client_new on, a second for callbacks from the first callback
- * on, and another where hosts are given by name, since the resolver needs one. A stack of 64 KiB is enough for a
+ * The library has one thread from the first zklock_client_new or zklock_client_new_start on, a second for callbacks from
+ * the first callback on, and another where hosts are given by name, since the resolver needs one. A stack of 64 KiB is enough for a
  * thread that calls. A thread that is cancelled (pthread_cancel) during a call is cancelled after it, even if its
  * cancellation is asynchronous (PTHREAD_CANCEL_ASYNCHRONOUS). Then it may end between the last instruction of a call
  * and yours that takes the result: nobody has what the call gave, and a lock that it acquired stays held until the
@@ -144,7 +144,8 @@
  * C++): connect when the plugin is first used, in C++ with a static in a function. While a shared object is being loaded, the
  * loader has a lock for which every thread waits that begins, or makes its first calls of this library. So the first
  * zklock_client_new of a process returns ZKLOCK_UNREACHABLE there when the connect timeout is over, and says why; a later one
- * may work, but may not if hosts are given by name. In other threads calls go on meanwhile, except in a thread that has
+ * may work, but may not if hosts are given by name. zklock_client_new_start may be called there, but its call may have no
+ * result before the object is loaded: do not wait for it there. In other threads calls go on meanwhile, except in a thread that has
  * made none before: there they wait until the object is loaded.
  *
  * Memory
@@ -262,7 +263,8 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_NOT_OWNER = 6,
     /**
-     * The hold has been released before, the ticket's result fetched, or the member has left: correct the program.
+     * The hold has been released before, the ticket's result fetched, what a call gave taken from it, or the member has
+     * left: correct the program.
      */
     ZKLOCK_NOT_HELD = 7,
     /**
@@ -299,7 +301,7 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_FORKED = 15,
     /**
-     * The ticket has no result yet: wait for its descriptor.
+     * The ticket or the call has no result yet: wait for its descriptor.
      */
     ZKLOCK_PENDING = 16,
     /**
@@ -861,8 +863,7 @@ zklock_status zklock_client_new(const char *hosts,
  * @param options NULL for the defaults. They are copied.
  * @param[out] call the call: zklock_call_client gives the client. Free it with zklock_call_free.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_REFUSED if the system gives no threads or
- *         descriptors; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else
- *         comes with the result.
+ *         descriptors; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_new_start(const char *hosts,
@@ -896,7 +897,7 @@ zklock_status zklock_call_client(zklock_call *call,
 zklock_status zklock_client_close(zklock_client *client);
 
 /**
- * Begins what zklock_client_close does, and returns at once. Its holds are lost by then.
+ * Begins what zklock_client_close does, and returns at once. When the call has its result, the holds of the client are lost.
  *
  * @param client the client. It may be freed before the call.
  * @param[out] call the call. Free it with zklock_call_free.
@@ -1011,14 +1012,14 @@ zklock_status zklock_member_leave(zklock_member *member,
                                   int64_t timeout);
 
 /**
- * Begins what zklock_member_leave does, and returns at once. The member has left, or leaves in the background, even if the
- * call is cancelled or freed.
+ * Begins what zklock_member_leave does, and returns at once. If there is a call, the member has left, or leaves in the
+ * background, even if the call is cancelled or freed.
  *
  * @param member the member. It must be freed all the same, which may be done before the call has its result.
  * @param timeout milliseconds: as zklock_member_leave.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor: nothing changes; ZKLOCK_INVALID_ARGUMENT,
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_member_leave_start(zklock_member *member,
@@ -1078,7 +1079,8 @@ zklock_status zklock_hold_commit(zklock_hold *hold,
  * Begins what zklock_hold_commit does, and returns at once. zklock_call_versions gives the versions. After ZKLOCK_CONFLICT,
  * zklock_last_conflict says which write was refused, as soon as zklock_call_finish or zklock_call_versions has returned it.
  *
- * @param hold the hold. It may be freed before the call.
+ * @param hold the hold. It must stay until the call has its result: to free it releases the lock, and the call may give
+ *        ZKLOCK_NOT_HELD.
  * @param writes what to do, in this order. They are copied.
  * @param count how many there are.
  * @param[out] call the call. Free it with zklock_call_free.
@@ -1158,13 +1160,13 @@ zklock_status zklock_hold_read(zklock_hold *hold,
 zklock_status zklock_release(zklock_hold *hold);
 
 /**
- * Begins what zklock_release does, and returns at once. If this thread may release the hold, the hold has come to its end by
- * then, and the release goes on even if the call is cancelled or freed.
+ * Begins what zklock_release does, and returns at once. If there is a call, and this thread may release the hold, the hold
+ * has come to its end by then, and the release goes on even if the call is cancelled or freed.
  *
  * @param hold the hold. It must be freed all the same, which may be done before the call has its result.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor: nothing changes; ZKLOCK_INVALID_ARGUMENT,
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_release_start(zklock_hold *hold,
@@ -1302,7 +1304,8 @@ zklock_status zklock_hold_confirm(zklock_hold *hold,
 /**
  * Begins what zklock_hold_confirm does, and returns at once. zklock_call_finish gives the milliseconds.
  *
- * @param hold the hold. It may be freed before the call.
+ * @param hold the hold. It must stay until the call has its result: to free it releases the lock, and the call may give
+ *        ZKLOCK_NOT_HELD.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
  *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
@@ -1486,10 +1489,10 @@ const char *zklock_status_name(int32_t status);
 const char *zklock_last_error(void);
 
 /**
- * Which write was refused, if the last call that failed in this thread was a zklock_hold_commit that gave
- * ZKLOCK_CONFLICT.
+ * Which write was refused, if the last function that failed in this thread was a zklock_hold_commit that gave
+ * ZKLOCK_CONFLICT; or a zklock_call_finish or zklock_call_versions that gave it for a zklock_hold_commit_start.
  *
- * @return its index among the writes, from 0 on; -1 if the last call failed in another way.
+ * @return its index among the writes, from 0 on; -1 if the last function that failed did so in another way.
  */
 int64_t zklock_last_conflict(void);
 

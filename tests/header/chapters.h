@@ -104,8 +104,8 @@
  * using or freeing. A hold may be released by any thread, so a lock can be acquired by one thread for another. Only
  * what was acquired by a lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
  *
- * The library has one thread from the first zklock_client_new on, a second for callbacks from the first callback
- * on, and another where hosts are given by name, since the resolver needs one. A stack of 64 KiB is enough for a
+ * The library has one thread from the first zklock_client_new or zklock_client_new_start on, a second for callbacks from
+ * the first callback on, and another where hosts are given by name, since the resolver needs one. A stack of 64 KiB is enough for a
  * thread that calls. A thread that is cancelled (pthread_cancel) during a call is cancelled after it, even if its
  * cancellation is asynchronous (PTHREAD_CANCEL_ASYNCHRONOUS). Then it may end between the last instruction of a call
  * and yours that takes the result: nobody has what the call gave, and a lock that it acquired stays held until the
@@ -144,7 +144,8 @@
  * C++): connect when the plugin is first used, in C++ with a static in a function. While a shared object is being loaded, the
  * loader has a lock for which every thread waits that begins, or makes its first calls of this library. So the first
  * zklock_client_new of a process returns ZKLOCK_UNREACHABLE there when the connect timeout is over, and says why; a later one
- * may work, but may not if hosts are given by name. In other threads calls go on meanwhile, except in a thread that has
+ * may work, but may not if hosts are given by name. zklock_client_new_start may be called there, but its call may have no
+ * result before the object is loaded: do not wait for it there. In other threads calls go on meanwhile, except in a thread that has
  * made none before: there they wait until the object is loaded.
  *
  * Memory

@@ -139,7 +139,7 @@ pub extern "C-unwind" fn zklock_client_close(client: *mut zklock_client) -> zklo
     call::status("zklock_client_close", || Ok(Client::table().find(client)?.0.close()?))
 }
 
-/// Begins what zklock_client_close does, and returns at once. Its holds are lost by then.
+/// Begins what zklock_client_close does, and returns at once. When the call has its result, the holds of the client are lost.
 ///
 /// @param client the client. It may be freed before the call.
 /// @param[out] call the call. Free it with zklock_call_free.

@@ -169,14 +169,14 @@ pub extern "C-unwind" fn zklock_member_leave(member: *mut zklock_member, timeout
     })
 }
 
-/// Begins what zklock_member_leave does, and returns at once. The member has left, or leaves in the background, even if the
-/// call is cancelled or freed.
+/// Begins what zklock_member_leave does, and returns at once. If there is a call, the member has left, or leaves in the
+/// background, even if the call is cancelled or freed.
 ///
 /// @param member the member. It must be freed all the same, which may be done before the call has its result.
 /// @param timeout milliseconds: as zklock_member_leave.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
-///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor: nothing changes; ZKLOCK_INVALID_ARGUMENT,
+///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_member_leave_start(

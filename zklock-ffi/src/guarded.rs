@@ -81,7 +81,8 @@ pub extern "C-unwind" fn zklock_hold_commit(
 /// Begins what zklock_hold_commit does, and returns at once. zklock_call_versions gives the versions. After ZKLOCK_CONFLICT,
 /// zklock_last_conflict says which write was refused, as soon as zklock_call_finish or zklock_call_versions has returned it.
 ///
-/// @param hold the hold. It may be freed before the call.
+/// @param hold the hold. It must stay until the call has its result: to free it releases the lock, and the call may give
+///        ZKLOCK_NOT_HELD.
 /// @param writes what to do, in this order. They are copied.
 /// @param count how many there are.
 /// @param[out] call the call. Free it with zklock_call_free.

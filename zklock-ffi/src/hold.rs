@@ -121,13 +121,13 @@ pub extern "C-unwind" fn zklock_release(hold: *mut zklock_hold) -> zklock_status
     call::status("zklock_release", || Ok(Held::table().find(hold)?.inner.release()?))
 }
 
-/// Begins what zklock_release does, and returns at once. If this thread may release the hold, the hold has come to its end by
-/// then, and the release goes on even if the call is cancelled or freed.
+/// Begins what zklock_release does, and returns at once. If there is a call, and this thread may release the hold, the hold
+/// has come to its end by then, and the release goes on even if the call is cancelled or freed.
 ///
 /// @param hold the hold. It must be freed all the same, which may be done before the call has its result.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
-///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor: nothing changes; ZKLOCK_INVALID_ARGUMENT,
+///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_release_start(
@@ -381,7 +381,8 @@ pub extern "C-unwind" fn zklock_hold_confirm(
 
 /// Begins what zklock_hold_confirm does, and returns at once. zklock_call_finish gives the milliseconds.
 ///
-/// @param hold the hold. It may be freed before the call.
+/// @param hold the hold. It must stay until the call has its result: to free it releases the lock, and the call may give
+///        ZKLOCK_NOT_HELD.
 /// @param[out] call the call. Free it with zklock_call_free.
 /// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
 ///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.

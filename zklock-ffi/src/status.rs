@@ -27,7 +27,8 @@ c_enum! {
         /// The hold is of a reentrant lock, and belongs to another thread: release it there.
         #[from(NotOwner)]
         ZKLOCK_NOT_OWNER = 6,
-        /// The hold has been released before, the ticket's result fetched, or the member has left: correct the program.
+        /// The hold has been released before, the ticket's result fetched, what a call gave taken from it, or the member has
+        /// left: correct the program.
         #[from(NotHeld)]
         ZKLOCK_NOT_HELD = 7,
         /// The hold is lost: stop what it guarded; others may hold the lock.
@@ -55,7 +56,7 @@ c_enum! {
         /// The handle was made before this process was forked, and belongs to the parent: see "Fork" above.
         #[from(Forked)]
         ZKLOCK_FORKED = 15,
-        /// The ticket has no result yet: wait for its descriptor.
+        /// The ticket or the call has no result yet: wait for its descriptor.
         ZKLOCK_PENDING = 16,
         /// A bug in zklock, caught before it could do harm: please report it.
         ZKLOCK_INTERNAL = 17,
