@@ -116,7 +116,7 @@ impl Acquisition {
     }
 
     /// Begins to leave. Its node's deletion is on its way when this returns, unless something else has to be answered
-    /// before: so whoever begins after it in the same session is behind nobody on account of it.
+    /// before: so an attempt that begins after it in the same session is behind nobody on account of it.
     pub(crate) async fn withdraw(&mut self) {
         self.driver.machine.handle_end();
         self.driver.send_next().await;
@@ -256,53 +256,11 @@ fn severity(outcome: &Outcome) -> u8 {
 mod tests {
     use super::*;
     use crate::clock;
-    use crate::ensemble::{
-        Check, Child, Deletion, Ensemble, HeldNode, NodeData, ReadFailure, Seen, Versions, Watched, Write,
-        WriteFailure,
-    };
-    use crate::ensemble::{Landing, Pending};
+    use crate::fake::FakeEnsemble;
     use crate::machine::name::Scheme;
     use crate::pool::Stage;
     use std::future::pending;
     use std::time::Duration;
-
-    /// An ensemble that ended the session, while the library has not noticed.
-    struct Ended;
-
-    impl Ensemble for Ended {
-        fn send(&self, _: Vec<Operation>) -> Pending<Landing> {
-            let landing = Landing { sent: clock::now(), outcomes: vec![Outcome::SessionOver], watch: None };
-            Box::pin(async { landing })
-        }
-
-        fn check(&self, _: Vec<HeldNode>) -> Pending<Check> {
-            Box::pin(async { Check::SessionOver })
-        }
-
-        fn commit(&self, _: Vec<Arc<str>>, _: Vec<Write>) -> Pending<Result<Versions, WriteFailure>> {
-            Box::pin(async { Err(WriteFailure::SessionOver) })
-        }
-
-        fn read(&self, _: Arc<str>) -> Pending<Result<Option<NodeData>, ReadFailure>> {
-            Box::pin(async { Err(ReadFailure::SessionOver) })
-        }
-
-        fn children(&self, _: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>> {
-            Box::pin(async { Err(ReadFailure::SessionOver) })
-        }
-
-        fn look(&self, _: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>> {
-            Box::pin(async { Err(ReadFailure::SessionOver) })
-        }
-
-        fn delete(&self, _: Arc<str>, _: i32) -> Pending<Result<Deletion, ReadFailure>> {
-            Box::pin(async { Err(ReadFailure::SessionOver) })
-        }
-
-        fn child(&self, _: Arc<str>, _: String) -> Pending<Result<Option<Watched>, ReadFailure>> {
-            Box::pin(async { Err(ReadFailure::SessionOver) })
-        }
-    }
 
     /// Trying again and again, without ever waiting, would keep the one who can tell from running.
     #[test]
@@ -311,7 +269,9 @@ mod tests {
         std::thread::spawn(move || {
             let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
             runtime.block_on(async {
-                let session = Session::new(Arc::new(Ended), 7, Duration::from_secs(10), clock::now());
+                let ensemble = FakeEnsemble::new();
+                let session = ensemble.session();
+                ensemble.end_session();
                 let slot = Arc::new(Slot::new(Stage::Open(session.clone())));
                 let progress = Progress::new(&Arc::default());
                 let claims = vec![Claim::new("/a", Scheme::Mutex)];

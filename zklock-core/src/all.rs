@@ -106,8 +106,11 @@ pub(crate) fn set_claims(path: &str, members: &[LockSpec]) -> Result<Vec<Claim>,
     Ok(claims)
 }
 
+/// In one order, as the claims: the holds of a set are named as its locks are, whatever the order.
 fn joined(specs: &[LockSpec]) -> String {
-    specs.iter().map(LockSpec::path).collect::<Vec<_>>().join(", ")
+    let mut paths: Vec<_> = specs.iter().map(LockSpec::path).collect();
+    paths.sort_unstable();
+    paths.join(", ")
 }
 
 fn invalid(path: &str, problem: &str) -> Error {

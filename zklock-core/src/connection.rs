@@ -153,58 +153,14 @@ impl fmt::Debug for Connection {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::clock;
-    use crate::ensemble::{
-        Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
-        Watched, Write, WriteFailure,
-    };
-    use crate::machine::protocol::Operation;
+    use crate::fake::FakeEnsemble;
     use crate::session::Session;
     use ConnectionState::{Closed, Connected, Disconnected, SessionLost};
-    use std::future::pending;
     use std::sync::Arc;
     use std::task::{Context, Poll, Waker};
-    use std::time::Duration;
 
-    /// One that is never asked for anything.
-    struct Silent;
-
-    impl Ensemble for Silent {
-        fn send(&self, _: Vec<Operation>) -> Pending<Landing> {
-            Box::pin(pending())
-        }
-
-        fn check(&self, _: Vec<HeldNode>) -> Pending<Check> {
-            Box::pin(pending())
-        }
-
-        fn commit(&self, _: Vec<Arc<str>>, _: Vec<Write>) -> Pending<Result<Versions, WriteFailure>> {
-            Box::pin(pending())
-        }
-
-        fn read(&self, _: Arc<str>) -> Pending<Result<Option<NodeData>, ReadFailure>> {
-            Box::pin(pending())
-        }
-
-        fn children(&self, _: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>> {
-            Box::pin(pending())
-        }
-
-        fn look(&self, _: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>> {
-            Box::pin(pending())
-        }
-
-        fn delete(&self, _: Arc<str>, _: i32) -> Pending<Result<Deletion, ReadFailure>> {
-            Box::pin(pending())
-        }
-
-        fn child(&self, _: Arc<str>, _: String) -> Pending<Result<Option<Watched>, ReadFailure>> {
-            Box::pin(pending())
-        }
-    }
-
-    fn session(id: i64) -> Arc<Session> {
-        Session::new(Arc::new(Silent), id, Duration::from_secs(10), clock::now())
+    fn session() -> Arc<Session> {
+        FakeEnsemble::new().session()
     }
 
     /// What is reported now, without a wait.
@@ -219,7 +175,7 @@ mod tests {
 
     #[test]
     fn each_change_is_reported_once_and_the_state_of_now_first() {
-        let first = session(1);
+        let first = session();
         let slot = Slot::new(Stage::Open(first.clone()));
         let mut connection = Connection::of(&slot);
         assert_eq!(reports(&mut connection), [Connected]);
@@ -234,13 +190,13 @@ mod tests {
         slot.set(Stage::Opening(None));
         slot.set(Stage::Opening(Some("no server answers".into())));
         assert_eq!(reports(&mut connection), []);
-        slot.set(Stage::Open(session(2)));
+        slot.set(Stage::Open(session()));
         assert_eq!(reports(&mut connection), [Connected]);
     }
 
     #[test]
     fn an_outage_and_a_lost_session_are_reported_however_late_they_are_looked_at() {
-        let first = session(1);
+        let first = session();
         let slot = Slot::new(Stage::Open(first.clone()));
         let mut connection = Connection::of(&slot);
         assert_eq!(reports(&mut connection), [Connected]);
@@ -252,7 +208,7 @@ mod tests {
         first.set_connected(false);
         first.end(LossReason::SessionExpired);
         slot.set(Stage::Opening(None));
-        let second = session(2);
+        let second = session();
         slot.set(Stage::Open(second.clone()));
         second.set_connected(false);
         assert_eq!(reports(&mut connection), [SessionLost, Disconnected]);
@@ -262,7 +218,7 @@ mod tests {
 
     #[test]
     fn closed_is_the_last_report() {
-        let first = session(1);
+        let first = session();
         let slot = Slot::new(Stage::Open(first.clone()));
         let mut connection = Connection::of(&slot);
         assert_eq!(reports(&mut connection), [Connected]);
@@ -273,7 +229,7 @@ mod tests {
         assert_eq!(reports(&mut Connection::of(&slot)), [Closed]);
 
         // Closed while there is no session.
-        let second = session(2);
+        let second = session();
         let slot = Slot::new(Stage::Open(second.clone()));
         let mut connection = Connection::of(&slot);
         assert_eq!(reports(&mut connection), [Connected]);

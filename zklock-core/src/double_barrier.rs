@@ -181,7 +181,7 @@ pub struct Member {
     node: Arc<str>,
     session: Arc<Session>,
     progress: Arc<Progress>,
-    /// Taken by whoever leaves first.
+    /// Taken by the first call that leaves.
     leave_tx: Mutex<Option<oneshot::Sender<LeaveRequest>>>,
 }
 
@@ -317,7 +317,7 @@ impl Member {
 
 impl Drop for Member {
     fn drop(&mut self) {
-        // Once it is leaving, that is seen to by whoever waits for it.
+        // Once it is leaving, the call that leaves sees to that.
         if lock_ignoring_poison(&self.leave_tx).take().is_some() {
             self.progress.owe();
         }

@@ -35,6 +35,7 @@ struct State {
     /// When each check came.
     checks: Mutex<Vec<Moment>>,
     is_silent: watch::Sender<bool>,
+    has_ended: watch::Sender<bool>,
     is_given_up: watch::Sender<bool>,
 }
 
@@ -45,6 +46,7 @@ impl FakeEnsemble {
             watches: Mutex::default(),
             checks: Mutex::default(),
             is_silent: watch::Sender::new(false),
+            has_ended: watch::Sender::new(false),
             is_given_up: watch::Sender::new(false),
         }))
     }
@@ -71,6 +73,11 @@ impl FakeEnsemble {
     /// It answers nothing any more, and does nothing either.
     pub(crate) fn fall_silent(&self) {
         self.0.is_silent.send_replace(true);
+    }
+
+    /// Its session is over. The library has not noticed, but requests are answered so.
+    pub(crate) fn end_session(&self) {
+        self.0.has_ended.send_replace(true);
     }
 
     pub(crate) fn is_given_up(&self) -> bool {
@@ -169,6 +176,9 @@ impl Ensemble for FakeEnsemble {
         let sent = clock::now();
         let unknown = Landing { sent, outcomes: vec![Outcome::Unknown; flight.len()], watch: None };
         self.answer(unknown, move |this| {
+            if *this.0.has_ended.borrow() {
+                return Landing { sent, outcomes: vec![Outcome::SessionOver; flight.len()], watch: None };
+            }
             let mut watch = None;
             let mut execute = |operation| {
                 let (outcome, watched) = this.execute(operation);

@@ -63,9 +63,10 @@
 //!  election   exclusive   barrier
 //!  client   spec   lock   hold   guarded       the public face
 //!  connection                                  how a client is connected
-//!  queued   observe   set                      who else is there, and whether a set of locks holds
+//!  contenders   observe   set                  who else is there, and whether a set of locks holds
 //!  line   place                                one process's queue in front of a lock, and what it holds
 //!  acquisition   guard                         one attempt to hold a lock; looks out for strangers
+//!  double_barrier::membership                  one member of a double barrier
 //!  driver                                      runs any machine, owns its nodes
 //!  pool    heartbeat                           sessions that follow one another, connected and kept alive
 //!  session                                     one session: its lease, its holds

@@ -44,7 +44,7 @@ impl Lock {
         Self { line, spec: Arc::new(spec) }
     }
 
-    /// The path of the lock; of a set the paths of its locks, with commas between them.
+    /// The path of the lock; of a set the paths of its locks in alphabetical order, with commas between them.
     pub fn path(&self) -> &str {
         self.spec.path()
     }

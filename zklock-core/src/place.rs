@@ -4,6 +4,7 @@
 use crate::hold::{Grant, Token};
 use crate::machine::claim::Claim;
 use crate::machine::name::{Role, Scheme};
+use crate::machine::protocol::Outcome;
 use crate::owner::Owner;
 use crate::session::{Session, Status};
 use crate::stats::Progress;
@@ -53,8 +54,22 @@ impl Place {
         lock_ignoring_poison(&self.members).retain(|(name, _)| **name != *member);
     }
 
+    /// Leaves out of listings those members of this process that nobody wants any more: a caller may come again before
+    /// the node of its last try is gone. A member's `own` node stays, even if its caller has just gone: the member would
+    /// take it for deleted, and leave it behind.
+    pub(crate) fn leave_out_gone(&self, own: Option<&str>, outcomes: &mut [Outcome]) {
+        let is_there = |name: &str| own == Some(name) || !self.has_gone(name);
+        for outcome in outcomes {
+            match outcome {
+                Outcome::Children(children) => children.retain(|child| is_there(child)),
+                Outcome::Surveyed(nodes) => nodes.retain(|node| is_there(&node.name)),
+                _ => {}
+            }
+        }
+    }
+
     /// Whether it is a member of this process that nobody wants any more, whose node may still be there.
-    pub(crate) fn has_gone(&self, member: &str) -> bool {
+    fn has_gone(&self, member: &str) -> bool {
         lock_ignoring_poison(&self.members)
             .iter()
             .any(|(name, progress)| **name == *member && !progress.is_wanted())
@@ -105,6 +120,20 @@ mod tests {
     use crate::fake::FakeEnsemble;
     use crate::hold::Hold;
     use std::time::Duration;
+
+    #[test]
+    fn a_member_sees_its_own_node_though_its_caller_has_gone() {
+        let place = Place::default();
+        for name in ["own", "other"] {
+            let progress = Progress::new(&Arc::default());
+            place.note(&name.into(), &progress);
+            progress.owe();
+        }
+        let names = |names: &[&str]| Outcome::Children(names.iter().map(|&name| name.to_owned()).collect());
+        let mut listing = [names(&["other", "own", "stranger"])];
+        place.leave_out_gone(Some("own"), &mut listing);
+        assert_eq!(listing, [names(&["own", "stranger"])]);
+    }
 
     #[test]
     fn an_owner_finds_what_it_holds_until_that_is_over() {

@@ -61,7 +61,7 @@ impl Pool {
         let closing = Arc::new(watch::Sender::new(false));
         let opened = Arc::default();
         let (keeps, kept) = watch::channel(true);
-        let keeper = Keeper {
+        let keeper = SessionKeeper {
             slot: slot.clone(),
             options: options.clone(),
             closing: closing.clone(),
@@ -163,7 +163,7 @@ impl Slot {
 }
 
 /// Keeps the slot filled until the client is closed.
-struct Keeper {
+struct SessionKeeper {
     slot: Arc<Slot>,
     options: Arc<ClientOptions>,
     closing: Arc<watch::Sender<bool>>,
@@ -172,7 +172,7 @@ struct Keeper {
 }
 
 /// Also where its runtime is gone, and it has never run.
-impl Drop for Keeper {
+impl Drop for SessionKeeper {
     fn drop(&mut self) {
         self.closing.send_replace(true);
         // Whoever waits for a session, or to be told of its end, is told.
@@ -190,7 +190,7 @@ impl Drop for Keeper {
     }
 }
 
-impl Keeper {
+impl SessionKeeper {
     async fn run(self) {
         let mut closing = self.closing.subscribe();
         let mut pause = FIRST_PAUSE;

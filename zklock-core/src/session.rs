@@ -172,10 +172,13 @@ impl Session {
         let lost_next = || {
             let kept = &mut *lock_ignoring_poison(&self.kept);
             let (hold, reason) = kept.keeper.poll_lost(now)?;
-            Some((kept.holdings.remove(&hold), reason))
+            // At once, so that nobody finds it held and yet not kept.
+            let lost =
+                kept.holdings.remove(&hold).filter(|holding| holding.change(|status| status.lose(reason)));
+            Some((lost, reason))
         };
-        for (holding, reason) in std::iter::from_fn(lost_next) {
-            holding.inspect(|holding| holding.lose(reason));
+        for (lost, reason) in std::iter::from_fn(lost_next) {
+            lost.inspect(|holding| holding.log_loss(reason));
         }
     }
 
@@ -250,23 +253,26 @@ impl Session {
 
     /// The hold is lost, for a reason that the heartbeat does not find out.
     pub(crate) fn lose(&self, holding: &Holding, reason: LossReason) {
+        if holding.change(|status| status.lose(reason)) {
+            holding.log_loss(reason);
+        }
         self.unregister(holding);
-        holding.lose(reason);
     }
 
     /// The holder lets go; `false` if the hold was lost before.
     pub(crate) fn release(&self, holding: &Holding) -> bool {
+        let is_released = holding.change(Status::release);
         self.unregister(holding);
-        holding.change(Status::release)
+        is_released
     }
 
     /// Nobody looks after the hold any more: whoever waits for it is told.
     pub(crate) fn abandon(&self, holding: &Holding) {
-        self.unregister(holding);
         holding.change(Status::abandon);
+        self.unregister(holding);
     }
 
-    /// Removes a hold from the heartbeat.
+    /// Removes a hold from the heartbeat. Its status has changed before: one that is held is kept.
     fn unregister(&self, holding: &Holding) {
         let kept = &mut *lock_ignoring_poison(&self.kept);
         kept.keeper.handle_release(holding.id);
@@ -428,10 +434,8 @@ impl Holding {
         self.change(|status| status.end(deletion, over));
     }
 
-    fn lose(&self, reason: LossReason) {
-        if self.change(|status| status.lose(reason)) {
-            tracing::warn!(node = self.node(), %reason, "hold lost");
-        }
+    fn log_loss(&self, reason: LossReason) {
+        tracing::warn!(node = self.node(), %reason, "hold lost");
     }
 
     fn change(&self, change: impl FnOnce(&mut Status) -> bool) -> bool {

@@ -119,7 +119,7 @@ impl LockSpec {
         self
     }
 
-    /// The path of the lock; of a set the paths of its locks, with commas between them.
+    /// The path of the lock; of a set the paths of its locks in alphabetical order, with commas between them.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -336,7 +336,7 @@ mod tests {
         let (one, other) = (LockSpec::all(two()).unwrap(), LockSpec::all([a, b]).unwrap());
         assert_eq!(one.claims().unwrap(), other.claims().unwrap());
         assert_eq!(one.key(), other.key());
-        assert_eq!((one.path(), other.path()), ("/b, /a", "/a, /b"));
+        assert_eq!((one.path(), other.path()), ("/a, /b", "/a, /b"));
     }
 
     #[test]

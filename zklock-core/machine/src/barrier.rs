@@ -67,13 +67,13 @@ impl<'a> Ready<'a> {
 /// What one who wants to enter is to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Entrance<'a> {
-    /// His node is not there: nobody counts him.
+    /// Its node is not there: nobody counts it.
     Absent,
     /// Go on.
     Passes,
     /// Create `ready` if these members are there, and go on.
     Opens {
-        /// The members, himself among them.
+        /// The members, itself among them.
         guards: Vec<&'a str>,
         /// Whether there is a `ready` that has to be deleted with that.
         replaces: bool,
@@ -130,20 +130,20 @@ pub fn stays_to_the_end(children: &[String], own: &str) -> bool {
 /// For whom a leaver waits.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
 pub struct Others {
-    /// Those who were there when he went on: they went on as well, or will.
+    /// Those who were there when it went on: they went on as well, or will.
     pub entered: BTreeSet<String>,
-    /// Those who were there when he began to leave. Who comes later is of the next round, which may be waiting for
-    /// this very leaver: to wait for him would be a deadlock.
+    /// Those who were there when it began to leave. Those that come later are of the next round, which may be
+    /// waiting for this very leaver: to wait for them would be a deadlock.
     pub stayed: BTreeSet<String>,
 }
 
 impl Others {
-    /// Whether there is somebody of whom the name alone does not tell whether he has entered.
+    /// Whether there is somebody of whom the name alone does not tell whether it has entered.
     pub fn is_in_doubt(&self, children: &[String]) -> bool {
         children.iter().any(|child| self.stayed.contains(child) && !self.entered.contains(child))
     }
 
-    /// Forgets those who have not entered. One whose session ended may have come again by the time that he was listed,
+    /// Forgets those who have not entered. One whose session ended may have come again by the time that it was listed,
     /// and may be waiting for the next round.
     pub fn correct(&mut self, seen: &[Seen<'_>]) {
         if opened(seen).is_some() {
@@ -153,7 +153,7 @@ impl Others {
         }
     }
 
-    /// For whom a leaver still waits. Without the transactions, for whom he waits in any case.
+    /// For whom a leaver still waits. Without the transactions, for whom it waits in any case.
     ///
     /// ```
     /// use zklock_machine::barrier::{Others, Seen};
@@ -181,7 +181,7 @@ pub fn whom_to_watch<'a>(awaited: &[&'a str], stays: bool) -> Option<&'a str> {
     if stays { awaited.iter().max().copied() } else { awaited.iter().min().copied() }
 }
 
-/// Whether nobody of the round would be left without the owner of `own`, so that `ready` goes with him.
+/// Whether nobody of the round would be left without the owner of `own`, so that `ready` goes with it.
 pub fn is_last(seen: &[Seen<'_>], own: &str) -> bool {
     let mut inside = insiders(seen);
     inside.next() == Some(own) && inside.next().is_none()

@@ -70,9 +70,10 @@ pub enum Check {
 
 /// The holds of one session, and its lease.
 ///
-/// Its driver tells it what happens by the `handle_` methods. After each, and when the time of
-/// [`poll_timeout`](Self::poll_timeout) has come, it asks in this order: [`poll_lost`](Self::poll_lost) until there is
-/// none, [`poll_beat`](Self::poll_beat), [`poll_timeout`](Self::poll_timeout).
+/// Its driver tells it what happens by the `handle_` methods, and asks in this order: [`poll_lost`](Self::poll_lost) until
+/// there is none, [`poll_beat`](Self::poll_beat), [`poll_timeout`](Self::poll_timeout). It asks when the time of the last
+/// has come, and after what may bring something forward: a grant, a proof, the end of the session, a server that is asked
+/// or has granted the session again. A write and a release can but put off what is due.
 ///
 /// ```
 /// use std::time::Duration;

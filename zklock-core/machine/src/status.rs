@@ -9,7 +9,7 @@
 //!                                   +-- refuse --> Stuck ---+
 //! ```
 //!
-//! Lost and released are final: whoever has been told of a loss must not find the hold alive again.
+//! Lost and released are final: a holder that has been told of a loss must not find the hold alive again.
 
 use crate::protocol::Outcome;
 use std::fmt;

@@ -102,17 +102,8 @@ impl Membership {
             }
             self.driver.begin().await?;
             self.note();
-            let place = &self.place;
-            // Its caller may come again before the node of its last try is gone.
-            let hear = |_: &[Operation], outcomes: &mut [Outcome]| {
-                for outcome in outcomes {
-                    match outcome {
-                        Outcome::Children(children) => children.retain(|child| !place.has_gone(child)),
-                        Outcome::Surveyed(nodes) => nodes.retain(|node| !place.has_gone(&node.name)),
-                        _ => {}
-                    }
-                }
-            };
+            let (place, own) = (&self.place, self.noted.as_deref());
+            let hear = |_: &[Operation], outcomes: &mut [Outcome]| place.leave_out_gone(own, outcomes);
             self.driver.step(hear).await?;
         }
     }

@@ -3,8 +3,8 @@ use crate::clock::virtual_clock;
 use crate::fake::FakeEnsemble;
 use crate::owner::Owner;
 
-fn keeper(stage: Stage) -> Keeper {
-    Keeper {
+fn keeper(stage: Stage) -> SessionKeeper {
+    SessionKeeper {
         slot: Arc::new(Slot::new(stage)),
         options: Arc::new(ClientOptions::new("none:1").unwrap()),
         closing: Arc::new(watch::Sender::new(false)),

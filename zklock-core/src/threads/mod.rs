@@ -1,6 +1,6 @@
 //! Our threads, and how other threads wait for what they do.
 //!
-//! One I/O thread does the work of all clients of a process. Whoever waits polls the future itself: so a wait's deadline is
+//! One I/O thread does the work of all clients of a process. A thread that waits polls the future itself: so a wait's deadline is
 //! kept even where the I/O thread is late.
 
 pub(crate) mod call;

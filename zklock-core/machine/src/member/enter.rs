@@ -51,7 +51,6 @@ impl Member {
             (Some(ready @ (Outcome::Found(_) | Outcome::NoNode)), Some(Outcome::Children(children)))
                 if self.created =>
             {
-                self.failures.clear();
                 if ready == Outcome::NoNode {
                     self.decide(&children, Ready::Missing, &[], now);
                 } else if self.czxid.is_some() {
@@ -60,8 +59,18 @@ impl Member {
                     self.go(Step::Survey(Purpose::Entering { children }));
                 }
             }
+            // An operator has deleted the whole barrier.
+            (Some(Outcome::NoNode), Some(Outcome::NoNode)) if self.created => self.come_anew(now),
             _ => self.come_again(now),
         }
+    }
+
+    /// With another name, since the node was deleted: others may wait for the end of this one, and must not wait for a
+    /// member of the next round.
+    fn come_anew(&mut self, now: Now) {
+        self.forget_node();
+        self.name_after(self.mark.next());
+        self.retry(Step::Come, now);
     }
 
     /// What the server has shown may be old, or what we did may not have been done. With the connection the watch may be
@@ -110,13 +119,8 @@ impl Member {
     fn decide(&mut self, children: &[String], ready: Ready<'_>, seen: &[Seen<'_>], now: Now) {
         let others = names(barrier::others(children, &self.name));
         match barrier::entrance(children, &self.name, self.members, ready) {
-            // An operator has deleted it. The next has another name: others may wait for the end of this one, and must not
-            // wait for a member of the next round.
-            Entrance::Absent => {
-                self.forget_node();
-                self.name_after(self.mark.next());
-                self.retry(Step::Come, now);
-            }
+            // An operator has deleted it.
+            Entrance::Absent => self.come_anew(now),
             Entrance::Passes => self.entered(others),
             Entrance::Opens { guards, replaces } => {
                 let guards = guards.into_iter().map(str::to_owned).collect();
@@ -127,7 +131,10 @@ impl Member {
                 self.go(Step::Open { guards, replaces, entered });
             }
             Entrance::Waits if self.patience == Patience::TriesOnce => self.end_with(Answer::NotOpen),
-            Entrance::Waits => self.wait(Step::Come, now),
+            Entrance::Waits => {
+                self.failures.clear();
+                self.wait(Step::Come, now);
+            }
         }
     }
 
@@ -135,15 +142,9 @@ impl Member {
         match opened {
             Outcome::Done => self.entered(entered),
             // Another has opened it before.
-            Outcome::NodeExists => {
-                self.not_opened += 1;
-                if self.not_opened > NOT_OPENED_AT_MOST {
-                    let problem = format!("{READY} comes and goes in a loop");
-                    return self.fail(Refusal::Answer(problem));
-                }
-                self.in_doubt = true;
-                self.go(Step::Come);
-            }
+            Outcome::NodeExists => self.not_opened(&format!("{READY} comes and goes in a loop")),
+            // The `ready` that was to be replaced.
+            Outcome::NotEmpty => self.not_opened(&format!("{READY} has children: delete them")),
             // One of those who were to go in is gone, or the `ready` that was to be replaced.
             Outcome::NoNode => {
                 self.in_doubt = true;
@@ -152,6 +153,15 @@ impl Member {
             Outcome::Refused(refusal) => self.fail(refusal),
             _ => self.come_again(now),
         }
+    }
+
+    fn not_opened(&mut self, problem: &str) {
+        self.not_opened += 1;
+        if self.not_opened > NOT_OPENED_AT_MOST {
+            return self.fail(Refusal::Answer(problem.to_owned()));
+        }
+        self.in_doubt = true;
+        self.go(Step::Come);
     }
 
     fn entered(&mut self, others: BTreeSet<String>) {

@@ -37,7 +37,6 @@ impl Member {
             (Outcome::Found(_) | Outcome::NoNode, Outcome::NoNode) => Vec::new(),
             _ => return self.retry(Step::Look, now),
         };
-        self.failures.clear();
         if self.others.is_in_doubt(&children) {
             self.go(Step::Survey(Purpose::Awaiting { children }));
         } else {

@@ -338,24 +338,59 @@ fn an_end_at_any_step_leaves_no_node() {
     }
 }
 
-#[test]
-fn one_that_others_forestall_again_and_again_gives_up() {
-    let mut server = Server::default();
+/// One that alone opens the barrier, where each try to open comes to `outcome`. How often it tried, how often it paused
+/// for that, and what it said.
+fn opens_in_vain(outcome: &Outcome, server: &mut Server) -> (usize, usize, Option<Answer>) {
     let mut alone = member(1, 1, Patience::Waits);
-    let mut opened = 0;
-    while alone.poll_verdict().is_none() {
-        let flight = alone.poll_flight().unwrap();
-        let is_open = matches!(flight[..], [Operation::Open { .. }]);
-        opened += usize::from(is_open);
+    let (mut tries, mut pauses) = (0, 0);
+    while tries < 20 {
+        if let Some(answer) = alone.poll_verdict() {
+            server.serve(&mut alone);
+            assert!(alone.is_gone() && server.nodes.is_empty());
+            return (tries, pauses, Some(answer));
+        }
+        let Some(flight) = alone.poll_flight() else {
+            pauses += 1;
+            alone.handle_timeout(alone.poll_timeout().unwrap());
+            continue;
+        };
+        tries += usize::from(matches!(flight[..], [Operation::Open { .. }]));
         let outcomes = flight.iter().map(|operation| match operation {
-            Operation::Open { .. } => Outcome::NodeExists,
+            Operation::Open { .. } => outcome.clone(),
             operation => server.execute(operation),
         });
         let outcomes = outcomes.collect();
         alone.handle_replies(outcomes, NOW.moment, NOW);
-        assert!(opened < 20);
     }
-    assert_eq!(opened, 9);
-    server.serve(&mut alone);
-    assert!(alone.is_gone() && server.nodes.is_empty());
+    (tries, pauses, alone.poll_verdict())
+}
+
+#[test]
+fn one_that_cannot_open_gives_up_and_says_why() {
+    for (outcome, why) in [(Outcome::NodeExists, "in a loop"), (Outcome::NotEmpty, "has children")] {
+        let (tries, _, answer) = opens_in_vain(&outcome, &mut Server::default());
+        assert_eq!(tries, 9);
+        let Some(Answer::Failed(Refusal::Answer(said))) = answer else { panic!("{answer:?}") };
+        assert!(said.contains(why), "{said}");
+    }
+}
+
+#[test]
+fn a_server_that_never_says_what_it_did_is_not_asked_in_a_loop() {
+    let (tries, pauses, answer) = opens_in_vain(&Outcome::Unknown, &mut Server::default());
+    assert_eq!((tries, answer), (20, None));
+    assert!(pauses >= 18, "{pauses}");
+}
+
+#[test]
+fn one_whose_barrier_was_deleted_with_its_node_comes_again() {
+    let mut server = Server::default();
+    let mut waiter = member(1, 2, Patience::Waits);
+    server.serve(&mut waiter);
+    let first = server.nodes.pop().unwrap().name;
+    wake(&mut waiter);
+    let flight = waiter.poll_flight().unwrap();
+    waiter.handle_replies(vec![Outcome::NoNode; flight.len()], NOW.moment, NOW);
+    server.serve(&mut waiter);
+    assert!(waiter.is_waiting() && server.nodes.len() == 1 && server.nodes[0].name != first);
 }
