@@ -1,11 +1,13 @@
 //! Barriers: many wait until one lets them go on.
 
 use crate::aio::barrier::AsyncBarrier;
+use crate::connection::CallbackAnchor;
 use crate::error::unpicklable;
 use crate::greenlet::Greenlet;
 use crate::number;
 use crate::shared_barrier::SharedBarrier;
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use zklock_core::ErrorKind;
 
@@ -13,11 +15,13 @@ use zklock_core::ErrorKind;
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Barrier {
     shared: Arc<SharedBarrier>,
+    anchor: Py<CallbackAnchor>,
 }
 
 impl Barrier {
     pub(crate) fn of(py: Python<'_>, shared: Arc<SharedBarrier>) -> PyResult<Py<Self>> {
-        Py::new(py, Self { shared })
+        let anchor = shared.shared.callbacks.anchor(py)?;
+        Py::new(py, Self { shared, anchor })
     }
 }
 
@@ -73,6 +77,10 @@ impl Barrier {
                 waited => waited.map(|()| true),
             }
         })
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)
     }
 
     fn __repr__(&self) -> String {

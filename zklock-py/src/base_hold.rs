@@ -1,6 +1,7 @@
 //! What the holds of both faces have in common, and what comes of their release.
 
 use crate::callback::{self, Callback};
+use crate::connection::CallbackAnchor;
 use crate::coroutine::warn;
 use crate::dispatch::CALLBACKS;
 use crate::error::{raised, unpicklable};
@@ -23,11 +24,13 @@ pub(crate) struct BaseHold {
     /// Whether nobody else keeps the hold, so that it ends with this object.
     is_value: bool,
     callbacks: callback::Given,
+    anchor: Py<CallbackAnchor>,
 }
 
 impl BaseHold {
-    pub(crate) fn new(held: Arc<SharedHold>, is_value: bool) -> Self {
-        Self { held, is_value, callbacks: callback::Given::default() }
+    pub(crate) fn new(py: Python<'_>, held: Arc<SharedHold>, is_value: bool) -> PyResult<Self> {
+        let anchor = held.of_client.anchor(py)?;
+        Ok(Self { held, is_value, callbacks: callback::Given::default(), anchor })
     }
 
     pub(crate) fn describe(&self, class: &str) -> String {
@@ -106,6 +109,7 @@ impl BaseHold {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)?;
         self.callbacks.traverse(&visit)
     }
 

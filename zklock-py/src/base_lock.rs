@@ -1,14 +1,24 @@
 //! What the locks of both faces have in common.
 
+use crate::connection::CallbackAnchor;
 use crate::error::unpicklable;
 use crate::shared_lock::SharedLock;
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 
 /// What a `Lock` and an `AsyncLock` have in common.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseLock {
     pub(crate) core: Arc<SharedLock>,
+    anchor: Py<CallbackAnchor>,
+}
+
+impl BaseLock {
+    pub(crate) fn new(py: Python<'_>, core: Arc<SharedLock>) -> PyResult<Self> {
+        let anchor = core.shared.callbacks.anchor(py)?;
+        Ok(Self { core, anchor })
+    }
 }
 
 #[pymethods]
@@ -22,6 +32,10 @@ impl BaseLock {
     /// Whether this client holds the lock. It asks nobody: for others see ``contenders``.
     fn locked(&self) -> bool {
         !self.core.kept.held().is_empty()
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

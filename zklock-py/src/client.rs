@@ -80,7 +80,7 @@ impl Client {
         let shared = SharedClient::new(options, hosts);
         let weak = Arc::downgrade(&shared);
         exit::remember(weak);
-        Ok(PyClassInitializer::from(BaseClient::new(shared, &THREADS)).add_subclass(Self))
+        Ok(PyClassInitializer::from(BaseClient::new(py, shared, &THREADS)?).add_subclass(Self))
     }
 
     /// The same client for asyncio.

@@ -2,6 +2,7 @@
 
 use crate::aio::double_barrier::{AsyncDoubleBarrier, AsyncMember};
 use crate::block::Block;
+use crate::connection::CallbackAnchor;
 use crate::coroutine::{Coroutine, nothing};
 use crate::error::unpicklable;
 use crate::greenlet::{self, Greenlet};
@@ -9,6 +10,7 @@ use crate::patience::Given;
 use crate::shared_double_barrier::{SharedDoubleBarrier, SharedMember};
 use crate::wait::detached;
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -17,6 +19,7 @@ use std::time::Duration;
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct DoubleBarrier {
     shared: Arc<SharedDoubleBarrier>,
+    anchor: Py<CallbackAnchor>,
 }
 
 /// A member of a double barrier, between entering and leaving. ``DoubleBarrier.enter`` gives one, and so does a ``with`` block.
@@ -62,7 +65,8 @@ impl SharedMember {
 
 impl DoubleBarrier {
     pub(crate) fn of(py: Python<'_>, shared: Arc<SharedDoubleBarrier>) -> PyResult<Py<Self>> {
-        Py::new(py, Self { shared })
+        let anchor = shared.barrier.shared.callbacks.anchor(py)?;
+        Py::new(py, Self { shared, anchor })
     }
 }
 
@@ -136,6 +140,10 @@ impl DoubleBarrier {
     ) -> PyResult<Coroutine> {
         let _ = traceback;
         self.shared.end_block(kind, exception)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)
     }
 
     fn __repr__(&self) -> String {

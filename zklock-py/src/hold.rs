@@ -27,7 +27,7 @@ pub(crate) struct Hold;
 
 impl Hold {
     pub(crate) fn of(py: Python<'_>, held: Arc<SharedHold>, is_value: bool) -> PyResult<Py<Self>> {
-        Py::new(py, PyClassInitializer::from(BaseHold::new(held, is_value)).add_subclass(Self))
+        Py::new(py, PyClassInitializer::from(BaseHold::new(py, held, is_value)?).add_subclass(Self))
     }
 }
 

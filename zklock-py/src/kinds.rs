@@ -1,7 +1,8 @@
 //! What a `Client` and an `AsyncClient` have in common: the kinds of lock above all.
 
 use crate::base_lock::BaseLock;
-use crate::callback::{self, Callback};
+use crate::callback::Callback;
+use crate::connection::CallbackAnchor;
 use crate::error::{forked, raised, unpicklable};
 use crate::number;
 use crate::shared_barrier::SharedBarrier;
@@ -28,7 +29,7 @@ use zklock_core::{Error, LockSpec};
 pub(crate) struct BaseClient {
     pub(crate) shared: Arc<SharedClient>,
     face: &'static Face,
-    callbacks: callback::Given,
+    anchor: Py<CallbackAnchor>,
 }
 
 /// What makes the objects of one face: those for threads, or those for asyncio.
@@ -38,11 +39,12 @@ pub(crate) struct Face {
     pub(crate) double_barrier: Make<SharedDoubleBarrier>,
 }
 
-type Make<SharedClient> = fn(Python<'_>, Arc<SharedClient>) -> PyResult<Py<PyAny>>;
+type Make<T> = fn(Python<'_>, Arc<T>) -> PyResult<Py<PyAny>>;
 
 impl BaseClient {
-    pub(crate) fn new(shared: Arc<SharedClient>, face: &'static Face) -> Self {
-        Self { shared, face, callbacks: callback::Given::default() }
+    pub(crate) fn new(py: Python<'_>, shared: Arc<SharedClient>, face: &'static Face) -> PyResult<Self> {
+        let anchor = shared.callbacks.anchor(py)?;
+        Ok(Self { shared, face, anchor })
     }
 
     fn made(
@@ -321,7 +323,6 @@ impl BaseClient {
             let message = "the client belongs to the process from which this one was forked: make one here";
             return Err(forked(py, message.to_owned()));
         }
-        self.callbacks.add(&callback);
         self.shared.callbacks.add(py, callback)
     }
 
@@ -338,11 +339,7 @@ impl BaseClient {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        self.callbacks.traverse(&visit)
-    }
-
-    fn __clear__(&self) {
-        self.callbacks.clear();
+        visit.call(&self.anchor)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {

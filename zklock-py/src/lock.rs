@@ -43,7 +43,7 @@ pub(crate) struct Lock;
 
 impl Lock {
     pub(crate) fn of(py: Python<'_>, core: Arc<SharedLock>) -> PyResult<Py<Self>> {
-        Py::new(py, PyClassInitializer::from(BaseLock { core }).add_subclass(Self))
+        Py::new(py, PyClassInitializer::from(BaseLock::new(py, core)?).add_subclass(Self))
     }
 
     fn core<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<SharedLock> {
@@ -282,7 +282,7 @@ impl SharedLock {
             match granted {
                 // It took so long to come back into the interpreter that the hold has died meanwhile: queue again.
                 Ok(hold) if hold.valid_for().is_zero() => drop(hold),
-                granted => return Ok(granted.map(|hold| SharedHold::new(hold, owner, self.is_reentrant))),
+                granted => return Ok(granted.map(|hold| self.granted(hold, owner))),
             }
         }
     }

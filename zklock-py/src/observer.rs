@@ -1,5 +1,6 @@
 //! Reports the holders of a lock, one after the other, without taking part.
 
+use crate::connection::CallbackAnchor;
 use crate::error::{late, unpicklable};
 use crate::greenlet::Greenlet;
 use crate::number;
@@ -8,6 +9,7 @@ use crate::shared_observer::SharedObserver;
 use crate::value;
 use crate::wait::detached;
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 
 /// Who holds a lock, as that changes: an iterator of ``Contender``, or ``None`` while nobody does. See ``Lock.observe``.
@@ -16,11 +18,12 @@ use std::sync::Arc;
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Observer {
     shared: Arc<SharedObserver>,
+    anchor: Py<CallbackAnchor>,
 }
 
 impl Observer {
     pub(crate) fn new(py: Python<'_>, core: &Arc<SharedLock>) -> PyResult<Self> {
-        Ok(Self { shared: SharedObserver::new(py, core)? })
+        Ok(Self { shared: SharedObserver::new(py, core)?, anchor: core.shared.callbacks.anchor(py)? })
     }
 }
 
@@ -53,6 +56,10 @@ impl Observer {
     // Not an Option, which would end the iteration.
     fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         Ok(self.next(py, None)?.unwrap_or_else(|| py.None()))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)
     }
 
     fn __repr__(&self) -> String {

@@ -1,5 +1,6 @@
 //! What both faces of a hold share.
 
+use crate::connection::ConnectionCallbacks;
 use crate::loss_callbacks::LossCallbacks;
 use pyo3::prelude::*;
 use std::sync::{Arc, Weak};
@@ -14,12 +15,20 @@ pub(crate) struct SharedHold {
     pub(crate) thread: Weak<()>,
     pub(crate) is_reentrant: bool,
     pub(crate) callbacks: Arc<LossCallbacks>,
+    /// Those of the client.
+    pub(crate) of_client: Arc<ConnectionCallbacks>,
 }
 
 impl SharedHold {
-    pub(crate) fn new(hold: Hold, owner: Owner, is_reentrant: bool) -> Arc<Self> {
+    pub(crate) fn new(
+        hold: Hold,
+        owner: Owner,
+        is_reentrant: bool,
+        of_client: &Arc<ConnectionCallbacks>,
+    ) -> Arc<Self> {
         let thread = Arc::downgrade(&this_thread());
-        Arc::new(Self { hold, owner, thread, is_reentrant, callbacks: LossCallbacks::new() })
+        let (callbacks, of_client) = (LossCallbacks::new(), of_client.clone());
+        Arc::new(Self { hold, owner, thread, is_reentrant, callbacks, of_client })
     }
 
     pub(crate) fn is_live(&self) -> bool {

@@ -12,7 +12,7 @@ use crate::shared_hold::SharedHold;
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock};
 use std::time::Duration;
-use zklock_core::blocking::{Client, Lock};
+use zklock_core::blocking::{Client, Hold, Lock};
 use zklock_core::{Dialect, Error, Foreign, LockSpec, Owner, Wait, Watching};
 
 /// What both faces of a lock share.
@@ -83,7 +83,11 @@ impl SharedLock {
             return Ok(None);
         }
         let Some(lock) = self.connected() else { return Ok(None) };
-        Ok(lock.again(owner)?.map(|hold| SharedHold::new(hold, owner, true)))
+        Ok(lock.again(owner)?.map(|hold| self.granted(hold, owner)))
+    }
+
+    pub(crate) fn granted(&self, hold: Hold, owner: Owner) -> Arc<SharedHold> {
+        SharedHold::new(hold, owner, self.is_reentrant, &self.shared.callbacks)
     }
 
     /// Whether one alone can hold it, or lead, and be observed.

@@ -2,8 +2,8 @@
 
 use crate::support::{SESSION, SOON, client, expire_session, options, proxied_client, soon};
 use ConnectionState::{Closed, Connected, Disconnected, SessionLost};
-use ground::{Proxy, shared};
-use std::sync::mpsc::channel;
+use ground::{Direction, Proxy, shared, until};
+use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use zklock_core::blocking;
 use zklock_core::face::Connector;
@@ -76,7 +76,7 @@ async fn the_last_report_is_that_the_client_is_closed() {
     assert_eq!(next(&mut connection).await, None);
     assert_eq!(of_closed.connection_state(), Closed);
 
-    // Nobody has it any more: whoever follows its connection does not keep it open.
+    // Nobody has it any more: to follow its connection does not keep it open.
     let of_dropped: Client = client().await;
     let mut connection = of_dropped.connection();
     assert_eq!(next(&mut connection).await, Some(Connected));
@@ -128,4 +128,33 @@ fn a_client_that_connects_when_it_is_needed_tells_of_that() {
     connector.close().unwrap();
     assert_eq!(states.recv_timeout(SOON), Ok(Closed));
     assert_eq!(connector.connection_state(), Some(Closed));
+}
+
+#[test]
+fn a_client_that_is_closed_while_it_connects_tells_that_and_nothing_after_it() {
+    let proxy = Proxy::before(shared().server(0));
+    proxy.freeze(Direction::Both);
+    let (sender, states) = channel();
+    let connector = Connector::new(options(&proxy.connect_string()).connect_timeout(SOON))
+        .on_connection(move |state| sender.send(state).unwrap_or_default());
+    let call = connector.start(None, || ()).unwrap();
+    assert!(until(SOON, || proxy.connections() > 0));
+    connector.close().unwrap();
+    assert_eq!(states.recv_timeout(SOON), Ok(Closed));
+    proxy.thaw();
+    drop((call, connector));
+    // The one that connects has the function until it has ended, which drops the sender.
+    assert_eq!(states.recv_timeout(SOON), Err(RecvTimeoutError::Disconnected));
+    assert!(until(SOON, || proxy.connections() == 0));
+}
+
+#[test]
+fn a_client_that_is_closed_before_it_connects_tells_that_once() {
+    let (sender, states) = channel();
+    let connector = Connector::new(options(&shared().connect_string()))
+        .on_connection(move |state| sender.send(state).unwrap_or_default());
+    connector.close().unwrap();
+    connector.close().unwrap();
+    drop(connector);
+    assert_eq!(states.iter().collect::<Vec<_>>(), [Closed]);
 }

@@ -65,7 +65,8 @@ impl Connector {
 
     /// Has `told` called when the client is connected, and then with each change, as
     /// [`Client::on_connection`] does: on the I/O thread, so it must not block. Before the first connect, and where that
-    /// fails, there is nothing to tell.
+    /// fails, there is nothing to tell. Where it is closed before it is connected, the closing thread tells that, and
+    /// nothing else is told.
     ///
     /// ```
     /// use zklock_core::{ClientOptions, face::Connector};
@@ -200,7 +201,10 @@ impl Connector {
     fn shut(&self) -> Result<Option<Client>, Error> {
         self.home.settle()?;
         let mut state = lock_ignoring_poison(&self.state);
-        let (client, waiting) = match std::mem::replace(&mut *state, ConnectorState::Unconnected) {
+        let before = std::mem::replace(&mut *state, ConnectorState::Closed(None));
+        // Of a client that was connected, `follow` tells it.
+        let is_to_be_told = matches!(before, ConnectorState::Unconnected | ConnectorState::Connecting(_));
+        let (client, waiting) = match before {
             ConnectorState::Connected(client) => (Some(client), Vec::new()),
             ConnectorState::Closed(client) => (client, Vec::new()),
             ConnectorState::Connecting(waiting) => (None, waiting),
@@ -208,6 +212,9 @@ impl Connector {
         };
         *state = ConnectorState::Closed(client.clone());
         drop(state);
+        if let (true, Some(told)) = (is_to_be_told, &self.told) {
+            told(ConnectionState::Closed);
+        }
         tell(waiting, &Err(Error::closed()));
         Ok(client)
     }
@@ -269,18 +276,21 @@ struct Opening {
 impl Opening {
     async fn run(mut self, io: Io, options: ClientOptions) {
         let outcome = open(io.clone(), options).await;
+        if !self.end(&outcome) {
+            return;
+        }
         if let (Ok(client), Some(told)) = (&outcome, self.told.take()) {
             // It ends when the client is closed, which happens by itself when nobody has it any more.
             io.spawn(follow(client.core.fixed().connection(), move |state| told(state)));
         }
-        self.end(&outcome);
     }
 
-    /// If it was closed meanwhile, they have been told, and the client goes.
-    fn end(&mut self, outcome: &Outcome) {
+    /// Whether the outcome is that of the connector. If it was closed meanwhile, those who wait have been told, and the
+    /// client goes.
+    fn end(&mut self, outcome: &Outcome) -> bool {
         // The next may have begun already.
         if std::mem::replace(&mut self.has_ended, true) {
-            return;
+            return false;
         }
         let mut state = lock_ignoring_poison(&self.state);
         if let ConnectorState::Connecting(waiting) = &mut *state {
@@ -290,7 +300,9 @@ impl Opening {
                 .map_or(ConnectorState::Unconnected, |client| ConnectorState::Connected(client.clone()));
             drop(state);
             tell(waiting, outcome);
+            return true;
         }
+        false
     }
 }
 

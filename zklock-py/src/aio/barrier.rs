@@ -1,11 +1,13 @@
 //! Barriers in asyncio.
 
+use crate::connection::CallbackAnchor;
 use crate::coroutine::{Bell, Coroutine};
 use crate::error::{raised, unpicklable};
 use crate::number;
 use crate::shared_barrier::SharedBarrier;
 use crate::value;
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use zklock_core::blocking::Client;
 use zklock_core::{Barrier, Error, ErrorKind};
@@ -19,11 +21,13 @@ use zklock_core::{Barrier, Error, ErrorKind};
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct AsyncBarrier {
     shared: Arc<SharedBarrier>,
+    anchor: Py<CallbackAnchor>,
 }
 
 impl AsyncBarrier {
     pub(crate) fn of(py: Python<'_>, shared: Arc<SharedBarrier>) -> PyResult<Py<Self>> {
-        Py::new(py, Self { shared })
+        let anchor = shared.shared.callbacks.anchor(py)?;
+        Py::new(py, Self { shared, anchor })
     }
 
     fn ask<F>(&self, what: &'static str, ask: impl FnOnce(Arc<Barrier>) -> F + Send + 'static) -> Coroutine
@@ -81,6 +85,10 @@ impl AsyncBarrier {
                 Err(error) => Err(raised(py, &error)),
             },
         ))
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)
     }
 
     fn __repr__(&self) -> String {

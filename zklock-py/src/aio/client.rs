@@ -34,7 +34,7 @@ static ASYNCIO: Face = Face {
 
 impl AsyncClient {
     pub(crate) fn of(py: Python<'_>, shared: Arc<SharedClient>) -> PyResult<Py<Self>> {
-        Py::new(py, PyClassInitializer::from(BaseClient::new(shared, &ASYNCIO)).add_subclass(Self))
+        Py::new(py, PyClassInitializer::from(BaseClient::new(py, shared, &ASYNCIO)?).add_subclass(Self))
     }
 
     fn shared<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<SharedClient> {

@@ -1,6 +1,7 @@
 //! Double barriers in asyncio.
 
 use crate::block::Block;
+use crate::connection::CallbackAnchor;
 use crate::coroutine::{Begun, Bell, Coroutine, nothing};
 use crate::error::{raised, unpicklable};
 use crate::patience::Given;
@@ -8,6 +9,7 @@ use crate::shared_double_barrier::{SharedDoubleBarrier, SharedMember};
 use crate::task::current_or_unique;
 use crate::value;
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
 use zklock_core::blocking::Client;
@@ -23,6 +25,7 @@ use zklock_core::{Error, Owner, Wait};
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct AsyncDoubleBarrier {
     shared: Arc<SharedDoubleBarrier>,
+    anchor: Py<CallbackAnchor>,
 }
 
 /// A ``Member`` for asyncio. ``AsyncDoubleBarrier.enter`` gives one, and so does ``async with``.
@@ -113,7 +116,8 @@ impl SharedMember {
 
 impl AsyncDoubleBarrier {
     pub(crate) fn of(py: Python<'_>, shared: Arc<SharedDoubleBarrier>) -> PyResult<Py<Self>> {
-        Py::new(py, Self { shared })
+        let anchor = shared.barrier.shared.callbacks.anchor(py)?;
+        Py::new(py, Self { shared, anchor })
     }
 }
 
@@ -151,6 +155,10 @@ impl AsyncDoubleBarrier {
     ) -> PyResult<Coroutine> {
         let _ = traceback;
         self.shared.end_block(kind, exception)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)
     }
 
     fn __repr__(&self) -> String {

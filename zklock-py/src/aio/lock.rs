@@ -95,7 +95,7 @@ impl SharedLock {
         }))?;
         let granted = lock_ignoring_poison(&answer).take();
         match granted {
-            Some(Ok(hold)) => Ok(Ok(SharedHold::new(hold, owner, self.is_reentrant))),
+            Some(Ok(hold)) => Ok(Ok(self.granted(hold, owner))),
             Some(Err(error)) if error.kind() == ErrorKind::Timeout => Ok(Err(error)),
             Some(Err(error)) => Err(raised(greenlet.py(), &error)),
             None => Err(closed(greenlet.py(), "the wait has ended without an answer".to_owned())),
@@ -150,7 +150,7 @@ struct Deliver {
 impl Deliver {
     fn granted(&self, py: Python<'_>, granted: Result<Hold, Error>) -> PyResult<Py<PyAny>> {
         match (granted, self.wanted) {
-            (Ok(hold), _) => self.held(py, SharedHold::new(hold, self.owner, self.core.is_reentrant)),
+            (Ok(hold), _) => self.held(py, self.core.granted(hold, self.owner)),
             (Err(error), Wanted::Bool) if error.kind() == ErrorKind::Timeout => {
                 log::inform(py, &error.to_string());
                 Ok(value::boolean(py, false))
@@ -181,7 +181,7 @@ impl Deliver {
 
 impl AsyncLock {
     pub(crate) fn of(py: Python<'_>, core: Arc<SharedLock>) -> PyResult<Py<Self>> {
-        Py::new(py, PyClassInitializer::from(BaseLock { core }).add_subclass(Self))
+        Py::new(py, PyClassInitializer::from(BaseLock::new(py, core)?).add_subclass(Self))
     }
 
     fn core<'a>(slf: &'a Bound<'_, Self>) -> &'a Arc<SharedLock> {

@@ -1,10 +1,12 @@
 //! Who holds a lock, in asyncio.
 
+use crate::connection::CallbackAnchor;
 use crate::coroutine::Coroutine;
 use crate::error::unpicklable;
 use crate::shared_lock::SharedLock;
 use crate::shared_observer::SharedObserver;
 use pyo3::prelude::*;
+use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 
 /// An ``Observer`` for asyncio, to be used with ``async for``. See ``AsyncLock.observe``.
@@ -17,11 +19,12 @@ use std::sync::Arc;
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct AsyncObserver {
     shared: Arc<SharedObserver>,
+    anchor: Py<CallbackAnchor>,
 }
 
 impl AsyncObserver {
     pub(crate) fn new(py: Python<'_>, core: &Arc<SharedLock>) -> PyResult<Self> {
-        Ok(Self { shared: SharedObserver::new(py, core)? })
+        Ok(Self { shared: SharedObserver::new(py, core)?, anchor: core.shared.callbacks.anchor(py)? })
     }
 }
 
@@ -39,6 +42,10 @@ impl AsyncObserver {
 
     fn __anext__(&self) -> Coroutine {
         self.shared.start("AsyncObserver.__anext__")
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)
     }
 
     fn __repr__(&self) -> String {
