@@ -123,7 +123,7 @@ def test_a_client_that_is_closed_while_it_connects_tells_that_and_nothing_after_
     proxy("freeze", "both")
     zk = zklock.Client(proxy.hosts, session_timeout=SESSION)
     listener = Listener(zk)
-    raises(zklock.Unreachable, zk.connect, timeout=0.1)
+    raises(zklock.Unreachable, lambda: zk.connect(timeout=0.1))
     zk.close()
     assert listener.next() is CLOSED
     proxy("thaw")
