@@ -290,7 +290,8 @@ impl BaseClient {
         value::stats(py, self.shared.connector.stats())
     }
 
-    /// How the client is connected: a ``ConnectionState``, or ``None`` if it has not connected yet.
+    /// How the client is connected: a ``ConnectionState``, or ``None`` if it has not connected yet, or was used in a process
+    /// from which this one was forked.
     ///
     /// >>> zk.connection_state
     /// <ConnectionState.CONNECTED: 'connected'>
@@ -309,9 +310,9 @@ impl BaseClient {
     /// >>> states.get(timeout=5)
     /// <ConnectionState.CONNECTED: 'connected'>
     ///
-    /// Where the client has not connected yet, the first call comes when it has; ``CLOSED`` is the last. Changes that follow
-    /// one another quickly may be told as one, but no lost session is left out. What a lock guards is better watched by its
-    /// hold, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
+    /// Where the client has not connected yet, the first call comes when it has, or is closed; ``CLOSED`` is the last. Changes
+    /// that follow one another quickly may be told as one: several lost sessions as one, but never none. What a lock guards is
+    /// better watched by its hold, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
     ///
     /// Callbacks of one client are called one after the other, on a thread for such calls. What one raises is reported to
     /// ``sys.unraisablehook``, and it is called again all the same. Under gevent and eventlet a greenlet of the main thread

@@ -105,12 +105,31 @@ def test_the_last_that_is_told_is_that_the_client_is_closed(zk: zklock.Client) -
     assert listener.has_heard_nothing()
 
 
-def test_a_client_that_was_closed_before_it_connected_tells_nothing(hosts: str) -> None:
+def test_a_client_that_was_closed_before_it_connected_tells_that(hosts: str) -> None:
     zk = zklock.Client(hosts)
     listener = Listener(zk)
     zk.close()
+    assert listener.next() is CLOSED
     assert zk.connection_state is CLOSED
     raises(zklock.Closed, zk.connect)
+    zk.close()
+    # Once more to somebody who did not know, and to nobody else.
+    assert Listener(zk.aio).next() is CLOSED
+    assert listener.has_heard_nothing()
+
+
+def test_a_client_that_is_closed_while_it_connects_tells_that_and_nothing_after_it(ground: Ground) -> None:
+    proxy = ground.proxy("1")
+    proxy("freeze", "both")
+    zk = zklock.Client(proxy.hosts, session_timeout=SESSION)
+    listener = Listener(zk)
+    raises(zklock.Unreachable, lambda: zk.connect(timeout=0.1))
+    zk.close()
+    assert listener.next() is CLOSED
+    proxy("thaw")
+    # It goes when it has connected, and finds itself closed.
+    eventually(lambda: proxy("connections") == "0")
+    assert Listener(zk).next() is CLOSED
     assert listener.has_heard_nothing()
 
 

@@ -11,7 +11,7 @@ A ``Client`` is one connection to an ensemble. It gives a ``Lock``, which can be
 the asynchronous face of one.
 
 Where gevent or eventlet has patched Python, a wait lets the other greenlets run, and each greenlet is an owner of its own.
-Handlers of a loss and of log lines are called in greenlets of the main thread then.
+Callbacks of holds and of clients, and handlers of log lines, are called in greenlets of the main thread then.
 """
 
 import logging

@@ -1,4 +1,5 @@
-"""Those who call handlers: of the loss of a hold, and of log lines. They are to have no native frame beneath."""
+"""The threads and greenlets that call functions of the user's: what `on_lost` and `on_connection` were given, and handlers of
+log lines. They are to have no native frame beneath."""
 
 from __future__ import annotations
 

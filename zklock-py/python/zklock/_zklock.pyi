@@ -238,7 +238,8 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         """
     @property
     def connection_state(self) -> ConnectionState | None:
-        """How the client is connected: a ``ConnectionState``, or ``None`` if it has not connected yet.
+        """How the client is connected: a ``ConnectionState``, or ``None`` if it has not connected yet, or was used in a process
+        from which this one was forked.
 
         >>> zk.connection_state
         <ConnectionState.CONNECTED: 'connected'>
@@ -253,9 +254,9 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         >>> states.get(timeout=5)
         <ConnectionState.CONNECTED: 'connected'>
 
-        Where the client has not connected yet, the first call comes when it has; ``CLOSED`` is the last. Changes that follow
-        one another quickly may be told as one, but no lost session is left out. What a lock guards is better watched by its
-        hold, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
+        Where the client has not connected yet, the first call comes when it has, or is closed; ``CLOSED`` is the last. Changes
+        that follow one another quickly may be told as one: several lost sessions as one, but never none. What a lock guards is
+        better watched by its hold, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
 
         Callbacks of one client are called one after the other, on a thread for such calls. What one raises is reported to
         ``sys.unraisablehook``, and it is called again all the same. Under gevent and eventlet a greenlet of the main thread
@@ -959,7 +960,7 @@ class Server:
     1
 
     It serves as soon as it is made, on a port of its own on 127.0.0.1, and any ZooKeeper client can use it, of any
-    process. It is one server, and no replacement for an ensemble. There is no encryption, and whoever can reach it can do
+    process. It is one server, and no replacement for an ensemble. There is no encryption, and all who can reach it can do
     everything: ``listen`` is where it listens, ``host:port``, and port 0 takes any that is free.
 
     Times are in seconds. ``tick`` is ZooKeeper's unit of time: a session lasts 2 to 20 of them, and ends at a full one;

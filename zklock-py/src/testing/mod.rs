@@ -52,7 +52,7 @@ fn node_path<'a>(py: Python<'_>, path: &'a str) -> PyResult<&'a str> {
 /// 1
 ///
 /// It serves as soon as it is made, on a port of its own on 127.0.0.1, and any ZooKeeper client can use it, of any
-/// process. It is one server, and no replacement for an ensemble. There is no encryption, and whoever can reach it can do
+/// process. It is one server, and no replacement for an ensemble. There is no encryption, and all who can reach it can do
 /// everything: ``listen`` is where it listens, ``host:port``, and port 0 takes any that is free.
 ///
 /// Times are in seconds. ``tick`` is ZooKeeper's unit of time: a session lasts 2 to 20 of them, and ends at a full one;
