@@ -87,6 +87,8 @@ impl Acquisition {
             match self.driver.machine.poll_verdict() {
                 Some(Verdict::Granted { nodes, czxid, proven }) => {
                     if let Some(granted) = self.granted(nodes, czxid, proven) {
+                        // A holder waits for nobody. Where no check came between, the last look's watch is still there.
+                        self.driver.stop_watching();
                         // It makes way for others before its caller can do anything that depends on it.
                         self.driver.send_next().await;
                         return Ok(granted);
