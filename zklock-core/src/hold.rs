@@ -426,7 +426,7 @@ impl Grant {
         }
     }
 
-    /// Nobody looks after it any more: whoever waits for it is told.
+    /// Nobody looks after it any more. Those that wait for it are told.
     pub(crate) fn abandon(&self) {
         self.session.abandon(&self.holding);
     }

@@ -266,7 +266,7 @@ impl Session {
         is_released
     }
 
-    /// Nobody looks after the hold any more: whoever waits for it is told.
+    /// Nobody looks after the hold any more. Those that wait for it are told.
     pub(crate) fn abandon(&self, holding: &Holding) {
         holding.change(Status::abandon);
         self.unregister(holding);

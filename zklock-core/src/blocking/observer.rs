@@ -1,4 +1,4 @@
-//! Who holds a lock, for threads.
+//! The holder of a lock, observed by threads.
 
 use crate::contenders::QueuedContender;
 use crate::error::{Error, ErrorKind};
