@@ -152,7 +152,7 @@ impl InSession {
                 self.marked.use_mark(machine.mark());
                 self.looking = self.session.look_for_orphans(&flight);
                 self.operations.clone_from(&flight);
-                self.flight = Some(Box::pin(self.session.clone().send(flight)));
+                self.flight = Some(self.session.clone().send(flight));
             }
         }
     }
@@ -172,6 +172,10 @@ impl InSession {
         }
         hear(&self.operations, &mut landing.outcomes);
         machine.handle_replies(landing.outcomes, landing.sent, self.session.now());
+        if machine.is_gone() {
+            // Before anybody is told that it is: the next attempt of this session must not take such a node for a rival's.
+            self.marked.end();
+        }
     }
 }
 
@@ -186,5 +190,46 @@ async fn until(moment: Option<Moment>) {
     match moment {
         Some(moment) => clock::sleep_until(moment).await,
         None => pending().await,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::virtual_clock;
+    use crate::fake::FakeEnsemble;
+    use crate::machine::claim::Claim;
+    use crate::machine::contender::Contender;
+    use crate::machine::name::Scheme;
+    use crate::machine::protocol::Patience;
+
+    const DIRECTORY: &str = "/a";
+
+    #[test]
+    fn a_node_that_comes_back_is_nobodys_as_soon_as_its_machine_is_gone() {
+        virtual_clock::run(async {
+            let ensemble = FakeEnsemble::new();
+            let session = ensemble.session();
+            let machine =
+                Box::new(Contender::new(vec![Claim::new(DIRECTORY, Scheme::Mutex)], Patience::Waits));
+            let source = SessionSource::Session(session.clone());
+            let mut driver = Driver::new(machine, source, vec![DIRECTORY.into()]);
+            while driver.machine.poll_verdict().is_none() {
+                driver.step(|_, _| ()).await.unwrap();
+            }
+            let nodes = ensemble.nodes();
+            driver.machine.handle_end();
+            while !driver.machine.is_gone() {
+                driver.step(|_, _| ()).await.unwrap();
+            }
+            assert_eq!(ensemble.nodes(), [""; 0]);
+            ensemble.create(&nodes[0]);
+
+            let listing = vec![Operation::List { directory: DIRECTORY.into() }];
+            let looking = session.look_for_orphans(&listing).unwrap();
+            looking.heal(&session.clone().send(listing).await.outcomes);
+            clock::sleep(std::time::Duration::from_millis(1)).await;
+            assert_eq!(ensemble.nodes(), [""; 0], "the session that lists it deletes it");
+        });
     }
 }

@@ -10,7 +10,7 @@ use crate::hold::{Grant, Hold, Token};
 use crate::machine::Moment;
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, WatchEvent};
 use crate::owner::Owner;
-use crate::pool::{Slot, Stage};
+use crate::pool::{Slot, SlotState};
 use crate::session::Session;
 use crate::stats::Progress;
 use crate::sync::lock_ignoring_poison;
@@ -66,7 +66,7 @@ impl FakeEnsemble {
         let czxid = self.create(&node);
         let holding = session.register(vec![node.as_str().into()], None, clock::now());
         let granted = Granted { session: session.clone(), holding, czxid };
-        let slot = Arc::new(Slot::new(Stage::Open(session.clone())));
+        let slot = Arc::new(Slot::new(SlotState::Open(session.clone())));
         Grant::new(granted, Token::of(czxid), path.into(), Progress::new(&Arc::default()), owner, bound, slot)
     }
 
@@ -107,7 +107,7 @@ impl FakeEnsemble {
         is_there
     }
 
-    fn create(&self, path: &str) -> i64 {
+    pub(crate) fn create(&self, path: &str) -> i64 {
         let mut nodes = lock_ignoring_poison(&self.0.nodes);
         let czxid = nodes.values().max().map_or(1, |czxid| czxid + 1);
         nodes.insert(path.to_owned(), czxid);

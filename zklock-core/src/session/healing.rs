@@ -1,7 +1,7 @@
 //! Nodes of a session that none of its attempts knows, and their deletion. See [`marks`](crate::machine::marks).
 
 use super::Session;
-use crate::machine::marks::Look;
+use crate::machine::marks::Listing;
 use crate::machine::name::Uuid;
 use crate::machine::protocol::{Operation, Outcome};
 use crate::sync::lock_ignoring_poison;
@@ -14,7 +14,7 @@ impl Session {
     /// The marks of a new attempt with nodes in these directories, until the result is dropped.
     pub(crate) fn begin_attempt(self: &Arc<Self>, directories: Vec<Arc<str>>) -> Marked {
         let mark = lock_ignoring_poison(&self.marks).begin();
-        Marked { session: self.clone(), mark, directories, has_begun: false }
+        Marked { session: self.clone(), mark, directories, has_begun: false, has_ended: false }
     }
 
     /// Looks for nodes to [heal](Self::heal) where attempts were of late: an ensemble loses transactions in a change of
@@ -41,17 +41,17 @@ impl Session {
         };
         let directories: Vec<_> = flight.iter().map(listed).collect();
         directories.iter().any(Option::is_some).then(|| {
-            let look = lock_ignoring_poison(&self.marks).look();
-            Looking { session: self.clone(), look, directories }
+            let listing = lock_ignoring_poison(&self.marks).begin_listing();
+            Looking { session: self.clone(), listing, directories }
         })
     }
 
     /// Deletes the children that this session has created and that none of its attempts knows: the ensemble has lost
     /// their deletion. Nothing waits for it: the next listing tries again.
-    fn heal(self: &Arc<Self>, look: Look, directory: &str, children: &[String]) {
+    fn heal(self: &Arc<Self>, listing: Listing, directory: &str, children: &[String]) {
         let path_of = |name: &String| Operation::Delete { path: format!("{directory}/{name}") };
         let orphans: Vec<_> =
-            lock_ignoring_poison(&self.marks).orphans(look, children).map(path_of).collect();
+            lock_ignoring_poison(&self.marks).orphans(listing, children).map(path_of).collect();
         if !orphans.is_empty() {
             tracing::warn!(?orphans, "nodes of this session that no attempt knows are deleted");
             tokio::spawn(self.clone().send(orphans));
@@ -62,7 +62,7 @@ impl Session {
 /// A flight whose listings may show nodes that no attempt knows.
 pub(crate) struct Looking {
     session: Arc<Session>,
-    look: Look,
+    listing: Listing,
     /// What each of its operations lists.
     directories: Vec<Option<Arc<str>>>,
 }
@@ -72,7 +72,7 @@ impl Looking {
     pub(crate) fn heal(self, outcomes: &[Outcome]) {
         for (directory, outcome) in self.directories.iter().zip(outcomes) {
             if let (Some(directory), Outcome::Children(children)) = (directory, outcome) {
-                self.session.heal(self.look, directory, children);
+                self.session.heal(self.listing, directory, children);
             }
         }
     }
@@ -80,11 +80,11 @@ impl Looking {
 
 impl Drop for Looking {
     fn drop(&mut self) {
-        lock_ignoring_poison(&self.session.marks).looked(self.look);
+        lock_ignoring_poison(&self.session.marks).end_listing(self.listing);
     }
 }
 
-/// The marks of an attempt in its session.
+/// The marks of an attempt in its session, which end when this is dropped, if not before.
 pub(crate) struct Marked {
     session: Arc<Session>,
     mark: Uuid,
@@ -92,6 +92,7 @@ pub(crate) struct Marked {
     directories: Vec<Arc<str>>,
     /// Whether it has sent anything.
     has_begun: bool,
+    has_ended: bool,
 }
 
 impl Marked {
@@ -107,10 +108,12 @@ impl Marked {
             lock_ignoring_poison(&self.session.marks).renew(mark);
         }
     }
-}
 
-impl Drop for Marked {
-    fn drop(&mut self) {
+    /// The nodes of the attempt are gone: if they are seen again, they are nobody's.
+    pub(crate) fn end(&mut self) {
+        if std::mem::replace(&mut self.has_ended, true) {
+            return;
+        }
         lock_ignoring_poison(&self.session.marks).end(self.mark);
         if !self.has_begun {
             return;
@@ -124,5 +127,11 @@ impl Drop for Marked {
         }
         let surplus = left.len().saturating_sub(LEFT_AT_MOST);
         left.drain(..surplus);
+    }
+}
+
+impl Drop for Marked {
+    fn drop(&mut self) {
+        self.end();
     }
 }
