@@ -1,7 +1,7 @@
 //! Who may go on at a double barrier, and for whom a leaver waits: pure functions of the children of its node.
 //!
 //! A member is an ephemeral child; `ready`, which outlives its creator, says that the barrier is open. That it is
-//! there says little: the members of a round that crashed leave it behind, and one who comes alone would be let in.
+//! there says little: the members of a round that crashed leave it behind, and a lone newcomer would be let in.
 //! What counts is which was created first, it or the members: **a round goes on as long as there is a member that is
 //! older than `ready`**. A member that joins a round that goes on creates `ready` anew, so that this holds for it as well.
 //!
@@ -27,7 +27,7 @@ pub struct Seen<'a> {
     pub czxid: i64,
 }
 
-/// What `ready` means to one who wants to enter.
+/// What `ready` means to a member that wants to enter.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Ready<'a> {
     /// It is not there.
@@ -64,7 +64,7 @@ impl<'a> Ready<'a> {
     }
 }
 
-/// What one who wants to enter is to do.
+/// What a member that wants to enter is to do.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Entrance<'a> {
     /// Its node is not there: nobody counts it.
@@ -114,15 +114,15 @@ pub fn others<'a>(children: &'a [String], own: &str) -> impl Iterator<Item = &'a
     children.iter().map(String::as_str).filter(move |child| *child != own && *child != READY)
 }
 
-/// The members who were there when the barrier was opened, or joined the round after that.
+/// The members that were there when the barrier was opened, or joined the round after that.
 pub fn insiders<'a>(seen: &[Seen<'a>]) -> impl Iterator<Item = &'a str> {
     let opened = opened(seen).unwrap_or(i64::MIN);
     let members = seen.iter().filter(move |child| child.name != READY && child.czxid < opened);
     members.map(|member| member.name)
 }
 
-/// Whether the owner of `own` keeps his node until the others are gone, as one has to who takes `ready` away in
-/// the end. Curator has it that this is the one whose name comes first.
+/// Whether the owner of `own` keeps its node until the others are gone. One member has to, to delete `ready` in the end.
+/// As in Curator, it is the member whose name comes first.
 pub fn stays_to_the_end(children: &[String], own: &str) -> bool {
     others(children, own).all(|other| own < other)
 }
@@ -130,20 +130,20 @@ pub fn stays_to_the_end(children: &[String], own: &str) -> bool {
 /// For whom a leaver waits.
 #[derive(Clone, Default, PartialEq, Eq, Hash, Debug)]
 pub struct Others {
-    /// Those who were there when it went on: they went on as well, or will.
+    /// Those that were there when it went on: they went on as well, or will.
     pub entered: BTreeSet<String>,
-    /// Those who were there when it began to leave. Those that come later are of the next round, which may be
+    /// Those that were there when it began to leave. Those that come later are of the next round, which may be
     /// waiting for this very leaver: to wait for them would be a deadlock.
     pub stayed: BTreeSet<String>,
 }
 
 impl Others {
-    /// Whether there is somebody of whom the name alone does not tell whether it has entered.
+    /// Whether there is a member whose name alone does not say whether it has entered.
     pub fn is_in_doubt(&self, children: &[String]) -> bool {
         children.iter().any(|child| self.stayed.contains(child) && !self.entered.contains(child))
     }
 
-    /// Forgets those who have not entered. One whose session ended may have come again by the time that it was listed,
+    /// Forgets those that have not entered. One whose session ended may have come again by the time that it was listed,
     /// and may be waiting for the next round.
     pub fn correct(&mut self, seen: &[Seen<'_>]) {
         if opened(seen).is_some() {
@@ -174,9 +174,9 @@ impl Others {
     }
 }
 
-/// The one of those awaited whose end is worth looking at: where many leave at once, each hears of few.
+/// Which of the awaited members to watch: if many leave at once, each hears of few.
 ///
-/// The one who stays to the end waits for the last of them, all others for the first, who goes last.
+/// The member that stays to the end waits for the last of them, all others for the first, which goes last.
 pub fn whom_to_watch<'a>(awaited: &[&'a str], stays: bool) -> Option<&'a str> {
     if stays { awaited.iter().max().copied() } else { awaited.iter().min().copied() }
 }

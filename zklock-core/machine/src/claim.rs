@@ -25,6 +25,8 @@ pub struct Claim {
     pub foreign: Foreign,
     /// What to watch while others are ahead.
     pub watching: Watching,
+    /// What our node says to those who read it.
+    pub data: Arc<[u8]>,
     /// The permits that are taken when it is our turn.
     pub permits: Option<Permits>,
     /// The writer of the same owner, below whose node a reader may stand at once.
@@ -40,8 +42,10 @@ pub struct Permits {
     pub count: u32,
     /// How many there are.
     pub limit: u32,
-    /// The node that says how many there are, where it is there.
+    /// The node that says how many there are, if it exists.
     pub limit_at: Option<Arc<str>>,
+    /// What each permit says to those who read it.
+    pub data: Arc<[u8]>,
 }
 
 crate::listed! {
@@ -52,7 +56,7 @@ crate::listed! {
         /// Fail, and name it: better no lock than a false one.
         #[default]
         Refuse,
-        /// Wait for it as for any other. Right where it is certain that it sees ours all the same.
+        /// Wait for it as for any other. Right if it is certain to see ours all the same.
         GoAhead,
     }
 }
@@ -71,13 +75,14 @@ crate::listed! {
 }
 
 impl Claim {
-    /// A claim without permits, with the defaults.
+    /// A claim without permits, with the defaults. Its node says nothing.
     pub fn new(directory: &str, scheme: Scheme) -> Self {
         Self {
             directory: directory.into(),
             scheme,
             foreign: Foreign::default(),
             watching: Watching::default(),
+            data: Arc::default(),
             permits: None,
             within: None,
         }

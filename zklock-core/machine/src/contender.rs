@@ -11,7 +11,7 @@
 //! * `enter`: how an attempt gets its nodes, and finds them again
 //! * `turn`: how it waits for its turn in each queue, takes permits, and is granted
 //! * `nodes`: which nodes are there, may be there, or are to be
-//! * `renew`: what to do where a directory has no numbers left
+//! * `renew`: what to do if a directory has no numbers left
 
 mod enter;
 mod nodes;
@@ -34,11 +34,11 @@ use std::time::Duration;
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Step {
     Enter,
-    CreateParents(Stage),
+    CreateParents(Phase),
     /// The reply to a creation was lost.
-    Recover(Stage),
+    Recover(Phase),
     /// Who owns the nodes that were found again, and where they stand.
-    Adopt(Stage),
+    Adopt(Phase),
     Look(usize),
     Watch {
         claim: usize,
@@ -64,14 +64,14 @@ enum Step {
     Leave,
 }
 
-/// Which of the nodes.
+/// Which of its nodes the contender works on: first those in the queues, then its permits.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-enum Stage {
+enum Phase {
     Queue,
     Permits,
 }
 
-impl Stage {
+impl Phase {
     /// The step that creates them.
     fn creation(self) -> Step {
         match self {
@@ -97,10 +97,10 @@ enum State {
     InFlight(Step),
     /// After an outcome that is unknown again.
     Paused(Step, Moment),
-    /// Until the watch tells. If what it tells is that the watched node is gone, it is our turn in the
-    /// queue of the claim `passes`.
+    /// Until the watch fires. If it fires because the watched node is gone, it is our turn in the queue of the claim
+    /// `our_turn_in`.
     Waiting {
-        passes: Option<usize>,
+        our_turn_in: Option<usize>,
         look: Step,
     },
     Held,
@@ -216,7 +216,7 @@ impl Contender {
     }
 
     /// No node of ours is there, nor will be. What comes next has other names: numbers begin again where a
-    /// directory was deleted, and who watched a node that is gone must not find it again behind his own.
+    /// directory was deleted, and a contender that watched a deleted node must not find it again behind its own.
     fn forget(&mut self) {
         self.mark_with(self.uuid.next());
     }
@@ -255,9 +255,9 @@ impl Contender {
     /// What is left to do for a caller that is gone.
     fn clean_up(&mut self) {
         self.state = if self.queue.is_create_in_doubt() {
-            State::Ready(Step::Recover(Stage::Queue))
+            State::Ready(Step::Recover(Phase::Queue))
         } else if self.permits.is_create_in_doubt() {
-            State::Ready(Step::Recover(Stage::Permits))
+            State::Ready(Step::Recover(Phase::Permits))
         } else if self.queue.is_gone() && self.permits.is_gone() {
             State::Gone
         } else {
@@ -298,9 +298,9 @@ impl Machine for Contender {
         let step = step.clone();
         let flight = match &step {
             Step::Enter => self.entry(),
-            Step::CreateParents(stage) => self.parents(*stage),
-            Step::Recover(stage) => self.recovery(*stage),
-            Step::Adopt(stage) => self.adoption(*stage),
+            Step::CreateParents(phase) => self.parents(*phase),
+            Step::Recover(phase) => self.recovery(*phase),
+            Step::Adopt(phase) => self.adoption(*phase),
             Step::Look(claim) => vec![Operation::List { directory: self.directory(*claim) }],
             Step::Watch { claim, name, .. } => {
                 vec![Operation::Watch { path: format!("{}/{name}", self.directory(*claim)) }]
@@ -374,9 +374,9 @@ impl Machine for Contender {
     }
 
     fn handle_watch(&mut self, event: WatchEvent, now: Now) {
-        if let State::Waiting { passes, look } = &self.state {
-            match (event, passes) {
-                // Names never come back, so what is deleted stays away; and nobody else was ahead.
+        if let State::Waiting { our_turn_in, look } = &self.state {
+            match (event, our_turn_in) {
+                // Names never come back, so what is deleted stays away; and no other contender was ahead.
                 (WatchEvent::Deleted, Some(claim)) => self.our_turn(*claim, now),
                 _ => self.state = State::Ready(look.clone()),
             }
@@ -393,9 +393,9 @@ impl Machine for Contender {
         let mut first = || rest.next().unwrap_or(Outcome::Unknown);
         match step {
             Step::Enter => self.entered(first(), rest.collect(), sent, now),
-            Step::CreateParents(stage) => self.parents_answered(stage, rest.collect(), now),
-            Step::Recover(stage) => self.recovered(stage, &first(), rest.collect(), now),
-            Step::Adopt(stage) => self.adopted(stage, rest.collect(), now),
+            Step::CreateParents(phase) => self.parents_answered(phase, rest.collect(), now),
+            Step::Recover(phase) => self.recovered(phase, &first(), rest.collect(), now),
+            Step::Adopt(phase) => self.adopted(phase, rest.collect(), now),
             Step::Look(claim) => self.on_listing(claim, first(), now),
             Step::Watch { claim, alone, .. } => self.watched(claim, alone, first(), now),
             Step::LookAndWatch(claim) => self.on_watched_listing(claim, first(), now),

@@ -1,12 +1,12 @@
 //! What the holds of one session rest on: their proofs, when the next is due, and when they are lost.
 //!
 //! One check of nodes, every twelfth of the session's timeout, covers all holds of a session. It is a write that the
-//! quorum commits, because nothing less proves anything. It changes no node and wakes nobody, and it fails where an
-//! operator has deleted a node: so the holder is told of that as well.
+//! quorum commits, because nothing less proves anything. It changes no node and wakes nobody. It fails if an operator has
+//! deleted a node, so the holder learns of that as well.
 //!
 //! A lease that lapses does not end its holds at once. A process that was asleep may find its session alive, and two
-//! checks of a hold's own nodes restore it. But the holder must be told within a heartbeat, so that is how long a hold
-//! may go without a lease before it is lost.
+//! checks of a hold's own nodes restore it. But the holder must learn of a loss within a heartbeat, so that is how long a
+//! hold may go without a lease before it is lost.
 
 use crate::Moment;
 use crate::lease::{Lease, Share};
@@ -101,7 +101,7 @@ pub struct Keeper {
     /// No beat before this: the last one came to nothing.
     earliest: Moment,
     over: Option<LossReason>,
-    /// Not told yet.
+    /// Not reported yet.
     lost: VecDeque<(HoldId, LossReason)>,
 }
 
@@ -250,7 +250,7 @@ impl Keeper {
         Some(if self.is_beating || !is_connected { loss } else { loss.min(due) })
     }
 
-    /// When the next check is due; at once where a hold has no lease. `None` without a hold.
+    /// When the next check is due; at once if a hold has no lease. `None` without a hold.
     fn due(&self, now: Moment) -> Option<Moment> {
         let oldest = self.holds.values().map(|record| record.proven).min()?;
         let has_lapsed = self.holds.values().any(|record| record.lapsed.is_some());

@@ -84,7 +84,7 @@ pub struct Lease {
     /// Acknowledged writes of the last T on the present connection, oldest first: not all, but enough.
     writes: VecDeque<Write>,
     claimed: Moment,
-    /// Until what was granted counts: where the least that could have been granted ends.
+    /// The end of the least that could have been granted, until it is known what was.
     cap: Option<Moment>,
     /// Whether a server is asked for the session and has not answered.
     is_asked: bool,
@@ -214,8 +214,8 @@ impl Lease {
 
 /// One hold's part in the lease of its session.
 ///
-/// A lease that lapsed may be renewed for the session, but a holder has by then been told that it
-/// can rely on nothing. It takes part again only after two checks of its own node, both sent after
+/// A lease that lapsed may be renewed for the session, but by then its holders have learned that they
+/// can rely on nothing. A hold takes part again only after two checks of its own node, both sent after
 /// the lapse: a live node of that name proves that it was never lost, and two writes prove more than
 /// one.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]

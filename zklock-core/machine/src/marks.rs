@@ -19,10 +19,10 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 /// let node = |mark| format!("{}0000000000", Scheme::Mutex.prefix(mark, 1));
 /// let children = [node(one), node(other), "_c_a-lock-0000000002".to_owned()];
 ///
-/// let early = marks.look();
+/// let early = marks.begin_listing();
 /// marks.end(one);
 /// assert_eq!(marks.orphans(early, &children).count(), 0);
-/// let late = marks.look();
+/// let late = marks.begin_listing();
 /// assert_eq!(marks.orphans(late, &children).collect::<Vec<_>>(), [&children[0]]);
 /// ```
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
@@ -32,23 +32,23 @@ pub struct Marks {
     begun: u64,
     /// The marks of the attempts that may have nodes.
     live: BTreeMap<u64, Uuid>,
-    looks: u64,
-    /// The looks that are under way.
-    under_way: BTreeSet<Look>,
-    /// The marks that have ended while looks were under way, and how many looks had begun by then.
+    listings: u64,
+    /// The listings that are under way.
+    under_way: BTreeSet<Listing>,
+    /// The marks that have ended while listings were under way, and how many listings had begun by then.
     ended: VecDeque<(u64, Uuid)>,
 }
 
-/// A listing, from before it is sent. What it shows may be gone by the time it is there.
+/// One listing, from before it is sent. What it shows may be gone by the time it is there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct Look(u64);
+pub struct Listing(u64);
 
 impl Marks {
     /// Those of a session with this number, which must be random.
     pub fn new(random: u64) -> Self {
         let session = Uuid::of_attempt(random, 0).session();
         let (live, under_way, ended) = (BTreeMap::new(), BTreeSet::new(), VecDeque::new());
-        Self { session, begun: 0, live, looks: 0, under_way, ended }
+        Self { session, begun: 0, live, listings: 0, under_way, ended }
     }
 
     /// The first mark of a new attempt.
@@ -73,32 +73,32 @@ impl Marks {
 
     fn note_end(&mut self, mark: Option<Uuid>) {
         if !self.under_way.is_empty() {
-            self.ended.extend(mark.map(|mark| (self.looks, mark)));
+            self.ended.extend(mark.map(|mark| (self.listings, mark)));
         }
     }
 
     /// A listing is about to be sent.
-    pub fn look(&mut self) -> Look {
-        let look = Look(self.looks);
-        self.looks += 1;
-        self.under_way.insert(look);
-        look
+    pub fn begin_listing(&mut self) -> Listing {
+        let listing = Listing(self.listings);
+        self.listings += 1;
+        self.under_way.insert(listing);
+        listing
     }
 
     /// The listing has come, or will never come.
-    pub fn looked(&mut self, look: Look) {
-        self.under_way.remove(&look);
-        let oldest = self.under_way.first().map_or(u64::MAX, |look| look.0);
-        while self.ended.front().is_some_and(|(looks, _)| *looks <= oldest) {
+    pub fn end_listing(&mut self, listing: Listing) {
+        self.under_way.remove(&listing);
+        let oldest = self.under_way.first().map_or(u64::MAX, |listing| listing.0);
+        while self.ended.front().is_some_and(|(listings, _)| *listings <= oldest) {
             self.ended.pop_front();
         }
     }
 
-    /// The children that bear marks of this session, and of no attempt that had nodes when the look began.
-    pub fn orphans<'a>(&self, look: Look, children: &'a [String]) -> impl Iterator<Item = &'a String> {
+    /// The children that bear marks of this session, and of no attempt that had nodes when the listing began.
+    pub fn orphans<'a>(&self, listing: Listing, children: &'a [String]) -> impl Iterator<Item = &'a String> {
         let was_there = move |mark: Uuid| {
             self.live.get(&mark.attempt()) == Some(&mark)
-                || self.ended.iter().any(|(looks, ended)| *looks > look.0 && *ended == mark)
+                || self.ended.iter().any(|(listings, ended)| *listings > listing.0 && *ended == mark)
         };
         let is_orphan = move |child: &&String| {
             let name = Name::parse(child).or_else(|| Name::parse_lease(child));
@@ -135,8 +135,8 @@ mod tests {
         marks.end(gone);
         for scheme in SCHEMES {
             let children = [node(scheme, gone), node(scheme, live)];
-            let look = marks.look();
-            assert_eq!(marks.orphans(look, &children).collect::<Vec<_>>(), [&children[0]], "{scheme:?}");
+            let listing = marks.begin_listing();
+            assert_eq!(marks.orphans(listing, &children).collect::<Vec<_>>(), [&children[0]], "{scheme:?}");
         }
     }
 
@@ -148,8 +148,8 @@ mod tests {
         assert_eq!((second.session(), second.attempt()), (first.session(), first.attempt()));
         marks.renew(second);
         let children = [node(Scheme::Mutex, first), node(Scheme::Mutex, second)];
-        let look = marks.look();
-        assert_eq!(marks.orphans(look, &children).collect::<Vec<_>>(), [&children[0]]);
+        let listing = marks.begin_listing();
+        assert_eq!(marks.orphans(listing, &children).collect::<Vec<_>>(), [&children[0]]);
     }
 
     #[test]
@@ -164,23 +164,23 @@ mod tests {
             "settings".to_owned(),
         ];
         marks.end(marks.clone().begin());
-        let look = marks.look();
-        assert_eq!(marks.orphans(look, &strangers).count(), 0);
+        let listing = marks.begin_listing();
+        assert_eq!(marks.orphans(listing, &strangers).count(), 0);
     }
 
     #[test]
     fn what_went_while_a_listing_was_under_way_is_nobodys_only_in_the_next() {
         let mut marks = Marks::new(3);
-        let (early, other) = (marks.look(), marks.look());
+        let (early, other) = (marks.begin_listing(), marks.begin_listing());
         let mark = marks.begin();
         marks.renew(mark.next());
         marks.end(mark);
         let children = [node(Scheme::Mutex, mark), node(Scheme::Mutex, mark.next())];
-        marks.looked(other);
+        marks.end_listing(other);
         assert_eq!(marks.orphans(early, &children).count(), 0);
-        marks.looked(early);
+        marks.end_listing(early);
         assert!(marks.ended.is_empty() && marks.under_way.is_empty());
-        let late = marks.look();
+        let late = marks.begin_listing();
         assert_eq!(marks.orphans(late, &children).count(), 2);
     }
 

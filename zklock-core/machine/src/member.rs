@@ -92,7 +92,7 @@ enum Aim {
     Nothing,
 }
 
-/// What the caller is told: once how it entered, and once how it left.
+/// What the caller gets to hear: once how it entered, and once how it left.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Answer {
     /// It is within, by this node.
@@ -123,7 +123,7 @@ pub enum Answer {
 /// use zklock_machine::name::Uuid;
 ///
 /// let now = Now { moment: Moment::default(), lease_until: Moment::default() };
-/// let mut member = Member::new("/b", 1, Patience::Waits);
+/// let mut member = Member::new("/b", 1, b"db7/4711"[..].into(), Patience::Waits);
 /// member.handle_session(7, Duration::from_secs(1), Uuid::from_random(1));
 /// let name = member.mark().to_string();
 ///
@@ -143,6 +143,8 @@ pub struct Member {
     directory: Arc<str>,
     /// How many open the barrier.
     members: usize,
+    /// What its node says, and `ready` if it opens the barrier.
+    data: Arc<[u8]>,
     patience: Patience,
     aim: Aim,
     state: State,
@@ -155,7 +157,7 @@ pub struct Member {
     created: bool,
     /// Whether it may be there.
     may_be_there: bool,
-    /// The transaction that created it, where the server told.
+    /// The transaction that created it, if the server said so.
     czxid: Option<i64>,
     /// Whether the server may be behind what we know, or what we did.
     in_doubt: bool,
@@ -173,11 +175,12 @@ pub struct Member {
 }
 
 impl Member {
-    /// One that waits for its first session. So many `members` open the barrier.
-    pub fn new(directory: &str, members: usize, patience: Patience) -> Self {
+    /// One that waits for its first session. So many `members` open the barrier. The nodes that it creates are to say that.
+    pub fn new(directory: &str, members: usize, data: Arc<[u8]>, patience: Patience) -> Self {
         Self {
             directory: directory.into(),
             members,
+            data,
             patience,
             aim: Aim::Enter,
             state: State::Idle,
@@ -327,10 +330,10 @@ impl Machine for Member {
             Step::Survey(_) => vec![Operation::Survey { directory }],
             Step::Open { guards, replaces, .. } => {
                 let guards = guards.iter().map(|guard| self.path_of(guard)).collect();
-                vec![Operation::Open { guards, path: ready, replaces: *replaces }]
+                vec![Operation::Open { guards, path: ready, replaces: *replaces, data: self.data.clone() }]
             }
             Step::Depart => vec![Operation::List { directory }],
-            // One who enters late makes itself known by a new `ready`.
+            // A member that enters late makes itself known by a new `ready`.
             Step::Look => vec![Operation::InspectAndWatch { path: ready }, Operation::List { directory }],
             Step::Watch { name } => vec![Operation::Watch { path: self.path_of(name) }],
             Step::RemoveBoth => vec![Operation::DeleteAll { paths: vec![self.path_of(&self.name), ready] }],

@@ -7,6 +7,9 @@
 use std::cmp::Ordering;
 use std::fmt;
 
+/// The name of the one node of an exclusive lock.
+pub const SINGLE_NAME: &str = "lock";
+
 /// A sequence number: 32 bits, signed.
 ///
 /// Servers before 3.6 go on after the largest with the smallest. Later ones stay at the largest, so names repeat, and
@@ -280,7 +283,7 @@ impl Scheme {
     pub fn prefix(self, uuid: Uuid, session: i64) -> String {
         let infix = self.infix();
         match (self, self.dialect()) {
-            (Self::Single, _) => crate::single::NAME.to_owned(),
+            (Self::Single, _) => SINGLE_NAME.to_owned(),
             (_, Dialect::Curator) => format!("_c_{uuid}{infix}"),
             (_, Dialect::Kazoo) => format!("{}{infix}", uuid.0.simple()),
             (_, Dialect::WriteLock) => format!("x-{session}-{uuid}{infix}"),

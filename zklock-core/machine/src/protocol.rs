@@ -16,13 +16,17 @@ pub enum Operation {
         path: String,
         /// The other.
         guard: String,
+        /// What the node says.
+        data: Arc<[u8]>,
     },
     /// Create an ephemeral node.
     CreateSingle {
         /// The node.
         path: String,
+        /// What it says.
+        data: Arc<[u8]>,
     },
-    /// Create a directory and those above it, where they are missing.
+    /// Create a directory and those above it, if they are missing.
     CreateParents {
         /// The directory.
         directory: Arc<str>,
@@ -92,6 +96,8 @@ pub enum Operation {
         path: String,
         /// Whether a node of that name is deleted with that.
         replaces: bool,
+        /// What the node says.
+        data: Arc<[u8]>,
     },
     /// Delete a node.
     Delete {
@@ -140,19 +146,8 @@ pub struct NewNode {
     pub directory: Arc<str>,
     /// The name up to the number.
     pub prefix: String,
-    /// How long it stays.
-    pub stay: Stay,
-}
-
-/// How long a node stays.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub enum Stay {
-    /// As long as the hold: a place in a queue.
-    WithHold,
-    /// Until the permits are there: a place in the queue of a semaphore.
-    UntilPermits,
-    /// As long as the hold: a permit.
-    AsPermit,
+    /// What it says.
+    pub data: Arc<[u8]>,
 }
 
 /// What became of an [`Operation`].
@@ -189,7 +184,7 @@ pub enum Outcome {
 pub struct Node {
     /// Its name, within its directory.
     pub name: String,
-    /// The transaction that created it and the session that owns it, where the server told.
+    /// The transaction that created it and the session that owns it, if the server said so.
     pub origin: Option<Origin>,
 }
 
@@ -205,7 +200,7 @@ pub struct Origin {
 /// Why an attempt came to nothing.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Refusal {
-    /// Somebody else holds the lock, and the attempt was not to wait.
+    /// Another holds the lock, and the attempt was not to wait.
     Busy,
     /// This contender and ours could both believe that they hold.
     ForeignContender(String),
@@ -241,7 +236,7 @@ pub enum Verdict {
     Failed(Refusal),
 }
 
-/// What the first of the watches told of the node it was left on.
+/// What the first watch that fired reports of its node.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub enum WatchEvent {
     /// It was deleted.

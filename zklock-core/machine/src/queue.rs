@@ -29,8 +29,8 @@ pub enum Standing<'a> {
 
 /// Where the contender with the node `own` stands among `children`.
 ///
-/// Readers wait for the last writer before them, so that a writer that goes wakes those alone who can go
-/// on; all others wait for the nearest contender before them.
+/// Readers wait for the last writer before them, so that a writer that leaves wakes only those that can go on. All others
+/// wait for the nearest contender before them.
 ///
 /// ```
 /// use zklock_machine::claim::Claim;
@@ -52,7 +52,7 @@ pub fn standing<'a>(children: &'a [String], own: &str, claim: &Claim) -> Standin
     let Some(me) = contenders().find(|name| name.text == own) else {
         return Standing::Absent;
     };
-    // Those who exclude us. The own writer lets its own reader in.
+    // Those that exclude us. A writer lets its own reader in.
     let rivals = || {
         contenders().filter(|other| {
             other.text != own
@@ -186,7 +186,7 @@ mod tests {
     }
 
     #[test]
-    fn whoever_is_to_go_ahead_waits_for_a_stranger_too() {
+    fn one_told_to_go_ahead_waits_for_a_stranger_too() {
         let kazoo = format!("{}__lock__0000000001", "0".repeat(32));
         let children = [node("a", 2), kazoo.clone()];
         let mut claim = Claim::new("/a", Scheme::Mutex);

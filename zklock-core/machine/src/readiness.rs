@@ -1,6 +1,6 @@
 //! Whether a grant may be delivered now, which takes more than that it is our turn.
 //!
-//! The nodes must be proven within the last heartbeat, so that the holder is told of a deletion by an operator in time.
+//! The nodes must be proven within the last heartbeat, so that the holder learns in time if an operator deletes one.
 //! And the lease must not have almost run out.
 
 use crate::Moment;

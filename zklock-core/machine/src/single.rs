@@ -9,15 +9,12 @@ mod tests;
 
 use crate::Moment;
 use crate::drive::Machine;
-use crate::name::Uuid;
+use crate::name::{SINGLE_NAME, Uuid};
 use crate::protocol::{Node, Now, Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use crate::readiness::{Checked, Readiness};
 use crate::retry::{Failures, Parented, Parents};
 use std::sync::Arc;
 use std::time::Duration;
-
-/// The name of the node.
-pub const NAME: &str = "lock";
 
 /// What the attempt is about to send, or is waiting for the replies to.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -60,9 +57,10 @@ enum State {
 /// use zklock_machine::single::Single;
 ///
 /// let now = Now { moment: Moment::default(), lease_until: Moment::at(Duration::from_secs(5)) };
-/// let mut single = Single::new("/a", Patience::TriesOnce);
+/// let mut single = Single::new("/a", b"db7/4711"[..].into(), Patience::TriesOnce);
 /// single.handle_session(7, Duration::from_secs(1), Uuid::from_random(1));
-/// assert_eq!(single.poll_flight(), Some(vec![Operation::CreateSingle { path: "/a/lock".to_owned() }]));
+/// let create = Operation::CreateSingle { path: "/a/lock".to_owned(), data: b"db7/4711"[..].into() };
+/// assert_eq!(single.poll_flight(), Some(vec![create]));
 /// single.handle_replies(vec![Outcome::NodeExists], now.moment, now);
 /// assert_eq!(single.poll_verdict(), Some(Verdict::Failed(Refusal::Busy)));
 /// assert!(single.is_gone());
@@ -70,6 +68,8 @@ enum State {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Single {
     directory: Arc<str>,
+    /// What its node says.
+    data: Arc<[u8]>,
     patience: Patience,
     /// Whether the caller still wants the lock: wants to get it, or has it.
     wanted: bool,
@@ -90,10 +90,11 @@ pub struct Single {
 }
 
 impl Single {
-    /// An attempt that waits for its first session.
-    pub fn new(directory: &str, patience: Patience) -> Self {
+    /// An attempt that waits for its first session. Its node is to say that.
+    pub fn new(directory: &str, data: Arc<[u8]>, patience: Patience) -> Self {
         Self {
             directory: directory.into(),
+            data,
             patience,
             wanted: true,
             state: State::Idle,
@@ -111,7 +112,7 @@ impl Single {
     }
 
     fn path(&self) -> String {
-        format!("{}/{NAME}", self.directory)
+        format!("{}/{SINGLE_NAME}", self.directory)
     }
 
     fn created(&mut self, created: Outcome, sent: Moment, now: Now) {
@@ -153,9 +154,9 @@ impl Single {
             return self.retry(Step::Recover, now);
         }
         match listing {
-            Outcome::Children(children) if children.iter().any(|child| child == NAME) => {
+            Outcome::Children(children) if children.iter().any(|child| child == SINGLE_NAME) => {
                 self.clear();
-                self.node = Some(Node { name: NAME.to_owned(), origin: None });
+                self.node = Some(Node { name: SINGLE_NAME.to_owned(), origin: None });
                 self.go(Step::Adopt);
             }
             Outcome::Children(_) | Outcome::NoNode => {
@@ -174,7 +175,7 @@ impl Single {
         match found {
             Outcome::Found(Node { origin: Some(origin), .. }) => {
                 if origin.session == self.session {
-                    self.node = Some(Node { name: NAME.to_owned(), origin: Some(origin) });
+                    self.node = Some(Node { name: SINGLE_NAME.to_owned(), origin: Some(origin) });
                     self.grant(now);
                 } else {
                     self.clear();
@@ -203,7 +204,7 @@ impl Single {
 
     fn on_listing(&mut self, listing: Outcome, now: Now) {
         match listing {
-            Outcome::Children(children) if children.iter().any(|child| child == NAME) => {
+            Outcome::Children(children) if children.iter().any(|child| child == SINGLE_NAME) => {
                 self.failures.clear();
                 if self.wanted { self.state = State::Waiting } else { self.clean_up() }
             }
@@ -286,7 +287,7 @@ impl Single {
         (self.node, self.proven, self.in_doubt) = (None, None, false);
     }
 
-    /// Whether the server has told that the node is of our session.
+    /// Whether the server has said that the node is of our session.
     fn is_ours(&self) -> bool {
         let origin = self.node.as_ref().and_then(|node| node.origin);
         origin.is_some_and(|origin| origin.session == self.session)
@@ -356,7 +357,7 @@ impl Machine for Single {
         self.state = State::InFlight(step);
         self.in_doubt |= step == Step::Create;
         Some(match step {
-            Step::Create => vec![Operation::CreateSingle { path }],
+            Step::Create => vec![Operation::CreateSingle { path, data: self.data.clone() }],
             Step::CreateParents => vec![Operation::CreateParents { directory }],
             Step::Recover => {
                 vec![Operation::Barrier { directory: directory.clone() }, Operation::List { directory }]

@@ -1,7 +1,7 @@
 //! How an attempt gets its nodes, and finds them again when the reply to their creation was lost.
 
 use super::nodes::Nodes;
-use super::{Contender, Stage, Step, is_deleted};
+use super::{Contender, Phase, Step, is_deleted};
 use crate::Moment;
 use crate::claim::Claim;
 use crate::protocol::{Node, Now, Operation, Outcome, Refusal};
@@ -11,14 +11,14 @@ impl Contender {
     /// Create and list in one flight: the listing is of a time after the creation, so it holds every
     /// node that can ever be before ours, and one round trip decides a free lock.
     ///
-    /// One transaction queues everywhere. So of any two attempts the same is before the other in all
-    /// the queues that they share, and nobody waits for one who waits for him.
+    /// One transaction queues everywhere. So of any two attempts the same one is first in all the queues that they share,
+    /// and no two of them wait for each other.
     pub(super) fn entry(&self) -> Vec<Operation> {
         let first = &self.queue.slots[0];
         let create = match &self.claims[..] {
             [Claim { within: Some(writer), directory, .. }] => {
                 let guard = format!("{directory}/{writer}");
-                Operation::CreateWithin { path: first.fixed_path(), guard }
+                Operation::CreateWithin { path: first.fixed_path(), guard, data: first.data.clone() }
             }
             _ => self.queue.creation(),
         };
@@ -29,17 +29,17 @@ impl Contender {
         self.claims.iter().map(|claim| Operation::List { directory: claim.directory.clone() })
     }
 
-    pub(super) fn nodes(&self, stage: Stage) -> &Nodes {
-        match stage {
-            Stage::Queue => &self.queue,
-            Stage::Permits => &self.permits,
+    pub(super) fn nodes(&self, phase: Phase) -> &Nodes {
+        match phase {
+            Phase::Queue => &self.queue,
+            Phase::Permits => &self.permits,
         }
     }
 
-    fn nodes_mut(&mut self, stage: Stage) -> &mut Nodes {
-        match stage {
-            Stage::Queue => &mut self.queue,
-            Stage::Permits => &mut self.permits,
+    fn nodes_mut(&mut self, phase: Phase) -> &mut Nodes {
+        match phase {
+            Phase::Queue => &mut self.queue,
+            Phase::Permits => &mut self.permits,
         }
     }
 
@@ -49,44 +49,44 @@ impl Contender {
                 let known = self.are_known(&nodes);
                 self.queue.fill(nodes, sent);
                 self.parents.clear();
-                if known { self.on_listings(listed, now) } else { self.go(Step::Adopt(Stage::Queue)) }
+                if known { self.on_listings(listed, now) } else { self.go(Step::Adopt(Phase::Queue)) }
             }
             Outcome::NoNode => {
                 self.queue.forget();
                 match self.claims[0].within {
                     Some(_) => self.fail(Refusal::WriterGone),
-                    None => self.go(Step::CreateParents(Stage::Queue)),
+                    None => self.go(Step::CreateParents(Phase::Queue)),
                 }
             }
             Outcome::Refused(refusal) => {
                 self.queue.forget();
                 self.fail(refusal);
             }
-            _ => self.retry(Step::Recover(Stage::Queue), now),
+            _ => self.retry(Step::Recover(Phase::Queue), now),
         }
     }
 
-    /// Whether the server has told where the nodes come from.
+    /// Whether the server has said where the nodes come from.
     pub(super) fn are_known(&self, nodes: &[Node]) -> bool {
         nodes.iter().all(|node| node.origin.is_some_and(|origin| origin.session == self.session))
     }
 
-    pub(super) fn parents(&self, stage: Stage) -> Vec<Operation> {
-        let directories = self.nodes(stage).directories().into_iter();
+    pub(super) fn parents(&self, phase: Phase) -> Vec<Operation> {
+        let directories = self.nodes(phase).directories().into_iter();
         directories.map(|directory| Operation::CreateParents { directory }).collect()
     }
 
-    pub(super) fn parents_answered(&mut self, stage: Stage, outcomes: Vec<Outcome>, now: Now) {
+    pub(super) fn parents_answered(&mut self, phase: Phase, outcomes: Vec<Outcome>, now: Now) {
         match self.parents.answered(outcomes) {
-            Parented::Created => self.go(stage.creation()),
+            Parented::Created => self.go(phase.creation()),
             Parented::Failed(refusal) => self.fail(refusal),
-            Parented::Unknown => self.retry(Step::CreateParents(stage), now),
+            Parented::Unknown => self.retry(Step::CreateParents(phase), now),
         }
     }
 
     /// List behind a barrier, or a server that lags behind, or leads no longer, would not show the node that is there.
-    pub(super) fn recovery(&self, stage: Stage) -> Vec<Operation> {
-        let directories = self.nodes(stage).directories();
+    pub(super) fn recovery(&self, phase: Phase) -> Vec<Operation> {
+        let directories = self.nodes(phase).directories();
         let barrier =
             directories.first().map(|directory| Operation::Barrier { directory: directory.clone() });
         barrier
@@ -95,9 +95,9 @@ impl Contender {
             .collect()
     }
 
-    pub(super) fn recovered(&mut self, stage: Stage, barrier: &Outcome, listed: Vec<Outcome>, now: Now) {
+    pub(super) fn recovered(&mut self, phase: Phase, barrier: &Outcome, listed: Vec<Outcome>, now: Now) {
         if *barrier != Outcome::Done {
-            return self.retry(Step::Recover(stage), now);
+            return self.retry(Step::Recover(phase), now);
         }
         let mut children = Vec::new();
         for listing in listed {
@@ -106,45 +106,45 @@ impl Contender {
                 Outcome::NoNode => Vec::new(),
                 Outcome::Refused(refusal) => {
                     self.fail(refusal);
-                    return self.retry(Step::Recover(stage), now);
+                    return self.retry(Step::Recover(phase), now);
                 }
-                _ => return self.retry(Step::Recover(stage), now),
+                _ => return self.retry(Step::Recover(phase), now),
             });
         }
-        let nodes = self.nodes_mut(stage);
+        let nodes = self.nodes_mut(phase);
         nodes.recover(&children);
         if nodes.is_gone() {
-            if stage == Stage::Queue {
+            if phase == Phase::Queue {
                 self.forget();
             }
-            self.go(stage.creation());
+            self.go(phase.creation());
         } else if nodes.is_there() {
-            self.go(Step::Adopt(stage));
+            self.go(Step::Adopt(phase));
         } else {
             // An operator has deleted some of them.
             self.go(Step::Clear);
         }
     }
 
-    /// Read whose the nodes are, delete what else bears our mark, and see where we stand.
-    pub(super) fn adoption(&self, stage: Stage) -> Vec<Operation> {
-        let nodes = self.nodes(stage);
+    /// Read who owns the nodes, delete any others with our mark, and see where we stand.
+    pub(super) fn adoption(&self, phase: Phase) -> Vec<Operation> {
+        let nodes = self.nodes(phase);
         let mut flight: Vec<Operation> = Vec::new();
         flight.extend(nodes.slots.iter().filter_map(|slot| Some(Operation::Inspect { path: slot.path()? })));
         flight.extend(nodes.surplus().iter().map(|path| Operation::Delete { path: path.clone() }));
-        if stage == Stage::Queue {
+        if phase == Phase::Queue {
             flight.extend(self.listings());
         }
         flight
     }
 
-    pub(super) fn adopted(&mut self, stage: Stage, mut outcomes: Vec<Outcome>, now: Now) {
+    pub(super) fn adopted(&mut self, phase: Phase, mut outcomes: Vec<Outcome>, now: Now) {
         let session = self.session;
-        let nodes = self.nodes_mut(stage);
+        let nodes = self.nodes_mut(phase);
         let mut pruned = outcomes.split_off(nodes.slots.len().min(outcomes.len()));
         let listed = pruned.split_off(nodes.surplus().len().min(pruned.len()));
         if !pruned.iter().all(is_deleted) {
-            return self.retry(Step::Adopt(stage), now);
+            return self.retry(Step::Adopt(phase), now);
         }
         nodes.prune();
         let mut transactions = Vec::new();
@@ -164,14 +164,14 @@ impl Contender {
                     return self.enter_again();
                 }
                 Outcome::Refused(refusal) => return self.fail(refusal),
-                _ => return self.retry(Step::Adopt(stage), now),
+                _ => return self.retry(Step::Adopt(phase), now),
             }
         }
-        match stage {
+        match phase {
             // Not where others could have come between.
-            Stage::Queue if transactions.iter().any(|it| *it != transactions[0]) => self.enter_again(),
-            Stage::Queue => self.on_listings(listed, now),
-            Stage::Permits => self.proceed(now),
+            Phase::Queue if transactions.iter().any(|it| *it != transactions[0]) => self.enter_again(),
+            Phase::Queue => self.on_listings(listed, now),
+            Phase::Permits => self.proceed(now),
         }
     }
 }

@@ -3,7 +3,7 @@
 use crate::Moment;
 use crate::claim::Claim;
 use crate::name::{Name, Scheme, Uuid};
-use crate::protocol::{NewNode, Node, Operation, Origin, Stay};
+use crate::protocol::{NewNode, Node, Operation, Origin};
 use std::sync::Arc;
 
 /// Nodes that are created together: the places in the queues, or the permits.
@@ -23,7 +23,7 @@ pub(super) struct NodeSlot {
     pub(super) directory: Arc<str>,
     scheme: Scheme,
     prefix: String,
-    stay: Stay,
+    pub(super) data: Arc<[u8]>,
     node: Option<Node>,
     /// When a write was sent that proved the node.
     proven: Option<Moment>,
@@ -38,8 +38,7 @@ impl Nodes {
             if let Some(writer) = claim.within.as_deref().and_then(Name::parse) {
                 prefix.push_str(&writer.sequence.to_string());
             }
-            let stay = if claim.permits.is_some() { Stay::UntilPermits } else { Stay::WithHold };
-            NodeSlot { stay, ..NodeSlot::new(number, &claim.directory, claim.scheme, prefix) }
+            NodeSlot::new(number, &claim.directory, claim.scheme, prefix, &claim.data)
         };
         Self { slots: claims.iter().enumerate().map(slot).collect(), ..Self::default() }
     }
@@ -49,8 +48,10 @@ impl Nodes {
         let slots = claims.iter().enumerate().flat_map(|(number, claim)| {
             claim.permits.iter().flat_map(move |permits| {
                 let prefix = Scheme::Lease.prefix(uuid, session);
-                (0..permits.count)
-                    .map(move |_| NodeSlot::new(number, &permits.directory, Scheme::Lease, prefix.clone()))
+                let slot = move |_| {
+                    NodeSlot::new(number, &permits.directory, Scheme::Lease, prefix.clone(), &permits.data)
+                };
+                (0..permits.count).map(slot)
             })
         });
         Self { slots: slots.collect(), ..Self::default() }
@@ -141,7 +142,7 @@ impl Nodes {
         self.surplus.extend(names.map(|name| format!("{directory}/{name}")));
     }
 
-    /// The server has told where the node of this slot comes from.
+    /// The server has said where the node of this slot comes from.
     pub(super) fn adopt(&mut self, slot: usize, origin: Origin) {
         if let Some(node) = &mut self.slots[slot].node {
             node.origin = Some(origin);
@@ -172,9 +173,9 @@ impl Nodes {
 }
 
 impl NodeSlot {
-    fn new(claim: usize, directory: &Arc<str>, scheme: Scheme, prefix: String) -> Self {
-        let (directory, stay) = (directory.clone(), Stay::AsPermit);
-        Self { claim, directory, scheme, prefix, stay, node: None, proven: None }
+    fn new(claim: usize, directory: &Arc<str>, scheme: Scheme, prefix: String, data: &Arc<[u8]>) -> Self {
+        let (directory, data) = (directory.clone(), data.clone());
+        Self { claim, directory, scheme, prefix, data, node: None, proven: None }
     }
 
     fn empty(&mut self) {
@@ -182,7 +183,7 @@ impl NodeSlot {
     }
 
     fn new_node(&self) -> NewNode {
-        NewNode { directory: self.directory.clone(), prefix: self.prefix.clone(), stay: self.stay }
+        NewNode { directory: self.directory.clone(), prefix: self.prefix.clone(), data: self.data.clone() }
     }
 
     /// The path of the node that is there.
@@ -200,7 +201,7 @@ impl NodeSlot {
         self.node.as_ref().map_or("", |node| &node.name)
     }
 
-    /// Where the node that is there comes from, if the server has told.
+    /// Where the node that is there comes from, if the server has said so.
     pub(super) fn origin(&self) -> Option<Origin> {
         self.node.as_ref()?.origin
     }

@@ -1,4 +1,4 @@
-//! What an attempt does where a directory has no numbers left.
+//! What an attempt does if a directory has no numbers left.
 //!
 //! A server counts what is created in a directory, and the count ends at 2³¹. From then on two contenders may have
 //! the same number, or the later the smaller one: Curator and kazoo have two holders then. So an attempt does not
@@ -6,7 +6,7 @@
 //! count anew in a new one. Other libraries that go on in the old one meanwhile do no harm: nobody enters the new one
 //! while anyone is left in the old.
 
-use super::{Contender, Stage, Step};
+use super::{Contender, Phase, Step};
 use crate::name::Name;
 use crate::protocol::{Now, Outcome, Patience, Refusal};
 
@@ -25,7 +25,7 @@ impl Contender {
         match deleted {
             Outcome::Done | Outcome::NoNode => {
                 self.failures.clear();
-                self.go(Step::CreateParents(Stage::Queue));
+                self.go(Step::CreateParents(Phase::Queue));
             }
             Outcome::NotEmpty => self.go(Step::Drain(claim)),
             Outcome::Refused(_) => self.fail(self.no_numbers_left(claim)),

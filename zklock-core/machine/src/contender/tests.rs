@@ -2,7 +2,7 @@
 
 use super::Contender;
 use crate::Moment;
-use crate::claim::Claim;
+use crate::claim::{Claim, Permits};
 use crate::drive::Machine;
 use crate::lease::Lease;
 use crate::name::{Scheme, Uuid};
@@ -178,18 +178,56 @@ fn a_neighbour_that_may_not_be_read_is_watched_through_its_directory() {
     assert!(contender.is_waiting());
 }
 
-#[test]
-fn several_permits_of_one_name_are_refused() {
-    use crate::claim::Permits;
-    let permits = Permits { directory: "/s/leases".into(), count: 2, limit: 5, limit_at: None };
-    let claim = Claim { permits: Some(permits), ..Claim::new("/s/locks", Scheme::Mutex) };
+/// One whose turn it is to take two permits.
+fn after_two_permits() -> Contender {
+    let (directory, data) = ("/s/leases".into(), b"a permit"[..].into());
+    let permits = Permits { directory, count: 2, limit: 5, limit_at: None, data };
+    let data = b"a place"[..].into();
+    let claim = Claim { permits: Some(permits), data, ..Claim::new("/s/locks", Scheme::Mutex) };
     let mut contender = Contender::new(vec![claim], Patience::Waits);
     contender.handle_session(SESSION, Duration::from_secs(1), Uuid::from_random(7));
     let now = Now { moment: at(0), lease_until: at(5_000) };
     let own = format!("{}0000000001", Scheme::Mutex.prefix(Uuid::from_random(7), SESSION));
     let created = Node { name: own.clone(), origin: Some(Origin { czxid: 1, session: SESSION }) };
-    contender.poll_flight().unwrap();
+    let flight = contender.poll_flight().unwrap();
+    assert_eq!(said(&flight[0]), ["a place"]);
     contender.handle_replies(vec![Outcome::Created(vec![created]), Outcome::Children(vec![own])], at(0), now);
+    contender
+}
+
+/// What the nodes are to say that this creates.
+fn said(operation: &Operation) -> Vec<&str> {
+    let data: Vec<&[u8]> = match operation {
+        Operation::Create(new) => vec![&new.data],
+        Operation::CreateAll(new) => new.iter().map(|new| &*new.data).collect(),
+        Operation::CreateWithin { data, .. } => vec![data],
+        _ => Vec::new(),
+    };
+    data.into_iter().map(|data| std::str::from_utf8(data).unwrap()).collect()
+}
+
+#[test]
+fn every_node_says_what_its_claim_is_to_say() {
+    let mut contender = after_two_permits();
+    let flight = contender.poll_flight().unwrap();
+    assert!(flight.iter().any(|operation| said(operation) == ["a permit"; 2]), "{flight:?}");
+
+    let claim =
+        |directory, data: &str| Claim { data: data.as_bytes().into(), ..Claim::new(directory, Scheme::Read) };
+    let creation = |claims| {
+        let mut contender = Contender::new(claims, Patience::Waits);
+        contender.handle_session(SESSION, Duration::from_secs(1), Uuid::from_random(7));
+        contender.poll_flight().unwrap().remove(0)
+    };
+    assert_eq!(said(&creation(vec![claim("/a", "one"), claim("/b", "two")])), ["one", "two"]);
+    let within = Some("_c_w-__WRIT__0000000007".to_owned());
+    assert_eq!(said(&creation(vec![Claim { within, ..claim("/a", "inside") }])), ["inside"]);
+}
+
+#[test]
+fn several_permits_of_one_name_are_refused() {
+    let mut contender = after_two_permits();
+    let now = Now { moment: at(0), lease_until: at(5_000) };
     let flight = contender.poll_flight().unwrap();
     let outcomes = flight.iter().map(|_| Outcome::NodeExists).collect();
     contender.handle_replies(outcomes, at(0), now);

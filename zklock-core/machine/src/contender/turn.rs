@@ -1,7 +1,7 @@
 //! How an attempt waits for its turn in each queue, takes permits, and is granted.
 
 use super::nodes::NodeSlot;
-use super::{Contender, Stage, State, Step, Turn};
+use super::{Contender, Phase, State, Step, Turn};
 use crate::Moment;
 use crate::claim::{Foreign, Permits, Watching};
 use crate::protocol::{Now, Operation, Outcome, Patience, Refusal, Verdict};
@@ -96,8 +96,8 @@ impl Contender {
         }
     }
 
-    /// Whether one is before us who holds. In the queue of a semaphore nobody does: who is before us there is about to
-    /// take permits, and may leave enough of them.
+    /// Whether we wait for a holder. In the queue of a semaphore nobody holds: a contender before us there is about to take
+    /// permits, and may leave enough of them.
     fn waits_for_holders(&self) -> bool {
         let mut turns = self.turns.iter().zip(&self.claims);
         turns.any(|(turn, claim)| matches!(turn, Turn::Waits { .. }) && claim.permits.is_none())
@@ -114,7 +114,7 @@ impl Contender {
         }
     }
 
-    /// As the count, without a watch on the permits: who is not at the head takes none.
+    /// As the count, without a watch on the permits: a contender that is not at the head takes none.
     pub(super) fn peek(&self, claim: usize) -> Vec<Operation> {
         let unwatched = |operation| match operation {
             Operation::ListAndWatch { directory } => Operation::List { directory },
@@ -144,10 +144,10 @@ impl Contender {
     pub(super) fn watched(&mut self, claim: usize, alone: bool, outcome: Outcome, now: Now) {
         match outcome {
             Outcome::Done if self.wanted => {
-                let passes = alone.then_some(claim);
-                self.state = State::Waiting { passes, look: Step::Look(claim) };
+                let our_turn_in = alone.then_some(claim);
+                self.state = State::Waiting { our_turn_in, look: Step::Look(claim) };
             }
-            // It went between the listing and the watch: as if the watch had told.
+            // It went between the listing and the watch: as if the watch had fired.
             Outcome::NoNode if alone => self.our_turn(claim, now),
             Outcome::Done | Outcome::NoNode => self.go(Step::Look(claim)),
             // We may not read that node. What becomes of it can be seen from its directory, which we may read.
@@ -179,18 +179,18 @@ impl Contender {
     /// Waits until the watch that has been left tells of anything.
     pub(super) fn wait(&mut self, look: Step) {
         if self.wanted {
-            self.state = State::Waiting { passes: None, look };
+            self.state = State::Waiting { our_turn_in: None, look };
         } else {
             self.clean_up();
         }
     }
 
     /// Creates the permits, and counts those of the first semaphore in the same flight. The place in the queue
-    /// is looked at already here: had an operator deleted it before, two could be at the head, and each wait for
-    /// the permits of the other.
+    /// is checked in it too: had an operator deleted it before, two could be at the head, and each wait for the permits of
+    /// the other.
     ///
-    /// Only whoever is at the head of the queue does. Were the permits created by those who wait behind,
-    /// each of them would count those of the others, and none could ever be granted.
+    /// Only the head of the queue does this. If those that wait behind it created permits too, each of them would count
+    /// those of the others, and none could ever be granted.
     pub(super) fn taking(&self) -> Vec<Operation> {
         let mut flight = vec![self.permits.creation()];
         if let Some(slot) = self.permits.slots.first() {
@@ -213,11 +213,11 @@ impl Contender {
                 let known = self.are_known(&nodes);
                 self.permits.fill(nodes, sent);
                 let claim = self.permits.slots[0].claim;
-                if known { self.counted(claim, counted, now) } else { self.go(Step::Adopt(Stage::Permits)) }
+                if known { self.counted(claim, counted, now) } else { self.go(Step::Adopt(Phase::Permits)) }
             }
             Outcome::NoNode => {
                 self.permits.forget();
-                self.go(Step::CreateParents(Stage::Permits));
+                self.go(Step::CreateParents(Phase::Permits));
             }
             Outcome::Refused(refusal) => {
                 self.permits.forget();
@@ -229,7 +229,7 @@ impl Contender {
                 self.permits.forget();
                 self.fail(Refusal::UsedUp(directory));
             }
-            _ => self.retry(Step::Recover(Stage::Permits), now),
+            _ => self.retry(Step::Recover(Phase::Permits), now),
         }
     }
 
@@ -245,7 +245,7 @@ impl Contender {
             .collect()
     }
 
-    /// Where those are who take permits at the same path in a layout of their own, if they are to be refused.
+    /// Where contenders stand that take permits at the same path in another layout, if they are to be refused.
     fn path_for_strangers(&self, claim: usize) -> Option<Arc<str>> {
         let claim = &self.claims[claim];
         let permits = claim.permits.as_ref().filter(|_| claim.foreign == Foreign::Refuse)?;
@@ -283,7 +283,7 @@ impl Contender {
         }
     }
 
-    /// What stands for the hold: permits where there are any, else places in queues.
+    /// What stands for the hold: permits if there are any, otherwise places in queues.
     fn hold(&self) -> impl Iterator<Item = &NodeSlot> {
         let queues = self.queue.slots.iter().filter(|slot| self.claims[slot.claim].permits.is_none());
         queues.chain(&self.permits.slots)
@@ -316,7 +316,7 @@ impl Contender {
                 }
             }
             Outcome::NoNode => {
-                // Of several it is not told which.
+                // Of several, the reply does not say which is missing.
                 if self.queue.slots.len() == 1 && self.permits.slots.is_empty() {
                     self.queue.lose(0);
                 }
@@ -337,7 +337,7 @@ impl Contender {
         self.answered = true;
         self.failures.clear();
         self.readiness.clear();
-        // Those who have their permits make way for the next in the queue.
+        // With its permits taken, it makes way for the next in the queue.
         self.state = if self.permits.slots.is_empty() { State::Held } else { State::Ready(Step::Unqueue) };
     }
 

@@ -10,8 +10,8 @@ use std::collections::BTreeSet;
 const NOT_OPENED_AT_MOST: u32 = 8;
 
 impl Member {
-    /// Create and list in one flight: the list includes all who were there before us. So the last who comes sees them
-    /// all, and opens.
+    /// Create and list in one flight: the list includes all that were there before us. So the last to come sees them all,
+    /// and opens the barrier.
     pub(super) fn arrival(&mut self) -> Vec<Operation> {
         let directory = self.directory.clone();
         let mut flight = Vec::new();
@@ -20,7 +20,7 @@ impl Member {
         }
         if !self.created {
             self.may_be_there = true;
-            flight.push(Operation::CreateSingle { path: self.path_of(&self.name) });
+            flight.push(Operation::CreateSingle { path: self.path_of(&self.name), data: self.data.clone() });
         }
         flight.push(Operation::InspectAndWatch { path: self.path_of(READY) });
         flight.push(Operation::List { directory });
@@ -145,7 +145,7 @@ impl Member {
             Outcome::NodeExists => self.not_opened(&format!("{READY} comes and goes in a loop")),
             // The `ready` that was to be replaced.
             Outcome::NotEmpty => self.not_opened(&format!("{READY} has children: delete them")),
-            // One of those who were to go in is gone, or the `ready` that was to be replaced.
+            // One of those that were to go in is gone, or the `ready` that was to be replaced.
             Outcome::NoNode => {
                 self.in_doubt = true;
                 self.go(Step::Come);

@@ -53,7 +53,7 @@ impl Member {
         }
     }
 
-    /// Waits for one of those who are still to leave, if there are any.
+    /// Waits for one of those that are still to leave, if there are any.
     fn await_others(&mut self, seen: &[Seen<'_>]) {
         let Aim::Leave { stays } = self.aim else { return self.clean_up() };
         let awaited = self.others.awaited(seen);

@@ -40,15 +40,19 @@ impl Server {
 
     fn execute(&mut self, operation: &Operation) -> Outcome {
         match operation {
-            Operation::CreateSingle { path } if self.has(path) => Outcome::NodeExists,
-            Operation::CreateSingle { path } => Outcome::Created(vec![self.create(path)]),
+            Operation::CreateSingle { path, .. } if self.has(path) => Outcome::NodeExists,
+            Operation::CreateSingle { path, data } => {
+                assert_eq!(&**data, b"ours");
+                Outcome::Created(vec![self.create(path)])
+            }
             Operation::InspectAndWatch { path } | Operation::Read { path } => self.found(path),
             Operation::List { .. } => {
                 Outcome::Children(self.nodes.iter().map(|node| node.name.clone()).collect())
             }
             Operation::Survey { .. } => Outcome::Surveyed(self.nodes.clone()),
             Operation::Watch { path } if self.has(path) => Outcome::Done,
-            Operation::Open { guards, path, replaces } => {
+            Operation::Open { guards, path, replaces, data } => {
+                assert_eq!(&**data, b"ours");
                 if !guards.iter().all(|guard| self.has(guard)) || *replaces && !self.has(path) {
                     return Outcome::NoNode;
                 }
@@ -99,7 +103,7 @@ impl Server {
 
 /// One with this number in its name, so that names stand in the order of the numbers.
 fn member(number: u128, members: usize, patience: Patience) -> Member {
-    let mut member = Member::new("/b", members, patience);
+    let mut member = Member::new("/b", members, b"ours"[..].into(), patience);
     member.handle_session(1, Duration::from_secs(1), Uuid::from_random(number << 96));
     member
 }

@@ -1,8 +1,9 @@
 //! What is easier to see in one attempt by itself than in the model check.
 
-use super::{NAME, Single};
+use super::Single;
 use crate::Moment;
 use crate::drive::Machine;
+use crate::name::SINGLE_NAME;
 use crate::name::Uuid;
 use crate::protocol::{Node, Now, Operation, Origin, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use std::time::Duration;
@@ -15,17 +16,17 @@ fn at(millis: u64) -> Moment {
 }
 
 fn in_session(patience: Patience) -> Single {
-    let mut single = Single::new("/a", patience);
+    let mut single = Single::new("/a", b"ours"[..].into(), patience);
     single.handle_session(OURS, Duration::from_secs(1), Uuid::from_random(1));
     single
 }
 
 fn node(czxid: i64, session: i64) -> Node {
-    Node { name: NAME.to_owned(), origin: Some(Origin { czxid, session }) }
+    Node { name: SINGLE_NAME.to_owned(), origin: Some(Origin { czxid, session }) }
 }
 
 fn listed() -> Outcome {
-    Outcome::Children(vec![NAME.to_owned()])
+    Outcome::Children(vec![SINGLE_NAME.to_owned()])
 }
 
 /// What is sent next, and answered with these outcomes.
@@ -51,7 +52,8 @@ fn a_waiter_tries_again_whenever_something_changes_and_is_in_nobodys_way() {
     assert_eq!(answer(&mut single, vec![listed()]), [Operation::ListAndWatch { directory: "/a".into() }]);
     assert!(single.is_waiting());
     single.handle_watch(WatchEvent::Changed, Now { moment: at(0), lease_until: at(5_000) });
-    assert_eq!(single.clone().poll_flight(), Some(vec![Operation::CreateSingle { path: "/a/lock".into() }]));
+    let create = Operation::CreateSingle { path: "/a/lock".into(), data: b"ours"[..].into() };
+    assert_eq!(single.clone().poll_flight(), Some(vec![create]));
     single.handle_end();
     assert!(single.is_gone());
 }
@@ -89,7 +91,7 @@ fn a_deletion_whose_reply_is_lost_is_not_repeated_before_the_node_has_been_looke
 fn a_node_that_was_created_anew_under_a_check_is_not_granted() {
     let mut single = in_session(Patience::Waits);
     // The server does not tell whose it is.
-    answer(&mut single, vec![Outcome::Created(vec![Node { name: NAME.to_owned(), origin: None }])]);
+    answer(&mut single, vec![Outcome::Created(vec![Node { name: SINGLE_NAME.to_owned(), origin: None }])]);
     single.proven = None;
     answer(&mut single, vec![Outcome::Found(node(3, OURS))]);
     let flight = answer(&mut single, vec![Outcome::Done, Outcome::Found(node(4, ANOTHERS))]);
