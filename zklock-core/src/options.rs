@@ -1,6 +1,9 @@
 //! Options, as builders, so that new ones break nobody.
 
+use crate::access::Access;
+use crate::credentials::Credentials;
 use crate::error::{Error, ErrorKind};
+use crate::level::ServerLevel;
 use crate::path::{Hosts, check_path};
 use crate::platform;
 #[cfg(feature = "tls")]
@@ -38,6 +41,10 @@ pub struct ClientOptions {
     pub(crate) connect_timeout: Duration,
     pub(crate) try_timeout: Duration,
     pub(crate) identity: String,
+    pub(crate) credentials: Vec<Credentials>,
+    pub(crate) access: Access,
+    /// `None`: the servers are asked.
+    pub(crate) server_level: Option<ServerLevel>,
     #[cfg(feature = "tls")]
     pub(crate) tls: Option<Tls>,
 }
@@ -56,6 +63,9 @@ impl ClientOptions {
             connect_timeout: CONNECT_TIMEOUT,
             try_timeout: TRY_TIMEOUT,
             identity: platform::identity(),
+            credentials: Vec::new(),
+            access: Access::default(),
+            server_level: None,
             #[cfg(feature = "tls")]
             tls: None,
         })
@@ -102,7 +112,7 @@ impl ClientOptions {
     /// How long the servers have to answer a [`try_acquire`](crate::Lock::try_acquire), and any call whose timeout is
     /// zero, before it fails. Default: 1 s.
     ///
-    /// Where they answer, a try takes a few round trips and never that long. It does not bound connecting: that is
+    /// If they answer, a try takes a few round trips and never that long. It does not bound connecting: that is
     /// for [`connect_timeout`](Self::connect_timeout).
     ///
     /// ```
@@ -155,6 +165,33 @@ impl ClientOptions {
         Ok(self)
     }
 
+    /// The version of the servers, such as 3 and 4 for 3.4.14. Of an ensemble that is being upgraded it is the oldest. It
+    /// counts whether they are older than 3.5, the version that can do all. Default: the first server of each session is
+    /// asked, by the word `srvr`. One that may not answer it (see `4lw.commands.whitelist`), or speaks TLS, is taken for
+    /// 3.5 or later.
+    ///
+    /// ```
+    /// use zklock_core::{ClientOptions, ErrorKind};
+    ///
+    /// let options = ClientOptions::new("zk1:2181")?.server_version(3, 4)?;
+    /// let error = options.server_version(3, 3).unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if it is older than 3.4.
+    pub fn server_version(mut self, major: u32, minor: u32) -> Result<Self, Error> {
+        let level = ServerLevel::of(major, minor).ok_or_else(|| {
+            let message =
+                format!("servers of version {major}.{minor} cannot be used: 3.4 is the oldest that can");
+            Error::new(ErrorKind::InvalidInput, message)
+        })?;
+        self.server_level = Some(level);
+        Ok(self)
+    }
+
     /// Connect with TLS. All the hosts' ports must expect it. Default: no.
     ///
     /// ```no_run
@@ -171,6 +208,62 @@ impl ClientOptions {
     pub fn tls(mut self, tls: Tls) -> Self {
         self.tls = Some(tls);
         self
+    }
+
+    /// Log in with these credentials, and with those that were given before. They are sent on every connection.
+    ///
+    /// ```
+    /// # use zklock_core::{ClientOptions, Credentials};
+    /// let options = ClientOptions::new("zk1:2181")?.credentials(Credentials::digest("billing", "secret")?);
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn credentials(mut self, credentials: Credentials) -> Self {
+        self.credentials.push(credentials);
+        self
+    }
+
+    /// Who may use the nodes that the client creates. Default: everyone.
+    ///
+    /// ```
+    /// use zklock_core::{Access, ClientOptions, Credentials, ErrorKind};
+    ///
+    /// let options = ClientOptions::new("zk1:2181")?.access(Access::CreatorAll);
+    /// assert_eq!(options.check().unwrap_err().kind(), ErrorKind::InvalidInput);
+    /// assert!(options.credentials(Credentials::digest("billing", "secret")?).check().is_ok());
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn access(mut self, access: Access) -> Self {
+        self.access = access;
+        self
+    }
+
+    /// Whether a client can have these options together. [`Client::connect`](crate::Client::connect) checks it as well.
+    ///
+    /// ```
+    /// # use zklock_core::ClientOptions;
+    /// assert!(ClientOptions::new("zk1:2181")?.check().is_ok());
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if the creator is to have rights and there are no [credentials](Self::credentials), or
+    /// with TLS and a host that no certificate can name.
+    pub fn check(&self) -> Result<(), Error> {
+        if self.access != Access::Open && self.credentials.is_empty() {
+            let message = format!(
+                "the access {}: without credentials nobody would be the creator: log in, or leave it open",
+                self.access
+            );
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        #[cfg(feature = "tls")]
+        if let Some(tls) = &self.tls {
+            tls.check_names(&self.hosts)?;
+        }
+        Ok(())
     }
 }
 
@@ -189,6 +282,10 @@ mod tests {
         }
         assert_eq!(options().chroot("apps").unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(options().try_timeout(Duration::ZERO).unwrap_err().kind(), ErrorKind::InvalidInput);
+        for (major, minor) in [(0, 0), (2, 9), (3, 0), (3, 3)] {
+            let error = options().server_version(major, minor).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        }
         assert_eq!(options().identity(&"x".repeat(1025)).unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(options().chroot("/").unwrap().hosts.chroot, "");
         let chrooted = options().chroot("/a").unwrap();

@@ -1,6 +1,6 @@
 //! The one file that calls `zookeeper_client`, with the rooms below it.
 //!
-//! What is to be known of that library, and how it is dealt with:
+//! The traps of that library, and how they are dealt with:
 //! * It reconnects by itself, badly: so each of its clients serves one connection, and is given up when
 //!   that breaks. The next is attached to the same session. See [`serving`] and [`connecting`].
 //! * It sends a request when the method is called: so requests called one after the other, before
@@ -8,46 +8,55 @@
 //! * It reports resets and its own timeouts as `Custom`, and more: only what a server answered counts
 //!   as an answer, everything else is unknown.
 //! * It waits without limit for a reply on a connection that lives: the session gives that up in time.
-//! * It closes the session when a client is dropped, which is served: so the task that serves it keeps
-//!   one until the session is to be closed. A client that is given up is not served any more.
-//! * A session that was attached has forgotten up to where it had read, so a server that is behind would be
-//!   accepted: the first request on each connection is one that the quorum answers.
+//! * It closes the session when a client that is being served is dropped: so the task that serves it keeps one until the
+//!   session is to be closed. A client that is given up is not served any more.
+//! * A session that is attached again has forgotten how far it had read, so it would accept a server that is behind: the
+//!   first request on each connection is one that the quorum answers.
 //! * Persistent watches may miss what happens: only one-shot watches are used.
+//! * It takes back a watch that is dropped, and one whose request is: servers of 3.4 hang up on that. So they keep it.
 //! * `Client::lock` leaks nodes and can deliver a dead grant: it is not used.
-//! * It finds its runtime in a table that the linker may drop from a static library: it is told.
+//! * It finds its runtime in a table that the linker may drop from a static library: so we tell it explicitly.
 
 mod answers;
 mod connecting;
 mod operations;
+mod rights;
+mod servers;
 mod serving;
 
-pub(crate) use connecting::{Attached, NotAttached, Opened, attach, open};
+pub(crate) use connecting::{Attached, NotAttached, NotOpened, Opened, attach, open};
+pub(crate) use servers::SessionInfo;
 pub(crate) use serving::End;
-pub(crate) use zookeeper_client::SessionInfo;
 
+use crate::access::Access;
 use crate::clock;
 use crate::ensemble::{
     Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
     Watched, Write, WriteFailure, either,
 };
+use crate::level::{Newer, ServerLevel};
 use crate::machine::protocol::{Operation, Outcome};
 use answers::{is_answer, outcome, read_failure, source_of};
 use operations::{check_all, check_each, join, others, start, version_of};
-use serving::Serving;
+use servers::Servers;
+use serving::{Serving, WatchKind};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
-use zookeeper_client::{Acls, Client, CreateMode, Error, MultiWriteError, Stat};
+use zookeeper_client::{Client, CreateMode, Error, MultiWriteError, Stat};
 
 /// One connection of a session to a real ensemble.
 pub(crate) struct ZooKeeper {
     connection: Connection,
-    identity: Arc<[u8]>,
 }
 
 #[derive(Clone)]
 struct Connection {
     client: Arc<Client>,
     serving: Arc<Serving>,
+    access: Access,
+    /// What this connection may send.
+    level: ServerLevel,
+    servers: Servers,
 }
 
 impl ZooKeeper {
@@ -58,7 +67,8 @@ impl ZooKeeper {
 
     /// What it takes to attach another connection to the session.
     pub(crate) fn session(&self) -> SessionInfo {
-        self.connection.client.session().clone()
+        let Connection { client, servers, .. } = &self.connection;
+        SessionInfo { library: client.session().clone(), servers: servers.clone() }
     }
 
     /// How the connection ended, when it has. It does not keep the connection.
@@ -76,25 +86,26 @@ impl ZooKeeper {
 
 impl Ensemble for ZooKeeper {
     fn send(&self, flight: Vec<Operation>) -> Pending<Landing> {
-        let (connection, identity) = (self.connection.clone(), self.identity.clone());
-        Box::pin(async move {
+        let connection = self.connection.clone();
+        let serving = self.connection.serving.clone();
+        serving.see_through(Box::pin(async move {
             let paths: Vec<String> = flight.iter().map(operations::path_of).collect();
             let sent = clock::now();
             let calls = flight.iter().zip(&paths);
             // Each is on its way when `start` returns.
             let started: Vec<_> =
-                calls.map(|(operation, path)| start(&connection, operation, path, &identity)).collect();
+                calls.map(|(operation, path)| start(&connection, operation, path)).collect();
             let mut landing = Landing { sent, outcomes: Vec::with_capacity(started.len()), watch: None };
-            for call in started {
+            for (call, operation) in started.into_iter().zip(&flight) {
                 let (outcome, watch) = call.await;
-                landing.outcomes.push(outcome);
+                landing.outcomes.push(rights::explained(&connection.client, operation, outcome).await);
                 landing.watch = match (landing.watch, watch) {
                     (Some(first), Some(second)) => Some(either(first, second)),
                     (first, second) => first.or(second),
                 };
             }
             landing
-        })
+        }))
     }
 
     fn check(&self, nodes: Vec<HeldNode>) -> Pending<Check> {
@@ -116,20 +127,36 @@ impl Ensemble for ZooKeeper {
     }
 
     fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<Versions, WriteFailure>> {
-        let client = self.connection.client.clone();
+        let Connection { client, access, level, .. } = self.connection.clone();
         Box::pin(async move {
             let mut writer = client.new_multi_writer();
             let refused = |index: usize, error: &Error| {
                 let path = writes.get(index).map_or_else(String::new, |write| write.path().to_owned());
-                WriteFailure::Refused { index, path, problem: error.to_string() }
+                let problem = match (error, writes.get(index)) {
+                    (Error::NoAuth, Some(write)) => rights::of_write(write),
+                    _ => error.to_string(),
+                };
+                WriteFailure::Refused { index, path, problem }
             };
+            if level == ServerLevel::V3_4 && writes.iter().any(|write| matches!(write, Write::Create { .. }))
+            {
+                let ([], [Write::Create { path, data }]) = (&guards[..], &writes[..]) else {
+                    return Err(WriteFailure::TooNew(Newer::GuardedCreation.refusal()));
+                };
+                let options = CreateMode::Persistent.with_acls(access.list());
+                return match client.create(path, data, &options).await {
+                    Ok(_) => Ok(vec![Some(0)]),
+                    Err(error) if is_answer(&error) => Err(refused(0, &error)),
+                    Err(error) => Err(unwritten(&error)),
+                };
+            }
             for guard in &guards {
                 writer.add_check_version(guard, -1).map_err(|_| WriteFailure::GuardGone)?;
             }
             for (index, write) in writes.iter().enumerate() {
                 let added = match write {
                     Write::Create { path, data } => {
-                        writer.add_create(path, data, &CreateMode::Persistent.with_acls(Acls::anyone_all()))
+                        writer.add_create(path, data, &CreateMode::Persistent.with_acls(access.list()))
                     }
                     Write::SetData { path, data, version } => writer.add_set_data(path, data, *version),
                     Write::Delete { path, version } => writer.add_delete(path, *version),
@@ -148,10 +175,7 @@ impl Ensemble for ZooKeeper {
                 {
                     Err(refused(index - guards.len(), &source))
                 }
-                Err(error) => match outcome(&source_of(error)) {
-                    Outcome::SessionOver => Err(WriteFailure::SessionOver),
-                    _ => Err(WriteFailure::Unknown),
-                },
+                Err(error) => Err(unwritten(&source_of(error))),
             }
         })
     }
@@ -211,20 +235,24 @@ impl Ensemble for ZooKeeper {
                 Ok(()) => Ok(Deletion::Done),
                 Err(Error::NoNode) => Ok(Deletion::NotThere),
                 Err(Error::BadVersion) => Ok(Deletion::Changed),
+                Err(Error::NoAuth) => Err(ReadFailure::Refused(rights::to_delete(&path))),
                 Err(error) => Err(read_failure(&path, &error)),
             }
         })
     }
 
     fn child(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Watched>, ReadFailure>> {
-        let Connection { client, serving } = self.connection.clone();
-        Box::pin(async move {
-            match client.get_and_watch_data(&join(&directory, &name)).await {
-                Ok((data, stat, watcher)) => Ok(Some((child(name, data, &stat), serving.watch(watcher)))),
+        let Connection { client, serving, .. } = self.connection.clone();
+        self.connection.serving.see_through(Box::pin(async move {
+            let path = join(&directory, &name);
+            match client.get_and_watch_data(&path).await {
+                Ok((data, stat, watcher)) => {
+                    Ok(Some((child(name, data, &stat), serving.watch(&path, WatchKind::Data, watcher))))
+                }
                 Err(Error::NoNode) => Ok(None),
                 Err(error) => Err(read_failure(&directory, &error)),
             }
-        })
+        }))
     }
 
     fn give_up(&self) {
@@ -234,12 +262,24 @@ impl Ensemble for ZooKeeper {
     fn is_open(&self) -> bool {
         self.connection.serving.is_open()
     }
+
+    fn creates_in_transactions(&self) -> bool {
+        self.connection.level != ServerLevel::V3_4
+    }
 }
 
 /// One that nobody uses any more closes its session, unless it has ended.
 impl Drop for ZooKeeper {
     fn drop(&mut self) {
         self.connection.serving.close();
+    }
+}
+
+/// What an error says about writes that may have been done.
+fn unwritten(error: &Error) -> WriteFailure {
+    match outcome(error) {
+        Outcome::SessionOver => WriteFailure::SessionOver,
+        _ => WriteFailure::Unknown,
     }
 }
 

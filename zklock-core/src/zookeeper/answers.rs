@@ -1,5 +1,6 @@
 //! What the library's errors say about a request: only what a server answered counts as an answer.
 
+use super::rights;
 use crate::ensemble::ReadFailure;
 use crate::machine::protocol::{Outcome, Refusal};
 use zookeeper_client::{Error, MultiWriteError, SessionState};
@@ -26,7 +27,11 @@ pub(super) fn outcome(error: &Error) -> Outcome {
              localSessionsUpgradingEnabled=true there"
                 .into(),
         )),
-        Error::QuotaExceeded | Error::BadArguments(_) | Error::MarshallingError | Error::Unimplemented => {
+        Error::Unimplemented => Outcome::Refused(Refusal::Answer(
+            "it does not know the request, so it is older than 3.5: if the options state the servers' version, state 3.4"
+                .into(),
+        )),
+        Error::QuotaExceeded | Error::BadArguments(_) | Error::MarshallingError => {
             Outcome::Refused(Refusal::Answer(error.to_string()))
         }
         // Whatever else there is may have been executed, or may yet be.
@@ -37,7 +42,7 @@ pub(super) fn outcome(error: &Error) -> Outcome {
 /// What a server says that keeps sessions to itself, of which the library does not know.
 const EPHEMERAL_ON_LOCAL_SESSION: i32 = -120;
 
-/// How the library's error begins where a string of a reply is not UTF-8.
+/// How the library's error begins if a string of a reply is not UTF-8.
 const NOT_UTF8: &str = "invalid utf8 bytes";
 
 /// A listing that arrived but cannot be read will not be better next time.
@@ -59,8 +64,8 @@ fn unreadable(directory: &str) -> String {
 pub(super) fn read_failure(directory: &str, error: &Error) -> ReadFailure {
     match listing(directory, error) {
         Outcome::SessionOver => ReadFailure::SessionOver,
-        Outcome::Refused(Refusal::Answer(answer)) => ReadFailure::Refused(answer),
-        Outcome::Refused(_) => ReadFailure::Refused("the access list of the node does not allow it".into()),
+        Outcome::Refused(Refusal::Denied) => ReadFailure::Refused(rights::to_read(directory)),
+        Outcome::Refused(refusal) => ReadFailure::refused(&refusal),
         _ => ReadFailure::Unknown,
     }
 }

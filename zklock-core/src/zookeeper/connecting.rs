@@ -1,9 +1,11 @@
 //! How a session is opened, and how another connection is attached to it.
 
 use super::serving::Serving;
-use super::{Connection, ZooKeeper};
+use super::{Connection, Servers, SessionInfo, ZooKeeper};
 use crate::clock;
+use crate::credentials;
 use crate::ensemble::{Ensemble, Pending};
+use crate::level::ServerLevel;
 use crate::machine::Moment;
 use crate::options::ClientOptions;
 use crate::path::{Hosts, written};
@@ -18,10 +20,14 @@ use tokio::net::TcpStream;
 use tokio::task::JoinSet;
 #[cfg(feature = "tls")]
 use zookeeper_client::TlsOptions;
-use zookeeper_client::{Client, Connector, Error, SessionInfo};
+use zookeeper_client::{Client, Connector, Error};
 
 /// How much later the next host is tried, while the one before does not accept a connection.
 const NEXT_HOST: Duration = Duration::from_millis(100);
+/// How long a server may take to say which version it is, at most.
+const ANSWER: Duration = Duration::from_millis(500);
+/// More than the line that says it.
+const LONGEST_ANSWER: usize = 512;
 
 /// A new session: its connection, its number and its timeout.
 pub(crate) struct Opened {
@@ -30,6 +36,14 @@ pub(crate) struct Opened {
     pub(crate) asked: Moment,
     pub(crate) session: i64,
     pub(crate) timeout: Duration,
+}
+
+/// Why no session could be opened.
+pub(crate) enum NotOpened {
+    /// It may be tried again.
+    Yet(String),
+    /// The servers let the client not in, or it has nothing to show them.
+    Refused(String),
 }
 
 /// A new connection of a session.
@@ -51,16 +65,20 @@ pub(crate) enum NotAttached {
 ///
 /// The library would try one host after the other, longer and longer, and not say when it asked for the session that
 /// it gets. A lease that is counted from long before is over before the next can be proven.
-pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened, String> {
-    let host = accepting(&options.hosts, turn).await?;
-    let connector = Client::connector().with_session_timeout(options.session_timeout);
+pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened, NotOpened> {
+    let (host, stream) = accepting(&options.hosts, turn).await.map_err(NotOpened::Yet)?;
+    let servers = Servers::new(options.server_level, asked_for_level(options, stream).await);
+    let connector = logging_in(options).await.map_err(NotOpened::Refused)?;
+    let connector = connector.with_session_timeout(options.session_timeout);
     let asked = clock::now();
-    let ensemble =
-        connect(options, connector.with_fail_eagerly(), &host).await.map_err(|error| match error {
+    let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers).await.map_err(
+        |error| match error {
             // With one host that has just accepted a connection, that says nothing.
-            Error::NoHosts => format!("{host} accepts connections but opens no session"),
-            error => error.to_string(),
-        })?;
+            Error::NoHosts => NotOpened::Yet(format!("{host} accepts connections but opens no session")),
+            Error::AuthFailed => NotOpened::Refused(not_let_in(options)),
+            error => NotOpened::Yet(error.to_string()),
+        },
+    )?;
     let client = &ensemble.connection.client;
     Ok(Opened { session: client.session_id().0, timeout: client.session_timeout(), ensemble, asked })
 }
@@ -77,17 +95,20 @@ pub(crate) async fn attach(
     turn: usize,
 ) -> Result<Attached, NotAttached> {
     // A server that hears nothing can grant nothing: so it is certain first that one is there.
-    let host = accepting(&options.hosts, turn).await.map_err(NotAttached::Yet)?;
+    let (host, _) = accepting(&options.hosts, turn).await.map_err(NotAttached::Yet)?;
     // It asks for the timeout that counts: with a longer one a crash would keep locks for longer, and no hold would be
     // valid for longer.
-    let connector = Client::connector().with_session(info).with_session_timeout(session.timeout());
+    let SessionInfo { library, servers } = info;
+    let connector = logging_in(options).await.map_err(NotAttached::Yet)?;
+    let connector = connector.with_session(library).with_session_timeout(session.timeout());
     let asked = clock::now();
     session.ask(asked);
-    let ensemble =
-        connect(options, connector.with_fail_eagerly(), &host).await.map_err(|error| match error {
+    let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers).await.map_err(
+        |error| match error {
             Error::SessionExpired | Error::AuthFailed => NotAttached::SessionOver,
             error => NotAttached::Yet(error.to_string()),
-        })?;
+        },
+    )?;
     session.granted(asked, ensemble.connection.client.session_timeout());
     let sent = clock::now();
     // Also if this is dropped while it waits.
@@ -98,6 +119,24 @@ pub(crate) async fn attach(
     unless_answered.0 = None;
     drop(unless_answered);
     Ok(Attached { ensemble, sent })
+}
+
+/// A connector with the credentials as they are now, or why there are none.
+async fn logging_in(options: &ClientOptions) -> Result<Connector, String> {
+    let digests = credentials::current(&options.credentials).await?;
+    Ok(digests
+        .iter()
+        .fold(Client::connector(), |connector, digest| connector.with_auth("digest", digest.as_bytes())))
+}
+
+fn not_let_in(options: &ClientOptions) -> String {
+    let problem = if options.credentials.is_empty() {
+        "the servers let in only those who log in: give the client credentials"
+    } else {
+        "the servers do not accept the client's credentials: let them allow the scheme digest \
+         (enforce.auth.schemes, DigestAuthenticationProvider), or log in as they want it"
+    };
+    problem.to_owned()
 }
 
 /// A connection that is given up when this is dropped.
@@ -111,9 +150,45 @@ impl Drop for GivenUp<'_> {
     }
 }
 
-/// The first of the hosts to accept a connection, as the library reads it. The one at `turn` is tried first, the next
+/// What the servers know, by what one of them says on this connection. It takes a part of the time for opening a session
+/// at most, and if nothing is heard, the level is that of the present versions: what is wrong about that shows later.
+async fn asked_for_level(options: &ClientOptions, stream: TcpStream) -> ServerLevel {
+    let is_asked = options.server_level.is_none();
+    // Only servers from 3.5 on speak TLS.
+    #[cfg(feature = "tls")]
+    let is_asked = is_asked && options.tls.is_none();
+    if !is_asked {
+        return ServerLevel::V3_5;
+    }
+    let bound = (options.session_timeout.min(options.connect_timeout) / 4).min(ANSWER);
+    let mut answer = Vec::new();
+    let _ = clock::timeout(bound, asked(&stream, &mut answer)).await;
+    let level = ServerLevel::of_answer(&String::from_utf8_lossy(&answer));
+    tracing::debug!(?level, "the server was asked for its version");
+    level
+}
+
+/// Reads the first line of the server's answer.
+async fn asked(stream: &TcpStream, answer: &mut Vec<u8>) -> std::io::Result<()> {
+    stream.writable().await?;
+    // The buffer of a new connection takes a word of four letters.
+    stream.try_write(b"srvr")?;
+    let mut chunk = [0; LONGEST_ANSWER];
+    while answer.len() < LONGEST_ANSWER && !answer.contains(&b'\n') {
+        stream.readable().await?;
+        match stream.try_read(&mut chunk) {
+            Ok(0) => break,
+            Ok(count) => answer.extend(&chunk[..count]),
+            Err(error) if error.kind() == std::io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+/// The first of the hosts to accept a connection, as the library reads it, and that connection. The one at `turn` is tried first, the next
 /// when that fails or takes its time.
-async fn accepting(hosts: &Hosts, turn: usize) -> Result<String, String> {
+async fn accepting(hosts: &Hosts, turn: usize) -> Result<(String, TcpStream), String> {
     let count = hosts.servers.len();
     let mut left = hosts.servers.iter().cycle().skip(turn % count).take(count);
     let mut tries = JoinSet::new();
@@ -123,7 +198,7 @@ async fn accepting(hosts: &Hosts, turn: usize) -> Result<String, String> {
         let is_last = next.is_none();
         if let Some((host, port)) = next.cloned() {
             tries.spawn(async move {
-                TcpStream::connect((host.as_str(), port)).await.map(|_| written(&host, port))
+                TcpStream::connect((host.as_str(), port)).await.map(|stream| (written(&host, port), stream))
             });
         }
         let accepted = tokio::select! {
@@ -131,7 +206,7 @@ async fn accepting(hosts: &Hosts, turn: usize) -> Result<String, String> {
             () = clock::sleep(NEXT_HOST), if !is_last => continue,
         };
         match accepted {
-            Some(Ok(Ok(host))) => return Ok(host + &hosts.chroot),
+            Some(Ok(Ok((host, stream)))) => return Ok((host + &hosts.chroot, stream)),
             Some(Ok(Err(error))) => problem = error.to_string(),
             Some(Err(_)) => {}
             None if is_last => return Err(problem),
@@ -140,13 +215,22 @@ async fn accepting(hosts: &Hosts, turn: usize) -> Result<String, String> {
     }
 }
 
-async fn connect(options: &ClientOptions, connector: Connector, hosts: &str) -> Result<ZooKeeper, Error> {
+async fn connect(
+    options: &ClientOptions,
+    mut connector: Connector,
+    hosts: &str,
+    servers: Servers,
+) -> Result<ZooKeeper, Error> {
+    let level = servers.level();
+    if level == ServerLevel::V3_4 {
+        connector = connector.with_server_version(3, 4, 0);
+    }
     let spawned = Spawned::default();
     let client = Arc::new(spawning(&spawned, connected(options, connector, hosts)).await?);
     let task = lock_ignoring_poison(&spawned.0).take();
     let library = task.ok_or_else(|| Error::UnexpectedError("no task serves the connection".to_owned()))?;
-    let serving = Serving::start(&client, library);
-    Ok(ZooKeeper { connection: Connection { client, serving }, identity: options.identity.as_bytes().into() })
+    let serving = Serving::start(&client, library, level);
+    Ok(ZooKeeper { connection: Connection { client, serving, access: options.access, level, servers } })
 }
 
 #[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "without TLS no option is needed"))]

@@ -1,10 +1,10 @@
 //! The requests of the machine, in the words of the library.
 
-use super::Connection;
 use super::answers::{listing, outcome, source_of};
+use super::serving::WatchKind;
+use super::{Connection, Newer, ServerLevel};
 use crate::ensemble::{Check, HeldNode, Pending};
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
-use crate::set;
 use zookeeper_client::{
     Acls, Client, CreateMode, Error, MultiWriteError, MultiWriteResult, MultiWriter, Stat,
 };
@@ -26,46 +26,48 @@ pub(super) fn path_of(operation: &Operation) -> String {
 
 /// Hands one operation to the client, which sends it before this returns, but for the parents and what follows
 /// on a missing limit: they take a request each.
-pub(super) fn start<'a>(
-    connection: &'a Connection,
-    operation: &'a Operation,
-    path: &'a str,
-    identity: &'a [u8],
-) -> Call<'a> {
-    let Connection { client, serving } = connection;
+pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, path: &'a str) -> Call<'a> {
+    let Connection { client, serving, access, level, servers: _ } = connection;
+    if let Some(newer) = too_new(*level, operation) {
+        let outcome = Outcome::Refused(Refusal::Answer(newer.refusal()));
+        return Box::pin(async move { (outcome, None) });
+    }
     match operation {
-        Operation::Create(_) => {
-            let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
-            let call = client.create(path, identity, &options);
+        Operation::Create(new) => {
+            let options = CreateMode::EphemeralSequential.with_acls(access.list());
+            let call = client.create(path, &new.data, &options);
             unwatched(async move {
                 call.await
                     .map(|(stat, sequence)| Outcome::Created(vec![node(&format!("{path}{sequence}"), &stat)]))
+                    .map_err(|error| connection.unless_too_old(error))
             })
         }
         Operation::CreateAll(nodes) => {
             let mut writer = client.new_multi_writer();
-            let options = CreateMode::EphemeralSequential.with_acls(Acls::anyone_all());
-            let added = nodes.iter().enumerate().try_for_each(|(number, node)| {
-                let data = set::data_of(identity, nodes, number);
-                writer.add_create(&join(&node.directory, &node.prefix), &data, &options)
+            let options = CreateMode::EphemeralSequential.with_acls(access.list());
+            let added = nodes.iter().try_for_each(|new| {
+                writer.add_create(&join(&new.directory, &new.prefix), &new.data, &options)
             });
             created(writer, added)
         }
-        Operation::CreateWithin { path, guard } => {
+        Operation::CreateWithin { path, guard, data } => {
             let mut writer = client.new_multi_writer();
-            let options = CreateMode::Ephemeral.with_acls(Acls::anyone_all());
-            let added = writer
-                .add_check_version(guard, -1)
-                .and_then(|()| writer.add_create(path, identity, &options));
+            let options = CreateMode::Ephemeral.with_acls(access.list());
+            let added =
+                writer.add_check_version(guard, -1).and_then(|()| writer.add_create(path, data, &options));
             created(writer, added)
         }
-        Operation::CreateSingle { path } => {
-            let options = CreateMode::Ephemeral.with_acls(Acls::anyone_all());
-            let call = client.create(path, identity, &options);
-            unwatched(async move { call.await.map(|(stat, _)| Outcome::Created(vec![node(path, &stat)])) })
+        Operation::CreateSingle { path, data } => {
+            let options = CreateMode::Ephemeral.with_acls(access.list());
+            let call = client.create(path, data, &options);
+            unwatched(async move {
+                call.await
+                    .map(|(stat, _)| Outcome::Created(vec![node(path, &stat)]))
+                    .map_err(|error| connection.unless_too_old(error))
+            })
         }
         Operation::CreateParents { directory } => {
-            unwatched(async move { create_parents(client, directory).await.map(|()| Outcome::Done) })
+            unwatched(async move { create_parents(connection, directory).await.map(|()| Outcome::Done) })
         }
         Operation::DeleteDirectory { directory } => {
             unwatched(async move { delete_directory(client, directory).await })
@@ -80,7 +82,10 @@ pub(super) fn start<'a>(
             let call = client.list_and_watch_children(directory);
             Box::pin(async move {
                 match call.await {
-                    Ok((children, watcher)) => (Outcome::Children(children), Some(serving.watch(watcher))),
+                    Ok((children, watcher)) => (
+                        Outcome::Children(children),
+                        Some(serving.watch(directory, WatchKind::Children, watcher)),
+                    ),
                     Err(error) => (listing(directory, &error), None),
                 }
             })
@@ -105,10 +110,13 @@ pub(super) fn start<'a>(
             let call = client.check_and_watch_stat(path);
             Box::pin(async move {
                 match call.await {
-                    Ok((Some(stat), watcher)) => {
-                        (Outcome::Found(node(path, &stat)), Some(serving.watch(watcher)))
+                    Ok((Some(stat), watcher)) => (
+                        Outcome::Found(node(path, &stat)),
+                        Some(serving.watch(path, WatchKind::Data, watcher)),
+                    ),
+                    Ok((None, watcher)) => {
+                        (Outcome::NoNode, Some(serving.watch(path, WatchKind::Data, watcher)))
                     }
-                    Ok((None, watcher)) => (Outcome::NoNode, Some(serving.watch(watcher))),
                     Err(error) => (outcome(&error), None),
                 }
             })
@@ -117,7 +125,9 @@ pub(super) fn start<'a>(
             let call = client.get_and_watch_data(path);
             Box::pin(async move {
                 match call.await {
-                    Ok((_, _, watcher)) => (Outcome::Done, Some(serving.watch(watcher))),
+                    Ok((_, _, watcher)) => {
+                        (Outcome::Done, Some(serving.watch(path, WatchKind::Data, watcher)))
+                    }
                     Err(error) => (outcome(&error), None),
                 }
             })
@@ -126,7 +136,9 @@ pub(super) fn start<'a>(
             let call = client.get_and_watch_data(path);
             Box::pin(async move {
                 match call.await {
-                    Ok((data, _, watcher)) => (limit(path, &data), Some(serving.watch(watcher))),
+                    Ok((data, _, watcher)) => {
+                        (limit(path, &data), Some(serving.watch(path, WatchKind::Data, watcher)))
+                    }
                     Err(Error::NoNode) => awaited_limit(connection, path).await,
                     Err(error) => (outcome(&error), None),
                 }
@@ -136,12 +148,12 @@ pub(super) fn start<'a>(
             let call = check_all(client, paths);
             Box::pin(async move { (call.await, None) })
         }
-        Operation::Open { guards, path, replaces } => {
+        Operation::Open { guards, path, replaces, data } => {
             let mut writer = client.new_multi_writer();
-            let options = CreateMode::Persistent.with_acls(Acls::anyone_all());
+            let options = CreateMode::Persistent.with_acls(access.list());
             let added = guards.iter().try_for_each(|guard| writer.add_check_version(guard, -1));
             let added = added.and_then(|()| if *replaces { writer.add_delete(path, None) } else { Ok(()) });
-            let added = added.and_then(|()| writer.add_create(path, identity, &options));
+            let added = added.and_then(|()| writer.add_create(path, data, &options));
             done(writer, added)
         }
         Operation::DeleteAll { paths } => {
@@ -153,6 +165,21 @@ pub(super) fn start<'a>(
             let call = client.delete(path, None);
             unwatched(async move { call.await.map(|()| Outcome::Done) })
         }
+    }
+}
+
+/// What of it servers of 3.4 cannot do, by this library at least: its transactions create nodes as 3.5 does.
+fn too_new(level: ServerLevel, operation: &Operation) -> Option<Newer> {
+    match operation {
+        _ if level != ServerLevel::V3_4 => None,
+        // Those of a set are each in a directory of their own.
+        Operation::CreateAll(nodes) if nodes.iter().all(|node| node.directory == nodes[0].directory) => {
+            Some(Newer::Permits)
+        }
+        Operation::CreateAll(_) => Some(Newer::Set),
+        Operation::CreateWithin { .. } => Some(Newer::Downgrade),
+        Operation::Open { .. } => Some(Newer::DoubleBarrier),
+        _ => None,
     }
 }
 
@@ -247,12 +274,17 @@ fn limit(path: &str, data: &[u8]) -> Outcome {
     }
 }
 
-/// The limit where the node was not there just now.
+/// The limit, if the node was not there just now.
 async fn awaited_limit(connection: &Connection, path: &str) -> (Outcome, Option<Pending<WatchEvent>>) {
     match connection.client.check_and_watch_stat(path).await {
-        // If it has come meanwhile, we are told so at once, to read it again.
-        Ok((Some(_), _)) => (Outcome::Limit(None), Some(Box::pin(async { WatchEvent::Changed }))),
-        Ok((None, watcher)) => (Outcome::Limit(None), Some(connection.serving.watch(watcher))),
+        // If it has come meanwhile, the watch fires at once, and we read it again.
+        Ok((Some(_), watcher)) => {
+            drop(connection.serving.watch(path, WatchKind::Data, watcher));
+            (Outcome::Limit(None), Some(Box::pin(async { WatchEvent::Changed })))
+        }
+        Ok((None, watcher)) => {
+            (Outcome::Limit(None), Some(connection.serving.watch(path, WatchKind::Data, watcher)))
+        }
         Err(error) => (outcome(&error), None),
     }
 }
@@ -363,10 +395,14 @@ pub(super) fn others<'a>(
 
 /// Containers, so that the server clears them away when they are empty; plain nodes on a server that
 /// has none (before 3.5).
-async fn create_parents(client: &Client, path: &str) -> Result<(), Error> {
-    match client.mkdir(path, &CreateMode::Container.with_acls(Acls::anyone_all())).await {
+async fn create_parents(connection: &Connection, path: &str) -> Result<(), Error> {
+    let Connection { client, level, access, .. } = connection;
+    if *level == ServerLevel::V3_4 {
+        return client.mkdir(path, &CreateMode::Persistent.with_acls(access.list())).await;
+    }
+    match client.mkdir(path, &CreateMode::Container.with_acls(access.list())).await {
         Err(Error::Unimplemented) => {
-            client.mkdir(path, &CreateMode::Persistent.with_acls(Acls::anyone_all())).await
+            client.mkdir(path, &CreateMode::Persistent.with_acls(access.list())).await
         }
         result => result,
     }

@@ -6,17 +6,23 @@
 //! Nothing is sent then that was not sent yet, and what waits for a reply hears at once that there is none.
 //!
 //! A watch of the library panics if it is polled after its task is gone. So both are polled under one lock.
+//!
+//! The library takes back a watch that is dropped, and one whose request is, by a request that servers of 3.4 do not know.
+//! So on a connection to them such a request is awaited all the same, and such a watch is kept until it fires or the
+//! connection ends: one for each node, because the library takes none back as long as another of the node is left.
 
 use super::answers::is_over;
 use crate::ensemble::Pending;
+use crate::level::ServerLevel;
 use crate::machine::protocol::WatchEvent;
 use crate::sync::lock_ignoring_poison;
+use std::collections::HashMap;
 use std::future::poll_fn;
-use std::pin::pin;
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Poll, Waker};
+use tokio::runtime::Handle;
 use tokio::sync::watch;
-use zookeeper_client::{Client, EventType, OneshotWatcher, SessionState, StateWatcher};
+use zookeeper_client::{Client, EventType, OneshotWatcher, SessionState, StateWatcher, WatchedEvent};
 
 /// How a connection ended.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -31,6 +37,8 @@ pub(crate) enum End {
 
 /// A connection, as long as the library serves it.
 pub(super) struct Serving {
+    level: ServerLevel,
+    runtime: Handle,
     served: Mutex<Served>,
     end: watch::Sender<Option<End>>,
 }
@@ -43,18 +51,30 @@ struct Served {
     states: StateWatcher,
     /// Wakes the task that polls.
     waker: Option<Waker>,
+    /// The watches that nobody waits for any more.
+    kept: HashMap<(String, WatchKind), Pending<WatchedEvent>>,
+}
+
+/// What is watched of a node.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum WatchKind {
+    /// Whether it is there, and its data.
+    Data,
+    Children,
 }
 
 impl Serving {
     /// Serves the connection on the present runtime.
-    pub(super) fn start(client: &Arc<Client>, library: Pending<()>) -> Arc<Self> {
+    pub(super) fn start(client: &Arc<Client>, library: Pending<()>, level: ServerLevel) -> Arc<Self> {
         let served = Served {
             library: Some(library),
             client: Some(client.clone()),
             states: client.state_watcher(),
             waker: None,
+            kept: HashMap::new(),
         };
-        let serving = Arc::new(Self { served: Mutex::new(served), end: watch::Sender::new(None) });
+        let (runtime, end) = (Handle::current(), watch::Sender::new(None));
+        let serving = Arc::new(Self { level, runtime, served: Mutex::new(served), end });
         let runs = Runs(serving.clone());
         tokio::spawn(async move { poll_fn(|context| runs.0.poll(context)).await });
         serving
@@ -86,6 +106,7 @@ impl Serving {
         // Before its client: it would close the session.
         if served.library.take().is_some() {
             served.client = None;
+            served.kept.clear();
             if let Some(waker) = served.waker.take() {
                 waker.wake();
             }
@@ -111,22 +132,94 @@ impl Serving {
     }
 
     /// What a watch tells. When the connection is gone: that something may have changed.
-    pub(super) fn watch(self: &Arc<Self>, watcher: OneshotWatcher) -> Pending<WatchEvent> {
-        let serving = self.clone();
-        Box::pin(async move {
-            let mut changed = pin!(watcher.changed());
-            poll_fn(|context| {
-                let served = lock_ignoring_poison(&serving.served);
-                if served.library.is_none() {
-                    return Poll::Ready(WatchEvent::Changed);
-                }
-                changed.as_mut().poll(context).map(|event| match event.event_type {
-                    EventType::NodeDeleted => WatchEvent::Deleted,
-                    _ => WatchEvent::Changed,
-                })
-            })
-            .await
+    pub(super) fn watch(
+        self: &Arc<Self>,
+        path: &str,
+        kind: WatchKind,
+        watcher: OneshotWatcher,
+    ) -> Pending<WatchEvent> {
+        let (serving, node) = (self.clone(), (path.to_owned(), kind));
+        let mut watch = Watch { serving, node, watcher: Some(Box::pin(watcher.changed())) };
+        Box::pin(poll_fn(move |context| watch.poll(context)))
+    }
+
+    /// The same request, whose reply may come with a watch.
+    pub(super) fn see_through<T: Send + 'static>(&self, request: Pending<T>) -> Pending<T> {
+        if self.level != ServerLevel::V3_4 {
+            return request;
+        }
+        let mut request = Request { runtime: self.runtime.clone(), sent: None, unsent: Some(request) };
+        Box::pin(poll_fn(move |context| request.poll(context)))
+    }
+
+    fn keep(&self, path: String, kind: WatchKind, watcher: Pending<WatchedEvent>) {
+        let mut served = lock_ignoring_poison(&self.served);
+        if served.library.is_some() {
+            // None can fire meanwhile: the library is not polled.
+            let mut context = Context::from_waker(Waker::noop());
+            served.kept.retain(|_, kept| kept.as_mut().poll(&mut context).is_pending());
+            served.kept.entry((path, kind)).or_insert(watcher);
+        }
+    }
+}
+
+/// A watch that somebody waits for.
+struct Watch {
+    serving: Arc<Serving>,
+    node: (String, WatchKind),
+    /// `None` when it has fired.
+    watcher: Option<Pending<WatchedEvent>>,
+}
+
+impl Watch {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<WatchEvent> {
+        let served = lock_ignoring_poison(&self.serving.served);
+        let Some(watcher) = self.watcher.as_mut().filter(|_| served.library.is_some()) else {
+            return Poll::Ready(WatchEvent::Changed);
+        };
+        let Poll::Ready(event) = watcher.as_mut().poll(context) else { return Poll::Pending };
+        self.watcher = None;
+        Poll::Ready(match event.event_type {
+            EventType::NodeDeleted => WatchEvent::Deleted,
+            _ => WatchEvent::Changed,
         })
+    }
+}
+
+impl Drop for Watch {
+    fn drop(&mut self) {
+        if self.serving.level == ServerLevel::V3_4 {
+            if let Some(watcher) = self.watcher.take() {
+                self.serving.keep(std::mem::take(&mut self.node.0), self.node.1, watcher);
+            }
+        }
+    }
+}
+
+/// A request that is seen through once it is sent, which it is when it is first polled.
+struct Request<T: Send + 'static> {
+    runtime: Handle,
+    unsent: Option<Pending<T>>,
+    sent: Option<Pending<T>>,
+}
+
+impl<T: Send + 'static> Request<T> {
+    fn poll(&mut self, context: &mut Context<'_>) -> Poll<T> {
+        self.sent = self.unsent.take().or(self.sent.take());
+        let Some(request) = &mut self.sent else { return Poll::Pending };
+        let polled = request.as_mut().poll(context);
+        if polled.is_ready() {
+            self.sent = None;
+        }
+        polled
+    }
+}
+
+impl<T: Send + 'static> Drop for Request<T> {
+    fn drop(&mut self) {
+        if let Some(request) = self.sent.take() {
+            self.runtime.spawn(async move { drop(request.await) });
+        }
     }
 }
 

@@ -1,0 +1,105 @@
+//! Access lists in the words of ZooKeeper; and which right a client lacks on which node: the server only says that there is
+//! one.
+
+use crate::access::Access;
+use crate::ensemble::Write;
+use crate::machine::protocol::{Operation, Outcome, Refusal};
+use zookeeper_client::{Acl, Acls, Client, Permission};
+
+static READ_OPEN: [Acl; 2] =
+    [Acl::new_const(Permission::ALL, "auth", ""), Acl::new_const(Permission::READ, "world", "anyone")];
+
+impl Access {
+    /// The list that nodes are created with.
+    pub(super) fn list(self) -> Acls<'static> {
+        match self {
+            Self::Open => Acls::anyone_all(),
+            Self::CreatorAll => Acls::creator_all(),
+            Self::ReadOpen => Acls::new(&READ_OPEN),
+        }
+    }
+}
+
+/// The same outcome, and if the right was missing, which one.
+///
+/// That a neighbour may not be watched stays as it is: the machine has another way to wait for it. So does what a check
+/// says: the quorum has answered, and that was what counts.
+pub(super) async fn explained(client: &Client, operation: &Operation, outcome: Outcome) -> Outcome {
+    if outcome != Outcome::Refused(Refusal::Denied) {
+        return outcome;
+    }
+    let lack = match operation {
+        Operation::Create(node) => lack("CREATE", &node.directory),
+        Operation::CreateAll(nodes) => {
+            let mut directories: Vec<&str> = nodes.iter().map(|node| &*node.directory).collect();
+            directories.dedup();
+            lack("CREATE", &directories.join(" or of "))
+        }
+        Operation::CreateWithin { path, .. }
+        | Operation::CreateSingle { path, .. }
+        | Operation::Open { path, .. } => lack("CREATE", parent(path)),
+        Operation::CreateParents { directory } => lack("CREATE", &lowest_above(client, directory).await),
+        Operation::List { directory } | Operation::ListAndWatch { directory } => to_read(directory),
+        Operation::Survey { directory } => format!("{} or of its children", to_read(directory)),
+        Operation::Inspect { path } | Operation::InspectAndWatch { path } | Operation::Read { path } => {
+            to_read(path)
+        }
+        Operation::ReadLimit { path } => to_read(path),
+        Operation::Delete { path } => to_delete(path),
+        Operation::DeleteDirectory { directory } => to_delete(directory),
+        Operation::DeleteAll { paths } => paths.first().map_or_else(String::new, |path| to_delete(path)),
+        Operation::Barrier { .. } | Operation::Check { .. } | Operation::Watch { .. } => return outcome,
+    };
+    Outcome::Refused(Refusal::Answer(lack))
+}
+
+/// What it takes to do a write.
+pub(super) fn of_write(write: &Write) -> String {
+    match write {
+        Write::Create { path, .. } => lack("CREATE", parent(path)),
+        Write::SetData { path, .. } => lack("WRITE", path),
+        Write::Delete { path, .. } => to_delete(path),
+    }
+}
+
+pub(super) fn to_read(node: &str) -> String {
+    lack("READ", node)
+}
+
+pub(super) fn to_delete(path: &str) -> String {
+    lack("DELETE", parent(path))
+}
+
+fn lack(right: &str, node: &str) -> String {
+    format!("this client lacks the right {right} in the access list of {node}")
+}
+
+fn parent(path: &str) -> &str {
+    match path.rsplit_once('/') {
+        Some(("", _)) | None => "/",
+        Some((parent, _)) => parent,
+    }
+}
+
+/// The lowest node above the path that exists: it is the one below which nothing may be created.
+async fn lowest_above(client: &Client, path: &str) -> String {
+    let mut node = parent(path);
+    while node != "/" && !matches!(client.check_stat(node).await, Ok(Some(_))) {
+        node = parent(node);
+    }
+    node.to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rights_to_create_and_to_delete_are_those_of_the_node_above() {
+        assert_eq!(parent("/a/b"), "/a");
+        assert_eq!(parent("/a"), "/");
+        assert_eq!(to_delete("/a/b"), "this client lacks the right DELETE in the access list of /a");
+        let set = Write::SetData { path: "/a/b".to_owned(), data: Vec::new(), version: None };
+        assert!(of_write(&set).ends_with("WRITE in the access list of /a/b"));
+    }
+}
