@@ -1,10 +1,13 @@
 //! The barrier and the double barrier, for threads.
 
-use super::Interrupt;
+use super::connector::Connector;
+use super::{Interrupt, Lazy};
 use crate::error::{Error, LossReason};
+use crate::path::check_lock_path;
 use crate::threads::call::Call;
 use crate::threads::fork_safe::ForkSafe;
 use crate::wait::Wait;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A [`Barrier`](crate::Barrier) for threads.
@@ -17,19 +20,28 @@ use std::time::Duration;
 /// ```
 #[derive(Clone, Debug)]
 pub struct Barrier {
-    pub(super) core: ForkSafe<crate::Barrier>,
+    core: Lazy<crate::Barrier>,
+    path: Arc<str>,
 }
 
 impl Barrier {
+    pub(super) fn new(connector: &Connector, path: &str) -> Result<Self, Error> {
+        check_lock_path(path)?;
+        let path: Arc<str> = path.into();
+        let at = path.clone();
+        let core = Lazy::new(connector, move |client| client.get()?.barrier(&at))?;
+        Ok(Self { core, path })
+    }
+
     /// The barrier of the core.
     #[doc(hidden)]
-    pub fn core(&self) -> &ForkSafe<crate::Barrier> {
+    pub fn core(&self) -> &Lazy<crate::Barrier> {
         &self.core
     }
 
     /// The path of the barrier.
     pub fn path(&self) -> &str {
-        self.core.fixed().path()
+        &self.path
     }
 
     /// See [`Barrier::set`](crate::Barrier::set).
@@ -76,18 +88,34 @@ impl Barrier {
 /// ```
 #[derive(Clone, Debug)]
 pub struct DoubleBarrier {
-    pub(super) core: ForkSafe<crate::DoubleBarrier>,
+    core: Lazy<crate::DoubleBarrier>,
+    path: Arc<str>,
+    members: u32,
 }
 
 impl DoubleBarrier {
+    /// The double barrier of the core.
+    #[doc(hidden)]
+    pub fn core(&self) -> &Lazy<crate::DoubleBarrier> {
+        &self.core
+    }
+
+    pub(super) fn new(connector: &Connector, path: &str, members: u32) -> Result<Self, Error> {
+        crate::DoubleBarrier::check(path, members)?;
+        let path: Arc<str> = path.into();
+        let at = path.clone();
+        let core = Lazy::new(connector, move |client| client.get()?.double_barrier(&at, members))?;
+        Ok(Self { core, path, members })
+    }
+
     /// The path of the barrier.
     pub fn path(&self) -> &str {
-        self.core.fixed().path()
+        &self.path
     }
 
     /// How many members open it.
     pub fn members(&self) -> u32 {
-        self.core.fixed().members()
+        self.members
     }
 
     /// See [`DoubleBarrier::enter`](crate::DoubleBarrier::enter).
@@ -107,8 +135,7 @@ impl DoubleBarrier {
         interrupt: Option<&Interrupt>,
     ) -> Result<Member, Error> {
         let wait = wait.into();
-        let member = self.core.wait(wait, interrupt, |barrier| barrier.enter_within(wait))?;
-        Ok(Member { core: self.core.adopt(member) })
+        self.core.wait(wait, interrupt, |barrier| barrier.enter_within(wait)).and_then(Member::here)
     }
 
     /// As [`enter_timeout`](Self::enter_timeout), and returns at once. `ready` is called when there is a result: on the I/O
@@ -132,11 +159,11 @@ impl DoubleBarrier {
         wait: impl Into<Wait>,
         ready: impl FnOnce() + Send + 'static,
     ) -> Result<Call<Member>, Error> {
-        let (wait, io) = (wait.into(), self.core.io().clone());
-        self.core.start(ready, |barrier| async move {
-            let member = barrier.enter_within(wait).await?;
-            Ok(Member { core: ForkSafe::new(member, io) })
-        })
+        let wait = wait.into();
+        let enter = move |barrier: Arc<crate::DoubleBarrier>| async move {
+            barrier.enter_within(wait).await.and_then(Member::here)
+        };
+        self.core.start(ready, wait, enter)
     }
 }
 
@@ -148,6 +175,10 @@ pub struct Member {
 }
 
 impl Member {
+    fn here(member: crate::Member) -> Result<Self, Error> {
+        Ok(Self { core: ForkSafe::here(member)? })
+    }
+
     /// The member of the core.
     #[doc(hidden)]
     pub fn core(&self) -> &ForkSafe<crate::Member> {
@@ -197,7 +228,7 @@ impl Member {
     /// left all the same.
     pub fn leave_within(&self, wait: impl Into<Wait>, interrupt: Option<&Interrupt>) -> Result<(), Error> {
         let wait = wait.into();
-        // Where it must not wait, nothing is to change.
+        // A thread that must not wait must not change anything.
         let leaving = self.core.get_to_wait()?.begin_to_leave(wait)?;
         self.core.wait(wait, interrupt, |_| leaving)
     }

@@ -1,7 +1,7 @@
 //! Connecting when it is first needed.
 
-use super::{Client, follow};
-use crate::connection::ConnectionState;
+use super::hold::Watch;
+use crate::connection::{Connection, ConnectionState};
 use crate::error::{Error, ErrorKind};
 use crate::options::ClientOptions;
 use crate::stats::Stats;
@@ -9,246 +9,309 @@ use crate::sync::lock_ignoring_poison;
 use crate::threads::call::Call;
 use crate::threads::fork::Home;
 use crate::threads::fork_safe::ForkSafe;
+use crate::threads::interrupt::Interrupt;
 use crate::threads::io::{Io, check_resources, refuse_to_block};
 use crate::threads::wait::wait;
 use crate::wait::Wait;
 use std::fmt;
-use std::sync::{Arc, Mutex};
+use std::pin::pin;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
 use std::time::Duration;
-use tokio::sync::oneshot;
+use tokio::sync::{Notify, oneshot};
+use tokio::task::AbortHandle;
 
-/// A client that connects when it is first needed.
-///
-/// Until then it does nothing, so a program may make one, fork, and use it in its children. Where many
-/// threads need it at the same time, it connects once; a failure is told to all who waited for it, and
-/// the next call tries again.
-///
-/// ```no_run
-/// use zklock_core::{ClientOptions, Wait, face::Connector};
-///
-/// # fn main() -> Result<(), zklock_core::Error> {
-/// let connector = Connector::new(ClientOptions::new("zk1:2181,zk2:2181")?);
-/// let client = connector.connect(Wait::Forever)?;
-/// let hold = client.mutex("/locks/report")?.acquire()?;
-/// # hold.release()
-/// # }
-/// ```
+/// What is connected: the client of the core.
+pub(super) type Connected = ForkSafe<crate::Client>;
+
+/// Connects when that is first needed. If many threads need it at the same time, it connects once.
 #[derive(Clone)]
-pub struct Connector {
+pub(super) struct Connector(Arc<Shared>);
+
+struct Shared {
     options: ClientOptions,
-    state: Arc<Mutex<ConnectorState>>,
-    /// Where it was first needed. The state is looked at nowhere else.
-    home: Arc<Home>,
-    told: Option<Told>,
+    state: Mutex<ConnectorState>,
+    /// The process in which it was first needed. No other looks at the state.
+    home: Home,
+    /// Notified when it is connected or closed, or nobody has it any more.
+    settled: Arc<Notify>,
+    listener: Option<StateListener>,
 }
 
-type Outcome = Result<Client, Error>;
+type ConnectResult = Result<Connected, Error>;
 
 /// What is called with the state of the connection.
-type Told = Arc<dyn Fn(ConnectionState) + Send + Sync>;
+pub(super) type StateListener = Arc<dyn Fn(ConnectionState) + Send + Sync>;
 
 enum ConnectorState {
     Unconnected,
-    /// With those who wait, in the order of their arrival: so they go on in that order.
-    Connecting(Vec<oneshot::Sender<Outcome>>),
-    Connected(Client),
+    Connecting {
+        /// In the order of their arrival: so they go on in that order.
+        waiting: Vec<oneshot::Sender<ConnectResult>>,
+        _task: AbortOnDrop,
+    },
+    Connected(Connected),
     /// With what was connected.
-    Closed(Option<Client>),
+    Closed(Option<Connected>),
 }
 
 impl Connector {
     /// Does nothing yet.
-    pub fn new(options: ClientOptions) -> Self {
-        let state = Arc::new(Mutex::new(ConnectorState::Unconnected));
-        Self { options, state, home: Arc::default(), told: None }
+    pub(super) fn new(options: ClientOptions, listener: Option<StateListener>) -> Self {
+        let state = Mutex::new(ConnectorState::Unconnected);
+        Self(Arc::new(Shared { options, state, home: Home::new(), settled: Arc::default(), listener }))
     }
 
-    /// Has `told` called when the client is connected, and then with each change, as
-    /// [`Client::on_connection`] does: on the I/O thread, so it must not block. Before the first connect, and where that
-    /// fails, there is nothing to tell. Where it is closed before it is connected, the closing thread tells that, and
-    /// nothing else is told.
-    ///
-    /// ```
-    /// use zklock_core::{ClientOptions, face::Connector};
-    ///
-    /// # fn main() -> Result<(), zklock_core::Error> {
-    /// let connector = Connector::new(ClientOptions::new("zk1:2181,zk2:2181")?)
-    ///     .on_connection(|state| eprintln!("the client is {state}"));
-    /// assert_eq!(connector.connection_state(), None);
-    /// # Ok(())
-    /// # }
-    /// ```
-    #[must_use]
-    pub fn on_connection(self, told: impl Fn(ConnectionState) + Send + Sync + 'static) -> Self {
-        Self { told: Some(Arc::new(told)), ..self }
+    /// The same with a listener, if nobody has used it.
+    pub(super) fn with_listener(self, listener: StateListener) -> Self {
+        Self::new(self.0.options.clone(), Some(listener))
+    }
+
+    pub(super) fn is_same(&self, other: &Self) -> bool {
+        Arc::ptr_eq(&self.0, &other.0)
+    }
+
+    pub(super) fn refuse_forked(&self) -> Result<(), Error> {
+        self.0.home.refuse_forked()
     }
 
     /// How the client is connected; `None` if it has not connected yet, or belongs to another process.
-    pub fn connection_state(&self) -> Option<ConnectionState> {
-        if self.is_closed() {
-            return Some(ConnectionState::Closed);
+    pub(super) fn connection_state(&self) -> Option<ConnectionState> {
+        match &*self.state()? {
+            ConnectorState::Connected(client) => Some(client.fixed().connection_state()),
+            ConnectorState::Closed(_) => Some(ConnectionState::Closed),
+            ConnectorState::Unconnected | ConnectorState::Connecting { .. } => None,
         }
-        self.connected().map(|client| client.connection_state())
     }
 
     /// Whether it was used in a process from which this one was forked, and so is of no use here.
-    pub fn is_forked(&self) -> bool {
-        self.home.is_forked()
+    pub(super) fn is_forked(&self) -> bool {
+        self.0.home.is_forked()
     }
 
     /// The client, if it is connected.
-    pub fn connected(&self) -> Option<Client> {
-        if !self.home.is_here() {
-            return None;
-        }
-        match &*lock_ignoring_poison(&self.state) {
+    pub(super) fn connected(&self) -> Option<Connected> {
+        match &*self.state()? {
             ConnectorState::Connected(client) => Some(client.clone()),
             _ => None,
         }
     }
 
     /// What was done and is owed, also after it was closed.
-    pub fn stats(&self) -> Stats {
-        if !self.home.is_here() {
-            return Stats::default();
-        }
-        match &*lock_ignoring_poison(&self.state) {
-            ConnectorState::Connected(client) | ConnectorState::Closed(Some(client)) => client.stats(),
+    pub(super) fn stats(&self) -> Stats {
+        match self.state().as_deref() {
+            Some(ConnectorState::Connected(client) | ConnectorState::Closed(Some(client))) => {
+                client.fixed().stats()
+            }
             _ => Stats::default(),
         }
     }
 
-    /// Whether it was closed.
-    pub fn is_closed(&self) -> bool {
-        self.home.is_here() && matches!(*lock_ignoring_poison(&self.state), ConnectorState::Closed(_))
+    /// What the client says of itself, if it is connected.
+    pub(super) fn look<R>(&self, look: impl FnOnce(&crate::Client) -> Option<R>) -> Option<R> {
+        look(self.connected()?.fixed())
     }
 
-    /// The client. Connects, if that has not been done yet, for as long as `wait` says, and in any case for no longer than
-    /// the [connect timeout](ClientOptions::connect_timeout): so the first try of a program may take that long, and
-    /// the [try timeout](ClientOptions::try_timeout) after it.
-    ///
-    /// # Errors
-    ///
-    /// As [`Client::connect`], also if the wait is over before the connect timeout; [`ErrorKind::Closed`] after
-    /// [`close`](Self::close).
-    pub fn connect(&self, wait_for: impl Into<Wait>) -> Result<Client, Error> {
-        let wait_for = wait_for.into();
+    /// The client. Connects first if necessary, for as long as `wait` says, and never for longer than the
+    /// [connect timeout](ClientOptions::connect_timeout).
+    pub(super) fn connect(&self, wait_for: Wait, interrupt: Option<&Interrupt>) -> Result<Connected, Error> {
+        // A thread that must not wait must not begin anything.
+        refuse_to_block()?;
+        self.refuse_forked()?;
         if let Some(client) = self.connected() {
             return Ok(client);
         }
-        // Where it must not wait, nothing is to begin.
-        refuse_to_block()?;
         let io = Io::start()?;
-        let by_itself = Wait::at_most(self.options.connect_timeout.checked_add(GRACE));
+        let by_itself = Wait::at_most(self.0.options.connect_timeout.checked_add(GRACE));
         let deadline = [wait_for, by_itself].into_iter().filter_map(Wait::deadline).min();
-        match wait(&io, self.outcome(&io)?, deadline, None) {
+        match wait(&io, self.outcome(&io)?, deadline, interrupt) {
             Err(error) if error.kind() == ErrorKind::Timeout => {
                 let is_own = wait_for.deadline() == deadline;
-                let wait = if is_own { wait_for } else { Wait::at_most(Some(self.options.connect_timeout)) };
-                Err(io.unconnected(&self.options.hosts.connect_string(), wait))
+                let wait =
+                    if is_own { wait_for } else { Wait::at_most(Some(self.0.options.connect_timeout)) };
+                Err(io.unconnected(&self.0.options.hosts.connect_string(), wait))
             }
             outcome => outcome?,
         }
     }
 
-    /// As [`connect`](Self::connect), and returns at once. `ready` is called when there is a result: on
-    /// the I/O thread, so it must not block.
-    ///
-    /// # Errors
-    ///
-    /// As there, but it may be called in a callback; those of the network come with the result.
-    pub fn start(
+    /// Begins a call of the client, and connects first if necessary, for as long as `wait` says. Every error but that of a
+    /// forked child comes with the result.
+    pub(super) fn start<R, F>(
         &self,
-        wait: impl Into<Wait>,
         ready: impl FnOnce() + Send + 'static,
-    ) -> Result<Call<Client>, Error> {
-        let wait = wait.into();
+        wait: Wait,
+        call: impl FnOnce(Connected) -> F + Send + 'static,
+    ) -> Result<Call<R>, Error>
+    where
+        R: Send + 'static,
+        F: Future<Output = Result<R, Error>> + Send + 'static,
+    {
+        self.refuse_forked()?;
+        // Nothing would connect if the caller dropped the client meanwhile.
+        let connector = self.clone();
+        match self.begin(wait) {
+            Ok((io, connecting)) => {
+                let call = async move {
+                    let client = connecting.await;
+                    drop(connector);
+                    call(client?).await
+                };
+                Call::start(&io, call, ready)
+            }
+            Err(error) => Ok(Call::failed(error, ready)),
+        }
+    }
+
+    fn begin(&self, wait: Wait) -> Result<(Io, impl Future<Output = ConnectResult> + Send + use<>), Error> {
         let io = Io::start()?;
-        let (outcome, hosts, late) = (self.outcome(&io)?, self.options.hosts.connect_string(), io.clone());
-        let call = async move {
+        let (outcome, hosts, late) = (self.outcome(&io)?, self.0.options.hosts.connect_string(), io.clone());
+        let connecting = async move {
             tokio::select! {
                 biased;
                 outcome = outcome => outcome,
                 _ = wait.over() => Err(late.unconnected(&hosts, wait)),
             }
         };
-        Call::start(&io, call, ready)
+        Ok((io, connecting))
     }
 
-    /// Closes the client, if there is one, as [`Client::close`] does. From now on there is none.
-    ///
-    /// # Errors
-    ///
-    /// As there.
-    pub fn close(&self) -> Result<(), Error> {
-        // Where it must not wait, nothing is to change.
+    /// Calls `listener` with each state of the connection, from the first connect on. The client is this process's from now on.
+    pub(super) fn follow(
+        &self,
+        mut listener: impl FnMut(ConnectionState) + Send + 'static,
+    ) -> Result<Watch, Error> {
+        self.0.home.settle()?;
+        let io = Io::start()?;
+        let (shared, settled) = (Arc::downgrade(&self.0), self.0.settled.clone());
+        let following = async move {
+            loop {
+                let mut change = pin!(settled.notified());
+                // What comes after the look at the state is not missed.
+                change.as_mut().enable();
+                match shared.upgrade().map(|shared| settled_as(&lock_ignoring_poison(&shared.state))) {
+                    Some(Some(Some(connection))) => return follow(connection, listener).await,
+                    Some(Some(None)) => return listener(ConnectionState::Closed),
+                    Some(None) => change.await,
+                    // Nobody has the client any more, so it never connects.
+                    None => return,
+                }
+            }
+        };
+        Ok(Watch::new(io.spawn(following), io.process()))
+    }
+
+    /// Closes the client, if there is one. From now on there is none.
+    pub(super) fn close(&self) -> Result<(), Error> {
+        // A thread that must not wait must not change anything.
         refuse_to_block()?;
-        self.shut()?.map_or(Ok(()), |client| client.close())
+        self.shut()?.map_or(Ok(()), |client| client.wait(Wait::Forever, None, crate::Client::begin_close))
     }
 
-    /// As [`close`](Self::close), and returns at once; `None` if there is no client. `ready` is called when it is done: on the
-    /// I/O thread, so it must not block.
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::Forked`].
-    pub fn start_close(&self, ready: impl FnOnce() + Send + 'static) -> Result<Option<Call<()>>, Error> {
-        let close = |client: Client| client.core.start(ready, |client| client.begin_close());
-        self.shut()?.map(close).transpose()
+    /// Begins what [`close`](Self::close) does.
+    pub(super) fn start_close(&self, ready: impl FnOnce() + Send + 'static) -> Result<Call<()>, Error> {
+        if let Some(client) = self.shut()? {
+            return client.start(ready, |client| client.begin_close());
+        }
+        ready();
+        Ok(Call::over(Ok(())))
     }
 
-    /// From now on there is no client. It gives what was connected, which is to be closed.
-    fn shut(&self) -> Result<Option<Client>, Error> {
-        self.home.settle()?;
-        let mut state = lock_ignoring_poison(&self.state);
+    /// From now on there is no client. Returns what was connected, which is to be closed.
+    fn shut(&self) -> Result<Option<Connected>, Error> {
+        self.0.home.settle()?;
+        let mut state = lock_ignoring_poison(&self.0.state);
         let before = std::mem::replace(&mut *state, ConnectorState::Closed(None));
-        // Of a client that was connected, `follow` tells it.
-        let is_to_be_told = matches!(before, ConnectorState::Unconnected | ConnectorState::Connecting(_));
+        // If a client was connected, `follow` reports the end.
+        let is_to_be_reported = settled_as(&before).is_none();
         let (client, waiting) = match before {
             ConnectorState::Connected(client) => (Some(client), Vec::new()),
             ConnectorState::Closed(client) => (client, Vec::new()),
-            ConnectorState::Connecting(waiting) => (None, waiting),
+            // Nothing connects from now on.
+            ConnectorState::Connecting { waiting, .. } => (None, waiting),
             ConnectorState::Unconnected => (None, Vec::new()),
         };
         *state = ConnectorState::Closed(client.clone());
         drop(state);
-        if let (true, Some(told)) = (is_to_be_told, &self.told) {
-            told(ConnectionState::Closed);
+        self.0.settled.notify_waiters();
+        if let (true, Some(listener)) = (is_to_be_reported, &self.0.listener) {
+            listener(ConnectionState::Closed);
         }
-        tell(waiting, &Err(Error::closed()));
+        answer(waiting, &Err(Error::closed()));
         Ok(client)
     }
 
     /// What comes of connecting, which is begun if it has not been.
-    fn outcome(
-        &self,
-        io: &Io,
-    ) -> Result<impl Future<Output = Result<Client, Error>> + Send + 'static, Error> {
-        self.home.settle()?;
+    fn outcome(&self, io: &Io) -> Result<impl Future<Output = ConnectResult> + Send + use<>, Error> {
+        self.0.home.settle()?;
         let (sender, receiver) = oneshot::channel();
-        let mut connecting = lock_ignoring_poison(&self.state);
+        let mut connecting = lock_ignoring_poison(&self.0.state);
         match &mut *connecting {
             ConnectorState::Closed(_) => return Err(Error::closed()),
-            ConnectorState::Connected(client) => tell(vec![sender], &Ok(client.clone())),
-            ConnectorState::Connecting(waiting) => waiting.push(sender),
+            ConnectorState::Connected(client) => answer(vec![sender], &Ok(client.clone())),
+            ConnectorState::Connecting { waiting, .. } => waiting.push(sender),
             ConnectorState::Unconnected => {
                 check_resources()?;
-                *connecting = ConnectorState::Connecting(vec![sender]);
-                let (state, told) = (self.state.clone(), self.told.clone());
-                let opening = Opening { state, told, has_ended: false };
-                io.spawn(opening.run(io.clone(), self.options.clone()));
+                let opening = Opening { shared: Arc::downgrade(&self.0), has_ended: false };
+                let _task = AbortOnDrop(io.spawn(opening.run(io.clone(), self.0.options.clone())));
+                *connecting = ConnectorState::Connecting { waiting: vec![sender], _task };
             }
         }
         Ok(async move { receiver.await.unwrap_or_else(|_| Err(wanting())) })
     }
+
+    /// `None` in a process that has not used it.
+    fn state(&self) -> Option<MutexGuard<'_, ConnectorState>> {
+        self.0.home.is_here().then(|| lock_ignoring_poison(&self.0.state))
+    }
 }
 
-/// How much longer a thread waits for what the I/O thread bounds, which may be kept from all: so it is told what was wrong.
+impl Drop for Connector {
+    fn drop(&mut self) {
+        if self.is_forked() {
+            // It is the parent's, and was perhaps just being changed.
+            std::mem::forget(self.0.clone());
+        }
+    }
+}
+
+impl Drop for Shared {
+    fn drop(&mut self) {
+        self.settled.notify_waiters();
+    }
+}
+
+/// A task that has nothing to do when this is gone.
+struct AbortOnDrop(AbortHandle);
+
+impl Drop for AbortOnDrop {
+    fn drop(&mut self) {
+        self.0.abort();
+    }
+}
+
+/// `None` as long as it may yet connect; then its connection, or nothing if it was closed before.
+fn settled_as(state: &ConnectorState) -> Option<Option<Connection>> {
+    match state {
+        ConnectorState::Connected(client) => Some(Some(client.fixed().connection())),
+        ConnectorState::Closed(client) => Some(client.as_ref().map(|client| client.fixed().connection())),
+        ConnectorState::Unconnected | ConnectorState::Connecting { .. } => None,
+    }
+}
+
+/// Reports the state of the connection until the client is closed.
+async fn follow(mut connection: Connection, mut listener: impl FnMut(ConnectionState)) {
+    while let Some(state) = connection.next().await {
+        listener(state);
+    }
+}
+
+/// How much longer a thread waits for what the I/O thread bounds, so that it hears what was wrong. That thread may be
+/// kept from all work.
 const GRACE: Duration = Duration::from_millis(250);
 
-async fn open(io: Io, options: ClientOptions) -> Outcome {
+async fn open(io: Io, options: ClientOptions) -> ConnectResult {
     match crate::Client::connect(options).await {
-        Ok(client) => Ok(Client { core: ForkSafe::new(client, io) }),
+        Ok(client) => Ok(ForkSafe::new(client, io)),
         // One that is new is not closed: a task of it has panicked, for want of something.
         Err(error) if error.kind() == ErrorKind::Closed => Err(wanting()),
         Err(error) => Err(error),
@@ -259,47 +322,50 @@ fn wanting() -> Error {
     Error::new(ErrorKind::Refused, "the system gives no threads or descriptors: raise the limits")
 }
 
-fn tell(waiting: Vec<oneshot::Sender<Outcome>>, outcome: &Outcome) {
+fn answer(waiting: Vec<oneshot::Sender<ConnectResult>>, outcome: &ConnectResult) {
     for sender in waiting {
-        // Who does not wait any more need not be told.
+        // A waiter that has gone needs no answer.
         let _ = sender.send(outcome.clone());
     }
 }
 
-/// Connects, and tells those who wait.
+/// Connects, and answers the waiters.
 struct Opening {
-    state: Arc<Mutex<ConnectorState>>,
-    told: Option<Told>,
+    /// It ends when nobody waits any more, or has the client.
+    shared: Weak<Shared>,
     has_ended: bool,
 }
 
 impl Opening {
     async fn run(mut self, io: Io, options: ClientOptions) {
         let outcome = open(io.clone(), options).await;
+        let listener = self.shared.upgrade().and_then(|shared| shared.listener.clone());
         if !self.end(&outcome) {
             return;
         }
-        if let (Ok(client), Some(told)) = (&outcome, self.told.take()) {
+        if let (Ok(client), Some(listener)) = (&outcome, listener) {
             // It ends when the client is closed, which happens by itself when nobody has it any more.
-            io.spawn(follow(client.core.fixed().connection(), move |state| told(state)));
+            io.spawn(follow(client.fixed().connection(), move |state| listener(state)));
         }
     }
 
-    /// Whether the outcome is that of the connector. If it was closed meanwhile, those who wait have been told, and the
-    /// client goes.
-    fn end(&mut self, outcome: &Outcome) -> bool {
+    /// Whether the connector takes this outcome. If it was closed meanwhile, the waiters have their answer, and the client
+    /// is dropped.
+    fn end(&mut self, outcome: &ConnectResult) -> bool {
         // The next may have begun already.
         if std::mem::replace(&mut self.has_ended, true) {
             return false;
         }
-        let mut state = lock_ignoring_poison(&self.state);
-        if let ConnectorState::Connecting(waiting) = &mut *state {
+        let Some(shared) = self.shared.upgrade() else { return false };
+        let mut state = lock_ignoring_poison(&shared.state);
+        if let ConnectorState::Connecting { waiting, .. } = &mut *state {
             let waiting = std::mem::take(waiting);
             *state = outcome
                 .as_ref()
                 .map_or(ConnectorState::Unconnected, |client| ConnectorState::Connected(client.clone()));
             drop(state);
-            tell(waiting, outcome);
+            shared.settled.notify_waiters();
+            answer(waiting, outcome);
             return true;
         }
         false
@@ -308,7 +374,7 @@ impl Opening {
 
 impl Drop for Opening {
     fn drop(&mut self) {
-        // Where this changes anything it has panicked, for want of something.
+        // If this changes anything, the task has panicked, for want of something.
         self.end(&Err(wanting()));
     }
 }
@@ -316,7 +382,7 @@ impl Drop for Opening {
 impl fmt::Debug for Connector {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Connector")
-            .field("hosts", &self.options.hosts.connect_string())
+            .field("hosts", &self.0.options.hosts.connect_string())
             .field("connected", &self.connected())
             .finish()
     }
@@ -330,11 +396,11 @@ mod tests {
 
     #[test]
     fn a_callback_may_begin_to_connect_and_must_not_wait_for_it() {
-        let connector = || Connector::new(ClientOptions::new("127.0.0.1:1").unwrap());
+        let connector = || Connector::new(ClientOptions::new("127.0.0.1:1").unwrap(), None);
         let (sender, receiver) = channel();
         call_later(move || {
-            let waited = connector().connect(Wait::Forever).map(drop);
-            sender.send((waited, connector().start(Wait::Forever, || ()).map(drop))).unwrap();
+            let waited = connector().connect(Wait::Forever, None).map(drop);
+            sender.send((waited, connector().begin(Wait::Forever).map(drop))).unwrap();
         })
         .unwrap();
         let (waited, began) = receiver.recv_timeout(Duration::from_secs(10)).unwrap();

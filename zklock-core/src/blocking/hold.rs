@@ -24,6 +24,11 @@ impl Hold {
         Self { core }
     }
 
+    /// One that was granted in this process.
+    pub(super) fn here(hold: crate::Hold) -> Result<Self, Error> {
+        Ok(Self::new(ForkSafe::here(hold)?))
+    }
+
     /// The hold of the core.
     #[doc(hidden)]
     pub fn core(&self) -> &ForkSafe<crate::Hold> {
@@ -60,12 +65,12 @@ impl Hold {
         self.core.io().process()
     }
 
-    /// Whether this hold was released, be it that it was lost before.
+    /// Whether this hold was released, even if it was lost before.
     pub fn is_released(&self) -> bool {
         self.core.look(false, crate::Hold::is_released)
     }
 
-    /// Calls `told` when the hold is lost, unless it is released or the [`Watch`] dropped before: on
+    /// Calls `callback` when the hold is lost, unless it is released or the [`Watch`] dropped before: on
     /// the I/O thread, so it must not block.
     ///
     /// ```no_run
@@ -74,11 +79,11 @@ impl Hold {
     /// # Ok(())
     /// # }
     /// ```
-    pub fn on_lost(&self, told: impl FnOnce(LossReason) + Send + 'static) -> Result<Watch, Error> {
+    pub fn on_lost(&self, callback: impl FnOnce(LossReason) + Send + 'static) -> Result<Watch, Error> {
         let loss = self.core.get()?.loss();
         let task = self.core.io().spawn(async move {
             if let Some(reason) = loss.come().await {
-                told(reason);
+                callback(reason);
             }
         });
         Ok(Watch::new(task, self.process()))
@@ -127,15 +132,15 @@ impl Hold {
 
     /// See [`Hold::release`](crate::Hold::release).
     pub fn release(&self) -> Result<(), Error> {
-        // Where it must not wait, nothing is to change.
+        // A thread that must not wait must not change anything.
         match self.core.get_to_wait()?.begin_release(Owner::current())? {
             Some(rest) => self.core.wait(Wait::Forever, None, |_| rest),
             None => Ok(()),
         }
     }
 
-    /// Releases the lock in the background, whoever its owner is, as dropping the hold does: but also
-    /// while others have a part in it.
+    /// Releases the lock in the background, as dropping the hold does, but without a check of the owner, and even while
+    /// others have a part in it.
     pub fn let_go(&self) {
         self.core.look((), crate::Hold::let_go);
     }

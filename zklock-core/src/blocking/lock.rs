@@ -1,37 +1,48 @@
 //! A lock, for threads.
 
-use super::{Hold, Interrupt, Observer};
+use super::connector::{Connected, Connector};
+use super::{Hold, Interrupt, Lazy, Observer};
 use crate::contenders::QueuedContender;
 use crate::error::Error;
 use crate::owner::Owner;
 use crate::spec::LockSpec;
 use crate::threads::call::Call;
-use crate::threads::fork_safe::ForkSafe;
+use crate::threads::io::refuse_to_block;
 use crate::wait::Wait;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
 /// A [`Lock`](crate::Lock) for threads.
 #[derive(Clone, Debug)]
 pub struct Lock {
-    pub(super) core: ForkSafe<crate::Lock>,
+    pub(super) core: Lazy<crate::Lock>,
+    spec: Arc<LockSpec>,
 }
 
 impl Lock {
+    pub(super) fn new(connector: &Connector, spec: &LockSpec) -> Result<Self, Error> {
+        spec.check()?;
+        let spec = Arc::new(spec.clone());
+        let of = spec.clone();
+        let core = Lazy::new(connector, move |client| client.get()?.lock(&of))?;
+        Ok(Self { core, spec })
+    }
+
     /// The lock of the core.
     #[doc(hidden)]
-    pub fn core(&self) -> &ForkSafe<crate::Lock> {
+    pub fn core(&self) -> &Lazy<crate::Lock> {
         &self.core
     }
 
     /// The path of the lock.
     pub fn path(&self) -> &str {
-        self.core.fixed().path()
+        self.spec.path()
     }
 
     /// See [`Lock::spec`](crate::Lock::spec).
     pub fn spec(&self) -> &LockSpec {
-        self.core.fixed().spec()
+        &self.spec
     }
 
     /// See [`Lock::acquire`](crate::Lock::acquire).
@@ -51,18 +62,18 @@ impl Lock {
         interrupt: Option<&Interrupt>,
     ) -> Result<Hold, Error> {
         let (wait, owner) = (wait.into(), Owner::current());
-        let hold = match self.core.get_to_wait()?.again(owner)? {
-            Some(hold) => hold,
-            None => self.core.wait(wait, interrupt, |lock| lock.acquire_as(owner, wait))?,
-        };
-        Ok(Hold::new(self.core.adopt(hold)))
+        refuse_to_block()?;
+        if let Some(hold) = self.again(owner)? {
+            return Ok(hold);
+        }
+        self.core.wait(wait, interrupt, |lock| lock.acquire_as(owner, wait)).and_then(Hold::here)
     }
 
     /// See [`Lock::try_acquire`](crate::Lock::try_acquire).
     pub fn try_acquire(&self) -> Result<Option<Hold>, Error> {
         let owner = Owner::current();
         let hold = self.core.wait(Wait::Forever, None, |lock| lock.try_acquire_as(owner))?;
-        Ok(hold.map(|hold| Hold::new(self.core.adopt(hold))))
+        hold.map(Hold::here).transpose()
     }
 
     /// Begins to wait for the lock, and returns at once. `ready` is called when the [ticket](Ticket::fetch) has the result:
@@ -92,12 +103,11 @@ impl Lock {
         wait: impl Into<Wait>,
         ready: impl FnOnce() + Send + 'static,
     ) -> Result<Ticket, Error> {
-        let (wait, io) = (wait.into(), self.core.io().clone());
-        let call = self.core.start(ready, |lock| async move {
-            let hold = lock.acquire_as(owner, wait).await?;
-            Ok(Hold::new(ForkSafe::new(hold, io)))
-        });
-        call.map(Ticket)
+        let wait = wait.into();
+        let acquire = move |lock: Arc<crate::Lock>| async move {
+            lock.acquire_as(owner, wait).await.and_then(Hold::here)
+        };
+        self.core.start(ready, wait, acquire).map(Ticket)
     }
 
     /// One more hold of an owner that has one, if the lock is reentrant: without a request or a wait.
@@ -108,7 +118,8 @@ impl Lock {
     /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if its lease has lapsed;
     /// [`ErrorKind::Closed`](crate::ErrorKind::Closed), [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn again(&self, owner: Owner) -> Result<Option<Hold>, Error> {
-        Ok(self.core.get()?.again(owner)?.map(|hold| Hold::new(self.core.adopt(hold))))
+        let Some(lock) = self.core.now()? else { return Ok(None) };
+        Ok(lock.get()?.again(owner)?.map(|hold| Hold::new(lock.adopt(hold))))
     }
 
     /// See [`Lock::contenders`](crate::Lock::contenders).
@@ -128,7 +139,10 @@ impl Lock {
 
     /// See [`Lock::observe`](crate::Lock::observe).
     pub fn observe(&self) -> Result<Observer, Error> {
-        Ok(Observer { core: self.core.adopt(Mutex::new(self.core.get()?.observe()?)) })
+        self.spec.check_observable()?;
+        let lock = self.core.clone();
+        let observe = move |client: &Connected| lock.of(client)?.get()?.observe().map(Mutex::new);
+        Ok(Observer { core: Lazy::new(self.core.connector(), observe)? })
     }
 }
 

@@ -1,23 +1,30 @@
 //! The holder of a lock, observed by threads.
 
+use super::Lazy;
 use crate::contenders::QueuedContender;
 use crate::error::{Error, ErrorKind};
-use crate::threads::fork_safe::ForkSafe;
+use crate::threads::call::Call;
 use crate::wait::Wait;
+use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::Mutex;
 
 /// An [`Observer`](crate::Observer) for threads.
 #[derive(Clone, Debug)]
 pub struct Observer {
-    pub(super) core: ForkSafe<Mutex<crate::Observer>>,
+    pub(super) core: Lazy<Mutex<crate::Observer>>,
 }
 
 impl Observer {
-    /// The observer of the core.
+    /// Begins what [`next`](Self::next) does. `ready` is called when the call has its result: on the I/O thread, so it must
+    /// not block.
     #[doc(hidden)]
-    pub fn core(&self) -> &ForkSafe<Mutex<crate::Observer>> {
-        &self.core
+    pub fn start(
+        &self,
+        ready: impl FnOnce() + Send + 'static,
+    ) -> Result<Call<Option<QueuedContender>>, Error> {
+        let next = |observer: Arc<Mutex<crate::Observer>>| async move { observer.lock().await.next().await };
+        self.core.start(ready, Wait::Forever, next)
     }
 
     /// See [`Observer::next`](crate::Observer::next); for no longer than `timeout`.
@@ -34,7 +41,7 @@ impl Observer {
     ///
     /// # Errors
     ///
-    /// As there, and [`ErrorKind::Timeout`] if nothing changed in that time.
+    /// Those of the asynchronous call, and [`ErrorKind::Timeout`] if nothing changed in that time.
     pub fn next(&self, timeout: Option<Duration>) -> Result<Option<QueuedContender>, Error> {
         self.next_within(Wait::at_most(timeout))
     }

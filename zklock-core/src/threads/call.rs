@@ -17,7 +17,8 @@ use tokio::task::AbortHandle;
 #[must_use = "dropping it ends the call"]
 pub struct Call<T> {
     state: Arc<Mutex<CallState<T>>>,
-    task: AbortHandle,
+    /// `None` if there was a result from the beginning.
+    task: Option<AbortHandle>,
     process: Process,
 }
 
@@ -43,7 +44,19 @@ impl<T: Send + 'static> Call<T> {
                 ready();
             }
         });
-        Ok(Self { state, task, process: io.process() })
+        Ok(Self { state, task: Some(task), process: io.process() })
+    }
+
+    /// One that failed before it began. It is ready at once.
+    pub(crate) fn failed(error: Error, ready: impl FnOnce()) -> Self {
+        ready();
+        Self::over(Err(error))
+    }
+
+    /// One that has its result from the beginning.
+    pub(crate) fn over(result: Result<T, Error>) -> Self {
+        let state = Arc::new(Mutex::new(CallState::Ready(result)));
+        Self { state, task: None, process: Process::current() }
     }
 }
 
@@ -84,7 +97,13 @@ impl<T> Call<T> {
             *state = CallState::Ready(Err(cancelled));
         }
         drop(state);
-        self.task.abort();
+        self.abort();
+    }
+
+    fn abort(&self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
     }
 }
 
@@ -106,7 +125,7 @@ impl<T> Drop for Call<T> {
             return;
         }
         let unfetched = std::mem::replace(&mut *lock_ignoring_poison(&self.state), CallState::Fetched);
-        self.task.abort();
+        self.abort();
         drop(unfetched);
     }
 }

@@ -27,8 +27,8 @@ static LAST: AtomicU32 = AtomicU32::new(0);
 static NUMBERED: AtomicU64 = AtomicU64::new(0);
 static MARK: OnceRef<'static, AtomicU32> = OnceRef::new();
 
-/// Lets `mark` hold this process's number: it must be memory that reads as zero in every fork. A look at it costs much
-/// less than to ask the system for the process's number, as every call does else.
+/// Lets `mark` hold this process's number: it must be memory that reads as zero in every fork. Reading it costs much less
+/// than `getpid`, which every call otherwise makes.
 ///
 /// ```
 /// use std::sync::atomic::AtomicU32;
@@ -135,6 +135,10 @@ impl Home {
         }
     }
 
+    pub(crate) fn refuse_forked(&self) -> Result<(), Error> {
+        if self.is_forked() { Err(forked()) } else { Ok(()) }
+    }
+
     pub(crate) fn is_forked(&self) -> bool {
         let home = self.0.load(Ordering::Relaxed);
         home != 0 && Process(home).is_forked()
@@ -194,6 +198,15 @@ impl<T> OfProcess<T> {
     }
 }
 
+impl<T> OfProcess<T> {
+    /// Those of the processes from which this one was forked: its copies of them. Never wait for a mutex there.
+    pub fn of_parents(&self) -> impl Iterator<Item = &T> {
+        let process = Process::current();
+        let entries = std::iter::successors(self.first.get(), |entry| entry.next.get());
+        entries.filter(move |entry| entry.process != process).map(|entry| &entry.value)
+    }
+}
+
 impl<T> Default for OfProcess<T> {
     fn default() -> Self {
         Self::new()
@@ -236,5 +249,6 @@ mod tests {
         assert_eq!(*values.here(|before| before.unwrap() + 1), 8);
         assert_eq!(*values.here(|_| panic!("there is one")), 8);
         assert_eq!(values.first.get().unwrap().value, 7);
+        assert_eq!(values.of_parents().collect::<Vec<_>>(), [&7]);
     }
 }

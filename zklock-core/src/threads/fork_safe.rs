@@ -21,6 +21,11 @@ impl<T> ForkSafe<T> {
         Self { value: Arc::new(value), io }
     }
 
+    /// Something that was made in this process, in which the I/O thread already runs.
+    pub(crate) fn here(value: T) -> Result<Self, Error> {
+        Ok(Self::new(value, Io::start()?))
+    }
+
     /// What came of it, in the same hands.
     pub(crate) fn adopt<U>(&self, value: U) -> ForkSafe<U> {
         ForkSafe::new(value, self.io.clone())
@@ -40,15 +45,20 @@ impl<T> ForkSafe<T> {
         Ok(&self.value)
     }
 
-    /// As [`get`](Self::get), where the caller is to wait; so an error in a callback, too.
+    /// As [`get`](Self::get), for a caller that is to wait: so it is also an error in a callback.
     pub(crate) fn get_to_wait(&self) -> Result<&T, Error> {
         refuse_to_block()?;
         self.get()
     }
 
-    /// What does not change, and needs no mutex: a child may look at it.
+    /// What does not change and needs no mutex, so that a child may read it.
     pub(crate) fn fixed(&self) -> &T {
         &self.value
+    }
+
+    /// The same, shared. Only if [`get`](Self::get) succeeds.
+    pub(crate) fn value(&self) -> Arc<T> {
+        self.value.clone()
     }
 
     /// What it says of itself, or what is to be said in a child.

@@ -23,7 +23,7 @@ pub struct Interrupt {
 #[derive(Debug, Default)]
 struct InterruptState {
     triggered: bool,
-    /// How often it was triggered: a reset must not hide that from who was waiting.
+    /// How often it was triggered: a reset must not hide that from a thread that was waiting.
     times: u64,
     waiting: Vec<Weak<Signal>>,
 }

@@ -12,6 +12,7 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use nix::sys::signal::{SigSet, SigmaskHow, Signal};
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::pin::Pin;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Sender, channel};
 use std::sync::{Arc, Mutex};
@@ -67,7 +68,9 @@ impl Io {
     }
 
     pub(crate) fn spawn(&self, future: impl Future<Output = ()> + Send + 'static) -> AbortHandle {
-        self.runtime.spawn(future).abort_handle()
+        // Boxed, so that what the runtime does with a task is compiled once, and not for each kind of task.
+        let task: Pin<Box<dyn Future<Output = ()> + Send>> = Box::pin(future);
+        self.runtime.spawn(task).abort_handle()
     }
 
     pub(crate) fn process(&self) -> Process {

@@ -5,7 +5,8 @@ use super::io::{self, Io};
 use super::park::{Parked, Signal};
 use crate::error::{Error, ErrorKind};
 use crate::wait::polled_until;
-use std::task::{Context, Poll, Waker};
+use std::pin::Pin;
+use std::task::{Context, Waker};
 use std::time::Instant;
 use tokio::runtime::Handle;
 
@@ -17,6 +18,21 @@ pub(crate) fn wait<T: Send>(
     deadline: Option<Instant>,
     interrupt: Option<&Interrupt>,
 ) -> Result<T, Error> {
+    let mut result = None;
+    let future = Box::pin(future);
+    wait_for(io, Box::pin(async { result = Some(future.await) }), deadline, interrupt)?;
+    result.ok_or_else(|| Error::new(ErrorKind::Refused, "the wait panicked: this is a mistake in zklock"))
+}
+
+/// It leaves its result elsewhere: so what follows is compiled once, and not for each call.
+type Waited<'a> = Pin<Box<dyn Future<Output = ()> + Send + 'a>>;
+
+fn wait_for(
+    io: &Io,
+    future: Waited<'_>,
+    deadline: Option<Instant>,
+    interrupt: Option<&Interrupt>,
+) -> Result<(), Error> {
     io.refuse_forked()?;
     io::refuse_to_block()?;
     match Handle::try_current() {
@@ -26,35 +42,35 @@ pub(crate) fn wait<T: Send>(
             let polls = || poll(io, future, deadline, interrupt);
             let builder = std::thread::Builder::new().name("zklock-last".into());
             let last = io::without_signals(|| builder.spawn_scoped(scope, polls));
-            last.map_err(|error| io::not_started(&error))?.join().unwrap_or_else(|_| {
-                Err(Error::new(ErrorKind::Refused, "the wait panicked: this is a mistake in zklock"))
-            })
+            // If it panics it leaves no result.
+            last.map_err(|error| io::not_started(&error))?.join().unwrap_or(Ok(()))
         }),
         _ => poll(io, future, deadline, interrupt),
     }
 }
 
-fn poll<T>(
+fn poll(
     io: &Io,
-    future: impl Future<Output = T>,
+    future: Waited<'_>,
     deadline: Option<Instant>,
     interrupt: Option<&Interrupt>,
-) -> Result<T, Error> {
+) -> Result<(), Error> {
     // Its timers are those of the I/O thread.
     let _runtime = io.enter();
+    // Dropped within the runtime.
+    let mut future = future;
     let signal = Signal::of_this_thread();
     let interrupt = interrupt.map(|interrupt| (interrupt, interrupt.register(&signal)));
     let waker = Waker::from(signal.clone());
     let mut context = Context::from_waker(&waker);
-    let mut future = Box::pin(future);
     let mut in_time = true;
     let interrupted = || Error::new(ErrorKind::Interrupted, "the wait was interrupted");
     loop {
         if interrupt.is_some_and(|(interrupt, registered)| interrupt.has_ended(registered)) {
             return Err(interrupted());
         }
-        if let Poll::Ready(result) = polled_until(deadline, || future.as_mut().poll(&mut context)) {
-            return Ok(result);
+        if polled_until(deadline, || future.as_mut().poll(&mut context)).is_ready() {
+            return Ok(());
         }
         if !in_time {
             return Err(Error::new(ErrorKind::Timeout, "the time is over"));

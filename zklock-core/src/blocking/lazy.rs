@@ -1,0 +1,135 @@
+//! What a client makes, such as a lock, before it has connected.
+
+use super::Interrupt;
+use super::connector::{Connected, Connector};
+use crate::error::Error;
+use crate::threads::call::Call;
+use crate::threads::fork_safe::ForkSafe;
+use crate::wait::Wait;
+use std::fmt;
+use std::sync::{Arc, OnceLock};
+
+/// Something of a client, such as a lock, that is made of it when it has connected. A call connects the client first, in
+/// what the caller is willing to wait. So all calls are the same for a client that connects when it is first needed.
+pub struct Lazy<T>(Arc<Made<T>>);
+
+struct Made<T> {
+    connector: Connector,
+    make: Box<Make<T>>,
+    /// Read only in the process that used the connector.
+    value: OnceLock<ForkSafe<T>>,
+}
+
+type Make<T> = dyn Fn(&Connected) -> Result<T, Error> + Send + Sync;
+
+impl<T: Send + Sync + 'static> Lazy<T> {
+    pub(super) fn new(
+        connector: &Connector,
+        make: impl Fn(&Connected) -> Result<T, Error> + Send + Sync + 'static,
+    ) -> Result<Self, Error> {
+        let made = Made { connector: connector.clone(), make: Box::new(make), value: OnceLock::new() };
+        // If there is a client, it has the last word.
+        made.now()?;
+        Ok(Self(Arc::new(made)))
+    }
+
+    pub(super) fn connector(&self) -> &Connector {
+        &self.0.connector
+    }
+
+    /// What is made by now; `None` as long as the client has not connected.
+    pub(super) fn now(&self) -> Result<Option<&ForkSafe<T>>, Error> {
+        self.0.now()
+    }
+
+    /// Whether the client was used in a process from which this one was forked, and so is of no use here.
+    pub fn is_forked(&self) -> bool {
+        self.0.connector.is_forked()
+    }
+
+    /// What it is once this client has connected.
+    pub(super) fn of(&self, client: &Connected) -> Result<&ForkSafe<T>, Error> {
+        self.0.of(client)
+    }
+
+    /// Connects first if necessary, and then waits as [`ForkSafe::wait`] does, until the same deadline.
+    ///
+    /// # Errors
+    ///
+    /// Those of connecting, and of [`ForkSafe::wait`].
+    pub fn wait<'a, R, F>(
+        &'a self,
+        how_long: Wait,
+        interrupt: Option<&Interrupt>,
+        call: impl FnOnce(&'a T) -> F,
+    ) -> Result<R, Error>
+    where
+        R: Send,
+        F: Future<Output = Result<R, Error>> + Send,
+    {
+        let made = match self.0.now()? {
+            Some(made) => made,
+            None => self.0.of(&self.0.connector.connect(how_long, interrupt)?)?,
+        };
+        made.wait(how_long, interrupt, call)
+    }
+
+    /// Begins a call, and returns at once. It connects first if necessary, in what is left of `connecting`. `ready` is called
+    /// when there is a result: on the I/O thread, so it must not block.
+    ///
+    /// # Errors
+    ///
+    /// [`Forked`](crate::ErrorKind::Forked); all others come with the result.
+    pub fn start<R, F>(
+        &self,
+        ready: impl FnOnce() + Send + 'static,
+        connecting: Wait,
+        call: impl FnOnce(Arc<T>) -> F + Send + 'static,
+    ) -> Result<Call<R>, Error>
+    where
+        R: Send + 'static,
+        F: Future<Output = Result<R, Error>> + Send + 'static,
+    {
+        self.0.connector.refuse_forked()?;
+        match self.0.now() {
+            Ok(Some(made)) => made.start(ready, call),
+            Ok(None) => {
+                let lazy = self.clone();
+                let begun = |client| async move { call(lazy.0.of(&client)?.value()).await };
+                self.0.connector.start(ready, connecting, begun)
+            }
+            Err(error) => Ok(Call::failed(error, ready)),
+        }
+    }
+}
+
+impl<T> Made<T> {
+    fn now(&self) -> Result<Option<&ForkSafe<T>>, Error> {
+        self.connector.refuse_forked()?;
+        if let Some(value) = self.value.get() {
+            return Ok(Some(value));
+        }
+        self.connector.connected().map(|client| self.of(&client)).transpose()
+    }
+
+    fn of(&self, client: &Connected) -> Result<&ForkSafe<T>, Error> {
+        let value = client.adopt((self.make)(client)?);
+        Ok(self.value.get_or_init(|| value))
+    }
+}
+
+impl<T> Clone for Lazy<T> {
+    fn clone(&self) -> Self {
+        Self(self.0.clone())
+    }
+}
+
+impl<T: fmt::Debug> fmt::Debug for Lazy<T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0.now() {
+            Ok(Some(value)) => value.fmt(f),
+            Ok(None) => f.write_str("(not connected)"),
+            Err(_) => f.write_str("(of the parent)"),
+        }
+    }
+}
