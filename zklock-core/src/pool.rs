@@ -11,7 +11,7 @@ use crate::heartbeat;
 use crate::options::ClientOptions;
 use crate::platform;
 use crate::session::{Link, Session};
-use crate::zookeeper::{self, Attached, End, NotAttached, Opened, SessionInfo, ZooKeeper};
+use crate::zookeeper::{self, Attached, End, NotAttached, NotOpened, Opened, SessionInfo, ZooKeeper};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
@@ -41,23 +41,25 @@ pub(crate) struct Pool {
 
 /// A place for one session after the other.
 pub(crate) struct Slot {
-    stage: watch::Sender<Stage>,
+    state: watch::Sender<SlotState>,
 }
 
 #[derive(Clone)]
-pub(crate) enum Stage {
+pub(crate) enum SlotState {
     /// Why the last try failed, if there was one.
     Opening(Option<Arc<str>>),
     Open(Arc<Session>),
     Closed,
     /// The chroot does not exist.
     NoRoot,
+    /// The servers let the client not in, or it has nothing to show them: why.
+    Refused(Arc<str>),
 }
 
 impl Pool {
     pub(crate) fn new(options: ClientOptions, runtime: Handle) -> Self {
         let options = Arc::new(options);
-        let slot = Arc::new(Slot::new(Stage::Opening(None)));
+        let slot = Arc::new(Slot::new(SlotState::Opening(None)));
         let closing = Arc::new(watch::Sender::new(false));
         let opened = Arc::default();
         let (keeps, kept) = watch::channel(true);
@@ -115,22 +117,22 @@ impl Pool {
 }
 
 impl Slot {
-    pub(crate) fn new(stage: Stage) -> Self {
-        Self { stage: watch::Sender::new(stage) }
+    pub(crate) fn new(state: SlotState) -> Self {
+        Self { state: watch::Sender::new(state) }
     }
 
-    pub(crate) fn stage(&self) -> Stage {
-        self.stage.borrow().clone()
+    pub(crate) fn state(&self) -> SlotState {
+        self.state.borrow().clone()
     }
 
-    /// The stages that follow, and the present one.
-    pub(crate) fn watch(&self) -> watch::Receiver<Stage> {
-        self.stage.subscribe()
+    /// The states that follow, and the present one.
+    pub(crate) fn watch(&self) -> watch::Receiver<SlotState> {
+        self.state.subscribe()
     }
 
     #[cfg(test)]
-    pub(crate) fn set(&self, stage: Stage) {
-        self.stage.send_replace(stage);
+    pub(crate) fn set(&self, state: SlotState) {
+        self.state.send_replace(state);
     }
 
     pub(crate) fn is_connected(&self) -> bool {
@@ -139,23 +141,24 @@ impl Slot {
 
     /// The session that is open now.
     pub(crate) fn current(&self) -> Option<Arc<Session>> {
-        match &*self.stage.borrow() {
-            Stage::Open(session) if !session.is_over() => Some(session.clone()),
+        match &*self.state.borrow() {
+            SlotState::Open(session) if !session.is_over() => Some(session.clone()),
             _ => None,
         }
     }
 
     /// The session, as soon as there is one.
     pub(crate) async fn session(&self) -> Result<Arc<Session>, Error> {
-        let mut stage = self.stage.subscribe();
+        let mut state = self.state.subscribe();
         loop {
-            match &*stage.borrow_and_update() {
-                Stage::Open(session) if !session.is_over() => return Ok(session.clone()),
-                Stage::Closed => return Err(Error::closed()),
-                Stage::NoRoot => return Err(Error::new(ErrorKind::Refused, "the chroot does not exist")),
-                Stage::Open(_) | Stage::Opening(_) => {}
+            match &*state.borrow_and_update() {
+                SlotState::Open(session) if !session.is_over() => return Ok(session.clone()),
+                SlotState::Closed => return Err(Error::closed()),
+                SlotState::NoRoot => return Err(Error::new(ErrorKind::Refused, "the chroot does not exist")),
+                SlotState::Refused(why) => return Err(Error::new(ErrorKind::Refused, &**why)),
+                SlotState::Open(_) | SlotState::Opening(_) => {}
             }
-            if stage.changed().await.is_err() {
+            if state.changed().await.is_err() {
                 return Err(Error::closed());
             }
         }
@@ -171,18 +174,18 @@ struct SessionKeeper {
     opened: Arc<AtomicU64>,
 }
 
-/// Also where its runtime is gone, and it has never run.
+/// This runs even if its runtime is gone, and the keeper has never run.
 impl Drop for SessionKeeper {
     fn drop(&mut self) {
         self.closing.send_replace(true);
-        // Whoever waits for a session, or to be told of its end, is told.
-        if let Stage::Open(session) = self.slot.stage() {
+        // Wakes all that wait for a session or for its end.
+        if let SlotState::Open(session) = self.slot.state() {
             session.end(LossReason::ClientClosed);
         }
-        self.slot.stage.send_if_modified(|stage| {
-            let changes = !matches!(stage, Stage::NoRoot);
+        self.slot.state.send_if_modified(|state| {
+            let changes = !matches!(state, SlotState::NoRoot | SlotState::Refused(_));
             if changes {
-                *stage = Stage::Closed;
+                *state = SlotState::Closed;
             }
             changes
         });
@@ -205,7 +208,7 @@ impl SessionKeeper {
             match opened {
                 // Later it may be about to come back.
                 Ok(None) if self.opened.load(Ordering::Relaxed) == 0 => {
-                    self.slot.stage.send_replace(Stage::NoRoot);
+                    self.slot.state.send_replace(SlotState::NoRoot);
                     return;
                 }
                 Ok(None) => {
@@ -221,26 +224,33 @@ impl SessionKeeper {
                         return;
                     }
                 }
-                Err(problem) => self.pause(&mut pause, problem, &mut closing).await,
+                // Later the credentials may be about to change.
+                Err(NotOpened::Refused(why)) if self.opened.load(Ordering::Relaxed) == 0 => {
+                    self.slot.state.send_replace(SlotState::Refused(why.into()));
+                    return;
+                }
+                Err(NotOpened::Yet(problem) | NotOpened::Refused(problem)) => {
+                    self.pause(&mut pause, problem, &mut closing).await;
+                }
             }
         }
     }
 
     /// A new session; `None` if it has no root.
-    async fn open(&self, turn: usize) -> Result<Option<Opened>, String> {
+    async fn open(&self, turn: usize) -> Result<Option<Opened>, NotOpened> {
         let bound = clock::timeout(self.options.session_timeout, zookeeper::open(&self.options, turn));
-        let opened = bound.await.map_err(|_| "no server answers in time".to_owned())??;
+        let opened = bound.await.map_err(|_| NotOpened::Yet("no server answers in time".to_owned()))??;
         if self.options.hosts.chroot.is_empty() {
             return Ok(Some(opened));
         }
-        // What cannot be found out now will be told by the first acquire.
+        // If it cannot be found out now, the first acquire will report it.
         let has_root = clock::timeout(opened.timeout / 2, opened.ensemble.has_root()).await;
         Ok((has_root != Ok(Some(false))).then_some(opened))
     }
 
     async fn pause(&self, pause: &mut Duration, problem: String, closing: &mut watch::Receiver<bool>) {
         tracing::debug!(problem, "no session could be opened");
-        self.slot.stage.send_replace(Stage::Opening(Some(problem.into())));
+        self.slot.state.send_replace(SlotState::Opening(Some(problem.into())));
         tokio::select! {
             _ = closing.wait_for(|closing| *closing) => {}
             () = clock::sleep(*pause) => {}
@@ -255,7 +265,7 @@ impl SessionKeeper {
         connection: Arc<ZooKeeper>,
         closing: &mut watch::Receiver<bool>,
     ) -> LossReason {
-        self.slot.stage.send_replace(Stage::Open(session.clone()));
+        self.slot.state.send_replace(SlotState::Open(session.clone()));
         tracing::info!(session = format_args!("{:#x}", session.id()), timeout = ?session.timeout(), "session opened");
         let mut heart = std::pin::pin!(heartbeat::run(session.clone()));
         let mut link = session.link();
@@ -275,9 +285,9 @@ impl SessionKeeper {
         };
         session.end(reason);
         tracing::info!(session = format_args!("{:#x}", session.id()), %reason, "session over");
-        self.slot.stage.send_if_modified(|stage| {
+        self.slot.state.send_if_modified(|state| {
             let closing = reason == LossReason::ClientClosed;
-            *stage = if closing { Stage::Closed } else { Stage::Opening(None) };
+            *state = if closing { SlotState::Closed } else { SlotState::Opening(None) };
             true
         });
         if reason == LossReason::ClientClosed {
@@ -346,9 +356,9 @@ impl Tie {
     }
 }
 
-/// Attaches another connection to the session; `None` if it is over. It counts as over, too, when no server has granted
-/// it for twice its timeout: the servers have ended it by then, unless none of them has worked, and members of barriers
-/// wait to be told.
+/// Attaches another connection to the session; `None` if it is over. It also counts as over when no server has granted it
+/// for twice its timeout: the servers have ended it by then, unless none of them worked, and members of barriers wait for
+/// an answer.
 async fn attached(
     options: Arc<ClientOptions>,
     session: Arc<Session>,

@@ -1,6 +1,6 @@
 //! One session, with its lease and the holds that stand on it.
 //!
-//! A hold never outlives its session. So loss is told here, in one place: by the end of the session,
+//! A hold never outlives its session. So every loss is reported here, in one place: by the end of the session,
 //! by a check that misses a node, by a lease that lapsed.
 //!
 //! It outlives its connections. A request that gets no reply in time ends the one on which it was sent,
@@ -23,6 +23,7 @@ use crate::platform;
 use crate::sync::lock_ignoring_poison;
 pub(crate) use healing::{Looking, Marked};
 use std::collections::{BTreeMap, VecDeque};
+use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
@@ -35,6 +36,10 @@ pub(crate) enum Link {
     Disconnected,
     Over(LossReason),
 }
+
+/// A request to the ensemble. Boxed, because it would be compiled for each face that waits for it.
+type Request<'a, T> = Pin<Box<dyn Future<Output = T> + Send + 'a>>;
+type Question<'a, T> = Request<'a, Result<T, ReadFailure>>;
 
 /// How long a reply is waited for at least, however short the session.
 const REPLY_AT_LEAST: Duration = Duration::from_secs(1);
@@ -120,7 +125,11 @@ impl Session {
         Now { moment: clock::now(), lease_until }
     }
 
-    pub(crate) async fn send(self: Arc<Self>, flight: Vec<Operation>) -> Landing {
+    pub(crate) fn send(self: Arc<Self>, flight: Vec<Operation>) -> Pending<Landing> {
+        Box::pin(self.sent(flight))
+    }
+
+    async fn sent(self: Arc<Self>, flight: Vec<Operation>) -> Landing {
         let writes: Vec<bool> = flight.iter().map(Operation::is_quorum_write).collect();
         let over = Landing { sent: clock::now(), outcomes: vec![Outcome::SessionOver], watch: None };
         let landing = self.unless_over(over, |ensemble| ensemble.send(flight)).await;
@@ -145,7 +154,7 @@ impl Session {
         }
     }
 
-    /// Has the nodes of a proof checked, and tells the holds whose node is gone.
+    /// Has the nodes of a proof checked, and ends the holds whose node is gone.
     pub(crate) async fn check(self: Arc<Self>, proof: Proof) -> Check {
         let nodes = proof.nodes.clone();
         let check = self.unless_over(Check::SessionOver, |ensemble| ensemble.check(nodes)).await;
@@ -182,40 +191,52 @@ impl Session {
         }
     }
 
-    pub(crate) async fn commit(
+    pub(crate) fn commit(
         &self,
         guards: Vec<Arc<str>>,
         writes: Vec<Write>,
-    ) -> Result<Versions, WriteFailure> {
-        // Somebody waits for the result, and without a server the session has no end.
-        if clock::timeout(self.patience(), self.connected()).await.is_err() {
-            return Err(WriteFailure::Unknown);
-        }
-        self.unless_over(Err(WriteFailure::SessionOver), |ensemble| ensemble.commit(guards, writes)).await
+    ) -> Request<'_, Result<Versions, WriteFailure>> {
+        Box::pin(async {
+            // Somebody waits for the result, and without a server the session has no end.
+            if clock::timeout(self.patience(), self.connected()).await.is_err() {
+                return Err(WriteFailure::Unknown);
+            }
+            self.unless_over(Err(WriteFailure::SessionOver), |ensemble| ensemble.commit(guards, writes)).await
+        })
     }
 
-    pub(crate) async fn read(&self, path: Arc<str>) -> Result<Option<NodeData>, ReadFailure> {
-        self.unless_over(Err(ReadFailure::SessionOver), |ensemble| ensemble.read(path)).await
+    /// Whether its servers can create a node in one transaction with other writes.
+    pub(crate) fn creates_in_transactions(&self) -> bool {
+        lock_ignoring_poison(&self.ensemble)
+            .as_ref()
+            .is_none_or(|ensemble| ensemble.creates_in_transactions())
     }
 
-    pub(crate) async fn children(&self, directory: Arc<str>) -> Result<Vec<Child>, ReadFailure> {
-        self.unless_over(Err(ReadFailure::SessionOver), |ensemble| ensemble.children(directory)).await
+    pub(crate) fn read(&self, path: Arc<str>) -> Question<'_, Option<NodeData>> {
+        self.question(|ensemble| ensemble.read(path))
     }
 
-    pub(crate) async fn look(&self, path: Arc<str>) -> Result<Option<Seen>, ReadFailure> {
-        self.unless_over(Err(ReadFailure::SessionOver), |ensemble| ensemble.look(path)).await
+    pub(crate) fn children(&self, directory: Arc<str>) -> Question<'_, Vec<Child>> {
+        self.question(|ensemble| ensemble.children(directory))
     }
 
-    pub(crate) async fn delete(&self, path: Arc<str>, version: i32) -> Result<Deletion, ReadFailure> {
-        self.unless_over(Err(ReadFailure::SessionOver), |ensemble| ensemble.delete(path, version)).await
+    pub(crate) fn look(&self, path: Arc<str>) -> Question<'_, Option<Seen>> {
+        self.question(|ensemble| ensemble.look(path))
     }
 
-    pub(crate) async fn child(
-        &self,
-        directory: Arc<str>,
-        name: String,
-    ) -> Result<Option<Watched>, ReadFailure> {
-        self.unless_over(Err(ReadFailure::SessionOver), |ensemble| ensemble.child(directory, name)).await
+    pub(crate) fn delete(&self, path: Arc<str>, version: i32) -> Question<'_, Deletion> {
+        self.question(move |ensemble| ensemble.delete(path, version))
+    }
+
+    pub(crate) fn child(&self, directory: Arc<str>, name: String) -> Question<'_, Option<Watched>> {
+        self.question(|ensemble| ensemble.child(directory, name))
+    }
+
+    fn question<'a, T: Send + 'a>(
+        &'a self,
+        call: impl FnOnce(&dyn Ensemble) -> Pending<Result<T, ReadFailure>> + Send + 'a,
+    ) -> Question<'a, T> {
+        Box::pin(self.unless_over(Err(ReadFailure::SessionOver), call))
     }
 
     /// Adds a hold to the heartbeat.
@@ -266,7 +287,7 @@ impl Session {
         is_released
     }
 
-    /// Nobody looks after the hold any more. Those that wait for it are told.
+    /// Nobody looks after the hold any more. Wakes those that wait for its end.
     pub(crate) fn abandon(&self, holding: &Holding) {
         holding.change(Status::abandon);
         self.unregister(holding);
@@ -309,7 +330,7 @@ impl Session {
     pub(crate) fn attach(&self, ensemble: Arc<dyn Ensemble>, sent: Moment) {
         lock_ignoring_poison(&self.kept).keeper.handle_write(sent, clock::now());
         let mut present = lock_ignoring_poison(&self.ensemble);
-        // When the session is over there is none.
+        // After the session's end there is no connection to replace.
         if let Some(present) = &mut *present {
             *present = ensemble;
             self.set_connected(true);
@@ -342,11 +363,10 @@ impl Session {
         }
     }
 
-    /// The session is over: its holds are lost, and whoever works with it is told. Only the first
-    /// reason counts.
+    /// Ends the session: its holds are lost, and everything that works with it learns so. Only the first reason counts.
     ///
-    /// Whoever hears of it first says so: until the library does, the session would seem to be open,
-    /// and would be tried again and again.
+    /// The first to notice calls this. If it were left to the library, the session would seem open until then, and would
+    /// be tried again and again.
     pub(crate) fn end(&self, reason: LossReason) {
         // With its last handle the library closes the session, and the servers give its locks to
         // others. By then its holds must have been told.
@@ -374,30 +394,40 @@ impl Session {
     }
 
     /// Does `call` as soon as there is a connection, and gives `over` if the session ends before its
-    /// result is there. If there is none in time, the connection is given up, and the result is that nothing is known.
-    async fn unless_over<T>(&self, over: T, call: impl FnOnce(&dyn Ensemble) -> Pending<T>) -> T {
+    /// result is there. If the result does not come in time, the connection is given up, and the outcome is unknown.
+    async fn unless_over<T: Send>(&self, over: T, call: impl FnOnce(&dyn Ensemble) -> Pending<T>) -> T {
         self.connected().await;
-        let mut link = self.link();
         let Some(ensemble) = lock_ignoring_poison(&self.ensemble).clone() else { return over };
-        let mut pending = call(&*ensemble);
+        let pending = call(&*ensemble);
         // What is under way keeps the connection, but not while it waits for the session's end.
         let weak = Arc::downgrade(&ensemble);
         drop(ensemble);
-        let replied = tokio::select! {
+        // Left there, so that what waits for it is compiled once.
+        let mut result = None;
+        {
+            let reply = pin!(async { result = Some(pending.await) });
+            self.wait_for_reply(reply, &weak).await;
+        }
+        result.unwrap_or(over)
+    }
+
+    async fn wait_for_reply(
+        &self,
+        mut reply: Pin<&mut (dyn Future<Output = ()> + Send)>,
+        connection: &Weak<dyn Ensemble>,
+    ) {
+        let mut link = self.link();
+        let is_late = tokio::select! {
             biased;
-            result = &mut pending => Some(result),
-            _ = link.wait_for(|link| matches!(link, Link::Over(_))) => return over,
-            () = clock::sleep(self.patience()) => None,
+            () = &mut reply => false,
+            _ = link.wait_for(|link| matches!(link, Link::Over(_))) => return,
+            () = clock::sleep(self.patience()) => true,
         };
-        let result = match replied {
-            Some(result) => result,
-            None => {
-                self.give_up(&weak);
-                pending.await
-            }
-        };
-        self.notice(&weak);
-        result
+        if is_late {
+            self.give_up(connection);
+            reply.await;
+        }
+        self.notice(connection);
     }
 }
 

@@ -3,9 +3,9 @@ use crate::clock::virtual_clock;
 use crate::fake::FakeEnsemble;
 use crate::owner::Owner;
 
-fn keeper(stage: Stage) -> SessionKeeper {
+fn keeper(state: SlotState) -> SessionKeeper {
     SessionKeeper {
-        slot: Arc::new(Slot::new(stage)),
+        slot: Arc::new(Slot::new(state)),
         options: Arc::new(ClientOptions::new("none:1").unwrap()),
         closing: Arc::new(watch::Sender::new(false)),
         kept: watch::Sender::new(true),
@@ -16,7 +16,7 @@ fn keeper(stage: Stage) -> SessionKeeper {
 #[test]
 fn it_backs_off_while_no_session_can_be_opened() {
     virtual_clock::run(async {
-        let keeper = keeper(Stage::Opening(None));
+        let keeper = keeper(SlotState::Opening(None));
         let (mut pause, mut closing) = (FIRST_PAUSE, keeper.closing.subscribe());
         let mut pauses = Vec::new();
         for _ in 0..6 {
@@ -25,14 +25,14 @@ fn it_backs_off_while_no_session_can_be_opened() {
             pauses.push(clock::now().since(start).as_millis());
         }
         assert_eq!(pauses, [50, 100, 200, 400, 500, 500]);
-        assert!(matches!(keeper.slot.stage(), Stage::Opening(Some(why)) if &*why == "no server"));
+        assert!(matches!(keeper.slot.state(), SlotState::Opening(Some(why)) if &*why == "no server"));
     });
 }
 
 #[test]
 fn a_client_that_is_closed_waits_for_no_pause() {
     virtual_clock::run(async {
-        let (keeper, start) = (keeper(Stage::Opening(None)), clock::now());
+        let (keeper, start) = (keeper(SlotState::Opening(None)), clock::now());
         let (mut pause, mut closing) = (LONGEST_PAUSE, keeper.closing.subscribe());
         keeper.closing.send_replace(true);
         keeper.pause(&mut pause, "no server".to_owned(), &mut closing).await;
@@ -46,15 +46,15 @@ fn whoever_wants_a_session_waits_until_there_is_one_that_is_not_over() {
         let (ensemble, start) = (FakeEnsemble::new(), clock::now());
         let old = ensemble.session();
         old.end(LossReason::SessionExpired);
-        let slot = Arc::new(Slot::new(Stage::Open(old)));
+        let slot = Arc::new(Slot::new(SlotState::Open(old)));
         let other = slot.clone();
         let next = ensemble.session();
         let opened = next.clone();
         tokio::spawn(async move {
             clock::sleep(Duration::from_secs(2)).await;
-            other.stage.send_replace(Stage::Opening(None));
+            other.state.send_replace(SlotState::Opening(None));
             clock::sleep(Duration::from_secs(2)).await;
-            other.stage.send_replace(Stage::Open(opened));
+            other.state.send_replace(SlotState::Open(opened));
         });
         assert!(Arc::ptr_eq(&slot.session().await.unwrap(), &next));
         assert_eq!(clock::now().since(start), Duration::from_secs(4));
@@ -67,7 +67,7 @@ fn everybody_is_told_when_the_runtime_drops_the_keeper() {
         let ensemble = FakeEnsemble::new();
         let session = ensemble.session();
         let hold = ensemble.hold(&session, "/a", Owner::unique());
-        let keeper = keeper(Stage::Open(session));
+        let keeper = keeper(SlotState::Open(session));
         let (slot, kept) = (keeper.slot.clone(), keeper.kept.subscribe());
         drop(keeper);
         assert_eq!(hold.lost().await, Some(LossReason::ClientClosed));

@@ -59,6 +59,7 @@ fn every_hold_is_told_the_first_reason_for_the_end_of_the_session() {
         let hold = ensemble.hold(&session, "/a", Owner::unique());
         session.end(LossReason::ClientClosed);
         session.end(LossReason::SessionExpired);
+        assert_eq!(session.loss(), Some(LossReason::ClientClosed));
         let late = ensemble.hold(&session, "/b", Owner::unique());
         for hold in [hold, late] {
             assert_eq!(hold.lost().await, Some(LossReason::ClientClosed));

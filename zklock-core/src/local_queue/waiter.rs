@@ -1,16 +1,16 @@
-//! One who waits in the line, and the caller's end of that: a ticket.
+//! A waiter in the local queue, and the caller's end of it: a ticket.
 
 use crate::error::Error;
+use crate::held_at::Writer;
 use crate::hold::Hold;
 use crate::machine::protocol::Patience;
 use crate::owner::Owner;
-use crate::place::Writer;
 use crate::stats::Progress;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::sync::oneshot;
 
-/// The answer to one who waits: a hold, or nothing if the lock is busy and it was not to wait.
+/// The answer to a waiter: a hold, or `None` if the lock is busy and it was not to wait.
 pub(crate) type Answer = Result<Option<Hold>, Error>;
 
 pub(super) struct Waiter {

@@ -1,5 +1,5 @@
-//! What the owners of this process hold at one path, by whatever lock: so that a wait that could never
-//! end is refused at once, one that may never end is told of, and a writer may take the read side.
+//! What the owners of this process hold at one path, by whatever lock. With that, a wait that could never end is refused
+//! at once, one that may never end is logged, and a writer may take the read side.
 
 use crate::hold::{Grant, Token};
 use crate::machine::claim::Claim;
@@ -13,15 +13,15 @@ use std::sync::{Arc, Mutex};
 use tokio::sync::watch;
 
 #[derive(Default)]
-pub(crate) struct Place {
-    held: Mutex<Vec<Held>>,
-    /// Members of a double barrier, under the names of their nodes.
+pub(crate) struct HeldAt {
+    held: Mutex<Vec<HeldClaim>>,
+    /// Members of a double barrier, by the names of their nodes.
     members: Mutex<Vec<(Arc<str>, Arc<Progress>)>>,
 }
 
-struct Held {
+struct HeldClaim {
     scheme: Scheme,
-    /// One of its nodes: that which stands in the queue of this place. None where permits are held.
+    /// Its node in the queue at this path. `None` if permits are held.
     node: Option<Arc<str>>,
     grant: Arc<Grant>,
 }
@@ -33,11 +33,11 @@ pub(crate) struct Writer {
     pub(crate) token: Token,
 }
 
-impl Place {
+impl HeldAt {
     pub(crate) fn add(&self, claim: &Claim, grant: &Arc<Grant>) {
         let is_here = |node: &&Arc<str>| node.rsplit_once('/').is_some_and(|(at, _)| *at == *claim.directory);
         let node = grant.holding().nodes.iter().find(is_here).cloned();
-        lock_ignoring_poison(&self.held).push(Held { scheme: claim.scheme, node, grant: grant.clone() });
+        lock_ignoring_poison(&self.held).push(HeldClaim { scheme: claim.scheme, node, grant: grant.clone() });
     }
 
     /// Forgets what is over.
@@ -68,7 +68,7 @@ impl Place {
         }
     }
 
-    /// Whether it is a member of this process that nobody wants any more, whose node may still be there.
+    /// Whether this is a member of this process that nobody wants any more, but whose node may still be there.
     fn has_gone(&self, member: &str) -> bool {
         lock_ignoring_poison(&self.members)
             .iter()
@@ -78,12 +78,12 @@ impl Place {
     /// What the owner holds here: the roles, and whether the owner alone may release it.
     pub(crate) fn held_by(&self, owner: Owner) -> Vec<(Role, bool)> {
         let held = lock_ignoring_poison(&self.held);
-        let is_own = |held: &&Held| held.node.is_some() && held.grant.is_in_use_by(owner);
+        let is_own = |held: &&HeldClaim| held.node.is_some() && held.grant.is_in_use_by(owner);
         held.iter().filter(is_own).map(|held| (held.scheme.role(), held.grant.is_bound())).collect()
     }
 
-    /// The write side that the owner alone can release, in the dialect of this reader. One that anybody can release may
-    /// have been handed to another, who writes.
+    /// The write side that the owner alone can release, in the dialect of this reader. A hold that anybody can release may
+    /// have been handed to another thread or task, which writes.
     pub(crate) fn writer(&self, owner: Owner, reader: Scheme) -> Option<Writer> {
         let writer = match reader {
             Scheme::Read => Scheme::Write,
@@ -91,11 +91,11 @@ impl Place {
             _ => return None,
         };
         let held = lock_ignoring_poison(&self.held);
-        let is_his = |held: &&Held| {
+        let is_owners = |held: &&HeldClaim| {
             let grant = &held.grant;
             held.scheme == writer && grant.is_bound() && grant.owner() == owner && grant.is_held()
         };
-        let held = held.iter().find(is_his)?;
+        let held = held.iter().find(is_owners)?;
         Some(Writer {
             session: held.grant.session().clone(),
             node: held.node.clone()?,
@@ -123,48 +123,48 @@ mod tests {
 
     #[test]
     fn a_member_sees_its_own_node_though_its_caller_has_gone() {
-        let place = Place::default();
+        let held_at = HeldAt::default();
         for name in ["own", "other"] {
             let progress = Progress::new(&Arc::default());
-            place.note(&name.into(), &progress);
+            held_at.note(&name.into(), &progress);
             progress.owe();
         }
         let names = |names: &[&str]| Outcome::Children(names.iter().map(|&name| name.to_owned()).collect());
         let mut listing = [names(&["other", "own", "stranger"])];
-        place.leave_out_gone(Some("own"), &mut listing);
+        held_at.leave_out_gone(Some("own"), &mut listing);
         assert_eq!(listing, [names(&["own", "stranger"])]);
     }
 
     #[test]
     fn an_owner_finds_what_it_holds_until_that_is_over() {
         virtual_clock::run(async {
-            let (ensemble, place) = (FakeEnsemble::new(), Place::default());
+            let (ensemble, held_at) = (FakeEnsemble::new(), HeldAt::default());
             let (session, owner) = (ensemble.session(), Owner::unique());
             let grant = ensemble.grant(&session, "/a", owner, true);
-            place.add(&Claim::new("/a", Scheme::Mutex), &grant);
-            assert_eq!(place.held_by(owner), [(Role::Exclusive, true)]);
-            assert_eq!(place.held_by(Owner::unique()), []);
+            held_at.add(&Claim::new("/a", Scheme::Mutex), &grant);
+            assert_eq!(held_at.held_by(owner), [(Role::Exclusive, true)]);
+            assert_eq!(held_at.held_by(Owner::unique()), []);
             session.lose(grant.holding(), LossReason::NodeDeleted);
-            assert_eq!(place.held_by(owner), []);
-            place.tidy();
-            assert_eq!(lock_ignoring_poison(&place.held).len(), 1, "somebody still has the hold");
+            assert_eq!(held_at.held_by(owner), []);
+            held_at.tidy();
+            assert_eq!(lock_ignoring_poison(&held_at.held).len(), 1, "somebody still has the hold");
             Hold::new(grant).let_go();
-            place.tidy();
-            assert_eq!(lock_ignoring_poison(&place.held).len(), 0);
+            held_at.tidy();
+            assert_eq!(lock_ignoring_poison(&held_at.held).len(), 0);
         });
     }
 
     #[test]
     fn a_release_is_waited_for_by_those_whom_it_excludes() {
         virtual_clock::run(async {
-            let (ensemble, place) = (FakeEnsemble::new(), Place::default());
+            let (ensemble, held_at) = (FakeEnsemble::new(), HeldAt::default());
             let session = ensemble.session();
             let grant = ensemble.grant(&session, "/a", Owner::unique(), false);
-            place.add(&Claim::new("/a", Scheme::Read), &grant);
-            assert!(place.releases(Role::Write).is_empty(), "it is held, and not being released");
+            held_at.add(&Claim::new("/a", Scheme::Read), &grant);
+            assert!(held_at.releases(Role::Write).is_empty(), "it is held, and not being released");
             Hold::new(grant.clone()).let_go();
-            assert!(place.releases(Role::Read).is_empty());
-            let mut releases = place.releases(Role::Write);
+            assert!(held_at.releases(Role::Read).is_empty());
+            let mut releases = held_at.releases(Role::Write);
             let start = clock::now();
             tokio::spawn(async move {
                 clock::sleep(Duration::from_secs(3)).await;
@@ -178,16 +178,16 @@ mod tests {
     #[test]
     fn only_a_writer_that_its_owner_alone_can_release_lets_a_reader_in() {
         virtual_clock::run(async {
-            let (ensemble, place) = (FakeEnsemble::new(), Place::default());
+            let (ensemble, held_at) = (FakeEnsemble::new(), HeldAt::default());
             let (session, owner) = (ensemble.session(), Owner::unique());
             let claim = Claim::new("/a", Scheme::Write);
-            place.add(&claim, &ensemble.grant(&session, "/a", owner, false));
-            assert!(place.writer(owner, Scheme::Read).is_none());
+            held_at.add(&claim, &ensemble.grant(&session, "/a", owner, false));
+            assert!(held_at.writer(owner, Scheme::Read).is_none());
             let bound = ensemble.grant(&session, "/a", owner, true);
-            place.add(&claim, &bound);
-            assert_eq!(place.writer(owner, Scheme::Read).unwrap().token, bound.token());
-            assert!(place.writer(owner, Scheme::KazooRead).is_none());
-            assert!(place.writer(Owner::unique(), Scheme::Read).is_none());
+            held_at.add(&claim, &bound);
+            assert_eq!(held_at.writer(owner, Scheme::Read).unwrap().token, bound.token());
+            assert!(held_at.writer(owner, Scheme::KazooRead).is_none());
+            assert!(held_at.writer(Owner::unique(), Scheme::Read).is_none());
         });
     }
 }

@@ -2,17 +2,22 @@ use super::*;
 use crate::clock::{self, virtual_clock};
 use crate::fake::FakeEnsemble;
 use crate::machine::name::Scheme;
-use crate::pool::{Slot, Stage};
+use crate::pool::{Slot, SlotState};
 
 /// A mutex, whose client has a session of this ensemble.
-fn mutex(ensemble: &FakeEnsemble) -> Arc<Line> {
-    let slot = Arc::new(Slot::new(Stage::Open(ensemble.session())));
+fn mutex(ensemble: &FakeEnsemble) -> Arc<LocalQueue> {
+    let slot = Arc::new(Slot::new(SlotState::Open(ensemble.session())));
     let shared = Arc::new(Shared { pool: Pool::of(slot), counters: Arc::default() });
-    Arc::new(Line::new("/a".into(), vec![Claim::new("/a", Scheme::Mutex)], vec![Arc::default()], shared))
+    Arc::new(LocalQueue::new(
+        "/a".into(),
+        vec![Claim::new("/a", Scheme::Mutex)],
+        vec![Arc::default()],
+        shared,
+    ))
 }
 
-fn join(line: &Arc<Line>, patience: Patience) -> Ticket {
-    line.join(Owner::unique(), false, patience).unwrap()
+fn join(queue: &Arc<LocalQueue>, patience: Patience) -> Ticket {
+    queue.join(Owner::unique(), false, patience).unwrap()
 }
 
 /// The answer, if there is one as soon as everybody has done what can be done at once.
@@ -21,11 +26,11 @@ async fn answer_at_once(ticket: &mut Ticket) -> Option<Option<Hold>> {
 }
 
 #[test]
-fn a_line_grants_in_the_order_in_which_they_came() {
+fn a_local_queue_grants_in_the_order_of_arrival() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
-        let line = mutex(&ensemble);
-        let mut tickets: Vec<_> = (0..4).map(|_| join(&line, Patience::Waits)).collect();
+        let queue = mutex(&ensemble);
+        let mut tickets: Vec<_> = (0..4).map(|_| join(&queue, Patience::Waits)).collect();
         let mut tokens = Vec::new();
         while !tickets.is_empty() {
             let hold = answer_at_once(&mut tickets.remove(0)).await.flatten().expect("its turn");
@@ -44,8 +49,8 @@ fn a_line_grants_in_the_order_in_which_they_came() {
 fn however_many_wait_the_ensemble_sees_two_of_them() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
-        let line = mutex(&ensemble);
-        let mut tickets: Vec<_> = (0..9).map(|_| join(&line, Patience::Waits)).collect();
+        let queue = mutex(&ensemble);
+        let mut tickets: Vec<_> = (0..9).map(|_| join(&queue, Patience::Waits)).collect();
         let _hold = answer_at_once(&mut tickets[0]).await;
         clock::sleep(Duration::from_secs(1)).await;
         assert_eq!(ensemble.nodes().len(), 2);
@@ -56,8 +61,8 @@ fn however_many_wait_the_ensemble_sees_two_of_them() {
 fn one_who_gives_up_hands_its_place_on() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
-        let line = mutex(&ensemble);
-        let mut tickets: Vec<_> = (0..3).map(|_| join(&line, Patience::Waits)).collect();
+        let queue = mutex(&ensemble);
+        let mut tickets: Vec<_> = (0..3).map(|_| join(&queue, Patience::Waits)).collect();
         let hold = answer_at_once(&mut tickets[0]).await.flatten().unwrap();
         clock::sleep(Duration::from_secs(1)).await;
         let queued = ensemble.nodes();
@@ -73,12 +78,16 @@ fn one_who_gives_up_hands_its_place_on() {
 fn a_try_is_told_at_once_that_the_lock_is_held() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
-        let line = mutex(&ensemble);
-        let hold = answer_at_once(&mut join(&line, Patience::TriesOnce)).await.flatten().unwrap();
+        let queue = mutex(&ensemble);
+        let hold = answer_at_once(&mut join(&queue, Patience::TriesOnce)).await.flatten().unwrap();
         let start = clock::now();
-        assert!(matches!(answer_at_once(&mut join(&line, Patience::TriesOnce)).await, Some(None)));
+        assert!(matches!(answer_at_once(&mut join(&queue, Patience::TriesOnce)).await, Some(None)));
+        // Not even behind one who waits.
+        let waits = join(&queue, Patience::Waits);
+        assert!(matches!(answer_at_once(&mut join(&queue, Patience::TriesOnce)).await, Some(None)));
         assert_eq!(clock::now(), start);
+        drop(waits);
         hold.release().await.unwrap();
-        assert!(answer_at_once(&mut join(&line, Patience::TriesOnce)).await.flatten().is_some());
+        assert!(answer_at_once(&mut join(&queue, Patience::TriesOnce)).await.flatten().is_some());
     });
 }

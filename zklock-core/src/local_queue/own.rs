@@ -1,13 +1,13 @@
-//! Those who want a lock that they hold themselves.
+//! What becomes of a caller that wants a lock which it holds itself.
 //!
-//! What was acquired by a reentrant lock only its owner may release: to wait for that would never end, and is refused.
-//! Any other hold may be released by any thread or task, as Python's `threading.Lock` may: so its owner waits like
-//! anybody. A pool of threads lends one thread to many callers, and a dispatcher hands each
-//! hold to a worker; a refusal would break both. Since the wait may be for oneself all the same, it is told of.
+//! Only the owner may release what was acquired by a reentrant lock. To wait for that would never end, so it is refused.
+//! Any thread or task may release any other hold, as with Python's `threading.Lock`, so its owner waits like anybody. A
+//! pool of threads lends one thread to many callers, and a dispatcher hands each hold to a worker; a refusal would break
+//! both. Since the caller may still be waiting for itself, the wait is logged.
 //!
-//! So it is with a reader beside its own writer: only what nobody else can release lets it in at once.
+//! The same holds for a reader beside its own writer: the writer lets it in at once only if nobody else can release it.
 
-use super::Line;
+use super::LocalQueue;
 use crate::error::{Error, ErrorKind};
 use crate::machine::name::Role;
 use crate::owner::Owner;
@@ -16,13 +16,13 @@ use crate::owner::Owner;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) enum Own {
     Nothing,
-    /// It can be held beside what is wanted, unless somebody else waits in between.
+    /// It can be held beside what is wanted, unless another contender waits in between.
     Beside,
     /// It excludes what is wanted.
     InTheWay,
 }
 
-impl Line {
+impl LocalQueue {
     /// What the owner holds here.
     ///
     /// # Errors
@@ -31,10 +31,10 @@ impl Line {
     pub(crate) fn own(&self, owner: Owner) -> Result<Own, Error> {
         let mut own = Own::Nothing;
         // Permits belong to nobody: one thread may take several, and another return them.
-        let queues = self.claims.iter().zip(&self.places).filter(|(claim, _)| claim.permits.is_none());
-        for (claim, place) in queues {
+        let queues = self.claims.iter().zip(&self.held_at).filter(|(claim, _)| claim.permits.is_none());
+        for (claim, held_at) in queues {
             let wanted = claim.scheme.role();
-            for (held, is_bound) in place.held_by(owner) {
+            for (held, is_bound) in held_at.held_by(owner) {
                 own = own.max(match wanted.excludes(held) {
                     true if is_bound => return Err(deadlock(&claim.directory, wanted, held)),
                     true => Own::InTheWay,

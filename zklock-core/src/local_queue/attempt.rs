@@ -1,6 +1,6 @@
-//! One attempt of a line: from the turn of one who waits until nothing of it is left at the servers.
+//! One attempt of a local queue: from the turn of a waiter until nothing of it is left at the servers.
 
-use super::Line;
+use super::LocalQueue;
 use super::waiter::Waiter;
 use crate::acquisition::{Acquisition, Granted, NotGranted};
 use crate::hold::{Grant, Hold, Token};
@@ -9,12 +9,12 @@ use crate::stats::{Counters, Progress};
 use crate::sync::lock_ignoring_poison;
 use std::sync::Arc;
 
-/// One attempt of the line. Its place is free again when it is dropped.
+/// One attempt of the queue. Dropping it lets the next one begin.
 pub(super) struct Attempt {
-    line: Arc<Line>,
+    queue: Arc<LocalQueue>,
     progress: Arc<Progress>,
-    /// Whether it has one of the places of the line.
-    in_line: bool,
+    /// Whether it counts against the width of the queue.
+    is_counted: bool,
     entering: bool,
     /// Whether it came to its end. If not, its runtime is gone, and nothing more can be started.
     seen_through: bool,
@@ -22,36 +22,36 @@ pub(super) struct Attempt {
 }
 
 impl Attempt {
-    pub(super) fn start(line: &Arc<Line>, waiter: Waiter, in_line: bool) {
+    pub(super) fn start(queue: &Arc<LocalQueue>, waiter: Waiter, is_counted: bool) {
         let attempt = Self {
-            line: line.clone(),
+            queue: queue.clone(),
             progress: waiter.progress.clone(),
-            in_line,
-            entering: in_line,
+            is_counted,
+            entering: is_counted,
             seen_through: false,
             grant: None,
         };
-        line.shared.pool.runtime().spawn(attempt.run(waiter));
+        queue.shared.pool.runtime().spawn(attempt.run(waiter));
     }
 
     async fn run(mut self, mut waiter: Waiter) {
-        let line = self.line.clone();
-        let mut acquisition = line.acquisition(&waiter);
+        let queue = self.queue.clone();
+        let mut acquisition = queue.acquisition(&waiter);
         let entered = self.enter(&mut acquisition, &mut waiter).await;
         let Waiter { owner, within, reentrant, answer, progress, .. } = waiter;
         match entered {
             Ok(granted) => {
-                Counters::count(&line.shared.counters.grants);
+                Counters::count(&queue.shared.counters.grants);
                 // What the reader guards has seen the token of its writer, and the next writer is queued already
                 // with one that is smaller than that of the reader's node.
                 let token = within.map_or(Token::of(granted.czxid), |writer| writer.token);
                 let bound = reentrant && owner.returns();
-                let slot = line.shared.pool.slot().clone();
-                let grant = Grant::new(granted, token, line.path.clone(), progress, owner, bound, slot);
+                let slot = queue.shared.pool.slot().clone();
+                let grant = Grant::new(granted, token, queue.path.clone(), progress, owner, bound, slot);
                 self.grant = Some(grant.clone());
                 // Together, or a caller that has just gone away could find itself the holder.
-                let mut state = lock_ignoring_poison(&line.state);
-                line.enter(&mut state, &grant);
+                let mut state = lock_ignoring_poison(&queue.state);
+                queue.enter(&mut state, &grant);
                 if reentrant {
                     state.take_part(&grant);
                 }
@@ -77,11 +77,11 @@ impl Attempt {
         let was_lost = is_lost();
         // Not only when the node is gone: that may take as long as no server answers.
         if was_lost {
-            Counters::count(&line.shared.counters.losses);
+            Counters::count(&queue.shared.counters.losses);
         }
         acquisition.leave(holding).await;
         if !was_lost && is_lost() {
-            Counters::count(&line.shared.counters.losses);
+            Counters::count(&queue.shared.counters.losses);
         }
         self.seen_through = true;
     }
@@ -93,10 +93,10 @@ impl Attempt {
         waiter: &mut Waiter,
     ) -> Result<Granted, NotGranted> {
         if waiter.patience == Patience::TriesOnce {
-            // Or it would be told that the lock is busy on account of a node that we are deleting.
+            // Otherwise it would find the lock busy because of a node that we are deleting.
             tokio::select! {
                 () = waiter.answer.closed() => {}
-                () = self.line.released() => {}
+                () = self.queue.released() => {}
             }
         }
         loop {
@@ -113,13 +113,13 @@ impl Attempt {
         }
     }
 
-    /// Gives the place of one that went away to the next who waits here: to queue again, behind those of other processes
-    /// who have come meanwhile, is not what it has waited for. `false` if there is none.
+    /// Gives the place of a caller that went away to the next waiter here, which would otherwise have to queue again, behind
+    /// contenders of other processes that have come meanwhile. `false` if there is no next waiter.
     fn hand_on(&mut self, acquisition: &mut Acquisition, waiter: &mut Waiter) -> bool {
         if !self.entering || waiter.patience == Patience::TriesOnce {
             return false;
         }
-        let mut state = lock_ignoring_poison(&self.line.state);
+        let mut state = lock_ignoring_poison(&self.queue.state);
         let Some(heir) = state.heir() else { return false };
         state.entering = Some(heir.progress.clone());
         drop(state);
@@ -133,16 +133,16 @@ impl Attempt {
 
     fn entered(&mut self) {
         if std::mem::take(&mut self.entering) {
-            lock_ignoring_poison(&self.line.state).entering = None;
-            self.line.start_next();
+            lock_ignoring_poison(&self.queue.state).entering = None;
+            self.queue.start_next();
         }
     }
 }
 
 impl Drop for Attempt {
     fn drop(&mut self) {
-        let mut state = lock_ignoring_poison(&self.line.state);
-        if self.in_line {
+        let mut state = lock_ignoring_poison(&self.queue.state);
+        if self.is_counted {
             state.attempts -= 1;
         }
         if self.entering {
@@ -154,11 +154,11 @@ impl Drop for Attempt {
             // One that was lost is there as long as its owner has holds of it: until they are released, no
             // inner section is entered.
             state.grants.retain(|other| !other.is_over());
-            self.line.places.iter().for_each(|place| place.tidy());
+            self.queue.held_at.iter().for_each(|held_at| held_at.tidy());
         }
         if self.seen_through {
             drop(state);
-            self.line.start_next();
+            self.queue.start_next();
         } else {
             // Their receivers hear of it.
             state.waiting.clear();

@@ -1,13 +1,13 @@
-//! The queue in front of the queue: those of one process who want one lock.
+//! The queue in front of the queue: the callers of one client that want one lock.
 //!
 //! However many threads wait for a mutex, the ensemble sees at most two nodes of theirs: the holder's,
 //! and one queued ahead for the next, created while the holder works, so that a hand-over within the
 //! process takes one round trip. Thousands of threads in one queue of the ensemble would make every
-//! listing thousands of names long. Who can hold together, such as readers, has each a node.
+//! listing thousands of names long. Callers that can hold together, such as readers, have a node each.
 //!
 //! So processes take turns, whatever the number of their threads. To queue more ahead would be nearer to the order of
 //! arrival, and not free. Measured with one more: in a hand-over within a process a quarter more requests and half more
-//! bytes, since whoever was behind several lists again; among several processes no more requests, and 60 % more bytes.
+//! bytes, since a contender behind several others lists again; among several processes no more requests, and 60 % more bytes.
 //! (`tests/FIGURES.md`. The times did not differ by more than they vary.)
 
 mod attempt;
@@ -16,12 +16,12 @@ mod waiter;
 
 use crate::acquisition::Acquisition;
 use crate::error::Error;
+use crate::held_at::{HeldAt, Writer};
 use crate::hold::{Grant, Hold};
 use crate::machine::claim::Claim;
 use crate::machine::name::Role;
 use crate::machine::protocol::Patience;
 use crate::owner::Owner;
-use crate::place::{Place, Writer};
 use crate::pool::Pool;
 use crate::session::Status;
 use crate::stats::{Counters, Progress};
@@ -47,25 +47,25 @@ impl Drop for Shared {
 }
 
 /// All that one client wants of one lock.
-pub(crate) struct Line {
+pub(crate) struct LocalQueue {
     /// The lock, as messages name it.
     pub(crate) path: Arc<str>,
     pub(crate) claims: Vec<Claim>,
     /// One for each claim.
-    places: Vec<Arc<Place>>,
+    held_at: Vec<Arc<HeldAt>>,
     width: Width,
     pub(crate) shared: Arc<Shared>,
     state: Mutex<State>,
 }
 
-/// How many of a line may be at work in the ensemble.
+/// How many of a local queue may have nodes in the ensemble at once.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Width {
-    /// One, where another could not tell its node from that one's.
+    /// One, because a second could not tell its node from the first one's.
     One,
     /// The holder and the next.
     Two,
-    /// The next, and all who hold.
+    /// The next, and all holders.
     Next,
     /// All.
     All,
@@ -120,8 +120,8 @@ impl State {
         None
     }
 
-    /// Those of the same owner who queued before it had the grant (as two calls of one task may) would wait for
-    /// themselves.
+    /// Lets waiters of the same owner take part in the grant. If they queued before the owner had it (as two calls of one
+    /// task may), they would wait for themselves.
     fn take_part(&mut self, grant: &Arc<Grant>) {
         for waiter in std::mem::take(&mut self.waiting) {
             let is_same = waiter.reentrant && waiter.owner == grant.owner() && waiter.progress.is_wanted();
@@ -134,16 +134,16 @@ impl State {
     }
 }
 
-impl Line {
-    /// The places are those of the claims.
+impl LocalQueue {
+    /// `held_at` has what is held at the path of each claim, in their order.
     pub(crate) fn new(
         path: Arc<str>,
         claims: Vec<Claim>,
-        places: Vec<Arc<Place>>,
+        held_at: Vec<Arc<HeldAt>>,
         shared: Arc<Shared>,
     ) -> Self {
         let width = Width::of(&claims);
-        Self { path, claims, places, width, shared, state: Mutex::default() }
+        Self { path, claims, held_at, width, shared, state: Mutex::default() }
     }
 
     /// Takes part in a grant that the owner has and nobody else may release; `None` if it has none.
@@ -158,12 +158,12 @@ impl Line {
             return Ok(None);
         };
         drop(state);
-        // An inner section is not entered where the outer one is lost.
+        // An inner section is not entered if the outer one is lost.
         grant.told()?;
         if hold.valid_for().is_zero() { Err(grant.unheard()) } else { Ok(Some(hold)) }
     }
 
-    /// Queues. One that is to wait must not wait for what its owner alone can release.
+    /// Queues a caller. A caller that is to wait must not wait for what its owner alone can release.
     pub(crate) fn join(
         self: &Arc<Self>,
         owner: Owner,
@@ -199,7 +199,7 @@ impl Line {
             let _ = waiter.answer.send(Ok(None));
             return Ok(ticket);
         }
-        // Those who gave up while the lock was held for long must not pile up.
+        // Waiters that gave up while the lock was held for long must not pile up.
         if state.waiting.len() == state.waiting.capacity() {
             state.waiting.retain(|waiter| waiter.progress.is_wanted());
         }
@@ -211,13 +211,13 @@ impl Line {
 
     /// The write side that the owner alone can release, if this is the read side of the same lock.
     fn writer(&self, owner: Owner) -> Option<Writer> {
-        match (&self.claims[..], &self.places[..]) {
-            ([claim], [place]) => place.writer(owner, claim.scheme),
+        match (&self.claims[..], &self.held_at[..]) {
+            ([claim], [held_at]) => held_at.writer(owner, claim.scheme),
             _ => None,
         }
     }
 
-    /// Whether those who wait here do so for one of theirs whom the servers have not answered for so long.
+    /// Whether those who wait here are waiting for one of them that the servers have not answered for so long.
     pub(crate) fn is_unanswered_for(&self, patience: Duration) -> bool {
         let state = lock_ignoring_poison(&self.state);
         let is_held = state.grants.iter().any(|grant| grant.is_held());
@@ -254,19 +254,19 @@ impl Line {
 
     /// Waits until the releases that have begun are done. (Or refused: what cannot be deleted is in the way indeed.)
     async fn released(&self) {
-        let places = self.claims.iter().zip(&self.places);
-        let releases = places.flat_map(|(claim, place)| place.releases(claim.scheme.role()));
+        let held_at = self.claims.iter().zip(&self.held_at);
+        let releases = held_at.flat_map(|(claim, held_at)| held_at.releases(claim.scheme.role()));
         for mut release in releases.collect::<Vec<_>>() {
             // It cannot fail as long as somebody sees the release through.
             let _ = release.wait_for(|status| *status != Status::Releasing).await;
         }
     }
 
-    /// Those of this process who look for it find the grant.
+    /// Enters the grant where others of this process look for it.
     fn enter(&self, state: &mut State, grant: &Arc<Grant>) {
         state.grants.push(grant.clone());
-        for (claim, place) in self.claims.iter().zip(&self.places) {
-            place.add(claim, grant);
+        for (claim, held_at) in self.claims.iter().zip(&self.held_at) {
+            held_at.add(claim, grant);
         }
     }
 }

@@ -1,0 +1,150 @@
+//! What our nodes say to those who read them, and what others' nodes say: whose a node is, and in which queues its set
+//! of locks stands.
+//!
+//! A set holds nothing before it is its turn in all of its queues, so a reader of one queue has to look at the others.
+//! The nodes say in their data, below the identity, where those are: each first its own queue, then the first one of the
+//! set, and that one all the others. (Were each to name all, the data would grow with the square of their number.)
+
+use crate::machine::claim::Claim;
+use std::sync::Arc;
+
+/// Stands between the identity and the queues. An identity may contain it as well, a path cannot: so the last one counts.
+const MARK: &str = "\nin a set of locks with the queues\n";
+/// At the end of a queue in which the set does not stay when it holds. No path ends with it.
+const LEFT: char = '/';
+/// What a node says of its set, beside the paths.
+const BYTES_AT_MOST: usize = MARK.len() + 6;
+
+/// A queue in which a set stands, or stood.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub(crate) struct Queue {
+    pub(crate) directory: String,
+    /// Whether the set leaves it when it holds: that of a semaphore.
+    pub(crate) is_left: bool,
+}
+
+/// What a node of a client with this identity says, if that is all.
+pub(crate) fn of(identity: &str) -> Arc<[u8]> {
+    identity.as_bytes().into()
+}
+
+/// Writes into the claims of a lock what their nodes are to say for a client with this identity.
+pub(crate) fn write(claims: &mut [Claim], identity: &str) {
+    let queues: Vec<_> = claims.iter().map(Queue::of).collect();
+    for (number, claim) in claims.iter_mut().enumerate() {
+        claim.data = match (&queues[..], number) {
+            ([_], _) => of(identity),
+            ([_, others @ ..], 0) => of(&naming(identity, &queues[0], others)),
+            _ => of(&naming(identity, &queues[number], &queues[..1])),
+        };
+        if let Some(permits) = &mut claim.permits {
+            permits.data = of(identity);
+        }
+    }
+}
+
+fn naming(identity: &str, own: &Queue, others: &[Queue]) -> String {
+    let lines: Vec<_> = std::iter::once(own).chain(others).map(Queue::line).collect();
+    format!("{identity}{MARK}{}", lines.join("\n"))
+}
+
+/// How many bytes a set with these queues takes in all the data of its nodes, at most, beside the identity.
+pub(crate) fn bytes_of(claims: &[Claim]) -> usize {
+    let first = claims.first().map_or(0, |claim| claim.directory.len());
+    // Each is named by its own node and by the first, and names the first.
+    claims.iter().map(|claim| 2 * claim.directory.len() + first + BYTES_AT_MOST).sum()
+}
+
+/// The identity, and the queues that are named in a node's data: its own first. None if it is of no set.
+pub(crate) fn read(data: &[u8]) -> (String, Vec<Queue>) {
+    let text = String::from_utf8_lossy(data);
+    match text.rsplit_once(MARK) {
+        Some((identity, queues)) if queues.split('\n').all(|line| line.starts_with('/')) => {
+            (identity.to_owned(), queues.split('\n').map(Queue::parse).collect())
+        }
+        _ => (text.into_owned(), Vec::new()),
+    }
+}
+
+impl Queue {
+    fn of(claim: &Claim) -> Self {
+        Self { directory: claim.directory.to_string(), is_left: claim.permits.is_some() }
+    }
+
+    pub(crate) fn parse(line: &str) -> Self {
+        match line.strip_suffix(LEFT) {
+            Some(directory) => Self { directory: directory.to_owned(), is_left: true },
+            None => Self { directory: line.to_owned(), is_left: false },
+        }
+    }
+
+    fn line(&self) -> String {
+        if self.is_left { format!("{}{LEFT}", self.directory) } else { self.directory.clone() }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::claim::Permits;
+    use crate::machine::name::Scheme;
+
+    fn set() -> [Claim; 3] {
+        let mut claims = ["/a", "/b/locks", "/c"].map(|directory| Claim::new(directory, Scheme::Mutex));
+        let (directory, data) = ("/b/leases".into(), Arc::default());
+        claims[1].permits = Some(Permits { directory, count: 2, limit: 5, limit_at: None, data });
+        claims
+    }
+
+    /// What the nodes of these claims say.
+    fn said(claims: &[Claim], identity: &str) -> Vec<String> {
+        let mut claims = claims.to_vec();
+        write(&mut claims, identity);
+        claims.into_iter().map(|claim| String::from_utf8(claim.data.to_vec()).unwrap()).collect()
+    }
+
+    fn shown(queues: &[Queue]) -> Vec<(&str, bool)> {
+        queues.iter().map(|queue| (&*queue.directory, queue.is_left)).collect()
+    }
+
+    #[test]
+    fn each_node_names_its_own_queue_and_the_first_and_the_first_names_all() {
+        let all = said(&set(), "db7/4711");
+        assert_eq!(all[0], "db7/4711\nin a set of locks with the queues\n/a\n/b/locks/\n/c");
+        for (data, expected) in all.iter().zip([
+            vec![("/a", false), ("/b/locks", true), ("/c", false)],
+            vec![("/b/locks", true), ("/a", false)],
+            vec![("/c", false), ("/a", false)],
+        ]) {
+            let (identity, queues) = read(data.as_bytes());
+            assert_eq!((&*identity, shown(&queues)), ("db7/4711", expected));
+        }
+    }
+
+    #[test]
+    fn an_identity_may_be_anything() {
+        for identity in ["", "\n", "a\n/b", MARK, &format!("x{MARK}/y"), "ü\n\n"] {
+            let (read_again, queues) = read(said(&set(), identity)[2].as_bytes());
+            assert_eq!((&*read_again, queues.len()), (identity, 2));
+        }
+        for identity in ["", "\n", "a\n/b", MARK, "in a set of locks with the queues\n/y"] {
+            assert_eq!(read(said(&set()[..1], identity)[0].as_bytes()), (identity.to_owned(), vec![]));
+        }
+    }
+
+    #[test]
+    fn permits_and_single_locks_name_no_queues() {
+        let mut claims = set();
+        write(&mut claims, "x");
+        assert_eq!(&*claims[1].permits.as_ref().unwrap().data, b"x");
+        for claim in set() {
+            assert_eq!(said(&[claim], "x"), ["x"]);
+        }
+    }
+
+    #[test]
+    fn what_all_the_nodes_say_is_counted() {
+        let said: usize = said(&set(), "").iter().map(String::len).sum();
+        assert!(said <= bytes_of(&set()), "{said} bytes");
+    }
+}
