@@ -1,8 +1,9 @@
-//! One attempt to hold a lock: what its machine is told by the lock's line, and what is made of its verdict.
+//! One attempt to hold a lock: what the lock's local queue tells its machine, and what becomes of the verdict.
 
 use crate::driver::{Driver, SessionSource};
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::guard;
+use crate::level::Newer;
 use crate::machine::Moment;
 use crate::machine::claim::Claim;
 use crate::machine::contender::Contender;
@@ -38,7 +39,7 @@ pub(crate) struct Granted {
 pub(crate) enum NotGranted {
     /// The caller went away. The attempt goes on until it [leaves](Acquisition::leave).
     Cancelled,
-    /// Somebody else holds the lock, and the attempt was not to wait.
+    /// Another holds the lock, and the attempt was not to wait.
     Busy,
     Failed(Error),
 }
@@ -54,7 +55,7 @@ impl Acquisition {
         Self::from(SessionSource::Slot(slot), claims, patience, path, progress)
     }
 
-    /// An attempt within a hold of this session, which is granted at once unless something is where it cannot be.
+    /// An attempt within a hold of this session. It is granted at once, unless a node stands where none can be.
     pub(crate) fn within(
         session: Arc<Session>,
         claim: Claim,
@@ -72,15 +73,17 @@ impl Acquisition {
         progress: Arc<Progress>,
     ) -> Self {
         let machine: Box<dyn Machine<Verdict = Verdict> + Send> = match &claims[..] {
-            [claim] if !claim.has_queue() => Box::new(Single::new(&claim.directory, patience)),
+            [claim] if !claim.has_queue() => {
+                Box::new(Single::new(&claim.directory, claim.data.clone(), patience))
+            }
             _ => Box::new(Contender::new(claims.clone(), patience)),
         };
         let driver = Driver::new(machine, source, claims.iter().flat_map(directories).collect());
         Self { driver, claims: claims.into(), path, progress, held: Vec::new(), first_delete: None }
     }
 
-    /// Queues and waits until the lock is held, as long as `gone` does not come to its end. Then it may be called again,
-    /// for another who takes over the place.
+    /// Queues and waits until the lock is held, or until `gone` comes to its end. After that it may be called again, for
+    /// another caller that takes over the place.
     pub(crate) async fn enter(&mut self, gone: impl Future<Output = ()>) -> Result<Granted, NotGranted> {
         let mut gone = pin!(gone);
         loop {
@@ -103,7 +106,7 @@ impl Acquisition {
             tokio::select! {
                 biased;
                 () = &mut gone => return Err(NotGranted::Cancelled),
-                stepped = self.step() => if let Err(error) = stepped {
+                stepped = self.step_if_possible() => if let Err(error) = stepped {
                     self.driver.machine.handle_end();
                     return Err(NotGranted::Failed(error));
                 }
@@ -159,6 +162,19 @@ impl Acquisition {
     }
 
     /// Waits for the next thing that happens to the attempt. May be dropped at any moment.
+    /// Before it queues for what its servers cannot give.
+    async fn step_if_possible(&mut self) -> Result<(), Error> {
+        self.driver.begin().await?;
+        let is_old = self.driver.session().is_some_and(|session| !session.creates_in_transactions());
+        if is_old && self.claims.iter().flat_map(|claim| &claim.permits).any(|permits| permits.count > 1) {
+            return Err(Error::new(
+                ErrorKind::Refused,
+                format!("{}: {}", self.path, Newer::Permits.refusal()),
+            ));
+        }
+        self.step().await
+    }
+
     async fn step(&mut self) -> Result<(), Error> {
         let (held, first_delete) = (&self.held, &mut self.first_delete);
         let note_deletion = |flight: &[Operation], outcomes: &mut [Outcome]| {
@@ -260,7 +276,7 @@ mod tests {
     use crate::clock;
     use crate::fake::FakeEnsemble;
     use crate::machine::name::Scheme;
-    use crate::pool::Stage;
+    use crate::pool::SlotState;
     use std::future::pending;
     use std::time::Duration;
 
@@ -274,7 +290,7 @@ mod tests {
                 let ensemble = FakeEnsemble::new();
                 let session = ensemble.session();
                 ensemble.end_session();
-                let slot = Arc::new(Slot::new(Stage::Open(session.clone())));
+                let slot = Arc::new(Slot::new(SlotState::Open(session.clone())));
                 let progress = Progress::new(&Arc::default());
                 let claims = vec![Claim::new("/a", Scheme::Mutex)];
                 let mut acquisition = Acquisition::new(claims, Patience::Waits, "/a".into(), progress, slot);

@@ -1,14 +1,14 @@
 //! The set of locks: all of these, or none.
 //!
 //! One transaction queues everywhere, so of any two sets the same one is before the other in all the queues that they
-//! share: no order of arrival can make two sets wait for each other. To acquire the locks one after the other instead
+//! share: no order of arrival can make two sets wait for each other. Acquiring the locks one after the other instead
 //! needs an order to which everybody keeps.
 
 use crate::client::Client;
 use crate::error::{Error, ErrorKind};
 use crate::lock::Lock;
 use crate::machine::claim::Claim;
-use crate::set;
+use crate::node_data;
 use crate::spec::{Kind, LockSpec};
 
 /// What the nodes of a set may take in one request: a quarter of what servers take by default.
@@ -51,7 +51,7 @@ impl Client {
 }
 
 impl LockSpec {
-    /// The [set](Client::all) of these locks. Their own options stay, but whether one is reentrant is said of the set.
+    /// The [set](Client::all) of these locks. Their own options stay, except that the set as a whole is reentrant or not.
     ///
     /// ```no_run
     /// use zklock_core::LockSpec;
@@ -100,7 +100,7 @@ pub(crate) fn set_claims(path: &str, members: &[LockSpec]) -> Result<Vec<Claim>,
         let permits = claim.permits.as_ref().map_or(0, |permits| permits.count as usize);
         (claim.directory.len() + BYTES_OF_A_NODE) * (1 + permits)
     };
-    if claims.iter().map(bytes).sum::<usize>() + set::bytes_of(&claims) > BYTES_AT_MOST {
+    if claims.iter().map(bytes).sum::<usize>() + node_data::bytes_of(&claims) > BYTES_AT_MOST {
         return Err(invalid(path, "they are too many for one request: take fewer, or shorter paths"));
     }
     Ok(claims)

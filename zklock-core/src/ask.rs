@@ -4,8 +4,8 @@
 use crate::clock;
 use crate::ensemble::{Landing, ReadFailure};
 use crate::error::{Error, ErrorKind};
-use crate::machine::protocol::{Operation, Outcome, Refusal};
-use crate::pool::{Pool, Stage};
+use crate::machine::protocol::{Operation, Outcome};
+use crate::pool::{Pool, SlotState};
 use crate::session::Session;
 use std::sync::Arc;
 use std::time::Duration;
@@ -63,8 +63,8 @@ where
 /// Why a server did not do a write.
 pub(crate) struct Refused(pub(crate) String);
 
-/// Tries a write again, so often at most, where the server refused it: most likely because others create or delete the
-/// same nodes at the same time.
+/// Tries a write again if the server refused it, at most `times` times. Most likely others create or delete the same
+/// nodes at the same time.
 pub(crate) async fn while_refused<T, F>(times: u32, mut write: impl FnMut() -> F) -> Result<T, ReadFailure>
 where
     F: Future<Output = Result<Result<T, Refused>, ReadFailure>>,
@@ -94,23 +94,15 @@ pub(crate) async fn request(
     match landing.outcomes.pop() {
         None | Some(Outcome::Unknown) => Err(ReadFailure::Unknown),
         Some(Outcome::SessionOver) => Err(ReadFailure::SessionOver),
-        Some(Outcome::Refused(refusal)) => Err(ReadFailure::Refused(text_of(&refusal))),
+        Some(Outcome::Refused(refusal)) => Err(ReadFailure::refused(&refusal)),
         Some(outcome) => Ok((outcome, landing)),
-    }
-}
-
-/// Why the server does not do what it was asked for.
-pub(crate) fn text_of(refusal: &Refusal) -> String {
-    match refusal {
-        Refusal::Answer(answer) => answer.clone(),
-        _ => "the access list does not allow it".to_owned(),
     }
 }
 
 /// Why nothing is heard of the ensemble.
 pub(crate) fn silence(pool: &Pool) -> String {
-    match pool.slot().stage() {
-        Stage::Opening(Some(problem)) => {
+    match pool.slot().state() {
+        SlotState::Opening(Some(problem)) => {
             format!("no session could be opened ({problem}): check hosts and network")
         }
         _ => "no server answers: check hosts and network".to_owned(),

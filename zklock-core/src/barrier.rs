@@ -1,13 +1,14 @@
-//! The barrier: who comes waits until it is removed.
+//! The barrier: as long as it is set, everyone who arrives waits.
 //!
-//! It has the layout of Curator's `DistributedBarrier`: the node is the barrier. It outlives whoever set it.
+//! It has the layout of Curator's `DistributedBarrier`: the node is the barrier. It outlives the client that set it.
 
-use crate::ask::{Refused, ask, ask_for_ever, ask_within, request, silence, text_of, while_refused};
+use crate::ask::{Refused, ask, ask_for_ever, ask_within, request, silence, while_refused};
 use crate::client::Client;
 use crate::clock;
 use crate::ensemble::{Pending, ReadFailure, Write, WriteFailure};
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
+use crate::node_data;
 use crate::path::check_lock_path;
 use crate::pool::Pool;
 use crate::session::{Link, Session};
@@ -18,13 +19,13 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-/// How often a refused write is tried where others create or delete the same nodes.
+/// How often a refused write is tried if others create or delete the same nodes.
 const ROUNDS_AT_MOST: u32 = 8;
 
-/// A node that is there or not: as long as it is there, who comes [waits](Self::wait).
+/// A node that exists or does not. As long as it exists, callers of [`wait`](Self::wait) wait.
 ///
-/// It stands for Curator's `DistributedBarrier` of that path. It belongs to nobody: it stays when the one who set it
-/// is gone, and anybody may remove it.
+/// It is the same barrier as Curator's `DistributedBarrier` of that path. It belongs to nobody: it stays when the client
+/// that set it is gone, and anybody may remove it.
 ///
 /// ```no_run
 /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -66,9 +67,9 @@ impl Barrier {
         &self.path
     }
 
-    /// Sets the barrier. `false` if it was set already, which is no mistake.
+    /// Sets the barrier. `false` if it was already set; that is not an error.
     ///
-    /// Where an answer was lost on the way, it cannot be told who set it: that counts as set by this call.
+    /// If an answer was lost on the way, nobody can tell who set it. It then counts as set by this call.
     ///
     /// ```no_run
     /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
@@ -81,21 +82,21 @@ impl Barrier {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout: it may be set then;
-    /// [`ErrorKind::Refused`] and [`ErrorKind::Closed`] as they say.
+    /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout: the barrier may be set then;
+    /// [`ErrorKind::Refused`] if the access list does not allow it; [`ErrorKind::Closed`] if the client is closed.
     ///
     /// # Cancel safety
     ///
     /// Dropping the future leaves it open whether the barrier is set.
     pub async fn set(&self) -> Result<bool, Error> {
-        let data = self.client.pool().options().identity.as_bytes();
-        let create = Write::Create { path: self.path.to_string(), data: data.to_vec() };
+        let data = node_data::of(&self.client.pool().options().identity).to_vec();
+        let create = Write::Create { path: self.path.to_string(), data };
         self.write(create, true).await
     }
 
-    /// Removes the barrier: whoever waits goes on. `false` if it was not set, which is no mistake.
+    /// Removes the barrier, and all waiters go on. `false` if it was not set; that is not an error.
     ///
-    /// Where an answer was lost on the way, it cannot be told who removed it: that counts as removed by this call.
+    /// If an answer was lost on the way, nobody can tell who removed it. It then counts as removed by this call.
     ///
     /// ```no_run
     /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
@@ -137,13 +138,13 @@ impl Barrier {
 
     async fn is_set_within(&self, patience: Duration) -> Result<bool, Error> {
         let problem = || format!("the barrier {} was not looked at", self.path);
-        let look = |session| async move { Ok(self.look(&session, false).await?.0) };
-        ask_within(patience, self.client.pool(), problem, look).await
+        let read = |session| async move { Ok(self.read(&session, false).await?.0) };
+        ask_within(patience, self.client.pool(), problem, read).await
     }
 
     /// Waits until the barrier is not set.
     ///
-    /// Whoever waits may miss that it was removed, where it is set again at once.
+    /// A waiter may miss the removal if the barrier is set again at once.
     ///
     /// ```no_run
     /// # async fn example(barrier: zklock_core::Barrier) -> Result<(), zklock_core::Error> {
@@ -155,7 +156,8 @@ impl Barrier {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Refused`] and [`ErrorKind::Closed`] as they say. As long as no server answers it waits.
+    /// [`ErrorKind::Refused`] if the access list does not allow to read the barrier; [`ErrorKind::Closed`] if the client is
+    /// closed. As long as no server answers, it waits.
     ///
     /// # Cancel safety
     ///
@@ -178,8 +180,8 @@ impl Barrier {
     /// # Errors
     ///
     /// As [`wait`](Self::wait), and [`ErrorKind::Timeout`] when the time is over, whatever the network does;
-    /// [`ErrorKind::Unreachable`] if there is no connection then, or of zero, if the ensemble does not answer within
-    /// the [try timeout](crate::ClientOptions::try_timeout).
+    /// [`ErrorKind::Unreachable`] if there is no connection then, or, with a timeout of zero, if the ensemble does not
+    /// answer within the [try timeout](crate::ClientOptions::try_timeout).
     ///
     /// # Cancel safety
     ///
@@ -211,11 +213,11 @@ impl Barrier {
     async fn until_removed(&self) -> Result<(), Error> {
         let problem = || format!("the barrier {} cannot be watched", self.path);
         loop {
-            let look = |session: Arc<Session>| async move {
-                let (is_set, watch) = self.look(&session, true).await?;
+            let read = |session: Arc<Session>| async move {
+                let (is_set, watch) = self.read(&session, true).await?;
                 Ok((is_set, watch, session))
             };
-            let (is_set, watch, session) = ask_for_ever(self.client.pool(), problem, look).await?;
+            let (is_set, watch, session) = ask_for_ever(self.client.pool(), problem, read).await?;
             if !is_set {
                 return Ok(());
             }
@@ -224,7 +226,7 @@ impl Barrier {
     }
 
     /// Whether it is set, and what changes that.
-    async fn look(
+    async fn read(
         &self,
         session: &Arc<Session>,
         watches: bool,
@@ -237,13 +239,13 @@ impl Barrier {
         match &landing.outcomes[..] {
             [Outcome::Done, Outcome::Found(_)] => Ok((true, landing.watch)),
             [Outcome::Done, Outcome::NoNode] => Ok((false, landing.watch)),
-            [.., Outcome::Refused(refusal)] => Err(ReadFailure::Refused(text_of(refusal))),
+            [.., Outcome::Refused(refusal)] => Err(ReadFailure::refused(refusal)),
             [.., Outcome::SessionOver] => Err(ReadFailure::SessionOver),
             _ => Err(ReadFailure::Unknown),
         }
     }
 
-    /// Does the write after which the barrier is set, or is not. `false` if it was so already.
+    /// Does the write that sets or removes the barrier. `false` if that was done already.
     async fn write(&self, write: Write, sets: bool) -> Result<bool, Error> {
         let problem =
             || format!("the barrier {} was not {}", self.path, if sets { "set" } else { "removed" });
@@ -270,7 +272,7 @@ impl Barrier {
                 }
             };
             // Most likely because it is done already.
-            if self.look(session, false).await?.0 == sets {
+            if self.read(session, false).await?.0 == sets {
                 return Ok(Ok(tried.load(Ordering::Relaxed)));
             }
             let parent = self.path.rsplit_once('/').map_or("", |(parent, _)| parent);
@@ -289,8 +291,8 @@ impl fmt::Debug for Barrier {
     }
 }
 
-/// Waits until there is a reason to look again: a watch has told, or the connection has changed. And if all that
-/// should fail, a session timeout is over.
+/// Waits until there is a reason to read again: the watch has fired, or the connection has changed, or, should both
+/// fail, a session timeout has passed.
 async fn wait_for_change(session: &Session, watch: Option<Pending<WatchEvent>>) {
     let mut link = session.link();
     if matches!(*link.borrow_and_update(), Link::Over(_)) {
@@ -312,12 +314,12 @@ fn unwritten(session: &Session, failure: &WriteFailure) -> ReadFailure {
     ReadFailure::Unknown
 }
 
-/// What may be the reason for a wait that was in vain.
+/// What may be the reason why a wait was in vain.
 pub(crate) fn trouble(pool: &Pool, otherwise: &str) -> String {
     if pool.slot().is_connected() { otherwise.to_owned() } else { silence(pool) }
 }
 
-/// What a wait that was in vain is called: without a connection nobody knows whether it was for the others.
+/// The kind of error for a wait that was in vain. Without a connection nobody knows whether others were the reason.
 pub(crate) fn failure(pool: &Pool) -> ErrorKind {
     if pool.slot().is_connected() { ErrorKind::Timeout } else { ErrorKind::Unreachable }
 }

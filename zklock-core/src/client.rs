@@ -3,12 +3,12 @@
 use crate::connection::{self, Connection, ConnectionState};
 use crate::diagnose;
 use crate::error::{Error, ErrorKind};
-use crate::line::{Line, Shared};
+use crate::held_at::HeldAt;
+use crate::local_queue::{LocalQueue, Shared};
 use crate::lock::Lock;
 use crate::machine::claim::Claim;
 use crate::options::ClientOptions;
-use crate::place::Place;
-use crate::pool::{Pool, Slot, Stage};
+use crate::pool::{Pool, Slot, SlotState};
 use crate::spec::LockSpec;
 use crate::stats::{Counters, Stats};
 use crate::sync::lock_ignoring_poison;
@@ -48,19 +48,17 @@ impl Client {
     ///
     /// * [`ErrorKind::Unreachable`] if no server answers within the connect timeout, or none of the
     ///   hosts is known;
-    /// * [`ErrorKind::Refused`] if the chroot does not exist;
-    /// * [`ErrorKind::InvalidInput`] if it is called outside of a tokio runtime, or with TLS and a host
-    ///   that no certificate can name.
+    /// * [`ErrorKind::Refused`] if the chroot does not exist, the servers do not take the client's
+    ///   [credentials](ClientOptions::credentials) or want some, or their file cannot be read any more;
+    /// * [`ErrorKind::InvalidInput`] if it is called outside of a tokio runtime, or the options do not
+    ///   [go together](ClientOptions::check).
     pub async fn connect(options: ClientOptions) -> Result<Self, Error> {
         let Ok(runtime) = Handle::try_current() else {
             let message =
                 "a client is connected within a tokio runtime; without one, use zklock_core::blocking";
             return Err(Error::new(ErrorKind::InvalidInput, message));
         };
-        #[cfg(feature = "tls")]
-        if let Some(tls) = &options.tls {
-            tls.check_names(&options.hosts)?;
-        }
+        options.check()?;
         let shared = Arc::new(Shared { pool: Pool::new(options, runtime), counters: Arc::default() });
         let slot = shared.pool.slot();
         let options = shared.pool.options();
@@ -99,7 +97,7 @@ impl Client {
 
     /// How the client is connected now. It costs no request.
     pub fn connection_state(&self) -> ConnectionState {
-        connection::state_at(&self.shared.pool.slot().stage())
+        connection::state_at(&self.shared.pool.slot().state())
     }
 
     /// Follows how the client is connected: to pause work during an outage, or to forget what a session stood for.
@@ -118,8 +116,8 @@ impl Client {
     /// # }
     /// ```
     ///
-    /// What a hold guards is better watched by that hold: [`Hold::lost`](crate::Hold::lost) also tells of a deleted node, and
-    /// [`Hold::valid_for`](crate::Hold::valid_for) how long it may be relied upon.
+    /// To guard the work under a hold, watch the hold itself: [`Hold::lost`](crate::Hold::lost) also reports a deleted node,
+    /// and [`Hold::valid_for`](crate::Hold::valid_for) says for how long it may be relied upon.
     pub fn connection(&self) -> Connection {
         Connection::of(self.shared.pool.slot())
     }
@@ -127,13 +125,13 @@ impl Client {
     /// Closes the session, which frees every lock that this client and its clones hold, and waits
     /// until the ensemble has confirmed it, or a second has passed.
     ///
-    /// Holds are lost then, waits end with [`ErrorKind::Closed`]. Closing twice is no mistake.
+    /// Holds are lost then, and waits end with [`ErrorKind::Closed`]. Closing twice is not an error.
     pub async fn close(&self) {
         // There is nothing that it could fail for.
         let _ = self.begin_close().await;
     }
 
-    /// Closes the session, and gives what is to be waited for.
+    /// Closes the session, and returns a future that waits for the end.
     #[doc(hidden)]
     pub fn begin_close(&self) -> impl Future<Output = Result<(), Error>> + Send + use<> {
         self.shared.pool.close();
@@ -161,57 +159,58 @@ impl Client {
     pub fn lock(&self, spec: &LockSpec) -> Result<Lock, Error> {
         let claims = spec.claims_of(self.shared.pool.options())?;
         let mut registry = lock_ignoring_poison(&self.registry);
-        let line = registry.line(&claims).unwrap_or_else(|| {
-            let places = claims.iter().map(|claim| registry.place(&claim.directory)).collect();
-            let line = Arc::new(Line::new(spec.path().into(), claims.clone(), places, self.shared.clone()));
-            registry.lines.insert(claims, Arc::downgrade(&line));
-            line
+        let queue = registry.queue(&claims).unwrap_or_else(|| {
+            let held_at = claims.iter().map(|claim| registry.held_at(&claim.directory)).collect();
+            let queue =
+                Arc::new(LocalQueue::new(spec.path().into(), claims.clone(), held_at, self.shared.clone()));
+            registry.queues.insert(claims, Arc::downgrade(&queue));
+            queue
         });
-        Ok(Lock::new(line, spec.clone()))
+        Ok(Lock::new(queue, spec.clone()))
     }
 
     pub(crate) fn has_made(&self, lock: &Lock) -> bool {
         Arc::ptr_eq(&self.shared, lock.shared())
     }
 
-    /// What is known of this path.
-    pub(crate) fn place(&self, path: &Arc<str>) -> Arc<Place> {
-        lock_ignoring_poison(&self.registry).place(path)
+    /// What this client holds at this path.
+    pub(crate) fn held_at(&self, path: &Arc<str>) -> Arc<HeldAt> {
+        lock_ignoring_poison(&self.registry).held_at(path)
     }
 }
 
-/// What is shared by all locks of a client that are the same, and by those of one path.
+/// What equal locks of a client share, and what locks of one path share.
 #[derive(Default)]
 struct Registry {
-    lines: HashMap<Vec<Claim>, Weak<Line>>,
-    places: HashMap<Arc<str>, Weak<Place>>,
+    queues: HashMap<Vec<Claim>, Weak<LocalQueue>>,
+    held_at: HashMap<Arc<str>, Weak<HeldAt>>,
 }
 
 impl Registry {
-    fn line(&mut self, claims: &[Claim]) -> Option<Arc<Line>> {
-        let line = self.lines.get(claims).and_then(Weak::upgrade);
-        if line.is_none() && self.lines.len() == self.lines.capacity() {
-            self.lines.retain(|_, line| line.strong_count() > 0);
+    fn queue(&mut self, claims: &[Claim]) -> Option<Arc<LocalQueue>> {
+        let queue = self.queues.get(claims).and_then(Weak::upgrade);
+        if queue.is_none() && self.queues.len() == self.queues.capacity() {
+            self.queues.retain(|_, queue| queue.strong_count() > 0);
         }
-        line
+        queue
     }
 
-    fn place(&mut self, directory: &Arc<str>) -> Arc<Place> {
-        if let Some(place) = self.places.get(directory).and_then(Weak::upgrade) {
-            return place;
+    fn held_at(&mut self, directory: &Arc<str>) -> Arc<HeldAt> {
+        if let Some(held_at) = self.held_at.get(directory).and_then(Weak::upgrade) {
+            return held_at;
         }
-        if self.places.len() == self.places.capacity() {
-            self.places.retain(|_, place| place.strong_count() > 0);
+        if self.held_at.len() == self.held_at.capacity() {
+            self.held_at.retain(|_, held_at| held_at.strong_count() > 0);
         }
-        let place = Arc::default();
-        self.places.insert(directory.clone(), Arc::downgrade(&place));
-        place
+        let held_at = Arc::default();
+        self.held_at.insert(directory.clone(), Arc::downgrade(&held_at));
+        held_at
     }
 }
 
 fn explained(slot: &Slot, chroot: &str, error: Error) -> Error {
-    match slot.stage() {
-        Stage::NoRoot => {
+    match slot.state() {
+        SlotState::NoRoot => {
             let message =
                 format!("the chroot {chroot} does not exist: create it, or leave it out of the hosts");
             Error::new(ErrorKind::Refused, message)

@@ -48,15 +48,18 @@ pub(crate) mod virtual_clock {
     /// Long enough after the origin of time to look back.
     const FIRST: Duration = Duration::from_secs(1_000);
 
+    /// Longer than any test waits. Virtual time costs nothing, so a wait for ever fails at once instead of hanging.
+    const LONGEST: Duration = Duration::from_secs(24 * 3_600);
+
     /// Runs a test with it. All that the test spawns runs in the same thread, and sees the same time.
     pub(crate) fn run<T>(test: impl Future<Output = T>) -> T {
         let runtime =
             tokio::runtime::Builder::new_current_thread().enable_time().start_paused(true).build().unwrap();
         runtime.block_on(async {
             BEGINNING.set(Some(Instant::now()));
-            let result = test.await;
+            let result = tokio::time::timeout(LONGEST, test).await;
             BEGINNING.set(None);
-            result
+            result.expect("the test waits for ever")
         })
     }
 

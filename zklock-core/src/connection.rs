@@ -1,10 +1,10 @@
 //! How a client is connected, for programs that want to know of outages.
 //!
-//! It is read from what the sessions say of themselves. A receiver of tokio's tells only the latest value, and whether there
-//! were others; that is enough to leave out no lost session and no outage, however late it is looked at.
+//! It is read from the state of the sessions. A `watch` of tokio's has only the latest value, and whether there were others.
+//! That is enough to report every lost session and every outage, however late it is read.
 
 use crate::error::LossReason;
-use crate::pool::{Slot, Stage};
+use crate::pool::{Slot, SlotState};
 use crate::session::Link;
 use std::fmt;
 use tokio::sync::watch;
@@ -50,7 +50,7 @@ impl fmt::Display for ConnectionState {
 ///
 /// It keeps neither the client nor its session open.
 pub struct Connection {
-    stage: watch::Receiver<Stage>,
+    slot: watch::Receiver<SlotState>,
     /// Of the session whose state was reported last, until its end has been.
     link: Option<watch::Receiver<Link>>,
     /// What was reported last.
@@ -59,7 +59,7 @@ pub struct Connection {
 
 impl Connection {
     pub(crate) fn of(slot: &Slot) -> Self {
-        Self { stage: slot.watch(), link: None, reported: None }
+        Self { slot: slot.watch(), link: None, reported: None }
     }
 
     /// How the client is connected now, and when called again, as soon as that changes. `None` once
@@ -79,9 +79,9 @@ impl Connection {
                 return self.reported;
             }
             let changed = match &mut self.link {
-                // A session says that it is over before the stage does.
+                // A session says that it is over before the slot does.
                 Some(link) => link.changed().await,
-                None => self.stage.changed().await,
+                None => self.slot.changed().await,
             };
             if changed.is_err() {
                 // Nothing is left that could open a session.
@@ -109,13 +109,13 @@ impl Connection {
         Some(state)
     }
 
-    /// The same, where the last report was of no session.
+    /// The same, if the last report was not of a session.
     fn opened(&mut self) -> Option<ConnectionState> {
         let state = {
-            let stage = self.stage.borrow_and_update();
-            let state = state_at(&stage);
-            match &*stage {
-                Stage::Open(session) if state != ConnectionState::SessionLost => {
+            let slot = self.slot.borrow_and_update();
+            let state = state_at(&slot);
+            match &*slot {
+                SlotState::Open(session) if state != ConnectionState::SessionLost => {
                     self.link = Some(session.link());
                 }
                 _ => {}
@@ -126,12 +126,12 @@ impl Connection {
     }
 }
 
-/// How a client is connected whose slot is at this stage.
-pub(crate) fn state_at(stage: &Stage) -> ConnectionState {
-    match stage {
-        Stage::Open(session) => state_of(*session.link().borrow()),
-        Stage::Opening(_) => ConnectionState::SessionLost,
-        Stage::Closed | Stage::NoRoot => ConnectionState::Closed,
+/// How a client is connected whose slot is in this state.
+pub(crate) fn state_at(slot: &SlotState) -> ConnectionState {
+    match slot {
+        SlotState::Open(session) => state_of(*session.link().borrow()),
+        SlotState::Opening(_) => ConnectionState::SessionLost,
+        SlotState::Closed | SlotState::NoRoot | SlotState::Refused(_) => ConnectionState::Closed,
     }
 }
 
@@ -163,12 +163,16 @@ mod tests {
         FakeEnsemble::new().session()
     }
 
+    fn next(connection: &mut Connection) -> Poll<Option<ConnectionState>> {
+        std::pin::pin!(connection.next()).poll(&mut Context::from_waker(Waker::noop()))
+    }
+
     /// What is reported now, without a wait.
     fn reports(connection: &mut Connection) -> Vec<ConnectionState> {
         let mut reports = Vec::new();
-        let mut context = Context::from_waker(Waker::noop());
-        while let Poll::Ready(Some(state)) = std::pin::pin!(connection.next()).poll(&mut context) {
+        while let Poll::Ready(Some(state)) = next(connection) {
             reports.push(state);
+            assert!(reports.len() < 10, "reported again and again: {reports:?}");
         }
         reports
     }
@@ -176,7 +180,7 @@ mod tests {
     #[test]
     fn each_change_is_reported_once_and_the_state_of_now_first() {
         let first = session();
-        let slot = Slot::new(Stage::Open(first.clone()));
+        let slot = Slot::new(SlotState::Open(first.clone()));
         let mut connection = Connection::of(&slot);
         assert_eq!(reports(&mut connection), [Connected]);
         first.set_connected(false);
@@ -187,17 +191,17 @@ mod tests {
         first.end(LossReason::SessionExpired);
         assert_eq!(reports(&mut connection), [SessionLost]);
         assert_eq!(reports(&mut Connection::of(&slot)), [SessionLost]);
-        slot.set(Stage::Opening(None));
-        slot.set(Stage::Opening(Some("no server answers".into())));
+        slot.set(SlotState::Opening(None));
+        slot.set(SlotState::Opening(Some("no server answers".into())));
         assert_eq!(reports(&mut connection), []);
-        slot.set(Stage::Open(session()));
+        slot.set(SlotState::Open(session()));
         assert_eq!(reports(&mut connection), [Connected]);
     }
 
     #[test]
     fn an_outage_and_a_lost_session_are_reported_however_late_they_are_looked_at() {
         let first = session();
-        let slot = Slot::new(Stage::Open(first.clone()));
+        let slot = Slot::new(SlotState::Open(first.clone()));
         let mut connection = Connection::of(&slot);
         assert_eq!(reports(&mut connection), [Connected]);
         for _ in 0..3 {
@@ -207,9 +211,9 @@ mod tests {
         assert_eq!(reports(&mut connection), [Disconnected, Connected]);
         first.set_connected(false);
         first.end(LossReason::SessionExpired);
-        slot.set(Stage::Opening(None));
+        slot.set(SlotState::Opening(None));
         let second = session();
-        slot.set(Stage::Open(second.clone()));
+        slot.set(SlotState::Open(second.clone()));
         second.set_connected(false);
         assert_eq!(reports(&mut connection), [SessionLost, Disconnected]);
         second.set_connected(true);
@@ -219,22 +223,24 @@ mod tests {
     #[test]
     fn closed_is_the_last_report() {
         let first = session();
-        let slot = Slot::new(Stage::Open(first.clone()));
+        let slot = Slot::new(SlotState::Open(first.clone()));
         let mut connection = Connection::of(&slot);
         assert_eq!(reports(&mut connection), [Connected]);
         first.end(LossReason::ClientClosed);
         assert_eq!(reports(&mut connection), [Closed]);
-        slot.set(Stage::Closed);
-        assert_eq!(reports(&mut connection), []);
+        assert_eq!(next(&mut connection), Poll::Ready(None));
+        slot.set(SlotState::Closed);
+        assert_eq!(next(&mut connection), Poll::Ready(None));
         assert_eq!(reports(&mut Connection::of(&slot)), [Closed]);
 
         // Closed while there is no session.
         let second = session();
-        let slot = Slot::new(Stage::Open(second.clone()));
+        let slot = Slot::new(SlotState::Open(second.clone()));
         let mut connection = Connection::of(&slot);
         assert_eq!(reports(&mut connection), [Connected]);
         second.end(LossReason::SessionExpired);
-        slot.set(Stage::Closed);
+        slot.set(SlotState::Closed);
         assert_eq!(reports(&mut connection), [SessionLost, Closed]);
+        assert_eq!(next(&mut connection), Poll::Ready(None));
     }
 }

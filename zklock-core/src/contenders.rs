@@ -1,4 +1,4 @@
-//! Who is in the queue of a lock, and how an operator takes one out of it.
+//! The contenders in the queue of a lock, and how an operator takes one out of it.
 
 use crate::ask::{ask, catch_up, request};
 use crate::ensemble::{Child, Deletion, ReadFailure};
@@ -6,9 +6,9 @@ use crate::error::{Error, ErrorKind};
 use crate::hold::Token;
 use crate::lock::Lock;
 use crate::machine::claim::{Claim, Permits};
-use crate::machine::name::{Dialect, Name, Role, Scheme, Uuid};
+use crate::machine::name::{Dialect, Name, Role, SINGLE_NAME, Scheme, Uuid};
 use crate::machine::protocol::{Operation, Outcome};
-use crate::machine::single;
+use crate::node_data::{self, Queue};
 use crate::session::Session;
 use crate::set;
 use std::collections::HashMap;
@@ -16,7 +16,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
 
-/// One in the queue of a lock. See [`Lock::contenders`].
+/// A contender in the queue of a lock. See [`Lock::contenders`].
 #[derive(Clone, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct QueuedContender {
@@ -24,27 +24,27 @@ pub struct QueuedContender {
     pub name: String,
     /// The path of its node.
     pub node: String,
-    /// What it says of itself: the node's data. zklock writes `host/pid` or what the client's
-    /// options say; what is not UTF-8 is replaced. What the nodes of a set of locks say of the set is left out.
+    /// What it calls itself: the node's data. zklock writes `host/pid` or what the client's options say. What is not
+    /// UTF-8 is replaced, and what the nodes of a set of locks say of the set is left out.
     pub identity: String,
     /// The session that owns it.
     pub session: i64,
     /// Its fencing token, when it comes to hold the lock. A holder of a semaphore's permit has a smaller one: this is
     /// the number of its permit.
     pub token: Token,
-    /// Since when it is there, on the servers' clock.
+    /// When its node was created, on the servers' clock.
     pub since: SystemTime,
     /// The naming scheme of its library.
     pub dialect: Dialect,
     /// What it wants.
     pub role: Role,
     /// Whether it holds the lock, as far as its place tells. A set of locks holds none of them before it is its turn in
-    /// all of their queues, also where it is the first.
+    /// all of their queues, even if it is the first in this one.
     pub holds: bool,
 }
 
 impl Lock {
-    /// Who is in the queue, the holders first, of whatever library.
+    /// The contenders in the queue, of any library, the holders first.
     ///
     /// A set of locks that is the first in the queue but waits for another of its locks is listed first, and does not
     /// [hold](QueuedContender::holds).
@@ -61,7 +61,8 @@ impl Lock {
     /// # Errors
     ///
     /// [`ErrorKind::Unreachable`] if the ensemble does not answer within the connect timeout;
-    /// [`ErrorKind::Refused`] and [`ErrorKind::Closed`] as they say.
+    /// [`ErrorKind::Refused`] if the access list does not allow to read the queue; [`ErrorKind::Closed`] if the client is
+    /// closed.
     pub async fn contenders(&self) -> Result<Vec<QueuedContender>, Error> {
         self.ask("its queue could not be read", |session| async move {
             let mut contenders = Vec::new();
@@ -76,15 +77,15 @@ impl Lock {
         .await
     }
 
-    /// Takes a contender out of the queue, whoever it is, by deleting its [node](QueuedContender::node). A holder is
-    /// told that its hold is lost, if its library tells; a waiter queues again, or if it has come to hold in that very
-    /// moment, is told so within a heartbeat. `false` if it was not there any more.
+    /// Takes any contender out of the queue, by deleting its [node](QueuedContender::node). A holder learns that its hold
+    /// is lost, if its library reports that. A waiter queues again; if it came to hold the lock at that very moment, it
+    /// learns of the loss within a heartbeat. `false` if the node was already gone.
     ///
-    /// Of an [exclusive](crate::Client::exclusive) lock all nodes have one path: there it hits whoever holds it at that
-    /// moment, which may be another than the one that was listed. [`break_lock`](Self::break_lock) spares that one.
+    /// All nodes of an [exclusive](crate::Client::exclusive) lock have one path. So this evicts the holder of that moment,
+    /// which may be another than the one that was listed. [`break_lock`](Self::break_lock) spares another.
     ///
-    /// **This breaks what the lock guards**, unless the contender is known to be at a standstill: until it has been told
-    /// it takes itself for the holder, and another already is.
+    /// **This breaks what the lock guards**, unless the contender is known to have stopped: until it learns of it, it
+    /// believes that it holds the lock, and another already does.
     ///
     /// ```no_run
     /// # async fn example(lock: zklock_core::Lock) -> Result<(), zklock_core::Error> {
@@ -99,7 +100,7 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// As [`contenders`](Self::contenders); [`ErrorKind::InvalidInput`] if it is no contender of this lock.
+    /// As [`contenders`](Self::contenders); [`ErrorKind::InvalidInput`] if it is not a contender of this lock.
     pub async fn evict(&self, node: &str) -> Result<bool, Error> {
         if !self.claims().iter().any(|claim| is_contender(claim, node)) {
             let message = format!("{node:?} is no contender of {}: take one of contenders()", self.path());
@@ -124,17 +125,16 @@ impl Lock {
         .await
     }
 
-    /// Takes the lock away from all who hold it, and says who they were. See [`evict`](Self::evict), also for what that
-    /// breaks. Whoever waits stays, also a set of locks that is the first in the queue and waits for another of its
-    /// locks.
+    /// Takes the lock away from all its holders, and returns them. See [`evict`](Self::evict), also for what that breaks.
+    /// Waiters stay, including a set of locks that is the first in the queue and waits for another of its locks.
     ///
-    /// Of an [exclusive](crate::Client::exclusive) lock the node is looked at right before it is deleted, and another's is
-    /// spared. It is in danger only if it comes between these two.
+    /// The node of an [exclusive](crate::Client::exclusive) lock is read right before it is deleted, so that the node of a
+    /// later holder is spared. Such a node is in danger only if it is created between these two requests.
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
     /// for holder in client.mutex("/locks/report")?.break_lock().await? {
-    ///     println!("{} has been told", holder.identity);
+    ///     println!("{} held it", holder.identity);
     /// }
     /// # Ok(())
     /// # }
@@ -163,8 +163,8 @@ impl Lock {
         self.claims().iter().any(|claim| !claim.has_queue())
     }
 
-    /// Evicts the holder of an exclusive lock that was `seen`, and if none was, whichever is seen first. Not the next,
-    /// whose node has the same path: also not after an answer that was lost.
+    /// Evicts the holder of an exclusive lock that was `seen`, or if none was, the one that is seen first. Never the next
+    /// holder, whose node has the same path, not even after a lost answer.
     async fn evict_seen(&self, node: &str, seen: OnceLock<i64>) -> Result<bool, Error> {
         let (seen, tried) = (&seen, &AtomicBool::new(false));
         let (node, directory): (&Arc<str>, _) = (&node.into(), &self.claims()[0].directory);
@@ -211,7 +211,7 @@ async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<Queu
     }
     let children = session.children(claim.directory.clone()).await?;
     if !claim.has_queue() {
-        let node = children.into_iter().find(|child| child.name == single::NAME);
+        let node = children.into_iter().find(|child| child.name == SINGLE_NAME);
         return Ok(node
             .into_iter()
             .map(|node| contender(&claim.directory, node, claim.scheme, true))
@@ -236,11 +236,11 @@ async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<Queu
     Ok(contenders)
 }
 
-/// The children that are of sets: their marks, and the queues that they name.
-fn sets_among(children: &[Child]) -> HashMap<String, (Uuid, Vec<set::Queue>)> {
+/// The children that belong to sets: their marks, and the queues that they name.
+fn sets_among(children: &[Child]) -> HashMap<String, (Uuid, Vec<Queue>)> {
     let of_a_set = |child: &Child| {
         let mark = Name::parse(&child.name)?.uuid()?;
-        let queues = set::read(&child.data).1;
+        let queues = node_data::read(&child.data).1;
         (!queues.is_empty()).then(|| (child.name.clone(), (mark, queues)))
     };
     children.iter().filter_map(of_a_set).collect()
@@ -263,7 +263,7 @@ fn is_contender(claim: &Claim, node: &str) -> bool {
     let Some((directory, name)) = node.rsplit_once('/') else { return false };
     let is_permit = claim.permits.as_ref().is_some_and(|permits| *permits.directory == *directory)
         && Name::parse_lease(name).is_some();
-    let is_single = !claim.has_queue() && name == single::NAME;
+    let is_single = !claim.has_queue() && name == SINGLE_NAME;
     is_permit || *claim.directory == *directory && (is_single || Name::parse(name).is_some())
 }
 
@@ -287,7 +287,7 @@ fn in_order(
 pub(crate) fn contender(directory: &str, child: Child, scheme: Scheme, holds: bool) -> QueuedContender {
     QueuedContender {
         node: format!("{directory}/{}", child.name),
-        identity: set::read(&child.data).0,
+        identity: node_data::read(&child.data).0,
         session: child.session,
         token: Token::of(child.czxid),
         since: child.created,
@@ -298,7 +298,7 @@ pub(crate) fn contender(directory: &str, child: Child, scheme: Scheme, holds: bo
     }
 }
 
-/// The first holds; and if it reads, those after it as well, up to the next that does not. A reader that shares the
+/// The first holds. If it reads, so do those after it, up to the next that does not. A reader that shares the
 /// number of its writer holds with it.
 fn mark_holders(queue: &mut [QueuedContender]) {
     let sequence = |name: &str| Name::parse(name).map(|name| name.sequence);

@@ -1,8 +1,8 @@
-//! The double barrier: nobody begins before all are there, and nobody goes home before all are done.
+//! The double barrier: nobody begins before all members have come, and nobody leaves before all are done.
 //!
 //! It has the layout of Curator's `DistributedDoubleBarrier`: members are ephemeral nodes, and `ready` says that enough
-//! of them are there. What Curator's members miss is seen to in `zklock_machine`; what is left of theirs is that one
-//! of them may be let in by a `ready` that a crashed round left behind.
+//! of them are there. `zklock_machine` avoids the mistakes of Curator's members. One remains where they take part: a
+//! `ready` that a crashed round left behind may let one of them in.
 
 mod membership;
 
@@ -25,8 +25,9 @@ use tokio::sync::oneshot;
 
 /// Lets its members begin together, and end together.
 ///
-/// It stands for Curator's `DistributedDoubleBarrier` of that path. The number of members is what it takes to open it,
-/// not a limit: who comes when it is open goes in as well, as long as one of those is still there who were before.
+/// It is the same barrier as Curator's `DistributedDoubleBarrier` of that path. The number of members is what it takes to
+/// open it, not a limit: a member that comes when it is open also goes in, as long as one of those is still there that
+/// were there before.
 ///
 /// ```no_run
 /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -60,16 +61,21 @@ impl Client {
     ///
     /// [`ErrorKind::InvalidInput`] if the path is not one for a lock, or there are no members.
     pub fn double_barrier(&self, path: &str, members: u32) -> Result<DoubleBarrier, Error> {
-        check_lock_path(path)?;
-        if members == 0 {
-            let message = format!("the barrier {path} without members would never be one: ask for 1 or more");
-            return Err(Error::new(ErrorKind::InvalidInput, message));
-        }
+        DoubleBarrier::check(path, members)?;
         Ok(DoubleBarrier { client: self.clone(), path: path.into(), members })
     }
 }
 
 impl DoubleBarrier {
+    pub(crate) fn check(path: &str, members: u32) -> Result<(), Error> {
+        check_lock_path(path)?;
+        if members == 0 {
+            let message = format!("the barrier {path} without members would never be one: ask for 1 or more");
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        Ok(())
+    }
+
     /// The path of the barrier.
     pub fn path(&self) -> &str {
         &self.path
@@ -82,7 +88,7 @@ impl DoubleBarrier {
 
     /// Comes to the barrier, and waits until it is open. Every call is a member of its own.
     ///
-    /// If the session ends meanwhile, it comes again in the next.
+    /// If the session ends meanwhile, the member comes again in the next one.
     ///
     /// ```no_run
     /// # async fn example(barrier: zklock_core::DoubleBarrier) -> Result<(), zklock_core::Error> {
@@ -93,7 +99,8 @@ impl DoubleBarrier {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Refused`] and [`ErrorKind::Closed`] as they say. As long as no server answers it waits.
+    /// [`ErrorKind::Refused`] if the access list does not allow it; [`ErrorKind::Closed`] if the client is closed. As long
+    /// as no server answers, it waits.
     ///
     /// # Cancel safety
     ///
@@ -117,8 +124,8 @@ impl DoubleBarrier {
     /// # Errors
     ///
     /// As [`enter`](Self::enter), and [`ErrorKind::Timeout`] when the time is over, whatever the network does;
-    /// [`ErrorKind::Unreachable`] if there is no connection then, or of zero, if the ensemble does not answer within
-    /// the [try timeout](crate::ClientOptions::try_timeout).
+    /// [`ErrorKind::Unreachable`] if there is no connection then, or, with a timeout of zero, if the ensemble does not
+    /// answer within the [try timeout](crate::ClientOptions::try_timeout).
     ///
     /// # Cancel safety
     ///
@@ -173,7 +180,7 @@ impl fmt::Debug for DoubleBarrier {
     }
 }
 
-/// One who is within a [`DoubleBarrier`]. Dropping it leaves in the background, without waiting for the others.
+/// A member within a [`DoubleBarrier`]. Dropping it leaves in the background, without waiting for the others.
 #[must_use = "a member is within the barrier only as long as it is kept: dropping it leaves"]
 pub struct Member {
     client: Client,
@@ -196,7 +203,7 @@ impl Member {
         &self.node
     }
 
-    /// Why the member is lost, if it is: with its session its node is gone, and the others take it to have left.
+    /// Why the member is lost, if it is: its session has ended and its node is gone, so the others take it to have left.
     ///
     /// ```no_run
     /// # fn example(member: &zklock_core::Member) {
@@ -229,7 +236,8 @@ impl Member {
         }
     }
 
-    /// Leaves, and waits until all have left who are within now. Who crashes has left when its session is over.
+    /// Leaves, and waits until all members that are within now have left. A member that crashes has left when its session
+    /// is over.
     ///
     /// ```no_run
     /// # async fn example(member: zklock_core::Member) -> Result<(), zklock_core::Error> {
@@ -243,7 +251,8 @@ impl Member {
     /// * [`ErrorKind::Lost`] if its session ended before it left, or somebody deleted its node: the others may have gone
     ///   on without it;
     /// * [`ErrorKind::NotHeld`] if it was called before;
-    /// * [`ErrorKind::Refused`] and [`ErrorKind::Closed`] as they say.
+    /// * [`ErrorKind::Refused`] if the access list does not allow it;
+    /// * [`ErrorKind::Closed`] if the client is closed.
     ///
     /// In any case the member has left, or is leaving in the background.
     ///
@@ -268,8 +277,8 @@ impl Member {
     /// # Errors
     ///
     /// As [`leave`](Self::leave), and [`ErrorKind::Timeout`] if others are still within when the time is over;
-    /// [`ErrorKind::Unreachable`] if there is no connection then, or of zero, if the ensemble does not answer within
-    /// the [try timeout](crate::ClientOptions::try_timeout).
+    /// [`ErrorKind::Unreachable`] if there is no connection then, or, with a timeout of zero, if the ensemble does not
+    /// answer within the [try timeout](crate::ClientOptions::try_timeout).
     ///
     /// # Cancel safety
     ///
@@ -330,7 +339,7 @@ impl fmt::Debug for Member {
     }
 }
 
-/// Waits for an answer. When it is dropped before, what is left to do goes on without it.
+/// Waits for an answer. If it is dropped before, what is left to do goes on without it.
 struct Waiting<T> {
     receiver: oneshot::Receiver<Result<T, Error>>,
     answered: bool,
@@ -355,8 +364,8 @@ impl<T> Drop for Waiting<T> {
 }
 
 impl Client {
-    /// The answer, or `None` if it was not there by the deadline. One who does not wait for others has the try
-    /// timeout.
+    /// The answer, or `None` if it was not there by the deadline. For a caller that does not wait for others, the deadline
+    /// is the try timeout.
     async fn answered<T>(&self, wait: Wait, waiting: &mut Waiting<T>) -> Option<Result<T, Error>> {
         let try_timeout = || Wait::at_most(Some(self.pool().options().try_timeout));
         let wait = if wait == Wait::Once { try_timeout() } else { wait };
@@ -368,7 +377,7 @@ impl Client {
     }
 }
 
-/// One who does not wait for others has waited for an answer alone.
+/// Why a wait was in vain. A caller that does not wait for others has only waited for an answer.
 fn reason_of(pool: &Pool, wait: Wait, otherwise: &str) -> String {
     if wait == Wait::Once { silence(pool) } else { trouble(pool, otherwise) }
 }

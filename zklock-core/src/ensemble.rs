@@ -5,7 +5,7 @@
 
 use crate::machine::Moment;
 pub(crate) use crate::machine::keeper::{Check, HeldNode};
-use crate::machine::protocol::{Operation, Outcome, WatchEvent};
+use crate::machine::protocol::{Operation, Outcome, Refusal, WatchEvent};
 use std::future::Future;
 use std::pin::Pin;
 use std::sync::Arc;
@@ -19,14 +19,14 @@ pub(crate) trait Ensemble: Send + Sync {
     /// Sends the operations back to back, in this order.
     fn send(&self, flight: Vec<Operation>) -> Pending<Landing>;
 
-    /// Lets the quorum commit that these nodes exist; and looks whether those of which the transaction is given that
-    /// created them have not been created anew.
+    /// Lets the quorum commit that these nodes exist. If the transaction that created a node is given, it also checks that
+    /// the node has not been created anew.
     fn check(&self, nodes: Vec<HeldNode>) -> Pending<Check>;
 
     /// Does the writes, all or none, if the nodes `guards` exist.
     fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<Versions, WriteFailure>>;
 
-    /// What is in a node, as new as anything that the quorum has committed by now; `None` if there is no node.
+    /// What is in a node, as new as anything that the quorum has committed by now; `None` if the node does not exist.
     fn read(&self, path: Arc<str>) -> Pending<Result<Option<NodeData>, ReadFailure>>;
 
     /// The children of a node, each with its data; without those that went away meanwhile.
@@ -38,11 +38,16 @@ pub(crate) trait Ensemble: Send + Sync {
     /// Deletes the node if its data has this version.
     fn delete(&self, path: Arc<str>, version: i32) -> Pending<Result<Deletion, ReadFailure>>;
 
-    /// A child with its data, and what a watch on it tells; `None` if it is not there.
+    /// A child with its data, and the event of a watch on it; `None` if it is not there.
     fn child(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Watched>, ReadFailure>>;
 
     /// Ends the connection: what is under way ends as unknown at once, and nothing more is sent. The session lives on.
     fn give_up(&self) {}
+
+    /// Whether a node can be created in one transaction with other writes.
+    fn creates_in_transactions(&self) -> bool {
+        true
+    }
 
     /// Whether the connection has not ended.
     fn is_open(&self) -> bool {
@@ -56,7 +61,7 @@ pub(crate) struct Landing {
     pub(crate) sent: Moment,
     /// One for each operation.
     pub(crate) outcomes: Vec<Outcome>,
-    /// What the first of the watches tells, if any were left. Dropping it takes them back.
+    /// The event of the first watch that fires, if any were left. Dropping it takes them back.
     pub(crate) watch: Option<Pending<WatchEvent>>,
 }
 
@@ -108,11 +113,13 @@ pub(crate) enum WriteFailure {
         path: String,
         problem: String,
     },
+    /// The servers are too old for it, so nothing was sent.
+    TooNew(String),
     Unknown,
     SessionOver,
 }
 
-/// A child, and what a watch on it tells.
+/// A child, and the event of a watch on it.
 pub(crate) type Watched = (Child, Pending<WatchEvent>);
 
 /// A child and what is in it.
@@ -152,6 +159,29 @@ pub(crate) enum ReadFailure {
     SessionOver,
 }
 
+impl ReadFailure {
+    pub(crate) fn refused(refusal: &Refusal) -> Self {
+        Self::Refused(text_of(refusal))
+    }
+}
+
+/// Why the ensemble does not do what it was asked for.
+pub(crate) fn text_of(refusal: &Refusal) -> String {
+    // Without a last arm for all the rest, which would give its reason to every refusal that is added.
+    let text = match refusal {
+        Refusal::Denied => "the access list does not allow it",
+        Refusal::NoParent => "it vanishes whenever it is created: something deletes it in a loop",
+        Refusal::NoRoot => "the chroot does not exist; create it first",
+        Refusal::Busy => "another holds it",
+        Refusal::WriterGone => "the write side around it is lost",
+        Refusal::Answer(answer) => answer,
+        Refusal::UsedUp(directory) => return format!("the sequence numbers of {directory} are used up"),
+        Refusal::NotOurs(name) => return format!("the node {name} belongs to another session"),
+        Refusal::ForeignContender(name) => return format!("the contender {name} cannot see ours"),
+    };
+    text.to_owned()
+}
+
 /// The first of two watches to tell. The other is taken back then.
 pub(crate) fn either(first: Pending<WatchEvent>, second: Pending<WatchEvent>) -> Pending<WatchEvent> {
     Box::pin(async move {
@@ -161,4 +191,27 @@ pub(crate) fn either(first: Pending<WatchEvent>, second: Pending<WatchEvent>) ->
             event = second => event,
         }
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_what_the_access_list_forbids_is_laid_to_it() {
+        let name = || "a".to_owned();
+        for refusal in [
+            Refusal::Busy,
+            Refusal::ForeignContender(name()),
+            Refusal::NotOurs(name()),
+            Refusal::NoParent,
+            Refusal::UsedUp(name()),
+            Refusal::NoRoot,
+            Refusal::WriterGone,
+            Refusal::Answer(name()),
+        ] {
+            assert!(!text_of(&refusal).contains("access list"), "{refusal:?}");
+        }
+        assert!(text_of(&Refusal::Denied).contains("access list"));
+    }
 }

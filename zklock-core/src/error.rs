@@ -124,7 +124,7 @@ impl Error {
         Self::new(ErrorKind::Lost(reason), message)
     }
 
-    /// A node of that name would let the writes pass, whoever has created it.
+    /// Any client's node of that name would let the writes pass.
     pub(crate) fn unguarded(path: &str) -> Self {
         let message = format!(
             "the exclusive lock {path} cannot guard writes: its node has no name of its own; use a mutex"

@@ -1,9 +1,9 @@
 //! The exclusive lock: one plain node, which is there or not. For jobs that are tried once.
 //!
-//! There is no queue: whoever comes first when the node goes has the lock, and all who wait are woken. To wait in
-//! order, and without waking others, use a [mutex](Client::mutex). Nor can its hold guard writes: whoever comes next
+//! There is no queue: when the node goes, all waiters are woken, and the first to create it again has the lock. To wait in
+//! order, and without waking others, use a [mutex](Client::mutex). Nor can its hold guard writes, because the next holder
 //! has a node of the same name. (For the same reason an operator who deletes the node just when it is being released may
-//! take it from the next holder, who is told so within a heartbeat.)
+//! take it from the next holder, which learns of that within a heartbeat.)
 
 use crate::client::Client;
 use crate::error::Error;
@@ -11,7 +11,7 @@ use crate::lock::Lock;
 use crate::spec::{Kind, LockSpec};
 
 impl Client {
-    /// The lock that is held by whoever has created the node `lock` below `path`.
+    /// The exclusive lock at `path`: the client that creates the node `lock` below it holds the lock.
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {

@@ -1,6 +1,5 @@
 //! What the faces for other languages need, and Rust programs do not. It is no part of the public interface.
 
-pub use crate::blocking::Connector;
 pub use crate::hold::Loss;
 pub use crate::threads::{
     call::Call,

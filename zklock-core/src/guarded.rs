@@ -99,7 +99,7 @@ impl<'a> Guarded<'a> {
         hold.commit(self.checked()?.0).await
     }
 
-    /// The writes alone, of which nothing is wrong: for [`commit_checked`](Hold::commit_checked).
+    /// The writes by themselves, checked: for [`commit_checked`](Hold::commit_checked).
     #[doc(hidden)]
     pub fn checked(self) -> Result<CheckedWrites, Error> {
         let bytes = self.bytes;

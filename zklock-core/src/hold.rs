@@ -55,7 +55,7 @@ listed! {
 #[must_use = "a lock is held only as long as its hold is kept: dropping it releases the lock"]
 pub struct Hold {
     grant: Arc<Grant>,
-    /// Of this one; the grant may go on with others of its owner.
+    /// This hold's own flag: the grant outlives it while the owner has others.
     released: watch::Sender<Released>,
 }
 
@@ -63,13 +63,13 @@ pub struct Hold {
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 enum Released {
     No,
-    /// With the grant, or when that was lost.
+    /// It was released with the grant, or after that was lost.
     Yes,
-    /// While other holds of the owner went on: what comes of the grant is not its concern any more.
+    /// It was released while other holds of the owner went on. It is not concerned with the end of the grant.
     Before,
 }
 
-/// How the loss of a hold is heard of.
+/// Reports the loss of a hold.
 #[derive(Clone, Debug)]
 pub struct Loss {
     status: watch::Receiver<Status>,
@@ -156,8 +156,8 @@ impl Hold {
     /// For how long the lock is certain to be held without the ensemble being heard from again.
     ///
     /// Zero means that others may hold it. It costs no request. It is the state of now: a process
-    /// that is paused between this call and what it guards may find it changed. Against that help
-    /// the [`token`](Self::token) and [`guarded`](Self::guarded) writes.
+    /// that is paused between this call and what it guards may find it changed. The [`token`](Self::token) and
+    /// [`guarded`](Self::guarded) writes protect against that.
     pub fn valid_for(&self) -> Duration {
         if self.is_released() {
             return Duration::ZERO;
@@ -186,7 +186,7 @@ impl Hold {
     ///
     /// [`ErrorKind::Lost`] if it is not; [`ErrorKind::Unreachable`] if the ensemble did not answer
     /// within what was left of the lease, or it had none left and was not heard from within a second;
-    /// [`ErrorKind::NotHeld`] after a release, also one that comes before the answer.
+    /// [`ErrorKind::NotHeld`] after a release, even one that comes before the answer.
     pub async fn confirm(&self) -> Result<Duration, Error> {
         self.refuse_released()?;
         let patience = self.valid_for().max(Duration::from_secs(1));
@@ -214,8 +214,8 @@ impl Hold {
         None
     }
 
-    /// Why nobody could say that it is held. It is asked for at the very end: the hold may have been released, or
-    /// lost, at any moment before.
+    /// Why nobody could confirm that it is held. Call it last: the hold may have been released, or lost, at any moment
+    /// before.
     fn unconfirmed(&self) -> Error {
         self.refuse_released().err().unwrap_or_else(|| self.grant.unheard())
     }
@@ -255,8 +255,8 @@ impl Hold {
         }
     }
 
-    /// Releases the lock, and gives what is to be waited for; `None` if that is nothing, since other
-    /// holds of the owner go on.
+    /// Releases the lock, and returns a future that waits for the release; `None` if there is nothing to wait for, since
+    /// other holds of the owner go on.
     #[doc(hidden)]
     pub fn begin_release(
         &self,
@@ -297,7 +297,7 @@ impl Hold {
         }))
     }
 
-    /// Releases the lock in the background, whoever the owner is.
+    /// Releases the lock in the background, without a check of the owner.
     pub(crate) fn let_go(&self) {
         self.leave();
     }
@@ -417,8 +417,8 @@ impl Grant {
             Status::Stuck => {
                 let node = self.holding.node();
                 let message = format!(
-                    "the ensemble refuses to delete {node}: let its access list allow it; until then, or until the \
-                     session ends, the lock stays taken"
+                    "the ensemble refuses to delete {node}: let the access list of the node above it give this client \
+                     the right DELETE; until then, or until the session ends, the lock stays taken"
                 );
                 Err(Error::new(ErrorKind::Refused, message))
             }
@@ -426,7 +426,7 @@ impl Grant {
         }
     }
 
-    /// Nobody looks after it any more. Those that wait for it are told.
+    /// Nobody looks after it any more. Wakes those that wait for its end.
     pub(crate) fn abandon(&self) {
         self.session.abandon(&self.holding);
     }
@@ -451,7 +451,7 @@ impl Grant {
         Error::new(ErrorKind::NotHeld, format!("this hold of {} has been released before", self.path))
     }
 
-    /// Why the hold has no lease: it is lost, or nothing was heard of the ensemble.
+    /// Why the hold has no lease: it is lost, or the ensemble was not heard from.
     pub(crate) fn unheard(&self) -> Error {
         if let Err(lost) = self.told() {
             return lost;

@@ -30,7 +30,7 @@
 //! | semaphore | [`Client::semaphore`] | Curator's `InterProcessSemaphoreV2`; of one permit: `InterProcessSemaphoreMutex` |
 //! | set of locks | [`Client::all`] | whatever its locks do |
 //! | election | [`Client::election`] | Curator's `LeaderLatch` |
-//! | exclusive | [`Client::exclusive`] | whoever creates the node `lock` |
+//! | exclusive | [`Client::exclusive`] | any client that creates the node `lock` |
 //! | barrier | [`Client::barrier`] | Curator's `DistributedBarrier` |
 //! | double barrier | [`Client::double_barrier`] | Curator's `DistributedDoubleBarrier` |
 //!
@@ -51,32 +51,49 @@
 //! on unless `minSessionTimeout` was lowered, that no server grants less than a fifth of the timeout that
 //! another one granted, and that clocks run equally fast within two percent.
 //!
+//! # Servers
+//!
+//! Any ZooKeeper from 3.4 on. Servers before 3.5 cannot create a node in one transaction with something else: so sets of locks,
+//! several permits at once, the read side within the own write side, double barriers, and guarded writes that create a node are
+//! [refused](ErrorKind::Refused) there, before anything is sent. The servers are asked for their version, unless
+//! [`ClientOptions::server_version`] says it.
+//!
 //! # Layers
 //!
 //! Data flows one way; a room knows those below it.
 //!
 //! ```text
-//!  face                                        what faces for other languages need, such as C and Python
-//!  blocking                                    the same for threads
-//!  threads                                     our threads, and how others wait for them
-//!  mutex   rwlock   semaphore   all            the kinds of lock: each no more than what it claims
-//!  election   exclusive   barrier
-//!  client   spec   lock   hold   guarded       the public face
-//!  connection                                  how a client is connected
-//!  contenders   observe   set                  who else is there, and whether a set of locks holds
-//!  line   place                                one process's queue in front of a lock, and what it holds
-//!  acquisition   guard                         one attempt to hold a lock; looks out for strangers
-//!  double_barrier::membership                  one member of a double barrier
-//!  driver                                      runs any machine, owns its nodes
-//!  pool    heartbeat                           sessions that follow one another, connected and kept alive
-//!  session                                     one session: its lease, its holds
-//!  zookeeper -> ensemble                       the client library, behind a narrow trait
-//!  zklock_machine                              the algorithm, pure: a crate of its own
+//!  face                                              what faces for other languages need, such as C and Python
+//!  blocking                                          the same for threads
+//!  threads                                           our threads, and how others wait for them
+//!  mutex   rwlock   semaphore   all                  the kinds of lock: each no more than what it claims
+//!  election   exclusive   barrier   double_barrier   and the two kinds of barrier
+//!  client   spec   lock   hold   guarded   token     the public face
+//!  diagnose   handshake                              why no session could be opened
+//!  connection                                        how a client is connected
+//!  contenders   observe                              what others hold and wait for
+//!  local_queue   held_at                             one process's queue in front of a lock, and what it holds
+//!  acquisition   guard                               one attempt to hold a lock; looks out for strangers
+//!  double_barrier::membership                        one member of a double barrier
+//!  driver                                            runs any machine, owns its nodes
+//!  set                                               whether a set of locks holds
+//!  ask                                               questions to the ensemble, asked until it answers
+//!  pool   heartbeat                                  sessions that follow one another, connected and kept alive
+//!  session                                           one session: its lease, its holds
+//!  node_data                                         what nodes say to those who read them
+//!  zookeeper -> ensemble                             the client library, behind a narrow trait; `fake` in tests
+//!  options   tls   path                              how to connect, and where; checked
+//!  credentials   access                              as whom, and who may use what is created
+//!  level                                             what servers of a version know
+//!  stats   owner   wait   error                      counters, owners of locks, waits and errors, for all of these
+//!  clock   platform   sync                           time, randomness and mutexes
+//!  zklock_machine                                    the algorithm, pure: a crate of its own
 //! ```
 
 #![forbid(unsafe_code)]
 #![deny(clippy::disallowed_methods)]
 
+mod access;
 mod acquisition;
 mod all;
 mod ask;
@@ -86,6 +103,7 @@ mod client;
 mod clock;
 mod connection;
 mod contenders;
+mod credentials;
 #[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 mod diagnose;
 mod double_barrier;
@@ -104,15 +122,17 @@ mod guarded;
 #[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 mod handshake;
 mod heartbeat;
+mod held_at;
 mod hold;
-mod line;
+mod level;
+mod local_queue;
 mod lock;
 mod mutex;
+mod node_data;
 mod observe;
 mod options;
 mod owner;
 mod path;
-mod place;
 mod platform;
 mod pool;
 mod rwlock;
@@ -134,10 +154,12 @@ mod zookeeper;
 #[cfg(feature = "tls")]
 pub use self::tls::Tls;
 pub use self::{
+    access::Access,
     barrier::Barrier,
     client::Client,
     connection::{Connection, ConnectionState},
     contenders::QueuedContender,
+    credentials::Credentials,
     double_barrier::{DoubleBarrier, Member},
     ensemble::NodeData,
     error::{Conflict, Error, ErrorKind},
@@ -167,3 +189,20 @@ use zklock_machine as machine;
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+#[cfg(test)]
+mod tests {
+    #[test]
+    fn the_picture_of_the_layers_has_every_module() {
+        let source = include_str!("lib.rs");
+        let picture = source.split("```text").nth(1).and_then(|rest| rest.split("```").next()).unwrap();
+        let is_named =
+            |module: &str| picture.split(|c: char| c != '_' && !c.is_alphabetic()).any(|word| word == module);
+        let declared = source.lines().filter_map(|line| {
+            let line = line.strip_prefix("pub ").unwrap_or(line);
+            line.strip_prefix("mod ")?.strip_suffix(';')
+        });
+        let missing: Vec<_> = declared.filter(|module| !is_named(module)).collect();
+        assert_eq!(missing, [""; 0]);
+    }
+}

@@ -3,7 +3,7 @@
 use crate::ask::silence;
 use crate::error::{Error, ErrorKind};
 use crate::hold::Hold;
-use crate::line::{Answer, Line, Own, Shared, Ticket};
+use crate::local_queue::{Answer, LocalQueue, Own, Shared, Ticket};
 use crate::machine::claim::Claim;
 use crate::machine::protocol::Patience;
 use crate::owner::Owner;
@@ -17,7 +17,7 @@ use std::time::Duration;
 
 /// A lock of any kind: a mutex, a side of a read/write lock, a semaphore, a set of locks, the lead of an election.
 ///
-/// It is cheap to clone, and holds nothing itself: [`acquire`](Self::acquire) does.
+/// It is cheap to clone, and holds nothing itself: [`acquire`](Self::acquire) gives a [`Hold`].
 ///
 /// ```no_run
 /// use std::time::Duration;
@@ -35,13 +35,13 @@ use std::time::Duration;
 /// ```
 #[derive(Clone)]
 pub struct Lock {
-    line: Arc<Line>,
+    queue: Arc<LocalQueue>,
     spec: Arc<LockSpec>,
 }
 
 impl Lock {
-    pub(crate) fn new(line: Arc<Line>, spec: LockSpec) -> Self {
-        Self { line, spec: Arc::new(spec) }
+    pub(crate) fn new(queue: Arc<LocalQueue>, spec: LockSpec) -> Self {
+        Self { queue, spec: Arc::new(spec) }
     }
 
     /// The path of the lock; of a set the paths of its locks in alphabetical order, with commas between them.
@@ -55,31 +55,33 @@ impl Lock {
     }
 
     pub(crate) fn claims(&self) -> &[Claim] {
-        &self.line.claims
+        &self.queue.claims
     }
 
     pub(crate) fn pool(&self) -> &Pool {
-        &self.line.shared.pool
+        &self.queue.shared.pool
     }
 
     pub(crate) fn shared(&self) -> &Arc<Shared> {
-        &self.line.shared
+        &self.queue.shared
     }
 
     /// Waits until the lock is held.
     ///
-    /// Grants follow the order in which clients queue, and within a client that of its callers. However many callers
-    /// wait, one of a client is queued at the servers beside the holder, so that clients take turns; of those who can
-    /// hold together, as readers can, all are. One that gives up leaves its place to the next of its client.
+    /// Grants follow the order in which clients queue, and within a client that of its callers. However many callers of a
+    /// client wait, only one of them is queued at the servers beside the holder, so that clients take turns. Callers that
+    /// can hold together, such as readers, are all queued there. One that gives up leaves its place to the next of its
+    /// client.
     ///
     /// # Errors
     ///
     /// * [`ErrorKind::Deadlock`] if this task or thread holds it by a reentrant lock, so that nobody else can release it,
-    ///   and this lock is another: one that is not reentrant, or the write side where it holds the read side. For a
-    ///   hold that anybody may release it waits, and a line of the log tells of that;
+    ///   and this lock cannot share that hold: it is not reentrant, or it is the write side and the hold is of the read
+    ///   side. If anybody may release the hold, this waits for it instead, and logs that;
     /// * [`ErrorKind::Lost`] if the lock is reentrant and the outer hold is lost,
     ///   [`ErrorKind::Unreachable`] if its lease has lapsed and the ensemble has not confirmed it again;
-    /// * [`ErrorKind::ForeignContender`] and [`ErrorKind::Refused`] as they say;
+    /// * [`ErrorKind::ForeignContender`] if a contender that cannot see ours is in the queue;
+    /// * [`ErrorKind::Refused`] if the access list or the server's rules forbid it;
     /// * [`ErrorKind::Closed`] if the client is closed.
     ///
     /// # Cancel safety
@@ -98,7 +100,7 @@ impl Lock {
     /// As [`acquire`](Self::acquire), and when the time is over, whatever the network does:
     /// * [`ErrorKind::Timeout`] if others had the lock, or the time was too short for an answer;
     /// * [`ErrorKind::Unreachable`] if there is no connection then, or the ensemble has not answered for the
-    ///   [try timeout](crate::ClientOptions::try_timeout): who has the lock is not known.
+    ///   [try timeout](crate::ClientOptions::try_timeout): nobody knows who has the lock.
     ///
     /// # Cancel safety
     ///
@@ -131,11 +133,11 @@ impl Lock {
             if let Some(hold) = self.again(owner)? {
                 return Ok(Some(hold));
             }
-            let mut ticket = self.line.join(owner, self.spec.is_reentrant(), Patience::TriesOnce)?;
+            let mut ticket = self.queue.join(owner, self.spec.is_reentrant(), Patience::TriesOnce)?;
             match answered(&mut ticket, deadline.as_mut()).await {
                 // As below.
                 Some(Ok(Some(hold))) if hold.valid_for().is_zero() => {}
-                Some(Ok(None)) if self.line.is_unanswered_for(patience) => {
+                Some(Ok(None)) if self.queue.is_unanswered_for(patience) => {
                     let (path, silence) = (self.path(), silence(self.pool()));
                     let message = format!("the lock {path} is tried by others here, in vain: {silence}");
                     return Err(Error::new(ErrorKind::Unreachable, message));
@@ -167,7 +169,7 @@ impl Lock {
     /// One more hold of an owner that has one, which costs no request and no wait; `None` if it has
     /// none or the lock is not reentrant.
     pub(crate) fn again(&self, owner: Owner) -> Result<Option<Hold>, Error> {
-        if self.spec.is_reentrant() { self.line.again(owner) } else { Ok(None) }
+        if self.spec.is_reentrant() { self.queue.again(owner) } else { Ok(None) }
     }
 
     async fn acquire_within(&self, owner: Owner, wait: Wait) -> Result<Hold, Error> {
@@ -176,7 +178,7 @@ impl Lock {
             if let Some(hold) = self.again(owner)? {
                 return Ok(hold);
             }
-            let mut ticket = self.line.join(owner, self.spec.is_reentrant(), Patience::Waits)?;
+            let mut ticket = self.queue.join(owner, self.spec.is_reentrant(), Patience::Waits)?;
             match answered(&mut ticket, deadline.as_mut()).await {
                 // The process slept past the lease between the grant and now: queue again.
                 Some(Ok(Some(hold))) if hold.valid_for().is_zero() => {}
@@ -192,16 +194,16 @@ impl Lock {
         }
     }
 
-    /// Whether a try is known to wait behind others. Only for permits does one wait in a queue; any other that waits
-    /// does so for the clean-up of one of our own, which takes so long where the servers do not answer.
+    /// Whether a try is known to wait behind others. Only a try for permits waits in a queue. Any other waits for the
+    /// clean-up of one of our own nodes, which takes long if the servers do not answer.
     fn waits_its_turn(&self, ticket: &Ticket) -> bool {
         let has_permits = self.claims().iter().any(|claim| claim.permits.is_some());
         has_permits && ticket.is_behind_others() && self.pool().slot().is_connected()
     }
 
-    /// What a wait that was in vain is called. That others have the lock is said only while a server can be heard of: a
-    /// caller who takes an outage for contention goes on without the lock. A server may also take a connection and
-    /// never answer; but that it is silent shows only when it had the time that any try gives it.
+    /// The kind of error for a wait that was in vain. It says that others have the lock only while a server answers: a
+    /// caller that takes an outage for contention goes on without the lock. A server may also accept a connection and never
+    /// answer, but its silence shows only after the time that any try gives it.
     fn failure(&self, ticket: &Ticket) -> ErrorKind {
         if self.is_silent(ticket) || !self.pool().slot().is_connected() {
             ErrorKind::Unreachable
@@ -212,15 +214,15 @@ impl Lock {
 
     fn is_silent(&self, ticket: &Ticket) -> bool {
         let patience = self.pool().options().try_timeout;
-        ticket.is_unanswered_for(patience) || self.line.is_unanswered_for(patience)
+        ticket.is_unanswered_for(patience) || self.queue.is_unanswered_for(patience)
     }
 
     /// Whether it is the owner's own hold that keeps it from acquiring the lock.
     fn is_own(&self, owner: Owner) -> bool {
-        !matches!(self.line.own(owner), Ok(Own::Nothing | Own::Beside))
+        !matches!(self.queue.own(owner), Ok(Own::Nothing | Own::Beside))
     }
 
-    /// What may be the reason for a wait that was in vain.
+    /// What may be the reason why a wait was in vain.
     fn trouble(&self, owner: Owner, ticket: &Ticket) -> String {
         if self.is_own(owner) {
             return "this thread or task holds it itself, and nobody has released that hold".to_owned();

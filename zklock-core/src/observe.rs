@@ -1,4 +1,4 @@
-//! Who leads, or holds, without taking part.
+//! Observing who leads, or who holds a lock, without taking part.
 
 use crate::ask::{ask_for_ever, catch_up, request};
 use crate::contenders::{QueuedContender, contender};
@@ -6,23 +6,22 @@ use crate::ensemble::{Landing, Pending, ReadFailure};
 use crate::error::Error;
 use crate::lock::Lock;
 use crate::machine::claim::Claim;
-use crate::machine::name::{Name, Scheme};
+use crate::machine::name::{Name, SINGLE_NAME, Scheme};
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
-use crate::machine::single;
 use crate::session::{Link, Session};
 use std::fmt;
 use std::sync::Arc;
 
-/// Tells who holds a lock, and who is next to. See [`Lock::observe`].
+/// Reports who holds a lock, and each new holder. See [`Lock::observe`].
 pub struct Observer {
     lock: Lock,
-    watch: Option<Watch>,
-    /// What was told last.
-    told: Option<Option<QueuedContender>>,
+    watch: Option<HolderWatch>,
+    /// What was reported last.
+    reported: Option<Option<QueuedContender>>,
 }
 
-/// Something changes when it tells, or when its session is over.
-struct Watch {
+/// A watch that fires when the holder may have changed. If its session ends first, it is of no use any more.
+struct HolderWatch {
     session: Arc<Session>,
     event: Pending<WatchEvent>,
 }
@@ -30,9 +29,9 @@ struct Watch {
 impl Lock {
     /// Observes who holds the lock: of an election, who leads.
     ///
-    /// It watches the holder alone, so many may observe one lock without waking each other. Where several hold at
-    /// once it tells of the first of them. It takes whoever is the first in the queue for the holder: also a set of locks
-    /// that still waits for another of its locks. [`contenders`](Self::contenders) tells the two apart.
+    /// It watches the holder alone, so many may observe one lock without waking each other. If several hold at once, it
+    /// reports the first of them. It takes the first in the queue for the holder, even if that is a set of locks which
+    /// still waits for another of its locks. [`contenders`](Self::contenders) tells the two apart.
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -48,22 +47,23 @@ impl Lock {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) of a set of locks, and of a semaphore.
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a set of locks and for a semaphore.
     pub fn observe(&self) -> Result<Observer, Error> {
         self.spec().check_observable()?;
-        Ok(Observer { lock: self.clone(), watch: None, told: None })
+        Ok(Observer { lock: self.clone(), watch: None, reported: None })
     }
 }
 
 impl Observer {
     /// Who holds the lock now, and when called again, as soon as that changes. `None` if nobody does.
     ///
-    /// Changes that follow one another quickly may be told as one.
+    /// Changes that follow one another quickly may be reported as one.
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) and [`ErrorKind::Refused`](crate::ErrorKind::Refused) as they say. As
-    /// long as no server answers it waits.
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) after the client was closed,
+    /// [`ErrorKind::Refused`](crate::ErrorKind::Refused) if the access list does not allow to read the lock. As long as no
+    /// server answers, it waits.
     ///
     /// # Cancel safety
     ///
@@ -71,32 +71,32 @@ impl Observer {
     pub async fn next(&mut self) -> Result<Option<QueuedContender>, Error> {
         loop {
             if let Some(watch) = &mut self.watch {
-                watch.tells().await;
+                watch.fired().await;
                 self.watch = None;
             }
-            // What is told later is of the same server, or of a new connection, which begins with a barrier.
-            let is_first = self.told.is_none();
+            // Later reads go to the same server, or to a new connection, which begins with a barrier.
+            let is_first = self.reported.is_none();
             let claim = &self.lock.claims()[0];
             let problem = || format!("the lock {} cannot be observed", self.lock.path());
             let (holder, watch) = ask_for_ever(self.lock.pool(), problem, |session| async move {
-                let (holder, event) = look(claim, &session, is_first).await?;
-                Ok((holder, Watch { session, event }))
+                let (holder, event) = read_and_watch(claim, &session, is_first).await?;
+                Ok((holder, HolderWatch { session, event }))
             })
             .await?;
             self.watch = Some(watch);
-            if self.told.as_ref() != Some(&holder) {
-                self.told = Some(holder.clone());
+            if self.reported.as_ref() != Some(&holder) {
+                self.reported = Some(holder.clone());
                 return Ok(holder);
             }
         }
     }
 }
 
-/// The holder, and what changes it.
-type Look = (Option<QueuedContender>, Pending<WatchEvent>);
+/// The holder, and the watch that fires when it changes.
+type Observed = (Option<QueuedContender>, Pending<WatchEvent>);
 
-impl Watch {
-    async fn tells(&mut self) {
+impl HolderWatch {
+    async fn fired(&mut self) {
         let mut link = self.session.link();
         tokio::select! {
             _ = &mut self.event => {}
@@ -105,7 +105,11 @@ impl Watch {
     }
 }
 
-async fn look(claim: &Claim, session: &Arc<Session>, is_first: bool) -> Result<Look, ReadFailure> {
+async fn read_and_watch(
+    claim: &Claim,
+    session: &Arc<Session>,
+    is_first: bool,
+) -> Result<Observed, ReadFailure> {
     let directory = claim.directory.clone();
     if is_first {
         catch_up(session, &directory).await?;
@@ -145,7 +149,7 @@ fn first(claim: &Claim, children: &[String]) -> Option<(String, Scheme)> {
     if !claim.has_queue() {
         return children
             .iter()
-            .find(|child| *child == single::NAME)
+            .find(|child| *child == SINGLE_NAME)
             .map(|child| (child.clone(), claim.scheme));
     }
     let contenders = children.iter().filter_map(|child| Name::parse(child));
@@ -154,6 +158,6 @@ fn first(claim: &Claim, children: &[String]) -> Option<(String, Scheme)> {
 
 impl fmt::Debug for Observer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Observer").field("path", &self.lock.path()).field("told", &self.told).finish()
+        f.debug_struct("Observer").field("path", &self.lock.path()).field("reported", &self.reported).finish()
     }
 }

@@ -1,9 +1,9 @@
-//! Who acquires: the unit to which a lock belongs.
+//! The owner of a hold: the unit to which a lock belongs.
 
 use std::cell::Cell;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// Who acquires: the unit to which a lock belongs.
+/// The owner of a hold: the unit to which a lock belongs.
 ///
 /// ```
 /// use zklock_core::Owner;
@@ -45,13 +45,13 @@ impl Owner {
         })))
     }
 
-    /// One that is nobody else, for whatever else acquires: the task of another event loop, for one.
+    /// A new owner, distinct from every other: the task of another event loop, for example.
     pub fn unique() -> Self {
         Self(Kind::Named(next()))
     }
 
-    /// One that acquires once and holds nothing else, so that anybody may release its hold: a call of an event loop, whose
-    /// thread is that of many others.
+    /// An owner that acquires once and holds nothing else, so that anybody may release its hold: a call made on an event
+    /// loop, which shares its thread with many others.
     pub fn ticket() -> Self {
         Self(Kind::Ticket(next()))
     }

@@ -64,7 +64,7 @@ fn invalid(path: &str, problem: &str) -> Error {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Hosts {
     pub(crate) servers: Vec<(String, u16)>,
-    /// Empty where there is none.
+    /// Empty if there is none.
     pub(crate) chroot: String,
 }
 
@@ -101,7 +101,7 @@ fn parse_server(server: &str, text: &str) -> Result<(String, u16), Error> {
             format!("the hosts {text:?}: {problem}; write host:port,host:port, such as zk1:2181,zk2:2181");
         Error::new(ErrorKind::InvalidInput, message)
     };
-    // An IPv6 address stands in brackets where a port follows.
+    // An IPv6 address stands in brackets if a port follows.
     let (host, port) = match server.strip_prefix('[') {
         Some(rest) => {
             let (host, rest) = rest.split_once(']').ok_or_else(|| wrong("a [ without its ]"))?;

@@ -1,8 +1,8 @@
 //! The read/write lock: many readers or one writer, in the order of arrival.
 //!
 //! It stands in the same queue as Curator's `InterProcessReadWriteLock`, and in kazoo's dialect as its `ReadLock` and
-//! `WriteLock`. A reader waits for the last writer before it and for nobody else, so a writer that goes wakes those
-//! alone who can go on; and whoever comes after a waiting writer waits behind it, so that no writer starves.
+//! `WriteLock`. A reader waits only for the last writer before it, so a writer that leaves wakes only those that can go
+//! on. A contender that comes after a waiting writer waits behind it, so that no writer starves.
 
 use crate::client::Client;
 use crate::error::Error;
@@ -15,8 +15,8 @@ impl Client {
     /// A reader's [token](crate::Token) is greater than that of every writer before it and smaller than that of every
     /// writer after it. Among readers that hold together the order of tokens says nothing.
     ///
-    /// A reader that wants the write side waits until its hold of the read side is released, by whichever task or
-    /// thread. If nobody else can release that, because it is of a reentrant lock, it would wait for itself: a
+    /// A reader that wants the write side waits until its hold of the read side is released, by any task or thread. If
+    /// nobody else can release that hold, because it is of a reentrant lock, the reader would wait for itself: that is a
     /// [`Deadlock`](crate::ErrorKind::Deadlock).
     ///
     /// ```no_run
@@ -39,9 +39,8 @@ impl Client {
     /// as well, at once, and keep it when it lets go of the write side: no other writer comes between. Its hold of the
     /// read side has the token of the write side. The lock that it reads by may be reentrant or not.
     ///
-    /// Where the lock of the write side is not reentrant, anybody may release that hold, so another may have it and
-    /// write. Then the read side waits for its release, also in the task or thread that acquired it, and a line of the
-    /// log tells of that.
+    /// If the lock of the write side is not reentrant, anybody may release that hold, so another may have it and write.
+    /// Then the read side waits for its release, even in the task or thread that acquired it, and that is logged.
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {

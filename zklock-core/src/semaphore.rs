@@ -1,9 +1,9 @@
 //! The semaphore: as many hold it as it has permits, in the order of arrival.
 //!
 //! It has the layout of Curator's `InterProcessSemaphoreV2`, and with one permit that of its
-//! `InterProcessSemaphoreMutex`: whoever is at the head of the queue `locks` takes its permits in `leases` as soon as
-//! there are enough, and makes way. Only the head watches the permits. To watch the n-th before one instead would miss
-//! the return of any other.
+//! `InterProcessSemaphoreMutex`: the contender at the head of the queue `locks` takes its permits in `leases` as soon as
+//! there are enough, and makes way. Only the head watches the permits. If each contender watched the n-th before it
+//! instead, it would miss the return of any other.
 
 use crate::ask::{Refused, ask, while_refused};
 use crate::client::Client;
@@ -13,26 +13,27 @@ use crate::lock::Lock;
 use crate::machine::claim::{Claim, Permits};
 use crate::machine::name::Scheme;
 use crate::machine::protocol::Operation;
-use crate::options::ClientOptions;
 use crate::path::check_lock_path;
 use crate::session::Session;
 use crate::spec::{Kind, LockSpec};
 use std::sync::Arc;
 
-/// Of permits that are taken at once: they are created in one request.
+/// Below the path: where the permits are.
+const PERMITS: &str = "/leases";
+/// How many permits can be taken at once: they are created in one request.
 const PERMITS_AT_MOST: u32 = 256;
-/// What a server takes in one request by default, `jute.maxbuffer`, but for what stands around the nodes.
+/// What a server takes in one request by default, `jute.maxbuffer`, less what stands around the nodes.
 const REQUEST_AT_MOST: usize = 1_000_000;
-/// What one permit takes in it beside its directory and the identity: its name, its access list and the like, or more.
+/// An upper bound of what one permit takes in it beside its directory and what it says: its name, its access list.
 const BYTES_OF_A_PERMIT: usize = 192;
-/// How often the limit is written anew where others create or delete its node.
+/// How often the limit is written anew if others create or delete its node.
 const ROUNDS_AT_MOST: u32 = 3;
 
 impl Client {
     /// The semaphore at `path`, with `limit` permits. All who use it must agree on the limit.
     ///
     /// A permit belongs to nobody: any thread may acquire several and release any. Among permits that are held together
-    /// the order of their [tokens](crate::Token) says nothing: as a fence they are of use where there is one permit.
+    /// the order of their [tokens](crate::Token) says nothing: they serve as a fence only if there is one permit.
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -49,10 +50,10 @@ impl Client {
         self.lock(&LockSpec::semaphore(path, limit)?)
     }
 
-    /// Writes how many permits there are to the node that semaphores were told of with
-    /// [`limit_at`](LockSpec::limit_at), and creates it if it is not there: a `SharedCount` of Curator's.
+    /// Writes how many permits there are to the node that semaphores name with [`limit_at`](LockSpec::limit_at), and creates
+    /// it if it is not there. It is a `SharedCount` of Curator's.
     ///
-    /// Whoever waits notices. Permits that are held already stay so, also if there are to be fewer now.
+    /// Waiters notice. Permits that are held stay held, even if the new limit is lower.
     ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
@@ -64,8 +65,8 @@ impl Client {
     /// # Errors
     ///
     /// [`ErrorKind::InvalidInput`] for a bad path or more than 2,147,483,647; [`ErrorKind::Unreachable`] if the
-    /// ensemble does not answer within the connect timeout; [`ErrorKind::Refused`] and [`ErrorKind::Closed`] as they
-    /// say.
+    /// ensemble does not answer within the connect timeout; [`ErrorKind::Refused`] if the access list does not allow it;
+    /// [`ErrorKind::Closed`] if the client is closed.
     pub async fn set_limit(&self, path: &str, limit: u32) -> Result<(), Error> {
         check_lock_path(path)?;
         let count = i32::try_from(limit).map_err(|_| {
@@ -108,7 +109,7 @@ impl LockSpec {
     }
 
     /// The node that says how many permits a semaphore has, in the format of Curator's `SharedCount`. As long as
-    /// it is not there, the limit is what [`semaphore`](Self::semaphore) was told. Default: none.
+    /// it is not there, the limit is that of [`semaphore`](Self::semaphore). Default: none.
     ///
     /// Every waiter notices when it changes. [`Client::set_limit`] writes it.
     #[must_use]
@@ -134,27 +135,29 @@ impl LockSpec {
             None => {}
         }
         let permits = Permits {
-            directory: format!("{path}/leases").into(),
+            directory: format!("{path}{PERMITS}").into(),
             count,
             limit,
             limit_at: self.limit_at.as_deref().map(Into::into),
+            data: Arc::default(),
         };
         Ok(Claim { permits: Some(permits), ..self.claim(&format!("{path}/locks"), scheme) })
     }
+}
 
-    /// Whether the permits can be taken in one request by a client with these options.
-    pub(crate) fn check_permits_fit(&self, client: &ClientOptions) -> Result<(), Error> {
-        let (path, count) = (self.path(), self.permits);
-        let of_permit = client.hosts.chroot.len() + path.len() + client.identity.len() + BYTES_OF_A_PERMIT;
-        if count as usize * of_permit <= REQUEST_AT_MOST {
-            return Ok(());
-        }
-        let problem = format!(
-            "{count} permits at a path of this length are too much for one request: ask for fewer, or shorten the path, \
-             the chroot or the identity"
-        );
-        Err(invalid(path, &problem))
+/// Whether these permits, with what they are to say, can be taken in one request by a client with this chroot.
+pub(crate) fn check_permits_fit(permits: &Permits, chroot: &str) -> Result<(), Error> {
+    let Permits { directory, count, .. } = permits;
+    let path = directory.strip_suffix(PERMITS).unwrap_or(directory);
+    let of_permit = chroot.len() + path.len() + permits.data.len() + BYTES_OF_A_PERMIT;
+    if *count as usize * of_permit <= REQUEST_AT_MOST {
+        return Ok(());
     }
+    let problem = format!(
+        "{count} permits at a path of this length are too much for one request: ask for fewer, or shorten the path, \
+         the chroot or the identity"
+    );
+    Err(invalid(path, &problem))
 }
 
 /// Whether so many permits can be acquired at once.

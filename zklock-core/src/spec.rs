@@ -7,8 +7,10 @@ use crate::all::set_claims;
 use crate::error::{Error, ErrorKind};
 use crate::machine::claim::{Claim, Foreign, Watching};
 use crate::machine::name::{Dialect, Role, Scheme};
+use crate::node_data;
 use crate::options::ClientOptions;
 use crate::path::check_lock_path;
+use crate::semaphore::check_permits_fit;
 
 /// What a [`Lock`](crate::Lock) is: its kind, its path and its options. [`Client::lock`](crate::Client::lock) makes the
 /// lock.
@@ -71,9 +73,9 @@ impl LockSpec {
     /// its owner's next acquire before that waits, as anybody's does. So only a reentrant lock of the
     /// write side lets its owner take the [read side](crate::Client::write) as well.
     ///
-    /// It is for sections within sections of one task or thread. Leave it out where one turns to another user while the
-    /// first holds the lock, as a thread of green threads does, one of a pool between two calls, and a task that runs
-    /// two futures with `join!`: each of them is taken for the owner, and so they are inside together.
+    /// It is for sections within sections of one task or thread. Leave it out if a thread or task may turn to other work
+    /// while the first holds the lock. A thread that runs green threads does so, a pool's thread does so between two calls,
+    /// and so does a task that runs two futures with `join!`: both count as the same owner, and would be inside together.
     ///
     /// ```no_run
     /// use zklock_core::LockSpec;
@@ -150,7 +152,7 @@ impl LockSpec {
         }
     }
 
-    /// The same for all locks whose holds are alike, so that one may be released in the place of another: options make no
+    /// Equal for locks whose holds are alike, so that one may be released in the place of another. Options make no
     /// difference, but the number of permits does.
     #[doc(hidden)]
     pub fn key(&self) -> String {
@@ -206,12 +208,16 @@ impl LockSpec {
 
     /// What a lock of a client with these options claims.
     pub(crate) fn claims_of(&self, client: &ClientOptions) -> Result<Vec<Claim>, Error> {
-        let claims = self.claims()?;
-        self.check_request(client)?;
+        let mut claims = self.claims()?;
+        // Here, because a set may have sets among its members, and its nodes name the queues of all.
+        node_data::write(&mut claims, &client.identity);
+        let mut permits = claims.iter().filter_map(|claim| claim.permits.as_ref());
+        permits.try_for_each(|permits| check_permits_fit(permits, &client.hosts.chroot))?;
         Ok(claims)
     }
 
-    /// What the lock claims. Options that this kind of lock does not have are refused here, and nowhere else.
+    /// What the lock claims, before its client is known. Options that this kind of lock does not have are refused here, and
+    /// nowhere else.
     pub(crate) fn claims(&self) -> Result<Vec<Claim>, Error> {
         let is_semaphore = matches!(self.kind, Kind::Semaphore { .. });
         if !is_semaphore && (self.permits != 1 || self.limit_at.is_some()) {
@@ -222,7 +228,7 @@ impl LockSpec {
             Kind::Mutex | Kind::Read | Kind::Write | Kind::Election => {
                 Ok(vec![self.claim(&self.path, scheme)])
             }
-            // Whatever the options: all locks of this path are one line then, in which there is one attempt at a time. Two
+            // Whatever the options: all locks of this path are one local queue then, with one attempt at a time. Two
             // could not tell the node of the other from their own, and one that recovers from a lost reply would take it.
             Kind::Exclusive => Ok(vec![Claim::new(&self.path, scheme)]),
             Kind::Semaphore { limit } => Ok(vec![self.semaphore_claim(*limit, scheme)?]),
@@ -255,15 +261,6 @@ impl LockSpec {
             Kind::Semaphore { .. } => of_curator(Scheme::Mutex, "a semaphore"),
             // Its members have schemes of their own.
             Kind::All(_) => of_curator(Scheme::Mutex, "a set of locks"),
-        }
-    }
-
-    /// Whether the permits of all semaphores in it can be taken in one request.
-    fn check_request(&self, client: &ClientOptions) -> Result<(), Error> {
-        match &self.kind {
-            Kind::Semaphore { .. } => self.check_permits_fit(client),
-            Kind::All(members) => members.iter().try_for_each(|member| member.check_request(client)),
-            _ => Ok(()),
         }
     }
 
@@ -337,6 +334,16 @@ mod tests {
         assert_eq!(one.claims().unwrap(), other.claims().unwrap());
         assert_eq!(one.key(), other.key());
         assert_eq!((one.path(), other.path()), ("/a, /b", "/a, /b"));
+    }
+
+    #[test]
+    fn a_set_within_a_set_is_named_with_all_its_queues() {
+        let mutex = |path| LockSpec::mutex(path).unwrap();
+        let inner = LockSpec::all([mutex("/a"), mutex("/b")]).unwrap();
+        let client = ClientOptions::new("nowhere:1").unwrap().identity("db7").unwrap();
+        let claims = LockSpec::all([inner, mutex("/c")]).unwrap().claims_of(&client).unwrap();
+        let (identity, queues) = node_data::read(&claims[0].data);
+        assert_eq!((&*identity, queues.len()), ("db7", 3));
     }
 
     #[test]

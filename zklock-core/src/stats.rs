@@ -42,7 +42,7 @@ impl Counters {
         counter.fetch_add(1, Ordering::Relaxed);
     }
 
-    /// Tells, where it is worth telling, that an owner waits for what it holds itself.
+    /// Logs that an owner waits for what it holds itself, unless it may well be released by another.
     pub(crate) fn warn_of_own(&self, path: &str) {
         if !self.handed_over.load(Ordering::Relaxed) {
             tracing::warn!(
@@ -69,7 +69,7 @@ impl Counters {
 /// when nothing is owed.
 pub(crate) struct Progress {
     counters: Arc<Counters>,
-    stage: Mutex<Stage>,
+    state: Mutex<AttemptState>,
     /// Since when it waits for nothing but the servers' answer; `None` while it waits behind others.
     asks: Mutex<Option<Moment>>,
     /// The lock, if there is something to tell when it waits behind others.
@@ -77,7 +77,7 @@ pub(crate) struct Progress {
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Stage {
+enum AttemptState {
     /// It waits for others of its process, and has no node.
     Waits,
     Begun,
@@ -89,11 +89,11 @@ enum Stage {
 
 impl Progress {
     pub(crate) fn new(counters: &Arc<Counters>) -> Arc<Self> {
-        let (stage, asks, own) = (Mutex::new(Stage::Waits), Mutex::default(), Mutex::default());
-        Arc::new(Self { counters: counters.clone(), stage, asks, own })
+        let (state, asks, own) = (Mutex::new(AttemptState::Waits), Mutex::default(), Mutex::default());
+        Arc::new(Self { counters: counters.clone(), state, asks, own })
     }
 
-    /// Its owner holds this lock, together with others: only if it comes to wait may it be for itself.
+    /// Its owner holds this lock, together with others. Only if the attempt comes to wait can it be waiting for itself.
     pub(crate) fn set_beside_own(&self, path: &Arc<str>) {
         *lock_ignoring_poison(&self.own) = Some(path.clone());
     }
@@ -104,10 +104,10 @@ impl Progress {
 
     /// `false` if its caller has gone already.
     pub(crate) fn begin(&self) -> bool {
-        let mut stage = lock_ignoring_poison(&self.stage);
-        let begins = *stage == Stage::Waits;
+        let mut state = lock_ignoring_poison(&self.state);
+        let begins = *state == AttemptState::Waits;
         if begins {
-            *stage = Stage::Begun;
+            *state = AttemptState::Begun;
             self.set_behind_others(false);
         }
         begins
@@ -115,26 +115,28 @@ impl Progress {
 
     /// Its caller has gone, or has no more use for the node.
     pub(crate) fn owe(&self) {
-        let mut stage = lock_ignoring_poison(&self.stage);
-        *stage = match *stage {
-            Stage::Waits | Stage::Over => Stage::Over,
-            Stage::Owed => Stage::Owed,
-            Stage::Begun => {
+        let mut state = lock_ignoring_poison(&self.state);
+        *state = match *state {
+            AttemptState::Waits | AttemptState::Over => AttemptState::Over,
+            AttemptState::Owed => AttemptState::Owed,
+            AttemptState::Begun => {
                 self.counters.owed.fetch_add(1, Ordering::AcqRel);
-                Stage::Owed
+                AttemptState::Owed
             }
         };
     }
 
     /// Its node is gone.
     pub(crate) fn settle(&self) {
-        if std::mem::replace(&mut *lock_ignoring_poison(&self.stage), Stage::Over) == Stage::Owed {
+        if std::mem::replace(&mut *lock_ignoring_poison(&self.state), AttemptState::Over)
+            == AttemptState::Owed
+        {
             self.counters.owed.fetch_sub(1, Ordering::AcqRel);
         }
     }
 
     pub(crate) fn is_wanted(&self) -> bool {
-        matches!(*lock_ignoring_poison(&self.stage), Stage::Waits | Stage::Begun)
+        matches!(*lock_ignoring_poison(&self.state), AttemptState::Waits | AttemptState::Begun)
     }
 
     pub(crate) fn set_behind_others(&self, behind: bool) {

@@ -5,12 +5,12 @@ use std::fmt;
 /// A fencing token: of two grants of one path that exclude each other, the later has the greater token.
 ///
 /// So tokens grow from one holder of a mutex to the next, from one writer to the next, and between a reader and a
-/// writer both ways. Those who can hold together are told of it in any order: of two readers without a writer between
+/// writer both ways. Contenders that can hold together are granted in any order: of two readers without a writer between
 /// them the later may have the smaller token, and so may the later of two permits of a semaphore.
 ///
 /// Hand it to what the lock guards, and let that refuse a token smaller than one it has seen: so a
-/// holder that was paused past its lease, and does not know yet, does no harm. Where readers hand theirs over too, let
-/// it compare a reader's token with those of writers alone.
+/// holder that was paused past its lease, and does not know yet, does no harm. If readers hand theirs over too, compare a
+/// reader's token only with those of writers.
 ///
 /// ```no_run
 /// # fn example(hold: &zklock_core::Hold, seen: &mut u64) {

@@ -39,7 +39,7 @@ impl Wait {
     /// For so long, counted from now. Zero is over at once, without a try.
     pub fn at_most(timeout: Option<Duration>) -> Self {
         let deadline = |timeout| Some(Deadline { at: Instant::now().checked_add(timeout)?, timeout });
-        // A time beyond the end of all clocks is none.
+        // A time beyond the end of all clocks is no deadline.
         timeout.and_then(deadline).map_or(Self::Forever, Self::Until)
     }
 

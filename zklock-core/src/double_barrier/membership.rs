@@ -1,14 +1,16 @@
 //! The task that runs one member of a double barrier, from the creation of its node to its deletion.
 
 use super::{Member, lost};
-use crate::ask::text_of;
 use crate::client::Client;
 use crate::driver::{Driver, SessionSource};
+use crate::ensemble::text_of;
 use crate::error::{Error, ErrorKind, LossReason};
+use crate::held_at::HeldAt;
+use crate::level::Newer;
 use crate::machine::drive::Machine;
 use crate::machine::member::{self, Answer};
 use crate::machine::protocol::{Operation, Outcome, Patience, Refusal};
-use crate::place::Place;
+use crate::node_data;
 use crate::session::Link;
 use crate::stats::Progress;
 use std::sync::{Arc, Mutex};
@@ -26,8 +28,8 @@ pub(super) struct Membership {
     client: Client,
     path: Arc<str>,
     progress: Arc<Progress>,
-    place: Arc<Place>,
-    /// The name that the place knows of.
+    held_at: Arc<HeldAt>,
+    /// The name under which `held_at` knows of it.
     noted: Option<Arc<str>>,
 }
 
@@ -40,12 +42,13 @@ impl Membership {
         progress: Arc<Progress>,
     ) -> Self {
         let members = usize::try_from(members).unwrap_or(usize::MAX);
-        let machine = Box::new(member::Member::new(&path, members, patience));
+        let data = node_data::of(&client.pool().options().identity);
+        let machine = Box::new(member::Member::new(&path, members, data, patience));
         let source = SessionSource::Slot(client.pool().slot().clone());
         // What a member leaves behind is not healed by its session: its name says nothing of it.
         let driver = Driver::new(machine, source, Vec::new());
-        let place = client.place(&path);
-        Self { driver, client, path, progress, place, noted: None }
+        let held_at = client.held_at(&path);
+        Self { driver, client, path, progress, held_at, noted: None }
     }
 
     pub(super) async fn run(mut self, mut answer: oneshot::Sender<Result<Option<Member>, Error>>) {
@@ -101,9 +104,13 @@ impl Membership {
                 None => {}
             }
             self.driver.begin().await?;
+            // The last to come would be refused, while the others wait.
+            if self.driver.session().is_some_and(|session| !session.creates_in_transactions()) {
+                return Err(self.refused(&Refusal::Answer(Newer::DoubleBarrier.refusal())));
+            }
             self.note();
-            let (place, own) = (&self.place, self.noted.as_deref());
-            let hear = |_: &[Operation], outcomes: &mut [Outcome]| place.leave_out_gone(own, outcomes);
+            let (held_at, own) = (&self.held_at, self.noted.as_deref());
+            let hear = |_: &[Operation], outcomes: &mut [Outcome]| held_at.leave_out_gone(own, outcomes);
             self.driver.step(hear).await?;
         }
     }
@@ -114,14 +121,14 @@ impl Membership {
         if self.noted.as_deref() != Some(&name) {
             self.forget();
             let name: Arc<str> = name.into();
-            self.place.note(&name, &self.progress);
+            self.held_at.note(&name, &self.progress);
             self.noted = Some(name);
         }
     }
 
     fn forget(&mut self) {
         if let Some(name) = self.noted.take() {
-            self.place.forget(&name);
+            self.held_at.forget(&name);
         }
     }
 
@@ -141,7 +148,7 @@ impl Membership {
         let left = tokio::select! {
             biased;
             () = answer.closed() => return,
-            left = self.left() => left,
+            left = self.wait_for_others() => left,
         };
         if !matches!(left, Ok(true)) {
             // There may be a node of ours yet.
@@ -150,8 +157,8 @@ impl Membership {
         let _ = answer.send(left);
     }
 
-    /// Whether all others have left.
-    async fn left(&mut self) -> Result<bool, Error> {
+    /// Leaves, and waits for the others. Whether all of them have left.
+    async fn wait_for_others(&mut self) -> Result<bool, Error> {
         loop {
             match self.driver.machine.poll_verdict() {
                 Some(Answer::Left) => return Ok(true),
@@ -174,13 +181,7 @@ impl Membership {
     }
 
     fn refused(&self, refusal: &Refusal) -> Error {
-        let why = match refusal {
-            Refusal::NoParent => {
-                "it vanishes whenever it is created: something deletes it in a loop".to_owned()
-            }
-            Refusal::NoRoot => "the chroot does not exist; create it first".to_owned(),
-            refusal => text_of(refusal),
-        };
+        let why = text_of(refusal);
         Error::new(ErrorKind::Refused, format!("the server refused the barrier {}: {why}", self.path))
     }
 }
@@ -188,7 +189,7 @@ impl Membership {
 impl Drop for Membership {
     fn drop(&mut self) {
         self.forget();
-        // Also where its runtime is gone.
+        // This runs even if its runtime is gone.
         self.progress.settle();
     }
 }

@@ -47,9 +47,9 @@ impl Hold {
         check_path(path)?;
         let path: Arc<str> = path.into();
         let patience = self.grant.session.timeout().max(READ_AT_LEAST);
-        let unread = |why: &str| format!("the node {path} could not be read: {why}");
-        clock::timeout(patience, self.read_again(&path, &unread)).await.unwrap_or_else(|_| {
-            let message = unread("no server answers: check hosts and network");
+        let failed_read = |why: &str| format!("the node {path} could not be read: {why}");
+        clock::timeout(patience, self.read_again(&path, &failed_read)).await.unwrap_or_else(|_| {
+            let message = failed_read("no server answers: check hosts and network");
             Err(Error::new(ErrorKind::Unreachable, message))
         })
     }
@@ -58,7 +58,7 @@ impl Hold {
     async fn read_again(
         &self,
         path: &Arc<str>,
-        unread: &impl Fn(&str) -> String,
+        failed_read: &impl Fn(&str) -> String,
     ) -> Result<Option<NodeData>, Error> {
         let grant = &self.grant;
         loop {
@@ -67,7 +67,9 @@ impl Hold {
                 if grant.session.is_over() { grant.slot.session().await? } else { grant.session.clone() };
             match session.read(path.clone()).await {
                 Ok(node) => return Ok(node),
-                Err(ReadFailure::Refused(why)) => return Err(Error::new(ErrorKind::Refused, unread(&why))),
+                Err(ReadFailure::Refused(why)) => {
+                    return Err(Error::new(ErrorKind::Refused, failed_read(&why)));
+                }
                 Err(ReadFailure::SessionOver) => session.end(LossReason::SessionExpired),
                 Err(ReadFailure::Unknown) => {}
             }
@@ -100,6 +102,7 @@ impl Hold {
             Err(WriteFailure::Refused { index, path, problem }) => {
                 Err(Error::conflict_at(Conflict { index, path: path.into() }, &problem))
             }
+            Err(WriteFailure::TooNew(message)) => Err(Error::new(ErrorKind::Refused, message)),
             Err(WriteFailure::Unknown | WriteFailure::SessionOver) => {
                 let message =
                     "the reply to the guarded writes was lost: read whether they were done, then decide";

@@ -1,4 +1,4 @@
-//! Whose a grant is, and who may release it.
+//! The owner of a grant, and who may release it.
 
 use super::Grant;
 use crate::owner::Owner;
@@ -19,7 +19,7 @@ impl Grant {
         self.owner == owner && self.is_held() && self.holds.load(Ordering::Acquire) > 0
     }
 
-    /// One who releases what another acquired shows that holds are handed over.
+    /// A release by another than the owner shows that holds are handed over.
     pub(super) fn note_release_by(&self, owner: Owner) {
         if owner != self.owner && self.owner.returns() {
             self.progress.set_handed_over();
