@@ -1,0 +1,136 @@
+//! How a client is connected, as far as its event loop has not been told.
+
+use zklock_core::ConnectionState;
+
+/// What is still to be told of the connection. However much happens before somebody asks, it is three events at most; but
+/// no lost session and no outage is left out.
+#[derive(Default)]
+pub(crate) struct Untold {
+    told: Option<ConnectionState>,
+    now: Option<ConnectionState>,
+    /// A session was lost since.
+    was_lost: bool,
+    /// The connection broke since, and no session was lost after it.
+    was_away: bool,
+}
+
+impl Untold {
+    /// Takes in a change.
+    pub(crate) fn note(&mut self, state: ConnectionState) {
+        match state {
+            ConnectionState::SessionLost => (self.was_lost, self.was_away) = (true, false),
+            ConnectionState::Disconnected => self.was_away = true,
+            _ => {}
+        }
+        self.now = Some(state);
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        self.next().is_none()
+    }
+
+    /// What is to be told next. It is told from now on.
+    pub(crate) fn tell(&mut self) -> Option<ConnectionState> {
+        let next = self.next()?;
+        match next {
+            ConnectionState::SessionLost => self.was_lost = false,
+            // What was before this state is not told after it.
+            _ => self.was_away = false,
+        }
+        self.told = Some(next);
+        self.told
+    }
+
+    fn next(&self) -> Option<ConnectionState> {
+        if self.was_lost {
+            return Some(ConnectionState::SessionLost);
+        }
+        let is_back = self.was_away && self.now == Some(ConnectionState::Connected);
+        match self.now {
+            // There and back again.
+            now if now == self.told => is_back.then_some(ConnectionState::Disconnected),
+            now => now,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ConnectionState::{Closed, Connected, Disconnected, SessionLost};
+
+    /// Takes in the changes, and tells all.
+    fn told(untold: &mut Untold, changes: &[ConnectionState]) -> Vec<ConnectionState> {
+        for change in changes {
+            untold.note(*change);
+        }
+        let mut all = Vec::new();
+        while let Some(state) = untold.tell() {
+            assert!(all.len() < 3, "{all:?} after {changes:?}");
+            all.push(state);
+        }
+        assert!(untold.is_empty());
+        all
+    }
+
+    #[test]
+    fn each_change_is_told_once() {
+        let mut untold = Untold::default();
+        assert!(untold.is_empty());
+        assert_eq!(told(&mut untold, &[]), []);
+        for state in
+            [Connected, Disconnected, Connected, SessionLost, Connected, Disconnected, SessionLost, Closed]
+        {
+            assert_eq!(told(&mut untold, &[state]), [state]);
+            assert_eq!(told(&mut untold, &[]), []);
+        }
+    }
+
+    #[test]
+    fn the_first_that_is_told_is_the_present_state() {
+        for state in ConnectionState::ALL {
+            assert_eq!(told(&mut Untold::default(), &[*state]), [*state]);
+        }
+    }
+
+    #[test]
+    fn outages_and_lost_sessions_are_told_however_late() {
+        let mut untold = Untold::default();
+        let outage = [Disconnected, Connected];
+        assert_eq!(told(&mut untold, &[Connected]), [Connected]);
+        assert_eq!(told(&mut untold, &outage), outage);
+        assert_eq!(told(&mut untold, &outage.repeat(5)), outage);
+        assert_eq!(told(&mut untold, &[Disconnected, SessionLost, Connected]), [SessionLost, Connected]);
+        assert_eq!(told(&mut untold, &[SessionLost, Connected, SessionLost]), [SessionLost]);
+        assert_eq!(told(&mut untold, &[Connected, SessionLost]), [SessionLost]);
+        assert_eq!(told(&mut untold, &[Connected, Disconnected]), [Disconnected]);
+        assert_eq!(told(&mut untold, &[Connected, Disconnected, Connected]), [Connected]);
+        assert_eq!(told(&mut untold, &[SessionLost, Closed]), [SessionLost, Closed]);
+    }
+
+    /// Every row of up to five changes, looked at in every place.
+    #[test]
+    fn the_last_that_is_told_is_how_it_is_and_no_loss_is_left_out() {
+        fn go_on(changes: &mut Vec<ConnectionState>) {
+            for looked in 0..=changes.len() {
+                let mut untold = Untold::default();
+                let (before, after) = changes.split_at(looked);
+                let first = told(&mut untold, before);
+                let all = told(&mut untold, after);
+                assert_eq!([first, all.clone()].concat().last(), changes.last(), "{before:?} {after:?}");
+                assert_eq!(after.contains(&SessionLost), all.contains(&SessionLost), "{before:?} {after:?}");
+            }
+            if changes.len() == 5 {
+                return;
+            }
+            for state in [Connected, Disconnected, SessionLost] {
+                if changes.last() != Some(&state) {
+                    changes.push(state);
+                    go_on(changes);
+                    changes.pop();
+                }
+            }
+        }
+        go_on(&mut Vec::new());
+    }
+}

@@ -1,0 +1,476 @@
+//! All that happens to what a client made, in one queue: so its event loop needs one descriptor.
+//!
+//! What can happen once to a handle is a [`Notice`]: a ticket or a call has its result, a hold is lost. It has the readiness
+//! of the handle itself, and is queued when it happens. It leaves the queue when its handle is freed. So the queue
+//! is never longer than there are handles, and holds nothing that cannot be given.
+
+use crate::c_enum::c_enum;
+use crate::connection::Untold;
+use crate::failure::Failure;
+use crate::handle::SentHandle;
+use crate::raw::Context;
+use crate::readiness::Readiness;
+use std::collections::BTreeMap;
+use std::ffi::c_void;
+use std::os::fd::RawFd;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError, Weak};
+use zklock_core::ConnectionState;
+use zklock_core::blocking::{self, Watch};
+use zklock_core::face::OfProcess;
+
+c_enum! {
+    /// What has happened. Later versions may add kinds: ignore those that you do not know.
+    #[from(ConnectionState)]
+    pub enum zklock_event_kind {
+        /// A ticket has its result: zklock_acquire_finish gives the hold, or the reason why there is none.
+        ZKLOCK_EVENT_TICKET = 1,
+        /// A hold is lost: zklock_hold_state says why.
+        ZKLOCK_EVENT_LOST = 2,
+        /// A call of zklock_release_start has its result, good or bad: zklock_call_finish gives it.
+        ZKLOCK_EVENT_RELEASED = 3,
+        /// Another call has its result, good or bad: zklock_call_finish gives it.
+        ZKLOCK_EVENT_CALL = 4,
+        /// The client is connected to a server.
+        #[from(Connected)]
+        ZKLOCK_EVENT_CONNECTED = 5,
+        /// The connection broke, and the client is looking for another server. The session lives on for now, and so do its
+        /// holds, for as long as zklock_hold_valid_for says.
+        #[from(Disconnected)]
+        ZKLOCK_EVENT_DISCONNECTED = 6,
+        /// The session is over, and all holds of it are lost. The client is opening the next session.
+        #[from(SessionLost)]
+        ZKLOCK_EVENT_SESSION_LOST = 7,
+        /// The client was closed. This is the last event of its connection.
+        #[from(Closed)]
+        ZKLOCK_EVENT_CLOSED = 8,
+    }
+}
+
+/// The events of a client. What it made has a part in them. A child that inherits an unused lazy client has events of its own.
+pub(crate) struct Events(OfProcess<Here>);
+
+#[derive(Default)]
+struct Here {
+    queue: Mutex<Queue>,
+    ready: Readiness,
+}
+
+#[derive(Default)]
+struct Queue {
+    stage: Stage,
+    connection: Untold,
+    watch: Option<Watch>,
+    /// By their numbers, which follow the order in which they happened.
+    notices: BTreeMap<u64, Arc<Notice>>,
+    next: u64,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq, Default)]
+enum Stage {
+    /// Nobody has asked for events yet.
+    #[default]
+    Unwanted,
+    Wanted,
+    /// The client is freed: nobody can ask any more.
+    Ended,
+}
+
+/// An event as it is given to C.
+pub(crate) struct Event {
+    pub(crate) kind: zklock_event_kind,
+    /// The ticket, the call or the hold.
+    pub(crate) handle: Option<SentHandle<c_void>>,
+    /// What a call has released, unless it is freed.
+    pub(crate) released: Option<SentHandle<c_void>>,
+    pub(crate) context: Context,
+}
+
+impl Events {
+    pub(crate) fn new() -> Arc<Self> {
+        Arc::new(Self(OfProcess::new()))
+    }
+
+    /// Queues what happens from now on, if that is not so already.
+    pub(crate) fn want(self: &Arc<Self>, client: &blocking::Client) -> Result<(), Failure> {
+        let here = self.here();
+        {
+            let mut queue = here.queue();
+            if queue.stage != Stage::Unwanted {
+                return Ok(());
+            }
+            queue.stage = Stage::Wanted;
+        }
+        let events = Arc::downgrade(self);
+        // Not with the queue locked, which it is to go to.
+        let watch = client.on_connection(move |state| {
+            if let Some(events) = events.upgrade() {
+                events.note(state);
+            }
+        });
+        let mut queue = here.queue();
+        if queue.stage == Stage::Wanted {
+            match watch {
+                Ok(watch) => queue.watch = Some(watch),
+                Err(error) => {
+                    queue.stage = Stage::Unwanted;
+                    return Err(error.into());
+                }
+            }
+        }
+        Ok(())
+    }
+
+    pub(crate) fn are_wanted(&self) -> bool {
+        self.here().queue().stage == Stage::Wanted
+    }
+
+    /// The descriptor: readable while there is an event.
+    pub(crate) fn descriptor(&self) -> Result<RawFd, Failure> {
+        self.here().ready.number()
+    }
+
+    /// The next event, if there is one.
+    pub(crate) fn next(&self) -> Option<Event> {
+        let here = self.here();
+        loop {
+            let notice = {
+                let mut queue = here.queue();
+                if let Some(state) = queue.connection.tell() {
+                    here.settle(&queue);
+                    return Some(Event::of_connection(state));
+                }
+                let (_, notice) = queue.notices.pop_first()?;
+                here.settle(&queue);
+                notice
+            };
+            // Not if its handle is freed just now.
+            if let Some(event) = notice.tell() {
+                return Some(event);
+            }
+        }
+    }
+
+    /// Nothing is queued from now on.
+    pub(crate) fn end(&self) {
+        let here = self.here();
+        let ended = Queue { stage: Stage::Ended, ..Queue::default() };
+        // Not with the queue locked: what is dropped may ask for it.
+        let _queue = std::mem::replace(&mut *here.queue(), ended);
+        here.ready.close();
+    }
+
+    fn note(&self, state: ConnectionState) {
+        let here = self.here();
+        let mut queue = here.queue();
+        if queue.stage == Stage::Wanted {
+            queue.connection.note(state);
+            // Back and away again is not told, so it may be empty as well.
+            here.settle(&queue);
+        }
+    }
+
+    /// Queues what has happened, if anybody wants it, and gives its number.
+    fn push(&self, notice: &Arc<Notice>) -> Option<u64> {
+        let here = self.here();
+        let mut queue = here.queue();
+        if queue.stage != Stage::Wanted {
+            return None;
+        }
+        let number = queue.next;
+        queue.next += 1;
+        queue.notices.insert(number, notice.clone());
+        here.settle(&queue);
+        Some(number)
+    }
+
+    fn withdraw(&self, number: u64) {
+        let here = self.here();
+        let mut queue = here.queue();
+        let _notice = queue.notices.remove(&number);
+        here.settle(&queue);
+    }
+
+    fn here(&self) -> &Here {
+        self.0.here(|_| Here::default())
+    }
+}
+
+impl Here {
+    /// The I/O thread may wait for this: nobody has it for long.
+    fn queue(&self) -> MutexGuard<'_, Queue> {
+        self.queue.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// With the queue locked, so that nothing comes in between.
+    fn settle(&self, queue: &Queue) {
+        if queue.is_empty() {
+            self.ready.lower();
+        } else {
+            self.ready.raise();
+        }
+    }
+}
+
+impl Queue {
+    fn is_empty(&self) -> bool {
+        self.notices.is_empty() && self.connection.is_empty()
+    }
+}
+
+impl Event {
+    fn of_connection(state: ConnectionState) -> Self {
+        Self { kind: zklock_event_kind::of(state), handle: None, released: None, context: Context::NONE }
+    }
+}
+
+/// What can happen once to a handle.
+pub(crate) struct Notice {
+    kind: zklock_event_kind,
+    /// Where it is queued, if anywhere.
+    events: Option<Arc<Events>>,
+    /// The hold that a call releases.
+    releases: Option<Weak<Notice>>,
+    ready: Readiness,
+    state: Mutex<State>,
+}
+
+struct State {
+    /// As long as it is in its table.
+    handle: Option<SentHandle<c_void>>,
+    context: Context,
+    progress: Progress,
+}
+
+/// How far it has come: it is queued once at most.
+#[derive(Clone, Copy)]
+enum Progress {
+    Waits,
+    /// It happened before it had a handle.
+    Happened,
+    /// With this number.
+    Queued(u64),
+    Over,
+}
+
+impl Notice {
+    /// One that is queued nowhere if there are no events.
+    pub(crate) fn new(kind: zklock_event_kind, events: Option<Arc<Events>>, context: Context) -> Arc<Self> {
+        Self::made(kind, events, context, None)
+    }
+
+    /// That of a call which releases the hold of another notice.
+    pub(crate) fn of_release(events: Arc<Events>, hold: &Arc<Self>) -> Arc<Self> {
+        let kind = zklock_event_kind::ZKLOCK_EVENT_RELEASED;
+        Self::made(kind, Some(events), hold.context(), Some(Arc::downgrade(hold)))
+    }
+
+    fn made(
+        kind: zklock_event_kind,
+        events: Option<Arc<Events>>,
+        context: Context,
+        releases: Option<Weak<Self>>,
+    ) -> Arc<Self> {
+        let state = Mutex::new(State { handle: None, context, progress: Progress::Waits });
+        Arc::new(Self { kind, events, releases, ready: Readiness::default(), state })
+    }
+
+    /// Gives it its handle, which is in its table by now.
+    pub(crate) fn known<T>(self: &Arc<Self>, handle: *mut T) {
+        let mut state = self.state();
+        state.handle = Some(SentHandle::new(handle.cast()));
+        if let Progress::Happened = state.progress {
+            state.progress = self.queued();
+        }
+    }
+
+    /// It has happened.
+    pub(crate) fn happen(self: &Arc<Self>) {
+        self.ready.raise();
+        let mut state = self.state();
+        if let Progress::Waits = state.progress {
+            state.progress = if state.handle.is_some() { self.queued() } else { Progress::Happened };
+        }
+    }
+
+    /// The same, from whatever thread, unless its handle is freed before.
+    pub(crate) fn teller(self: &Arc<Self>) -> impl FnOnce() + Send + use<> {
+        let notice = Arc::downgrade(self);
+        move || {
+            if let Some(notice) = notice.upgrade() {
+                notice.happen();
+            }
+        }
+    }
+
+    /// Its handle is freed: it is not told from now on.
+    pub(crate) fn end(&self) {
+        let mut state = self.state();
+        state.handle = None;
+        if let (Progress::Queued(number), Some(events)) = (state.progress, &self.events) {
+            events.withdraw(number);
+        }
+        state.progress = Progress::Over;
+    }
+
+    /// The descriptor of the handle: readable when it has happened.
+    pub(crate) fn descriptor(&self) -> Result<RawFd, Failure> {
+        self.ready.number()
+    }
+
+    pub(crate) fn context(&self) -> Context {
+        self.state().context
+    }
+
+    pub(crate) fn set_context(&self, context: Context) {
+        self.state().context = context;
+    }
+
+    fn queued(self: &Arc<Self>) -> Progress {
+        let number = self.events.as_ref().and_then(|events| events.push(self));
+        number.map_or(Progress::Over, Progress::Queued)
+    }
+
+    /// What is told of it, after it has left the queue.
+    fn tell(&self) -> Option<Event> {
+        let hold = self.releases.as_ref().and_then(Weak::upgrade);
+        let released = hold.and_then(|hold| hold.handle());
+        self.state().progress = Progress::Over;
+        let (handle, context) = (Some(self.handle()?), self.context());
+        Some(Event { kind: self.kind, handle, released, context })
+    }
+
+    fn handle(&self) -> Option<SentHandle<c_void>> {
+        self.state().handle.as_ref().map(|handle| SentHandle::new(handle.get()))
+    }
+
+    /// To be locked before the queue, not after it.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn wanted() -> Arc<Events> {
+        let events = Events::new();
+        events.here().queue().stage = Stage::Wanted;
+        events
+    }
+
+    fn notice(events: &Arc<Events>) -> Arc<Notice> {
+        let kind = zklock_event_kind::ZKLOCK_EVENT_TICKET;
+        Notice::new(kind, Some(events.clone()), Context::NONE)
+    }
+
+    fn handle(number: usize) -> *mut c_void {
+        std::ptr::without_provenance_mut(number)
+    }
+
+    /// The handles of all events.
+    fn told(events: &Events) -> Vec<usize> {
+        let number = |event: Event| event.handle.map_or(0, |handle| handle.get().addr());
+        let told = std::iter::from_fn(|| events.next()).map(number).collect();
+        assert!(events.here().queue().is_empty());
+        told
+    }
+
+    #[test]
+    fn it_is_told_once_and_not_before_it_has_a_handle() {
+        let events = wanted();
+        let (early, late) = (notice(&events), notice(&events));
+        early.happen();
+        assert_eq!(told(&events), []);
+        late.known(handle(2));
+        late.happen();
+        early.known(handle(1));
+        late.happen();
+        assert_eq!(told(&events), [2, 1]);
+        early.happen();
+        late.happen();
+        assert_eq!(told(&events), []);
+    }
+
+    #[test]
+    fn its_descriptor_is_readable_while_there_is_something_to_tell() {
+        use ConnectionState::{Connected, Disconnected};
+        let events = wanted();
+        let notice = notice(&events);
+        let is_ready = || events.here().ready.is_raised();
+        notice.known(handle(1));
+        assert!(!is_ready());
+        events.note(Disconnected);
+        notice.happen();
+        assert!(events.next().is_some() && is_ready());
+        notice.end();
+        assert!(!is_ready());
+        // There and away again: nobody is to be told of that.
+        events.note(Connected);
+        assert!(is_ready());
+        events.note(Disconnected);
+        assert!(!is_ready() && events.next().is_none());
+    }
+
+    #[test]
+    fn what_has_ended_is_in_no_queue() {
+        let events = wanted();
+        let notices = [1, 2, 3].map(|number| {
+            let notice = notice(&events);
+            notice.known(handle(number));
+            notice.happen();
+            notice
+        });
+        notices[1].end();
+        assert_eq!(events.here().queue().notices.len(), 2);
+        assert_eq!(told(&events), [1, 3]);
+        // Between its way out of the queue and the telling.
+        let last = notice(&events);
+        last.known(handle(4));
+        last.happen();
+        let (_, taken) = events.here().queue().notices.pop_first().unwrap();
+        last.end();
+        assert!(taken.tell().is_none());
+        last.happen();
+        assert_eq!(told(&events), []);
+    }
+
+    #[test]
+    fn a_release_names_its_hold_as_long_as_that_has_a_handle() {
+        let events = wanted();
+        let hold = Notice::new(zklock_event_kind::ZKLOCK_EVENT_LOST, None, Context::NONE);
+        hold.known(handle(1));
+        let released = |hold: &Arc<Notice>| {
+            let call = Notice::of_release(events.clone(), hold);
+            call.known(handle(2));
+            call.happen();
+            events.next().and_then(|event| event.released).map(|hold| hold.get().addr())
+        };
+        assert_eq!(released(&hold), Some(1));
+        hold.end();
+        assert_eq!(released(&hold), None);
+    }
+
+    #[test]
+    fn nothing_is_queued_that_nobody_can_ask_for() {
+        let unwanted = Events::new();
+        let before = notice(&unwanted);
+        before.known(handle(1));
+        before.happen();
+        unwanted.note(ConnectionState::Connected);
+        unwanted.here().queue().stage = Stage::Wanted;
+        before.happen();
+        assert_eq!(told(&unwanted), []);
+        let (queued, after) = (notice(&unwanted), notice(&unwanted));
+        queued.known(handle(2));
+        queued.happen();
+        unwanted.end();
+        after.known(handle(3));
+        after.happen();
+        unwanted.note(ConnectionState::Closed);
+        assert_eq!(told(&unwanted), []);
+        // It has gone with the queue: nothing else has its number.
+        queued.end();
+        assert_eq!(Arc::strong_count(&queued), 1);
+    }
+}

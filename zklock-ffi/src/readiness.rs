@@ -1,0 +1,127 @@
+//! What an event loop waits for.
+
+use crate::failure::Failure;
+use crate::status::zklock_status::ZKLOCK_REFUSED;
+use nix::sys::eventfd::{EfdFlags, EventFd};
+use std::os::fd::{AsRawFd, RawFd};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// Whether something is ready, and a descriptor that is readable then. The descriptor is made when it is first asked for:
+/// a process has few of them, and may have thousands of waits.
+#[derive(Default)]
+pub(crate) struct Readiness(Mutex<State>);
+
+#[derive(Default)]
+struct State {
+    is_ready: bool,
+    descriptor: Option<EventFd>,
+}
+
+impl Readiness {
+    pub(crate) fn raise(&self) {
+        let mut state = self.state();
+        if !std::mem::replace(&mut state.is_ready, true) {
+            state.descriptor.as_ref().map(raise);
+        }
+    }
+
+    /// For what can happen again.
+    pub(crate) fn lower(&self) {
+        let mut state = self.state();
+        if std::mem::replace(&mut state.is_ready, false) {
+            // It fails only where it is not readable.
+            state.descriptor.as_ref().map(EventFd::read);
+        }
+    }
+
+    /// The number of the descriptor, which stays the same.
+    pub(crate) fn number(&self) -> Result<RawFd, Failure> {
+        let mut state = self.state();
+        if let Some(made) = &state.descriptor {
+            return Ok(made.as_raw_fd());
+        }
+        // Not inherited by what the host starts, and never a reason to wait.
+        let made = EventFd::from_flags(EfdFlags::EFD_CLOEXEC | EfdFlags::EFD_NONBLOCK).map_err(|error| {
+            let message = format!("the system gives no descriptor ({error}): raise the limit of open files");
+            Failure::new(ZKLOCK_REFUSED, message)
+        })?;
+        if state.is_ready {
+            raise(&made);
+        }
+        Ok(state.descriptor.insert(made).as_raw_fd())
+    }
+
+    #[cfg(test)]
+    pub(crate) fn is_raised(&self) -> bool {
+        self.state().is_ready
+    }
+
+    /// Gives the descriptor back.
+    pub(crate) fn close(&self) {
+        self.state().descriptor = None;
+    }
+
+    /// The I/O thread may wait for this: nobody has it for longer than a call of the system that does not wait.
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+fn raise(descriptor: &EventFd) {
+    // It fails only where it is readable already.
+    let _ = descriptor.write(1);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::{Arc, Barrier};
+
+    /// Whether its descriptor is readable, which ends with the look.
+    fn is_readable(of: &Readiness) -> bool {
+        of.number().unwrap();
+        of.state().descriptor.as_ref().unwrap().read().is_ok()
+    }
+
+    #[test]
+    fn a_descriptor_that_is_made_late_is_as_one_that_was_there() {
+        let early = Readiness::default();
+        let number = early.number().unwrap();
+        assert!(!is_readable(&early));
+        early.raise();
+        early.raise();
+        assert!(is_readable(&early));
+        assert_eq!(early.number().unwrap(), number);
+
+        let late = Readiness::default();
+        late.raise();
+        assert!(late.state().descriptor.is_none());
+        assert!(is_readable(&late));
+
+        let lowered = Readiness::default();
+        lowered.raise();
+        lowered.lower();
+        assert!(!is_readable(&lowered));
+        lowered.raise();
+        lowered.lower();
+        assert!(!is_readable(&lowered));
+        lowered.raise();
+        assert!(is_readable(&lowered));
+    }
+
+    #[test]
+    fn nothing_is_missed_that_comes_while_the_descriptor_is_made() {
+        for _ in 0..500 {
+            let (readiness, both) = (Arc::new(Readiness::default()), Arc::new(Barrier::new(2)));
+            let (raised, begun) = (readiness.clone(), both.clone());
+            let raiser = std::thread::spawn(move || {
+                begun.wait();
+                raised.raise();
+            });
+            both.wait();
+            readiness.number().unwrap();
+            raiser.join().unwrap();
+            assert!(is_readable(&readiness));
+        }
+    }
+}
