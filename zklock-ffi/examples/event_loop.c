@@ -2,7 +2,8 @@
  * Many locks in one thread: event_loop [HOSTS]
  *
  * One epoll loop waits for a hundred locks at once and watches the holds, and takes twenty turns at one lock that all
- * want. No call in the loop blocks: waits are tickets, and a hold that is freed is released in the background.
+ * want. It has one descriptor, that of the client, which could be among many others. No call in the loop blocks: waits are
+ * tickets, and a hold that is freed is released in the background.
  */
 
 #include <errno.h>
@@ -22,48 +23,29 @@ struct job {
 };
 
 static struct job jobs[LOCKS + TURNS];
-static int loop = -1, held, turns;
+static int held, turns;
 
 static int complain(const char *what) {
     fprintf(stderr, "%s: %s\n", what, zklock_last_error());
     return -1;
 }
 
-static int watch(int descriptor, struct job *job) {
-    struct epoll_event event;
-    memset(&event, 0, sizeof event);
-    event.events = EPOLLIN;
-    event.data.ptr = job;
-    if (epoll_ctl(loop, EPOLL_CTL_ADD, descriptor, &event)) {
-        perror("epoll_ctl");
-        return -1;
-    }
-    return 0;
-}
-
-static void forget(int descriptor) { epoll_ctl(loop, EPOLL_CTL_DEL, descriptor, NULL); }
-
 /* Begins to wait. The lock itself is not needed any longer than that. */
 static int begin(zklock_client *client, const char *path, struct job *job) {
     zklock_lock *lock = NULL;
     zklock_status status;
-    int descriptor;
 
     if (zklock_mutex_new(client, path, NULL, &lock) != ZKLOCK_OK) return complain(path);
     status = zklock_acquire_start(lock, TIMEOUT_MS, &job->ticket);
     zklock_lock_free(lock);
-    if (status != ZKLOCK_OK || zklock_ticket_fd(job->ticket, &descriptor) != ZKLOCK_OK) return complain(path);
-    return watch(descriptor, job);
+    /* Events of the ticket, and of the hold that comes of it, give the job back. */
+    if (status != ZKLOCK_OK || zklock_ticket_set_context(job->ticket, job) != ZKLOCK_OK) return complain(path);
+    return 0;
 }
 
-/* The ticket's descriptor is readable. */
+/* The ticket has its result. */
 static int granted(struct job *job) {
-    zklock_status status;
-    int descriptor;
-
-    /* Out of the loop before it is freed, which closes it. */
-    if (zklock_ticket_fd(job->ticket, &descriptor) == ZKLOCK_OK) forget(descriptor);
-    status = zklock_acquire_finish(job->ticket, &job->hold);
+    zklock_status status = zklock_acquire_finish(job->ticket, &job->hold);
     zklock_ticket_free(job->ticket);
     job->ticket = NULL;
     if (status != ZKLOCK_OK) return complain("not acquired");
@@ -76,11 +58,10 @@ static int granted(struct job *job) {
         return 0;
     }
     held++;
-    if (zklock_hold_fd(job->hold, &descriptor) != ZKLOCK_OK) return complain("no descriptor");
-    return watch(descriptor, job);
+    return 0;
 }
 
-/* The hold's descriptor is readable: what it guards must stop. */
+/* What the hold guards must stop. */
 static int lost(const struct job *job) {
     const char *path;
     if (zklock_hold_path(job->hold, &path) != ZKLOCK_OK) path = "?";
@@ -88,28 +69,61 @@ static int lost(const struct job *job) {
     return -1;
 }
 
-static int run(void) {
-    struct epoll_event events[32];
+/* The client's descriptor is readable: it is so as long as there are events. */
+static int take_events(zklock_client *client) {
+    zklock_event event;
+    zklock_status status;
+
+    while ((status = zklock_client_next_event(client, &event)) == ZKLOCK_OK) {
+        switch (event.kind) {
+        case ZKLOCK_EVENT_TICKET:
+            if (granted(event.context)) return -1;
+            break;
+        case ZKLOCK_EVENT_LOST:
+            if (lost(event.context)) return -1;
+            break;
+        default:
+            /* Of the connection: the holds tell what comes of that. */
+            break;
+        }
+    }
+    return status == ZKLOCK_PENDING ? 0 : complain("no events");
+}
+
+static int run(zklock_client *client, int loop) {
+    struct epoll_event event;
 
     /* It ends: every wait has a timeout. */
     while (held < LOCKS || turns < TURNS) {
-        int at, count = epoll_wait(loop, events, sizeof events / sizeof *events, -1);
+        int count = epoll_wait(loop, &event, 1, -1);
         if (count < 0 && errno != EINTR) {
             perror("epoll_wait");
             return -1;
         }
-        for (at = 0; at < count; at++) {
-            struct job *job = events[at].data.ptr;
-            if (job->ticket ? granted(job) : lost(job)) return -1;
-        }
+        if (count == 1 && take_events(client)) return -1;
     }
     printf("%d locks held at once, %d turns of one lock\n", held, turns);
     return 0;
 }
 
+/* Puts the client's descriptor into the loop. From here on there are events. */
+static int watch(zklock_client *client, int loop) {
+    struct epoll_event event;
+    int descriptor;
+
+    if (zklock_client_fd(client, &descriptor) != ZKLOCK_OK) return complain("no descriptor");
+    memset(&event, 0, sizeof event);
+    event.events = EPOLLIN;
+    if (epoll_ctl(loop, EPOLL_CTL_ADD, descriptor, &event)) {
+        perror("epoll_ctl");
+        return -1;
+    }
+    return 0;
+}
+
 int main(int count, char **words) {
     zklock_client *client = NULL;
-    int at, result = 0;
+    int at, result, loop;
 
     if ((loop = epoll_create1(EPOLL_CLOEXEC)) < 0) {
         perror("epoll_create1");
@@ -120,15 +134,16 @@ int main(int count, char **words) {
         complain("no connection");
         return 1;
     }
+    result = watch(client, loop);
     for (at = 0; at < LOCKS + TURNS && result == 0; at++) {
         char path[64] = "/locks/turns";
         jobs[at].has_lock_of_its_own = at < LOCKS;
         if (at < LOCKS) snprintf(path, sizeof path, "/locks/own-%d", at);
         result = begin(client, path, &jobs[at]);
     }
-    if (result == 0) result = run();
+    if (result == 0) result = run(client, loop);
 
-    /* Closing the loop first takes all descriptors out of it. */
+    /* Closing the loop first takes the descriptor out of it. */
     close(loop);
     /* This frees all that is still held, and waits until the servers have confirmed it. */
     zklock_client_close(client);

@@ -1,12 +1,12 @@
 //! Calls that run in the background, for event loops. Each is begun by the `_start` of its noun.
 
 use crate::call;
-use crate::descriptor::Descriptor;
+use crate::events::{Events, Notice, zklock_event_kind};
 use crate::failure::Failure;
 use crate::handle::{Object, handle};
-use crate::raw::out;
+use crate::raw::{Context, out};
 use crate::status::zklock_status::{self, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_NOT_HELD, ZKLOCK_PENDING};
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zklock_core::face::Call;
 use zklock_core::{Error, QueuedContender, blocking};
@@ -26,7 +26,7 @@ pub(crate) enum Answer {
     Versions(Vec<i32>),
     Contenders(Vec<QueuedContender>),
     Client(blocking::Client),
-    Member(blocking::Member),
+    Member(blocking::Member, Arc<Events>),
     /// It was an object, which the caller has by now.
     Taken,
 }
@@ -35,7 +35,7 @@ pub(crate) struct AsyncCall {
     running: Box<dyn Running>,
     /// When it is known. It stays.
     answer: Mutex<Option<Result<Answer, Failure>>>,
-    ready: Arc<Descriptor>,
+    notice: Arc<Notice>,
 }
 
 handle!(AsyncCall: zklock_call, 11);
@@ -46,11 +46,11 @@ trait Running: Send + Sync {
     fn cancel(&self);
 }
 
-struct Answered<T>(Call<T>, fn(T) -> Answer);
+struct Answered<T, A>(Call<T>, A);
 
-impl<T: Send> Running for Answered<T> {
+impl<T: Send, A: Fn(T) -> Answer + Send + Sync> Running for Answered<T, A> {
     fn fetch(&self) -> Option<Result<Answer, Error>> {
-        self.0.fetch().map(|result| result.map(self.1))
+        self.0.fetch().map(|result| result.map(&self.1))
     }
 
     fn cancel(&self) {
@@ -69,44 +69,37 @@ impl Running for Known {
     fn cancel(&self) {}
 }
 
-/// What a call needs of the system. Get it before the call changes anything: nothing may be changed where there is no call.
-pub(crate) struct Prepared(Arc<Descriptor>);
+impl AsyncCall {
+    /// That of a call of the client to which these events belong.
+    pub(crate) fn notice(events: Option<&Arc<Events>>) -> Arc<Notice> {
+        Notice::new(zklock_event_kind::ZKLOCK_EVENT_CALL, events.cloned(), Context::NONE)
+    }
 
-impl Prepared {
     /// Begins a call, which is given what to do when it is ready.
     pub(crate) fn start<T: Send + 'static>(
-        self,
+        notice: &Arc<Notice>,
         begin: impl FnOnce(Ready) -> Result<Call<T>, Error>,
-        answer: fn(T) -> Answer,
+        answer: impl Fn(T) -> Answer + Send + Sync + 'static,
     ) -> Result<*mut zklock_call, Failure> {
-        let Self(ready) = self;
-        let running = Box::new(Answered(begin(Box::new(ready.raiser()))?, answer));
-        Ok(AsyncCall::table().put(AsyncCall { running, answer: Mutex::default(), ready }))
+        let running = Box::new(Answered(begin(Box::new(notice.teller()))?, answer));
+        Ok(Self::keep(running, None, notice))
     }
 
     /// One that is over as soon as it begins.
-    pub(crate) fn over(self, answer: Result<Answer, Failure>) -> *mut zklock_call {
-        let Self(ready) = self;
-        ready.raise();
-        AsyncCall::table().put(AsyncCall {
-            running: Box::new(Known),
-            answer: Mutex::new(Some(answer)),
-            ready,
-        })
-    }
-}
-
-impl AsyncCall {
-    pub(crate) fn prepare() -> Result<Prepared, Failure> {
-        Ok(Prepared(Arc::new(Descriptor::new()?)))
+    pub(crate) fn over(notice: &Arc<Notice>, answer: Result<Answer, Failure>) -> *mut zklock_call {
+        notice.happen();
+        Self::keep(Box::new(Known), Some(answer), notice)
     }
 
-    /// Begins a call that changes nothing before `begin` is called.
-    pub(crate) fn start<T: Send + 'static>(
-        begin: impl FnOnce(Ready) -> Result<Call<T>, Error>,
-        answer: fn(T) -> Answer,
-    ) -> Result<*mut zklock_call, Failure> {
-        Self::prepare()?.start(begin, answer)
+    fn keep(
+        running: Box<dyn Running>,
+        answer: Option<Result<Answer, Failure>>,
+        notice: &Arc<Notice>,
+    ) -> *mut zklock_call {
+        let answer = Mutex::new(answer);
+        let handle = Self::table().put(Self { running, answer, notice: notice.clone() });
+        notice.known(handle);
+        handle
     }
 
     /// Looks at the answer of a call, if there is one and it is no error.
@@ -116,7 +109,7 @@ impl AsyncCall {
     ) -> Result<T, Failure> {
         let call = Self::table().find(call)?;
         match call.known().as_mut() {
-            None => Err(Failure::new(ZKLOCK_PENDING, "the call goes on: wait for its descriptor")),
+            None => Err(Failure::new(ZKLOCK_PENDING, "the call goes on: wait for its descriptor or event")),
             Some(Err(failure)) => Err(failure.clone()),
             Some(Ok(answer)) => look(answer),
         }
@@ -159,22 +152,41 @@ impl Answer {
             Self::Number(number) => *number,
             Self::Versions(versions) => count(versions.len()),
             Self::Contenders(contenders) => count(contenders.len()),
-            Self::Nothing | Self::Client(_) | Self::Member(_) | Self::Taken => 0,
+            Self::Nothing | Self::Client(_) | Self::Member(..) | Self::Taken => 0,
         }
     }
 }
 
 /// The descriptor of a call: readable when there is a result, and from then on. Do not read from it, write to it or close
-/// it.
+/// it. It is made when it is first asked for: see zklock_client_fd for one that serves all calls of a client.
 ///
 /// @param call the call.
 /// @param[out] descriptor valid until the call is freed.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_fd(call: *const zklock_call, descriptor: *mut c_int) -> zklock_status {
     call::status("zklock_call_fd", || {
-        out("descriptor", descriptor)?.set(AsyncCall::table().find(call)?.ready.number());
+        out("descriptor", descriptor)?.set(AsyncCall::table().find(call)?.notice.descriptor()?);
+        Ok(())
+    })
+}
+
+/// What the event of a call gives back: a pointer of yours, behind which nobody looks. Until it is set, a call of
+/// zklock_release_start has that of its hold, any other has NULL.
+///
+/// @param call the call.
+/// @param context any pointer, or NULL.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if the call is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_call_set_context(
+    call: *mut zklock_call,
+    context: *mut c_void,
+) -> zklock_status {
+    call::status("zklock_call_set_context", || {
+        AsyncCall::table().find(call)?.notice.set_context(Context(context));
         Ok(())
     })
 }
@@ -203,8 +215,8 @@ pub extern "C-unwind" fn zklock_call_finish(call: *mut zklock_call, number: *mut
     })
 }
 
-/// Ends the waiting: the descriptor becomes readable, and zklock_call_finish gives ZKLOCK_INTERRUPTED, or the result if there
-/// is one already.
+/// Ends the waiting: the descriptor becomes readable, the event comes, and zklock_call_finish gives ZKLOCK_INTERRUPTED, or
+/// the result if there is one already.
 ///
 /// What a call has begun goes on in the background: a release, the leaving of a barrier, a close. A commit that is cancelled
 /// may be done or not. A client that connects after that is closed, and a member that has not entered withdraws.
@@ -216,16 +228,21 @@ pub extern "C-unwind" fn zklock_call_cancel(call: *mut zklock_call) -> zklock_st
     call::status("zklock_call_cancel", || {
         let call = AsyncCall::table().find(call)?;
         call.running.cancel();
-        call.ready.raise();
+        call.notice.happen();
         Ok(())
     })
 }
 
 /// Frees a call and its descriptor, which must be in no event loop any more. One that goes on is ended as by
-/// zklock_call_cancel. A client that was not taken from it is closed, and a member leaves, both in the background.
+/// zklock_call_cancel. A client that was not taken from it is closed, and a member leaves, both in the background. No event
+/// of it is given from now on.
 ///
 /// @param call may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_free(call: *mut zklock_call) {
-    call::free("zklock_call_free", || drop(AsyncCall::table().take(call)));
+    call::free("zklock_call_free", || {
+        if let Some(call) = AsyncCall::table().take(call) {
+            call.notice.end();
+        }
+    });
 }

@@ -4,6 +4,7 @@ use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::call;
 use crate::client::{Client, zklock_client};
 use crate::convert::patience;
+use crate::events::Events;
 use crate::failure::Failure;
 use crate::handle::{Object, handle};
 use crate::raw::{out, text};
@@ -20,9 +21,15 @@ pub struct zklock_barrier {
     _opaque: [u8; 0],
 }
 
-pub(crate) struct Barrier(blocking::Barrier);
+pub(crate) struct Barrier(blocking::Barrier, Arc<Events>);
 
-handle!(Barrier: zklock_barrier, 8);
+handle!(
+    Barrier: zklock_barrier,
+    8,
+    fn inherited(&self) -> Option<Self> {
+        (!self.0.core().is_forked()).then(|| Self(self.0.clone(), self.1.clone()))
+    }
+);
 
 /// Makes the barrier at a path, which is the DistributedBarrier of Curator's there. It costs no request, and sets
 /// nothing.
@@ -42,8 +49,9 @@ pub extern "C-unwind" fn zklock_barrier_new(
     call::status("zklock_barrier_new", || {
         let barrier = out("barrier", barrier)?;
         let path = text("path", path)?;
-        let made = Client::table().find(client)?.inner().barrier(path)?;
-        barrier.set(Barrier::table().put(Barrier(made)));
+        let client = Client::table().find(client)?;
+        let made = Barrier(client.inner().barrier(path)?, client.events().clone());
+        barrier.set(Barrier::table().put(made));
         Ok(())
     })
 }
@@ -72,7 +80,7 @@ pub extern "C-unwind" fn zklock_barrier_set(
     call::status("zklock_barrier_set", || answer(barrier, changed, blocking::Barrier::set))
 }
 
-/// Removes the barrier, so that everyone who waits goes on. If it is not set, that is not an error.
+/// Removes the barrier, so that all waiters go on. If it is not set, that is not an error.
 ///
 /// @param barrier the barrier.
 /// @param[out] changed 1, or 0 if it was not set. It may be NULL.
@@ -110,7 +118,7 @@ pub extern "C-unwind" fn zklock_barrier_is_set(
 /// Waits until the barrier is not set.
 ///
 /// @param barrier the barrier.
-/// @param timeout milliseconds: 0 looks once, which takes as long as the try timeout where no server answers;
+/// @param timeout milliseconds: 0 looks once, which takes as long as the try timeout if no server answers;
 ///        ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by then,
 ///        whatever the network does.
 /// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it was set until then; ZKLOCK_UNREACHABLE if there was no connection then, or
@@ -128,8 +136,8 @@ pub extern "C-unwind" fn zklock_barrier_wait(barrier: *mut zklock_barrier, timeo
 ///
 /// @param barrier the barrier. It may be freed before the call.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
-///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+///         with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_barrier_set_start(
@@ -137,7 +145,7 @@ pub extern "C-unwind" fn zklock_barrier_set_start(
     call: *mut *mut zklock_call,
 ) -> zklock_status {
     call::status("zklock_barrier_set_start", || {
-        begin(barrier, call, Answer::yes, |barrier| async move { barrier.set().await })
+        begin(barrier, call, Answer::yes, Wait::Forever, |barrier| async move { barrier.set().await })
     })
 }
 
@@ -145,8 +153,8 @@ pub extern "C-unwind" fn zklock_barrier_set_start(
 ///
 /// @param barrier the barrier. It may be freed before the call.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
-///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+///         with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_barrier_remove_start(
@@ -154,7 +162,7 @@ pub extern "C-unwind" fn zklock_barrier_remove_start(
     call: *mut *mut zklock_call,
 ) -> zklock_status {
     call::status("zklock_barrier_remove_start", || {
-        begin(barrier, call, Answer::yes, |barrier| async move { barrier.remove().await })
+        begin(barrier, call, Answer::yes, Wait::Forever, |barrier| async move { barrier.remove().await })
     })
 }
 
@@ -162,8 +170,8 @@ pub extern "C-unwind" fn zklock_barrier_remove_start(
 ///
 /// @param barrier the barrier. It may be freed before the call.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
-///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+///         with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_barrier_is_set_start(
@@ -171,7 +179,7 @@ pub extern "C-unwind" fn zklock_barrier_is_set_start(
     call: *mut *mut zklock_call,
 ) -> zklock_status {
     call::status("zklock_barrier_is_set_start", || {
-        begin(barrier, call, Answer::yes, |barrier| async move { barrier.is_set().await })
+        begin(barrier, call, Answer::yes, Wait::Forever, |barrier| async move { barrier.is_set().await })
     })
 }
 
@@ -180,8 +188,8 @@ pub extern "C-unwind" fn zklock_barrier_is_set_start(
 /// @param barrier the barrier. It may be freed before the call.
 /// @param timeout milliseconds: as zklock_barrier_wait.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
-///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+///         with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_barrier_wait_start(
@@ -191,7 +199,13 @@ pub extern "C-unwind" fn zklock_barrier_wait_start(
 ) -> zklock_status {
     call::status("zklock_barrier_wait_start", || {
         let wait = Wait::from(patience(timeout)?);
-        begin(barrier, call, Answer::nothing, move |barrier| async move { barrier.wait_within(wait).await })
+        begin(
+            barrier,
+            call,
+            Answer::nothing,
+            wait,
+            move |barrier| async move { barrier.wait_within(wait).await },
+        )
     })
 }
 
@@ -199,11 +213,14 @@ fn begin<T: Send + 'static, F: Future<Output = Result<T, Error>> + Send + 'stati
     barrier: *mut zklock_barrier,
     call: *mut *mut zklock_call,
     answer: fn(T) -> Answer,
-    ask: impl FnOnce(Arc<zklock_core::Barrier>) -> F,
+    connecting: Wait,
+    ask: impl FnOnce(Arc<zklock_core::Barrier>) -> F + Send + 'static,
 ) -> Result<(), Failure> {
     let call = out("call", call)?;
     let barrier = Barrier::table().find(barrier)?;
-    call.set(AsyncCall::start(|ready| barrier.0.core().start(ready, ask), answer)?);
+    let notice = AsyncCall::notice(Some(&barrier.1));
+    let begin = |ready| barrier.0.core().start(ready, connecting, ask);
+    call.set(AsyncCall::start(&notice, begin, answer)?);
     Ok(())
 }
 

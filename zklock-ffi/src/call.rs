@@ -39,18 +39,33 @@ fn told(call: &str, body: impl FnOnce() -> Result<(), Failure>) -> zklock_status
 }
 
 fn caught<T>(call: &str, body: impl FnOnce() -> T) -> Result<T, String> {
-    static SILENT: AtomicBool = AtomicBool::new(false);
     // The library has a standard library of its own, so this is the host's business nowhere. (No Once: a
     // fork that came while another thread was in it would wait for ever.)
+    static SILENT: AtomicBool = AtomicBool::new(false);
     if !SILENT.swap(true, Ordering::Relaxed) {
-        set_hook(Box::new(|panic| tracing::error!("zklock panicked: {panic}")));
+        silence();
     }
     let body = || {
         panic_if_asked(call);
         body()
     };
-    let result = catch_unwind(AssertUnwindSafe(body));
-    result.map_err(|panic| format!("zklock panicked ({}): please report it", said(&*panic)))
+    catch_unwind(AssertUnwindSafe(body)).map_err(|panic| message_of(&*panic))
+}
+
+// What follows is not compiled into every call.
+
+#[cold]
+#[inline(never)]
+fn silence() {
+    set_hook(Box::new(|panic| tracing::error!("zklock panicked: {panic}")));
+}
+
+#[cold]
+#[inline(never)]
+fn message_of(panic: &(dyn Any + Send)) -> String {
+    let text = panic.downcast_ref::<String>().map(String::as_str);
+    let text = text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no more is known");
+    format!("zklock panicked ({text}): please report it")
 }
 
 /// For the test that no panic passes: every call has one then.
@@ -58,9 +73,4 @@ fn panic_if_asked(call: &str) {
     if cfg!(feature = "panic-probe") && std::env::var_os("ZKLOCK_PANIC").is_some() {
         panic!("{call}, on purpose");
     }
-}
-
-fn said(panic: &(dyn Any + Send)) -> &str {
-    let text = panic.downcast_ref::<String>().map(String::as_str);
-    text.or_else(|| panic.downcast_ref::<&str>().copied()).unwrap_or("no more is known")
 }

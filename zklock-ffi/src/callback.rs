@@ -4,55 +4,55 @@ use std::cell::Cell;
 use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 /// Whether it may be called, and whether it is just running.
-pub(crate) struct Turn {
-    stage: Mutex<Stage>,
+pub(crate) struct CallbackGate {
+    state: Mutex<GateState>,
     returned: Condvar,
 }
 
 #[derive(Default)]
-struct Stage {
+struct GateState {
     runs: bool,
     ended: bool,
 }
 
 thread_local! {
     /// The one that runs on this thread.
-    static RUNNING: Cell<*const Turn> = const { Cell::new(std::ptr::null()) };
+    static RUNNING: Cell<*const CallbackGate> = const { Cell::new(std::ptr::null()) };
 }
 
-impl Turn {
+impl CallbackGate {
     pub(crate) const fn new() -> Self {
-        Self { stage: Mutex::new(Stage { runs: false, ended: false }), returned: Condvar::new() }
+        Self { state: Mutex::new(GateState { runs: false, ended: false }), returned: Condvar::new() }
     }
 
     /// Makes the call, unless it has been ended. No lock is held meanwhile.
     pub(crate) fn run(&self, call: impl FnOnce()) {
         {
-            let mut stage = self.stage();
-            if stage.ended {
+            let mut state = self.state();
+            if state.ended {
                 return;
             }
-            stage.runs = true;
+            state.runs = true;
         }
         RUNNING.set(self);
         call();
         RUNNING.set(std::ptr::null());
-        self.stage().runs = false;
+        self.state().runs = false;
         self.returned.notify_all();
     }
 
     /// No call begins from now on. One that runs is waited for, unless it is the one that asks for this.
     pub(crate) fn end(&self) {
         let is_within = std::ptr::eq(RUNNING.get(), self);
-        let mut stage = self.stage();
-        stage.ended = true;
-        while stage.runs && !is_within {
-            stage = self.returned.wait(stage).unwrap_or_else(PoisonError::into_inner);
+        let mut state = self.state();
+        state.ended = true;
+        while state.runs && !is_within {
+            state = self.returned.wait(state).unwrap_or_else(PoisonError::into_inner);
         }
     }
 
-    fn stage(&self) -> MutexGuard<'_, Stage> {
-        self.stage.lock().unwrap_or_else(PoisonError::into_inner)
+    fn state(&self) -> MutexGuard<'_, GateState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -65,10 +65,10 @@ mod tests {
 
     #[test]
     fn the_end_waits_for_the_call_but_not_for_itself() {
-        let turn = Arc::new(Turn::new());
+        let gate = Arc::new(CallbackGate::new());
         let (begun, begins) = channel();
         let (finish, finishes) = channel::<()>();
-        let runner = turn.clone();
+        let runner = gate.clone();
         let running = std::thread::spawn(move || {
             runner.run(|| {
                 begun.send(()).unwrap();
@@ -77,7 +77,7 @@ mod tests {
         });
         begins.recv().unwrap();
         let (ended, ends) = channel();
-        let ender = turn.clone();
+        let ender = gate.clone();
         std::thread::spawn(move || {
             ender.end();
             ended.send(()).unwrap();
@@ -86,9 +86,9 @@ mod tests {
         finish.send(()).unwrap();
         ends.recv_timeout(Duration::from_secs(10)).unwrap();
         running.join().unwrap();
-        turn.run(|| panic!("it has been ended"));
+        gate.run(|| panic!("it has been ended"));
 
-        let within = Turn::new();
+        let within = CallbackGate::new();
         within.run(|| within.end());
         within.run(|| panic!("it has been ended"));
     }

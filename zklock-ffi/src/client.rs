@@ -3,15 +3,16 @@
 use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
 use crate::call;
-use crate::convert::{unsigned, whole};
+use crate::convert::{patience, unsigned, whole};
+use crate::events::Events;
 use crate::failure::Failure;
 use crate::handle::{Object, handle};
 use crate::options::{Options, zklock_options};
 use crate::raw::{mark_process, out, text};
 use crate::status::zklock_status;
 use std::ffi::c_char;
+use std::sync::Arc;
 use zklock_core::blocking;
-use zklock_core::face::Connector;
 
 /// One logical connection to an ensemble. It outlives sessions: when one expires it opens the next.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -38,15 +39,26 @@ c_enum! {
     }
 }
 
-pub(crate) struct Client(blocking::Client);
+pub(crate) struct Client(blocking::Client, Arc<Events>);
 
 impl Client {
     pub(crate) fn inner(&self) -> &blocking::Client {
         &self.0
     }
+
+    /// All that happens to what it made.
+    pub(crate) fn events(&self) -> &Arc<Events> {
+        &self.1
+    }
 }
 
-handle!(Client: zklock_client, 2);
+handle!(
+    Client: zklock_client,
+    2,
+    fn inherited(&self) -> Option<Self> {
+        (!self.0.is_forked()).then(|| Self(self.0.clone(), self.1.clone()))
+    }
+);
 
 /// Opens a session. It waits until there is one, for the connect timeout at most.
 ///
@@ -69,7 +81,7 @@ pub extern "C-unwind" fn zklock_client_new(
         let hosts = text("hosts", hosts)?;
         mark_process();
         let connected = blocking::Client::connect(Options::of(options, hosts)?)?;
-        client.set(Client::table().put(Client(connected)));
+        client.set(Client::table().put(Client(connected, Events::new())));
         Ok(())
     })
 }
@@ -79,8 +91,8 @@ pub extern "C-unwind" fn zklock_client_new(
 /// @param hosts as zklock_client_new.
 /// @param options NULL for the defaults. They are copied.
 /// @param[out] call the call: zklock_call_client gives the client. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_REFUSED if the system gives no threads or
-///         descriptors; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+///         ZKLOCK_INTERNAL. Everything else comes with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_new_start(
@@ -92,8 +104,80 @@ pub extern "C-unwind" fn zklock_client_new_start(
         let call = out("call", call)?;
         let hosts = text("hosts", hosts)?;
         mark_process();
-        let connector = Connector::new(Options::of(options, hosts)?);
-        call.set(AsyncCall::start(|ready| connector.start(None, ready), Answer::Client)?);
+        let client = blocking::Client::lazy(Options::of(options, hosts)?);
+        // It is of no client yet.
+        call.set(AsyncCall::start(
+            &AsyncCall::notice(None),
+            |ready| client.start_connecting(None, ready),
+            Answer::Client,
+        )?);
+        Ok(())
+    })
+}
+
+/// Makes a client that connects when it is first needed. Until then it does nothing, so a program may make it, and locks and
+/// barriers of it, before it forks: each child that uses them connects for itself.
+///
+/// The first call that needs it connects, in the time that its caller is willing to wait, and never for longer than the
+/// connect timeout. So it may fail with ZKLOCK_UNREACHABLE or ZKLOCK_REFUSED where the docs of zklock_client_new say so; the
+/// next call tries again. A try that connects may take the connect timeout, and the try timeout after it.
+///
+/// @param hosts as zklock_client_new.
+/// @param options NULL for the defaults. They are copied.
+/// @param[out] client the client. Free it with zklock_client_free.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+///         ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_client_new_lazy(
+    hosts: *const c_char,
+    options: *const zklock_options,
+    client: *mut *mut zklock_client,
+) -> zklock_status {
+    call::status("zklock_client_new_lazy", || {
+        let client = out("client", client)?;
+        let hosts = text("hosts", hosts)?;
+        mark_process();
+        let lazy = blocking::Client::lazy(Options::of(options, hosts)?);
+        client.set(Client::table().put(Client(lazy, Events::new())));
+        Ok(())
+    })
+}
+
+/// Connects a client of zklock_client_new_lazy now, unless that has been done.
+///
+/// @param client the client.
+/// @param timeout milliseconds, of which it takes no more than the connect timeout; ZKLOCK_FOREVER waits that long.
+/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers in time, or no host is known; ZKLOCK_REFUSED if the chroot does
+///         not exist, or the system gives us no threads or descriptors; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback;
+///         ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_client_connect(client: *mut zklock_client, timeout: i64) -> zklock_status {
+    call::status("zklock_client_connect", || {
+        Ok(Client::table().find(client)?.0.connect_within(patience(timeout)?)?)
+    })
+}
+
+/// Begins what zklock_client_connect does, and returns at once.
+///
+/// @param client the client. It may be freed before the call.
+/// @param timeout milliseconds: as zklock_client_connect.
+/// @param[out] call the call. Free it with zklock_call_free.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+///         with the result.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_client_connect_start(
+    client: *mut zklock_client,
+    timeout: i64,
+    call: *mut *mut zklock_call,
+) -> zklock_status {
+    call::status("zklock_client_connect_start", || {
+        let call = out("call", call)?;
+        let client = Client::table().find(client)?;
+        let wait = patience(timeout)?;
+        let begin = |ready| client.0.start_connecting(wait, ready);
+        call.set(AsyncCall::start(&AsyncCall::notice(Some(&client.1)), begin, |_| Answer::Nothing)?);
         Ok(())
     })
 }
@@ -119,7 +203,7 @@ pub extern "C-unwind" fn zklock_call_client(
                 Err(answer.unsuited("a client"))
             }
         })?;
-        client.set(Client::table().put(Client(connected)));
+        client.set(Client::table().put(Client(connected, Events::new())));
         Ok(())
     })
 }
@@ -143,8 +227,8 @@ pub extern "C-unwind" fn zklock_client_close(client: *mut zklock_client) -> zklo
 ///
 /// @param client the client. It may be freed before the call.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
-///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+///         with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_close_start(
@@ -154,19 +238,23 @@ pub extern "C-unwind" fn zklock_client_close_start(
     call::status("zklock_client_close_start", || {
         let call = out("call", call)?;
         let client = Client::table().find(client)?;
-        let begin = |ready| client.0.core().start(ready, |client| client.begin_close());
-        call.set(AsyncCall::start(begin, Answer::nothing)?);
+        let notice = AsyncCall::notice(Some(&client.1));
+        call.set(AsyncCall::start(&notice, |ready| client.0.start_close(ready), Answer::nothing)?);
         Ok(())
     })
 }
 
-/// Frees the client, and does not wait. Its sessions are closed, in the background, when its locks,
+/// Frees the client with its descriptor and its events, and does not wait. Its sessions are closed, in the background, when its locks,
 /// tickets and holds are freed as well. To end them now, call zklock_client_close before.
 ///
 /// @param client may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_free(client: *mut zklock_client) {
-    call::free("zklock_client_free", || drop(Client::table().take(client)));
+    call::free("zklock_client_free", || {
+        if let Some(client) = Client::table().take(client) {
+            client.1.end();
+        }
+    });
 }
 
 /// What the client has done so far, and what it still owes. It costs no request.

@@ -4,11 +4,13 @@ use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::call;
 use crate::client::{Client, zklock_client};
 use crate::convert::{c_string, patience};
+use crate::events::Events;
 use crate::handle::{Object, handle};
 use crate::loss::zklock_reason;
 use crate::raw::{out, text};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
+use std::sync::Arc;
 use zklock_core::{Wait, blocking};
 
 /// Lets its members begin together, and end together.
@@ -25,20 +27,27 @@ pub struct zklock_member {
     _opaque: [u8; 0],
 }
 
-pub(crate) struct DoubleBarrier(blocking::DoubleBarrier);
+pub(crate) struct DoubleBarrier(blocking::DoubleBarrier, Arc<Events>);
 
 pub(crate) struct Member {
     inner: blocking::Member,
     node: CString,
+    events: Arc<Events>,
 }
 
-handle!(DoubleBarrier: zklock_double_barrier, 9);
+handle!(
+    DoubleBarrier: zklock_double_barrier,
+    9,
+    fn inherited(&self) -> Option<Self> {
+        (!self.0.core().is_forked()).then(|| Self(self.0.clone(), self.1.clone()))
+    }
+);
 handle!(Member: zklock_member, 10);
 
 impl Member {
-    fn keep(inner: blocking::Member) -> *mut zklock_member {
+    fn keep(inner: blocking::Member, events: Arc<Events>) -> *mut zklock_member {
         let node = c_string(inner.node());
-        Self::table().put(Self { inner, node })
+        Self::table().put(Self { inner, node, events })
     }
 }
 
@@ -62,8 +71,9 @@ pub extern "C-unwind" fn zklock_double_barrier_new(
     call::status("zklock_double_barrier_new", || {
         let double_barrier = out("double_barrier", double_barrier)?;
         let path = text("path", path)?;
-        let made = Client::table().find(client)?.inner().double_barrier(path, members)?;
-        double_barrier.set(DoubleBarrier::table().put(DoubleBarrier(made)));
+        let client = Client::table().find(client)?;
+        let made = DoubleBarrier(client.inner().double_barrier(path, members)?, client.events().clone());
+        double_barrier.set(DoubleBarrier::table().put(made));
         Ok(())
     })
 }
@@ -80,7 +90,7 @@ pub extern "C-unwind" fn zklock_double_barrier_free(double_barrier: *mut zklock_
 ///
 /// @param double_barrier the barrier.
 /// @param timeout milliseconds: 0 goes in if it is open or opens with this member, which takes as long as the try
-///        timeout where no server answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it
+///        timeout if no server answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it
 ///        returns by then, whatever the network does.
 /// @param[out] member the member, which is within until zklock_member_leave. Free it with zklock_member_free.
 /// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it did not open until then; ZKLOCK_UNREACHABLE if there was no connection then,
@@ -96,7 +106,8 @@ pub extern "C-unwind" fn zklock_double_barrier_enter(
     call::status("zklock_double_barrier_enter", || {
         let member = out("member", member)?;
         let barrier = DoubleBarrier::table().find(double_barrier)?;
-        member.set(Member::keep(barrier.0.enter_within(patience(timeout)?, None)?));
+        let entered = barrier.0.enter_within(patience(timeout)?, None)?;
+        member.set(Member::keep(entered, barrier.1.clone()));
         Ok(())
     })
 }
@@ -106,8 +117,8 @@ pub extern "C-unwind" fn zklock_double_barrier_enter(
 /// @param double_barrier the barrier. It may be freed before the call.
 /// @param timeout milliseconds: as zklock_double_barrier_enter.
 /// @param[out] call the call: zklock_call_member gives the member. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
-///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+///         with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_double_barrier_enter_start(
@@ -119,7 +130,9 @@ pub extern "C-unwind" fn zklock_double_barrier_enter_start(
         let call = out("call", call)?;
         let barrier = DoubleBarrier::table().find(double_barrier)?;
         let wait = patience(timeout)?;
-        call.set(AsyncCall::start(|ready| barrier.0.start(wait, ready), Answer::Member)?);
+        let (notice, events) = (AsyncCall::notice(Some(&barrier.1)), barrier.1.clone());
+        let answer = move |entered| Answer::Member(entered, events.clone());
+        call.set(AsyncCall::start(&notice, |ready| barrier.0.start(wait, ready), answer)?);
         Ok(())
     })
 }
@@ -138,14 +151,15 @@ pub extern "C-unwind" fn zklock_call_member(
 ) -> zklock_status {
     call::status("zklock_call_member", || {
         let member = out("member", member)?;
-        let entered = AsyncCall::answer(call, |answer| match std::mem::replace(answer, Answer::Taken) {
-            Answer::Member(entered) => Ok(entered),
-            other => {
-                *answer = other;
-                Err(answer.unsuited("a member"))
-            }
-        })?;
-        member.set(Member::keep(entered));
+        let (entered, events) =
+            AsyncCall::answer(call, |answer| match std::mem::replace(answer, Answer::Taken) {
+                Answer::Member(entered, events) => Ok((entered, events)),
+                other => {
+                    *answer = other;
+                    Err(answer.unsuited("a member"))
+                }
+            })?;
+        member.set(Member::keep(entered, events));
         Ok(())
     })
 }
@@ -155,7 +169,7 @@ pub extern "C-unwind" fn zklock_call_member(
 /// Whatever is returned, but for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left, or leaves in the background.
 ///
 /// @param member the member. It must be freed all the same.
-/// @param timeout milliseconds: 0 waits for nobody, which takes as long as the try timeout where no server answers;
+/// @param timeout milliseconds: 0 waits for nobody, which takes as long as the try timeout if no server answers;
 ///        ZKLOCK_FOREVER waits as long as it takes.
 /// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others are still within then; ZKLOCK_LOST if its session ended before, or
 ///         somebody deleted its node: the others may have gone on without it; ZKLOCK_NOT_HELD if it has left before;
@@ -175,8 +189,8 @@ pub extern "C-unwind" fn zklock_member_leave(member: *mut zklock_member, timeout
 /// @param member the member. It must be freed all the same, which may be done before the call has its result.
 /// @param timeout milliseconds: as zklock_member_leave.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor: nothing changes; ZKLOCK_INVALID_ARGUMENT,
-///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+///         with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_member_leave_start(
@@ -188,11 +202,13 @@ pub extern "C-unwind" fn zklock_member_leave_start(
         let call = out("call", call)?;
         let member = Member::table().find(member)?;
         let wait = Wait::from(patience(timeout)?);
+        let notice = AsyncCall::notice(Some(&member.events));
         let member = member.inner.core();
-        let prepared = AsyncCall::prepare()?;
         call.set(match member.get()?.begin_to_leave(wait) {
-            Ok(leaving) => prepared.start(|ready| member.start(ready, |_| leaving), Answer::nothing)?,
-            Err(error) => prepared.over(Err(error.into())),
+            Ok(leaving) => {
+                AsyncCall::start(&notice, |ready| member.start(ready, |_| leaving), Answer::nothing)?
+            }
+            Err(error) => AsyncCall::over(&notice, Err(error.into())),
         });
         Ok(())
     })

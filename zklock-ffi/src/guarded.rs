@@ -49,11 +49,11 @@ pub struct zklock_write {
 /// @param hold the hold.
 /// @param writes what to do, in this order.
 /// @param count how many there are.
-/// @param[out] versions the version of each node after its write, as many as there are writes: 0 where it was created,
-///        ZKLOCK_NO_NODE where it was deleted. It may be NULL.
+/// @param[out] versions the version of each node after its write, as many as there are writes: 0 if it was created,
+///        ZKLOCK_NO_NODE if it was deleted. It may be NULL.
 /// @return ZKLOCK_OK; ZKLOCK_LOST if the lock was not held any more: nothing was written; ZKLOCK_CONFLICT if a
 ///         node was not as it had to be: nothing was written, and zklock_last_conflict says which it was;
-///         ZKLOCK_UNCERTAIN if the reply was lost: all or nothing was written, and zklock_hold_read tells which;
+///         ZKLOCK_UNCERTAIN if the reply was lost: all or nothing was written, and zklock_hold_read shows which;
 ///         ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a callback;
 ///         ZKLOCK_INVALID_ARGUMENT also for a bad path, and for more than 512 KiB in all;
 ///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
@@ -86,8 +86,8 @@ pub extern "C-unwind" fn zklock_hold_commit(
 /// @param writes what to do, in this order. They are copied.
 /// @param count how many there are.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT also for a bad path, and
-///         for more than 512 KiB in all; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for a bad path, and for more than 512 KiB in all;
+///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_commit_start(
@@ -105,7 +105,8 @@ pub extern "C-unwind" fn zklock_hold_commit_start(
         let guarded = writes.iter().fold(hold.get()?.guarded(), |guarded, write| write.add(guarded));
         let writes = guarded.checked()?;
         let begin = |ready| hold.start(ready, |hold| async move { hold.commit_checked(writes).await });
-        call.set(AsyncCall::start(begin, |written| Answer::Versions(numbers(&written)))?);
+        let answer = |written| Answer::Versions(numbers(&written));
+        call.set(AsyncCall::start(&held.notice_of_call(), begin, answer)?);
         Ok(())
     })
 }

@@ -20,7 +20,8 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
     /// Told apart in the handle's bits: 1 to 15.
     const KIND: u64;
 
-    /// A copy for a forked child, if this is a mere value. It must not wait for a mutex, which may be locked for ever.
+    /// A copy for a forked child, if this is a mere value, or nobody has used it but that child. It must not wait for a mutex,
+    /// which may be locked for ever.
     fn inherited(&self) -> Option<Self> {
         None
     }
@@ -90,24 +91,42 @@ impl<T: Object> Table<T> {
 
     /// The object of a handle. It lives on for this call even if another thread frees it.
     pub(crate) fn find(&self, handle: *const T::Opaque) -> Result<Arc<T>, Failure> {
-        let place = parse::<T>(handle)?;
+        let parts = parse::<T>(handle)?;
         let slots = self.slots().read().unwrap_or_else(PoisonError::into_inner);
-        let slot = slots.slots.get(place.index).filter(|slot| place.is_of(slot));
-        slot.and_then(|slot| slot.object.clone()).ok_or_else(|| place.failure::<T>())
+        let slot = slots.slots.get(parts.index).filter(|slot| parts.is_of(slot));
+        slot.and_then(|slot| slot.object.clone()).ok_or_else(|| parts.failure::<T>())
     }
 
     /// Takes the object from its handle, which is invalid from now on. `None` if it was before.
     pub(crate) fn take(&self, handle: *const T::Opaque) -> Option<Arc<T>> {
-        let place = parse::<T>(handle).ok()?;
+        let parts = parse::<T>(handle).ok()?;
         let mut slots = self.slots().write().unwrap_or_else(PoisonError::into_inner);
-        let slot = slots.slots.get_mut(place.index).filter(|slot| place.is_of(slot))?;
+        let slot = slots.slots.get_mut(parts.index).filter(|slot| parts.is_of(slot))?;
         let object = slot.object.take()?;
+        let is_inherited = slot.process != this_process();
         // The last generation's slot is not used again: a handle of the first would fit.
         if slot.generation < GENERATIONS {
             slot.generation += 1;
-            slots.free.push(place.index);
+            slots.free.push(parts.index);
+        }
+        drop(slots);
+        if is_inherited {
+            self.forget_inherited(&parts);
         }
         Some(object)
+    }
+
+    /// Drops what the parents' tables have of an object in this process, which would keep alive what is freed here, such as
+    /// a session.
+    fn forget_inherited(&self, parts: &HandleParts) {
+        for slots in self.slots.of_parents() {
+            // One that was locked at the fork stays so.
+            let Ok(mut slots) = slots.try_write() else { continue };
+            let slot = slots.slots.get_mut(parts.index).filter(|slot| parts.is_of(slot));
+            let object = slot.and_then(|slot| slot.object.take());
+            drop(slots);
+            drop(object);
+        }
     }
 }
 
@@ -132,13 +151,13 @@ impl<T> Default for Slots<T> {
 }
 
 /// What a handle says.
-struct Place {
+struct HandleParts {
     process: u64,
     generation: u64,
     index: usize,
 }
 
-impl Place {
+impl HandleParts {
     fn is_of<T>(&self, slot: &Slot<T>) -> bool {
         slot.process == self.process && slot.generation == self.generation
     }
@@ -162,7 +181,7 @@ fn this_process() -> u64 {
     u64::from(Process::current().number()) & PROCESSES
 }
 
-fn parse<T: Object>(handle: *const T::Opaque) -> Result<Place, Failure> {
+fn parse<T: Object>(handle: *const T::Opaque) -> Result<HandleParts, Failure> {
     if handle.is_null() {
         return Err(Failure::argument(format!("the {} is NULL: pass one that was made", T::NAME)));
     }
@@ -175,7 +194,7 @@ fn parse<T: Object>(handle: *const T::Opaque) -> Result<Place, Failure> {
         let message = format!("this is a handle of another type than {}", T::NAME);
         return Err(Failure::new(ZKLOCK_INVALID_HANDLE, message));
     }
-    Ok(Place {
+    Ok(HandleParts {
         process: bits >> PROCESS & PROCESSES,
         generation: bits >> GENERATION & GENERATIONS,
         index: (bits >> INDEX & INDEXES) as usize,

@@ -4,7 +4,7 @@ use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
 use crate::call;
 use crate::convert::{c_string, patience, whole};
-use crate::descriptor::Descriptor;
+use crate::events::{Events, Notice, zklock_event_kind};
 use crate::failure::Failure;
 use crate::handle::{Object, handle};
 use crate::loss::{Told, zklock_reason};
@@ -53,13 +53,17 @@ pub(crate) struct Held {
     /// Made for those who ask.
     path: OnceLock<CString>,
     node: OnceLock<CString>,
+    events: Arc<Events>,
+    /// Of the loss.
+    notice: Arc<Notice>,
     loss: Mutex<Loss>,
 }
 
 /// What is notified of the loss.
 #[derive(Default)]
 struct Loss {
-    descriptor: Option<Arc<Descriptor>>,
+    /// Its notice is among them.
+    is_watched: bool,
     callbacks: Vec<Arc<Told<zklock_hold>>>,
     watches: Vec<Watch>,
     /// Nobody is to be told any more.
@@ -69,9 +73,26 @@ struct Loss {
 handle!(Held: zklock_hold, 5);
 
 impl Held {
-    pub(crate) fn keep(inner: blocking::Hold) -> *mut zklock_hold {
-        let (path, node) = (OnceLock::new(), OnceLock::new());
-        Self::table().put(Self { inner, path, node, loss: Mutex::default() })
+    /// From now on the loss is watched, if events are wanted.
+    pub(crate) fn keep(inner: blocking::Hold, events: &Arc<Events>, context: Context) -> *mut zklock_hold {
+        let (path, node, events) = (OnceLock::new(), OnceLock::new(), events.clone());
+        let told = events.are_wanted().then(|| events.clone());
+        let mut loss = Loss::default();
+        let is_told = told.is_some();
+        let notice = Notice::new(zklock_event_kind::ZKLOCK_EVENT_LOST, told, context);
+        if is_told {
+            // It fails only in a child, where nobody has a hold of the parent's.
+            let _ = loss.watch(&inner, &notice);
+        }
+        let held = Self { inner, path, node, events, notice: notice.clone(), loss: Mutex::new(loss) };
+        let handle = Self::table().put(held);
+        notice.known(handle);
+        handle
+    }
+
+    /// That of a call with this hold.
+    pub(crate) fn notice_of_call(&self) -> Arc<Notice> {
+        AsyncCall::notice(Some(&self.events))
     }
 
     pub(crate) fn inner(&self) -> &blocking::Hold {
@@ -103,6 +124,17 @@ impl Held {
     }
 }
 
+impl Loss {
+    fn watch(&mut self, hold: &blocking::Hold, notice: &Arc<Notice>) -> Result<(), Failure> {
+        if !self.is_watched {
+            let happen = notice.teller();
+            self.watches.push(hold.on_lost(|_| happen())?);
+            self.is_watched = true;
+        }
+        Ok(())
+    }
+}
+
 /// Releases the lock and waits until the servers have confirmed it. Of a reentrant lock, only the release
 /// of the last hold reaches the servers.
 ///
@@ -126,8 +158,8 @@ pub extern "C-unwind" fn zklock_release(hold: *mut zklock_hold) -> zklock_status
 ///
 /// @param hold the hold. It must be freed all the same, which may be done before the call has its result.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor: nothing changes; ZKLOCK_INVALID_ARGUMENT,
-///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+///         with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_release_start(
@@ -138,18 +170,21 @@ pub extern "C-unwind" fn zklock_release_start(
         let call = out("call", call)?;
         let held = Held::table().find(hold)?;
         let hold = held.inner.core();
-        let prepared = AsyncCall::prepare()?;
+        let notice = Notice::of_release(held.events.clone(), &held.notice);
         call.set(match hold.get()?.begin_release(Owner::current()) {
-            Ok(Some(rest)) => prepared.start(|ready| hold.start(ready, |_| rest), Answer::nothing)?,
-            Ok(None) => prepared.over(Ok(Answer::Nothing)),
-            Err(error) => prepared.over(Err(error.into())),
+            Ok(Some(rest)) => {
+                AsyncCall::start(&notice, |ready| hold.start(ready, |_| rest), Answer::nothing)?
+            }
+            Ok(None) => AsyncCall::over(&notice, Ok(Answer::Nothing)),
+            Err(error) => AsyncCall::over(&notice, Err(error.into())),
         });
         Ok(())
     })
 }
 
 /// Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still held is
-/// released in the background, whichever thread acquired it, and calls that wait with this hold end.
+/// released in the background, whichever thread acquired it, and calls that wait with this hold end. No loss of it is told
+/// from now on.
 ///
 /// It waits for nothing but a callback of this hold that is just running, unless that is what calls it. So
 /// call it with nothing locked that the callback locks.
@@ -159,6 +194,7 @@ pub extern "C-unwind" fn zklock_release_start(
 pub extern "C-unwind" fn zklock_hold_free(hold: *mut zklock_hold) {
     call::free("zklock_hold_free", || {
         if let Some(held) = Held::table().take(hold) {
+            held.notice.end();
             held.tell_nobody();
             held.inner.let_go();
         }
@@ -283,20 +319,31 @@ pub extern "C-unwind" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *m
         let descriptor = out("descriptor", descriptor)?;
         let held = Held::table().find(hold)?;
         let mut loss = held.open_loss()?;
-        if loss.descriptor.is_none() {
-            let lost = Arc::new(Descriptor::new()?);
-            let raise = lost.raiser();
-            let watch = held.inner.on_lost(|_| raise())?;
-            // If it is lost already, it is readable at once, and not when the I/O thread comes to it.
-            if let HoldState::Lost(_) = held.inner.state() {
-                lost.raise();
-            }
-            loss.watches.push(watch);
-            loss.descriptor = Some(lost);
+        let number = held.notice.descriptor()?;
+        loss.watch(&held.inner, &held.notice)?;
+        // If it is lost already, it is readable at once, and not when the I/O thread comes to it.
+        if let HoldState::Lost(_) = held.inner.state() {
+            held.notice.happen();
         }
-        if let Some(lost) = &loss.descriptor {
-            descriptor.set(lost.number());
-        }
+        descriptor.set(number);
+        Ok(())
+    })
+}
+
+/// What the events of a hold give back: a pointer of yours, behind which nobody looks. Until it is set, it is that of the
+/// ticket from which the hold was fetched, or NULL.
+///
+/// @param hold the hold.
+/// @param context any pointer, or NULL.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if the hold is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_hold_set_context(
+    hold: *mut zklock_hold,
+    context: *mut c_void,
+) -> zklock_status {
+    call::status("zklock_hold_set_context", || {
+        Held::table().find(hold)?.notice.set_context(Context(context));
         Ok(())
     })
 }
@@ -384,8 +431,8 @@ pub extern "C-unwind" fn zklock_hold_confirm(
 /// @param hold the hold. It must stay until the call has its result: to free it releases the lock, and the call may give
 ///        ZKLOCK_NOT_HELD.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
-///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+///         with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_confirm_start(
@@ -396,7 +443,8 @@ pub extern "C-unwind" fn zklock_hold_confirm_start(
         let call = out("call", call)?;
         let held = Held::table().find(hold)?;
         let begin = |ready| held.inner.core().start(ready, |hold| async move { hold.confirm().await });
-        call.set(AsyncCall::start(begin, |valid_for| Answer::Number(whole(valid_for)))?);
+        let answer = |valid_for| Answer::Number(whole(valid_for));
+        call.set(AsyncCall::start(&held.notice_of_call(), begin, answer)?);
         Ok(())
     })
 }

@@ -83,7 +83,7 @@ pub extern "C-unwind" fn zklock_rwlock_write_new(
 }
 
 /// Makes the election at a path: the client that acquires it leads until it releases. It shares a queue with Curator's
-/// LeaderLatch. zklock_observe shows who leads, to observers that are no candidates as well.
+/// LeaderLatch. zklock_observe reports who leads, even to programs that are not candidates.
 ///
 /// @param client the client. It may be freed before the lock.
 /// @param path such as "/election/scheduler".
@@ -146,8 +146,8 @@ pub extern "C-unwind" fn zklock_semaphore_new(
     at_path("zklock_semaphore_new", client, path, options, lock, |path| LockSpec::semaphore(path, limit))
 }
 
-/// Writes how many permits there are to the node that semaphores were told of with
-/// zklock_lock_options_set_limit_at, and creates it if it is not there.
+/// Writes how many permits there are to the node that semaphores name with zklock_lock_options_set_limit_at, and creates
+/// it if it is not there.
 ///
 /// Permits that are held stay held, even if the new limit is lower.
 ///
@@ -176,8 +176,8 @@ pub extern "C-unwind" fn zklock_set_limit(
 /// @param client the client from which the locks come. It may be freed before the set.
 /// @param locks mutexes, read and write sides, semaphores and elections. They may be freed before the set.
 /// @param count how many there are: one at least.
-/// @param options NULL for the defaults. They are copied. The options of the locks stay, but whether one is
-///        reentrant is said of the set.
+/// @param options NULL for the defaults. They are copied. The options of the locks stay, except that the set as a whole
+///        is reentrant or not.
 /// @param[out] lock the set, which is a lock as well. Free it with zklock_lock_free.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, of another client or an exclusive
 ///         one, if two are of one path, they are too many for one request, or an option does not apply to a set;
@@ -200,7 +200,7 @@ pub extern "C-unwind" fn zklock_all_new(
             .collect::<Result<_, _>>()?;
         let client = Client::table().find(client)?;
         let spec = LockOptions::apply(options, client.inner().all_of(&found)?)?;
-        lock.set(Lock::keep(client.inner().lock(&spec)?));
+        lock.set(Lock::keep(client.inner().lock(&spec)?, client.events()));
         Ok(())
     })
 }
@@ -216,7 +216,8 @@ fn at_path(
     call::status(call, || -> Result<(), Failure> {
         let lock = out("lock", lock)?;
         let spec = LockOptions::apply(options, spec(text("path", path)?)?)?;
-        lock.set(Lock::keep(Client::table().find(client)?.inner().lock(&spec)?));
+        let client = Client::table().find(client)?;
+        lock.set(Lock::keep(client.inner().lock(&spec)?, client.events()));
         Ok(())
     })
 }

@@ -1,7 +1,8 @@
 //! What C and the library must see alike, byte for byte. tests/c/header says the same of the header.
 
+use crate::contenders::zklock_contender;
+use crate::event::zklock_event;
 use crate::guarded::zklock_write;
-use crate::queued::zklock_contender;
 use std::mem::offset_of;
 
 const _: () = {
@@ -12,4 +13,8 @@ const _: () = {
     assert!(offset_of!(zklock_contender, size) == 0 && offset_of!(zklock_contender, session) == 32);
     assert!(offset_of!(zklock_contender, node) == 56 && offset_of!(zklock_contender, role) == 64);
     assert!(offset_of!(zklock_contender, holds) == 68);
+    assert!(size_of::<zklock_event>() == 64 && align_of::<zklock_event>() == 8);
+    assert!(offset_of!(zklock_event, context) == 0 && offset_of!(zklock_event, ticket) == 8);
+    assert!(offset_of!(zklock_event, call) == 16 && offset_of!(zklock_event, hold) == 24);
+    assert!(offset_of!(zklock_event, kind) == 32 && offset_of!(zklock_event, reserved) == 36);
 };

@@ -5,13 +5,14 @@
 //! ```text
 //!  layout                                            what C and the library must see alike
 //!  kinds  barrier  double_barrier                    one C noun a file: what is exported
-//!  ticket  queued  observer
-//!  client  lock
+//!  event
+//!  ticket  contenders  observer
+//!  client  lock  credentials
 //!  options  lock_options  guarded
 //!  hold
 //!  async_call  log  last_error  version
-//!  loss                                              telling the host, and values as C has them
-//!  callback  descriptor  convert
+//!  loss  events                                      telling the host, and values as C has them
+//!  callback  connection  readiness  convert
 //!  call                                              around every call: no panic passes
 //!  handle                                            handles, which are numbers in a table
 //!  raw                                               all that is unsafe
@@ -33,9 +34,13 @@ mod c_enum;
 mod call;
 mod callback;
 pub mod client;
+mod connection;
+pub mod contenders;
 mod convert;
-mod descriptor;
+pub mod credentials;
 pub mod double_barrier;
+pub mod event;
+pub mod events;
 mod failure;
 pub mod guarded;
 mod handle;
@@ -49,8 +54,8 @@ pub mod log;
 pub mod loss;
 pub mod observer;
 pub mod options;
-pub mod queued;
 mod raw;
+mod readiness;
 pub mod status;
 pub mod ticket;
 pub mod version;

@@ -2,11 +2,13 @@
 
 use crate::call;
 use crate::convert::{c_string, patience};
+use crate::events::Events;
 use crate::handle::{Object, handle};
 use crate::hold::{Held, zklock_hold};
-use crate::raw::out;
+use crate::raw::{Context, out};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char};
+use std::sync::Arc;
 use zklock_core::blocking;
 
 /// A lock at a path. It holds nothing itself: zklock_acquire does.
@@ -19,18 +21,32 @@ pub struct zklock_lock {
 pub(crate) struct Lock {
     inner: blocking::Lock,
     path: CString,
+    events: Arc<Events>,
 }
 
-handle!(Lock: zklock_lock, 3);
+handle!(
+    Lock: zklock_lock,
+    3,
+    fn inherited(&self) -> Option<Self> {
+        let is_forked = self.inner.core().is_forked();
+        let Self { inner, path, events } = self;
+        (!is_forked).then(|| Self { inner: inner.clone(), path: path.clone(), events: events.clone() })
+    }
+);
 
 impl Lock {
     pub(crate) fn inner(&self) -> &blocking::Lock {
         &self.inner
     }
 
-    pub(crate) fn keep(inner: blocking::Lock) -> *mut zklock_lock {
-        let path = c_string(inner.path());
-        Self::table().put(Self { inner, path })
+    /// Where the events of its client are.
+    pub(crate) fn events(&self) -> &Arc<Events> {
+        &self.events
+    }
+
+    pub(crate) fn keep(inner: blocking::Lock, events: &Arc<Events>) -> *mut zklock_lock {
+        let (path, events) = (c_string(inner.path()), events.clone());
+        Self::table().put(Self { inner, path, events })
     }
 }
 
@@ -65,18 +81,18 @@ pub extern "C-unwind" fn zklock_lock_path(
 /// take turns. A caller that gives up leaves its place to the next of its client.
 ///
 /// A thread may acquire for others, and hand each hold to one that releases it: so it also waits for what it has
-/// acquired itself. If nobody else releases that, it waits in vain; a warning in the log tells when such a wait begins.
+/// acquired itself. If nobody else releases that, it waits in vain; a warning is logged when such a wait begins.
 ///
 /// @param lock the lock.
-/// @param timeout milliseconds: 0 tries once, which takes as long as the try timeout where no server
+/// @param timeout milliseconds: 0 tries once, which takes as long as the try timeout if no server
 ///        answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by
 ///        then, whatever the network does.
 /// @param[out] hold the proof that the lock is held. Give it back with zklock_release, and free it with
 ///        zklock_hold_free.
 /// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others had the lock until then, or the time was too short for an answer;
-///         ZKLOCK_UNREACHABLE if there was no connection then, or no server has answered for the try timeout: who has
-///         the lock is not known; ZKLOCK_DEADLOCK if it was to wait for what this thread itself holds by a reentrant lock, so
-///         that no other can release it (such as the read side, where this is the write side), or in a callback; if the lock
+///         ZKLOCK_UNREACHABLE if there was no connection then, or no server has answered for the try timeout: nobody knows
+///         who has the lock; ZKLOCK_DEADLOCK if it was to wait for what this thread itself holds by a reentrant lock, so
+///         that no other can release it (such as the read side, if this is the write side), or in a callback; if the lock
 ///         is reentrant, ZKLOCK_LOST if the outer hold is lost, and ZKLOCK_UNREACHABLE if its lease has run out;
 ///         ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_REFUSED if the servers' access list does not allow it, or the
 ///         process is exiting and no thread can be started; ZKLOCK_CLOSED; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
@@ -91,7 +107,8 @@ pub extern "C-unwind" fn zklock_acquire(
     call::status("zklock_acquire", || {
         let hold = out("hold", hold)?;
         let lock = Lock::table().find(lock)?;
-        hold.set(Held::keep(lock.inner.acquire_within(patience(timeout)?, None)?));
+        let inner = lock.inner.acquire_within(patience(timeout)?, None)?;
+        hold.set(Held::keep(inner, &lock.events, Context::NONE));
         Ok(())
     })
 }

@@ -22,14 +22,14 @@ c_enum! {
     pub enum zklock_flag {
         /// A thread that holds the lock may acquire it again; each hold is released by that thread. Without it any thread
         /// may release a hold, and so a thread that acquires again waits until one does. Of a read/write lock, a thread that
-        /// holds the write side by such a lock may acquire the read side as well. Leave it out where a
-        /// thread turns to another user while the first holds the lock, as it does where it runs coroutines: they are one
-        /// owner, and are inside together. Not for semaphores, whose permits belong to nobody.
+        /// holds the write side by such a lock may acquire the read side as well. Leave it out if a thread may turn to
+        /// other work while the first holds the lock, as a thread that runs coroutines does: both count as one owner, and
+        /// would be inside together. Not for semaphores, whose permits belong to nobody.
         ZKLOCK_REENTRANT = 1,
         /// Wait for a contender that cannot see ours as for any other, instead of failing with ZKLOCK_FOREIGN_CONTENDER.
         /// Both may come to hold the lock, so set this only if you know that it sees ours after all.
         ZKLOCK_ALLOW_FOREIGN = 2,
-        /// A waiter watches all the others, and not the one that matters: the simple way, to be compared with.
+        /// A waiter watches all the others, and not only the one that matters: the simple way, for comparison.
         ZKLOCK_WATCH_CHILDREN = 4,
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::c_enum::c_enum;
 use crate::call;
-use crate::callback::Turn;
+use crate::callback::CallbackGate;
 use crate::convert::c_string;
 use crate::failure::Failure;
 use crate::raw::{Context, TextCallback, call_with_text, mark_process};
@@ -43,7 +43,7 @@ struct Sink {
     callback: TextCallback,
     context: Context,
     level: LevelFilter,
-    turn: Turn,
+    gate: CallbackGate,
 }
 
 #[derive(Clone)]
@@ -78,13 +78,14 @@ pub extern "C-unwind" fn zklock_set_log(
         mark_process();
         let level = filter(level)?;
         let context = Context(context);
-        let sink = callback.map(|callback| Arc::new(Sink { callback, context, level, turn: Turn::new() }));
+        let sink =
+            callback.map(|callback| Arc::new(Sink { callback, context, level, gate: CallbackGate::new() }));
         let before = {
             let mut place = place().write().unwrap_or_else(PoisonError::into_inner);
             std::mem::replace(&mut *place, sink.filter(|_| level != LevelFilter::OFF))
         };
         if let Some(before) = before {
-            before.turn.end();
+            before.gate.end();
         }
         static IS_SUBSCRIBED: AtomicBool = AtomicBool::new(false);
         if !IS_SUBSCRIBED.swap(true, Ordering::Relaxed) {
@@ -122,7 +123,7 @@ fn number(level: Level) -> i32 {
 /// Hands one line over, and sees to the next.
 fn take_next() {
     let Some(Line { sink, level, text }) = lines().front().cloned() else { return };
-    sink.turn.run(|| call_with_text(sink.callback, level, &text, sink.context));
+    sink.gate.run(|| call_with_text(sink.callback, level, &text, sink.context));
     let mut lines = lines();
     lines.pop_front();
     if !lines.is_empty() && call_later(take_next).is_err() {
@@ -148,7 +149,7 @@ fn place() -> &'static RwLock<Option<Arc<Sink>>> {
             callback: sink.callback,
             context: sink.context,
             level: sink.level,
-            turn: Turn::new(),
+            gate: CallbackGate::new(),
         };
         RwLock::new(of_parent.map(|sink| Arc::new(again(sink))))
     })

@@ -1,7 +1,7 @@
 //! Telling the host that a hold is lost.
 
 use crate::c_enum::c_enum;
-use crate::callback::Turn;
+use crate::callback::CallbackGate;
 use crate::handle::SentHandle;
 use crate::raw::{Context, HandleCallback, call_with_handle};
 use std::sync::Arc;
@@ -40,7 +40,7 @@ pub(crate) struct Told<H> {
     handle: SentHandle<H>,
     callback: HandleCallback<H, zklock_reason>,
     context: Context,
-    turn: Turn,
+    gate: CallbackGate,
 }
 
 impl<H: 'static> Told<H> {
@@ -49,7 +49,7 @@ impl<H: 'static> Told<H> {
         callback: HandleCallback<H, zklock_reason>,
         context: Context,
     ) -> Arc<Self> {
-        Arc::new(Self { handle: SentHandle::new(handle), callback, context, turn: Turn::new() })
+        Arc::new(Self { handle: SentHandle::new(handle), callback, context, gate: CallbackGate::new() })
     }
 
     /// What is to be called on the I/O thread, which has no time for callbacks.
@@ -59,7 +59,7 @@ impl<H: 'static> Told<H> {
                 let call = || {
                     call_with_handle(self.callback, self.handle.get(), zklock_reason::of(why), self.context);
                 };
-                self.turn.run(call);
+                self.gate.run(call);
             };
             // Without a thread for it there is still the descriptor and the state.
             let _ = call_later(tell);
@@ -68,6 +68,6 @@ impl<H: 'static> Told<H> {
 
     /// It is not called from now on.
     pub(crate) fn end(&self) {
-        self.turn.end();
+        self.gate.end();
     }
 }

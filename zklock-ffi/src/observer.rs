@@ -1,16 +1,16 @@
 //! Who holds a lock, seen from outside.
 
 use crate::call;
+use crate::contenders::{Shown, shown, zklock_contender};
 use crate::convert::patience;
-use crate::descriptor::Descriptor;
 use crate::failure::Failure;
 use crate::handle::{Object, handle};
 use crate::lock::{Lock, zklock_lock};
-use crate::queued::{Shown, shown, zklock_contender};
 use crate::raw::out;
+use crate::readiness::Readiness;
 use crate::status::zklock_status::{self, ZKLOCK_TIMEOUT};
 use std::ffi::c_int;
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use zklock_core::face::Call;
 use zklock_core::{Error, ErrorKind, QueuedContender, blocking};
 
@@ -30,8 +30,10 @@ pub(crate) struct Observer {
 struct Watching {
     /// Asks for what is next while nobody waits for it.
     call: Option<Call<Option<QueuedContender>>>,
-    /// Readable when the call has an answer. Made for those who ask for it.
-    ready: Arc<OnceLock<Descriptor>>,
+    /// Raised when the call has an answer.
+    ready: Arc<Readiness>,
+    /// Somebody waits for its descriptor, so that there is always a call.
+    has_descriptor: bool,
     /// What was told last: C has pointers to it.
     told: Option<Box<Shown>>,
 }
@@ -48,9 +50,7 @@ impl Observer {
         let mut watching = self.watching();
         watching.look_ahead(&self.inner)?;
         // Before the look: what comes after it raises it again.
-        if let Some(ready) = watching.ready.get() {
-            ready.lower();
-        }
+        watching.ready.lower();
         let Some(answer) = watching.call.as_ref().and_then(Call::fetch) else {
             return Err(Failure::new(ZKLOCK_TIMEOUT, "nothing is new yet"));
         };
@@ -75,22 +75,20 @@ impl Watching {
         if self.call.is_none() {
             let ready = Arc::downgrade(&self.ready);
             let raise = move || {
-                if let Some(ready) = ready.upgrade().as_deref().and_then(OnceLock::get) {
+                if let Some(ready) = ready.upgrade() {
                     ready.raise();
                 }
             };
-            let next =
-                observer.core().start(raise, |observer| async move { observer.lock().await.next().await });
-            self.call = Some(next?);
+            self.call = Some(observer.start(raise)?);
         }
         Ok(())
     }
 
     fn look_ahead_for_descriptor(&mut self, observer: &blocking::Observer) -> Result<(), Failure> {
-        match self.ready.get() {
-            Some(ready) if self.call.is_none() => ready.lower(),
-            _ => return Ok(()),
+        if !self.has_descriptor || self.call.is_some() {
+            return Ok(());
         }
+        self.ready.lower();
         self.look_ahead(observer)
     }
 }
@@ -132,7 +130,8 @@ pub extern "C-unwind" fn zklock_observe(
 /// @param timeout milliseconds: 0 asks whether there is something new, and does not wait; ZKLOCK_FOREVER
 ///        waits as long as it takes.
 /// @param[out] holder the holder, NULL if there is none. It is valid until the next call with this observer.
-/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed until then; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
+/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed until then; ZKLOCK_UNREACHABLE if the client has not connected before,
+///         and cannot; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
 ///         if it were to wait in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
 ///         ZKLOCK_INTERNAL.
 #[must_use]
@@ -170,21 +169,10 @@ pub extern "C-unwind" fn zklock_observer_fd(
         let descriptor = out("descriptor", descriptor)?;
         let observer = Observer::table().find(observer)?;
         let mut watching = observer.watching();
-        if watching.ready.get().is_none() {
-            let ready = watching.ready.clone();
-            let made = ready.get_or_init({
-                let made = Descriptor::new()?;
-                || made
-            });
-            // A call that is on its way may have had its answer before there was anything to raise.
-            if watching.call.is_some() {
-                made.raise();
-            }
-            watching.look_ahead(&observer.inner)?;
-        }
-        if let Some(ready) = watching.ready.get() {
-            descriptor.set(ready.number());
-        }
+        let number = watching.ready.number()?;
+        watching.has_descriptor = true;
+        watching.look_ahead_for_descriptor(&observer.inner)?;
+        descriptor.set(number);
         Ok(())
     })
 }

@@ -38,11 +38,12 @@ impl Options {
             return Ok(ClientOptions::new(hosts)?);
         }
         let options = Self::table().find(options)?;
-        let options = options.0.lock().unwrap_or_else(PoisonError::into_inner).clone();
-        Ok(options.hosts(hosts)?)
+        let options = options.0.lock().unwrap_or_else(PoisonError::into_inner).clone().hosts(hosts)?;
+        options.check()?;
+        Ok(options)
     }
 
-    fn change(
+    pub(crate) fn change(
         options: *const zklock_options,
         change: impl FnOnce(ClientOptions) -> Result<ClientOptions, Error>,
     ) -> Result<(), Failure> {
@@ -114,7 +115,7 @@ pub extern "C-unwind" fn zklock_options_set_connect_timeout(
 }
 
 /// How long the servers have to answer an acquire that tries once, and any other call whose timeout is 0, before it is
-/// ZKLOCK_UNREACHABLE. Default: 1 s. Where they answer, a try takes a few round trips and never that long.
+/// ZKLOCK_UNREACHABLE. Default: 1 s. If they answer, a try takes a few round trips and never that long.
 ///
 /// @param options the options.
 /// @param milliseconds positive.
@@ -162,6 +163,27 @@ pub extern "C-unwind" fn zklock_options_set_identity(
     call::status("zklock_options_set_identity", || {
         let identity = text("identity", identity)?;
         Options::change(options, |options| options.identity(identity))
+    })
+}
+
+/// The version of the servers, such as 3 and 4 for 3.4.14; of an ensemble that is being upgraded it is the oldest. Servers
+/// before 3.5 have no sets of locks, no several permits at once, no read side within the own write side, no double barriers and
+/// no guarded writes that create a node: that is ZKLOCK_REFUSED there. Default: the first server of each session is asked, by
+/// the word srvr; one that does not answer it, or speaks TLS, is taken for 3.5 or later.
+///
+/// @param options the options.
+/// @param major 3 to 4294967295.
+/// @param minor 4 to 4294967295 if the first is 3, otherwise any.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is older than 3.4; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_options_set_server_version(
+    options: *mut zklock_options,
+    major: u32,
+    minor: u32,
+) -> zklock_status {
+    call::status("zklock_options_set_server_version", || {
+        Options::change(options, |options| options.server_version(major, minor))
     })
 }
 

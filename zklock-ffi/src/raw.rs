@@ -162,10 +162,16 @@ fn apart<T>(call: impl FnOnce() -> T) -> T {
 #[derive(Clone, Copy)]
 pub(crate) struct Context(pub(crate) *mut c_void);
 
+impl Context {
+    /// Nobody has given one.
+    pub(crate) const NONE: Self = Self(std::ptr::null_mut());
+}
+
 // SAFETY: we never look behind it; the header says that callbacks run on a thread of ours.
 unsafe impl Send for Context {}
 // SAFETY: as above.
 unsafe impl Sync for Context {}
+
 /// A struct as C has it, with the strings into which its members point.
 pub(crate) struct WithStrings<T, const N: usize> {
     value: T,

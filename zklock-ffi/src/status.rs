@@ -47,7 +47,7 @@ c_enum! {
         /// The wait was cancelled.
         #[from(Interrupted)]
         ZKLOCK_INTERRUPTED = 12,
-        /// A guarded write whose reply was lost: it may have been done. zklock_hold_read tells.
+        /// A guarded write whose reply was lost: it may have been done. zklock_hold_read shows whether it was.
         #[from(Uncertain)]
         ZKLOCK_UNCERTAIN = 13,
         /// A guarded write was refused, because a node was not in the required state. Nothing was written.
@@ -56,7 +56,7 @@ c_enum! {
         /// The handle was made before this process was forked, and belongs to the parent: see "Fork" above.
         #[from(Forked)]
         ZKLOCK_FORKED = 15,
-        /// The ticket or the call has no result yet: wait for its descriptor.
+        /// The ticket or the call has no result yet, or the client no event: wait for the descriptor.
         ZKLOCK_PENDING = 16,
         /// A bug in zklock, caught before it could do harm: please report it.
         ZKLOCK_INTERNAL = 17,

@@ -2,14 +2,14 @@
 
 use crate::call;
 use crate::convert::patience;
-use crate::descriptor::Descriptor;
+use crate::events::{Events, Notice, zklock_event_kind};
 use crate::failure::Failure;
 use crate::handle::{Object, handle};
 use crate::hold::{Held, zklock_hold};
 use crate::lock::{Lock, zklock_lock};
-use crate::raw::out;
+use crate::raw::{Context, out};
 use crate::status::zklock_status::{self, ZKLOCK_PENDING};
-use std::ffi::c_int;
+use std::ffi::{c_int, c_void};
 use std::sync::Arc;
 use zklock_core::{Owner, blocking};
 
@@ -22,13 +22,14 @@ pub struct zklock_ticket {
 
 pub(crate) struct Ticket {
     inner: blocking::Ticket,
-    ready: Arc<Descriptor>,
+    events: Arc<Events>,
+    notice: Arc<Notice>,
 }
 
 handle!(Ticket: zklock_ticket, 4);
 
-/// Begins to wait for the lock, and returns at once. The ticket's descriptor becomes readable when
-/// zklock_acquire_finish has a result.
+/// Begins to wait for the lock, and returns at once. When zklock_acquire_finish has a result, the ticket's descriptor
+/// becomes readable (zklock_ticket_fd), and its client has an event (zklock_client_next_event).
 ///
 /// Such a wait belongs to no thread: a thread that holds the lock may begin another, and the hold may be
 /// released by any thread, also if the lock is reentrant. The time that passes before a grant is
@@ -37,8 +38,8 @@ handle!(Ticket: zklock_ticket, 4);
 /// @param lock the lock.
 /// @param timeout milliseconds: as zklock_acquire.
 /// @param[out] ticket the ticket. Free it with zklock_ticket_free.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT,
-///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. All else comes with the result.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. All else comes with
+///         the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_acquire_start(
@@ -49,19 +50,25 @@ pub extern "C-unwind" fn zklock_acquire_start(
     call::status("zklock_acquire_start", || {
         let ticket = out("ticket", ticket)?;
         let lock = Lock::table().find(lock)?;
-        let ready = Arc::new(Descriptor::new()?);
-        let inner = lock.inner().start(Owner::ticket(), patience(timeout)?, ready.raiser())?;
-        ticket.set(Ticket::table().put(Ticket { inner, ready }));
+        let events = lock.events().clone();
+        let kind = zklock_event_kind::ZKLOCK_EVENT_TICKET;
+        let notice = Notice::new(kind, Some(events.clone()), Context::NONE);
+        let inner = lock.inner().start(Owner::ticket(), patience(timeout)?, notice.teller())?;
+        let handle = Ticket::table().put(Ticket { inner, events, notice: notice.clone() });
+        notice.known(handle);
+        ticket.set(handle);
         Ok(())
     })
 }
 
 /// The descriptor of a ticket: readable when there is a result, and from then on. Do not read from it,
-/// write to it or close it.
+/// write to it or close it. It is made when it is first asked for: a program with thousands of tickets does better to ask
+/// its client alone, with zklock_client_fd.
 ///
 /// @param ticket the ticket.
 /// @param[out] descriptor valid until the ticket is freed.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_ticket_fd(
@@ -69,7 +76,28 @@ pub extern "C-unwind" fn zklock_ticket_fd(
     descriptor: *mut c_int,
 ) -> zklock_status {
     call::status("zklock_ticket_fd", || {
-        out("descriptor", descriptor)?.set(Ticket::table().find(ticket)?.ready.number());
+        out("descriptor", descriptor)?.set(Ticket::table().find(ticket)?.notice.descriptor()?);
+        Ok(())
+    })
+}
+
+/// What the event of a ticket gives back: a pointer of yours, behind which nobody looks. It is NULL until it is set. The
+/// hold that is fetched from the ticket begins with it.
+///
+/// The event may come as soon as the ticket is begun. So let one thread begin tickets and ask for events, or lock a mutex of
+/// yours from zklock_acquire_start until the context is set, and while you handle an event.
+///
+/// @param ticket the ticket.
+/// @param context any pointer, or NULL.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if the ticket is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_ticket_set_context(
+    ticket: *mut zklock_ticket,
+    context: *mut c_void,
+) -> zklock_status {
+    call::status("zklock_ticket_set_context", || {
+        Ticket::table().find(ticket)?.notice.set_context(Context(context));
         Ok(())
     })
 }
@@ -89,14 +117,16 @@ pub extern "C-unwind" fn zklock_acquire_finish(
 ) -> zklock_status {
     call::status("zklock_acquire_finish", || {
         let hold = out("hold", hold)?;
-        let pending = || Failure::new(ZKLOCK_PENDING, "the wait goes on: wait for the ticket's descriptor");
-        let result = Ticket::table().find(ticket)?.inner.fetch().ok_or_else(pending)?;
-        hold.set(Held::keep(result?));
+        let pending =
+            || Failure::new(ZKLOCK_PENDING, "the wait goes on: wait for the ticket's descriptor or event");
+        let ticket = Ticket::table().find(ticket)?;
+        let result = ticket.inner.fetch().ok_or_else(pending)?;
+        hold.set(Held::keep(result?, &ticket.events, ticket.notice.context()));
         Ok(())
     })
 }
 
-/// Ends a wait: its descriptor becomes readable, and zklock_acquire_finish gives ZKLOCK_INTERRUPTED, or
+/// Ends a wait: its descriptor becomes readable, its event comes, and zklock_acquire_finish gives ZKLOCK_INTERRUPTED, or
 /// the result if there is one already. Nothing is left behind in the queue.
 ///
 /// @param ticket the ticket. It must be freed all the same.
@@ -107,16 +137,20 @@ pub extern "C-unwind" fn zklock_acquire_cancel(ticket: *mut zklock_ticket) -> zk
     call::status("zklock_acquire_cancel", || {
         let ticket = Ticket::table().find(ticket)?;
         ticket.inner.cancel();
-        ticket.ready.raise();
+        ticket.notice.happen();
         Ok(())
     })
 }
 
 /// Frees a ticket and its descriptor, which must be in no event loop any more. A wait that goes on is
-/// ended; a lock that was granted and not fetched is released in the background.
+/// ended; a lock that was granted and not fetched is released in the background. No event of it is given from now on.
 ///
 /// @param ticket may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_ticket_free(ticket: *mut zklock_ticket) {
-    call::free("zklock_ticket_free", || drop(Ticket::table().take(ticket)));
+    call::free("zklock_ticket_free", || {
+        if let Some(ticket) = Ticket::table().take(ticket) {
+            ticket.notice.end();
+        }
+    });
 }

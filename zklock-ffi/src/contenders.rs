@@ -1,4 +1,4 @@
-//! Who is in the queue of a lock, and how an operator takes one out of it.
+//! The contenders in the queue of a lock, and how an operator takes one out of it.
 
 use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
@@ -11,7 +11,7 @@ use crate::raw::{Context, Visitor, WithStrings, out, show, text};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int, c_void};
 use std::time::UNIX_EPOCH;
-use zklock_core::{QueuedContender, Role};
+use zklock_core::{QueuedContender, Role, Wait};
 
 c_enum! {
     /// What a contender wants.
@@ -65,7 +65,7 @@ pub struct zklock_contender {
 pub type zklock_contender_visitor =
     Option<unsafe extern "C" fn(contender: *const zklock_contender, context: *mut c_void)>;
 
-/// Shows who is in the queue of a lock, the holders first, of whatever library.
+/// Shows the contenders in the queue of a lock, of any library, the holders first.
 ///
 /// @param lock the lock.
 /// @param visitor called by this thread, before zklock_contenders returns. It may make any call.
@@ -91,8 +91,8 @@ pub extern "C-unwind" fn zklock_contenders(
 ///
 /// @param lock the lock. It may be freed before the call.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
-///         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+///         with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_contenders_start(
@@ -102,8 +102,10 @@ pub extern "C-unwind" fn zklock_contenders_start(
     call::status("zklock_contenders_start", || {
         let call = out("call", call)?;
         let lock = Lock::table().find(lock)?;
-        let begin = |ready| lock.inner().core().start(ready, |lock| async move { lock.contenders().await });
-        call.set(AsyncCall::start(begin, Answer::Contenders)?);
+        let begin = |ready| {
+            lock.inner().core().start(ready, Wait::Forever, |lock| async move { lock.contenders().await })
+        };
+        call.set(AsyncCall::start(&AsyncCall::notice(Some(lock.events())), begin, Answer::Contenders)?);
         Ok(())
     })
 }
@@ -133,10 +135,10 @@ pub extern "C-unwind" fn zklock_call_contenders(
     })
 }
 
-/// Takes any contender out of the queue, by deleting its node. A holder is told that its hold is lost,
-/// if its library tells; a waiter queues again.
+/// Takes any contender out of the queue, by deleting its node. A holder learns that its hold is lost, if its library
+/// reports that; a waiter queues again.
 ///
-/// Of an exclusive lock all nodes have one path: so this evicts the holder of that moment, which may be another than
+/// All nodes of an exclusive lock have one path. So this evicts the holder of that moment, which may be another than
 /// the one that was shown. zklock_break_lock spares another.
 ///
 /// This breaks what the lock guards, unless the contender is known to have stopped: until it learns of it, it
@@ -146,7 +148,7 @@ pub extern "C-unwind" fn zklock_call_contenders(
 /// @param node the path of its node, as zklock_contenders shows it.
 /// @param[out] evicted 1, or 0 if it was not there any more. It may be NULL.
 /// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
-///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is no contender of this
+///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is not a contender of this
 ///         lock; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
 #[must_use]
 #[unsafe(no_mangle)]
@@ -165,11 +167,11 @@ pub extern "C-unwind" fn zklock_evict(
     })
 }
 
-/// Takes the lock away from all who hold it. See zklock_evict, also for what that breaks. Waiters stay, including a set
+/// Takes the lock away from all its holders. See zklock_evict, also for what that breaks. Waiters stay, including a set
 /// of locks that is the first in the queue and waits for another of its locks.
 ///
-/// Of an exclusive lock the node is looked at right before it is deleted, and another's is spared. It is in danger only if
-/// it comes between these two.
+/// The node of an exclusive lock is read right before it is deleted, so that the node of a later holder is spared. Such a
+/// node is in danger only if it is created between these two requests.
 ///
 /// @param lock the lock.
 /// @param visitor called by this thread for each of them, before zklock_break_lock returns. It may make any call.

@@ -1,0 +1,109 @@
+//! As whom a client logs in, and who may use what it creates.
+
+use crate::c_enum::c_enum;
+use crate::call;
+use crate::failure::Failure;
+use crate::options::{Options, zklock_options};
+use crate::raw::text;
+use crate::status::zklock_status;
+use std::ffi::c_char;
+use zklock_core::{Access, Credentials};
+
+c_enum! {
+    /// Who may use the nodes that a client creates: those of locks and barriers, the nodes above them, limits, and what
+    /// guarded writes create. All clients of a lock create, list, read and delete nodes there: so with all but
+    /// ZKLOCK_ACCESS_OPEN all must log in as the same user. Nodes that are there already stay as they are.
+    #[from(Access)]
+    pub enum zklock_access {
+        /// Everyone may do everything. This is the default.
+        #[from(Open)]
+        ZKLOCK_ACCESS_OPEN = 1,
+        /// Those who are logged in as the creator may do everything, all others nothing.
+        #[from(CreatorAll)]
+        ZKLOCK_ACCESS_CREATOR_ALL = 2,
+        /// Those who are logged in as the creator may do everything, and all others read.
+        #[from(ReadOpen)]
+        ZKLOCK_ACCESS_READ_OPEN = 3,
+    }
+}
+
+/// Log in as this user, with ZooKeeper's scheme "digest", and as those that were added before. The password crosses the
+/// network as it is: use TLS where others could listen. It is in no message and no log line.
+///
+/// The servers keep no list of users: with a wrong password the client is somebody else, whom access lists do not know.
+///
+/// @param options the options.
+/// @param user without a colon.
+/// @param password its password.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_options_add_digest(
+    options: *mut zklock_options,
+    user: *const c_char,
+    password: *const c_char,
+) -> zklock_status {
+    call::status("zklock_options_add_digest", || {
+        let credentials = Credentials::digest(text("user", user)?, text("password", password)?)?;
+        Options::change(options, |options| Ok(options.credentials(credentials)))
+    })
+}
+
+/// The same with the users and passwords in a file: "user:password", one a line. It is read now, and anew for each
+/// connection, so that passwords can be changed while the client runs. As long as it cannot be read then, no connection
+/// is made.
+///
+/// @param options the options.
+/// @param file its path.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or is not what it should be;
+///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_options_add_digest_from_file(
+    options: *mut zklock_options,
+    file: *const c_char,
+) -> zklock_status {
+    call::status("zklock_options_add_digest_from_file", || {
+        let credentials = Credentials::from_file(text("file", file)?)?;
+        Options::change(options, |options| Ok(options.credentials(credentials)))
+    })
+}
+
+/// The same with "user:password" in an environment variable, which is read now.
+///
+/// @param options the options.
+/// @param variable its name, such as "ZKLOCK_AUTH".
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or is not what it should be; ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_options_add_digest_from_env(
+    options: *mut zklock_options,
+    variable: *const c_char,
+) -> zklock_status {
+    call::status("zklock_options_add_digest_from_env", || {
+        let credentials = Credentials::from_env(text("variable", variable)?)?;
+        Options::change(options, |options| Ok(options.credentials(credentials)))
+    })
+}
+
+/// Who may use the nodes that the client creates. Without a user to log in as, all but ZKLOCK_ACCESS_OPEN is
+/// ZKLOCK_INVALID_ARGUMENT when a client is made.
+///
+/// @param options the options.
+/// @param access one of zklock_access.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_options_set_access(
+    options: *mut zklock_options,
+    access: i32,
+) -> zklock_status {
+    call::status("zklock_options_set_access", || {
+        let unknown = || Failure::argument(format!("there is no access with the number {access}"));
+        let wanted = zklock_access::find(access).ok_or_else(unknown)?;
+        let access = Access::ALL.iter().copied().find(|access| zklock_access::of(*access) == wanted);
+        let access = access.ok_or_else(unknown)?;
+        Options::change(options, |options| Ok(options.access(access)))
+    })
+}
