@@ -73,9 +73,27 @@
  * -----------
  *
  * Every call that waits for the servers has a twin that does not, whose name ends with _start: zklock_acquire_start gives a
- * zklock_ticket, the others a zklock_call. Its descriptor becomes readable when there is a result, which zklock_call_finish
- * gives. (zklock_hold_read, zklock_set_limit, zklock_evict and zklock_break_lock have none.) A hold and an observer have
- * descriptors as well.
+ * zklock_ticket, the others a zklock_call. (zklock_hold_read, zklock_set_limit, zklock_evict and zklock_break_lock have
+ * none.) There are two ways to learn that it has its result, which zklock_acquire_finish or zklock_call_finish gives.
+ *
+ * The first takes one descriptor for a client, however much goes on: zklock_client_fd. It is readable as long as the client
+ * has an event: a ticket or a call has its result, a hold is lost, the connection has changed. The event brings the handle,
+ * and a pointer of yours.
+ *
+ *     zklock_event event;
+ *     struct pollfd any;
+ *
+ *     any.events = POLLIN;
+ *     if (zklock_client_fd(client, &any.fd) != ZKLOCK_OK) return fail(zklock_last_error());
+ *     while (poll(&any, 1, -1) == 1) {
+ *         while (zklock_client_next_event(client, &event) == ZKLOCK_OK) {
+ *             if (event.kind == ZKLOCK_EVENT_TICKET) go_on_with(event.context, event.ticket);
+ *             if (event.kind == ZKLOCK_EVENT_LOST) stop(event.context);
+ *         }
+ *     }
+ *
+ * The second is a descriptor of each ticket, call, hold and observer: zklock_ticket_fd, zklock_call_fd, zklock_hold_fd,
+ * zklock_observer_fd. They are made when they are first asked for.
  *
  *     zklock_call *call;
  *     struct pollfd readable;
@@ -104,7 +122,7 @@
  * using or freeing. A hold may be released by any thread, so a lock can be acquired by one thread for another. Only
  * what was acquired by a lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
  *
- * The library has one thread from the first zklock_client_new or zklock_client_new_start on, a second for callbacks from
+ * The library has one thread from the first call on that connects a client or asks for its events, a second for callbacks from
  * the first callback on, and another where hosts are given by name, since the resolver needs one. A stack of 64 KiB is enough for a
  * thread that calls. A thread that is cancelled (pthread_cancel) during a call is cancelled after it, even if its
  * cancellation is asynchronous (PTHREAD_CANCEL_ASYNCHRONOUS). Then it may end between the last instruction of a call
@@ -137,11 +155,16 @@
  * changing or freeing options, or setting the log, at the moment of the fork: in that case make them again). So a program may connect to
  * check its configuration, close, become a daemon, and connect again.
  *
+ * A client of zklock_client_new_lazy, its locks and its barriers may be made before the fork. As long as the parent has not
+ * used them, each child may: it connects for itself. So a server may set up once, and fork its workers then. (Unless another
+ * thread was making or freeing such objects at the moment of the fork: then they may return ZKLOCK_FORKED as well.)
+ *
  * Constructors
  * ------------
  *
  * Do not connect in the constructor of a shared object (__attribute__((constructor)), or a global zklock::client in
- * C++): connect when the plugin is first used, in C++ with a static in a function. While a shared object is being loaded, the
+ * C++): make a client with zklock_client_new_lazy there, or connect when the plugin is first used, in C++ with a static in a
+ * function. While a shared object is being loaded, the
  * loader has a lock for which every thread waits that begins, or makes its first calls of this library. So the first
  * zklock_client_new of a process returns ZKLOCK_UNREACHABLE there when the connect timeout is over, and says why; a later one
  * may work, but may not if hosts are given by name. zklock_client_new_start may be called there, but its call may have no
@@ -172,8 +195,8 @@
  *
  * What is yours to fill, zklock_write, has reserved members: set the whole to 0 first, as `zklock_write write = {0}` does. A
  * later library takes 0 there for what an earlier one did, and an earlier one refuses anything else with
- * ZKLOCK_INVALID_ARGUMENT. What the library fills, zklock_contender, tells its size in its first member, and grows at its
- * end. All others are opaque.
+ * ZKLOCK_INVALID_ARGUMENT. What is yours and the library fills, zklock_event, has reserved members as well, and never grows.
+ * What is the library's, zklock_contender, tells its size in its first member, and grows at its end. All others are opaque.
  *
  * The end of the process
  * ----------------------
@@ -289,7 +312,7 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_INTERRUPTED = 12,
     /**
-     * A guarded write whose reply was lost: it may have been done. zklock_hold_read tells.
+     * A guarded write whose reply was lost: it may have been done. zklock_hold_read shows whether it was.
      */
     ZKLOCK_UNCERTAIN = 13,
     /**
@@ -301,7 +324,7 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_FORKED = 15,
     /**
-     * The ticket or the call has no result yet: wait for its descriptor.
+     * The ticket or the call has no result yet, or the client no event: wait for the descriptor.
      */
     ZKLOCK_PENDING = 16,
     /**
@@ -309,6 +332,24 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_INTERNAL = 17,
 } zklock_status;
+
+/**
+ * What a contender wants.
+ */
+typedef enum zklock_role ZKLOCK_INT32 {
+    /**
+     * The whole lock: a mutex, a permit, or the lead.
+     */
+    ZKLOCK_ROLE_EXCLUSIVE = 1,
+    /**
+     * The read side of a read/write lock.
+     */
+    ZKLOCK_ROLE_READ = 2,
+    /**
+     * The write side of a read/write lock.
+     */
+    ZKLOCK_ROLE_WRITE = 3,
+} zklock_role;
 
 /**
  * Why a hold was lost.
@@ -345,6 +386,45 @@ typedef enum zklock_reason ZKLOCK_INT32 {
 } zklock_reason;
 
 /**
+ * What has happened. Later versions may add kinds: ignore those that you do not know.
+ */
+typedef enum zklock_event_kind ZKLOCK_INT32 {
+    /**
+     * A ticket has its result: zklock_acquire_finish gives the hold, or the reason why there is none.
+     */
+    ZKLOCK_EVENT_TICKET = 1,
+    /**
+     * A hold is lost: zklock_hold_state says why.
+     */
+    ZKLOCK_EVENT_LOST = 2,
+    /**
+     * A call of zklock_release_start has its result, good or bad: zklock_call_finish gives it.
+     */
+    ZKLOCK_EVENT_RELEASED = 3,
+    /**
+     * Another call has its result, good or bad: zklock_call_finish gives it.
+     */
+    ZKLOCK_EVENT_CALL = 4,
+    /**
+     * The client is connected to a server.
+     */
+    ZKLOCK_EVENT_CONNECTED = 5,
+    /**
+     * The connection broke, and the client is looking for another server. The session lives on for now, and so do its
+     * holds, for as long as zklock_hold_valid_for says.
+     */
+    ZKLOCK_EVENT_DISCONNECTED = 6,
+    /**
+     * The session is over, and all holds of it are lost. The client is opening the next session.
+     */
+    ZKLOCK_EVENT_SESSION_LOST = 7,
+    /**
+     * The client was closed. This is the last event of its connection.
+     */
+    ZKLOCK_EVENT_CLOSED = 8,
+} zklock_event_kind;
+
+/**
  * How a hold stands.
  */
 typedef enum zklock_state ZKLOCK_INT32 {
@@ -368,22 +448,24 @@ typedef enum zklock_state ZKLOCK_INT32 {
 } zklock_state;
 
 /**
- * What a contender wants.
+ * Who may use the nodes that a client creates: those of locks and barriers, the nodes above them, limits, and what
+ * guarded writes create. All clients of a lock create, list, read and delete nodes there: so with all but
+ * ZKLOCK_ACCESS_OPEN all must log in as the same user. Nodes that are there already stay as they are.
  */
-typedef enum zklock_role ZKLOCK_INT32 {
+typedef enum zklock_access ZKLOCK_INT32 {
     /**
-     * The whole lock: a mutex, a permit, or the lead.
+     * Everyone may do everything. This is the default.
      */
-    ZKLOCK_ROLE_EXCLUSIVE = 1,
+    ZKLOCK_ACCESS_OPEN = 1,
     /**
-     * The read side of a read/write lock.
+     * Those who are logged in as the creator may do everything, all others nothing.
      */
-    ZKLOCK_ROLE_READ = 2,
+    ZKLOCK_ACCESS_CREATOR_ALL = 2,
     /**
-     * The write side of a read/write lock.
+     * Those who are logged in as the creator may do everything, and all others read.
      */
-    ZKLOCK_ROLE_WRITE = 3,
-} zklock_role;
+    ZKLOCK_ACCESS_READ_OPEN = 3,
+} zklock_access;
 
 /**
  * How the nodes of a lock are named, and so with which libraries it shares a queue.
@@ -410,9 +492,9 @@ typedef enum zklock_flag ZKLOCK_INT32 {
     /**
      * A thread that holds the lock may acquire it again; each hold is released by that thread. Without it any thread
      * may release a hold, and so a thread that acquires again waits until one does. Of a read/write lock, a thread that
-     * holds the write side by such a lock may acquire the read side as well. Leave it out where a
-     * thread turns to another user while the first holds the lock, as it does where it runs coroutines: they are one
-     * owner, and are inside together. Not for semaphores, whose permits belong to nobody.
+     * holds the write side by such a lock may acquire the read side as well. Leave it out if a thread may turn to
+     * other work while the first holds the lock, as a thread that runs coroutines does: both count as one owner, and
+     * would be inside together. Not for semaphores, whose permits belong to nobody.
      */
     ZKLOCK_REENTRANT = 1,
     /**
@@ -421,7 +503,7 @@ typedef enum zklock_flag ZKLOCK_INT32 {
      */
     ZKLOCK_ALLOW_FOREIGN = 2,
     /**
-     * A waiter watches all the others, and not the one that matters: the simple way, to be compared with.
+     * A waiter watches all the others, and not only the one that matters: the simple way, for comparison.
      */
     ZKLOCK_WATCH_CHILDREN = 4,
 } zklock_flag;
@@ -562,47 +644,6 @@ typedef struct zklock_options zklock_options;
 typedef struct zklock_ticket zklock_ticket;
 
 /**
- * One of the writes of zklock_hold_commit.
- */
-typedef struct {
-    /**
-     * One of zklock_write_kind.
-     */
-    int32_t kind;
-    /**
-     * The version that the node must have, for ZKLOCK_WRITE_SET and ZKLOCK_WRITE_DELETE; ZKLOCK_ANY_VERSION if
-     * any will do.
-     */
-    int32_t version;
-    /**
-     * The path of the node.
-     */
-    const char *path;
-    /**
-     * The data, for ZKLOCK_WRITE_CREATE and ZKLOCK_WRITE_SET. It may be NULL if it is empty.
-     */
-    const void *data;
-    /**
-     * How many bytes it has.
-     */
-    size_t length;
-    /**
-     * Must be 0. A later version may give it a meaning.
-     */
-    uint64_t reserved[2];
-} zklock_write;
-
-/**
- * Is called when a hold is lost.
- */
-typedef void (*zklock_loss_callback)(zklock_hold *hold, zklock_reason reason, void *context);
-
-/**
- * Is given a line for the log. The line is valid during the call.
- */
-typedef void (*zklock_log_callback)(int32_t level, const char *message, void *context);
-
-/**
  * One in the queue of a lock. What it points to lives as long as the call of the visitor, or as long as
  * zklock_observer_next says. The library that runs may be an earlier or a later one than this header: see `size`.
  */
@@ -658,6 +699,77 @@ typedef struct {
 typedef void (*zklock_contender_visitor)(const zklock_contender *contender, void *context);
 
 /**
+ * Something that has happened: see zklock_client_next_event, which fills all of it. It never grows.
+ */
+typedef struct {
+    /**
+     * What was given to zklock_ticket_set_context, zklock_call_set_context or zklock_hold_set_context; NULL if nothing was.
+     */
+    void *context;
+    /**
+     * The ticket of ZKLOCK_EVENT_TICKET, otherwise NULL.
+     */
+    zklock_ticket *ticket;
+    /**
+     * The call of ZKLOCK_EVENT_RELEASED and ZKLOCK_EVENT_CALL, otherwise NULL.
+     */
+    zklock_call *call;
+    /**
+     * The hold of ZKLOCK_EVENT_LOST, and that of ZKLOCK_EVENT_RELEASED unless it is freed; otherwise NULL.
+     */
+    zklock_hold *hold;
+    /**
+     * What has happened.
+     */
+    zklock_event_kind kind;
+    /**
+     * 0. A later version may give it a meaning.
+     */
+    uint32_t reserved[7];
+} zklock_event;
+
+/**
+ * One of the writes of zklock_hold_commit.
+ */
+typedef struct {
+    /**
+     * One of zklock_write_kind.
+     */
+    int32_t kind;
+    /**
+     * The version that the node must have, for ZKLOCK_WRITE_SET and ZKLOCK_WRITE_DELETE; ZKLOCK_ANY_VERSION if
+     * any will do.
+     */
+    int32_t version;
+    /**
+     * The path of the node.
+     */
+    const char *path;
+    /**
+     * The data, for ZKLOCK_WRITE_CREATE and ZKLOCK_WRITE_SET. It may be NULL if it is empty.
+     */
+    const void *data;
+    /**
+     * How many bytes it has.
+     */
+    size_t length;
+    /**
+     * Must be 0. A later version may give it a meaning.
+     */
+    uint64_t reserved[2];
+} zklock_write;
+
+/**
+ * Is called when a hold is lost.
+ */
+typedef void (*zklock_loss_callback)(zklock_hold *hold, zklock_reason reason, void *context);
+
+/**
+ * Is given a line for the log. The line is valid during the call.
+ */
+typedef void (*zklock_log_callback)(int32_t level, const char *message, void *context);
+
+/**
  * Enums have 32 bits, as in the library: compile without -fshort-enums, or as C++ or C23.
  */
 typedef char zklock_enums_have_32_bits[sizeof(zklock_status) == sizeof(int32_t) ? 1 : -1];
@@ -668,15 +780,28 @@ extern "C" {
 
 /**
  * The descriptor of a call: readable when there is a result, and from then on. Do not read from it, write to it or close
- * it.
+ * it. It is made when it is first asked for: see zklock_client_fd for one that serves all calls of a client.
  *
  * @param call the call.
  * @param[out] descriptor valid until the call is freed.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_call_fd(const zklock_call *call,
                              int *descriptor);
+
+/**
+ * What the event of a call gives back: a pointer of yours, behind which nobody looks. Until it is set, a call of
+ * zklock_release_start has that of its hold, any other has NULL.
+ *
+ * @param call the call.
+ * @param context any pointer, or NULL.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if the call is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_call_set_context(zklock_call *call,
+                                      void *context);
 
 /**
  * The result of a call. It does not wait, and may be asked more than once.
@@ -697,8 +822,8 @@ zklock_status zklock_call_finish(zklock_call *call,
                                  int64_t *number);
 
 /**
- * Ends the waiting: the descriptor becomes readable, and zklock_call_finish gives ZKLOCK_INTERRUPTED, or the result if there
- * is one already.
+ * Ends the waiting: the descriptor becomes readable, the event comes, and zklock_call_finish gives ZKLOCK_INTERRUPTED, or
+ * the result if there is one already.
  *
  * What a call has begun goes on in the background: a release, the leaving of a barrier, a close. A commit that is cancelled
  * may be done or not. A client that connects after that is closed, and a member that has not entered withdraws.
@@ -710,7 +835,8 @@ zklock_status zklock_call_cancel(zklock_call *call);
 
 /**
  * Frees a call and its descriptor, which must be in no event loop any more. One that goes on is ended as by
- * zklock_call_cancel. A client that was not taken from it is closed, and a member leaves, both in the background.
+ * zklock_call_cancel. A client that was not taken from it is closed, and a member leaves, both in the background. No event
+ * of it is given from now on.
  *
  * @param call may be NULL; a handle that was freed before is ignored.
  */
@@ -751,7 +877,7 @@ ZKLOCK_NODISCARD
 zklock_status zklock_barrier_set(zklock_barrier *barrier, int *changed);
 
 /**
- * Removes the barrier, so that everyone who waits goes on. If it is not set, that is not an error.
+ * Removes the barrier, so that all waiters go on. If it is not set, that is not an error.
  *
  * @param barrier the barrier.
  * @param[out] changed 1, or 0 if it was not set. It may be NULL.
@@ -779,7 +905,7 @@ zklock_status zklock_barrier_is_set(zklock_barrier *barrier, int *is_set);
  * Waits until the barrier is not set.
  *
  * @param barrier the barrier.
- * @param timeout milliseconds: 0 looks once, which takes as long as the try timeout where no server answers;
+ * @param timeout milliseconds: 0 looks once, which takes as long as the try timeout if no server answers;
  *        ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by then,
  *        whatever the network does.
  * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it was set until then; ZKLOCK_UNREACHABLE if there was no connection then, or
@@ -795,8 +921,8 @@ zklock_status zklock_barrier_wait(zklock_barrier *barrier,
  *
  * @param barrier the barrier. It may be freed before the call.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+ *         with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_barrier_set_start(zklock_barrier *barrier,
@@ -807,8 +933,8 @@ zklock_status zklock_barrier_set_start(zklock_barrier *barrier,
  *
  * @param barrier the barrier. It may be freed before the call.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+ *         with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_barrier_remove_start(zklock_barrier *barrier,
@@ -819,8 +945,8 @@ zklock_status zklock_barrier_remove_start(zklock_barrier *barrier,
  *
  * @param barrier the barrier. It may be freed before the call.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+ *         with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_barrier_is_set_start(zklock_barrier *barrier,
@@ -832,8 +958,8 @@ zklock_status zklock_barrier_is_set_start(zklock_barrier *barrier,
  * @param barrier the barrier. It may be freed before the call.
  * @param timeout milliseconds: as zklock_barrier_wait.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+ *         with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_barrier_wait_start(zklock_barrier *barrier,
@@ -862,13 +988,58 @@ zklock_status zklock_client_new(const char *hosts,
  * @param hosts as zklock_client_new.
  * @param options NULL for the defaults. They are copied.
  * @param[out] call the call: zklock_call_client gives the client. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_REFUSED if the system gives no threads or
- *         descriptors; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+ *         ZKLOCK_INTERNAL. Everything else comes with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_new_start(const char *hosts,
                                       const zklock_options *options,
                                       zklock_call **call);
+
+/**
+ * Makes a client that connects when it is first needed. Until then it does nothing, so a program may make it, and locks and
+ * barriers of it, before it forks: each child that uses them connects for itself.
+ *
+ * The first call that needs it connects, in the time that its caller is willing to wait, and never for longer than the
+ * connect timeout. So it may fail with ZKLOCK_UNREACHABLE or ZKLOCK_REFUSED where the docs of zklock_client_new say so; the
+ * next call tries again. A try that connects may take the connect timeout, and the try timeout after it.
+ *
+ * @param hosts as zklock_client_new.
+ * @param options NULL for the defaults. They are copied.
+ * @param[out] client the client. Free it with zklock_client_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
+ *         ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_client_new_lazy(const char *hosts,
+                                     const zklock_options *options,
+                                     zklock_client **client);
+
+/**
+ * Connects a client of zklock_client_new_lazy now, unless that has been done.
+ *
+ * @param client the client.
+ * @param timeout milliseconds, of which it takes no more than the connect timeout; ZKLOCK_FOREVER waits that long.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers in time, or no host is known; ZKLOCK_REFUSED if the chroot does
+ *         not exist, or the system gives us no threads or descriptors; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback;
+ *         ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+zklock_status zklock_client_connect(zklock_client *client,
+                                    int64_t timeout);
+
+/**
+ * Begins what zklock_client_connect does, and returns at once.
+ *
+ * @param client the client. It may be freed before the call.
+ * @param timeout milliseconds: as zklock_client_connect.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+ *         with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_client_connect_start(zklock_client *client,
+                                          int64_t timeout,
+                                          zklock_call **call);
 
 /**
  * The client that a call of zklock_client_new_start has connected.
@@ -901,15 +1072,15 @@ zklock_status zklock_client_close(zklock_client *client);
  *
  * @param client the client. It may be freed before the call.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+ *         with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_close_start(zklock_client *client,
                                         zklock_call **call);
 
 /**
- * Frees the client, and does not wait. Its sessions are closed, in the background, when its locks,
+ * Frees the client with its descriptor and its events, and does not wait. Its sessions are closed, in the background, when its locks,
  * tickets and holds are freed as well. To end them now, call zklock_client_close before.
  *
  * @param client may be NULL; a handle that was freed before is ignored.
@@ -926,6 +1097,141 @@ void zklock_client_free(zklock_client *client);
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_stat(const zklock_client *client, int32_t stat, uint64_t *value);
+
+/**
+ * Shows the contenders in the queue of a lock, of any library, the holders first.
+ *
+ * @param lock the lock.
+ * @param visitor called by this thread, before zklock_contenders returns. It may make any call.
+ * @param context handed to it.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
+ *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_contenders(const zklock_lock *lock,
+                                zklock_contender_visitor visitor,
+                                void *context);
+
+/**
+ * Begins what zklock_contenders does, and returns at once. zklock_call_contenders shows them.
+ *
+ * @param lock the lock. It may be freed before the call.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+ *         with the result.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_contenders_start(const zklock_lock *lock,
+                                      zklock_call **call);
+
+/**
+ * Shows what a call of zklock_contenders_start has found, the holders first.
+ *
+ * @param call the call. It must be freed all the same.
+ * @param visitor called by this thread, before zklock_call_contenders returns. It may make any call.
+ * @param context handed to it.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for another call; and all that zklock_call_finish returns.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_call_contenders(zklock_call *call,
+                                     zklock_contender_visitor visitor,
+                                     void *context);
+
+/**
+ * Takes any contender out of the queue, by deleting its node. A holder learns that its hold is lost, if its library
+ * reports that; a waiter queues again.
+ *
+ * All nodes of an exclusive lock have one path. So this evicts the holder of that moment, which may be another than
+ * the one that was shown. zklock_break_lock spares another.
+ *
+ * This breaks what the lock guards, unless the contender is known to have stopped: until it learns of it, it
+ * believes that it holds the lock, and another already does.
+ *
+ * @param lock the lock.
+ * @param node the path of its node, as zklock_contenders shows it.
+ * @param[out] evicted 1, or 0 if it was not there any more. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
+ *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is not a contender of this
+ *         lock; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_evict(zklock_lock *lock,
+                           const char *node,
+                           int *evicted);
+
+/**
+ * Takes the lock away from all its holders. See zklock_evict, also for what that breaks. Waiters stay, including a set
+ * of locks that is the first in the queue and waits for another of its locks.
+ *
+ * The node of an exclusive lock is read right before it is deleted, so that the node of a later holder is spared. Such a
+ * node is in danger only if it is created between these two requests.
+ *
+ * @param lock the lock.
+ * @param visitor called by this thread for each of them, before zklock_break_lock returns. It may make any call.
+ *        It may be NULL.
+ * @param context handed to it.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
+ *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_break_lock(zklock_lock *lock,
+                                zklock_contender_visitor visitor,
+                                void *context);
+
+/**
+ * Log in as this user, with ZooKeeper's scheme "digest", and as those that were added before. The password crosses the
+ * network as it is: use TLS where others could listen. It is in no message and no log line.
+ *
+ * The servers keep no list of users: with a wrong password the client is somebody else, whom access lists do not know.
+ *
+ * @param options the options.
+ * @param user without a colon.
+ * @param password its password.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_add_digest(zklock_options *options,
+                                        const char *user,
+                                        const char *password);
+
+/**
+ * The same with the users and passwords in a file: "user:password", one a line. It is read now, and anew for each
+ * connection, so that passwords can be changed while the client runs. As long as it cannot be read then, no connection
+ * is made.
+ *
+ * @param options the options.
+ * @param file its path.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or is not what it should be;
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_add_digest_from_file(zklock_options *options,
+                                                  const char *file);
+
+/**
+ * The same with "user:password" in an environment variable, which is read now.
+ *
+ * @param options the options.
+ * @param variable its name, such as "ZKLOCK_AUTH".
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or is not what it should be; ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_add_digest_from_env(zklock_options *options,
+                                                 const char *variable);
+
+/**
+ * Who may use the nodes that the client creates. Without a user to log in as, all but ZKLOCK_ACCESS_OPEN is
+ * ZKLOCK_INVALID_ARGUMENT when a client is made.
+ *
+ * @param options the options.
+ * @param access one of zklock_access.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_access(zklock_options *options, int32_t access);
 
 /**
  * Makes the double barrier at a path, which is the DistributedDoubleBarrier of Curator's there. It costs no request.
@@ -956,7 +1262,7 @@ void zklock_double_barrier_free(zklock_double_barrier *double_barrier);
  *
  * @param double_barrier the barrier.
  * @param timeout milliseconds: 0 goes in if it is open or opens with this member, which takes as long as the try
- *        timeout where no server answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it
+ *        timeout if no server answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it
  *        returns by then, whatever the network does.
  * @param[out] member the member, which is within until zklock_member_leave. Free it with zklock_member_free.
  * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it did not open until then; ZKLOCK_UNREACHABLE if there was no connection then,
@@ -974,8 +1280,8 @@ zklock_status zklock_double_barrier_enter(zklock_double_barrier *double_barrier,
  * @param double_barrier the barrier. It may be freed before the call.
  * @param timeout milliseconds: as zklock_double_barrier_enter.
  * @param[out] call the call: zklock_call_member gives the member. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+ *         with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_double_barrier_enter_start(zklock_double_barrier *double_barrier,
@@ -1000,7 +1306,7 @@ zklock_status zklock_call_member(zklock_call *call,
  * Whatever is returned, but for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left, or leaves in the background.
  *
  * @param member the member. It must be freed all the same.
- * @param timeout milliseconds: 0 waits for nobody, which takes as long as the try timeout where no server answers;
+ * @param timeout milliseconds: 0 waits for nobody, which takes as long as the try timeout if no server answers;
  *        ZKLOCK_FOREVER waits as long as it takes.
  * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others are still within then; ZKLOCK_LOST if its session ended before, or
  *         somebody deleted its node: the others may have gone on without it; ZKLOCK_NOT_HELD if it has left before;
@@ -1018,8 +1324,8 @@ zklock_status zklock_member_leave(zklock_member *member,
  * @param member the member. It must be freed all the same, which may be done before the call has its result.
  * @param timeout milliseconds: as zklock_member_leave.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor: nothing changes; ZKLOCK_INVALID_ARGUMENT,
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+ *         with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_member_leave_start(zklock_member *member,
@@ -1054,17 +1360,65 @@ zklock_status zklock_member_loss(const zklock_member *member, zklock_reason *rea
 void zklock_member_free(zklock_member *member);
 
 /**
+ * The descriptor of a client: readable as long as zklock_client_next_event has an event. So one descriptor serves all
+ * tickets, calls and holds of a client, however many they are. Do not read from it, write to it or close it.
+ *
+ * From the first call of this or of zklock_client_next_event on the events of the client are queued, and none before. A
+ * client of zklock_client_new_lazy belongs to this process from then on, and its first event of the connection comes when it
+ * has connected.
+ *
+ * @param client the client.
+ * @param[out] descriptor valid until the client is freed.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none, or no thread; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_client_fd(zklock_client *client,
+                               int *descriptor);
+
+/**
+ * The next event of a client: something has happened to the client, or to what it made. It does not wait. Events of the
+ * connection come first, all others in the order in which they happened.
+ *
+ *     zklock_event event;
+ *
+ *     while (zklock_client_next_event(client, &event) == ZKLOCK_OK) {
+ *         if (event.kind == ZKLOCK_EVENT_TICKET) go_on_with(event.context, event.ticket);
+ *         if (event.kind == ZKLOCK_EVENT_LOST) stop(event.context);
+ *         if (event.kind == ZKLOCK_EVENT_RELEASED) zklock_call_free(event.call);
+ *     }
+ *
+ * From the first call of this or of zklock_client_fd on, there is one event of each ticket that comes to have its result,
+ * even if it was begun before; of each call of the client and of its locks, holds, barriers and members that does so; of each
+ * loss of a hold that was acquired from then on; and of each change of the connection, beginning with how it is then. A
+ * ticket or a call that is cancelled has its result by that. What is freed before its event was given has none. Events of
+ * the connection that nobody asks for are told as fewer: several outages as one, several lost sessions as one, but never none.
+ * All others are kept until they are asked for, or their handle is freed.
+ *
+ * A call of zklock_client_new_start belongs to no client, and an observer has its descriptor alone: there are no events
+ * of them.
+ *
+ * @param client the client.
+ * @param[out] event what has happened. Its handles stay yours.
+ * @return ZKLOCK_OK; ZKLOCK_PENDING if there is no event; ZKLOCK_REFUSED if the first call is given no thread by the system;
+ *         ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_client_next_event(zklock_client *client,
+                                       zklock_event *event);
+
+/**
  * Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers commit it.
  * It waits for their answer, or until it is too late for one: a session timeout at most, or two seconds.
  *
  * @param hold the hold.
  * @param writes what to do, in this order.
  * @param count how many there are.
- * @param[out] versions the version of each node after its write, as many as there are writes: 0 where it was created,
- *        ZKLOCK_NO_NODE where it was deleted. It may be NULL.
+ * @param[out] versions the version of each node after its write, as many as there are writes: 0 if it was created,
+ *        ZKLOCK_NO_NODE if it was deleted. It may be NULL.
  * @return ZKLOCK_OK; ZKLOCK_LOST if the lock was not held any more: nothing was written; ZKLOCK_CONFLICT if a
  *         node was not as it had to be: nothing was written, and zklock_last_conflict says which it was;
- *         ZKLOCK_UNCERTAIN if the reply was lost: all or nothing was written, and zklock_hold_read tells which;
+ *         ZKLOCK_UNCERTAIN if the reply was lost: all or nothing was written, and zklock_hold_read shows which;
  *         ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a callback;
  *         ZKLOCK_INVALID_ARGUMENT also for a bad path, and for more than 512 KiB in all;
  *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
@@ -1084,8 +1438,8 @@ zklock_status zklock_hold_commit(zklock_hold *hold,
  * @param writes what to do, in this order. They are copied.
  * @param count how many there are.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT also for a bad path, and
- *         for more than 512 KiB in all; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for a bad path, and for more than 512 KiB in all;
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_commit_start(zklock_hold *hold,
@@ -1165,8 +1519,8 @@ zklock_status zklock_release(zklock_hold *hold);
  *
  * @param hold the hold. It must be freed all the same, which may be done before the call has its result.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor: nothing changes; ZKLOCK_INVALID_ARGUMENT,
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+ *         with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_release_start(zklock_hold *hold,
@@ -1174,7 +1528,8 @@ zklock_status zklock_release_start(zklock_hold *hold,
 
 /**
  * Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still held is
- * released in the background, whichever thread acquired it, and calls that wait with this hold end.
+ * released in the background, whichever thread acquired it, and calls that wait with this hold end. No loss of it is told
+ * from now on.
  *
  * It waits for nothing but a callback of this hold that is just running, unless that is what calls it. So
  * call it with nothing locked that the callback locks.
@@ -1258,6 +1613,18 @@ ZKLOCK_NODISCARD
 zklock_status zklock_hold_fd(const zklock_hold *hold, int *descriptor);
 
 /**
+ * What the events of a hold give back: a pointer of yours, behind which nobody looks. Until it is set, it is that of the
+ * ticket from which the hold was fetched, or NULL.
+ *
+ * @param hold the hold.
+ * @param context any pointer, or NULL.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if the hold is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_set_context(zklock_hold *hold,
+                                      void *context);
+
+/**
  * Calls back when the hold is lost: once, on a thread of ours, and not if it is released before. A hold
  * that is lost already is reported at once. Each call adds a callback.
  *
@@ -1307,8 +1674,8 @@ zklock_status zklock_hold_confirm(zklock_hold *hold,
  * @param hold the hold. It must stay until the call has its result: to free it releases the lock, and the call may give
  *        ZKLOCK_NOT_HELD.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
+ *         with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_confirm_start(zklock_hold *hold,
@@ -1378,7 +1745,7 @@ zklock_status zklock_rwlock_write_new(zklock_client *client,
 
 /**
  * Makes the election at a path: the client that acquires it leads until it releases. It shares a queue with Curator's
- * LeaderLatch. zklock_observe shows who leads, to observers that are no candidates as well.
+ * LeaderLatch. zklock_observe reports who leads, even to programs that are not candidates.
  *
  * @param client the client. It may be freed before the lock.
  * @param path such as "/election/scheduler".
@@ -1432,8 +1799,8 @@ zklock_status zklock_semaphore_new(zklock_client *client,
                                    zklock_lock **lock);
 
 /**
- * Writes how many permits there are to the node that semaphores were told of with
- * zklock_lock_options_set_limit_at, and creates it if it is not there.
+ * Writes how many permits there are to the node that semaphores name with zklock_lock_options_set_limit_at, and creates
+ * it if it is not there.
  *
  * Permits that are held stay held, even if the new limit is lower.
  *
@@ -1456,8 +1823,8 @@ zklock_status zklock_set_limit(zklock_client *client,
  * @param client the client from which the locks come. It may be freed before the set.
  * @param locks mutexes, read and write sides, semaphores and elections. They may be freed before the set.
  * @param count how many there are: one at least.
- * @param options NULL for the defaults. They are copied. The options of the locks stay, but whether one is
- *        reentrant is said of the set.
+ * @param options NULL for the defaults. They are copied. The options of the locks stay, except that the set as a whole
+ *        is reentrant or not.
  * @param[out] lock the set, which is a lock as well. Free it with zklock_lock_free.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, of another client or an exclusive
  *         one, if two are of one path, they are too many for one request, or an option does not apply to a set;
@@ -1520,18 +1887,18 @@ zklock_status zklock_lock_path(const zklock_lock *lock, const char **path);
  * take turns. A caller that gives up leaves its place to the next of its client.
  *
  * A thread may acquire for others, and hand each hold to one that releases it: so it also waits for what it has
- * acquired itself. If nobody else releases that, it waits in vain; a warning in the log tells when such a wait begins.
+ * acquired itself. If nobody else releases that, it waits in vain; a warning is logged when such a wait begins.
  *
  * @param lock the lock.
- * @param timeout milliseconds: 0 tries once, which takes as long as the try timeout where no server
+ * @param timeout milliseconds: 0 tries once, which takes as long as the try timeout if no server
  *        answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by
  *        then, whatever the network does.
  * @param[out] hold the proof that the lock is held. Give it back with zklock_release, and free it with
  *        zklock_hold_free.
  * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others had the lock until then, or the time was too short for an answer;
- *         ZKLOCK_UNREACHABLE if there was no connection then, or no server has answered for the try timeout: who has
- *         the lock is not known; ZKLOCK_DEADLOCK if it was to wait for what this thread itself holds by a reentrant lock, so
- *         that no other can release it (such as the read side, where this is the write side), or in a callback; if the lock
+ *         ZKLOCK_UNREACHABLE if there was no connection then, or no server has answered for the try timeout: nobody knows
+ *         who has the lock; ZKLOCK_DEADLOCK if it was to wait for what this thread itself holds by a reentrant lock, so
+ *         that no other can release it (such as the read side, if this is the write side), or in a callback; if the lock
  *         is reentrant, ZKLOCK_LOST if the outer hold is lost, and ZKLOCK_UNREACHABLE if its lease has run out;
  *         ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_REFUSED if the servers' access list does not allow it, or the
  *         process is exiting and no thread can be started; ZKLOCK_CLOSED; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
@@ -1641,7 +2008,8 @@ zklock_status zklock_observe(zklock_lock *lock,
  * @param timeout milliseconds: 0 asks whether there is something new, and does not wait; ZKLOCK_FOREVER
  *        waits as long as it takes.
  * @param[out] holder the holder, NULL if there is none. It is valid until the next call with this observer.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed until then; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed until then; ZKLOCK_UNREACHABLE if the client has not connected before,
+ *         and cannot; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
  *         if it were to wait in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
  *         ZKLOCK_INTERNAL.
  */
@@ -1715,7 +2083,7 @@ zklock_status zklock_options_set_connect_timeout(zklock_options *options,
 
 /**
  * How long the servers have to answer an acquire that tries once, and any other call whose timeout is 0, before it is
- * ZKLOCK_UNREACHABLE. Default: 1 s. Where they answer, a try takes a few round trips and never that long.
+ * ZKLOCK_UNREACHABLE. Default: 1 s. If they answer, a try takes a few round trips and never that long.
  *
  * @param options the options.
  * @param milliseconds positive.
@@ -1746,6 +2114,22 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_set_identity(zklock_options *options, const char *identity);
 
 /**
+ * The version of the servers, such as 3 and 4 for 3.4.14; of an ensemble that is being upgraded it is the oldest. Servers
+ * before 3.5 have no sets of locks, no several permits at once, no read side within the own write side, no double barriers and
+ * no guarded writes that create a node: that is ZKLOCK_REFUSED there. Default: the first server of each session is asked, by
+ * the word srvr; one that does not answer it, or speaks TLS, is taken for 3.5 or later.
+ *
+ * @param options the options.
+ * @param major 3 to 4294967295.
+ * @param minor 4 to 4294967295 if the first is 3, otherwise any.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is older than 3.4; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_server_version(zklock_options *options,
+                                                uint32_t major,
+                                                uint32_t minor);
+
+/**
  * Speak TLS with the servers. Their certificates must come from the given authorities, and be for the
  * names that stand among the hosts; neither check can be switched off. The files are read now.
  *
@@ -1764,90 +2148,8 @@ zklock_status zklock_options_set_tls(zklock_options *options,
                                      const char *key);
 
 /**
- * Shows who is in the queue of a lock, the holders first, of whatever library.
- *
- * @param lock the lock.
- * @param visitor called by this thread, before zklock_contenders returns. It may make any call.
- * @param context handed to it.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
- *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_contenders(const zklock_lock *lock,
-                                zklock_contender_visitor visitor,
-                                void *context);
-
-/**
- * Begins what zklock_contenders does, and returns at once. zklock_call_contenders shows them.
- *
- * @param lock the lock. It may be freed before the call.
- * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_contenders_start(const zklock_lock *lock,
-                                      zklock_call **call);
-
-/**
- * Shows what a call of zklock_contenders_start has found, the holders first.
- *
- * @param call the call. It must be freed all the same.
- * @param visitor called by this thread, before zklock_call_contenders returns. It may make any call.
- * @param context handed to it.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for another call; and all that zklock_call_finish returns.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_call_contenders(zklock_call *call,
-                                     zklock_contender_visitor visitor,
-                                     void *context);
-
-/**
- * Takes any contender out of the queue, by deleting its node. A holder is told that its hold is lost,
- * if its library tells; a waiter queues again.
- *
- * Of an exclusive lock all nodes have one path: so this evicts the holder of that moment, which may be another than
- * the one that was shown. zklock_break_lock spares another.
- *
- * This breaks what the lock guards, unless the contender is known to have stopped: until it learns of it, it
- * believes that it holds the lock, and another already does.
- *
- * @param lock the lock.
- * @param node the path of its node, as zklock_contenders shows it.
- * @param[out] evicted 1, or 0 if it was not there any more. It may be NULL.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
- *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is no contender of this
- *         lock; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_evict(zklock_lock *lock,
-                           const char *node,
-                           int *evicted);
-
-/**
- * Takes the lock away from all who hold it. See zklock_evict, also for what that breaks. Waiters stay, including a set
- * of locks that is the first in the queue and waits for another of its locks.
- *
- * Of an exclusive lock the node is looked at right before it is deleted, and another's is spared. It is in danger only if
- * it comes between these two.
- *
- * @param lock the lock.
- * @param visitor called by this thread for each of them, before zklock_break_lock returns. It may make any call.
- *        It may be NULL.
- * @param context handed to it.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
- *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_break_lock(zklock_lock *lock,
-                                zklock_contender_visitor visitor,
-                                void *context);
-
-/**
- * Begins to wait for the lock, and returns at once. The ticket's descriptor becomes readable when
- * zklock_acquire_finish has a result.
+ * Begins to wait for the lock, and returns at once. When zklock_acquire_finish has a result, the ticket's descriptor
+ * becomes readable (zklock_ticket_fd), and its client has an event (zklock_client_next_event).
  *
  * Such a wait belongs to no thread: a thread that holds the lock may begin another, and the hold may be
  * released by any thread, also if the lock is reentrant. The time that passes before a grant is
@@ -1856,8 +2158,8 @@ zklock_status zklock_break_lock(zklock_lock *lock,
  * @param lock the lock.
  * @param timeout milliseconds: as zklock_acquire.
  * @param[out] ticket the ticket. Free it with zklock_ticket_free.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor; ZKLOCK_INVALID_ARGUMENT,
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. All else comes with the result.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. All else comes with
+ *         the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_acquire_start(zklock_lock *lock,
@@ -1866,14 +2168,32 @@ zklock_status zklock_acquire_start(zklock_lock *lock,
 
 /**
  * The descriptor of a ticket: readable when there is a result, and from then on. Do not read from it,
- * write to it or close it.
+ * write to it or close it. It is made when it is first asked for: a program with thousands of tickets does better to ask
+ * its client alone, with zklock_client_fd.
  *
  * @param ticket the ticket.
  * @param[out] descriptor valid until the ticket is freed.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_ticket_fd(const zklock_ticket *ticket, int *descriptor);
+zklock_status zklock_ticket_fd(const zklock_ticket *ticket,
+                               int *descriptor);
+
+/**
+ * What the event of a ticket gives back: a pointer of yours, behind which nobody looks. It is NULL until it is set. The
+ * hold that is fetched from the ticket begins with it.
+ *
+ * The event may come as soon as the ticket is begun. So let one thread begin tickets and ask for events, or lock a mutex of
+ * yours from zklock_acquire_start until the context is set, and while you handle an event.
+ *
+ * @param ticket the ticket.
+ * @param context any pointer, or NULL.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if the ticket is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_ticket_set_context(zklock_ticket *ticket,
+                                        void *context);
 
 /**
  * The result of a wait that was begun with zklock_acquire_start, once. It does not wait.
@@ -1888,7 +2208,7 @@ ZKLOCK_NODISCARD
 zklock_status zklock_acquire_finish(zklock_ticket *ticket, zklock_hold **hold);
 
 /**
- * Ends a wait: its descriptor becomes readable, and zklock_acquire_finish gives ZKLOCK_INTERRUPTED, or
+ * Ends a wait: its descriptor becomes readable, its event comes, and zklock_acquire_finish gives ZKLOCK_INTERRUPTED, or
  * the result if there is one already. Nothing is left behind in the queue.
  *
  * @param ticket the ticket. It must be freed all the same.
@@ -1899,7 +2219,7 @@ zklock_status zklock_acquire_cancel(zklock_ticket *ticket);
 
 /**
  * Frees a ticket and its descriptor, which must be in no event loop any more. A wait that goes on is
- * ended; a lock that was granted and not fetched is released in the background.
+ * ended; a lock that was granted and not fetched is released in the background. No event of it is given from now on.
  *
  * @param ticket may be NULL; a handle that was freed before is ignored.
  */

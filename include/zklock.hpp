@@ -13,7 +13,7 @@
  *
  * A zklock::mutex goes where a std::timed_mutex goes: std::unique_lock, std::scoped_lock (with several),
  * std::condition_variable_any; a zklock::shared_mutex where a std::shared_timed_mutex goes; and a zklock::semaphore is
- * used as a std::counting_semaphore. Unlike those, they can be lost. To be told, take the hold:
+ * used as a std::counting_semaphore. Unlike those, they can be lost. To learn of that, take the hold:
  *
  *     zklock::hold hold = client.mutex("/locks/report").acquire_for(5s);
  *     hold.on_lost([&](zklock_reason) { stop = true; });
@@ -35,7 +35,8 @@
  * -----------
  *
  * What has start in its name waits in the background, and gives an object with a descriptor: lock::start() a ticket, all
- * others an async_call. Their try_finish() gives the result as soon as fd() is readable.
+ * others an async_call. Their try_finish() gives the result as soon as fd() is readable. A client has a descriptor for all of
+ * them, and for its holds: when it is readable, next_event() says what has happened.
  *
  * Objects
  * -------
@@ -62,6 +63,7 @@
 #include "zklock/contender.hpp"
 #include "zklock/double_barrier.hpp"
 #include "zklock/error.hpp"
+#include "zklock/event.hpp"
 #include "zklock/hold.hpp"
 #include "zklock/lock.hpp"
 #include "zklock/lock_options.hpp"

@@ -44,6 +44,8 @@ public:
     using owner::owner;
     /** Readable when there is a result. It lives as long as the call; do not close it. */
     int fd() const { return ask<int>(zklock_call_fd); }
+    /** What its event gives back. Nobody looks behind it. */
+    void set_context(void *context) { check(zklock_call_set_context(get(), context)); }
     /** Ends the waiting, unless there is a result already. What has begun, such as a release, goes on. */
     void cancel() { check(zklock_call_cancel(get())); }
 protected:

@@ -24,7 +24,7 @@ public:
 
     /** Sets it; false: it was set already. */
     bool set() const { return ask<int>(zklock_barrier_set) != 0; }
-    /** Removes it, and those who wait go on; false: it was not set. */
+    /** Removes it, and all waiters go on; false: it was not set. */
     bool remove() const { return ask<int>(zklock_barrier_remove) != 0; }
     /** Whether it is set. */
     bool is_set() const { return ask<int>(zklock_barrier_is_set) != 0; }

@@ -5,9 +5,11 @@
 
 #include <chrono>
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
+#include "event.hpp"
 #include "lock.hpp"
 #include "lock_options.hpp"
 #include "options.hpp"
@@ -36,6 +38,18 @@ public:
     /** Opens a session: "host:port,host:port/chroot". After the connect timeout it throws an unreachable_error. */
     explicit client(const std::string &hosts, const options &how = options())
         : owner(detail::ask<zklock_client *>(zklock_client_new, detail::text(hosts), how.get())) {}
+    /** A client that connects when it is first needed. Until then it does nothing, so make it and its locks before you fork. */
+    static client lazy(const std::string &hosts, const options &how = options()) {
+        return client(detail::ask<zklock_client *>(zklock_client_new_lazy, detail::text(hosts), how.get()));
+    }
+    /** Connects a lazy client now, within the connect timeout. */
+    void connect() { connect_for(detail::span::max()); }
+    /** The same, in this time at most: then it throws an unreachable_error. */
+    void connect_for(detail::span wait) { detail::check(zklock_client_connect(get(), detail::ms(wait))); }
+    /** As connect_for(), in the background. */
+    async_call<void> start_connect(detail::span wait = detail::span::max()) {
+        return async_call<void>(ask<zklock_call *>(zklock_client_connect_start, detail::ms(wait)));
+    }
     /** Closes the sessions, which frees every lock, and waits for that, a second at most. Waits end: closed_error. */
     void close() { detail::check(zklock_client_close(get())); }
     /** As close(), in the background: it goes on without the call. */
@@ -43,6 +57,14 @@ public:
     /** As the constructor, in the background. */
     static async_call<client> start(const std::string &hosts, const options &how = options()) {
         return async_call<client>(detail::ask<zklock_call *>(zklock_client_new_start, detail::text(hosts), how.get()));
+    }
+    /** Readable as long as next_event() has one: one descriptor for all. It lives as long as the client; do not close it. */
+    int fd() { return ask<int>(zklock_client_fd); }
+    /** What has happened next, nothing if nothing has: see zklock_client_next_event. It does not wait. */
+    [[nodiscard]] std::optional<event> next_event() {
+        const std::optional<zklock_event> it = ask_unless<zklock_event, zklock_event>(ZKLOCK_PENDING, zklock_client_next_event);
+        if (!it) return std::nullopt;
+        return event{it->kind, it->context, it->ticket, it->call, it->hold};
     }
     /** The mutex at a path. Like every kind of lock it costs no request. */
     lock mutex(const std::string &path, const lock_options &how = lock_options()) const {
@@ -79,7 +101,7 @@ public:
         for (const detail::borrowed &each : locks) given.push_back(each.handle);
         return lock(ask<zklock_lock *>(zklock_all_new, given.data(), given.size(), how.made().get()));
     }
-    /** Writes how many permits there are to the node of lock_options::limit_at(). Those who wait notice. */
+    /** Writes how many permits there are to the node of lock_options::limit_at(). Waiters notice. */
     void set_limit(const std::string &path, std::uint32_t limit) const {
         detail::check(zklock_set_limit(get(), detail::text(path), limit));
     }

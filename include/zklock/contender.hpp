@@ -31,7 +31,7 @@ inline contender copied(const zklock_contender &it) {
     return {it.name, it.identity, it.dialect, it.session, it.token, since, it.node, it.role, it.holds != 0};
 }
 
-/** All whom a call shows to its visitor. */
+/** All contenders that a call shows to its visitor. */
 template <class Call, class Handle>
 std::vector<contender> shown_by(Call call, Handle *shower) {
     using all = std::pair<std::vector<contender>, std::exception_ptr>;

@@ -11,7 +11,7 @@
 
 namespace zklock {
 
-/** One who is within a double barrier. The destructor leaves in the background, without waiting for the others. */
+/** A member within a double barrier. The destructor leaves in the background, without waiting for the others. */
 class [[nodiscard]] member : public detail::owner<zklock_member, zklock_member_free> {
 public:
     using owner::owner;

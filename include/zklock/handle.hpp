@@ -25,7 +25,7 @@ protected:
         return detail::ask<Value>(call, get(), given...);
     }
 
-    /** The same where one status is no error, but means nothing. */
+    /** The same if one status is not an error, but means that there is nothing. */
     template <class Result, class Value, class Call, class... Given>
     std::optional<Result> ask_unless(zklock_status nothing, Call call, Given... given) const {
         Value value{};

@@ -84,15 +84,15 @@ private:
         return *this;
     }
 
-    zklock_hold *hold_; // If the hold is gone that is told, since a handle is never followed.
+    zklock_hold *hold_; // If the hold is gone, a call says so, since a handle is never followed.
     std::vector<one> all_;
 };
 
 /**
  * The proof that a lock is held.
  *
- * The destructor releases it in the background, and says nothing of a loss. Call release() where the work is good only
- * if the lock was held to its end.
+ * The destructor releases it in the background, and says nothing of a loss. Call release() if the work is good only if the
+ * lock was held to its end.
  */
 class [[nodiscard]] hold : public detail::owner<zklock_hold, zklock_hold_free> {
 public:
@@ -114,6 +114,8 @@ public:
     std::string path() const { return ask<const char *>(zklock_hold_path); }
     /** The path of the node that stands for this hold. */
     std::string node() const { return ask<const char *>(zklock_hold_node); }
+    /** What its events give back, instead of what its ticket was given. Nobody looks behind it. */
+    void set_context(void *context) { detail::check(zklock_hold_set_context(get(), context)); }
     /** For event loops: readable once the hold is lost. It lives as long as the hold; do not close it. */
     int fd() const { return ask<int>(zklock_hold_fd); }
 
@@ -164,7 +166,7 @@ public:
             detail::check(zklock_hold_read(get(), detail::text(path), node.data.data(), room, &length, &node.version));
             if (node.version == ZKLOCK_NO_NODE) return std::nullopt;
             node.data.resize(length);
-            // It is read again where there was not room for all.
+            // It is read again if there was not room for all.
             if (length <= room) return node;
         }
     }

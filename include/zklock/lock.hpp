@@ -18,7 +18,7 @@ namespace zklock {
 class lock : public detail::owner<zklock_lock, zklock_lock_free> {
 public:
     using owner::owner;
-    /** Waits until the lock is held; also where this thread holds it itself, since another may release that hold. */
+    /** Waits until the lock is held, even if this thread holds it itself, since another may release that hold. */
     hold acquire() const { return acquire_for(detail::span::max()); }
     /** The same, for this time at most, whatever the network does: then it throws a timeout_error, or without a connection
         an unreachable_error. */
@@ -33,7 +33,7 @@ public:
     ticket start(detail::span wait = detail::span::max()) const {
         return ticket(ask<zklock_ticket *>(zklock_acquire_start, detail::ms(wait)));
     }
-    /** Who is in the queue, the holders first, of whatever library. */
+    /** The contenders in the queue, of any library, the holders first. */
     std::vector<contender> contenders() const { return detail::shown_by(zklock_contenders, get()); }
     /** As contenders(), in the background. */
     async_call<std::vector<contender>> start_contenders() const {
@@ -41,9 +41,9 @@ public:
     }
     /** Takes any contender out of the queue by its node; false: it was gone. See zklock_evict. */
     bool evict(const std::string &node) const { return ask<int>(zklock_evict, detail::text(node)) != 0; }
-    /** Takes the lock away from all who hold it, and says who they were. See zklock_evict for what that breaks. */
+    /** Takes the lock away from all its holders, and returns them. See zklock_evict for what that breaks. */
     std::vector<contender> break_lock() const { return detail::shown_by(zklock_break_lock, get()); }
-    /** Observes who holds it. A misuse_error of a semaphore and of a set, which have no one holder. */
+    /** Observes who holds it. A misuse_error for a semaphore and for a set, which have no single holder. */
     zklock::observer observe() const { return zklock::observer(ask<zklock_observer *>(zklock_observe)); }
     /** The path; of a set of locks, the paths of all. */
     std::string path() const { return ask<const char *>(zklock_lock_path); }

@@ -13,7 +13,7 @@
 namespace zklock {
 
 /**
- * How a lock behaves. The defaults are good for most; what is wrong is thrown when the lock is made.
+ * How a lock behaves. The defaults suit most programs; making the lock throws if something is wrong.
  *
  *     zklock::lock lock = client.mutex("/locks/report", zklock::lock_options().dialect(ZKLOCK_DIALECT_KAZOO));
  */
@@ -23,9 +23,9 @@ public:
     lock_options &reentrant(bool is_so = true) { return flag(ZKLOCK_REENTRANT, is_so); }
     /** Wait also for contenders that cannot see ours. Both may come to hold the lock: see ZKLOCK_ALLOW_FOREIGN. */
     lock_options &allow_foreign(bool is_so = true) { return flag(ZKLOCK_ALLOW_FOREIGN, is_so); }
-    /** Watch all the others, and not the one that matters: the simple way, to be compared with. */
+    /** Watch all the others, and not only the one that matters: the simple way, for comparison. */
     lock_options &watch_children(bool is_so = true) { return flag(ZKLOCK_WATCH_CHILDREN, is_so); }
-    /** How its nodes are called, and so with whom it stands in one queue. */
+    /** How its nodes are named, and so which libraries it shares a queue with. */
     lock_options &dialect(zklock_dialect name) { return dialect_ = name, *this; }
     /** How many permits of a semaphore to acquire at once. Default: 1. */
     lock_options &permits(std::uint32_t count) { return permits_ = count, *this; }

@@ -1,4 +1,4 @@
-/* What the mutexes have in common: who has locked them. */
+/* What the mutexes have in common: the threads that have locked them. */
 
 #ifndef ZKLOCK_LOCKED_HPP
 #define ZKLOCK_LOCKED_HPP
@@ -29,7 +29,7 @@ bool try_until(Try try_for, const std::chrono::time_point<Clock, Duration> &time
 }
 
 /**
- * A lock, and those who have locked it through this object. After a loss, one thread may have it locked still when
+ * A lock, and the threads that have locked it through this object. After a loss, one thread may still have it locked when
  * another locks it anew: so each has a hold of its own, which its unlock() gives up.
  */
 class locked {
@@ -65,7 +65,7 @@ private:
         const std::lock_guard<std::mutex> guard(guard_);
         entries_.push_back(std::move(kept));
     }
-    /** The latest of this thread; else the oldest of all: where one holds, others can have locked since only a loss. */
+    /** The latest hold of this thread, otherwise the oldest of all. After a loss there may be several. */
     std::shared_ptr<hold> find(bool take) const {
         const std::lock_guard<std::mutex> guard(guard_);
         const auto is_own = [](const entry &it) { return it.thread == std::this_thread::get_id(); };

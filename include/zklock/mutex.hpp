@@ -16,7 +16,7 @@ namespace zklock {
  * A mutex for the locks of the standard library: it meets TimedLockable. See mutex and recursive_mutex.
  *
  * It excludes other processes and the threads of this one, which may share the object or have one each. It cannot be
- * moved, because those who locked it know it by its address.
+ * moved, because the threads that locked it know it by its address.
  */
 template <bool Reentrant>
 class basic_mutex {
@@ -41,7 +41,7 @@ public:
      * Releases it, and waits until the servers have confirmed that, for a session timeout at most; then it goes on in
      * the background. In a callback it does not wait, and ends with the last copy of current(). A thread that has not
      * locked it unlocks it for the one that has, as a std::unique_lock may be handed over, but not if it is recursive.
-     * Since destructors call this it does not throw: a loss is told by current() alone.
+     * Since destructors call this it does not throw: only current() reports a loss.
      */
     void unlock() noexcept { locked_.unlock(); }
 
@@ -67,8 +67,8 @@ private:
 /** As std::timed_mutex. See basic_mutex. */
 using mutex = basic_mutex<false>;
 /**
- * As std::recursive_timed_mutex: its thread may lock it again, and unlocks it as often. See basic_mutex. Not where a thread
- * turns to another user while the first holds it, as it does where it runs coroutines: they would be inside together.
+ * As std::recursive_timed_mutex: its thread may lock it again, and unlocks it as often. See basic_mutex. Do not use it if a
+ * thread turns to other work while the first holds it, as a thread that runs coroutines does: they would be inside together.
  */
 using recursive_mutex = basic_mutex<true>;
 } // namespace zklock

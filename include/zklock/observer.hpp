@@ -1,4 +1,4 @@
-/* Who holds a lock, seen from outside. */
+/* The holder of a lock, seen from outside. */
 
 #ifndef ZKLOCK_OBSERVER_HPP
 #define ZKLOCK_OBSERVER_HPP
@@ -11,7 +11,7 @@
 namespace zklock {
 
 /**
- * Tells who holds a lock, without taking part: of an election, who leads.
+ * Reports who holds a lock, without taking part: of an election, who leads.
  *
  *     zklock::observer observer = client.election("/election/scheduler").observe();
  *     while (const auto leader = observer.next()) greet(leader->identity);

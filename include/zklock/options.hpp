@@ -4,6 +4,7 @@
 #define ZKLOCK_OPTIONS_HPP
 
 #include <chrono>
+#include <cstdint>
 #include <string>
 
 #include "handle.hpp"
@@ -11,7 +12,7 @@
 namespace zklock {
 
 /**
- * How a client connects. The defaults are good for most; what is wrong is thrown by the setter.
+ * How a client connects. The defaults suit most programs; the setter throws if a value is wrong.
  *
  *     zklock::client client(hosts, zklock::options().session_timeout(4s).identity("billing"));
  */
@@ -28,6 +29,10 @@ public:
     options &chroot(const std::string &path) { return set(zklock_options_set_chroot, detail::text(path)); }
     /** What others see as the contender's name. Default: "host/pid". */
     options &identity(const std::string &name) { return set(zklock_options_set_identity, detail::text(name)); }
+    /** The version of the servers, 3.4 or later; otherwise they are asked. */
+    options &server_version(std::uint32_t major, std::uint32_t minor) {
+        return set(zklock_options_set_server_version, major, minor);
+    }
     /** Speak TLS with servers whose certificates come from these authorities: a PEM file. */
     options &tls(const std::string &authorities) {
         return set(zklock_options_set_tls, detail::text(authorities), nullptr, nullptr);
@@ -36,6 +41,20 @@ public:
     options &tls(const std::string &authorities, const std::string &certificate, const std::string &key) {
         return set(zklock_options_set_tls, detail::text(authorities), detail::text(certificate), detail::text(key));
     }
+    /** Log in as this user, and as those that were added before. */
+    options &digest(const std::string &user, const std::string &password) {
+        return set(zklock_options_add_digest, detail::text(user), detail::text(password));
+    }
+    /** The same with "user:password", one a line, in a file that is read anew for each connection. */
+    options &digest_from_file(const std::string &file) {
+        return set(zklock_options_add_digest_from_file, detail::text(file));
+    }
+    /** The same with "user:password" in an environment variable. */
+    options &digest_from_env(const std::string &variable) {
+        return set(zklock_options_add_digest_from_env, detail::text(variable));
+    }
+    /** Who may use the nodes that the client creates. Default: ZKLOCK_ACCESS_OPEN. */
+    options &access(zklock_access access) { return set(zklock_options_set_access, static_cast<int32_t>(access)); }
 private:
     template <class Call, class... Values>
     options &set(Call call, Values... values) {

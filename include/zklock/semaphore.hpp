@@ -30,7 +30,7 @@ public:
 
     /** Waits until a permit is held: as many as lock_options::permits() says. */
     void acquire() { locked_.lock(); }
-    /** Tries once. False: there is none. All else throws, such as an unreachable_error. */
+    /** Tries once. False: no permit is free. All else throws, such as an unreachable_error. */
     [[nodiscard]] bool try_acquire() { return try_acquire_for(detail::span(0)); }
     /** Waits for this time at most. False: the time is over. All else throws. */
     [[nodiscard]] bool try_acquire_for(detail::span wait) { return locked_.try_lock_for(wait); }
@@ -39,7 +39,7 @@ public:
     [[nodiscard]] bool try_acquire_until(const std::chrono::time_point<Clock, Duration> &time) {
         return detail::try_until([this](detail::span wait) { return try_acquire_for(wait); }, time);
     }
-    /** Gives up what so many acquires got, its own first; where there are no more it does nothing. */
+    /** Gives up what so many acquires got, its own first; if there are no more it does nothing. */
     void release(std::ptrdiff_t times = 1) noexcept {
         while (times-- > 0) locked_.unlock();
     }

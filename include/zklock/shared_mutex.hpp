@@ -20,11 +20,11 @@ namespace zklock {
  *     std::shared_lock reading(catalogue);
  *
  * It excludes other processes and the threads of this one, which may share the object or have one each. It cannot be
- * moved, because those who locked it know it by its address.
+ * moved, because the threads that locked it know it by its address.
  *
  * A thread that has the read side may lock that again, as another thread might, and unlocks it as often; for the write
- * side it would wait for itself. So it would for the read side where it has locked the write side: the log warns of such
- * a wait, and a try is false. To go from writing to reading without a gap, hold client::write() with
+ * side it would wait for itself. A thread that has the write side would wait for itself on the read side, too. The log
+ * warns of such a wait, and a try is false. To go from writing to reading without a gap, hold client::write() with
  * lock_options().reentrant(), acquire client::read(), and release the first:
  *
  *     zklock::hold writing = client.write("/locks/catalogue", zklock::lock_options().reentrant()).acquire();

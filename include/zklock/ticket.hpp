@@ -19,6 +19,8 @@ public:
     using owner::owner;
     /** Readable when there is a result. It lives as long as the ticket; do not close it. */
     int fd() const { return ask<int>(zklock_ticket_fd); }
+    /** What its event gives back, and that of the hold that comes of it. Nobody looks behind it. */
+    void set_context(void *context) { detail::check(zklock_ticket_set_context(get(), context)); }
     /** The result, once; nothing as long as the wait goes on. It throws what acquire_for() does, or was cancelled. */
     [[nodiscard]] std::optional<hold> try_finish() {
         return ask_unless<hold, zklock_hold *>(ZKLOCK_PENDING, zklock_acquire_finish);
