@@ -1,7 +1,7 @@
 //! Barriers: many wait until one lets them go on.
 
 use crate::aio::barrier::AsyncBarrier;
-use crate::connection::CallbackAnchor;
+use crate::anchor::CallbackAnchor;
 use crate::error::unpicklable;
 use crate::greenlet::Greenlet;
 use crate::number;
@@ -14,8 +14,8 @@ use zklock_core::ErrorKind;
 /// A barrier: a node, and callers of ``wait`` wait until it is gone. See ``Client.barrier``.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Barrier {
-    shared: Arc<SharedBarrier>,
     anchor: Py<CallbackAnchor>,
+    shared: Arc<SharedBarrier>,
 }
 
 impl Barrier {
@@ -30,7 +30,7 @@ impl Barrier {
     /// The path of its node.
     #[getter]
     fn path(&self) -> &str {
-        &self.shared.path
+        self.shared.barrier.path()
     }
 
     /// The same barrier for asyncio.
@@ -44,7 +44,7 @@ impl Barrier {
         if let Some(greenlet) = Greenlet::current(py)? {
             return greenlet.wait_for(self.aio(py)?.get().set())?.is_truthy(py);
         }
-        self.shared.call(py, None, |client, _| client.barrier(&self.shared.path)?.set())
+        self.shared.shared.call(py, || self.shared.barrier.set())
     }
 
     /// Removes the barrier, so that all waiters go on. ``False`` if it was not set.
@@ -52,7 +52,7 @@ impl Barrier {
         if let Some(greenlet) = Greenlet::current(py)? {
             return greenlet.wait_for(self.aio(py)?.get().remove())?.is_truthy(py);
         }
-        self.shared.call(py, None, |client, _| client.barrier(&self.shared.path)?.remove())
+        self.shared.shared.call(py, || self.shared.barrier.remove())
     }
 
     /// Whether it is set. Others may set or remove it at the same moment.
@@ -60,10 +60,10 @@ impl Barrier {
         if let Some(greenlet) = Greenlet::current(py)? {
             return greenlet.wait_for(self.aio(py)?.get().is_set())?.is_truthy(py);
         }
-        self.shared.call(py, None, |client, _| client.barrier(&self.shared.path)?.is_set())
+        self.shared.shared.call(py, || self.shared.barrier.is_set())
     }
 
-    /// Waits until it is not set: ``True`` then, at once where it is not, or ``False`` if the time is over.
+    /// Waits until it is not set: ``True`` then, at once if it is not set now, or ``False`` if the time is over.
     /// Raises ``Unreachable`` if there is no connection then.
     #[pyo3(signature = (timeout=None))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
@@ -71,11 +71,9 @@ impl Barrier {
             return greenlet.wait_for(self.aio(py)?.get().wait(py, timeout)?)?.is_truthy(py);
         }
         let timeout = number::patience(py, timeout)?;
-        self.shared.call(py, timeout, |client, wait| {
-            match client.barrier(&self.shared.path)?.wait_within(wait, None) {
-                Err(error) if error.kind() == ErrorKind::Timeout => Ok(false),
-                waited => waited.map(|()| true),
-            }
+        self.shared.shared.call(py, || match self.shared.barrier.wait_within(timeout, None) {
+            Err(error) if error.kind() == ErrorKind::Timeout => Ok(false),
+            waited => waited.map(|()| true),
         })
     }
 
@@ -84,7 +82,7 @@ impl Barrier {
     }
 
     fn __repr__(&self) -> String {
-        format!("<zklock.Barrier {:?}>", self.shared.path)
+        format!("<zklock.Barrier {:?}>", self.shared.barrier.path())
     }
 
     fn __reduce__(&self) -> PyResult<()> {

@@ -1,7 +1,7 @@
 //! What the holds of both faces have in common, and what comes of their release.
 
-use crate::callback::{self, Callback};
-use crate::connection::CallbackAnchor;
+use crate::anchor::CallbackAnchor;
+use crate::callback::Callback;
 use crate::coroutine::warn;
 use crate::dispatch::CALLBACKS;
 use crate::error::{raised, unpicklable};
@@ -20,17 +20,18 @@ use zklock_core::{Error, ErrorKind, HoldState, LossReason};
 /// What a `Hold` and an `AsyncHold` have in common.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseHold {
-    pub(crate) held: Arc<SharedHold>,
-    /// Whether nobody else keeps the hold, so that it ends with this object.
-    is_value: bool,
-    callbacks: callback::Given,
     anchor: Py<CallbackAnchor>,
+    pub(crate) held: Arc<SharedHold>,
+    /// Whether only this object keeps the hold, so that it ends with it.
+    is_value: bool,
 }
 
 impl BaseHold {
     pub(crate) fn new(py: Python<'_>, held: Arc<SharedHold>, is_value: bool) -> PyResult<Self> {
-        let anchor = held.of_client.anchor(py)?;
-        Ok(Self { held, is_value, callbacks: callback::Given::default(), anchor })
+        if is_value {
+            held.become_value();
+        }
+        Ok(Self { anchor: held.anchored().anchor(py)?, held, is_value })
     }
 
     pub(crate) fn describe(&self, class: &str) -> String {
@@ -50,11 +51,11 @@ impl BaseHold {
 
 #[pymethods]
 impl BaseHold {
-    /// The fencing token of this grant: of two grants of one path that exclude each other, the later has the greater one.
+    /// The fencing token of this grant. Of two grants of one path that exclude each other, the later has the greater
+    /// token.
     ///
-    /// Those who can hold together are told of it in any order: of two readers without a writer between them the later
-    /// may have the smaller token, and so may the later of two permits. So compare a reader's token with those of
-    /// writers alone.
+    /// Grants that do not exclude each other may get their tokens in any order: two readers with no writer between them,
+    /// or two permits of a semaphore. So compare a reader's token only with those of writers.
     #[getter]
     fn token(&self) -> u64 {
         self.held.hold.token().value()
@@ -72,49 +73,50 @@ impl BaseHold {
         self.held.hold.node()
     }
 
-    /// How the hold stands: a ``HoldState``.
+    /// The state of the hold: a ``HoldState``.
     #[getter]
     fn state(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         value::state(py, self.held.hold.state())
     }
 
-    /// The event that the hold is lost.
+    /// The event that the hold is lost: a ``Loss``, which can be asked, waited for or awaited.
     #[getter]
     fn lost(&self) -> Loss {
         Loss::of(&self.held)
     }
 
-    /// For how many seconds the lock is certain to be held, even if the ensemble is not heard from again.
+    /// For how many more seconds the lock is certain to be held, even if the ensemble is never heard from again.
     ///
-    /// Zero means that others may hold it. It costs no request. It is the state of now: a process that
-    /// is paused between this call and what it guards may find it changed. Against that help the
-    /// ``token``, and ``guarded`` writes.
+    /// Zero means that others may hold it. That is the answer after a loss, after a release, and in a forked process. The
+    /// call sends no request, and raises nothing. It describes this moment: a process that is paused before it does what
+    /// the lock guards may have lost the lock by then. The ``token`` and ``guarded`` writes protect against that.
     fn valid_for(&self) -> f64 {
         self.held.hold.valid_for().as_secs_f64()
     }
 
-    /// Calls ``callback(reason)`` when the hold is lost, unless it is released before.
+    /// Calls ``callback(reason)`` once, with a ``LossReason``, when the hold is lost. If it is lost already, the call
+    /// comes at once; if it is released first, never.
     ///
-    /// Callbacks of one hold are called one after the other, on a thread for such calls. Those of other holds do not
-    /// wait for them, unless 32 run already. Under gevent and eventlet a greenlet of the main thread calls them. In
-    /// asyncio, let it call ``loop.call_soon_threadsafe``.
+    /// Callbacks of one hold are called one after the other, on a thread for callbacks. Those of different holds do not
+    /// wait for each other, unless 32 are running. What a callback raises is reported to ``sys.unraisablehook``. Under
+    /// gevent and eventlet a greenlet of the main thread calls them. In asyncio, let the callback use
+    /// ``loop.call_soon_threadsafe``. A callback is not called while the garbage collector takes it apart together with
+    /// its hold.
+    ///
+    /// Raises ``TypeError`` if ``callback`` cannot be called, and ``ForkedError`` if this process was forked from the one
+    /// that holds the lock.
     fn on_lost(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = callback.py();
         let callback = Callback::new(callback, "on_lost", "the reason of the loss")?;
         CALLBACKS.start_in_a_greenlet(py)?;
         let held = &self.held;
         held.callbacks.add(&held.hold, callback.clone()).map_err(|error| raised(py, &error))?;
-        self.callbacks.add(&callback);
+        held.anchored().add(&callback);
         Ok(())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
-        visit.call(&self.anchor)?;
-        self.callbacks.traverse(&visit)
-    }
-
-    fn __clear__(&self) {
-        self.callbacks.clear();
+        visit.call(&self.anchor)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
@@ -146,9 +148,8 @@ pub(crate) fn unless_over(error: Error) -> Result<(), Error> {
     if is_closed && is_over() { Ok(()) } else { Err(error) }
 }
 
-/// What the end of a `with` block raises. Never anything in the place of the block's own exception, which is told in a
-/// note that the lock was lost; and not that the ensemble is late to confirm: that would look as if the lock had not been
-/// acquired.
+/// What the end of a `with` block raises. It never replaces the block's own exception, which gets a note that the lock was
+/// lost. Nor does it raise that the ensemble is late to confirm: that would look as if the lock had not been acquired.
 pub(crate) fn left(released: Result<(), Error>, exception: &Bound<'_, PyAny>) -> PyResult<()> {
     let Err(error) = released.or_else(unless_over) else { return Ok(()) };
     let (py, has_failed) = (exception.py(), !exception.is_none());
@@ -182,6 +183,6 @@ pub(crate) fn note(exception: &Bound<'_, PyAny>, text: &str) {
     } else {
         exception.setattr(intern!(py, "__notes__"), [&text])
     };
-    // An exception that takes no notes is not to be hidden by another; the log tells of the loss all the same.
+    // An exception that takes no notes must not be hidden by another. The loss is logged in any case.
     drop(noted);
 }

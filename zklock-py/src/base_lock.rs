@@ -1,6 +1,6 @@
 //! What the locks of both faces have in common.
 
-use crate::connection::CallbackAnchor;
+use crate::anchor::CallbackAnchor;
 use crate::error::unpicklable;
 use crate::shared_lock::SharedLock;
 use pyo3::prelude::*;
@@ -10,8 +10,8 @@ use std::sync::Arc;
 /// What a `Lock` and an `AsyncLock` have in common.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseLock {
-    pub(crate) core: Arc<SharedLock>,
     anchor: Py<CallbackAnchor>,
+    pub(crate) core: Arc<SharedLock>,
 }
 
 impl BaseLock {

@@ -3,6 +3,7 @@
 use crate::sync::lock_ignoring_poison;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
+use pyo3::types::{PyWeakrefMethods, PyWeakrefReference};
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -10,54 +11,83 @@ use std::sync::{Arc, Mutex, Weak};
 #[derive(Clone)]
 pub(crate) struct Callback(Arc<Slot>);
 
-type Slot = Mutex<Option<Py<PyAny>>>;
+/// Where a callback is until it is taken out.
+type Slot = Mutex<Option<Kept>>;
+
+/// A weak reference to a callback, which finds it as long as it may be called.
+pub(crate) struct WeakCallback(Weak<Slot>);
+
+/// What the collector sees, and a weak reference to it. The collector ends that before it takes anything apart.
+struct Kept {
+    function: Py<Function>,
+    weak: Py<PyWeakrefReference>,
+}
+
+/// A function. Not every function can have weak references, but this can.
+#[pyclass(frozen, weakref, module = "zklock")]
+struct Function(Py<PyAny>);
+
+#[pymethods]
+impl Function {
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.0)
+    }
+}
 
 impl Callback {
     /// `what` is the method that takes it, `with` says what it will be called with.
     pub(crate) fn new(callback: &Bound<'_, PyAny>, what: &str, with: &str) -> PyResult<Self> {
-        if callback.is_callable() {
-            return Ok(Self(Arc::new(Mutex::new(Some(callback.clone().unbind())))));
+        if !callback.is_callable() {
+            return Err(PyTypeError::new_err(format!(
+                "{what} takes a function, which is called with {with}"
+            )));
         }
-        Err(PyTypeError::new_err(format!("{what} takes a function, which is called with {with}")))
+        let function = Bound::new(callback.py(), Function(callback.clone().unbind()))?;
+        let weak = PyWeakrefReference::new(&function)?.unbind();
+        Ok(Self(Arc::new(Mutex::new(Some(Kept { function: function.unbind(), weak })))))
     }
 
     /// To be called again.
     pub(crate) fn get(&self, py: Python<'_>) -> Option<Py<PyAny>> {
-        lock_ignoring_poison(&self.0).as_ref().map(|callback| callback.clone_ref(py))
+        lock_ignoring_poison(&self.0).as_ref().map(|kept| kept.function.get().0.clone_ref(py))
     }
 
-    /// To be called for the last time, or not any more.
-    pub(crate) fn take(&self) -> Option<Py<PyAny>> {
-        lock_ignoring_poison(&self.0).take()
+    /// To be called for the last time; nothing if the collector has begun to take it apart, with all that it needs.
+    pub(crate) fn take(&self, py: Python<'_>) -> Option<Py<PyAny>> {
+        let kept = lock_ignoring_poison(&self.0).take()?;
+        let is_whole = kept.weak.bind(py).upgrade().is_some();
+        is_whole.then(|| kept.function.get().0.clone_ref(py))
+    }
+
+    /// It is not to be called any more.
+    pub(crate) fn forget(&self) {
+        let kept = lock_ignoring_poison(&self.0).take();
+        // Not while the mutex is held: it may run whatever Python has to do then.
+        drop(kept);
+    }
+
+    pub(crate) fn downgrade(&self) -> WeakCallback {
+        WeakCallback(Arc::downgrade(&self.0))
     }
 }
 
-/// Those that were given to one object, for the garbage collector to see: a callback may well be a method of something
-/// that has the object.
-#[derive(Default)]
-pub(crate) struct Given(Mutex<Vec<Weak<Slot>>>);
-
-impl Given {
-    pub(crate) fn add(&self, callback: &Callback) {
-        let mut given = lock_ignoring_poison(&self.0);
-        given.retain(|callback| callback.strong_count() > 0);
-        given.push(Arc::downgrade(&callback.0));
+impl WeakCallback {
+    pub(crate) fn is_there(&self) -> bool {
+        self.0.strong_count() > 0
     }
 
-    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
-        let Ok(given) = self.0.try_lock() else { return Ok(()) };
-        for callback in given.iter().filter_map(Weak::upgrade) {
-            if let Ok(Some(callback)) = callback.try_lock().as_deref() {
-                visit.call(callback)?;
-            }
+    pub(crate) fn forget(&self) {
+        if let Some(slot) = self.0.upgrade() {
+            Callback(slot).forget();
         }
-        Ok(())
     }
 
-    pub(crate) fn clear(&self) {
-        let given = std::mem::take(&mut *lock_ignoring_poison(&self.0));
-        for callback in given.iter().filter_map(Weak::upgrade) {
-            drop(Callback(callback).take());
+    /// Shows it to the garbage collector.
+    pub(crate) fn traverse(&self, visit: &PyVisit<'_>) -> Result<(), PyTraverseError> {
+        let Some(slot) = self.0.upgrade() else { return Ok(()) };
+        match slot.try_lock().as_deref() {
+            Ok(Some(kept)) => visit.call(&kept.function),
+            _ => Ok(()),
         }
     }
 }

@@ -3,6 +3,7 @@
 use crate::aio::client::AsyncClient;
 use crate::barrier::Barrier;
 use crate::coroutine::Coroutine;
+use crate::credentials::{Auth, with_access};
 use crate::double_barrier::DoubleBarrier;
 use crate::error::raised;
 use crate::exit;
@@ -38,6 +39,12 @@ use zklock_core::{ErrorKind, Wait};
 /// ``acquire(blocking=False)``, and any call with a timeout of zero. After that it raises ``Unreachable``. If such a call is
 /// the first that needs the client, it connects first, for up to ``connect_timeout``. ``chroot`` puts all paths below that
 /// node. ``identity`` is what others see as this contender's name, by default ``host/pid``. ``tls`` is a ``Tls``.
+/// ``auth`` is a ``Digest`` to log in as, or a list of such. ``server_version`` is the version of the servers, such as
+/// ``(3, 4)``; otherwise they are asked.
+///
+/// ``access`` says who may use what the client creates: everyone (``open``), only those who are logged in as its creator
+/// (``creator-all``), or these, while all others may read (``read-open``). All clients of a lock create, list, read and delete
+/// nodes there, so with the last two all must log in as the same user. Nodes that are there already stay as they are.
 ///
 /// At the end of the program clients are closed, which frees their locks. A client whose locks a daemon thread may still be
 /// using is not closed: its locks are free when the session has timed out.
@@ -60,7 +67,7 @@ impl Client {
 #[pymethods]
 impl Client {
     #[new]
-    #[pyo3(signature = (hosts, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, identity=None, tls=None))]
+    #[pyo3(signature = (hosts, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, identity=None, tls=None, auth=None, access="open", server_version=None))]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn new(
         py: Python<'_>,
@@ -71,11 +78,15 @@ impl Client {
         chroot: Option<&str>,
         identity: Option<&str>,
         tls: Option<&Bound<'_, Tls>>,
+        auth: Option<Auth>,
+        access: &str,
+        server_version: Option<(u32, u32)>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let tls = tls.map(Bound::get);
         let timeouts = Timeouts { session: session_timeout, connect: connect_timeout, trying: try_timeout };
         let Hosts(hosts) = hosts;
-        let options = options(py, &hosts, &timeouts, chroot, identity, tls)?;
+        let options = options(py, &hosts, &timeouts, chroot, identity, tls, server_version)?;
+        let options = with_access(py, options, auth, access)?;
         log::prepare(py)?;
         let shared = SharedClient::new(options, hosts);
         let weak = Arc::downgrade(&shared);
@@ -101,8 +112,7 @@ impl Client {
             return greenlet.wait_for(connected).map(drop);
         }
         let timeout = number::patience(py, timeout)?;
-        shared.prepare(py)?;
-        detached(py, || shared.connector.connect(Wait::at_most(timeout)).map(drop))
+        shared.call(py, || shared.client.connect_within(Wait::at_most(timeout)))
     }
 
     /// Closes the client, which frees every lock that it holds, and waits until the ensemble has confirmed it, or a
@@ -112,7 +122,8 @@ impl Client {
         if let Some(greenlet) = Greenlet::current(py)? {
             return greenlet.wait_for(AsyncClient::close(Self::aio(slf)?.bind(py))?).map(drop);
         }
-        detached(py, || shared.connector.close())
+        shared.prepare_to_close(py);
+        detached(py, || shared.client.close())
     }
 
     /// Writes how many permits there are to the node that semaphores name with ``limit_at``: all waiters notice.
@@ -128,8 +139,7 @@ impl Client {
             return greenlet.wait_for(set).map(drop);
         }
         let limit = number::count(py, "limit", limit)?;
-        shared.prepare(py)?;
-        detached(py, || shared.connector.connect(Wait::Forever)?.set_limit(path, limit))
+        shared.call(py, || shared.client.set_limit(path, limit))
     }
 
     fn __enter__<'py>(slf: Bound<'py, Self>) -> PyResult<Bound<'py, Self>> {
@@ -152,7 +162,8 @@ impl Client {
                 _ => Ok(false),
             };
         }
-        match py.detach(|| shared.connector.close()) {
+        shared.prepare_to_close(py);
+        match py.detach(|| shared.client.close()) {
             // What the handler of a signal raises is never swallowed.
             Err(error) if kind.is_none() || error.kind() == ErrorKind::Interrupted => Err(raised(py, &error)),
             _ => Ok(false),

@@ -1,43 +1,39 @@
-//! What begins when there is a client: at once, or when it has connected.
+//! Calls of a client and of what it makes, which connect first if necessary.
 
-use crate::coroutine::{Begun, Bell};
-use crate::error::raised;
+use crate::coroutine::{Begun, Bell, Coroutine};
 use crate::shared_client::SharedClient;
-use crate::shared_lock::SharedLock;
+use crate::wait::detached;
 use pyo3::prelude::*;
 use std::sync::Arc;
-use zklock_core::blocking::{Client, Lock};
-use zklock_core::{Error, Wait};
+use zklock_core::Error;
+use zklock_core::face::Call;
 
-/// Begins something with the client. A try waits as long as it takes to connect, for the connect timeout at most.
-pub(crate) fn with_client(
-    shared: &SharedClient,
-    py: Python<'_>,
-    wait: Wait,
-    bell: &Arc<Bell>,
-    next: impl FnOnce(Python<'_>, Result<Client, Error>, &Arc<Bell>) -> PyResult<Begun> + Send + 'static,
-) -> PyResult<Begun> {
-    if let Some(client) = shared.connector.connected() {
-        return next(py, Ok(client), bell);
+impl SharedClient {
+    /// Makes a call that waits.
+    pub(crate) fn call<T: Send>(
+        &self,
+        py: Python<'_>,
+        call: impl FnOnce() -> Result<T, Error> + Send,
+    ) -> PyResult<T> {
+        self.prepare(py)?;
+        detached(py, call)
     }
-    shared.prepare(py)?;
-    let call = shared.connector.start(wait, bell.ringer()).map_err(|error| raised(py, &error))?;
-    Ok(Begun::then(call, next))
-}
 
-/// The same with the lock.
-pub(crate) fn with_lock(
-    core: &Arc<SharedLock>,
-    py: Python<'_>,
-    wait: Wait,
-    bell: &Arc<Bell>,
-    next: impl FnOnce(Python<'_>, Result<&Lock, Error>, &Arc<Bell>) -> PyResult<Begun> + Send + 'static,
-) -> PyResult<Begun> {
-    if let Some(lock) = core.connected() {
-        return next(py, Ok(lock), bell);
+    /// Makes a call that is awaited.
+    pub(crate) fn coroutine<T: Send + 'static>(
+        self: &Arc<Self>,
+        what: &'static str,
+        begin: impl FnOnce(&Arc<Bell>) -> Result<Call<T>, Error> + Send + 'static,
+        convert: impl FnOnce(Python<'_>, Result<T, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
+    ) -> Coroutine {
+        let shared = self.clone();
+        Coroutine::new(what, move |py, bell| {
+            shared.prepare(py)?;
+            match begin(bell) {
+                Ok(call) => Ok(Begun::call(call, convert)),
+                Err(error) => convert(py, Err(error)).map(Begun::Done),
+            }
+        })
+        .keeping(&self.callbacks.anchored)
     }
-    let lock = core.clone();
-    with_client(&core.shared, py, wait, bell, move |py, client, bell| {
-        next(py, client.and_then(|client| lock.connect_to(&client)), bell)
-    })
 }

@@ -4,6 +4,7 @@
 //! moment at which a grant is on its way and belongs to nobody: a task that is cancelled before that step
 //! finds the call still there, and drops it, which withdraws the attempt or releases the lock.
 
+use crate::anchor::{AnchoredCallbacks, CallbackAnchor};
 use crate::error::{raised, unpicklable};
 use crate::exit::{is_over, later};
 use crate::sync::lock_ignoring_poison;
@@ -40,6 +41,8 @@ pub(crate) struct Coroutine {
     what: &'static str,
     bell: Arc<Bell>,
     stage: Mutex<Stage>,
+    /// It keeps the client, or the hold, until it is over.
+    anchor: Mutex<Option<Py<CallbackAnchor>>>,
     process: Process,
 }
 
@@ -60,12 +63,7 @@ impl Coroutine {
         what: &'static str,
         begin: impl FnOnce(Python<'_>, &Arc<Bell>) -> PyResult<Begun> + Send + 'static,
     ) -> Self {
-        Self {
-            what,
-            bell: Arc::default(),
-            stage: Mutex::new(Stage::New(Box::new(begin))),
-            process: Process::current(),
-        }
+        Self::at(what, Arc::default(), Stage::New(Box::new(begin)))
     }
 
     /// One that has begun already, and need not be awaited.
@@ -78,17 +76,24 @@ impl Coroutine {
             Begun::Done(value) => Stage::Done(value),
             Begun::Pending(pending) => Stage::Waits { pending, future: None },
         };
-        Ok(Self { what, bell, stage: Mutex::new(stage), process: Process::current() })
+        Ok(Self::at(what, bell, stage))
     }
 
     /// One that has its result already.
     pub(crate) fn done(what: &'static str, value: Py<PyAny>) -> Self {
-        Self {
-            what,
-            bell: Arc::default(),
-            stage: Mutex::new(Stage::Done(value)),
-            process: Process::current(),
-        }
+        Self::at(what, Arc::default(), Stage::Done(value))
+    }
+
+    fn at(what: &'static str, bell: Arc<Bell>, stage: Stage) -> Self {
+        Self { what, bell, stage: Mutex::new(stage), anchor: Mutex::default(), process: Process::current() }
+    }
+
+    /// The same, which keeps the client or the hold of these callbacks until it is over.
+    pub(crate) fn keeping(self, callbacks: &Arc<AnchoredCallbacks>) -> Self {
+        // Without memory for the anchor it goes on without.
+        let anchor = Python::attach(|py| callbacks.anchor(py).ok());
+        *lock_ignoring_poison(&self.anchor) = anchor;
+        self
     }
 
     /// Takes out what it does, begun, for somebody who waits for it without an event loop; and what rings when its result may
@@ -109,7 +114,21 @@ impl Coroutine {
         PyRuntimeError::new_err(format!("{} has been awaited already", self.what))
     }
 
+    /// What it waits for now. With its result, or another exception, it is over.
     fn step(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let stepped = self.go_on(py);
+        if stepped.is_err() {
+            self.let_go();
+        }
+        stepped
+    }
+
+    fn let_go(&self) {
+        let anchor = lock_ignoring_poison(&self.anchor).take();
+        drop(anchor);
+    }
+
+    fn go_on(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         // Nothing of Python runs while the mutex is held.
         let stage = std::mem::replace(&mut *lock_ignoring_poison(&self.stage), Stage::Over);
         let mut pending = match stage {
@@ -195,6 +214,7 @@ impl Coroutine {
 
     fn close(&self) {
         let stage = std::mem::replace(&mut *lock_ignoring_poison(&self.stage), Stage::Over);
+        self.let_go();
         // Not while the mutex is held: it may run whatever Python has to do then.
         drop(stage);
     }
@@ -224,6 +244,9 @@ impl Coroutine {
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        if let Ok(Some(anchor)) = self.anchor.try_lock().as_deref() {
+            visit.call(anchor)?;
+        }
         match self.stage.try_lock().as_deref() {
             Ok(Stage::Waits { future: Some(future), .. }) => visit.call(future),
             Ok(Stage::Done(value)) => visit.call(value),
@@ -407,42 +430,6 @@ where
     fn fetch(&mut self, py: Python<'_>, _: &Arc<Bell>) -> Option<PyResult<Py<PyAny>>> {
         let result = (self.call)()?;
         self.convert.take().map(|convert| convert(py, result))
-    }
-}
-
-/// Something that can only begin when a call is done.
-struct Then<T, F> {
-    call: Call<T>,
-    next: Option<F>,
-    begun: Option<Box<dyn Pending>>,
-}
-
-impl Begun {
-    /// Waits for a call, and then for what `next` begins.
-    pub(crate) fn then<T, F>(call: Call<T>, next: F) -> Self
-    where
-        T: Send + 'static,
-        F: FnOnce(Python<'_>, Result<T, Error>, &Arc<Bell>) -> PyResult<Self> + Send + 'static,
-    {
-        Self::Pending(Box::new(Then { call, next: Some(next), begun: None }))
-    }
-}
-
-impl<T, F> Pending for Then<T, F>
-where
-    T: Send + 'static,
-    F: FnOnce(Python<'_>, Result<T, Error>, &Arc<Bell>) -> PyResult<Begun> + Send + 'static,
-{
-    fn fetch(&mut self, py: Python<'_>, bell: &Arc<Bell>) -> Option<PyResult<Py<PyAny>>> {
-        if self.begun.is_none() {
-            let result = self.call.fetch()?;
-            match self.next.take().map(|next| next(py, result, bell))? {
-                Ok(Begun::Done(value)) => return Some(Ok(value)),
-                Ok(Begun::Pending(begun)) => self.begun = Some(begun),
-                Err(error) => return Some(Err(error)),
-            }
-        }
-        self.begun.as_mut()?.fetch(py, bell)
     }
 }
 

@@ -1,8 +1,8 @@
 //! Double barriers: nobody begins before all are there, and nobody goes before all are done.
 
 use crate::aio::double_barrier::{AsyncDoubleBarrier, AsyncMember};
+use crate::anchor::CallbackAnchor;
 use crate::block::Block;
-use crate::connection::CallbackAnchor;
 use crate::coroutine::{Coroutine, nothing};
 use crate::error::unpicklable;
 use crate::greenlet::{self, Greenlet};
@@ -18,8 +18,8 @@ use std::time::Duration;
 /// ``Client.double_barrier``.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct DoubleBarrier {
-    shared: Arc<SharedDoubleBarrier>,
     anchor: Py<CallbackAnchor>,
+    shared: Arc<SharedDoubleBarrier>,
 }
 
 /// A member of a double barrier, between entering and leaving. ``DoubleBarrier.enter`` gives one, and so does a ``with`` block.
@@ -27,6 +27,7 @@ pub(crate) struct DoubleBarrier {
 /// It is a context manager, too, which leaves. One that is forgotten leaves in the background.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Member {
+    anchor: Py<CallbackAnchor>,
     shared: Arc<SharedMember>,
     timeout: Option<Duration>,
 }
@@ -37,10 +38,8 @@ impl SharedDoubleBarrier {
             let entered = greenlet.wait_for(self.start("DoubleBarrier.enter", timeout, None))?;
             return Ok(entered.bind(py).cast::<AsyncMember>()?.get().shared.clone());
         }
-        self.barrier.call(py, timeout, |client, wait| {
-            let barrier = client.double_barrier(&self.barrier.path, self.members)?;
-            barrier.enter_within(wait, None).map(SharedMember::of)
-        })
+        let entered = self.shared.call(py, || self.barrier.enter_within(timeout, None))?;
+        Ok(SharedMember::of(entered, &self.shared))
     }
 }
 
@@ -63,9 +62,15 @@ impl SharedMember {
     }
 }
 
+impl Member {
+    fn of(py: Python<'_>, shared: Arc<SharedMember>, timeout: Option<Duration>) -> PyResult<Self> {
+        Ok(Self { anchor: shared.anchored.anchor(py)?, shared, timeout })
+    }
+}
+
 impl DoubleBarrier {
     pub(crate) fn of(py: Python<'_>, shared: Arc<SharedDoubleBarrier>) -> PyResult<Py<Self>> {
-        let anchor = shared.barrier.shared.callbacks.anchor(py)?;
+        let anchor = shared.shared.callbacks.anchor(py)?;
         Py::new(py, Self { shared, anchor })
     }
 }
@@ -75,13 +80,13 @@ impl DoubleBarrier {
     /// The path of the node below which the members are.
     #[getter]
     fn path(&self) -> &str {
-        &self.shared.barrier.path
+        self.shared.barrier.path()
     }
 
     /// How many members it has.
     #[getter]
     fn members(&self) -> u32 {
-        self.shared.members
+        self.shared.barrier.members()
     }
 
     /// The same double barrier for asyncio.
@@ -101,7 +106,7 @@ impl DoubleBarrier {
     fn enter(&self, py: Python<'_>, timeout: Given) -> PyResult<Member> {
         let usual = self.shared.timeout;
         let shared = self.shared.enter(py, timeout.patience(py, usual)?)?;
-        Ok(Member { shared, timeout: usual })
+        Member::of(py, shared, usual)
     }
 
     fn __enter__(&self, py: Python<'_>) -> PyResult<Member> {
@@ -111,7 +116,7 @@ impl DoubleBarrier {
         // As that of a lock.
         py.check_signals()?;
         self.shared.keep(greenlet::owner(py)?, block, &shared);
-        Ok(Member { shared, timeout })
+        Member::of(py, shared, timeout)
     }
 
     #[pyo3(signature = (kind, exception, traceback))]
@@ -172,13 +177,14 @@ impl Member {
         &self.shared.node
     }
 
-    /// Why the member is lost, or ``None``: with its session its node is gone, and the others take it to have left.
+    /// Why the member is lost: a ``LossReason``, or ``None`` if it is not. A member is lost when its session ends,
+    /// because its node goes with the session. The others then take it to have left.
     #[getter]
     fn loss(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         self.shared.loss(py)
     }
 
-    /// Leaves, and waits until all have left who are within now.
+    /// Leaves, and waits until all members that are within now have left.
     ///
     /// It waits for ``timeout`` seconds at most, for ever if that is ``None``, by default as long as the barrier was made to,
     /// and raises ``Timeout`` then; zero waits for nobody. Raises ``LockLost`` if its session ended before it left: the
@@ -202,6 +208,10 @@ impl Member {
     ) -> PyResult<bool> {
         let _ = (kind, traceback);
         self.shared.exit(exception, self.timeout)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)
     }
 
     fn __repr__(&self) -> String {

@@ -1,5 +1,6 @@
 //! Writes that are done only if the lock is held.
 
+use crate::anchor::CallbackAnchor;
 use crate::coroutine::{Begun, Coroutine, warn};
 use crate::error::{invalid, raised, unpicklable};
 use crate::exit::is_over;
@@ -11,6 +12,7 @@ use crate::wait::detached;
 use pyo3::exceptions::{PyRuntimeWarning, PyTypeError};
 use pyo3::prelude::*;
 use pyo3::types::{PyByteArray, PyBytes};
+use pyo3::{PyTraverseError, PyVisit};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -21,29 +23,31 @@ enum Write {
     Delete { path: String, version: Option<i32> },
 }
 
-/// What ``Guarded`` and ``AsyncGuarded`` have in common.
+/// What a ``Guarded`` and an ``AsyncGuarded`` have in common: the list of writes.
 #[pyclass(frozen, subclass, module = "zklock")]
 pub(crate) struct BaseGuarded {
+    anchor: Py<CallbackAnchor>,
     held: Arc<SharedHold>,
     writes: Mutex<Vec<Write>>,
     is_committed: AtomicBool,
 }
 
-/// Writes to ZooKeeper that are done together, and only if the lock is held. See ``Hold.guarded``.
+/// A list of writes to ZooKeeper that are done together, and only if the lock is held. See ``Hold.guarded``.
 #[pyclass(frozen, extends = BaseGuarded, module = "zklock")]
 pub(crate) struct Guarded;
 
-/// As ``Guarded``, for asyncio. See ``AsyncHold.guarded``.
+/// A ``Guarded`` for asyncio. See ``AsyncHold.guarded``.
 #[pyclass(frozen, extends = BaseGuarded, module = "zklock")]
 pub(crate) struct AsyncGuarded;
 
 impl BaseGuarded {
-    fn new(held: Arc<SharedHold>) -> PyClassInitializer<Self> {
-        PyClassInitializer::from(Self {
+    fn new(py: Python<'_>, held: Arc<SharedHold>) -> PyResult<PyClassInitializer<Self>> {
+        Ok(PyClassInitializer::from(Self {
+            anchor: held.anchored().anchor(py)?,
             held,
             writes: Mutex::default(),
             is_committed: AtomicBool::new(false),
-        })
+        }))
     }
 }
 
@@ -67,7 +71,9 @@ impl Drop for BaseGuarded {
 
 #[pymethods]
 impl BaseGuarded {
-    /// Create a persistent node. Its parent must be there.
+    /// Adds a write that creates a persistent node. Its parent must exist.
+    ///
+    /// Raises ``TypeError`` if ``data`` is not bytes.
     #[pyo3(signature = (path, data=None), text_signature = "($self, path, data=b'')")]
     fn create<'py>(
         slf: Bound<'py, Self>,
@@ -79,7 +85,9 @@ impl BaseGuarded {
         Ok(slf)
     }
 
-    /// Set a node's data, if it has this version, or whatever version it has.
+    /// Adds a write that sets the data of a node, if the node has this version. ``None`` stands for any version.
+    ///
+    /// Raises ``TypeError`` if ``data`` is not bytes, and ``InvalidInput`` if ``version`` is negative.
     #[pyo3(signature = (path, data, version=None))]
     fn set_data<'py>(
         slf: Bound<'py, Self>,
@@ -92,12 +100,18 @@ impl BaseGuarded {
         Ok(slf)
     }
 
-    /// Delete a node, if it has this version, or whatever version it has.
+    /// Adds a write that deletes a node, if the node has this version. ``None`` stands for any version.
+    ///
+    /// Raises ``InvalidInput`` if ``version`` is negative.
     #[pyo3(signature = (path, version=None))]
     fn delete<'py>(slf: Bound<'py, Self>, path: String, version: Option<i32>) -> PyResult<Bound<'py, Self>> {
         let version = checked(slf.py(), version)?;
         lock_ignoring_poison(&slf.get().writes).push(Write::Delete { path, version });
         Ok(slf)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)
     }
 
     fn __repr__(slf: &Bound<'_, Self>) -> PyResult<String> {
@@ -113,20 +127,20 @@ impl BaseGuarded {
 
 impl Guarded {
     pub(crate) fn of(py: Python<'_>, held: Arc<SharedHold>) -> PyResult<Py<Self>> {
-        Py::new(py, BaseGuarded::new(held).add_subclass(Self))
+        Py::new(py, BaseGuarded::new(py, held)?.add_subclass(Self))
     }
 }
 
 #[pymethods]
 impl Guarded {
-    /// Does the writes, all or none.
+    /// Does all of the writes or none. Returns the version of each node after its write: 0 if it was created, ``None`` if
+    /// it was deleted.
     ///
-    /// Raises ``LockLost`` if the lock was not held any more and ``Conflict`` if a node was not as it had
-    /// to be: nothing was written then; ``Uncertain`` if the reply was lost: all or nothing was written;
-    /// ``InvalidInput`` for a bad path, or for more than 512 KiB in all; ``NotHeld`` after a release. ``Hold.read`` tells
-    /// what was written, and the ``index`` and ``path`` of a ``Conflict`` which write was refused.
-    ///
-    /// It gives the version of each node after its write: 0 where it was created, ``None`` where it was deleted.
+    /// Raises ``LockLost`` if the lock was not held any more, and ``Conflict`` if a node did not allow its write: it had
+    /// another version, existed already, or did not exist. The ``index`` and ``path`` of the ``Conflict`` say which. In
+    /// both cases nothing was written. Raises ``Uncertain`` if the reply was lost: all of the writes were done or none,
+    /// and ``Hold.read`` tells which. Raises ``NotHeld`` if the hold was released, and ``InvalidInput`` for an invalid
+    /// path, for more than 512 KiB in all, or for a hold of an exclusive lock.
     fn commit(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let base = slf.as_super().get();
         let writes = base.commit();
@@ -140,13 +154,13 @@ impl Guarded {
 
 impl AsyncGuarded {
     pub(crate) fn of(py: Python<'_>, held: Arc<SharedHold>) -> PyResult<Py<Self>> {
-        Py::new(py, BaseGuarded::new(held).add_subclass(Self))
+        Py::new(py, BaseGuarded::new(py, held)?.add_subclass(Self))
     }
 }
 
 #[pymethods]
 impl AsyncGuarded {
-    /// Does the writes, all or none. See ``Guarded.commit``; where it is cancelled, they may be done.
+    /// Does all of the writes or none. See ``Guarded.commit``. If it is cancelled, the writes may have been done.
     fn commit(slf: &Bound<'_, Self>) -> Coroutine {
         let base = slf.as_super().get();
         commit(base.held.clone(), base.commit())
@@ -154,6 +168,7 @@ impl AsyncGuarded {
 }
 
 fn commit(held: Arc<SharedHold>, writes: Vec<Write>) -> Coroutine {
+    let anchored = held.anchored().clone();
     Coroutine::new("AsyncGuarded.commit", move |py, bell| {
         let commit =
             |hold: Arc<zklock_core::Hold>| async move { fill(hold.guarded(), &writes).commit().await };
@@ -163,6 +178,7 @@ fn commit(held: Arc<SharedHold>, writes: Vec<Write>) -> Coroutine {
             Err(error) => Err(raised(py, &error)),
         }))
     })
+    .keeping(&anchored)
 }
 
 fn bytes(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
@@ -176,7 +192,7 @@ fn bytes(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     Err(PyTypeError::new_err(message))
 }
 
-/// ZooKeeper would take any negative version for none.
+/// To ZooKeeper, any negative version means none.
 fn checked(py: Python<'_>, version: Option<i32>) -> PyResult<Option<i32>> {
     match version {
         Some(version) if version < 0 => {

@@ -20,8 +20,11 @@ use std::sync::Arc;
 /// >>> hold.state
 /// <HoldState.RELEASED: 'released'>
 ///
-/// It is a context manager, too. One that came from ``Lock.hold`` and is forgotten is released by the
-/// garbage collector, with a ``ResourceWarning``.
+/// A hold is a context manager, too: the end of the block releases it, and raises ``LockLost`` if it was lost meanwhile.
+/// A hold from ``Lock.hold`` that is dropped without a release is released in the background, with a ``ResourceWarning``.
+///
+/// Every call that reaches the servers raises ``ForkedError`` if this process was forked from the one that holds the
+/// lock.
 #[pyclass(frozen, extends = BaseHold, module = "zklock")]
 pub(crate) struct Hold;
 
@@ -33,14 +36,14 @@ impl Hold {
 
 #[pymethods]
 impl Hold {
-    /// Asks the quorum whether the lock is still held: for how many seconds it is certain to be.
+    /// Asks the quorum whether the lock is still held. Returns for how many seconds it is now certain to be.
     ///
     /// >>> with zk.mutex("/locks/doc") as hold:
     /// ...     hold.confirm() > 0
     /// True
     ///
-    /// Raises ``LockLost`` if it is not, ``Unreachable`` if the ensemble does not answer while the lease
-    /// lasts, ``NotHeld`` after a release.
+    /// Raises ``LockLost`` if the lock is not held any more, ``NotHeld`` if the hold was released, and ``Unreachable`` if
+    /// the ensemble does not answer while the lease lasts, or within a second if less than that is left.
     fn confirm(slf: &Bound<'_, Self>) -> PyResult<f64> {
         let (py, held) = (slf.py(), slf.as_super().get().held.clone());
         if let Some(greenlet) = Greenlet::current(py)? {
@@ -49,18 +52,18 @@ impl Hold {
         detached(py, || held.hold.confirm()).map(|valid_for| valid_for.as_secs_f64())
     }
 
-    /// What is in a node: a ``NodeData`` with its ``data`` and ``version``, or ``None`` if there is no such node.
+    /// Reads a node: a ``NodeData`` with its ``data`` and ``version``, or ``None`` if the node does not exist.
     ///
     /// >>> with zk.mutex("/locks/doc") as hold:
     /// ...     hold.read("/doc-state") is None
     /// True
     ///
-    /// It is as new as anything that the ensemble had committed when this was called, and the outcome of a guarded write of
-    /// this hold is certain by then: so after ``Uncertain`` read, then decide. It works while the client is open, also when
-    /// the hold is lost or released.
+    /// The answer includes everything that the ensemble had committed when this was called. By then the outcome of this
+    /// hold's guarded writes is settled: so after ``Uncertain``, read and then decide. It works while the client is open,
+    /// even after the hold was lost or released.
     ///
-    /// Raises ``Unreachable`` if the ensemble does not answer within a session timeout, or two seconds; ``Refused`` if the
-    /// access list does not allow it; ``InvalidInput`` for a bad path; ``Closed``.
+    /// Raises ``Unreachable`` if the ensemble does not answer within a session timeout, or two seconds; ``Refused`` if
+    /// the access list does not allow it; ``InvalidInput`` if the path is invalid; ``Closed`` if the client is closed.
     fn read(slf: &Bound<'_, Self>, path: &str) -> PyResult<Py<PyAny>> {
         let held = slf.as_super().get().held.clone();
         if let Some(greenlet) = Greenlet::current(slf.py())? {
@@ -70,7 +73,7 @@ impl Hold {
         value::node(slf.py(), node)
     }
 
-    /// Writes to ZooKeeper that are done only if the lock is still held when the quorum commits them.
+    /// Begins a list of writes to ZooKeeper that are done only if the lock is still held when the quorum commits them.
     ///
     /// >>> with zk.mutex("/locks/doc") as hold:
     /// ...     hold.guarded().create("/doc-state", b"begun").set_data("/doc-state", b"done").commit()
@@ -79,15 +82,19 @@ impl Hold {
     /// (0, 1)
     /// NodeData(data=b'done', version=1)
     /// (None,)
+    ///
+    /// Nothing is sent, and so nothing is raised, before ``Guarded.commit``. A list that is dropped without a commit
+    /// causes a ``RuntimeWarning``.
     fn guarded(slf: &Bound<'_, Self>) -> PyResult<Py<Guarded>> {
         Guarded::of(slf.py(), slf.as_super().get().held.clone())
     }
 
     /// Releases the lock, and waits until the ensemble has confirmed it.
     ///
-    /// Raises ``LockLost`` if the hold was found to be lost, ``NotOwner`` if the lock is reentrant and
-    /// belongs to another thread, ``NotHeld`` if it was released before, ``Timeout`` if the ensemble has
-    /// not answered within a session timeout: then the release goes on in the background.
+    /// Raises ``LockLost`` if the hold was lost before; ``NotOwner`` if the lock is reentrant and belongs to another
+    /// thread, and then nothing changes; ``NotHeld`` if this hold was released before; ``Refused`` if the access list
+    /// does not allow its node to be deleted; ``Timeout`` if the ensemble does not answer within a session timeout. After
+    /// a ``Timeout`` the release goes on in the background.
     fn release(slf: &Bound<'_, Self>) -> PyResult<()> {
         release(slf.py(), &slf.as_super().get().held)
     }

@@ -1,19 +1,20 @@
 //! What a `Client` and an `AsyncClient` have in common: the kinds of lock above all.
 
+use crate::anchor::CallbackAnchor;
 use crate::base_lock::BaseLock;
 use crate::callback::Callback;
-use crate::connection::CallbackAnchor;
-use crate::error::{forked, raised, unpicklable};
+use crate::error::{forked, invalid, raised, unpicklable};
+use crate::mirror::table;
 use crate::number;
 use crate::shared_barrier::SharedBarrier;
 use crate::shared_client::SharedClient;
 use crate::shared_double_barrier::SharedDoubleBarrier;
-use crate::shared_lock::{SharedLock, dialect as dialect_of, queued};
+use crate::shared_lock::SharedLock;
 use crate::value;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
-use zklock_core::{Error, LockSpec};
+use zklock_core::{Dialect, Error, Foreign, LockSpec, Watching};
 
 /// What a ``Client`` and an ``AsyncClient`` have in common: the kinds of lock. Those of a ``Client`` are a ``Lock``, those of
 /// an ``AsyncClient`` an ``AsyncLock``.
@@ -27,9 +28,10 @@ use zklock_core::{Error, LockSpec};
 /// simpler libraries are.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseClient {
+    /// Goes first, here and wherever it is: without it nothing is told, and the client may be closed next.
+    anchor: Py<CallbackAnchor>,
     pub(crate) shared: Arc<SharedClient>,
     face: &'static Face,
-    anchor: Py<CallbackAnchor>,
 }
 
 /// What makes the objects of one face: those for threads, or those for asyncio.
@@ -55,7 +57,7 @@ impl BaseClient {
     ) -> PyResult<Py<PyAny>> {
         let client = slf.get();
         let spec = change(spec.map_err(|error| raised(slf.py(), &error))?)?;
-        (client.face.lock)(slf.py(), SharedLock::new(slf.py(), &client.shared, spec, timeout)?)
+        (client.face.lock)(slf.py(), SharedLock::new(slf.py(), &client.shared, &spec, timeout)?)
     }
 }
 
@@ -241,11 +243,11 @@ impl BaseClient {
         timeout: Option<f64>,
         reentrant: bool,
     ) -> PyResult<Py<PyAny>> {
-        let mut cores = Vec::new();
+        let mut of_set = Vec::new();
         for lock in locks.try_iter()? {
-            cores.push(lock?.cast::<BaseLock>()?.get().core.clone());
+            of_set.push(lock?.cast::<BaseLock>()?.get().core.lock.clone());
         }
-        let spec = SharedLock::all(&slf.get().shared, &cores);
+        let spec = slf.get().shared.client.all_of(&of_set);
         Self::made(slf, spec, |spec| Ok(spec.reentrant(reentrant)), timeout)
     }
 
@@ -287,7 +289,7 @@ impl BaseClient {
     /// >>> zk.stats().owed
     /// 0
     fn stats(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
-        value::stats(py, self.shared.connector.stats())
+        value::stats(py, self.shared.client.stats())
     }
 
     /// How the client is connected: a ``ConnectionState``, or ``None`` if it has not connected yet, or was used in a process
@@ -297,7 +299,7 @@ impl BaseClient {
     /// <ConnectionState.CONNECTED: 'connected'>
     #[getter]
     fn connection_state(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
-        let state = self.shared.connector.connection_state();
+        let state = self.shared.client.connection_state();
         state.map(|state| value::connection_state(py, state)).transpose()
     }
 
@@ -310,9 +312,13 @@ impl BaseClient {
     /// >>> states.get(timeout=5)
     /// <ConnectionState.CONNECTED: 'connected'>
     ///
-    /// Where the client has not connected yet, the first call comes when it has, or is closed; ``CLOSED`` is the last. Changes
-    /// that follow one another quickly may be told as one: several lost sessions as one, but never none. What a lock guards is
-    /// better watched by its hold, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
+    /// If the client has not connected yet, the first call comes when it has, or when it is closed; ``CLOSED`` is the last. A
+    /// client that is dropped without a close, or collected as garbage, reports nothing more. Changes that follow one another
+    /// quickly may be reported as one: several lost sessions as one, but never none. What a lock guards is better watched by
+    /// its hold, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
+    ///
+    /// Raises ``TypeError`` if ``callback`` cannot be called, and ``ForkedError`` if the client belongs to the process from
+    /// which this one was forked.
     ///
     /// Callbacks of one client are called one after the other, on a thread for such calls. What one raises is reported to
     /// ``sys.unraisablehook``, and it is called again all the same. Under gevent and eventlet a greenlet of the main thread
@@ -320,7 +326,7 @@ impl BaseClient {
     fn on_connection(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
         let py = callback.py();
         let callback = Callback::new(callback, "on_connection", "each state of the connection")?;
-        if self.shared.connector.is_forked() {
+        if self.shared.client.is_forked() {
             let message = "the client belongs to the process from which this one was forked: make one here";
             return Err(forked(py, message.to_owned()));
         }
@@ -330,13 +336,13 @@ impl BaseClient {
     /// The number of the session, if there is one now.
     #[getter]
     fn session_id(&self) -> Option<i64> {
-        self.shared.connector.connected()?.session_id()
+        self.shared.client.session_id()
     }
 
     /// The session timeout in seconds, as the servers granted it, if there is a session now.
     #[getter]
     fn session_timeout(&self) -> Option<f64> {
-        Some(self.shared.connector.connected()?.session_timeout()?.as_secs_f64())
+        Some(self.shared.client.session_timeout()?.as_secs_f64())
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -353,14 +359,14 @@ impl BaseClient {
 }
 
 fn describe(shared: &SharedClient, class: &str) -> String {
-    let state = if shared.connector.is_forked() {
+    let client = &shared.client;
+    let state = if client.is_forked() {
         "of the process from which this one was forked".to_owned()
-    } else if shared.connector.is_closed() {
-        "closed".to_owned()
     } else {
-        match shared.connector.connected() {
+        match client.connection_state() {
             None => "not connected yet".to_owned(),
-            Some(client) => {
+            Some(_) if !client.has_connected() => "closed".to_owned(),
+            Some(_) => {
                 let session = match (client.session_id(), client.session_timeout()) {
                     (Some(id), Some(timeout)) => format!("session {id:#x} of {timeout:?}"),
                     _ => "without a session".to_owned(),
@@ -375,4 +381,39 @@ fn describe(shared: &SharedClient, class: &str) -> String {
         }
     };
     format!("<zklock.{class} {:?} {state}>", shared.hosts)
+}
+
+/// How the lock stands in its queue, by the names of Python.
+fn queued(py: Python<'_>, spec: LockSpec, foreign: &str, watching: &str) -> PyResult<LockSpec> {
+    let foreign = chosen(py, "foreign", foreign, Foreign::ALL, |foreign| foreign_name(foreign).to_owned())?;
+    let watching =
+        chosen(py, "watching", watching, Watching::ALL, |watching| watching_name(watching).to_owned())?;
+    Ok(spec.foreign(foreign).watching(watching))
+}
+
+/// The dialect of this name.
+fn dialect_of(py: Python<'_>, name: &str) -> PyResult<Dialect> {
+    chosen(py, "dialect", name, Dialect::ALL, |dialect| dialect.to_string())
+}
+
+table! {
+    fn foreign_name(Foreign) -> &'static str { Refuse => "refuse", GoAhead => "go-ahead", }
+}
+
+table! {
+    fn watching_name(Watching) -> &'static str { Nearest => "nearest", Children => "children", }
+}
+
+/// Looks up one of a fixed set of words.
+pub(crate) fn chosen<T: Copy>(
+    py: Python<'_>,
+    what: &str,
+    given: &str,
+    all: &[T],
+    name: impl Fn(T) -> String,
+) -> PyResult<T> {
+    all.iter().copied().find(|one| name(*one) == given).ok_or_else(|| {
+        let names: Vec<_> = all.iter().map(|one| format!("{:?}", name(*one))).collect();
+        invalid(py, format!("{what}={given:?}: it is {}", names.join(" or ")))
+    })
 }

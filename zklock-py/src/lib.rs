@@ -6,6 +6,7 @@
 //!  kinds   base_lock   base_hold                what is the same in both, as Python sees it
 //!  shared_*   connecting                        and below that: what both faces of one thing share
 //!  kept   block   patience                      what is held, by whom, by which `with` block; how long to wait
+//!  hosts   options                              how to connect
 //!  connection   loss_callbacks   callback       functions of the user's that are called
 //!  greenlet   coroutine   task                  calls as coroutines; tasks and greenlets as owners, and how those wait
 //!  testing                                      the embedded server, which uses none of these but the last row
@@ -17,6 +18,7 @@
 //! first line of a `with` block, nor between its last line and the release.
 
 mod aio;
+mod anchor;
 mod barrier;
 mod base_hold;
 mod base_lock;
@@ -26,6 +28,7 @@ mod client;
 mod connecting;
 mod connection;
 mod coroutine;
+mod credentials;
 mod dispatch;
 mod double_barrier;
 mod error;
@@ -73,6 +76,7 @@ mod _zklock {
         barrier::Barrier,
         base_hold::BaseHold,
         client::Client,
+        credentials::Digest,
         double_barrier::{DoubleBarrier, Member},
         guarded::{AsyncGuarded, BaseGuarded, Guarded},
         hold::Hold,

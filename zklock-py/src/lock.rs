@@ -13,7 +13,6 @@ use crate::patience::{Blocking, Given, Patience, Seconds};
 use crate::shared_hold::SharedHold;
 use crate::shared_lock::SharedLock;
 use crate::value;
-use crate::wait::detached;
 use pyo3::prelude::*;
 use std::sync::Arc;
 use std::time::Duration;
@@ -146,7 +145,7 @@ impl Lock {
         if let Some(greenlet) = Greenlet::current(py)? {
             return greenlet.wait_for(AsyncLock::contenders(Self::aio(slf)?.bind(py)));
         }
-        let queue = detached(py, || core.connect(Wait::Forever)?.contenders())?;
+        let queue = core.shared.call(py, || core.lock.contenders())?;
         value::contenders(py, queue)
     }
 
@@ -170,7 +169,7 @@ impl Lock {
             let evicted = AsyncLock::evict(Self::aio(slf)?.bind(py), node.to_owned());
             return greenlet.wait_for(evicted)?.is_truthy(py);
         }
-        detached(py, || core.connect(Wait::Forever)?.evict(node))
+        core.shared.call(py, || core.lock.evict(node))
     }
 
     /// Takes the lock away from all its holders, and gives a list of them, each a ``Contender``.
@@ -186,7 +185,7 @@ impl Lock {
         if let Some(greenlet) = Greenlet::current(py)? {
             return greenlet.wait_for(AsyncLock::break_lock(Self::aio(slf)?.bind(py)));
         }
-        let broken = detached(py, || core.connect(Wait::Forever)?.break_lock())?;
+        let broken = core.shared.call(py, || core.lock.break_lock())?;
         value::contenders(py, broken)
     }
 
@@ -269,13 +268,10 @@ impl SharedLock {
         if let Some(held) = self.again(owner).map_err(|error| raised(py, &error))? {
             return Ok(Ok(held));
         }
-        if self.connected().is_none() {
-            self.shared.prepare(py)?;
-        }
         // One deadline, of which connecting may take a part.
         let wait = Wait::from(timeout);
         loop {
-            let granted = detached(py, || match self.connect(wait)?.acquire_within(wait, None) {
+            let granted = self.shared.call(py, || match self.lock.acquire_within(wait, None) {
                 Err(error) if error.kind() == ErrorKind::Timeout => Ok(Err(error)),
                 granted => granted.map(Ok),
             })?;

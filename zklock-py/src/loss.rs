@@ -11,13 +11,14 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 use zklock_core::ErrorKind;
 
-/// The event that a hold is lost: to be asked, waited for, or awaited.
+/// The event that a hold is lost. It can be asked, waited for, or awaited.
 ///
 /// >>> with zk.mutex("/locks/doc") as hold:
 /// ...     hold.lost.is_set(), bool(hold.lost), hold.lost.wait(timeout=0.01)
 /// (False, False, False)
 ///
-/// It is true once the hold is lost, so ``while not hold.lost:`` goes on as long as it is not. It does not keep the hold.
+/// It is true once the hold is lost, so ``while not hold.lost:`` goes on until then. In asyncio, ``await hold.lost``
+/// gives the reason, or ``None`` if the hold is released first. A ``Loss`` does not keep the hold.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Loss {
     loss: zklock_core::blocking::Loss,
@@ -31,7 +32,7 @@ impl Loss {
 
 #[pymethods]
 impl Loss {
-    /// Whether the hold is lost. One that was released is not.
+    /// Whether the hold is lost. A hold that was released in time is not.
     fn is_set(&self) -> bool {
         self.loss.reason().is_some()
     }
@@ -40,13 +41,17 @@ impl Loss {
         self.is_set()
     }
 
-    /// Why the hold was lost; ``None`` if it is not.
+    /// Why the hold was lost: a ``LossReason``, or ``None`` if it was not.
     #[getter]
     fn reason(&self, py: Python<'_>) -> PyResult<Option<Py<PyAny>>> {
         self.loss.reason().map(|reason| value::reason(py, reason)).transpose()
     }
 
-    /// Waits until the hold is lost: ``True`` then, ``False`` if the time is over or it was released.
+    /// Waits until the hold is lost. Returns ``True`` then, and ``False`` if the hold is released first or is not lost
+    /// within ``timeout`` seconds.
+    ///
+    /// A negative ``timeout`` counts as zero, and ``None`` waits for ever. Raises ``ForkedError`` if this process was
+    /// forked from the one that holds the lock.
     #[pyo3(signature = (timeout=None), text_signature = "($self, timeout=None)")]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         // As that of threading.Event: what is less than nothing is nothing.

@@ -53,7 +53,7 @@ impl LossCallbacks {
         drop(list);
         drop(watches);
         for callback in callbacks {
-            drop(callback.take());
+            callback.forget();
         }
     }
 
@@ -64,7 +64,7 @@ impl LossCallbacks {
             // Without a thread nothing can be called; the state says it all the same.
             let _ = call_strand_later(&CALLBACKS, self.strand, move |py| {
                 let reason = (value::reason(py, reason)?,).into_pyobject(py)?.unbind();
-                Ok(callback.take().map(|callback| (callback, reason)))
+                Ok(callback.take(py).map(|callback| (callback, reason)))
             });
         }
         list.called = list.callbacks.len();

@@ -1,13 +1,12 @@
 //! Reports the holders of a lock, one after the other, without taking part.
 
-use crate::connection::CallbackAnchor;
+use crate::anchor::CallbackAnchor;
 use crate::error::{late, unpicklable};
 use crate::greenlet::Greenlet;
 use crate::number;
 use crate::shared_lock::SharedLock;
 use crate::shared_observer::SharedObserver;
 use crate::value;
-use crate::wait::detached;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
@@ -17,8 +16,8 @@ use std::sync::Arc;
 /// Changes that follow one another quickly may be reported as one. While no server answers, it waits.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Observer {
-    shared: Arc<SharedObserver>,
     anchor: Py<CallbackAnchor>,
+    shared: Arc<SharedObserver>,
 }
 
 impl Observer {
@@ -45,7 +44,7 @@ impl Observer {
             let seen = look.ok_or_else(|| late(py, nothing()))?;
             return Ok(if seen.is_none(py) { None } else { Some(seen) });
         }
-        let holder = detached(py, || self.shared.next(timeout))?;
+        let holder = self.shared.next(py, timeout)?;
         holder.map(|holder| value::contender(py, holder)).transpose()
     }
 

@@ -86,6 +86,7 @@ pub(crate) fn options(
     chroot: Option<&str>,
     identity: Option<&str>,
     tls: Option<&Tls>,
+    server_version: Option<(u32, u32)>,
 ) -> PyResult<ClientOptions> {
     let fail = |error| raised(py, &error);
     let session_timeout = seconds(py, "session_timeout", timeouts.session)?;
@@ -99,6 +100,9 @@ pub(crate) fn options(
     }
     if let Some(identity) = identity {
         options = options.identity(identity).map_err(fail)?;
+    }
+    if let Some((major, minor)) = server_version {
+        options = options.server_version(major, minor).map_err(fail)?;
     }
     #[cfg(feature = "tls")]
     if let Some(tls) = tls {

@@ -10,11 +10,12 @@ use pyo3::prelude::*;
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex};
 use zklock_core::ClientOptions;
-use zklock_core::face::{Call, Connector};
+use zklock_core::blocking::Client;
+use zklock_core::face::Call;
 
 /// A client, which need not have connected.
 pub(crate) struct SharedClient {
-    pub(crate) connector: Connector,
+    pub(crate) client: Client,
     pub(crate) hosts: String,
     pub(crate) callbacks: Arc<ConnectionCallbacks>,
     kept: Mutex<HashMap<String, Arc<Kept>>>,
@@ -24,14 +25,24 @@ impl SharedClient {
     pub(crate) fn new(options: ClientOptions, hosts: String) -> Arc<Self> {
         let callbacks = ConnectionCallbacks::new();
         let told = callbacks.clone();
-        let connector = Connector::new(options).on_connection(move |state| told.tell(state));
-        Arc::new(Self { connector, hosts, callbacks, kept: Mutex::default() })
+        let client = Client::lazy(options).with_listener(move |state| told.tell(state));
+        Arc::new(Self { client, hosts, callbacks, kept: Mutex::default() })
     }
 
-    /// What is to be done before it connects.
+    /// What is to be done before it connects. Call it before whatever may need a connection.
     pub(crate) fn prepare(&self, py: Python<'_>) -> PyResult<()> {
+        if self.client.has_connected() {
+            return Ok(());
+        }
         log::prepare(py)?;
         self.callbacks.prepare(py)
+    }
+
+    /// What is to be done before it is closed, because somebody asks for it: that is told.
+    pub(crate) fn prepare_to_close(&self, py: Python<'_>) {
+        if !self.client.is_forked() {
+            self.callbacks.keep_until_closed(py);
+        }
     }
 
     /// What is kept under this key, which messages call `path`.
@@ -64,9 +75,9 @@ impl SharedClient {
 
 impl CloseAtExit for SharedClient {
     fn close_at_exit(&self, closed: Box<dyn FnOnce() + Send>) -> Option<Call<()>> {
-        if self.connector.is_forked() || self.is_held_by_others() {
+        if self.client.is_forked() || self.is_held_by_others() {
             return None;
         }
-        self.connector.start_close(closed).ok().flatten()
+        self.client.start_close(closed).ok()
     }
 }

@@ -1,10 +1,10 @@
 //! What the double barriers of both faces share, and their members.
 
+use crate::anchor::AnchoredCallbacks;
 use crate::base_hold::note;
 use crate::block::Block;
-use crate::error::{invalid, not_held};
+use crate::error::{not_held, raised};
 use crate::number;
-use crate::shared_barrier::SharedBarrier;
 use crate::shared_client::SharedClient;
 use crate::sync::lock_ignoring_poison;
 use crate::value;
@@ -15,8 +15,8 @@ use zklock_core::{Owner, blocking};
 
 /// A double barrier at a path, and who is within it.
 pub(crate) struct SharedDoubleBarrier {
-    pub(crate) barrier: Arc<SharedBarrier>,
-    pub(crate) members: u32,
+    pub(crate) shared: Arc<SharedClient>,
+    pub(crate) barrier: blocking::DoubleBarrier,
     pub(crate) timeout: Option<Duration>,
     /// Those of blocks, and whose they are.
     inside: Mutex<Vec<(Owner, Block, Arc<SharedMember>)>>,
@@ -26,6 +26,8 @@ pub(crate) struct SharedDoubleBarrier {
 pub(crate) struct SharedMember {
     pub(crate) path: String,
     pub(crate) node: String,
+    /// What the collector sees of the callbacks of the client, which a member keeps.
+    pub(crate) anchored: Arc<AnchoredCallbacks>,
     /// Nothing when it was given up.
     member: Mutex<Option<Arc<blocking::Member>>>,
 }
@@ -38,14 +40,10 @@ impl SharedDoubleBarrier {
         members: i64,
         timeout: Option<f64>,
     ) -> PyResult<Arc<Self>> {
-        let barrier = SharedBarrier::new(py, shared, path)?;
         let members = number::count(py, "members", members)?;
-        if members == 0 {
-            let message = format!("the barrier {path} without members would never be one: ask for 1 or more");
-            return Err(invalid(py, message));
-        }
+        let barrier = shared.client.double_barrier(path, members).map_err(|error| raised(py, &error))?;
         let timeout = number::patience(py, timeout)?;
-        Ok(Arc::new(Self { barrier, members, timeout, inside: Mutex::default() }))
+        Ok(Arc::new(Self { shared: shared.clone(), barrier, timeout, inside: Mutex::default() }))
     }
 
     pub(crate) fn keep(&self, owner: Owner, block: Block, member: &Arc<SharedMember>) {
@@ -65,20 +63,21 @@ impl SharedDoubleBarrier {
         last.ok_or_else(|| {
             not_held(
                 py,
-                format!("nobody is within the barrier {}: there is nothing to leave", self.barrier.path),
+                format!("nobody is within the barrier {}: there is nothing to leave", self.barrier.path()),
             )
         })
     }
 
     pub(crate) fn describe(&self, class: &str) -> String {
-        format!("<zklock.{class} {:?} of {} members>", self.barrier.path, self.members)
+        format!("<zklock.{class} {:?} of {} members>", self.barrier.path(), self.barrier.members())
     }
 }
 
 impl SharedMember {
-    pub(crate) fn of(member: blocking::Member) -> Arc<Self> {
+    pub(crate) fn of(member: blocking::Member, client: &SharedClient) -> Arc<Self> {
         let (path, node) = (member.path().to_owned(), member.node().to_owned());
-        Arc::new(Self { path, node, member: Mutex::new(Some(Arc::new(member))) })
+        let anchored = client.callbacks.anchored.clone();
+        Arc::new(Self { path, node, anchored, member: Mutex::new(Some(Arc::new(member))) })
     }
 
     pub(crate) fn member(&self, py: Python<'_>) -> PyResult<Arc<blocking::Member>> {

@@ -1,9 +1,9 @@
 //! What both faces of a hold share.
 
-use crate::connection::ConnectionCallbacks;
+use crate::anchor::AnchoredCallbacks;
 use crate::loss_callbacks::LossCallbacks;
 use pyo3::prelude::*;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 use zklock_core::blocking::Hold;
 use zklock_core::{HoldState, Owner};
 
@@ -15,8 +15,8 @@ pub(crate) struct SharedHold {
     pub(crate) thread: Weak<()>,
     pub(crate) is_reentrant: bool,
     pub(crate) callbacks: Arc<LossCallbacks>,
-    /// Those of the client.
-    pub(crate) of_client: Arc<ConnectionCallbacks>,
+    of_client: Arc<AnchoredCallbacks>,
+    of_value: OnceLock<Arc<AnchoredCallbacks>>,
 }
 
 impl SharedHold {
@@ -24,11 +24,22 @@ impl SharedHold {
         hold: Hold,
         owner: Owner,
         is_reentrant: bool,
-        of_client: &Arc<ConnectionCallbacks>,
+        of_client: &Arc<AnchoredCallbacks>,
     ) -> Arc<Self> {
         let thread = Arc::downgrade(&this_thread());
         let (callbacks, of_client) = (LossCallbacks::new(), of_client.clone());
-        Arc::new(Self { hold, owner, thread, is_reentrant, callbacks, of_client })
+        let of_value = OnceLock::new();
+        Arc::new(Self { hold, owner, thread, is_reentrant, callbacks, of_client, of_value })
+    }
+
+    /// From now on the objects that have it keep it, and not the client.
+    pub(crate) fn become_value(&self) {
+        self.of_value.get_or_init(|| AnchoredCallbacks::of_hold(&self.of_client));
+    }
+
+    /// What the collector sees of its callbacks: they go with the objects that keep it, or with the client.
+    pub(crate) fn anchored(&self) -> &Arc<AnchoredCallbacks> {
+        self.of_value.get().unwrap_or(&self.of_client)
     }
 
     pub(crate) fn is_live(&self) -> bool {

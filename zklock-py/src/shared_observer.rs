@@ -1,6 +1,5 @@
 //! What the observers of both faces share.
 
-use crate::connecting::with_lock;
 use crate::coroutine::{Begun, Bell, Coroutine};
 use crate::error::raised;
 use crate::shared_lock::SharedLock;
@@ -8,16 +7,16 @@ use crate::sync::lock_ignoring_poison;
 use crate::value;
 use pyo3::prelude::*;
 use std::collections::VecDeque;
-use std::sync::{Arc, Mutex, OnceLock};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
-use zklock_core::blocking::{Lock, Observer};
+use zklock_core::blocking::Observer;
 use zklock_core::face::Call;
-use zklock_core::{Error, QueuedContender, Wait};
+use zklock_core::{Error, QueuedContender};
 
-/// An observer, which connects when it is first asked.
+/// An observer of a lock.
 pub(crate) struct SharedObserver {
     pub(crate) core: Arc<SharedLock>,
-    observer: OnceLock<Observer>,
+    observer: Observer,
     /// Looks whose coroutine was cancelled. What they see is for the next one: nothing is missed.
     left: Mutex<VecDeque<Look>>,
 }
@@ -36,43 +35,36 @@ struct Waits {
 
 impl SharedObserver {
     pub(crate) fn new(py: Python<'_>, core: &Arc<SharedLock>) -> PyResult<Arc<Self>> {
-        core.refuse_observers(py)?;
-        Ok(Arc::new(Self { core: core.clone(), observer: OnceLock::new(), left: Mutex::default() }))
+        let observer = core.lock.observe().map_err(|error| raised(py, &error))?;
+        Ok(Arc::new(Self { core: core.clone(), observer, left: Mutex::default() }))
     }
 
-    pub(crate) fn next(&self, timeout: Option<Duration>) -> Result<Option<QueuedContender>, Error> {
-        let wait = Wait::at_most(timeout);
-        self.observer(self.core.connect(wait)?)?.next_within(wait)
+    pub(crate) fn next(
+        &self,
+        py: Python<'_>,
+        timeout: Option<Duration>,
+    ) -> PyResult<Option<QueuedContender>> {
+        self.core.shared.call(py, || self.observer.next(timeout))
     }
 
     pub(crate) fn start(self: &Arc<Self>, what: &'static str) -> Coroutine {
         let shared = self.clone();
         Coroutine::new(what, move |py, bell| {
-            let core = shared.core.clone();
-            with_lock(&core, py, Wait::Forever, bell, move |py, lock, bell| {
-                let look =
-                    lock.and_then(|lock| shared.look(lock, bell)).map_err(|error| raised(py, &error))?;
-                let mut waits = Waits { shared, look: Some(look) };
-                Ok(Begun::pending(
-                    move || waits.fetch(),
-                    |py, holder| {
-                        let holder = holder.map_err(|error| raised(py, &error))?;
-                        holder.map_or_else(|| Ok(py.None()), |holder| value::contender(py, holder))
-                    },
-                ))
-            })
+            shared.core.shared.prepare(py)?;
+            let look = shared.look(bell).map_err(|error| raised(py, &error))?;
+            let mut waits = Waits { shared, look: Some(look) };
+            Ok(Begun::pending(
+                move || waits.fetch(),
+                |py, holder| {
+                    let holder = holder.map_err(|error| raised(py, &error))?;
+                    holder.map_or_else(|| Ok(py.None()), |holder| value::contender(py, holder))
+                },
+            ))
         })
+        .keeping(&self.core.shared.callbacks.anchored)
     }
 
-    fn observer(&self, lock: &Lock) -> Result<&Observer, Error> {
-        if let Some(observer) = self.observer.get() {
-            return Ok(observer);
-        }
-        let observer = lock.observe()?;
-        Ok(self.observer.get_or_init(|| observer))
-    }
-
-    fn look(&self, lock: &Lock, bell: &Arc<Bell>) -> Result<Look, Error> {
+    fn look(&self, bell: &Arc<Bell>) -> Result<Look, Error> {
         if let Some(look) = lock_ignoring_poison(&self.left).pop_front() {
             *lock_ignoring_poison(&look.bell) = bell.clone();
             return Ok(look);
@@ -83,8 +75,7 @@ impl SharedObserver {
             let bell = lock_ignoring_poison(&awakens).clone();
             bell.ringer()();
         };
-        let observer = self.observer(lock)?.core();
-        let call = observer.start(ready, |observer| async move { observer.lock().await.next().await })?;
+        let call = self.observer.start(ready)?;
         Ok(Look { call, bell })
     }
 }

@@ -124,7 +124,7 @@ pub(crate) fn contenders(py: Python<'_>, queue: Vec<QueuedContender>) -> PyResul
     Ok(queue.collect::<PyResult<Vec<_>>>()?.into_pyobject(py)?.unbind())
 }
 
-/// `None` where there is no such node.
+/// `None` if there is no such node.
 pub(crate) fn node(py: Python<'_>, node: Option<NodeData>) -> PyResult<Py<PyAny>> {
     node.map_or_else(|| Ok(py.None()), |node| node_data(py, node))
 }

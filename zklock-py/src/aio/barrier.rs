@@ -1,6 +1,6 @@
 //! Barriers in asyncio.
 
-use crate::connection::CallbackAnchor;
+use crate::anchor::CallbackAnchor;
 use crate::coroutine::{Bell, Coroutine};
 use crate::error::{raised, unpicklable};
 use crate::number;
@@ -9,8 +9,7 @@ use crate::value;
 use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
-use zklock_core::blocking::Client;
-use zklock_core::{Barrier, Error, ErrorKind};
+use zklock_core::{Barrier, Error, ErrorKind, Wait};
 
 /// A ``Barrier`` for asyncio. ``AsyncClient.barrier`` gives one, and so does ``Barrier.aio``.
 ///
@@ -20,8 +19,8 @@ use zklock_core::{Barrier, Error, ErrorKind};
 /// True
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct AsyncBarrier {
-    shared: Arc<SharedBarrier>,
     anchor: Py<CallbackAnchor>,
+    shared: Arc<SharedBarrier>,
 }
 
 impl AsyncBarrier {
@@ -34,11 +33,9 @@ impl AsyncBarrier {
     where
         F: Future<Output = Result<bool, Error>> + Send + 'static,
     {
-        let path = self.shared.path.clone();
-        let ask = move |client: &Client, _, bell: &Arc<Bell>| {
-            client.barrier(&path)?.core().start(bell.ringer(), ask)
-        };
-        self.shared.start(what, None, ask, |py, answer| {
+        let barrier = self.shared.barrier.clone();
+        let ask = move |bell: &Arc<Bell>| barrier.core().start(bell.ringer(), Wait::Forever, ask);
+        self.shared.shared.coroutine(what, ask, |py, answer| {
             answer.map(|answer| value::boolean(py, answer)).map_err(|error| raised(py, &error))
         })
     }
@@ -49,7 +46,7 @@ impl AsyncBarrier {
     /// The path of its node.
     #[getter]
     fn path(&self) -> &str {
-        &self.shared.path
+        self.shared.barrier.path()
     }
 
     /// Sets the barrier, so that callers of ``wait`` wait. See ``Barrier.set``.
@@ -70,21 +67,19 @@ impl AsyncBarrier {
     /// Waits until it is not set: ``True`` then, or ``False`` if the time is over. See ``Barrier.wait``.
     #[pyo3(signature = (timeout=None))]
     pub(crate) fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<Coroutine> {
-        let (path, timeout) = (self.shared.path.clone(), number::patience(py, timeout)?);
-        let begin = move |client: &Client, wait, bell: &Arc<Bell>| {
+        let (barrier, timeout) = (self.shared.barrier.clone(), number::patience(py, timeout)?);
+        let begin = move |bell: &Arc<Bell>| {
+            let wait = Wait::from(timeout);
             let gone = move |barrier: Arc<Barrier>| async move { barrier.wait_within(wait).await };
-            client.barrier(&path)?.core().start(bell.ringer(), gone)
+            barrier.core().start(bell.ringer(), wait, gone)
         };
-        Ok(self.shared.start(
-            "AsyncBarrier.wait",
-            timeout,
-            begin,
-            |py, waited: Result<(), Error>| match waited {
+        Ok(self.shared.shared.coroutine("AsyncBarrier.wait", begin, |py, waited: Result<(), Error>| {
+            match waited {
                 Ok(()) => Ok(value::boolean(py, true)),
                 Err(error) if error.kind() == ErrorKind::Timeout => Ok(value::boolean(py, false)),
                 Err(error) => Err(raised(py, &error)),
-            },
-        ))
+            }
+        }))
     }
 
     fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
@@ -92,7 +87,7 @@ impl AsyncBarrier {
     }
 
     fn __repr__(&self) -> String {
-        format!("<zklock.AsyncBarrier {:?}>", self.shared.path)
+        format!("<zklock.AsyncBarrier {:?}>", self.shared.barrier.path())
     }
 
     fn __reduce__(&self) -> PyResult<()> {

@@ -4,15 +4,14 @@ use super::barrier::AsyncBarrier;
 use super::double_barrier::AsyncDoubleBarrier;
 use super::lock::AsyncLock;
 use crate::block::is_generator_exit;
-use crate::connecting::with_client;
-use crate::coroutine::{Begun, Coroutine, nothing};
+use crate::coroutine::{Begun, Bell, Coroutine, nothing};
 use crate::error::raised;
 use crate::kinds::{BaseClient, Face};
 use crate::number;
 use crate::shared_client::SharedClient;
 use pyo3::prelude::*;
 use std::sync::Arc;
-use zklock_core::{Client as Core, Wait};
+use zklock_core::Wait;
 
 /// A ``Client`` for asyncio. ``async with`` gives one, and so does ``Client.aio``.
 ///
@@ -48,43 +47,35 @@ impl AsyncClient {
     #[pyo3(signature = (timeout=None))]
     pub(crate) fn connect(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<Coroutine> {
         let (shared, timeout) = (Self::shared(slf).clone(), number::patience(slf.py(), timeout)?);
-        Ok(Coroutine::new("AsyncClient.connect", move |py, bell| {
-            shared.prepare(py)?;
-            let call = shared
-                .connector
-                .start(Wait::at_most(timeout), bell.ringer())
-                .map_err(|error| raised(py, &error))?;
-            Ok(Begun::call(call, |py, connected| nothing(py, connected.map(drop))))
-        }))
+        let client = shared.client.clone();
+        let begin = move |bell: &Arc<Bell>| client.start_connecting(Wait::at_most(timeout), bell.ringer());
+        Ok(shared.coroutine("AsyncClient.connect", begin, |py, connected| nothing(py, connected.map(drop))))
     }
 
     /// Closes the client. See ``Client.close``; it begins at once, and to await it is to wait for the end.
     pub(crate) fn close(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
         let (py, shared) = (slf.py(), Self::shared(slf));
+        shared.prepare_to_close(py);
         Coroutine::begun("AsyncClient.close", |bell| {
-            let call = shared.connector.start_close(bell.ringer()).map_err(|error| raised(py, &error))?;
-            Ok(call.map_or_else(|| Begun::Done(py.None()), |call| Begun::call(call, nothing)))
+            let call = shared.client.start_close(bell.ringer()).map_err(|error| raised(py, &error))?;
+            Ok(Begun::call(call, nothing))
         })
     }
 
     /// Writes how many permits there are, for semaphores with ``limit_at``. See ``Client.set_limit``.
     pub(crate) fn set_limit(slf: &Bound<'_, Self>, path: String, limit: i64) -> PyResult<Coroutine> {
         let (shared, limit) = (Self::shared(slf).clone(), number::count(slf.py(), "limit", limit)?);
-        Ok(Coroutine::new("AsyncClient.set_limit", move |py, bell| {
-            with_client(&shared, py, Wait::Forever, bell, move |py, client, bell| {
-                let set = |client: Arc<Core>| async move { client.set_limit(&path, limit).await };
-                let call = client.and_then(|client| client.core().start(bell.ringer(), set));
-                Ok(Begun::call(call.map_err(|error| raised(py, &error))?, nothing))
-            })
-        }))
+        let client = shared.client.clone();
+        let begin = move |bell: &Arc<Bell>| client.start_set_limit(path, limit, bell.ringer());
+        Ok(shared.coroutine("AsyncClient.set_limit", begin, nothing))
     }
 
     pub(crate) fn __aenter__(slf: Py<Self>) -> PyResult<Coroutine> {
         Ok(Coroutine::new("AsyncClient.__aenter__", move |py, bell| {
             let shared = Self::shared(slf.bind(py));
             shared.prepare(py)?;
-            let call =
-                shared.connector.start(Wait::Forever, bell.ringer()).map_err(|error| raised(py, &error))?;
+            let call = shared.client.start_connecting(Wait::Forever, bell.ringer());
+            let call = call.map_err(|error| raised(py, &error))?;
             Ok(Begun::call(call, move |py, connected| match connected {
                 Ok(_) => Ok(slf.into_any()),
                 Err(error) => Err(raised(py, &error)),

@@ -1,7 +1,7 @@
 //! Double barriers in asyncio.
 
+use crate::anchor::CallbackAnchor;
 use crate::block::Block;
-use crate::connection::CallbackAnchor;
 use crate::coroutine::{Begun, Bell, Coroutine, nothing};
 use crate::error::{raised, unpicklable};
 use crate::patience::Given;
@@ -12,8 +12,7 @@ use pyo3::prelude::*;
 use pyo3::{PyTraverseError, PyVisit};
 use std::sync::Arc;
 use std::time::Duration;
-use zklock_core::blocking::Client;
-use zklock_core::{Error, Owner, Wait};
+use zklock_core::{Error, Owner};
 
 /// A ``DoubleBarrier`` for asyncio. ``AsyncClient.double_barrier`` gives one, and so does ``DoubleBarrier.aio``.
 ///
@@ -24,13 +23,14 @@ use zklock_core::{Error, Owner, Wait};
 /// None
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct AsyncDoubleBarrier {
-    shared: Arc<SharedDoubleBarrier>,
     anchor: Py<CallbackAnchor>,
+    shared: Arc<SharedDoubleBarrier>,
 }
 
 /// A ``Member`` for asyncio. ``AsyncDoubleBarrier.enter`` gives one, and so does ``async with``.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct AsyncMember {
+    anchor: Py<CallbackAnchor>,
     pub(crate) shared: Arc<SharedMember>,
     timeout: Option<Duration>,
 }
@@ -43,14 +43,13 @@ impl SharedDoubleBarrier {
         timeout: Option<Duration>,
         block: Option<(Owner, Block)>,
     ) -> Coroutine {
-        let (path, members) = (self.barrier.path.clone(), self.members);
-        let begin = move |client: &Client, wait: Wait, bell: &Arc<Bell>| {
-            client.double_barrier(&path, members)?.start(wait, bell.ringer())
-        };
-        let shared = self.clone();
-        self.barrier.start(what, timeout, begin, move |py, entered| {
-            let member = SharedMember::of(entered.map_err(|error| raised(py, &error))?);
-            let given = AsyncMember { shared: member.clone(), timeout: shared.timeout };
+        let (shared, barrier) = (self.clone(), self.barrier.clone());
+        let begin = move |bell: &Arc<Bell>| barrier.start(timeout, bell.ringer());
+        self.shared.coroutine(what, begin, move |py, entered| {
+            let entered = entered.map_err(|error| raised(py, &error))?;
+            let member = SharedMember::of(entered, &shared.shared);
+            let anchor = member.anchored.anchor(py)?;
+            let given = AsyncMember { anchor, shared: member.clone(), timeout: shared.timeout };
             let given = Py::new(py, given)?.into_any();
             if let Some((owner, block)) = block {
                 shared.keep(owner, block, &member);
@@ -93,6 +92,7 @@ impl SharedMember {
             let call = call.map_err(|error| raised(py, &error))?;
             Ok(Begun::call(call, convert))
         })
+        .map(|leaving| leaving.keeping(&self.anchored))
     }
 
     /// `__aexit__`.
@@ -116,7 +116,7 @@ impl SharedMember {
 
 impl AsyncDoubleBarrier {
     pub(crate) fn of(py: Python<'_>, shared: Arc<SharedDoubleBarrier>) -> PyResult<Py<Self>> {
-        let anchor = shared.barrier.shared.callbacks.anchor(py)?;
+        let anchor = shared.shared.callbacks.anchor(py)?;
         Py::new(py, Self { shared, anchor })
     }
 }
@@ -126,13 +126,13 @@ impl AsyncDoubleBarrier {
     /// The path of the node below which the members are.
     #[getter]
     fn path(&self) -> &str {
-        &self.shared.barrier.path
+        self.shared.barrier.path()
     }
 
     /// How many members open it.
     #[getter]
     fn members(&self) -> u32 {
-        self.shared.members
+        self.shared.barrier.members()
     }
 
     /// Enters, and waits until all members have. See ``DoubleBarrier.enter``; one that is cancelled is no member.
@@ -213,6 +213,10 @@ impl AsyncMember {
     ) -> PyResult<Coroutine> {
         let _ = traceback;
         self.shared.end_block(kind, exception, self.timeout)
+    }
+
+    fn __traverse__(&self, visit: PyVisit<'_>) -> Result<(), PyTraverseError> {
+        visit.call(&self.anchor)
     }
 
     fn __repr__(&self) -> String {

@@ -41,18 +41,18 @@ impl AsyncHold {
         confirm(slf.as_super().get().held.clone())
     }
 
-    /// What is in a node. See ``Hold.read``.
+    /// Reads a node. See ``Hold.read``.
     fn read(slf: &Bound<'_, Self>, path: String) -> Coroutine {
         read(slf.as_super().get().held.clone(), path)
     }
 
-    /// Writes to ZooKeeper that are done only if the lock is still held. See ``Hold.guarded``.
+    /// Begins a list of writes to ZooKeeper that are done only if the lock is still held. See ``Hold.guarded``.
     fn guarded(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncGuarded>> {
         AsyncGuarded::of(slf.py(), slf.as_super().get().held.clone())
     }
 
-    /// Releases the lock. See ``Hold.release``; it begins at once, and to await it is to wait until the ensemble has
-    /// confirmed it.
+    /// Releases the lock. See ``Hold.release`` for what it raises. The release begins at once; await it to wait until the
+    /// ensemble has confirmed it.
     fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
         let py = slf.py();
         release(py, &slf.as_super().get().held, current_or_unique(py)?)
@@ -75,6 +75,7 @@ impl AsyncHold {
 }
 
 pub(crate) fn confirm(held: Arc<SharedHold>) -> Coroutine {
+    let anchored = held.anchored().clone();
     Coroutine::new("AsyncHold.confirm", move |py, bell| {
         let call = held.hold.core().start(bell.ringer(), |hold| async move { hold.confirm().await });
         let call = call.map_err(|error| raised(py, &error))?;
@@ -83,9 +84,11 @@ pub(crate) fn confirm(held: Arc<SharedHold>) -> Coroutine {
             Err(error) => Err(raised(py, &error)),
         }))
     })
+    .keeping(&anchored)
 }
 
 pub(crate) fn read(held: Arc<SharedHold>, path: String) -> Coroutine {
+    let anchored = held.anchored().clone();
     Coroutine::new("AsyncHold.read", move |py, bell| {
         let call = held.hold.core().start(bell.ringer(), |hold| async move { hold.read(&path).await });
         let call = call.map_err(|error| raised(py, &error))?;
@@ -94,6 +97,7 @@ pub(crate) fn read(held: Arc<SharedHold>, path: String) -> Coroutine {
             Err(error) => Err(raised(py, &error)),
         }))
     })
+    .keeping(&anchored)
 }
 
 /// Releases at once; `None` if there is nothing to wait for, since other holds of the owner go on.
@@ -112,6 +116,7 @@ pub(crate) fn release(py: Python<'_>, held: &SharedHold, owner: Owner) -> PyResu
         let done = |py: Python<'_>, released: Result<(), Error>| nothing(py, released.or_else(unless_over));
         Ok(call.map_or_else(|| Begun::Done(py.None()), |call| Begun::call(call, done)))
     })
+    .map(|releasing| releasing.keeping(held.anchored()))
 }
 
 /// What a block raised. A coroutine that waits for the release must not keep that: it refers to its frames, and they to the
@@ -176,4 +181,5 @@ pub(crate) fn begin_to_leave(
             Ok(Some(call)) => Ok(Begun::call(call, done)),
         }
     })
+    .map(|leaving| leaving.keeping(held.anchored()))
 }

@@ -4,7 +4,6 @@ use super::hold::{AsyncHold, leave, release};
 use super::observer::AsyncObserver;
 use crate::base_lock::BaseLock;
 use crate::block::{Block, is_generator_exit};
-use crate::connecting::with_lock;
 use crate::coroutine::{Begun, Bell, Coroutine};
 use crate::error::{closed, invalid, raised};
 use crate::greenlet::Greenlet;
@@ -71,7 +70,8 @@ impl SharedLock {
             }
             let (core, owner) = (deliver.core.clone(), deliver.owner);
             core.begin(py, owner, timeout, bell, move |py, granted| deliver.granted(py, granted))
-        }))
+        })
+        .keeping(&self.shared.callbacks.anchored))
     }
 
     /// Waits as a greenlet; an error of its own is that the time was over.
@@ -113,12 +113,11 @@ impl SharedLock {
     ) -> PyResult<Begun> {
         // One deadline, of which connecting may take a part.
         let wait = Wait::from(timeout);
-        with_lock(self, py, wait, bell, move |py, lock, bell| {
-            match lock.and_then(|lock| lock.start(owner, wait, bell.ringer())) {
-                Ok(ticket) => Ok(Begun::pending(move || ticket.fetch(), deliver)),
-                Err(error) => deliver(py, Err(error)).map(Begun::Done),
-            }
-        })
+        self.shared.prepare(py)?;
+        match self.lock.start(owner, wait, bell.ringer()) {
+            Ok(ticket) => Ok(Begun::pending(move || ticket.fetch(), deliver)),
+            Err(error) => deliver(py, Err(error)).map(Begun::Done),
+        }
     }
 
     /// `__aenter__`.
@@ -199,14 +198,11 @@ impl AsyncLock {
         T: Send + 'static,
         F: Future<Output = Result<T, Error>> + Send + 'static,
     {
-        let core = Self::core(slf).clone();
-        Coroutine::new(what, move |py, bell| {
-            with_lock(&core, py, Wait::Forever, bell, |py, lock, bell| {
-                let call = lock.and_then(|lock| lock.core().start(bell.ringer(), ask));
-                let call = call.map_err(|error| raised(py, &error))?;
-                Ok(Begun::call(call, |py, answer| convert(py, answer.map_err(|error| raised(py, &error))?)))
-            })
-        })
+        let core = Self::core(slf);
+        let lock = core.lock.clone();
+        let begin = move |bell: &Arc<Bell>| lock.core().start(bell.ringer(), Wait::Forever, ask);
+        core.shared
+            .coroutine(what, begin, |py, answer| convert(py, answer.map_err(|error| raised(py, &error))?))
     }
 }
 

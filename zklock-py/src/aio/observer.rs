@@ -1,6 +1,6 @@
 //! Who holds a lock, in asyncio.
 
-use crate::connection::CallbackAnchor;
+use crate::anchor::CallbackAnchor;
 use crate::coroutine::Coroutine;
 use crate::error::unpicklable;
 use crate::shared_lock::SharedLock;
@@ -18,8 +18,8 @@ use std::sync::Arc;
 /// None
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct AsyncObserver {
-    shared: Arc<SharedObserver>,
     anchor: Py<CallbackAnchor>,
+    shared: Arc<SharedObserver>,
 }
 
 impl AsyncObserver {

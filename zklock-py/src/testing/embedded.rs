@@ -70,7 +70,7 @@ impl Drop for Embedded {
             // Its threads are not here: they cannot be waited for.
             std::mem::forget(server);
         } else if server.is_some() {
-            // Whoever collects garbage is not to wait for it.
+            // A collector of garbage must not wait for it.
             let _ = without_signals(|| thread::Builder::new().spawn(move || drop(server)));
         }
     }
@@ -97,7 +97,7 @@ pub(super) fn without_signals<T>(start: impl FnOnce() -> T) -> T {
 
 pub(super) fn not_started(py: Python<'_>, error: &StartError) -> PyErr {
     let reason = error.source().and_then(|reason| reason.downcast_ref::<io::Error>());
-    // What the system has not even been asked for is no address.
+    // Without an error of the system, the text was not an address.
     match reason.and_then(io::Error::raw_os_error) {
         Some(_) => refused(py, error.to_string()),
         None => invalid(py, error.to_string()),

@@ -60,7 +60,8 @@ pub(super) fn positive(py: Python<'_>, name: &str, number: i64) -> PyResult<u64>
     u64::try_from(number).ok().filter(|&number| number > 0).ok_or_else(is_wrong)
 }
 
-/// A fault that was injected: tells when it has struck. To forget it changes nothing. See ``Server.inject``.
+/// A fault that was injected, which tells when it has struck. Dropping this object does not remove the fault. See
+/// ``Server.inject``.
 #[pyclass(frozen, weakref, module = "zklock.testing")]
 pub(crate) struct Injected {
     pub(super) injected: zklock_testkit::Injected,
@@ -76,14 +77,15 @@ impl Injected {
 
 #[pymethods]
 impl Injected {
-    /// How often it has struck.
+    /// How often the fault has struck. This can be read even after the server is closed.
     #[getter]
     fn strikes(&self, py: Python<'_>) -> PyResult<u64> {
         self.refuse_forked(py)?;
         Ok(self.injected.strikes())
     }
 
-    /// Waits until it has struck: ``True`` then, ``False`` if the time is over.
+    /// Waits until the fault has struck. Returns ``True`` then, and ``False`` if it has not within ``timeout`` seconds;
+    /// ``None`` waits for ever. Raises ``Closed`` if the server is closed before.
     #[pyo3(signature = (timeout=None))]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
         let timeout = patience(py, timeout)?;

@@ -44,26 +44,29 @@ fn node_path<'a>(py: Python<'_>, path: &'a str) -> PyResult<&'a str> {
     Err(invalid(py, format!("{path:?} is no path of a node: it begins with '/', and does not end with it")))
 }
 
-/// A ZooKeeper server in this process, for tests: all that it keeps is in memory, and gone when it is closed.
+/// A ZooKeeper server in this process, for tests. It keeps everything in memory, and forgets it when it is closed.
 ///
 /// >>> with zklock.testing.Server() as server, zklock.Client(server.hosts) as zk:
 /// ...     with zk.mutex("/locks/doc"):
 /// ...         len(server.children("/locks/doc"))
 /// 1
 ///
-/// It serves as soon as it is made, on a port of its own on 127.0.0.1, and any ZooKeeper client can use it, of any
-/// process. It is one server, and no replacement for an ensemble. There is no encryption, and all who can reach it can do
-/// everything: ``listen`` is where it listens, ``host:port``, and port 0 takes any that is free.
+/// It serves as soon as it is made, on a port of its own on 127.0.0.1. Any ZooKeeper client in any process can use it. It
+/// is a single server, and does not replace an ensemble. It offers no encryption, and every client that can reach it may
+/// do everything. ``listen`` is the address at which it listens, ``host:port``; port 0 takes any free port.
 ///
-/// Times are in seconds. ``tick`` is ZooKeeper's unit of time: a session lasts 2 to 20 of them, and ends at a full one;
-/// ``session_timeouts`` are the shortest and the longest that are granted, in place of that. With ``manual_clock`` time stands
-/// still, but for ``advance``: no session ends by itself, however long somebody looks at it in a debugger.
+/// Times are in seconds. ``tick`` is ZooKeeper's unit of time: a session lasts 2 to 20 ticks, and ends at a full one.
+/// ``session_timeouts`` replaces these bounds by the shortest and the longest session that is granted. With
+/// ``manual_clock`` time stands still until ``advance`` moves it: no session ends by itself, however long you look at it
+/// in a debugger.
 ///
-/// ``words`` are the words of four letters that are answered, as in ZooKeeper's ``4lw.commands.whitelist``: all that it knows, unless
-/// they are listed, ``"srvr, ruok"``. (A real server that was not told otherwise answers ``srvr`` alone.)
+/// ``words`` lists the four-letter words that are answered, such as ``"srvr, ruok"``. See ``4lw.commands.whitelist`` of
+/// ZooKeeper. By default it answers all that it knows. (A real server answers only ``srvr`` by default.)
 ///
-/// Threads may share it. A fork has only its ``hosts``: all else raises ``ForkedError`` there. And once it is closed, all
-/// else raises ``Closed``.
+/// Raises ``InvalidInput`` if an argument is wrong, and ``Refused`` if the system does not let it listen there.
+///
+/// Threads may share a server. A process that is forked from this one can use only its ``hosts``: everything else raises
+/// ``ForkedError`` there. After ``close`` everything else raises ``Closed``.
 #[pyclass(frozen, weakref, module = "zklock.testing")]
 pub(crate) struct Server {
     embedded: Arc<Embedded>,
@@ -108,20 +111,20 @@ impl Server {
         Ok(Self { embedded: Embedded::start(py, builder)? })
     }
 
-    /// Where clients reach it: ``127.0.0.1:PORT``. It stays the same when it is closed.
+    /// The address for clients: ``127.0.0.1:PORT``. It can be read even after the server is closed.
     #[getter]
     fn hosts(&self) -> &str {
         &self.embedded.hosts
     }
 
-    /// The sessions that are open, in the order of their beginning: a list of ``Session``.
+    /// The open sessions, oldest first: a list of ``Session``.
     fn sessions(&self, py: Python<'_>) -> PyResult<Vec<Py<PyAny>>> {
         let sessions = self.ask(py, zklock_testkit::Server::sessions)?;
         sessions.into_iter().map(|session| value::session(py, session)).collect()
     }
 
-    /// Ends a session at once, with its nodes, as if its time were over: a ``Session``, or the ``session_id`` of a client.
-    /// ``False`` when there is no such session.
+    /// Ends a session at once, and deletes its ephemeral nodes, as if it had timed out. ``session`` is a ``Session``, or
+    /// the ``session_id`` of a client. Returns ``False`` if there is no such session.
     ///
     /// >>> hold = zk.mutex("/locks/doc").hold()
     /// >>> server.expire(zk.session_id), hold.lost.wait(timeout=5)
@@ -131,35 +134,45 @@ impl Server {
         self.ask(py, |server| server.expire(session.id()))
     }
 
-    /// Puts the server's clock forward: sessions that are not connected, or frozen, end when their time is over, and what
-    /// is delayed comes. Sessions that are connected would have been heard of meanwhile, and stay.
+    /// Puts the server's clock forward. Sessions that are frozen or not connected end when their time is over, and
+    /// delayed replies are sent. Sessions that are connected stay, because they would have been heard from meanwhile.
     ///
-    /// The clocks of clients go on as they were. So a holder that is frozen still believes in its lease when the next has the
-    /// lock: what fencing tokens are for can be tested with that.
+    /// The clocks of clients do not move. So a holder that is frozen still believes in its lease when the next one has
+    /// the lock already: use that to test what fencing tokens are for. Raises ``InvalidInput`` if ``seconds`` is
+    /// negative.
     #[pyo3(name = "advance", signature = (seconds, /))]
     fn advance(&self, py: Python<'_>, seconds: f64) -> PyResult<()> {
         let by = number::seconds(py, "seconds", seconds)?;
         self.ask(py, |server| server.advance(by))
     }
 
-    /// Sets a fault for a message to come, and gives an ``Injected``, which tells when it has struck.
+    /// Sets a fault for a message to come. Returns an ``Injected``, which tells when the fault has struck.
     ///
     /// >>> injected = server.inject("cut-before-reply", "create", below="/locks/doc")
     /// >>> with zk.mutex("/locks/doc", timeout=5):
     /// ...     injected.strikes
     /// 1
     ///
-    /// ``fault`` is what happens: with ``"lose-request"`` the request never arrives, and the connection is cut; with
-    /// ``"cut-before-reply"`` it is carried out, but the connection is cut in place of the reply; with ``"cut-after-reply"`` it
-    /// is cut just after it; with ``"drop-reply"`` the reply is swallowed; with ``"delay-reply"`` it comes ``delay`` seconds
-    /// later, by the server's clock; with ``"freeze"`` the session is frozen just before, and with ``"expire"`` ended; with
-    /// ``"bring-back"`` it is answered, and the nodes that it has deleted are there again, as when an ensemble has lost what it
-    /// had confirmed.
+    /// ``fault`` says what happens:
     ///
-    /// ``kind`` is what the message is about: connect, create, delete, exists, get-data, set-data, get-children, acl, sync,
-    /// ping, multi (the heartbeat of a holder is one), auth, watches, close, event (a watch has fired; this one the server
-    /// sends unasked) or other. Only those count that are about a path at or ``below`` this one, and of this ``session``. It
-    /// strikes at the ``nth`` that counts from now on, and so many ``times``.
+    /// * ``"lose-request"``: the request never arrives, and the connection is cut;
+    /// * ``"cut-before-reply"``: the request is carried out, but the connection is cut instead of a reply;
+    /// * ``"cut-after-reply"``: the connection is cut just after the reply;
+    /// * ``"drop-reply"``: the reply is never sent;
+    /// * ``"delay-reply"``: the reply comes ``delay`` seconds later, by the server's clock;
+    /// * ``"freeze"``: the session is frozen just before the request;
+    /// * ``"expire"``: the session is ended just before the request;
+    /// * ``"bring-back"``: the request is answered, and the nodes that it deleted are there again, as when an ensemble
+    ///   loses what it had confirmed.
+    ///
+    /// ``kind`` says which messages count: connect, create, delete, exists, get-data, set-data, get-children, acl, sync,
+    /// ping, multi (such as the heartbeat of a holder), auth, watches, close, event (sent by the server when a watch
+    /// fires) or other. With ``below``, only messages about that path or a path below it count, and with ``session`` only
+    /// those of that session. The fault strikes at the ``nth`` message that counts from now on, and then at the following
+    /// ones, ``times`` in all.
+    ///
+    /// Raises ``InvalidInput`` if there is no such fault or kind, if ``below`` is not a valid path, if ``nth`` or ``times`` is
+    /// less than 1, or if ``delay`` is missing for ``"delay-reply"`` or given for another fault.
     #[pyo3(signature = (fault, kind, *, nth=1, times=1, below=None, session=None, delay=None))]
     #[allow(clippy::too_many_arguments, clippy::needless_pass_by_value, reason = "they are named in Python")]
     fn inject(
@@ -189,13 +202,13 @@ impl Server {
         })
     }
 
-    /// Forgets all faults that have not struck yet.
+    /// Removes all faults that have not struck yet.
     fn clear_faults(&self, py: Python<'_>) -> PyResult<()> {
         self.ask(py, zklock_testkit::Server::clear_faults)
     }
 
-    /// Cuts all connections, or that of a session; ``False`` when that has none. Sessions live on, and new connections are
-    /// welcome.
+    /// Cuts all connections, or only that of ``session``. Returns ``False`` if that session has no connection. Sessions
+    /// live on, and new connections are accepted.
     #[pyo3(signature = (session=None))]
     #[allow(clippy::needless_pass_by_value, reason = "what pyo3 makes of an argument is a value")]
     fn cut(&self, py: Python<'_>, session: Option<SessionLike>) -> PyResult<bool> {
@@ -208,8 +221,8 @@ impl Server {
         })
     }
 
-    /// Stops answering all, or one session, on this connection and on those to come, as a broken network would. Connections
-    /// stay open, and new ones are accepted. ``False`` when there is no such session.
+    /// Stops answering, as a broken network would: all sessions, or only ``session``, on its present and later
+    /// connections. Connections stay open, and new ones are accepted. Returns ``False`` if there is no such session.
     #[pyo3(signature = (session=None))]
     #[allow(clippy::needless_pass_by_value, reason = "what pyo3 makes of an argument is a value")]
     fn freeze(&self, py: Python<'_>, session: Option<SessionLike>) -> PyResult<bool> {
@@ -222,67 +235,74 @@ impl Server {
         })
     }
 
-    /// Ends every freeze: what has waited goes on.
+    /// Ends every freeze. Requests that arrived meanwhile are answered now.
     fn thaw(&self, py: Python<'_>) -> PyResult<()> {
         self.ask(py, zklock_testkit::Server::thaw)
     }
 
-    /// Closes new connections at once; those that are there stay. ``refuse(False)`` ends it.
+    /// Closes each new connection at once. Present connections stay. ``refuse(False)`` ends it.
     #[pyo3(signature = (refused=true))]
     fn refuse(&self, py: Python<'_>, refused: bool) -> PyResult<()> {
         self.ask(py, |server| server.refuse(refused))
     }
 
-    /// The names of a node's children, sorted; ``None`` where there is no such node.
+    /// The names of a node's children, sorted, or ``None`` if the node does not exist. Raises ``InvalidInput`` for an
+    /// invalid path.
     fn children(&self, py: Python<'_>, path: &str) -> PyResult<Option<Vec<String>>> {
         let path = node_path(py, path)?;
         self.ask(py, |server| server.children(path))
     }
 
-    /// A node's data; ``None`` where there is no such node.
+    /// The data of a node, or ``None`` if the node does not exist. Raises ``InvalidInput`` for an invalid path.
     fn data(&self, py: Python<'_>, path: &str) -> PyResult<Option<Vec<u8>>> {
         let path = node_path(py, path)?;
         self.ask(py, |server| server.data(path))
     }
 
-    /// The number of the session that a node ends with; ``None`` where there is no such node, or it is not ephemeral.
+    /// The number of the session that owns an ephemeral node, or ``None`` if the node does not exist or is not ephemeral.
+    /// Raises ``InvalidInput`` for an invalid path.
     fn owner(&self, py: Python<'_>, path: &str) -> PyResult<Option<i64>> {
         let path = node_path(py, path)?;
         self.ask(py, |server| server.owner(path))
     }
 
-    /// Puts a persistent node there, and its parents; where there is one already, gives it other data.
+    /// Creates a persistent node, and its parents. If the node exists, replaces its data. Raises ``InvalidInput`` if the
+    /// server cannot have such a node.
     #[pyo3(signature = (path, data=Vec::new()), text_signature = "($self, path, data=b'')")]
     fn put(&self, py: Python<'_>, path: &str, data: Vec<u8>) -> PyResult<()> {
         let put = self.ask(py, |server| server.put(path, data))?;
         put.map_err(|error| invalid(py, error.to_string()))
     }
 
-    /// Deletes a node and all below it, as an operator would; ``False`` where there is none.
+    /// Deletes a node and everything below it, as an operator would. Returns ``False`` if the node does not exist. Raises
+    /// ``InvalidInput`` for an invalid path.
     fn delete(&self, py: Python<'_>, path: &str) -> PyResult<bool> {
         let path = node_path(py, path)?;
         self.ask(py, |server| server.delete(path))
     }
 
-    /// Puts back the node that was deleted last at this path, as it was, and tells nobody: its deletion was confirmed, and is
-    /// lost, as when an ensemble has lost transactions in a change of its leader. ``False`` where there is a node again, where
-    /// none was deleted, and where its session or its parent is gone.
+    /// Puts back the node that was deleted last at this path, as it was, and notifies nobody. So its deletion was
+    /// confirmed but is lost, as when an ensemble loses transactions at a change of its leader. Returns ``False`` if
+    /// there is a node again, if none was deleted, or if its session or its parent is gone. Raises ``InvalidInput`` for
+    /// an invalid path.
     fn bring_back(&self, py: Python<'_>, path: &str) -> PyResult<bool> {
         let path = node_path(py, path)?;
         self.ask(py, |server| server.bring_back(path))
     }
 
-    /// Sets the number that the next sequential child of a node gets; ``False`` where there is no such node. ZooKeeper counts
-    /// in 32 bits with a sign, and since 3.6 its counter sticks: every child after that gets 2147483647, too.
+    /// Sets the number that the next sequential child of a node gets. Returns ``False`` if the node does not exist.
+    /// ZooKeeper counts in 32 bits with a sign, and since 3.6 its counter sticks: every child after 2147483647 gets that
+    /// number again. Raises ``InvalidInput`` for an invalid path.
     fn set_sequence(&self, py: Python<'_>, path: &str, number: i32) -> PyResult<bool> {
         let path = node_path(py, path)?;
         self.ask(py, |server| server.set_sequence(path, number))
     }
 
-    /// Waits until a node has so many children, and gives their names, sorted: so a test waits for a queue without sleeping. A
-    /// node that is not there has none.
+    /// Waits until a node has ``count`` children, and returns their names, sorted. So a test waits for a queue without
+    /// sleeping. A node that does not exist has no children.
     ///
-    /// Raises ``Timeout`` if that is not so within ``timeout`` seconds; ``None`` waits for ever.
+    /// Raises ``Timeout`` if the node has another number of children after ``timeout`` seconds; ``None`` waits for ever.
+    /// Raises ``Closed`` if the server is closed meanwhile, and ``InvalidInput`` for an invalid path.
     #[pyo3(signature = (path, count, timeout=10.0))]
     fn wait_for_children(
         &self,
@@ -315,14 +335,14 @@ impl Server {
         }
     }
 
-    /// The tree below a node as a text to look at, a node a line.
+    /// The tree below a node as text for people, one node to a line. Raises ``InvalidInput`` for an invalid path.
     #[pyo3(signature = (path="/"))]
     fn dump(&self, py: Python<'_>, path: &str) -> PyResult<String> {
         let path = node_path(py, path)?;
         self.ask(py, |server| server.dump(path))
     }
 
-    /// Ends the server. Its clients lose their connections. Closing twice is not an error.
+    /// Closes the server. Its clients lose their connections. Closing twice is not an error.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         self.embedded.refuse_forked(py)?;
         py.detach(|| self.embedded.close());
@@ -359,7 +379,7 @@ impl Server {
             // Nobody may listen any more.
             let _ = sender.send((answer, quits));
         };
-        // An order may be to wait, which a signal cannot end: but who waits for it can go.
+        // The order may be to wait, which a signal cannot end; but the caller that waits for it can go.
         let started = without_signals(|| thread::Builder::new().spawn(obey));
         started.map_err(|error| refused(py, format!("the system gives no thread: {error}")))?;
         let done = Mutex::new(done);

@@ -1,0 +1,83 @@
+//! As whom a client logs in, and who may use what it creates.
+
+use crate::error::{raised, unpicklable};
+use crate::kinds::chosen;
+use pyo3::exceptions::PyTypeError;
+use pyo3::prelude::*;
+use std::path::PathBuf;
+use zklock_core::{Access, ClientOptions, Credentials};
+
+/// Who a client logs in as, with ZooKeeper's scheme ``digest``: a user and a password.
+///
+/// ``zklock.Client(hosts, auth=zklock.Digest("billing", password), access="creator-all")``
+///
+/// The servers keep no list of users: with a wrong password the client is somebody else, whom access lists do not know.
+/// The password crosses the network as it is: use TLS where others could listen. It is in no log, ``repr`` or exception.
+#[pyclass(frozen, module = "zklock")]
+pub(crate) struct Digest(Credentials);
+
+#[pymethods]
+impl Digest {
+    #[new]
+    fn new(py: Python<'_>, user: &str, password: &str) -> PyResult<Self> {
+        Credentials::digest(user, password).map(Self).map_err(|error| raised(py, &error))
+    }
+
+    /// The users and passwords in a file: ``user:password``, one a line. The client logs in as all of them.
+    ///
+    /// The file is read now, and anew for each connection, so that passwords can be changed while the client runs. As long
+    /// as it cannot be read then, no connection is made.
+    #[staticmethod]
+    fn from_file(py: Python<'_>, path: PathBuf) -> PyResult<Self> {
+        py.detach(|| Credentials::from_file(path)).map(Self).map_err(|error| raised(py, &error))
+    }
+
+    /// The user and the password in an environment variable, ``user:password``. It is read now.
+    #[staticmethod]
+    fn from_env(py: Python<'_>, variable: &str) -> PyResult<Self> {
+        Credentials::from_env(variable).map(Self).map_err(|error| raised(py, &error))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<zklock.Digest: {:?}>", self.0)
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("Digest", "send the path of its file"))
+    }
+}
+
+/// One that logs in, or several, as users write them.
+#[derive(Default)]
+pub(crate) struct Auth(Vec<Credentials>);
+
+impl<'py> FromPyObject<'_, 'py> for Auth {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(one) = value.cast::<Digest>() {
+            return Ok(Self(vec![one.get().0.clone()]));
+        }
+        // It is not quoted: there may be a password in it.
+        let wrong = || PyTypeError::new_err("auth is a zklock.Digest, or a list of such");
+        let mut all = Vec::new();
+        for one in value.try_iter().map_err(|_| wrong())? {
+            all.push(one?.cast::<Digest>().map_err(|_| wrong())?.get().0.clone());
+        }
+        Ok(Self(all))
+    }
+}
+
+/// The options with these.
+pub(crate) fn with_access(
+    py: Python<'_>,
+    options: ClientOptions,
+    auth: Option<Auth>,
+    access: &str,
+) -> PyResult<ClientOptions> {
+    let access = chosen(py, "access", access, Access::ALL, |access| access.to_string())?;
+    let Auth(all) = auth.unwrap_or_default();
+    let options = all.into_iter().fold(options, ClientOptions::credentials).access(access);
+    options.check().map_err(|error| raised(py, &error))?;
+    Ok(options)
+}
