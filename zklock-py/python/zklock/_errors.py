@@ -53,7 +53,7 @@ class NotHeld(Error, RuntimeError):
 
 
 class LockLost(Error):
-    """The hold is lost: stop what it guarded; others may hold the lock. ``reason`` says why.
+    """The hold is lost: stop what it guarded, because others may hold the lock. ``reason`` says why.
 
     >>> zklock.LockLost("as in a test", zklock.LossReason.NODE_DELETED).reason
     <LossReason.NODE_DELETED: 'its node was deleted'>
@@ -65,7 +65,7 @@ class LockLost(Error):
 
     @property
     def reason(self) -> LossReason | None:
-        """Why the hold was lost. It is ``None`` only where somebody else made the exception without it."""
+        """Why the hold was lost. ``None`` only if the exception was made without a reason."""
         return typing.cast("LossReason", self.args[1]) if len(self.args) > 1 else None
 
     def __str__(self) -> str:
@@ -91,15 +91,15 @@ class Closed(Error):
 
 
 class Uncertain(Error):
-    """The reply to guarded writes was lost: they may have been done. ``Hold.read`` tells; then decide."""
+    """The reply to guarded writes was lost: all of them were done, or none. Find out with ``Hold.read``, then decide."""
 
     __module__ = "zklock"
 
 
 class Conflict(Error):
-    """A guarded write was refused, because a node was not as it had to be. Nothing was written.
+    """A guarded write was refused: its node had another version, existed already, or did not exist. Nothing was written.
 
-    ``index`` and ``path`` say which it was.
+    ``index`` and ``path`` say which write it was.
     """
 
     __module__ = "zklock"
@@ -113,7 +113,7 @@ class Conflict(Error):
 
     @property
     def path(self) -> str | None:
-        """The path of its node."""
+        """The path of the node of that write."""
         return typing.cast("str", self.args[2]) if len(self.args) > 2 else None
 
     def __str__(self) -> str:

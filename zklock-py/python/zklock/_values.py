@@ -7,16 +7,16 @@ import typing
 
 
 class HoldState(enum.Enum):
-    """How a hold stands."""
+    """The state of a hold."""
 
     HELD = "held"
-    """The lock is held, and the ensemble has confirmed it of late."""
+    """The lock is held, and the ensemble has confirmed it recently."""
     AT_RISK = "at risk"
     """The ensemble is out of reach or late. The lock is held for as long as ``valid_for()`` says."""
     LOST = "lost"
     """The lock is not held any more. This is final."""
     RELEASED = "released"
-    """It was released."""
+    """The hold was released."""
 
 
 class LossReason(enum.Enum):
@@ -72,7 +72,7 @@ class Contender(typing.NamedTuple):
     name: str
     """The name of its node, a child of the lock's node."""
     identity: str
-    """What it says of itself: zklock writes ``host/pid``, or what the client was told."""
+    """What it calls itself: zklock writes ``host/pid``, or what the client's options say."""
     session: int
     """The session that owns it."""
     token: int
@@ -88,7 +88,7 @@ class Contender(typing.NamedTuple):
     """What it wants: exclusive, read or write."""
     holds: bool
     """Whether it holds the lock, as far as its place tells. A set of locks holds none of them before it is its turn in all
-    of their queues, also where it is the first.
+    of their queues, even if it is the first in this one.
     """
 
 
@@ -96,10 +96,10 @@ class Session(typing.NamedTuple):
     """A session that is open on an embedded server. See ``Server.sessions``."""
 
     id: int
-    """Its number: what the ``session_id`` of its client says."""
+    """Its number, which is the ``session_id`` of its client."""
     timeout: float
-    """How many seconds it lives on when nothing is heard of it."""
+    """How many seconds it lives on after its client was last heard from."""
     is_connected: bool
     """Whether it has a connection now."""
     nodes: tuple[str, ...]
-    """The paths of the nodes that end with it."""
+    """The paths of its ephemeral nodes, which end with it."""

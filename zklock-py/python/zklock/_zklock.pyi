@@ -25,6 +25,7 @@ __all__ = [
     "BaseGuarded",
     "BaseHold",
     "Client",
+    "Digest",
     "DoubleBarrier",
     "Guarded",
     "Hold",
@@ -254,9 +255,13 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         >>> states.get(timeout=5)
         <ConnectionState.CONNECTED: 'connected'>
 
-        Where the client has not connected yet, the first call comes when it has, or is closed; ``CLOSED`` is the last. Changes
-        that follow one another quickly may be told as one: several lost sessions as one, but never none. What a lock guards is
-        better watched by its hold, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
+        If the client has not connected yet, the first call comes when it has, or when it is closed; ``CLOSED`` is the last. A
+        client that is dropped without a close, or collected as garbage, reports nothing more. Changes that follow one another
+        quickly may be reported as one: several lost sessions as one, but never none. What a lock guards is better watched by
+        its hold, with ``Hold.lost``, ``Hold.on_lost`` and ``Hold.valid_for``.
+
+        Raises ``TypeError`` if ``callback`` cannot be called, and ``ForkedError`` if the client belongs to the process from
+        which this one was forked.
 
         Callbacks of one client are called one after the other, on a thread for such calls. What one raises is reported to
         ``sys.unraisablehook``, and it is called again all the same. Under gevent and eventlet a greenlet of the main thread
@@ -289,6 +294,12 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
     ``acquire(blocking=False)``, and any call with a timeout of zero. After that it raises ``Unreachable``. If such a call is
     the first that needs the client, it connects first, for up to ``connect_timeout``. ``chroot`` puts all paths below that
     node. ``identity`` is what others see as this contender's name, by default ``host/pid``. ``tls`` is a ``Tls``.
+    ``auth`` is a ``Digest`` to log in as, or a list of such. ``server_version`` is the version of the servers, such as
+    ``(3, 4)``; otherwise they are asked.
+
+    ``access`` says who may use what the client creates: everyone (``open``), only those who are logged in as its creator
+    (``creator-all``), or these, while all others may read (``read-open``). All clients of a lock create, list, read and delete
+    nodes there, so with the last two all must log in as the same user. Nodes that are there already stay as they are.
 
     At the end of the program clients are closed, which frees their locks. A client whose locks a daemon thread may still be
     using is not closed: its locks are free when the session has timed out.
@@ -303,6 +314,9 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
         chroot: str | None = None,
         identity: str | None = None,
         tls: Tls | None = None,
+        auth: Digest | Iterable[Digest] | None = None,
+        access: Literal["open", "creator-all", "read-open"] = "open",
+        server_version: tuple[int, int] | None = None,
     ) -> Self: ...
     @property
     def aio(self) -> AsyncClient:
@@ -560,11 +574,11 @@ class BaseHold:
     """What a `Hold` and an `AsyncHold` have in common."""
     @property
     def token(self) -> int:
-        """The fencing token of this grant: of two grants of one path that exclude each other, the later has the greater one.
+        """The fencing token of this grant. Of two grants of one path that exclude each other, the later has the greater
+        token.
 
-        Those who can hold together are told of it in any order: of two readers without a writer between them the later
-        may have the smaller token, and so may the later of two permits. So compare a reader's token with those of
-        writers alone.
+        Grants that do not exclude each other may get their tokens in any order: two readers with no writer between them,
+        or two permits of a semaphore. So compare a reader's token only with those of writers.
         """
     @property
     def path(self) -> str:
@@ -574,23 +588,29 @@ class BaseHold:
         """The path of the node that stands for this hold."""
     @property
     def state(self) -> HoldState:
-        """How the hold stands: a ``HoldState``."""
+        """The state of the hold: a ``HoldState``."""
     @property
     def lost(self) -> Loss:
-        """The event that the hold is lost."""
+        """The event that the hold is lost: a ``Loss``, which can be asked, waited for or awaited."""
     def valid_for(self) -> float:
-        """For how many seconds the lock is certain to be held, even if the ensemble is not heard from again.
+        """For how many more seconds the lock is certain to be held, even if the ensemble is never heard from again.
 
-        Zero means that others may hold it. It costs no request. It is the state of now: a process that
-        is paused between this call and what it guards may find it changed. Against that help the
-        ``token``, and ``guarded`` writes.
+        Zero means that others may hold it. That is the answer after a loss, after a release, and in a forked process. The
+        call sends no request, and raises nothing. It describes this moment: a process that is paused before it does what
+        the lock guards may have lost the lock by then. The ``token`` and ``guarded`` writes protect against that.
         """
     def on_lost(self, callback: Callable[[LossReason], object]) -> None:
-        """Calls ``callback(reason)`` when the hold is lost, unless it is released before.
+        """Calls ``callback(reason)`` once, with a ``LossReason``, when the hold is lost. If it is lost already, the call
+        comes at once; if it is released first, never.
 
-        Callbacks of one hold are called one after the other, on a thread for such calls. Those of other holds do not
-        wait for them, unless 32 run already. Under gevent and eventlet a greenlet of the main thread calls them. In
-        asyncio, let it call ``loop.call_soon_threadsafe``.
+        Callbacks of one hold are called one after the other, on a thread for callbacks. Those of different holds do not
+        wait for each other, unless 32 are running. What a callback raises is reported to ``sys.unraisablehook``. Under
+        gevent and eventlet a greenlet of the main thread calls them. In asyncio, let the callback use
+        ``loop.call_soon_threadsafe``. A callback is not called while the garbage collector takes it apart together with
+        its hold.
+
+        Raises ``TypeError`` if ``callback`` cannot be called, and ``ForkedError`` if this process was forked from the one
+        that holds the lock.
         """
 
 @final
@@ -604,35 +624,38 @@ class Hold(BaseHold):
     >>> hold.state
     <HoldState.RELEASED: 'released'>
 
-    It is a context manager, too. One that came from ``Lock.hold`` and is forgotten is released by the
-    garbage collector, with a ``ResourceWarning``.
+    A hold is a context manager, too: the end of the block releases it, and raises ``LockLost`` if it was lost meanwhile.
+    A hold from ``Lock.hold`` that is dropped without a release is released in the background, with a ``ResourceWarning``.
+
+    Every call that reaches the servers raises ``ForkedError`` if this process was forked from the one that holds the
+    lock.
     """
     def confirm(self) -> float:
-        """Asks the quorum whether the lock is still held: for how many seconds it is certain to be.
+        """Asks the quorum whether the lock is still held. Returns for how many seconds it is now certain to be.
 
         >>> with zk.mutex("/locks/doc") as hold:
         ...     hold.confirm() > 0
         True
 
-        Raises ``LockLost`` if it is not, ``Unreachable`` if the ensemble does not answer while the lease
-        lasts, ``NotHeld`` after a release.
+        Raises ``LockLost`` if the lock is not held any more, ``NotHeld`` if the hold was released, and ``Unreachable`` if
+        the ensemble does not answer while the lease lasts, or within a second if less than that is left.
         """
     def read(self, path: str) -> NodeData | None:
-        """What is in a node: a ``NodeData`` with its ``data`` and ``version``, or ``None`` if there is no such node.
+        """Reads a node: a ``NodeData`` with its ``data`` and ``version``, or ``None`` if the node does not exist.
 
         >>> with zk.mutex("/locks/doc") as hold:
         ...     hold.read("/doc-state") is None
         True
 
-        It is as new as anything that the ensemble had committed when this was called, and the outcome of a guarded write of
-        this hold is certain by then: so after ``Uncertain`` read, then decide. It works while the client is open, also when
-        the hold is lost or released.
+        The answer includes everything that the ensemble had committed when this was called. By then the outcome of this
+        hold's guarded writes is settled: so after ``Uncertain``, read and then decide. It works while the client is open,
+        even after the hold was lost or released.
 
-        Raises ``Unreachable`` if the ensemble does not answer within a session timeout, or two seconds; ``Refused`` if the
-        access list does not allow it; ``InvalidInput`` for a bad path; ``Closed``.
+        Raises ``Unreachable`` if the ensemble does not answer within a session timeout, or two seconds; ``Refused`` if
+        the access list does not allow it; ``InvalidInput`` if the path is invalid; ``Closed`` if the client is closed.
         """
     def guarded(self) -> Guarded:
-        """Writes to ZooKeeper that are done only if the lock is still held when the quorum commits them.
+        """Begins a list of writes to ZooKeeper that are done only if the lock is still held when the quorum commits them.
 
         >>> with zk.mutex("/locks/doc") as hold:
         ...     hold.guarded().create("/doc-state", b"begun").set_data("/doc-state", b"done").commit()
@@ -641,13 +664,17 @@ class Hold(BaseHold):
         (0, 1)
         NodeData(data=b'done', version=1)
         (None,)
+
+        Nothing is sent, and so nothing is raised, before ``Guarded.commit``. A list that is dropped without a commit
+        causes a ``RuntimeWarning``.
         """
     def release(self) -> None:
         """Releases the lock, and waits until the ensemble has confirmed it.
 
-        Raises ``LockLost`` if the hold was found to be lost, ``NotOwner`` if the lock is reentrant and
-        belongs to another thread, ``NotHeld`` if it was released before, ``Timeout`` if the ensemble has
-        not answered within a session timeout: then the release goes on in the background.
+        Raises ``LockLost`` if the hold was lost before; ``NotOwner`` if the lock is reentrant and belongs to another
+        thread, and then nothing changes; ``NotHeld`` if this hold was released before; ``Refused`` if the access list
+        does not allow its node to be deleted; ``Timeout`` if the ensemble does not answer within a session timeout. After
+        a ``Timeout`` the release goes on in the background.
         """
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -672,12 +699,12 @@ class AsyncHold(BaseHold):
     async def confirm(self) -> float:
         """Asks the quorum whether the lock is still held. See ``Hold.confirm``."""
     async def read(self, path: str) -> NodeData | None:
-        """What is in a node. See ``Hold.read``."""
+        """Reads a node. See ``Hold.read``."""
     def guarded(self) -> AsyncGuarded:
-        """Writes to ZooKeeper that are done only if the lock is still held. See ``Hold.guarded``."""
+        """Begins a list of writes to ZooKeeper that are done only if the lock is still held. See ``Hold.guarded``."""
     def release(self) -> Awaitable[None]:
-        """Releases the lock. See ``Hold.release``; it begins at once, and to await it is to wait until the ensemble has
-        confirmed it.
+        """Releases the lock. See ``Hold.release`` for what it raises. The release begins at once; await it to wait until the
+        ensemble has confirmed it.
         """
     async def __aenter__(self) -> Self: ...
     async def __aexit__(
@@ -689,22 +716,28 @@ class AsyncHold(BaseHold):
 
 @final
 class Loss:
-    """The event that a hold is lost: to be asked, waited for, or awaited.
+    """The event that a hold is lost. It can be asked, waited for, or awaited.
 
     >>> with zk.mutex("/locks/doc") as hold:
     ...     hold.lost.is_set(), bool(hold.lost), hold.lost.wait(timeout=0.01)
     (False, False, False)
 
-    It is true once the hold is lost, so ``while not hold.lost:`` goes on as long as it is not. It does not keep the hold.
+    It is true once the hold is lost, so ``while not hold.lost:`` goes on until then. In asyncio, ``await hold.lost``
+    gives the reason, or ``None`` if the hold is released first. A ``Loss`` does not keep the hold.
     """
     def is_set(self) -> bool:
-        """Whether the hold is lost. One that was released is not."""
+        """Whether the hold is lost. A hold that was released in time is not."""
     def __bool__(self) -> bool: ...
     @property
     def reason(self) -> LossReason | None:
-        """Why the hold was lost; ``None`` if it is not."""
+        """Why the hold was lost: a ``LossReason``, or ``None`` if it was not."""
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until the hold is lost: ``True`` then, ``False`` if the time is over or it was released."""
+        """Waits until the hold is lost. Returns ``True`` then, and ``False`` if the hold is released first or is not lost
+        within ``timeout`` seconds.
+
+        A negative ``timeout`` counts as zero, and ``None`` waits for ever. Raises ``ForkedError`` if this process was
+        forked from the one that holds the lock.
+        """
     def __await__(self) -> Generator[Any, Any, LossReason | None]: ...
 
 @final
@@ -758,7 +791,7 @@ class Barrier:
     def is_set(self) -> bool:
         """Whether it is set. Others may set or remove it at the same moment."""
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until it is not set: ``True`` then, at once where it is not, or ``False`` if the time is over.
+        """Waits until it is not set: ``True`` then, at once if it is not set now, or ``False`` if the time is over.
         Raises ``Unreachable`` if there is no connection then.
         """
 
@@ -835,9 +868,11 @@ class Member:
         """The path of the node that stands for this member."""
     @property
     def loss(self) -> LossReason | None:
-        """Why the member is lost, or ``None``: with its session its node is gone, and the others take it to have left."""
+        """Why the member is lost: a ``LossReason``, or ``None`` if it is not. A member is lost when its session ends,
+        because its node goes with the session. The others then take it to have left.
+        """
     def leave(self, timeout: float | None = ...) -> None:
-        """Leaves, and waits until all have left who are within now.
+        """Leaves, and waits until all members that are within now have left.
 
         It waits for ``timeout`` seconds at most, for ever if that is ``None``, by default as long as the barrier was made to,
         and raises ``Timeout`` then; zero waits for nobody. Raises ``LockLost`` if its session ended before it left: the
@@ -902,33 +937,63 @@ class AsyncMember:
 
 @disjoint_base
 class BaseGuarded:
-    """What ``Guarded`` and ``AsyncGuarded`` have in common."""
+    """What a ``Guarded`` and an ``AsyncGuarded`` have in common: the list of writes."""
     def create(self, path: str, data: bytes | bytearray = b"") -> Self:
-        """Create a persistent node. Its parent must be there."""
+        """Adds a write that creates a persistent node. Its parent must exist.
+
+        Raises ``TypeError`` if ``data`` is not bytes.
+        """
     def set_data(self, path: str, data: bytes | bytearray, version: int | None = None) -> Self:
-        """Set a node's data, if it has this version, or whatever version it has."""
+        """Adds a write that sets the data of a node, if the node has this version. ``None`` stands for any version.
+
+        Raises ``TypeError`` if ``data`` is not bytes, and ``InvalidInput`` if ``version`` is negative.
+        """
     def delete(self, path: str, version: int | None = None) -> Self:
-        """Delete a node, if it has this version, or whatever version it has."""
+        """Adds a write that deletes a node, if the node has this version. ``None`` stands for any version.
+
+        Raises ``InvalidInput`` if ``version`` is negative.
+        """
 
 @final
 class Guarded(BaseGuarded):
-    """Writes to ZooKeeper that are done together, and only if the lock is held. See ``Hold.guarded``."""
+    """A list of writes to ZooKeeper that are done together, and only if the lock is held. See ``Hold.guarded``."""
     def commit(self) -> tuple[int | None, ...]:
-        """Does the writes, all or none.
+        """Does all of the writes or none. Returns the version of each node after its write: 0 if it was created, ``None`` if
+        it was deleted.
 
-        Raises ``LockLost`` if the lock was not held any more and ``Conflict`` if a node was not as it had
-        to be: nothing was written then; ``Uncertain`` if the reply was lost: all or nothing was written;
-        ``InvalidInput`` for a bad path, or for more than 512 KiB in all; ``NotHeld`` after a release. ``Hold.read`` tells
-        what was written, and the ``index`` and ``path`` of a ``Conflict`` which write was refused.
-
-        It gives the version of each node after its write: 0 where it was created, ``None`` where it was deleted.
+        Raises ``LockLost`` if the lock was not held any more, and ``Conflict`` if a node did not allow its write: it had
+        another version, existed already, or did not exist. The ``index`` and ``path`` of the ``Conflict`` say which. In
+        both cases nothing was written. Raises ``Uncertain`` if the reply was lost: all of the writes were done or none,
+        and ``Hold.read`` tells which. Raises ``NotHeld`` if the hold was released, and ``InvalidInput`` for an invalid
+        path, for more than 512 KiB in all, or for a hold of an exclusive lock.
         """
 
 @final
 class AsyncGuarded(BaseGuarded):
-    """As ``Guarded``, for asyncio. See ``AsyncHold.guarded``."""
+    """A ``Guarded`` for asyncio. See ``AsyncHold.guarded``."""
     async def commit(self) -> tuple[int | None, ...]:
-        """Does the writes, all or none. See ``Guarded.commit``; where it is cancelled, they may be done."""
+        """Does all of the writes or none. See ``Guarded.commit``. If it is cancelled, the writes may have been done."""
+
+@final
+class Digest:
+    """Who a client logs in as, with ZooKeeper's scheme ``digest``: a user and a password.
+
+    ``zklock.Client(hosts, auth=zklock.Digest("billing", password), access="creator-all")``
+
+    The servers keep no list of users: with a wrong password the client is somebody else, whom access lists do not know.
+    The password crosses the network as it is: use TLS where others could listen. It is in no log, ``repr`` or exception.
+    """
+    def __new__(cls, user: str, password: str) -> Self: ...
+    @staticmethod
+    def from_file(path: str | os.PathLike[str]) -> Digest:
+        """The users and passwords in a file: ``user:password``, one a line. The client logs in as all of them.
+
+        The file is read now, and anew for each connection, so that passwords can be changed while the client runs. As long
+        as it cannot be read then, no connection is made.
+        """
+    @staticmethod
+    def from_env(variable: str) -> Digest:
+        """The user and the password in an environment variable, ``user:password``. It is read now."""
 
 @final
 class Tls:
@@ -952,26 +1017,29 @@ class Tls:
 
 @final
 class Server:
-    """A ZooKeeper server in this process, for tests: all that it keeps is in memory, and gone when it is closed.
+    """A ZooKeeper server in this process, for tests. It keeps everything in memory, and forgets it when it is closed.
 
     >>> with zklock.testing.Server() as server, zklock.Client(server.hosts) as zk:
     ...     with zk.mutex("/locks/doc"):
     ...         len(server.children("/locks/doc"))
     1
 
-    It serves as soon as it is made, on a port of its own on 127.0.0.1, and any ZooKeeper client can use it, of any
-    process. It is one server, and no replacement for an ensemble. There is no encryption, and all who can reach it can do
-    everything: ``listen`` is where it listens, ``host:port``, and port 0 takes any that is free.
+    It serves as soon as it is made, on a port of its own on 127.0.0.1. Any ZooKeeper client in any process can use it. It
+    is a single server, and does not replace an ensemble. It offers no encryption, and every client that can reach it may
+    do everything. ``listen`` is the address at which it listens, ``host:port``; port 0 takes any free port.
 
-    Times are in seconds. ``tick`` is ZooKeeper's unit of time: a session lasts 2 to 20 of them, and ends at a full one;
-    ``session_timeouts`` are the shortest and the longest that are granted, in place of that. With ``manual_clock`` time stands
-    still, but for ``advance``: no session ends by itself, however long somebody looks at it in a debugger.
+    Times are in seconds. ``tick`` is ZooKeeper's unit of time: a session lasts 2 to 20 ticks, and ends at a full one.
+    ``session_timeouts`` replaces these bounds by the shortest and the longest session that is granted. With
+    ``manual_clock`` time stands still until ``advance`` moves it: no session ends by itself, however long you look at it
+    in a debugger.
 
-    ``words`` are the words of four letters that are answered, as in ZooKeeper's ``4lw.commands.whitelist``: all that it knows, unless
-    they are listed, ``"srvr, ruok"``. (A real server that was not told otherwise answers ``srvr`` alone.)
+    ``words`` lists the four-letter words that are answered, such as ``"srvr, ruok"``. See ``4lw.commands.whitelist`` of
+    ZooKeeper. By default it answers all that it knows. (A real server answers only ``srvr`` by default.)
 
-    Threads may share it. A fork has only its ``hosts``: all else raises ``ForkedError`` there. And once it is closed, all
-    else raises ``Closed``.
+    Raises ``InvalidInput`` if an argument is wrong, and ``Refused`` if the system does not let it listen there.
+
+    Threads may share a server. A process that is forked from this one can use only its ``hosts``: everything else raises
+    ``ForkedError`` there. After ``close`` everything else raises ``Closed``.
     """
     def __new__(
         cls,
@@ -984,23 +1052,24 @@ class Server:
     ) -> Self: ...
     @property
     def hosts(self) -> str:
-        """Where clients reach it: ``127.0.0.1:PORT``. It stays the same when it is closed."""
+        """The address for clients: ``127.0.0.1:PORT``. It can be read even after the server is closed."""
     def sessions(self) -> list[Session]:
-        """The sessions that are open, in the order of their beginning: a list of ``Session``."""
+        """The open sessions, oldest first: a list of ``Session``."""
     def expire(self, session: int | Session) -> bool:
-        """Ends a session at once, with its nodes, as if its time were over: a ``Session``, or the ``session_id`` of a client.
-        ``False`` when there is no such session.
+        """Ends a session at once, and deletes its ephemeral nodes, as if it had timed out. ``session`` is a ``Session``, or
+        the ``session_id`` of a client. Returns ``False`` if there is no such session.
 
         >>> hold = zk.mutex("/locks/doc").hold()
         >>> server.expire(zk.session_id), hold.lost.wait(timeout=5)
         (True, True)
         """
     def advance(self, seconds: float, /) -> None:
-        """Puts the server's clock forward: sessions that are not connected, or frozen, end when their time is over, and what
-        is delayed comes. Sessions that are connected would have been heard of meanwhile, and stay.
+        """Puts the server's clock forward. Sessions that are frozen or not connected end when their time is over, and
+        delayed replies are sent. Sessions that are connected stay, because they would have been heard from meanwhile.
 
-        The clocks of clients go on as they were. So a holder that is frozen still believes in its lease when the next has the
-        lock: what fencing tokens are for can be tested with that.
+        The clocks of clients do not move. So a holder that is frozen still believes in its lease when the next one has
+        the lock already: use that to test what fencing tokens are for. Raises ``InvalidInput`` if ``seconds`` is
+        negative.
         """
     @overload
     def inject(
@@ -1014,24 +1083,33 @@ class Server:
         session: int | Session | None = None,
         delay: float,
     ) -> Injected:
-        """Sets a fault for a message to come, and gives an ``Injected``, which tells when it has struck.
+        """Sets a fault for a message to come. Returns an ``Injected``, which tells when the fault has struck.
 
         >>> injected = server.inject("cut-before-reply", "create", below="/locks/doc")
         >>> with zk.mutex("/locks/doc", timeout=5):
         ...     injected.strikes
         1
 
-        ``fault`` is what happens: with ``"lose-request"`` the request never arrives, and the connection is cut; with
-        ``"cut-before-reply"`` it is carried out, but the connection is cut in place of the reply; with ``"cut-after-reply"`` it
-        is cut just after it; with ``"drop-reply"`` the reply is swallowed; with ``"delay-reply"`` it comes ``delay`` seconds
-        later, by the server's clock; with ``"freeze"`` the session is frozen just before, and with ``"expire"`` ended; with
-        ``"bring-back"`` it is answered, and the nodes that it has deleted are there again, as when an ensemble has lost what it
-        had confirmed.
+        ``fault`` says what happens:
 
-        ``kind`` is what the message is about: connect, create, delete, exists, get-data, set-data, get-children, acl, sync,
-        ping, multi (the heartbeat of a holder is one), auth, watches, close, event (a watch has fired; this one the server
-        sends unasked) or other. Only those count that are about a path at or ``below`` this one, and of this ``session``. It
-        strikes at the ``nth`` that counts from now on, and so many ``times``.
+        * ``"lose-request"``: the request never arrives, and the connection is cut;
+        * ``"cut-before-reply"``: the request is carried out, but the connection is cut instead of a reply;
+        * ``"cut-after-reply"``: the connection is cut just after the reply;
+        * ``"drop-reply"``: the reply is never sent;
+        * ``"delay-reply"``: the reply comes ``delay`` seconds later, by the server's clock;
+        * ``"freeze"``: the session is frozen just before the request;
+        * ``"expire"``: the session is ended just before the request;
+        * ``"bring-back"``: the request is answered, and the nodes that it deleted are there again, as when an ensemble
+          loses what it had confirmed.
+
+        ``kind`` says which messages count: connect, create, delete, exists, get-data, set-data, get-children, acl, sync,
+        ping, multi (such as the heartbeat of a holder), auth, watches, close, event (sent by the server when a watch
+        fires) or other. With ``below``, only messages about that path or a path below it count, and with ``session`` only
+        those of that session. The fault strikes at the ``nth`` message that counts from now on, and then at the following
+        ones, ``times`` in all.
+
+        Raises ``InvalidInput`` if there is no such fault or kind, if ``below`` is not a valid path, if ``nth`` or ``times`` is
+        less than 1, or if ``delay`` is missing for ``"delay-reply"`` or given for another fault.
         """
     @overload
     def inject(
@@ -1045,89 +1123,91 @@ class Server:
         session: int | Session | None = None,
         delay: None = None,
     ) -> Injected:
-        """Sets a fault for a message to come, and gives an ``Injected``, which tells when it has struck.
+        """Sets a fault for a message to come. Returns an ``Injected``, which tells when the fault has struck.
 
         >>> injected = server.inject("cut-before-reply", "create", below="/locks/doc")
         >>> with zk.mutex("/locks/doc", timeout=5):
         ...     injected.strikes
         1
 
-        ``fault`` is what happens: with ``"lose-request"`` the request never arrives, and the connection is cut; with
-        ``"cut-before-reply"`` it is carried out, but the connection is cut in place of the reply; with ``"cut-after-reply"`` it
-        is cut just after it; with ``"drop-reply"`` the reply is swallowed; with ``"delay-reply"`` it comes ``delay`` seconds
-        later, by the server's clock; with ``"freeze"`` the session is frozen just before, and with ``"expire"`` ended; with
-        ``"bring-back"`` it is answered, and the nodes that it has deleted are there again, as when an ensemble has lost what it
-        had confirmed.
+        ``fault`` says what happens:
 
-        ``kind`` is what the message is about: connect, create, delete, exists, get-data, set-data, get-children, acl, sync,
-        ping, multi (the heartbeat of a holder is one), auth, watches, close, event (a watch has fired; this one the server
-        sends unasked) or other. Only those count that are about a path at or ``below`` this one, and of this ``session``. It
-        strikes at the ``nth`` that counts from now on, and so many ``times``.
+        * ``"lose-request"``: the request never arrives, and the connection is cut;
+        * ``"cut-before-reply"``: the request is carried out, but the connection is cut instead of a reply;
+        * ``"cut-after-reply"``: the connection is cut just after the reply;
+        * ``"drop-reply"``: the reply is never sent;
+        * ``"delay-reply"``: the reply comes ``delay`` seconds later, by the server's clock;
+        * ``"freeze"``: the session is frozen just before the request;
+        * ``"expire"``: the session is ended just before the request;
+        * ``"bring-back"``: the request is answered, and the nodes that it deleted are there again, as when an ensemble
+          loses what it had confirmed.
+
+        ``kind`` says which messages count: connect, create, delete, exists, get-data, set-data, get-children, acl, sync,
+        ping, multi (such as the heartbeat of a holder), auth, watches, close, event (sent by the server when a watch
+        fires) or other. With ``below``, only messages about that path or a path below it count, and with ``session`` only
+        those of that session. The fault strikes at the ``nth`` message that counts from now on, and then at the following
+        ones, ``times`` in all.
+
+        Raises ``InvalidInput`` if there is no such fault or kind, if ``below`` is not a valid path, if ``nth`` or ``times`` is
+        less than 1, or if ``delay`` is missing for ``"delay-reply"`` or given for another fault.
         """
     def clear_faults(self) -> None:
-        """Forgets all faults that have not struck yet."""
+        """Removes all faults that have not struck yet."""
     def cut(self, session: int | Session | None = None) -> bool:
-        """Cuts all connections, or that of a session; ``False`` when that has none. Sessions live on, and new connections are
-        welcome.
+        """Cuts all connections, or only that of ``session``. Returns ``False`` if that session has no connection. Sessions
+        live on, and new connections are accepted.
         """
     def freeze(self, session: int | Session | None = None) -> bool:
-        """Stops answering all, or one session, on this connection and on those to come, as a broken network would. Connections
-        stay open, and new ones are accepted. ``False`` when there is no such session.
+        """Stops answering, as a broken network would: all sessions, or only ``session``, on its present and later
+        connections. Connections stay open, and new ones are accepted. Returns ``False`` if there is no such session.
         """
     def thaw(self) -> None:
-        """Ends every freeze: what has waited goes on."""
+        """Ends every freeze. Requests that arrived meanwhile are answered now."""
     def refuse(self, refused: bool = True) -> None:
-        """Closes new connections at once; those that are there stay. ``refuse(False)`` ends it."""
+        """Closes each new connection at once. Present connections stay. ``refuse(False)`` ends it."""
     def children(self, path: str) -> list[str] | None:
-        """The names of a node's children, sorted; ``None`` where there is no such node."""
+        """The names of a node's children, sorted, or ``None`` if the node does not exist. Raises ``InvalidInput`` for an
+        invalid path.
+        """
     def data(self, path: str) -> bytes | None:
-        """A node's data; ``None`` where there is no such node."""
+        """The data of a node, or ``None`` if the node does not exist. Raises ``InvalidInput`` for an invalid path."""
     def owner(self, path: str) -> int | None:
-        """The number of the session that a node ends with; ``None`` where there is no such node, or it is not ephemeral."""
+        """The number of the session that owns an ephemeral node, or ``None`` if the node does not exist or is not ephemeral.
+        Raises ``InvalidInput`` for an invalid path.
+        """
     def put(self, path: str, data: bytes | bytearray = b"") -> None:
-        """Puts a persistent node there, and its parents; where there is one already, gives it other data."""
+        """Creates a persistent node, and its parents. If the node exists, replaces its data. Raises ``InvalidInput`` if the
+        server cannot have such a node.
+        """
     def delete(self, path: str) -> bool:
-        """Deletes a node and all below it, as an operator would; ``False`` where there is none."""
+        """Deletes a node and everything below it, as an operator would. Returns ``False`` if the node does not exist. Raises
+        ``InvalidInput`` for an invalid path.
+        """
     def bring_back(self, path: str) -> bool:
-        """Puts back the node that was deleted last at this path, as it was, and tells nobody: its deletion was confirmed, and is
-        lost, as when an ensemble has lost transactions in a change of its leader. ``False`` where there is a node again, where
-        none was deleted, and where its session or its parent is gone.
+        """Puts back the node that was deleted last at this path, as it was, and notifies nobody. So its deletion was
+        confirmed but is lost, as when an ensemble loses transactions at a change of its leader. Returns ``False`` if
+        there is a node again, if none was deleted, or if its session or its parent is gone. Raises ``InvalidInput`` for
+        an invalid path.
         """
     def set_sequence(self, path: str, number: int) -> bool:
-        """Sets the number that the next sequential child of a node gets; ``False`` where there is no such node. ZooKeeper counts
-        in 32 bits with a sign, and since 3.6 its counter sticks: every child after that gets 2147483647, too.
+        """Sets the number that the next sequential child of a node gets. Returns ``False`` if the node does not exist.
+        ZooKeeper counts in 32 bits with a sign, and since 3.6 its counter sticks: every child after 2147483647 gets that
+        number again. Raises ``InvalidInput`` for an invalid path.
         """
     def wait_for_children(self, path: str, count: int, timeout: float | None = 10.0) -> list[str]:
-        """Waits until a node has so many children, and gives their names, sorted: so a test waits for a queue without sleeping. A
-        node that is not there has none.
+        """Waits until a node has ``count`` children, and returns their names, sorted. So a test waits for a queue without
+        sleeping. A node that does not exist has no children.
 
-        Raises ``Timeout`` if that is not so within ``timeout`` seconds; ``None`` waits for ever.
+        Raises ``Timeout`` if the node has another number of children after ``timeout`` seconds; ``None`` waits for ever.
+        Raises ``Closed`` if the server is closed meanwhile, and ``InvalidInput`` for an invalid path.
         """
     def dump(self, path: str = "/") -> str:
-        """The tree below a node as a text to look at, a node a line."""
+        """The tree below a node as text for people, one node to a line. Raises ``InvalidInput`` for an invalid path."""
     def close(self) -> None:
-        """Ends the server. Its clients lose their connections. Closing twice is not an error."""
+        """Closes the server. Its clients lose their connections. Closing twice is not an error."""
     @staticmethod
     def _of_arguments(arguments: list[str], /) -> Server | None:
-        """staticmethod(function) -> method
-
-        Convert a function to be a static method.
-
-        A static method does not receive an implicit first argument.
-        To declare a static method, use this idiom:
-
-             class C:
-                 @staticmethod
-                 def f(arg1, arg2, argN):
-                     ...
-
-        It can be called either on the class (e.g. C.f()) or on an instance
-        (e.g. C().f()). Both the class and the instance are ignored, and
-        neither is passed implicitly as the first argument to the method.
-
-        Static methods in Python are similar to those found in Java or C++.
-        For a more advanced concept, see the classmethod builtin.
-        """
+        """The server that the arguments of the program ask for; `None` when it is help."""
     _usage: Final[str]
     def _obey(self, order: str, /) -> tuple[str, bool]:
         """Carries out an order to the program; its answer, and whether it was to quit."""
@@ -1141,9 +1221,13 @@ class Server:
 
 @final
 class Injected:
-    """A fault that was injected: tells when it has struck. To forget it changes nothing. See ``Server.inject``."""
+    """A fault that was injected, which tells when it has struck. Dropping this object does not remove the fault. See
+    ``Server.inject``.
+    """
     @property
     def strikes(self) -> int:
-        """How often it has struck."""
+        """How often the fault has struck. This can be read even after the server is closed."""
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until it has struck: ``True`` then, ``False`` if the time is over."""
+        """Waits until the fault has struck. Returns ``True`` then, and ``False`` if it has not within ``timeout`` seconds;
+        ``None`` waits for ever. Raises ``Closed`` if the server is closed before.
+        """

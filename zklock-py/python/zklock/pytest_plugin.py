@@ -1,13 +1,13 @@
-"""Fixtures for pytest, which finds them by itself where zklock is installed.
+"""Fixtures for pytest, which finds them by itself if zklock is installed.
 
-``zklock_server`` is an embedded server of its own for each test, a ``zklock.testing.Server``; ``zklock_client`` is a
+``zklock_server`` is a ``zklock.testing.Server``, a new embedded server for each test. ``zklock_client`` is a
 ``zklock.Client`` that is connected to it::
 
     def test_report(zklock_server, zklock_client):
         with zklock_client.mutex("/locks/report", timeout=5):
             assert len(zklock_server.children("/locks/report")) == 1
 
-A server that is made in another way is a fixture of the same name in one's own ``conftest.py``::
+If you need a server with other options, define a fixture of the same name in your ``conftest.py``::
 
     @pytest.fixture
     def zklock_server():

@@ -10,9 +10,9 @@ True
 True
 its session expired
 
-It keeps nothing, is one server and no ensemble, and speaks ZooKeeper's protocol: any client can use it, kazoo's too. For
-pytest there are fixtures: see ``zklock.pytest_plugin``. ``python -m zklock.testing`` runs it as a program of its own, for
-tests in other languages; ``--help`` tells of its options and orders.
+It speaks ZooKeeper's protocol, so any client can use it, kazoo's too. It is a single server, not an ensemble, and keeps
+nothing on disk. For pytest there are fixtures: see ``zklock.pytest_plugin``. ``python -m zklock.testing`` runs it as a program
+of its own, for tests in other languages; ``--help`` lists its options and orders.
 """
 
 from __future__ import annotations
@@ -36,13 +36,13 @@ def _main(arguments: list[str]) -> int:
         print(Server._usage, end="")
         return 0
     print(server.hosts, flush=True)
-    # It may have been closed before.
+    # Standard input may be closed.
     for order in sys.stdin.buffer if sys.stdin else ():
         answer, quits = server._obey(order.decode(errors="replace"))
         print(answer, end="", flush=True)
         if quits:
             return 0
-    # A pipe ends with the test that holds its other end; of a terminal or /dev/null that cannot be said.
+    # A pipe ends when the test at its other end does. A terminal or /dev/null says nothing about a test.
     while not (sys.stdin and _is_pipe(sys.stdin)):
         signal.pause()
     return 0
@@ -59,7 +59,7 @@ def _run() -> int:
     except KeyboardInterrupt:
         return 130
     except BrokenPipeError:
-        # Nobody reads the answers any more; nor is the interpreter to complain of that at its end.
+        # Nobody reads the answers any more, and the interpreter must not complain about that when it exits.
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
     except Error as error:
         print(error, file=sys.stderr)
