@@ -27,8 +27,8 @@ pub(crate) struct Id {
 /// Who may do what with a node.
 pub(crate) type List = Arc<[Entry]>;
 
-/// One entry as a client asks for it. Either text may be null, and in ZooKeeper some nulls do no harm: who asks for
-/// `auth`, as kazoo does, need not name anybody.
+/// One entry as a client asks for it. Either text may be null, and in ZooKeeper some nulls do no harm: a client that asks
+/// for `auth`, as kazoo does, need not name anybody.
 #[derive(Debug, Clone, PartialEq, Eq, Hash)]
 pub(crate) struct Wanted {
     rights: i32,

@@ -53,7 +53,7 @@ started it.
   quit                          ends the server
 ";
 
-/// What was typed is no order, or cannot be carried out.
+/// What was typed is not an order, or cannot be carried out.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct BadOrder(String);

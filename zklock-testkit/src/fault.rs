@@ -7,8 +7,8 @@ use crate::kind::Kind;
 
 /// A fault that waits for its message; give it to [`Server::inject`](crate::Server::inject).
 ///
-/// It strikes at the next message of its kind, once, unless it is told otherwise; a request counts also when it is going
-/// to be refused. (A zklock client creates the directory of a lock when a first create has failed.) An event is sent unasked: at
+/// It strikes once, at the next message of its kind, unless configured otherwise. A request counts even if it is going to
+/// be refused. (A zklock client creates the directory of a lock when a first create has failed.) An event is sent unasked: at
 /// [`Kind::Event`] there is no request, only what would be the reply.
 ///
 /// # Examples
@@ -156,7 +156,7 @@ impl Fault {
     }
 }
 
-/// A fault that was injected: tells when it has struck. Dropping it changes nothing.
+/// A fault that was injected: says when it has struck. Dropping it changes nothing.
 #[derive(Debug, Clone)]
 pub struct Injected {
     strikes: Arc<(Mutex<u64>, Condvar)>,

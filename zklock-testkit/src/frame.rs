@@ -17,7 +17,7 @@ pub(crate) enum Incoming {
 ///
 /// # Errors
 ///
-/// When the stream ends, or what stands there is no message, or one that is too long.
+/// When the stream ends, or what stands there is not a message, or one that is too long.
 pub(crate) fn next(mut stream: impl Read, is_first: bool, longest: usize) -> io::Result<Incoming> {
     let mut head = [0; 4];
     stream.read_exact(&mut head)?;

@@ -25,7 +25,7 @@ pub fn converse(bytes: &[u8]) -> usize {
     let mut is_first = true;
     loop {
         let (connection, message) = if mode % 2 == 1 {
-            // Half of the messages are well framed: who only guesses at lengths does not get far.
+            // Half of the messages are well framed: a fuzzer that only guesses at lengths does not get far.
             let Some((&[to, high, low], behind)) = rest.split_first_chunk() else { break };
             let length = (usize::from(high) << 8 | usize::from(low)).min(behind.len());
             let (message, behind) = behind.split_at(length);

@@ -43,7 +43,7 @@ impl<'a> Reader<'a> {
         }
     }
 
-    /// A text, or ZooKeeper's null. What is no UTF-8 is replaced, as Java does.
+    /// A text, or ZooKeeper's null. What is not UTF-8 is replaced, as Java does.
     pub(crate) fn text(&mut self) -> Result<Option<String>, Malformed> {
         Ok(self.buffer()?.map(decode))
     }

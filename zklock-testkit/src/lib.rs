@@ -1,11 +1,11 @@
 //! An in-memory ZooKeeper server for development and tests, which speaks the wire protocol and fails on demand.
 //!
-//! **It keeps nothing**: when it ends, everything is gone. It is one server, never an ensemble, and no replacement for
-//! one. It is there so that code which uses ZooKeeper can be tried and tested without Java, in milliseconds, and so
-//! that a test can have what a real server does once a year, at exactly the message that it is about.
+//! **It keeps nothing**: when it ends, everything is gone. It is one server, never an ensemble, and does not replace one.
+//! It is there so that code which uses ZooKeeper can be tried and tested without Java, in milliseconds, and so that a test
+//! can have what a real server does once a year, at exactly the message that it is about.
 //!
 //! Any ZooKeeper client can use it. It is compared with ZooKeeper 3.8 in generated conversations, reply by reply; the
-//! README tells what it does not have.
+//! README says what it does not have.
 //!
 //! ```text
 //!   net      sockets and threads           fault    which message, and what happens to it

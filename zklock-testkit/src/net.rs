@@ -19,7 +19,7 @@ pub(crate) fn accept(hub: &Arc<Hub>, listener: &TcpListener) {
             return;
         }
         match stream {
-            // Whoever is refused sees a connection that is closed at once, as there.
+            // A client that is refused sees its connection closed at once, as with ZooKeeper.
             Ok(stream) => drop(serve(hub, &Arc::new(stream))),
             // There are no more descriptors, mostly: that does not pass at once.
             Err(_) => thread::sleep(Duration::from_millis(20)),

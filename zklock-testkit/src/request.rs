@@ -9,7 +9,7 @@ use crate::jute::{Malformed, Reader};
 pub(crate) struct Create {
     /// Which form: it says what the node becomes, and what is answered.
     pub(crate) opcode: i32,
-    /// Missing, where the flags are bad: that is said first.
+    /// Missing if the flags are bad: that error comes first.
     pub(crate) path: Option<String>,
     pub(crate) data: Option<Vec<u8>>,
     pub(crate) access: Vec<Wanted>,
@@ -205,8 +205,8 @@ fn write(operation: i32, path: Option<String>, reader: &mut Reader<'_>) -> Resul
 }
 
 /// In a multi the flags alone say what is created, and how that is answered: so it is in ZooKeeper before 3.8.2, where
-/// nobody is told the metadata of what was created (ZOOKEEPER-4026, 4667). Tells whether it writes, and what; `None`
-/// is something without a path.
+/// the answer has no metadata of what was created (ZOOKEEPER-4026, 4667). Says whether it writes, and what; `None` is
+/// something without a path.
 fn part_of_multi(operation: i32, reader: &mut Reader<'_>) -> Result<(bool, Option<Write>), Malformed> {
     let path = reader.text()?;
     let is_nameless = path.is_none();

@@ -100,7 +100,7 @@ impl Server {
         self.address
     }
 
-    /// The same as a client is told it: `127.0.0.1:PORT`.
+    /// The same in the form that clients take: `127.0.0.1:PORT`.
     pub fn connect_string(&self) -> String {
         self.address.to_string()
     }
@@ -128,7 +128,7 @@ impl Server {
         state.world.sessions.iter().map(session).collect()
     }
 
-    /// Ends a session at once, with its nodes, as if its time were over; `false` when there is none of this number.
+    /// Ends a session at once, with its nodes, as if its time were over; `false` if there is none of this number.
     pub fn expire(&self, session: i64) -> bool {
         self.hub.change(|state| {
             let now = state.clock.now();
@@ -190,18 +190,18 @@ impl Server {
 
     // The tree, as an operator at the console sees it.
 
-    /// The names of a node's children, sorted; `None` where there is no such node.
+    /// The names of a node's children, sorted; `None` if there is no such node.
     pub fn children(&self, path: &str) -> Option<Vec<String>> {
         let state = self.hub.lock();
         state.world.tree.node(path).map(|node| node.children.iter().cloned().collect())
     }
 
-    /// A node's data; `None` where there is no such node.
+    /// A node's data; `None` if there is no such node.
     pub fn data(&self, path: &str) -> Option<Vec<u8>> {
         self.hub.lock().world.tree.node(path).map(|node| node.data.clone().unwrap_or_default())
     }
 
-    /// The session that a node ends with; `None` where there is no such node, or it is not ephemeral.
+    /// The session that a node ends with; `None` if there is no such node, or it is not ephemeral.
     pub fn owner(&self, path: &str) -> Option<i64> {
         match self.hub.lock().world.tree.node(path)?.lifetime {
             Lifetime::Ephemeral(session) => Some(session),
@@ -228,11 +228,11 @@ impl Server {
         })
     }
 
-    /// Puts a persistent node there, and its parents; where there is one already, gives it other data.
+    /// Puts a persistent node there, and its parents; if there is one already, gives it other data.
     ///
     /// # Errors
     ///
-    /// When the path is none that a node can have, or leads through an ephemeral node.
+    /// When no node can have this path, or it leads through an ephemeral node.
     pub fn put(&self, path: &str, data: impl AsRef<[u8]>) -> Result<(), BadPath> {
         path::validate(path).map_err(|_| {
             BadPath::of(
@@ -278,8 +278,8 @@ impl Server {
 
     /// Puts back the node that was deleted last at this path, as it was, down to its number of creation, and tells nobody:
     /// its deletion was confirmed, and is lost, as when an ensemble has lost transactions in a change of its leader. (All
-    /// connections end then, too: [`Server::cut`].) `false` where there is a node again, where none was deleted, and where
-    /// its session or its parent is gone. The last 4,096 nodes that were deleted can come back.
+    /// connections end then, too: [`Server::cut`].) `false` if there is a node again, if none was deleted, or if its session
+    /// or its parent is gone. The last 4,096 nodes that were deleted can come back.
     ///
     /// # Examples
     ///
@@ -302,7 +302,7 @@ impl Server {
         self.hub.change(|state| state.world.bring_back(path))
     }
 
-    /// Sets the number that the next sequential child of a node gets; `false` where there is no such node.
+    /// Sets the number that the next sequential child of a node gets; `false` if there is no such node.
     ///
     /// ZooKeeper counts in 32 bits with a sign, and since 3.6 its counter sticks: 2147483647 is the number of that child, and
     /// of every further one. Only a create that comes while another is on its way gets a number after it, which is negative.
@@ -366,7 +366,7 @@ pub struct Builder {
 }
 
 impl Builder {
-    /// Where to listen, `host:port`; by default a free port of 127.0.0.1. There is no encryption, and whoever can
+    /// Where to listen, `host:port`; by default a free port of 127.0.0.1. There is no encryption, and everyone that can
     /// reach it can do everything.
     pub fn address(mut self, address: &str) -> Self {
         self.address = Some(address.to_owned());

@@ -69,7 +69,7 @@ impl Table {
     fn add(&mut self, path: &str, watcher: Watcher, mode: Mode) {
         self.by_path.entry(path.to_owned()).or_default().insert(watcher);
         self.by_watcher.entry(watcher).or_default().insert(path.to_owned());
-        // Whoever asks for one event at a path that it watched for ever gets one event, as there.
+        // As in ZooKeeper, a client that asks for one event at a path that it watched for ever gets one event.
         match mode {
             Mode::Once => self.lasting.remove(&(watcher, path.to_owned())),
             lasting => self.lasting.insert((watcher, path.to_owned()), lasting),
@@ -209,7 +209,7 @@ impl Watches {
         self.data.count() + self.children.count()
     }
 
-    /// What the word `wchs` answers. It counts the watches on nodes alone, as there.
+    /// What the word `wchs` answers. As in ZooKeeper, it counts only the watches on nodes.
     pub(crate) fn summary(&self) -> String {
         let total: usize = self.data.by_watcher.values().map(BTreeSet::len).sum();
         let (watchers, paths) = (self.data.by_watcher.len(), self.data.by_path.len());

@@ -125,7 +125,7 @@ impl World {
             burnt: 0,
             received: 0,
             sent: 0,
-            // As there: from the clock, so that ids of a server's former life do not come back.
+            // From the clock, as in ZooKeeper, so that ids from before a restart do not come back.
             next_session: (moment.wall << 24) >> 8 & i64::MAX,
             secret: RandomState::new(),
             next_reaping,
@@ -202,7 +202,7 @@ impl World {
         first.map_or(self.next_reaping, |first| first.min(self.next_reaping))
     }
 
-    /// The clock is put forward. Whoever is connected and well would have been heard of all the time.
+    /// The clock is put forward. Clients that are connected and well count as heard from all that time.
     pub(crate) fn leap(&mut self, by: Duration, is_well: impl Fn(u64) -> bool) {
         for session in self.sessions.values_mut() {
             if session.connection.is_some_and(&is_well) {
@@ -259,7 +259,7 @@ impl World {
             .unwrap_or_else(|never| match never {})
     }
 
-    /// [`World::transaction`] that is taken back when it fails; its number is used up all the same, as there.
+    /// A [`World::transaction`] that is taken back when it fails. As in ZooKeeper, its number is used up all the same.
     pub(crate) fn attempt<T, E>(
         &mut self,
         moment: Moment,
@@ -401,7 +401,7 @@ impl World {
         id
     }
 
-    /// Something was heard of a session. It ends at a full tick, as there.
+    /// Something was heard from a session. As in ZooKeeper, it ends at a full tick.
     fn touch(&mut self, moment: Moment, session: i64) {
         let Some(session) = self.sessions.get_mut(&session) else { return };
         let tick = self.settings.tick.as_millis().max(1);
