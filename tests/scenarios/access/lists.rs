@@ -1,0 +1,156 @@
+//! The access lists of what is created, and that locks work with them.
+
+use crate::support::members::enters;
+use crate::support::queue::{acquire, granted, held};
+use crate::support::users::{ANN, BOB, Operator, world};
+use crate::support::{says, settled, soon};
+use zklock_core::{Access, Client, ErrorKind, Lock, LockSpec};
+use zookeeper_client::{Acl, Permission};
+
+type Make = fn(&Client, &str) -> Lock;
+
+/// Each kind, one that excludes it, and where its nodes are, below the path: the queue and, of a semaphore, the permits.
+const KINDS: [(&str, Make, Make, &[&str]); 7] = [
+    ("mutex", mutex, mutex, &[""]),
+    ("read", |client, path| client.read(path).unwrap(), |client, path| client.write(path).unwrap(), &[""]),
+    ("write", |client, path| client.write(path).unwrap(), |client, path| client.read(path).unwrap(), &[""]),
+    ("election", election, election, &[""]),
+    ("semaphore", semaphore, semaphore, &["/locks", "/leases"]),
+    ("all", set, set, &["/one", "/two"]),
+    ("exclusive", exclusive, exclusive, &[""]),
+];
+
+fn mutex(client: &Client, path: &str) -> Lock {
+    client.mutex(path).unwrap()
+}
+
+fn election(client: &Client, path: &str) -> Lock {
+    client.election(path).unwrap()
+}
+
+fn semaphore(client: &Client, path: &str) -> Lock {
+    let spec = LockSpec::semaphore(path, 1).unwrap().limit_at(&format!("{path}/limit"));
+    client.lock(&spec).unwrap()
+}
+
+fn set(client: &Client, path: &str) -> Lock {
+    client.all(&["one", "two"].map(|name| mutex(client, &format!("{path}/{name}")))).unwrap()
+}
+
+fn exclusive(client: &Client, path: &str) -> Lock {
+    client.exclusive(&format!("{path}/lock")).unwrap()
+}
+
+/// What is to stand in the access list of what Ann creates.
+fn wanted(access: Access) -> Vec<Acl> {
+    match access {
+        Access::Open => vec![world(Permission::ALL)],
+        Access::CreatorAll => vec![ANN.may_all()],
+        _ => vec![ANN.may_all(), world(Permission::READ)],
+    }
+}
+
+/// Whether all that is there has this list.
+async fn have_list(operator: &Operator, paths: &[String], access: Access) {
+    for path in paths {
+        let mut list = operator.acl(path).await;
+        list.sort_by_key(|entry| entry.scheme() == "world");
+        assert_eq!(list, wanted(access), "{path}");
+    }
+}
+
+async fn waits_and_holds(access: Access) {
+    let (one, two, operator) = (ANN.client(access).await, ANN.client(access).await, ANN.operator().await);
+    for (kind, lock, rival, places) in KINDS {
+        let path = format!("/access-{access}/{kind}");
+        let (lock, rival) = (lock(&one, &path), rival(&two, &path));
+        if kind == "semaphore" {
+            soon(one.set_limit(&format!("{path}/limit"), 1)).await.unwrap();
+            have_list(&operator, &[format!("{path}/limit")], access).await;
+        }
+        let hold = held(&rival).await;
+        let mut nodes = operator.children(&format!("{path}{}", places.last().unwrap())).await;
+        nodes.extend(places.iter().map(|place| format!("{path}{place}")));
+        nodes.extend([hold.node().to_owned(), path.clone(), format!("/access-{access}")]);
+        have_list(&operator, &nodes, access).await;
+        assert!(soon(lock.try_acquire()).await.unwrap().is_none(), "{kind}");
+        let waits = acquire(&lock);
+        if kind != "exclusive" {
+            let ahead = usize::from(kind != "semaphore");
+            operator.wait_for_children(&format!("{path}{}", places[0]), ahead + 1).await;
+        }
+        soon(hold.release()).await.unwrap();
+        soon(granted(waits).await.release()).await.unwrap();
+        settled(&one).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_kind_works_for_two_clients_of_one_user() {
+    waits_and_holds(Access::CreatorAll).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_kind_works_where_others_may_read() {
+    waits_and_holds(Access::ReadOpen).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_who_is_logged_in_leaves_nodes_open_unless_told_otherwise() {
+    waits_and_holds(Access::Open).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn guarded_writes_barriers_and_members_have_the_list_too() {
+    for access in [Access::Open, Access::CreatorAll, Access::ReadOpen] {
+        let (one, two, operator) = (ANN.client(access).await, ANN.client(access).await, ANN.operator().await);
+        let root = format!("/access-of-{access}");
+        let hold = held(&one.mutex(&format!("{root}/lock")).unwrap()).await;
+        let written = format!("{root}/written");
+        soon(hold.guarded().create(&written, b"").commit()).await.unwrap();
+        have_list(&operator, &[written], access).await;
+        soon(hold.release()).await.unwrap();
+
+        let path = format!("{root}/barrier");
+        let barriers = [&one, &two].map(|client| client.barrier(&path).unwrap());
+        assert!(soon(barriers[0].set()).await.unwrap());
+        have_list(&operator, std::slice::from_ref(&path), access).await;
+        assert!(soon(barriers[1].is_set()).await.unwrap());
+        assert!(soon(barriers[1].remove()).await.unwrap());
+        soon(barriers[0].wait()).await.unwrap();
+
+        let path = format!("{root}/members");
+        let (first, second) = (enters(&one, &path, 2), enters(&two, &path, 2));
+        let members = [soon(first).await.unwrap().unwrap(), soon(second).await.unwrap().unwrap()];
+        let mut nodes = operator.children(&path).await;
+        assert_eq!(nodes.len(), 3, "two members, and that it is open");
+        nodes.push(path);
+        have_list(&operator, &nodes, access).await;
+        let leaving = members.map(|member| tokio::spawn(async move { member.leave().await }));
+        for left in leaving {
+            soon(left).await.unwrap().unwrap();
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_users_of_a_client_are_its_creators() {
+    let options = ANN.options(&ground::shared().connect_string(), Access::CreatorAll);
+    let both = Client::connect(options.credentials(BOB.credentials())).await.unwrap();
+    let hold = held(&both.mutex("/access-both").unwrap()).await;
+    let list = ANN.operator().await.acl("/access-both").await;
+    assert_eq!(list.len(), 2, "{list:?}");
+    assert!(list.contains(&ANN.may_all()) && list.contains(&BOB.may_all()), "{list:?}");
+    soon(hold.release()).await.unwrap();
+    let hold = held(&BOB.client(Access::CreatorAll).await.mutex("/access-both").unwrap()).await;
+    soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_credentials_there_is_no_creator() {
+    for access in [Access::CreatorAll, Access::ReadOpen] {
+        let options = crate::support::options("127.0.0.1:1").access(access);
+        let error = soon(Client::connect(options)).await.unwrap_err();
+        says(&error, ErrorKind::InvalidInput, &[&access.to_string(), "nobody would be the creator"]);
+    }
+}

@@ -1,0 +1,103 @@
+//! Logging in, on every connection.
+
+use crate::support::queue::held;
+use crate::support::users::{ANN, BOB, NEW_ANN, file};
+use crate::support::{expire_session, options, says, soon};
+use ground::{Ensemble, Proxy, shared};
+use std::time::Duration;
+use zklock_core::{Access, Client, Credentials, ErrorKind};
+
+/// Longer than any test takes.
+const AGES: Duration = Duration::from_secs(3600);
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_is_attached_is_logged_in() {
+    let proxy = Proxy::before(shared().server(0));
+    let client = Client::connect(ANN.options(&proxy.connect_string(), Access::CreatorAll)).await.unwrap();
+    let hold = held(&client.mutex("/access-attached").unwrap()).await;
+    for _ in 0..2 {
+        proxy.reset();
+        // Only one who is logged in can read and write here. Reading waits for the next connection.
+        assert!(soon(hold.read("/access-attached")).await.unwrap().is_some());
+        soon(hold.guarded().create("/access-attached/written", b"").commit()).await.unwrap();
+        soon(hold.guarded().delete("/access-attached/written", None).commit()).await.unwrap();
+    }
+    soon(hold.release()).await.unwrap();
+    assert_eq!(
+        (client.stats().sessions, ANN.operator().await.children("/access-attached").await.len()),
+        (1, 0)
+    );
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_is_read_anew_for_each_connection() {
+    let (proxy, operator) = (Proxy::before(shared().server(0)), ANN.operator().await);
+    let file = file("rotated", &ANN.line());
+    let options = options(&proxy.connect_string()).credentials(Credentials::from_file(&file).unwrap());
+    let client = Client::connect(options.access(Access::CreatorAll)).await.unwrap();
+    soon(held(&client.mutex("/access-rotated/one").unwrap()).await.release()).await.unwrap();
+    assert_eq!(operator.acl("/access-rotated").await, [ANN.may_all()]);
+
+    // Both, so that she still may use what she has created.
+    std::fs::write(&file, ANN.line() + &NEW_ANN.line()).unwrap();
+    expire_session(&proxy);
+    soon(held(&client.mutex("/access-rotated/two").unwrap()).await.release()).await.unwrap();
+    assert_eq!(client.stats().sessions, 2);
+    let list = operator.acl("/access-rotated/two").await;
+    assert!(list.len() == 2 && list.contains(&NEW_ANN.may_all()), "{list:?}");
+
+    // As long as nothing can be read there is no session, and then there is one again.
+    std::fs::remove_file(&file).unwrap();
+    expire_session(&proxy);
+    let lock = client.mutex("/access-rotated/two").unwrap();
+    let named = soon(async {
+        loop {
+            // At first it is still the connection of the old session that is missing.
+            let error = lock.try_acquire().await.unwrap_err();
+            if error.to_string().contains("credentials") {
+                break error;
+            }
+        }
+    });
+    says(&named.await, ErrorKind::Unreachable, &[file.to_str().unwrap(), "cannot be read"]);
+    std::fs::write(&file, NEW_ANN.line()).unwrap();
+    soon(held(&lock).await.release()).await.unwrap();
+    std::fs::remove_file(&file).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_file_that_is_gone_when_the_client_connects_is_named_at_once() {
+    let file = file("gone", &ANN.line());
+    let options = options(&shared().connect_string()).connect_timeout(AGES);
+    let options = options.credentials(Credentials::from_file(&file).unwrap());
+    std::fs::remove_file(&file).unwrap();
+    let error = soon(Client::connect(options)).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &["credentials", file.to_str().unwrap(), "cannot be read"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_that_let_in_only_users_say_so_at_once() {
+    let builder = Ensemble::builder().real("the embedded server lets everybody in");
+    let builder = builder.configure("enforce.auth.enabled=true").configure("enforce.auth.schemes=digest");
+    let ensemble = builder.start();
+    let hosts = ensemble.connect_string();
+    let stranger = options(&hosts).connect_timeout(AGES);
+    let error = soon(Client::connect(stranger)).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &["only those who log in", "give the client credentials"]);
+    let client = Client::connect(BOB.options(&hosts, Access::CreatorAll)).await.unwrap();
+    soon(held(&client.mutex("/access-enforced").unwrap()).await.release()).await.unwrap();
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_that_want_something_else_say_so_at_once() {
+    let builder = Ensemble::builder().real("the embedded server lets everybody in");
+    let builder = builder.configure("enforce.auth.enabled=true").configure("enforce.auth.schemes=sasl");
+    let sasl = "zookeeper.authProvider.1=org.apache.zookeeper.server.auth.SASLAuthenticationProvider";
+    let builder = builder.property(sasl);
+    let ensemble = builder.start();
+    let known = BOB.options(&ensemble.connect_string(), Access::Open).connect_timeout(AGES);
+    let error = soon(Client::connect(known)).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &["do not accept the client's credentials", "enforce.auth.schemes"]);
+    assert!(!error.to_string().contains(BOB.password));
+}

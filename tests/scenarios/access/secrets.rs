@@ -1,0 +1,105 @@
+//! Passwords stand in no output.
+
+use crate::support::queue::held;
+use crate::support::users::{ANN, BOB, file};
+use crate::support::{expire_session, options, soon};
+use ground::{Proxy, shared};
+use std::fmt;
+use std::sync::{Arc, Mutex};
+use tracing::field::{Field, Visit};
+use tracing::span::{Attributes, Id, Record};
+use tracing::{Event, Metadata, Subscriber};
+use zklock_core::{Access, Client, Credentials, Error};
+
+/// All that is said, at every level, by any crate.
+#[derive(Clone, Default)]
+struct Collect(Arc<Mutex<String>>);
+
+impl Collect {
+    fn say(&self, what: impl fmt::Debug) {
+        self.0.lock().unwrap().push_str(&format!("{what:?}\n"));
+    }
+}
+
+impl Visit for &Collect {
+    fn record_debug(&mut self, field: &Field, value: &dyn fmt::Debug) {
+        self.say(format_args!("{field}={value:?}"));
+    }
+}
+
+impl Subscriber for Collect {
+    fn enabled(&self, _: &Metadata<'_>) -> bool {
+        true
+    }
+    fn new_span(&self, span: &Attributes<'_>) -> Id {
+        span.record(&mut &*self);
+        Id::from_u64(1)
+    }
+    fn record(&self, _: &Id, values: &Record<'_>) {
+        values.record(&mut &*self);
+    }
+    fn record_follows_from(&self, _: &Id, _: &Id) {}
+    fn event(&self, event: &Event<'_>) {
+        self.say(event.metadata());
+        event.record(&mut &*self);
+    }
+    fn enter(&self, _: &Id) {}
+    fn exit(&self, _: &Id) {}
+}
+
+/// On one thread, whose log is collected.
+#[tokio::test]
+async fn no_password_is_said_by_anything() {
+    let all = Collect::default();
+    let _guard = tracing::subscriber::set_default(all.clone());
+    let proxy = Proxy::before(shared().server(0));
+    let file = file("secrets", &BOB.line());
+    let options = options(&proxy.connect_string()).credentials(ANN.credentials()).access(Access::CreatorAll);
+    let options = options.credentials(Credentials::from_file(&file).unwrap());
+    let fails = |error: &Error| all.say(format_args!("{error} {error:?}"));
+    all.say((ANN.credentials(), &options));
+
+    let client = Client::connect(options.clone()).await.unwrap();
+    let lock = client.mutex("/access-secrets").unwrap();
+    let hold = held(&lock).await;
+    all.say((&client, client.stats(), client.connection_state(), &lock, &hold));
+    all.say(soon(lock.contenders()).await.unwrap());
+    let stranger = Client::connect(crate::support::options(&shared().connect_string())).await.unwrap();
+    fails(&soon(stranger.mutex("/access-secrets").unwrap().acquire()).await.unwrap_err());
+    proxy.reset();
+    soon(hold.release()).await.unwrap();
+    // A session that cannot log in, and why.
+    std::fs::write(&file, format!("{0}\n{0}", BOB.password)).unwrap();
+    expire_session(&proxy);
+    let tried = soon(async {
+        loop {
+            match lock.try_acquire().await {
+                Err(error) if error.to_string().contains("user:password") => break error,
+                Err(error) => fails(&error),
+                // The old session was still good.
+                Ok(_) => {}
+            }
+        }
+    })
+    .await;
+    fails(&tried);
+    fails(&Credentials::from_file(&file).unwrap_err());
+    fails(&soon(Client::connect(options)).await.unwrap_err());
+    fails(&Credentials::digest("bob", &format!("{}\n", BOB.password)).unwrap_err());
+    client.close().await;
+    std::fs::remove_file(&file).unwrap();
+
+    let said = all.0.lock().unwrap();
+    // The log has been heard, that of the library as well.
+    for word in ["session opened", "connection lost", "zookeeper_client", "no session could be opened", "ann"]
+    {
+        assert!(said.contains(word), "{word:?} is not in:\n{said}");
+    }
+    for password in [ANN.password, BOB.password] {
+        // Nor as the bytes of a request.
+        let bytes = format!("{:?}", password.as_bytes());
+        for secret in [password, bytes.trim_matches(['[', ']'])] {
+            assert!(!said.contains(secret), "{secret:?} is in:\n{said}");
+        }
+    }
+}

@@ -1,0 +1,116 @@
+//! Clients that lack a right: they are told which, on which node, and leave nothing.
+
+use crate::support::queue::{acquire, granted, held};
+use crate::support::users::{ANN, BOB, world};
+use crate::support::{SOON, client, operator, says, settled, soon};
+use zklock_core::{Access, Client, ErrorKind, Lock};
+use zookeeper_client::Permission;
+
+fn locks(client: &Client, path: &str) -> [Lock; 7] {
+    [
+        client.mutex(path).unwrap(),
+        client.read(path).unwrap(),
+        client.write(path).unwrap(),
+        client.election(path).unwrap(),
+        client.semaphore(path, 2).unwrap(),
+        client.exclusive(&format!("{path}/single")).unwrap(),
+        client.all(&[client.mutex(path).unwrap(), client.mutex(&format!("{path}-other")).unwrap()]).unwrap(),
+    ]
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_stranger_is_refused_by_every_kind_and_leaves_nothing() {
+    for access in [Access::CreatorAll, Access::ReadOpen] {
+        let (owner, seer) = (ANN.client(access).await, ANN.operator().await);
+        let path = format!("/access-strangers-{access}");
+        let hold = held(&owner.mutex(&path).unwrap()).await;
+        // What only belongs to the set is open, so that it is this one queue that refuses.
+        operator().create_all(&format!("{path}-other"), "");
+        for stranger in [client().await, BOB.client(Access::CreatorAll).await] {
+            for lock in locks(&stranger, &path) {
+                let lack = format!("the right CREATE in the access list of {path}");
+                for error in
+                    [soon(lock.acquire()).await.unwrap_err(), soon(lock.try_acquire()).await.unwrap_err()]
+                {
+                    says(&error, ErrorKind::Refused, &[&lack]);
+                }
+            }
+            settled(&stranger).await;
+            assert_eq!(seer.children(&path).await, [hold.node()]);
+            assert_eq!(operator().children(&format!("{path}-other")), [""; 0]);
+
+            let below = soon(stranger.mutex(&format!("{path}/a/b/c")).unwrap().acquire()).await.unwrap_err();
+            says(&below, ErrorKind::Refused, &[&format!("the right CREATE in the access list of {path}")]);
+            let error = soon(stranger.barrier(&format!("{path}/barrier")).unwrap().set()).await.unwrap_err();
+            says(&error, ErrorKind::Refused, &["the right CREATE in the access list of", &path]);
+            let error = soon(stranger.double_barrier(&path, 2).unwrap().enter()).await.unwrap_err();
+            says(&error, ErrorKind::Refused, &["the right", "in the access list of", &path]);
+            let error = soon(stranger.set_limit(&format!("{path}/limit"), 3)).await.unwrap_err();
+            says(&error, ErrorKind::Refused, &["the right", "in the access list of", &path]);
+            let error = soon(stranger.mutex(&path).unwrap().break_lock()).await;
+            let listed = soon(stranger.mutex(&path).unwrap().contenders()).await;
+            let lack = format!("the right READ in the access list of {path}");
+            if access == Access::CreatorAll {
+                says(&listed.unwrap_err(), ErrorKind::Refused, &[&lack]);
+                says(&error.unwrap_err(), ErrorKind::Refused, &[&lack]);
+            } else {
+                assert_eq!(listed.unwrap().len(), 1);
+                let lack = format!("the right DELETE in the access list of {path}");
+                says(&error.unwrap_err(), ErrorKind::Refused, &[&lack]);
+            }
+        }
+        assert_eq!(seer.children(&path).await, [hold.node()]);
+        soon(hold.release()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn guarded_writes_name_the_right_that_they_lack() {
+    let (owner, path) = (ANN.client(Access::CreatorAll).await, "/access-guarded");
+    drop(held(&owner.mutex(&format!("{path}/owned")).unwrap()).await);
+    let stranger = BOB.client(Access::Open).await;
+    let hold = held(&stranger.mutex("/access-guarded-lock").unwrap()).await;
+    let owned = format!("{path}/owned");
+    for (writes, lack) in [
+        (hold.guarded().create(&format!("{path}/new"), b""), format!("CREATE in the access list of {path}")),
+        (hold.guarded().set_data(&owned, b"", None), format!("WRITE in the access list of {owned}")),
+        (hold.guarded().delete(&owned, None), format!("DELETE in the access list of {path}")),
+    ] {
+        says(&soon(writes.commit()).await.unwrap_err(), ErrorKind::Conflict, &[&lack]);
+    }
+    let error = soon(hold.read(&owned)).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &[&format!("READ in the access list of {owned}")]);
+    soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn in_an_open_directory_users_who_cannot_read_each_other_wait_for_each_other() {
+    let (ann, bob) = (ANN.client(Access::CreatorAll).await, BOB.client(Access::CreatorAll).await);
+    let (path, operator) = ("/access-shared", operator());
+    operator.create(path, "");
+    let hold = held(&ann.mutex(path).unwrap()).await;
+    let waits = acquire(&bob.mutex(path).unwrap());
+    operator.wait_for_children(path, 2, SOON);
+    soon(hold.release()).await.unwrap();
+    soon(granted(waits).await.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_may_not_be_deleted_goes_with_its_session() {
+    let (path, operator) = ("/access-kept", ANN.operator().await);
+    let rights = Permission::CREATE | Permission::READ;
+    operator.create(path, &[ANN.may_all(), world(rights)]).await;
+    let bob = BOB.client(Access::CreatorAll).await;
+    let error = soon(held(&bob.mutex(path).unwrap()).await.release()).await.unwrap_err();
+    says(
+        &error,
+        ErrorKind::Refused,
+        &["refuses to delete", path, "the right DELETE", "until the session ends"],
+    );
+    operator.wait_for_children(path, 1).await;
+    let waits = acquire(&ANN.client(Access::CreatorAll).await.mutex(path).unwrap());
+    operator.wait_for_children(path, 2).await;
+    bob.close().await;
+    soon(granted(waits).await.release()).await.unwrap();
+    operator.wait_for_children(path, 0).await;
+}

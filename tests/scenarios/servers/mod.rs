@@ -1,0 +1,32 @@
+//! A real server of ZooKeeper 3.4: it hangs up on a request that came with a later version.
+
+mod promises;
+mod refusals;
+mod version;
+mod watches;
+
+use crate::support::{client_of, soon};
+use ground::wire::Admin;
+use ground::{Ensemble, Proxy};
+use std::sync::OnceLock;
+use std::time::Duration;
+use zklock_core::Client;
+
+/// One server for all of these tests.
+fn old() -> &'static Ensemble {
+    static OLD: OnceLock<Ensemble> = OnceLock::new();
+    OLD.get_or_init(|| Ensemble::builder().tick(Duration::from_millis(200)).version("3.4.14").start())
+}
+
+async fn old_client() -> Client {
+    soon(client_of(&old().connect_string())).await
+}
+
+async fn old_proxied() -> (Client, Proxy) {
+    let proxy = Proxy::before(old().server(0));
+    (soon(client_of(&proxy.connect_string())).await, proxy)
+}
+
+fn old_operator() -> Admin {
+    Admin::connect(old().server(0).address())
+}

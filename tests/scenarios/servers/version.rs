@@ -1,0 +1,121 @@
+//! How a client knows what its servers know: it asks at the opening of a session, or it was told.
+
+use super::{old, old_client, old_operator};
+use crate::support::{SOON, client_of, operator, options, says, settled, soon};
+use ground::{Proxy, Server, shared, until};
+use std::io::{Read, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use zklock_core::{Client, ErrorKind};
+
+/// A server behind something that counts how often it is asked for its version, and perhaps lets no such word through.
+struct Doorman {
+    address: SocketAddr,
+    asked: Arc<AtomicUsize>,
+}
+
+impl Doorman {
+    fn before(server: SocketAddr, is_silent: bool) -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let (address, asked) = (listener.local_addr().unwrap(), Arc::new(AtomicUsize::new(0)));
+        let count = asked.clone();
+        std::thread::spawn(move || {
+            for client in listener.incoming().map_while(Result::ok) {
+                let count = count.clone();
+                std::thread::spawn(move || let_in(client, server, &count, is_silent));
+            }
+        });
+        Self { address, asked }
+    }
+
+    fn asked(&self) -> usize {
+        self.asked.load(Ordering::Relaxed)
+    }
+}
+
+fn let_in(mut client: TcpStream, server: SocketAddr, asked: &AtomicUsize, is_silent: bool) -> Option<()> {
+    let mut word = [0; 4];
+    client.read_exact(&mut word).ok()?;
+    if &word == b"srvr" {
+        asked.fetch_add(1, Ordering::Relaxed);
+        if is_silent {
+            // Until the client has had enough of it.
+            return client.read_exact(&mut word).ok();
+        }
+    }
+    let mut server = TcpStream::connect(server).ok()?;
+    server.write_all(&word).ok()?;
+    let (mut from, mut to) = (server.try_clone().ok()?, client.try_clone().ok()?);
+    std::thread::spawn(move || {
+        let _ = std::io::copy(&mut from, &mut to);
+        let _ = to.shutdown(Shutdown::Both);
+    });
+    let _ = std::io::copy(&mut client, &mut server);
+    server.shutdown(Shutdown::Both).ok()
+}
+
+/// How often this server's version was asked for in one session over three connections.
+async fn asked_by(server: &Server, stated: Option<(u32, u32)>) -> usize {
+    let doorman = Doorman::before(server.address(), false);
+    let proxy = Proxy::start(doorman.address);
+    let mut options = options(&proxy.connect_string());
+    if let Some((major, minor)) = stated {
+        options = options.server_version(major, minor).unwrap();
+    }
+    let client = soon(Client::connect(options)).await.unwrap();
+    let lock = client.mutex("/version/asked").unwrap();
+    for _ in 0..3 {
+        soon(lock.acquire()).await.unwrap().release().await.unwrap();
+        let accepted = proxy.accepted();
+        proxy.reset();
+        assert!(until(SOON, || proxy.accepted() > accepted));
+    }
+    soon(lock.acquire()).await.unwrap().release().await.unwrap();
+    settled(&client).await;
+    assert_eq!(client.stats().sessions, 1);
+    doorman.asked()
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn it_is_asked_once_in_a_session_and_never_if_it_is_stated() {
+    assert_eq!(asked_by(old().server(0), None).await, 1);
+    assert_eq!(asked_by(old().server(0), Some((3, 4))).await, 0);
+    assert_eq!(asked_by(shared().server(0), None).await, 1);
+    assert_eq!(asked_by(shared().server(0), Some((3, 8))).await, 0);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_old_server_that_does_not_say_its_version_is_found_out() {
+    let doorman = Doorman::before(old().server(0).address(), true);
+    let client = soon(client_of(&doorman.address.to_string())).await;
+    let hold = soon(client.mutex("/old/silent").unwrap().acquire()).await.unwrap();
+    assert_eq!(hold.token().value(), old_operator().stat(hold.node()).unwrap().czxid as u64);
+    assert_eq!((doorman.asked(), client.stats().sessions), (1, 1));
+    let other = old_client().await;
+    assert!(soon(other.mutex("/old/silent").unwrap().try_acquire()).await.unwrap().is_none());
+    soon(hold.release()).await.unwrap();
+    settled(&client).await;
+    old_operator().wait_for_children("/old/silent", 0, SOON);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_that_is_stated_and_too_new_is_named_in_the_error() {
+    let options = options(&old().connect_string()).server_version(3, 5).unwrap();
+    let client = soon(Client::connect(options)).await.unwrap();
+    let error = soon(client.mutex("/old/wrong").unwrap().acquire()).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &["/old/wrong", "older than 3.5", "state 3.4"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_version_that_is_stated_and_too_old_costs_what_it_does_not_have() {
+    let options = options(&shared().connect_string()).server_version(3, 4).unwrap();
+    let client = soon(Client::connect(options)).await.unwrap();
+    let hold = soon(client.mutex("/version/old").unwrap().acquire()).await.unwrap();
+    assert_eq!(operator().stat("/version/old").unwrap().ephemeral_owner, 0, "no container");
+    let locks = ["/version/a", "/version/b"].map(|path| client.mutex(path).unwrap());
+    let error = soon(client.all(&locks).unwrap().acquire()).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &["a set of locks", "3.4"]);
+    soon(hold.release()).await.unwrap();
+    assert_eq!(client.stats().sessions, 1);
+}

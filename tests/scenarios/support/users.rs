@@ -1,0 +1,101 @@
+//! Users who log in, and what an operator among them sees.
+
+use crate::support::{options, soon};
+use ground::shared;
+use std::sync::Arc;
+use std::time::Duration;
+use zklock_core::{Access, Client, ClientOptions, Credentials};
+use zookeeper_client::{Acl, AuthId, Permission};
+
+/// A user, and what access lists call it: `printf %s ann:PASSWORD | openssl dgst -sha1 -binary | base64`.
+#[derive(Clone, Copy)]
+pub(crate) struct User {
+    pub(crate) name: &'static str,
+    pub(crate) password: &'static str,
+    id: &'static str,
+}
+
+pub(crate) const ANN: User =
+    User { name: "ann", password: "s3cret-of-ann", id: "ann:kYo25pPOT0HKGgdUmL8MxA259qk=" };
+/// The same with another password: to the servers, another user.
+pub(crate) const NEW_ANN: User =
+    User { name: "ann", password: "n3w-of-ann", id: "ann:ToOuiY4jKEJQJCAuoXJsekZMMlA=" };
+pub(crate) const BOB: User =
+    User { name: "bob", password: "s3cret-of-bob", id: "bob:vUfR65VUAHUocAPsqF5gdVqwsTQ=" };
+
+impl User {
+    pub(crate) fn credentials(self) -> Credentials {
+        Credentials::digest(self.name, self.password).unwrap()
+    }
+
+    /// As it stands in a file of credentials.
+    pub(crate) fn line(self) -> String {
+        format!("{}:{}\n", self.name, self.password)
+    }
+
+    pub(crate) fn options(self, hosts: &str, access: Access) -> ClientOptions {
+        options(hosts).credentials(self.credentials()).access(access)
+    }
+
+    /// A client of the shared server.
+    pub(crate) async fn client(self, access: Access) -> Client {
+        Client::connect(self.options(&shared().connect_string(), access)).await.unwrap()
+    }
+
+    /// What stands in an access list if this user may do everything.
+    pub(crate) fn may_all(self) -> Acl {
+        Acl::new(Permission::ALL, AuthId::new("digest", self.id))
+    }
+
+    /// An operator of the shared server who is logged in as this user.
+    pub(crate) async fn operator(self) -> Operator {
+        let line = self.line();
+        let connector = zookeeper_client::Client::connector().with_auth("digest", line.trim_end().as_bytes());
+        Operator(Arc::new(connector.connect(&shared().connect_string()).await.unwrap()))
+    }
+}
+
+/// Who may do so much, whatever the user.
+pub(crate) fn world(permission: Permission) -> Acl {
+    Acl::new(permission, AuthId::anyone())
+}
+
+/// One who sees what only users see.
+pub(crate) struct Operator(Arc<zookeeper_client::Client>);
+
+impl Operator {
+    pub(crate) async fn acl(&self, path: &str) -> Vec<Acl> {
+        soon(self.0.get_acl(path)).await.unwrap_or_else(|error| panic!("{path}: {error}")).0
+    }
+
+    /// The paths of the children; none of a node that is not there.
+    pub(crate) async fn children(&self, path: &str) -> Vec<String> {
+        match soon(self.0.list_children(path)).await {
+            Ok(names) => names.iter().map(|name| format!("{path}/{name}")).collect(),
+            Err(zookeeper_client::Error::NoNode) => Vec::new(),
+            Err(error) => panic!("{path}: {error}"),
+        }
+    }
+
+    /// Waits until there are so many.
+    pub(crate) async fn wait_for_children(&self, path: &str, count: usize) {
+        soon(async {
+            while self.children(path).await.len() != count {
+                tokio::time::sleep(Duration::from_millis(5)).await;
+            }
+        })
+        .await;
+    }
+
+    pub(crate) async fn create(&self, path: &str, acl: &[Acl]) {
+        let options = zookeeper_client::CreateMode::Persistent.with_acls(acl.into());
+        soon(self.0.create(path, b"", &options)).await.unwrap();
+    }
+}
+
+/// A file of this test, with this text.
+pub(crate) fn file(name: &str, text: &str) -> std::path::PathBuf {
+    let path = std::env::temp_dir().join(format!("zklock-access-{}-{name}", std::process::id()));
+    std::fs::write(&path, text).unwrap();
+    path
+}
