@@ -1,13 +1,12 @@
 //! The exclusive lock: one plain node, which is there or not.
 
+use crate::support::contest::Contest;
 use crate::support::queue::{A_WHILE, acquire, granted, held, told};
-use crate::support::register::{Faults, Register, clients};
+use crate::support::register::clients;
 use crate::support::timing::Noise;
 use crate::support::{SOON, client, expire_session, operator, proxied_client, says, settled, soon};
 use ground::wire::Mode;
 use ground::{Action, Direction, Kind, Proxy, Trigger, shared, until};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 use tokio::task::{JoinHandle, JoinSet};
 use zklock_core::{Client, Error, ErrorKind, Foreign, Hold, HoldState, LockSpec, LossReason, Watching};
@@ -93,32 +92,17 @@ impl Waiter {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn faults_let_nobody_in_beside_the_holder() {
-    let (path, register) = ("/exclusive-lock/faults", Register::of(1));
-    let (clients, mut faults) = Faults::beset(6).await;
-    let ended = Arc::new(AtomicBool::new(false));
-    let mut contenders = JoinSet::new();
-    for client in &clients {
-        let (lock, register, ended) = (client.exclusive(path).unwrap(), register.clone(), ended.clone());
-        contenders.spawn(async move {
-            while !ended.load(Ordering::Relaxed) {
-                register.turn(&lock, 1, Duration::from_millis(2)).await;
-            }
-        });
-    }
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    faults.end();
-    let before = register.count();
-    soon(async {
-        while register.count() < before + 10 {
-            tokio::time::sleep(Duration::from_millis(10)).await;
-        }
-    })
-    .await;
-    ended.store(true, Ordering::Relaxed);
-    soon(contenders.join_all()).await;
-    println!("{} grants", register.count());
+    let contest = Contest {
+        path: "/exclusive-lock/faults",
+        places: &[""],
+        limit: 1,
+        clients: 6,
+        contenders: 6,
+        lock: |client, path, _| (client.exclusive(path).unwrap(), 1),
+        lasts: Duration::from_millis(2),
+    };
+    let (register, _) = contest.under_faults(Duration::from_secs(3)).await;
     register.assert_growing();
-    operator().wait_for_children(path, 0, SOON);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,6 +1,7 @@
 //! Promise 4: an acquire with a deadline returns by then, whatever the network does, and says what the trouble is.
 
-use crate::support::deadline::{A_WHILE, DIRECTIONS};
+use crate::support::deadline::{A_WHILE, DIRECTIONS, frozen_in_the_queue};
+use crate::support::kinds::MUTEX;
 use crate::support::{
     GRACE, SOON, client, client_of, expire_session, on_a_thread, operator, options, proxied_client, says,
     settled, soon,
@@ -119,18 +120,7 @@ async fn a_frozen_network_delays_nobody_whichever_way() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_wait_in_the_queue_ends_in_time_when_the_network_freezes_under_it() {
-    let path = "/bounded-queue-frozen";
-    let holder = client().await;
-    let hold = soon(holder.mutex(path).unwrap().acquire()).await.unwrap();
-    let (waiter, proxy) = proxied_client().await;
-    let lock = waiter.mutex(path).unwrap();
-    let wait = tokio::spawn(async move { times_out(&lock, A_WHILE * 2).await });
-    operator().wait_for_children(path, 2, SOON);
-    proxy.freeze(Direction::Both);
-    wait.await.unwrap();
-    proxy.thaw();
-    operator().wait_for_children(path, 1, SOON);
-    soon(hold.release()).await.unwrap();
+    frozen_in_the_queue(&MUTEX).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,24 +1,24 @@
 //! Promise 4: an acquire of permits with a deadline returns by then, whatever the network does.
 
-use crate::support::deadline::{DIRECTIONS, times_out};
+use crate::support::deadline::{DIRECTIONS, frozen_from_the_start, times_out};
+use crate::support::kinds::PERMITS;
 use crate::support::permits::{has, semaphore};
 use crate::support::{SOON, client, operator, proxied_client, settled, soon};
 use ground::{Direction, Kind, Trigger};
 use zklock_core::LockSpec;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_frozen_network_delays_nobody_at_whatever_step() {
+async fn a_frozen_network_delays_nobody_who_wants_permits() {
+    frozen_from_the_start(&PERMITS).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_network_that_freezes_at_a_later_step_delays_nobody() {
     let (holder, operator) = (client().await, operator());
     for direction in DIRECTIONS {
         let (client, proxy) = proxied_client().await;
         let path = format!("/semaphore/bounded-{direction:?}");
         let lock = semaphore(&client, &path, 3, 3);
-        proxy.freeze(direction);
-        times_out(&lock).await;
-        proxy.thaw();
-        settled(&client).await;
-        soon(lock.acquire()).await.unwrap().release().await.unwrap();
-
         // As the head, with permits that are too many.
         let hold = soon(semaphore(&holder, &path, 3, 1).acquire()).await.unwrap();
         let waits = proxy.on(Trigger::reply(Kind::Exists).path(format!("{path}/locks")));

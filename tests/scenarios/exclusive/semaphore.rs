@@ -1,68 +1,39 @@
 //! Promise 1: never more permits are held than there are.
 
+use crate::support::contest::Contest;
 use crate::support::permits::{has, semaphore, take};
-use crate::support::register::{Faults, Register, clients, expired};
-use crate::support::{SOON, client, operator, settled, soon};
-use ground::shared;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use crate::support::{SOON, client, operator, soon};
 use std::time::Duration;
-use tokio::task::JoinSet;
-use zklock_core::{Client, Hold};
+use zklock_core::Hold;
 
 const LIMIT: u32 = 5;
 
-/// Contenders of these clients for one to three permits, while this works and a little longer.
-async fn contend(clients: &[Client], path: &str, register: &Arc<Register>, work: impl Future<Output = ()>) {
-    let ended = Arc::new(AtomicBool::new(false));
-    let mut contenders = JoinSet::new();
-    for number in 0..32_usize {
-        let permits = 1 + number as u32 / 8 % 3;
-        let lock = semaphore(&clients[number % clients.len()], path, LIMIT, permits);
-        let (register, ended) = (register.clone(), ended.clone());
-        contenders.spawn(async move {
-            while !ended.load(Ordering::Relaxed) {
-                register.turn(&lock, permits, Duration::from_millis(30)).await;
-            }
-        });
+/// They want one to three permits.
+const fn contest(path: &'static str) -> Contest {
+    Contest {
+        path,
+        places: &["/locks", "/leases"],
+        limit: LIMIT,
+        clients: 8,
+        contenders: 32,
+        lock: |client, path, number| {
+            let permits = 1 + number as u32 / 8 % 3;
+            (semaphore(client, path, LIMIT, permits), permits)
+        },
+        lasts: Duration::from_millis(30),
     }
-    work.await;
-    // Also after the last of the faults.
-    let before = register.count();
-    let more = async {
-        while register.count() < before + 32 {
-            tokio::time::sleep(Duration::from_millis(20)).await;
-        }
-    };
-    tokio::time::timeout(SOON * 2, more).await.expect("the permits go round");
-    ended.store(true, Ordering::Relaxed);
-    tokio::time::timeout(SOON * 2, contenders.join_all()).await.expect("everybody has a turn");
-    println!("{} grants, {} holds at once", register.count(), register.most());
-    assert!(register.most() > 2, "never more than {} at once", register.most());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn thirty_two_contenders_never_have_more_permits_than_there_are() {
-    let register = Register::of(LIMIT);
-    let clients = clients(&shared().connect_string(), 8).await;
-    contend(&clients, "/semaphore/32", &register, tokio::time::sleep(Duration::from_secs(2))).await;
-    has(&operator(), "/semaphore/32", 0, 0);
+    let register = contest("/semaphore/32").in_peace(Duration::from_secs(2)).await;
+    assert!(register.most() > 2, "never more than {} at once", register.most());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn sessions_that_end_and_connections_that_break_give_away_no_permit_twice() {
-    let register = Register::of(LIMIT);
-    let (clients, mut faults) = Faults::beset(8).await;
-    let work = async {
-        tokio::time::sleep(Duration::from_secs(5)).await;
-        faults.end();
-    };
-    contend(&clients, "/semaphore/faults", &register, work).await;
-    assert!(expired(&clients) > 3, "{} sessions ended", expired(&clients));
-    for client in &clients {
-        settled(client).await;
-    }
-    has(&operator(), "/semaphore/faults", 0, 0);
+    let (register, expired) = contest("/semaphore/faults").under_faults(Duration::from_secs(5)).await;
+    assert!(expired > 3 && register.most() > 2, "{expired} sessions ended, {} at once", register.most());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

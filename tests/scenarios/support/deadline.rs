@@ -1,6 +1,7 @@
 //! What is over when its time is.
 
-use crate::support::{GRACE, soon};
+use crate::support::kinds::LockKind;
+use crate::support::{GRACE, SOON, client, operator, proxied_client, settled, soon};
 use ground::{Direction, not_later};
 use std::time::{Duration, Instant};
 use zklock_core::{Error, ErrorKind, Lock};
@@ -23,4 +24,39 @@ pub(crate) async fn times_out(lock: &Lock) -> Error {
     not_later(took, A_WHILE + GRACE + noise);
     assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
     error
+}
+
+/// Whichever way the network is frozen, an acquire ends in time, and nothing is left of it.
+pub(crate) async fn frozen_from_the_start(kind: &LockKind) {
+    for direction in DIRECTIONS {
+        let (client, proxy) = proxied_client().await;
+        let path = format!("/bounded-frozen-{}-{direction:?}", kind.name);
+        let lock = (kind.lock)(&client, &path);
+        proxy.freeze(direction);
+        times_out(&lock).await;
+        proxy.thaw();
+        soon(lock.acquire()).await.unwrap().release().await.unwrap();
+        settled(&client).await;
+        kind.is_gone(&operator(), &path);
+    }
+}
+
+/// A wait for a rival ends in time, with and without the network.
+pub(crate) async fn frozen_in_the_queue(kind: &LockKind) {
+    let (operator, (waiter, proxy)) = (operator(), proxied_client().await);
+    let path = format!("/bounded-queue-{}", kind.name);
+    let hold = soon((kind.rival)(&client().await, &path).acquire()).await.unwrap();
+    let lock = (kind.lock)(&waiter, &path);
+    let error = times_out(&lock).await;
+    assert!(error.to_string().contains("others are before us in the queue"), "{error}");
+    settled(&waiter).await;
+    let waits = proxy.on((kind.waits)(&path));
+    let wait = tokio::spawn(async move { times_out(&lock).await });
+    assert!(waits.wait(SOON));
+    proxy.freeze(Direction::Both);
+    soon(wait).await.unwrap();
+    proxy.thaw();
+    settled(&waiter).await;
+    (kind.has_queued)(&operator, &path, 0);
+    soon(hold.release()).await.unwrap();
 }

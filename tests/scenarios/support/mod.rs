@@ -1,10 +1,14 @@
 //! What most scenarios need.
 
 pub(crate) mod child;
+pub(crate) mod contest;
 pub(crate) mod deadline;
+pub(crate) mod delivery;
 pub(crate) mod embedded;
 pub(crate) mod figures;
+pub(crate) mod kinds;
 pub(crate) mod leader;
+pub(crate) mod loss;
 pub(crate) mod members;
 pub(crate) mod permits;
 pub(crate) mod queue;
@@ -12,6 +16,7 @@ pub(crate) mod register;
 pub(crate) mod strangers;
 pub(crate) mod sweep;
 pub(crate) mod timing;
+pub(crate) mod users;
 
 use ground::wire::{Admin, try_expire};
 use ground::{Proxy, shared};
@@ -21,6 +26,8 @@ use zklock_core::{Client, ClientOptions, Error, ErrorKind};
 /// The longest session of the shared server: its lease is long enough for a busy machine, its heartbeat short enough
 /// for a test.
 pub(crate) const SESSION: Duration = Duration::from_secs(4);
+/// How long a holder may be without news of its node.
+pub(crate) const HEARTBEAT: Duration = Duration::from_millis(SESSION.as_millis() as u64 / 10);
 /// How long anything may take that takes no time on an idle machine.
 pub(crate) const SOON: Duration = Duration::from_secs(30);
 /// What promise 4 allows beyond the deadline.

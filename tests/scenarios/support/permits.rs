@@ -57,13 +57,13 @@ impl Waiter {
 
     /// The hold, and what it stands on.
     pub(crate) async fn granted(self) -> (Hold, Ground) {
-        (soon(self.task).await.unwrap(), Ground { client: self.client, _proxy: self.proxy })
+        (soon(self.task).await.unwrap(), Ground { _client: self.client, _proxy: self.proxy })
     }
 }
 
 /// How often the head counts before it waits. Servers before 3.8.2 do not tell what they have created in a transaction,
 /// so it reads that and counts once more.
-fn countings(permits: u32) -> usize {
+pub(crate) fn countings(permits: u32) -> usize {
     let figures = shared().server(0).mntr();
     let version = figures.get("zk_version").expect("the server says its version");
     let numbers = version.split(['.', '-', ',']).take(3).map(|number| number.parse().expect("a version"));
@@ -73,7 +73,7 @@ fn countings(permits: u32) -> usize {
 
 /// The client of a waiter, and its connection.
 pub(crate) struct Ground {
-    pub(crate) client: Client,
+    _client: Client,
     _proxy: Proxy,
 }
 

@@ -1,97 +1,28 @@
 //! Promise 6: a holder learns of a lost hold within one heartbeat, whatever the cause.
 
+use crate::support::kinds::MUTEX;
+use crate::support::loss::{Blow, just_after_a_heartbeat, told_of};
 use crate::support::timing::{Noise, Observer};
-use crate::support::{SESSION, SOON, expire_session, operator, options, proxied_client, settled, soon};
-use ground::wire::Admin;
-use ground::{Direction, Kind, Proxy, Trigger, not_later, or_once_more, shared, until};
+use crate::support::{HEARTBEAT, SESSION, SOON, operator, options, proxied_client, settled, soon};
+use ground::{Direction, Proxy, not_later, or_once_more, shared, until};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 use zklock_core::blocking;
 use zklock_core::{Client, ErrorKind, Hold, HoldState, LossReason};
 
-/// A tenth of the session timeout.
-const HEARTBEAT: Duration = Duration::from_millis(SESSION.as_millis() as u64 / 10);
-
-/// How a hold is lost at the servers.
-#[derive(Clone, Copy, Debug)]
-enum Blow {
-    Expiry,
-    NodeDeleted,
-    ParentDeleted,
-}
-
-impl Blow {
-    const ALL: [Self; 3] = [Self::Expiry, Self::NodeDeleted, Self::ParentDeleted];
-
-    /// Gives the time just before.
-    fn strike(self, proxy: &Proxy, operator: &Admin, path: &str, node: &str) -> Instant {
-        let start = Instant::now();
-        match self {
-            Self::Expiry => return expire_session(proxy),
-            Self::NodeDeleted => operator.delete(node),
-            Self::ParentDeleted => operator.delete_tree(path),
-        }
-        start
-    }
-
-    fn reason(self) -> LossReason {
-        match self {
-            Self::Expiry => LossReason::SessionExpired,
-            Self::NodeDeleted | Self::ParentDeleted => LossReason::NodeDeleted,
-        }
-    }
-}
-
-/// The next heartbeat has just been answered: the worst moment for bad news.
-#[track_caller]
-fn just_after_a_heartbeat(proxy: &Proxy) {
-    assert!(proxy.on(Trigger::reply(Kind::Multi)).wait(SOON), "no heartbeat");
-}
-
-async fn told_of(blow: Blow, path: &str) {
-    let ((client, proxy), operator) = (proxied_client().await, operator());
-    let hold = Arc::new(soon(client.mutex(path).unwrap().acquire()).await.unwrap());
-    let waiter = tokio::spawn({
-        let hold = hold.clone();
-        async move { (hold.lost().await, Instant::now()) }
-    });
-    let (noise, observer) = (Noise::measured(), Observer::of(hold.clone()));
-    just_after_a_heartbeat(&proxy);
-
-    let struck = blow.strike(&proxy, &operator, path, hold.node());
-    let (polled, reason) = observer.told(SOON);
-    let (awaited, woken) = soon(waiter).await.unwrap();
-    let (polled, woken) = (polled.saturating_duration_since(struck), woken.saturating_duration_since(struck));
-    println!("{blow:?}: told after {polled:?} by polling, {woken:?} by waiting, noise {:?}", noise.worst());
-    assert_eq!((reason, awaited), (blow.reason(), Some(blow.reason())));
-    let bound = HEARTBEAT + noise.allowance();
-    not_later(polled.max(woken), bound);
-
-    // Final, whatever is tried: told at once, and told again by the release.
-    assert_eq!(soon(hold.lost()).await, Some(blow.reason()));
-    assert_eq!(soon(hold.confirm()).await.unwrap_err().kind(), ErrorKind::Lost(blow.reason()));
-    observer.finish();
-    assert_eq!(soon(hold.release()).await.unwrap_err().kind(), ErrorKind::Lost(blow.reason()));
-    assert_eq!(hold.valid_for(), Duration::ZERO);
-    assert!(until(SOON, || client.stats().losses == 1), "{:?}", client.stats());
-    let next = soon(client.mutex(path).unwrap().acquire()).await.unwrap();
-    assert!(next.token() > hold.token() && !next.valid_for().is_zero());
-    assert_eq!(client.stats().losses, 1);
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_is_told_within_a_heartbeat_that_its_session_has_expired() {
-    told_of(Blow::Expiry, "/told-expiry").await;
+    told_of(&MUTEX, Blow::Expiry).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_is_told_within_a_heartbeat_that_its_node_was_deleted() {
-    told_of(Blow::NodeDeleted, "/told-node").await;
+    told_of(&MUTEX, Blow::NodeDeleted).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_is_told_within_a_heartbeat_that_everything_was_deleted() {
-    told_of(Blow::ParentDeleted, "/told-parent").await;
+    told_of(&MUTEX, Blow::ParentDeleted).await;
 }
 
 #[test]

@@ -1,60 +1,29 @@
 //! Promise 6: a holder of either side learns of its loss within one heartbeat, and nobody else is told.
 
+use crate::support::kinds::{READER, WRITER};
+use crate::support::loss::{Blow, told_of, told_within};
 use crate::support::queue::reentrant_write;
-use crate::support::timing::{Noise, Observer};
-use crate::support::{SESSION, SOON, client, expire_session, operator, proxied_client, soon};
-use ground::{Kind, Trigger, not_later};
-use std::sync::Arc;
-use std::time::{Duration, Instant};
-use zklock_core::{Client, ErrorKind, Hold, HoldState, LossReason};
+use crate::support::{SOON, client, operator, soon};
+use zklock_core::{HoldState, LossReason};
 
-/// A tenth of the session timeout.
-const HEARTBEAT: Duration = Duration::from_millis(SESSION.as_millis() as u64 / 10);
-
-/// A hold of the read side, of the write side, and of the read side within the write side.
-async fn hold(client: &Client, path: &str, kind: usize) -> (Hold, Option<Hold>) {
-    let write = match kind {
-        0 => None,
-        _ => Some(soon(reentrant_write(client, path).acquire()).await.unwrap()),
-    };
-    match kind {
-        1 => (write.unwrap(), None),
-        _ => (soon(client.read(path).unwrap().acquire()).await.unwrap(), write),
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_is_told_within_a_heartbeat_whatever_the_cause() {
+    for blow in Blow::ALL {
+        told_of(&READER, blow).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_holder_of_either_side_is_told_within_a_heartbeat_whatever_the_cause() {
-    let operator = operator();
-    for kind in 0..3 {
-        for (cause, reason) in
-            [(0, LossReason::NodeDeleted), (1, LossReason::NodeDeleted), (2, LossReason::SessionExpired)]
-        {
-            let (client, proxy) = proxied_client().await;
-            let path = format!("/rwlock/told-{kind}-{cause}");
-            let (hold, outer) = hold(&client, &path, kind).await;
-            let hold = Arc::new(hold);
-            let (noise, observer) = (Noise::measured(), Observer::of(hold.clone()));
-            // The worst moment for bad news.
-            assert!(proxy.on(Trigger::reply(Kind::Multi)).wait(SOON), "no heartbeat");
-            let mut struck = Instant::now();
-            match cause {
-                0 => operator.delete(hold.node()),
-                1 => operator.delete_tree(&path),
-                _ => struck = expire_session(&proxy),
-            }
-            let (told, seen) = observer.told(SOON);
-            let late = told.saturating_duration_since(struck);
-            not_later(late, HEARTBEAT + noise.allowance());
-            assert_eq!((seen, soon(hold.lost()).await), (reason, Some(reason)), "{path}");
-            observer.finish();
-            assert_eq!(soon(hold.release()).await.unwrap_err().kind(), ErrorKind::Lost(reason), "{path}");
-            if let Some(outer) = outer {
-                // Only what has happened to its own node is told of a hold.
-                let fine = soon(outer.release()).await.is_ok();
-                assert_eq!(fine, cause == 0, "{path}");
-            }
-        }
+async fn a_writer_is_told_within_a_heartbeat_whatever_the_cause() {
+    for blow in Blow::ALL {
+        told_of(&WRITER, blow).await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_within_its_writer_is_told_within_a_heartbeat_whatever_the_cause() {
+    for blow in Blow::ALL {
+        told_within(&READER, Some(reentrant_write), blow).await;
     }
 }
 

@@ -1,15 +1,13 @@
 //! Promise 6: whoever loses one of his permits is told within one heartbeat, and keeps none of the others.
 
+use crate::support::loss::just_after_a_heartbeat;
 use crate::support::permits::{Waiter, has, semaphore};
 use crate::support::timing::{Noise, Observer};
-use crate::support::{SESSION, SOON, client, expire_session, operator, proxied_client, settled, soon};
-use ground::{Kind, Trigger, not_later};
+use crate::support::{HEARTBEAT, SOON, client, expire_session, operator, proxied_client, settled, soon};
+use ground::not_later;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 use zklock_core::{ErrorKind, HoldState, LossReason};
-
-/// A tenth of the session timeout.
-const HEARTBEAT: Duration = Duration::from_millis(SESSION.as_millis() as u64 / 10);
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_holder_of_three_permits_is_told_of_the_loss_of_any_and_returns_the_others() {
@@ -21,8 +19,7 @@ async fn a_holder_of_three_permits_is_told_of_the_loss_of_any_and_returns_the_ot
         let other = soon(semaphore(&client, &path, 4, 1).acquire()).await.unwrap();
         let next = Waiter::new(&path, true, 4, 3).await;
         let (noise, observer) = (Noise::measured(), Observer::of(hold.clone()));
-        // The worst moment for bad news.
-        assert!(proxy.on(Trigger::reply(Kind::Multi)).wait(SOON), "no heartbeat");
+        just_after_a_heartbeat(&proxy);
         let struck = Instant::now();
         operator.delete(hold.nodes().nth(place).unwrap());
         let (told, reason) = observer.told(SOON);
@@ -51,7 +48,7 @@ async fn a_holder_is_told_within_a_heartbeat_that_its_session_has_expired() {
         [soon(holds[0].acquire()).await.unwrap(), soon(holds[1].acquire()).await.unwrap()].map(Arc::new);
     let noise = Noise::measured();
     let observers = [Observer::of(holds[0].clone()), Observer::of(holds[1].clone())];
-    assert!(proxy.on(Trigger::reply(Kind::Multi)).wait(SOON), "no heartbeat");
+    just_after_a_heartbeat(&proxy);
     let struck = expire_session(&proxy);
     for observer in observers {
         let (told, reason) = observer.told(SOON);

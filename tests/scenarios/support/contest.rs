@@ -1,0 +1,79 @@
+//! Contenders for one lock. The register says whether more of them are in at once than its kind allows.
+
+use crate::support::register::{Faults, Register, clients, expired};
+use crate::support::{SOON, operator, settled};
+use ground::shared;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+use tokio::task::JoinSet;
+use zklock_core::{Client, Lock};
+
+/// What is contended for, and by whom.
+pub(crate) struct Contest {
+    pub(crate) path: &'static str,
+    /// The directories of its nodes, below the path.
+    pub(crate) places: &'static [&'static str],
+    /// How much may be held at once.
+    pub(crate) limit: u32,
+    pub(crate) clients: usize,
+    pub(crate) contenders: usize,
+    /// The lock of the contender with this number, and how much it holds.
+    pub(crate) lock: fn(&Client, &str, usize) -> (Lock, u32),
+    /// How long a hold lasts.
+    pub(crate) lasts: Duration,
+}
+
+impl Contest {
+    /// For so long, and then until everybody can have had another turn.
+    pub(crate) async fn in_peace(&self, time: Duration) -> Arc<Register> {
+        let clients = clients(&shared().connect_string(), self.clients).await;
+        self.run(&clients, tokio::time::sleep(time)).await
+    }
+
+    /// The same, while connections break and sessions end. Also gives how many sessions have ended.
+    pub(crate) async fn under_faults(&self, time: Duration) -> (Arc<Register>, u64) {
+        let (clients, mut faults) = Faults::beset(self.clients).await;
+        let work = async {
+            tokio::time::sleep(time).await;
+            faults.end();
+        };
+        let register = self.run(&clients, work).await;
+        let expired = expired(&clients);
+        println!("{expired} sessions ended");
+        (register, expired)
+    }
+
+    async fn run(&self, clients: &[Client], work: impl Future<Output = ()>) -> Arc<Register> {
+        let (register, ended) = (Register::of(self.limit), Arc::new(AtomicBool::new(false)));
+        let (mut contenders, lasts) = (JoinSet::new(), self.lasts);
+        for (number, client) in clients.iter().cycle().take(self.contenders).enumerate() {
+            let (lock, weight) = (self.lock)(client, self.path, number);
+            let (register, ended) = (register.clone(), ended.clone());
+            contenders.spawn(async move {
+                while !ended.load(Ordering::Relaxed) {
+                    register.turn(&lock, weight, lasts).await;
+                }
+            });
+        }
+        work.await;
+        // Also after the last of the faults.
+        let enough = register.count() + self.contenders;
+        let more = async {
+            while register.count() < enough {
+                tokio::time::sleep(Duration::from_millis(20)).await;
+            }
+        };
+        tokio::time::timeout(SOON * 2, more).await.expect("nobody gets in any more");
+        ended.store(true, Ordering::Relaxed);
+        tokio::time::timeout(SOON * 2, contenders.join_all()).await.expect("everybody has a turn");
+        println!("{} grants, {} holds at once", register.count(), register.most());
+        for client in clients {
+            settled(client).await;
+        }
+        for place in self.places {
+            operator().wait_for_children(&format!("{}{place}", self.path), 0, SOON);
+        }
+        register
+    }
+}

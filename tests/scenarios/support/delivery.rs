@@ -1,0 +1,192 @@
+//! Promise 7, as every kind of lock keeps it: one that waits through a proxy, and what is delivered to it.
+
+use crate::support::kinds::LockKind;
+use crate::support::loss::Blow;
+use crate::support::{
+    HEARTBEAT, SESSION, SOON, client, expire_session, operator, options, proxied_client, settled, soon,
+};
+use ground::wire::Admin;
+use ground::{Action, Gate, Proxy, Trigger, shared};
+use std::task::Poll;
+use std::time::Duration;
+use tokio::task::JoinHandle;
+use zklock_core::{Client, Error, ErrorKind, Hold, HoldState, Lock};
+
+/// Longer than a write proves where only one went before it (T/4), shorter than the client library waits for a sign of
+/// life (2/5 T).
+pub(crate) const BEYOND_A_LEASE: Duration = Duration::from_millis(SESSION.as_millis() as u64 / 3);
+
+pub(crate) type Acquiring = JoinHandle<Result<Hold, Error>>;
+
+pub(crate) fn acquiring(lock: Lock) -> Acquiring {
+    tokio::spawn(async move {
+        let hold = lock.acquire_timeout(SOON).await?;
+        // Here, before anything else can come between.
+        assert!(!hold.valid_for().is_zero(), "a dead hold was delivered: {hold:?}");
+        Ok(hold)
+    })
+}
+
+/// What must be so of a hold that was just delivered.
+#[track_caller]
+pub(crate) fn is_live(kind: &LockKind, hold: &Hold, client: &Client, operator: &Admin) {
+    assert_eq!(hold.state(), HoldState::Held);
+    for node in hold.nodes() {
+        let stat = operator.stat(node).expect("a hold without a node was delivered");
+        assert_eq!(Some(stat.ephemeral_owner), client.session_id(), "the node of another session");
+        // The token of permits is that of the node that queued for them.
+        if kind.places.len() == 1 {
+            assert_eq!(hold.token().value(), stat.czxid.unsigned_abs());
+        }
+    }
+}
+
+/// One that waits through a proxy for the holder of a rival.
+pub(crate) struct Wait {
+    pub(crate) path: String,
+    pub(crate) first: Hold,
+    pub(crate) waiter: Client,
+    pub(crate) proxy: Proxy,
+    pub(crate) acquired: Acquiring,
+    pub(crate) operator: Admin,
+}
+
+impl Wait {
+    pub(crate) async fn new(kind: &LockKind, what: &str) -> Self {
+        let ((waiter, proxy), operator) = (proxied_client().await, operator());
+        let path = format!("/{what}-{}", kind.name);
+        let first = soon((kind.rival)(&client().await, &path).acquire()).await.unwrap();
+        let waits = proxy.on((kind.waits)(&path));
+        let acquired = acquiring((kind.lock)(&waiter, &path));
+        assert!(waits.wait(SOON), "{path}: it does not wait");
+        Self { path, first, waiter, proxy, acquired, operator }
+    }
+
+    /// The node of the one that waits, in the only queue there is.
+    pub(crate) fn node(&self) -> String {
+        let children = self.operator.children(&self.path);
+        let name =
+            children.iter().find(|name| !self.first.node().ends_with(*name)).expect("the waiter's node");
+        format!("{}/{name}", self.path)
+    }
+}
+
+/// It queues again, and is not let in beside the holder.
+pub(crate) async fn queues_again(kind: &LockKind, blow: Blow) {
+    let mut wait = Wait::new(kind, &format!("again-{blow:?}")).await;
+    let node = wait.node();
+    blow.strike(&wait.proxy, &wait.operator, &wait.path, &node);
+    if blow == Blow::Expiry {
+        wait.operator.wait_for_node(&node, false, SOON);
+        (kind.has_queued)(&wait.operator, &wait.path, 1);
+    }
+    // For so long that the grant needs a check.
+    let early = tokio::time::timeout(HEARTBEAT * 3 / 2, &mut wait.acquired).await;
+    assert!(early.is_err(), "{}: beside the holder", wait.path);
+    soon(wait.first.release()).await.unwrap();
+    let hold = soon(wait.acquired).await.unwrap().unwrap();
+    is_live(kind, &hold, &wait.waiter, &wait.operator);
+    assert!(hold.node() != node && hold.token() > wait.first.token(), "queued again, with a node of its own");
+    let (stats, is_next) = (wait.waiter.stats(), blow == Blow::Expiry);
+    assert_eq!(
+        (stats.sessions, stats.losses),
+        (1 + u64::from(is_next), 0),
+        "no hold was given without a node"
+    );
+    settled(&wait.waiter).await;
+    assert_eq!(wait.operator.children(&wait.path).len(), 1, "{}", wait.path);
+    soon(hold.release()).await.unwrap();
+}
+
+/// The event that makes it the next to hold reaches the client after the end of its session.
+pub(crate) async fn is_told_too_late(kind: &LockKind) {
+    let wait = Wait::new(kind, "late-event").await;
+    let gate = Gate::new();
+    let event = Trigger::reply(ground::Kind::Event).path(format!("{}{}", wait.path, kind.told_at));
+    let told = wait.proxy.on(event.then(Action::Pause(gate.clone())));
+    soon(wait.first.release()).await.unwrap();
+    assert!(told.wait(SOON));
+    expire_session(&wait.proxy);
+    let second = soon((kind.rival)(&client().await, &wait.path).acquire()).await.unwrap();
+    tokio::time::sleep(BEYOND_A_LEASE).await;
+    gate.open();
+    (kind.has_queued)(&wait.operator, &wait.path, 1);
+    assert!(!wait.acquired.is_finished(), "{}: beside {second:?}", wait.path);
+    soon(second.release()).await.unwrap();
+    let hold = soon(wait.acquired).await.unwrap().unwrap();
+    is_live(kind, &hold, &wait.waiter, &wait.operator);
+    assert!(!wait.first.nodes().any(|node| node == hold.node()) && hold.token() > second.token());
+    let stats = wait.waiter.stats();
+    assert_eq!((stats.sessions, stats.losses), (2, 0));
+    soon(hold.release()).await.unwrap();
+}
+
+/// So short that a process can stand still for longer.
+const SHORT: Duration = Duration::from_secs(1);
+/// Past the lease, and past the session.
+const STALLS: [Duration; 2] = [SHORT.checked_mul(11).unwrap().checked_div(16).unwrap(), PAST_THE_SESSION];
+const PAST_THE_SESSION: Duration = SHORT.checked_mul(7).unwrap().checked_div(4).unwrap();
+
+/// The process stands still between the grant and its delivery. It is to run on one thread.
+pub(crate) async fn slept_through(kind: &LockKind) {
+    for stall in STALLS {
+        let hold = delivered_after(kind, stall, None).await;
+        assert!(hold, "it waits for as long as it takes");
+    }
+}
+
+/// The same, for one that tries once and has time left to try again.
+pub(crate) async fn slept_through_a_try(kind: &LockKind) {
+    for stall in STALLS {
+        delivered_after(kind, stall, Some(SOON)).await;
+    }
+}
+
+/// The same, for one that tries once and has no time left.
+pub(crate) async fn slept_through_the_end_of_a_try(kind: &LockKind) {
+    delivered_after(kind, PAST_THE_SESSION, Some(SHORT)).await;
+}
+
+/// Whether a hold was delivered. A try with `patience` has one deadline: after a longer stall there is no time to try
+/// again.
+async fn delivered_after(kind: &LockKind, stall: Duration, patience: Option<Duration>) -> bool {
+    let path = format!("/slept-{}-{stall:?}-{patience:?}", kind.name);
+    let options = options(&shared().connect_string()).session_timeout(SHORT).unwrap();
+    let options = options.try_timeout(patience.unwrap_or(SOON)).unwrap();
+    let client = Client::connect(options).await.unwrap();
+    let (lock, counted) = ((kind.lock)(&client, &path), client.clone());
+    let stalled = tokio::spawn(async move {
+        // It is always in the run queue, so it comes between the task that counts the grant and the one that gets it.
+        std::future::poll_fn(|context| {
+            context.waker().wake_by_ref();
+            if counted.stats().grants == 0 { Poll::Pending } else { Poll::Ready(()) }
+        })
+        .await;
+        std::thread::sleep(stall);
+    });
+    let acquired = tokio::spawn(async move {
+        let hold = match patience {
+            Some(patience) if patience < stall => {
+                let refused = lock.try_acquire().await.map(drop).unwrap_err();
+                assert_eq!(refused.kind(), ErrorKind::Unreachable, "{refused}");
+                None
+            }
+            Some(_) => lock.try_acquire().await.unwrap(),
+            None => Some(lock.acquire().await.unwrap()),
+        };
+        let valid_for = hold.as_ref().map(Hold::valid_for);
+        (hold, valid_for)
+    });
+    let (hold, valid_for) = soon(acquired).await.unwrap();
+    assert!(stalled.is_finished(), "the grant was delivered before the stall: this tests nothing");
+    assert_ne!(valid_for, Some(Duration::ZERO), "{path}: a dead hold was delivered");
+    let is_delivered = hold.is_some();
+    if let Some(hold) = hold {
+        is_live(kind, &hold, &client, &operator());
+        soon(hold.release()).await.unwrap();
+    }
+    assert!(client.stats().grants <= 2);
+    client.close().await;
+    kind.is_gone(&operator(), &path);
+    is_delivered
+}
