@@ -1,17 +1,15 @@
 //! The simple way to wait: every waiter watches the list of children. The same promises; only the notifications are
 //! more.
 
+use crate::support::contest::Contest;
 use crate::support::figures::{fired, watched};
 use crate::support::queue::{A_WHILE, acquire, granted, held};
-use crate::support::register::{Faults, Register, clients};
+use crate::support::register::clients;
 use crate::support::{SOON, client, expire_session, operator, proxied_client, settled, soon};
 use ground::wire::Admin;
 use ground::{Action, Ensemble, Gate, Kind, Server, Trigger, until};
 use std::collections::VecDeque;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
-use tokio::task::JoinSet;
 use zklock_core::{Client, Foreign, Lock, LockSpec, Watching};
 
 fn mutex(client: &Client, path: &str, watching: Watching) -> Lock {
@@ -93,28 +91,17 @@ async fn grants_follow_the_order_of_the_nodes() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn faults_let_nobody_in_beside_the_holder() {
-    let (path, register) = ("/children/faults", Register::of(1));
-    let (clients, mut faults) = Faults::beset(6).await;
-    let ended = Arc::new(AtomicBool::new(false));
-    let mut contenders = JoinSet::new();
-    for client in clients.iter().cycle().take(12) {
-        let (register, ended) = (register.clone(), ended.clone());
-        let lock = mutex(client, path, Watching::Children);
-        contenders.spawn(async move {
-            while !ended.load(Ordering::Relaxed) {
-                register.turn(&lock, 1, Duration::from_millis(2)).await;
-            }
-        });
-    }
-    tokio::time::sleep(Duration::from_secs(3)).await;
-    faults.end();
-    let before = register.count();
-    assert!(until(SOON, || register.count() > before + 12), "nobody gets in any more");
-    ended.store(true, Ordering::Relaxed);
-    soon(contenders.join_all()).await;
-    println!("{} grants", register.count());
+    let contest = Contest {
+        path: "/children/faults",
+        places: &[""],
+        limit: 1,
+        clients: 6,
+        contenders: 12,
+        lock: |client, path, _| (mutex(client, path, Watching::Children), 1),
+        lasts: Duration::from_millis(2),
+    };
+    let (register, _) = contest.under_faults(Duration::from_secs(3)).await;
     register.assert_growing();
-    operator().wait_for_children(path, 0, SOON);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

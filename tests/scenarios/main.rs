@@ -76,7 +76,7 @@ mod owners {
 
 /// How a client comes to a session, and keeps it.
 mod connection {
-    mod connector;
+    mod lazy;
     mod listener;
     mod local_sessions;
     mod reconnect;
@@ -85,12 +85,23 @@ mod connection {
     mod tls;
 }
 
+/// Servers that are older than 3.5, and know less.
+mod servers;
+
 /// The operator's calls.
 mod admin {
     mod break_lock;
     mod contenders;
     mod evict;
     mod observe;
+}
+
+/// As whom a client logs in, and who may use what it creates.
+mod access {
+    mod lists;
+    mod login;
+    mod secrets;
+    mod strangers;
 }
 
 mod children;

@@ -251,7 +251,7 @@ async fn an_access_list_that_forbids_it_is_named() {
     restricted("/bad-acl", Permission::READ).await;
     for path in ["/bad-acl", "/bad-acl/below/it"] {
         let error = soon(client.mutex(path).unwrap().acquire()).await.unwrap_err();
-        says(&error, ErrorKind::Refused, &["access list", path, "create"]);
+        says(&error, ErrorKind::Refused, &[path, "the right CREATE in the access list of /bad-acl"]);
     }
     settled(&client).await;
     assert_eq!(admin.tree("/bad-acl").len(), 1);
@@ -259,7 +259,7 @@ async fn an_access_list_that_forbids_it_is_named() {
     // One that may create and delete but not list is to leave no node.
     restricted("/bad-acl-list", Permission::CREATE | Permission::DELETE).await;
     let error = soon(client.mutex("/bad-acl-list").unwrap().acquire()).await.unwrap_err();
-    says(&error, ErrorKind::Refused, &["access list", "/bad-acl-list"]);
+    says(&error, ErrorKind::Refused, &["the right READ in the access list of /bad-acl-list"]);
     // It cannot be listed, but be counted.
     assert!(until(SOON, || admin.stat("/bad-acl-list").unwrap().num_children == 0));
     settled(&client).await;

@@ -40,7 +40,7 @@ async fn a_barrier_stops_threads() {
         let waiting = barrier.clone();
         let waiter = std::thread::spawn(move || waiting.wait());
         let (ready, rung) = bell();
-        let call = barrier.core().start(ready, |it| async move { it.wait().await }).unwrap();
+        let call = barrier.core().start(ready, Wait::Forever, |it| async move { it.wait().await }).unwrap();
         let start = Instant::now();
         let error = barrier.wait_timeout(Duration::from_millis(200)).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
@@ -56,17 +56,20 @@ async fn a_barrier_stops_threads() {
         result(&call, &rung).unwrap();
 
         let (ready, rung) = bell();
-        let call = barrier.core().start(ready, |it| async move { it.set().await }).unwrap();
+        let call = barrier.core().start(ready, Wait::Forever, |it| async move { it.set().await }).unwrap();
         assert!(result(&call, &rung).unwrap());
         let (ready, rung) = bell();
-        let call = barrier.core().start(ready, |it| async move { it.is_set().await }).unwrap();
+        let call = barrier.core().start(ready, Wait::Forever, |it| async move { it.is_set().await }).unwrap();
         assert!(result(&call, &rung).unwrap());
         let (ready, rung) = bell();
         let a_while = Duration::from_millis(50);
-        let late = barrier.core().start(ready, |it| async move { it.wait_timeout(a_while).await }).unwrap();
+        let late = barrier
+            .core()
+            .start(ready, Wait::Forever, move |it| async move { it.wait_timeout(a_while).await })
+            .unwrap();
         assert_eq!(result(&late, &rung).unwrap_err().kind(), ErrorKind::Timeout);
         let (ready, rung) = bell();
-        let call = barrier.core().start(ready, |it| async move { it.remove().await }).unwrap();
+        let call = barrier.core().start(ready, Wait::Forever, |it| async move { it.remove().await }).unwrap();
         assert!(result(&call, &rung).unwrap());
     }))
     .await;

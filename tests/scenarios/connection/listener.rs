@@ -6,7 +6,6 @@ use ground::{Direction, Proxy, shared, until};
 use std::sync::mpsc::{RecvTimeoutError, channel};
 use std::time::Duration;
 use zklock_core::blocking;
-use zklock_core::face::Connector;
 use zklock_core::{Client, Connection, ConnectionState, LossReason};
 
 async fn next(connection: &mut Connection) -> Option<ConnectionState> {
@@ -102,7 +101,7 @@ fn a_thread_is_told_by_a_function() {
     assert_eq!(states.recv_timeout(SOON), Ok(Connected));
     client.close().unwrap();
     assert_eq!(states.recv_timeout(SOON), Ok(Closed));
-    assert_eq!(client.connection_state(), Closed);
+    assert_eq!(client.connection_state(), Some(Closed));
     drop(watch);
 }
 
@@ -112,22 +111,22 @@ fn a_client_that_connects_when_it_is_needed_tells_of_that() {
     proxy.refuse(true);
     let (sender, states) = channel();
     let patience = Duration::from_millis(300);
-    let connector = Connector::new(options(&proxy.connect_string()).connect_timeout(patience))
-        .on_connection(move |state| sender.send(state).unwrap_or_default());
-    assert_eq!(connector.connection_state(), None);
-    connector.connect(None).unwrap_err();
-    assert_eq!(connector.connection_state(), None);
+    let client = blocking::Client::lazy(options(&proxy.connect_string()).connect_timeout(patience))
+        .with_listener(move |state| sender.send(state).unwrap_or_default());
+    assert_eq!(client.connection_state(), None);
+    client.connect_within(None).unwrap_err();
+    assert_eq!(client.connection_state(), None);
     assert!(states.try_recv().is_err());
     proxy.refuse(false);
-    connector.connect(Some(SOON)).unwrap();
+    client.connect_within(SOON).unwrap();
     assert_eq!(states.recv_timeout(SOON), Ok(Connected));
-    assert_eq!(connector.connection_state(), Some(Connected));
+    assert_eq!(client.connection_state(), Some(Connected));
     expire_session(&proxy);
     while states.recv_timeout(SOON).unwrap() != SessionLost {}
     assert_eq!(states.recv_timeout(SOON), Ok(Connected));
-    connector.close().unwrap();
+    client.close().unwrap();
     assert_eq!(states.recv_timeout(SOON), Ok(Closed));
-    assert_eq!(connector.connection_state(), Some(Closed));
+    assert_eq!(client.connection_state(), Some(Closed));
 }
 
 #[test]
@@ -135,14 +134,14 @@ fn a_client_that_is_closed_while_it_connects_tells_that_and_nothing_after_it() {
     let proxy = Proxy::before(shared().server(0));
     proxy.freeze(Direction::Both);
     let (sender, states) = channel();
-    let connector = Connector::new(options(&proxy.connect_string()).connect_timeout(SOON))
-        .on_connection(move |state| sender.send(state).unwrap_or_default());
-    let call = connector.start(None, || ()).unwrap();
+    let client = blocking::Client::lazy(options(&proxy.connect_string()).connect_timeout(SOON))
+        .with_listener(move |state| sender.send(state).unwrap_or_default());
+    let call = client.start_connecting(None, || ()).unwrap();
     assert!(until(SOON, || proxy.connections() > 0));
-    connector.close().unwrap();
+    client.close().unwrap();
     assert_eq!(states.recv_timeout(SOON), Ok(Closed));
     proxy.thaw();
-    drop((call, connector));
+    drop((call, client));
     // The one that connects has the function until it has ended, which drops the sender.
     assert_eq!(states.recv_timeout(SOON), Err(RecvTimeoutError::Disconnected));
     assert!(until(SOON, || proxy.connections() == 0));
@@ -151,10 +150,41 @@ fn a_client_that_is_closed_while_it_connects_tells_that_and_nothing_after_it() {
 #[test]
 fn a_client_that_is_closed_before_it_connects_tells_that_once() {
     let (sender, states) = channel();
-    let connector = Connector::new(options(&shared().connect_string()))
-        .on_connection(move |state| sender.send(state).unwrap_or_default());
-    connector.close().unwrap();
-    connector.close().unwrap();
-    drop(connector);
+    let client = blocking::Client::lazy(options(&shared().connect_string()))
+        .with_listener(move |state| sender.send(state).unwrap_or_default());
+    client.close().unwrap();
+    client.close().unwrap();
+    drop(client);
     assert_eq!(states.iter().collect::<Vec<_>>(), [Closed]);
+}
+
+#[test]
+fn a_function_may_be_given_before_the_client_connects() {
+    let client = || {
+        let client = blocking::Client::lazy(options(&shared().connect_string()));
+        let (sender, states) = channel();
+        let watch = client.on_connection(move |state| sender.send(state).unwrap_or_default()).unwrap();
+        assert!(!client.has_connected());
+        (client, states, watch)
+    };
+    let (connected, states, _watch) = client();
+    assert!(states.try_recv().is_err());
+    connected.connect_within(SOON).unwrap();
+    assert_eq!(states.recv_timeout(SOON), Ok(Connected));
+    connected.close().unwrap();
+    assert_eq!(states.recv_timeout(SOON), Ok(Closed));
+
+    let (closed, states, _watch) = client();
+    closed.close().unwrap();
+    assert_eq!(states.recv_timeout(SOON), Ok(Closed));
+    assert_eq!(states.recv_timeout(SOON), Err(RecvTimeoutError::Disconnected));
+
+    let (dropped, states, _watch) = client();
+    drop(dropped);
+    assert_eq!(states.recv_timeout(SOON), Err(RecvTimeoutError::Disconnected));
+
+    let (unwatched, states, watch) = client();
+    drop(watch);
+    assert_eq!(states.recv_timeout(SOON), Err(RecvTimeoutError::Disconnected));
+    drop(unwatched);
 }

@@ -2,7 +2,7 @@
 
 use crate::support::{SOON, client, operator, options, proxied_client, settled, soon};
 use ground::wire::Admin;
-use ground::{Action, Gate, Kind, Proxy, Trigger, shared};
+use ground::{Action, Direction, Gate, Kind, Proxy, Trigger, shared};
 use std::time::Duration;
 use zklock_core::{Client, Error, ErrorKind, Hold};
 
@@ -17,21 +17,22 @@ async fn is_the_only_one(hold: Hold, admin: &Admin) {
 async fn a_parent_deleted_while_one_waits_is_made_again() {
     for again in [false, true] {
         let (admin, path) = (operator(), format!("/parents-waiting-{again}/a"));
-        let short = options(&shared().connect_string()).session_timeout(Duration::from_secs(1)).unwrap();
+        let proxy = Proxy::before(shared().server(0));
+        let short = options(&proxy.connect_string()).session_timeout(Duration::from_secs(1)).unwrap();
         let (holder, waiter) = (client().await, Client::connect(short).await.unwrap());
         let hold = soon(holder.mutex(&path).unwrap().acquire()).await.unwrap();
         let lock = waiter.mutex(&path).unwrap();
         let call = tokio::spawn(async move { lock.acquire().await });
-        let nodes = admin.wait_for_children(&path, 2, SOON);
+        admin.wait_for_children(&path, 2, SOON);
         // Older than a heartbeat, a node is not relied upon without a check.
         tokio::time::sleep(Duration::from_millis(150)).await;
-        // The waiter's first: else it could pass the check in between, and be granted what is then deleted.
-        let own = nodes.iter().find(|node| !hold.node().ends_with(*node)).unwrap();
-        admin.delete(&format!("{path}/{own}"));
+        // The waiter hears of it when all is over: in between it could queue again, and be granted what is then deleted.
+        proxy.freeze(Direction::Both);
         admin.delete_tree(&path);
         if again {
             let _ = admin.try_create(&path, "", ground::wire::Mode::Persistent);
         }
+        proxy.thaw();
         is_the_only_one(soon(call).await.unwrap().unwrap(), &admin).await;
         drop(hold);
         settled(&holder).await;

@@ -1,0 +1,295 @@
+//! Connecting when it is first needed, and the other calls that go on by themselves.
+
+use crate::support::{SOON, operator, options, says};
+use ground::{Proxy, not_later, shared, until};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+use zklock_core::blocking::{Client, Hold};
+use zklock_core::face::{Call, Loss};
+use zklock_core::{ConnectionState, Error, ErrorKind, LockSpec, LossReason, Owner, Wait};
+
+fn lazy(hosts: &str, patience: Duration) -> Client {
+    Client::lazy(options(hosts).connect_timeout(patience))
+}
+
+fn bell() -> (impl FnOnce() + Send + 'static, Receiver<()>) {
+    let (sender, ready) = channel();
+    // Nobody may be listening any more.
+    (move || sender.send(()).unwrap_or_default(), ready)
+}
+
+#[track_caller]
+fn result<T: Send + 'static>(call: &Call<T>, ready: &Receiver<()>) -> Result<T, Error> {
+    ready.recv_timeout(SOON).unwrap();
+    call.fetch().unwrap()
+}
+
+fn start_release(
+    hold: &Hold,
+    owner: Owner,
+    ready: impl FnOnce() + Send + 'static,
+) -> Result<Option<Call<()>>, Error> {
+    let rest = hold.core().get()?.begin_release(owner)?;
+    rest.map(|rest| hold.core().start(ready, |_| rest)).transpose()
+}
+
+#[test]
+fn nothing_is_done_before_a_call_needs_it() {
+    let proxy = Proxy::before(shared().server(0));
+    let client = lazy(&proxy.connect_string(), SOON);
+    let locks = [client.mutex("/lazy/first").unwrap(), client.semaphore("/lazy/second", 2).unwrap()];
+    let both = client.all(&locks).unwrap();
+    let (barrier, members) =
+        (client.barrier("/lazy/barrier").unwrap(), client.double_barrier("/lazy/members", 1).unwrap());
+    let observer = locks[0].observe().unwrap();
+    assert!(!client.has_connected());
+    assert_eq!((client.session_id(), client.connection_state()), (None, None));
+    assert_eq!(proxy.session().len(), 0);
+
+    let hold = both.acquire_timeout(SOON).unwrap();
+    assert!(client.has_connected());
+    assert_eq!(observer.next(Some(SOON)).unwrap().unwrap().token, hold.token());
+    hold.release().unwrap();
+    assert!(!barrier.is_set().unwrap());
+    members.enter_timeout(SOON).unwrap().leave().unwrap();
+    assert_eq!(proxy.session().len(), 1);
+}
+
+#[test]
+fn what_is_wrong_with_a_lock_is_said_before_it_connects() {
+    let client = lazy(&shared().connect_string(), SOON);
+    let other = lazy(&shared().connect_string(), SOON).mutex("/lazy/other").unwrap();
+    for wrong in [
+        client.mutex("locks").map(drop),
+        client.semaphore("/lazy/none", 0).map(drop),
+        client.barrier("/").map(drop),
+        client.double_barrier("/lazy/members", 0).map(drop),
+        client.all(&[other]).map(drop),
+        client.semaphore("/lazy/two", 2).unwrap().observe().map(drop),
+    ] {
+        assert_eq!(wrong.unwrap_err().kind(), ErrorKind::InvalidInput);
+    }
+    assert!(!client.has_connected());
+}
+
+#[test]
+fn a_wait_for_a_lock_connects_in_its_own_time() {
+    let proxy = Proxy::before(shared().server(0));
+    proxy.refuse(true);
+    let client = lazy(&proxy.connect_string(), SOON);
+    let lock = client.mutex("/lazy/waits").unwrap();
+    // An error that names this time came when it was over, and not with the connect timeout.
+    let timeout = Duration::from_millis(100);
+    says(&lock.acquire_timeout(timeout).unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
+    let (ring, ready) = bell();
+    let ticket = lock.start(Owner::ticket(), timeout, ring).unwrap();
+    ready.recv_timeout(SOON).unwrap();
+    says(&ticket.fetch().unwrap().unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
+
+    let (ring, ready) = bell();
+    let ticket = lock.start(Owner::ticket(), SOON, ring).unwrap();
+    let (never, _ready) = bell();
+    let cancelled = lock.start(Owner::ticket(), Wait::Forever, never).unwrap();
+    cancelled.cancel();
+    assert_eq!(cancelled.fetch().unwrap().unwrap_err().kind(), ErrorKind::Interrupted);
+    proxy.refuse(false);
+    ready.recv_timeout(SOON).unwrap();
+    ticket.fetch().unwrap().unwrap().release().unwrap();
+    // A try connects as well, and is one try.
+    let other = lazy(&shared().connect_string(), SOON).mutex("/lazy/waits").unwrap();
+    let hold = other.try_acquire().unwrap().unwrap();
+    assert!(lock.try_acquire().unwrap().is_none());
+    hold.release().unwrap();
+}
+
+#[test]
+fn an_interrupt_ends_the_wait_for_a_connection() {
+    let proxy = Proxy::before(shared().server(0));
+    proxy.freeze(ground::Direction::Both);
+    let lock = lazy(&proxy.connect_string(), SOON).mutex("/lazy/interrupted").unwrap();
+    let interrupt = zklock_core::blocking::Interrupt::new();
+    std::thread::scope(|scope| {
+        let waits = scope.spawn(|| lock.acquire_within(Wait::Forever, Some(&interrupt)));
+        assert!(until(SOON, || proxy.connections() > 0));
+        interrupt.trigger();
+        assert_eq!(waits.join().unwrap().unwrap_err().kind(), ErrorKind::Interrupted);
+    });
+}
+
+#[test]
+fn many_threads_that_need_it_at_once_connect_once() {
+    let proxy = Proxy::before(shared().server(0));
+    let client = lazy(&proxy.connect_string(), SOON);
+    std::thread::scope(|scope| {
+        let connect = || {
+            client.connect_within(None).unwrap();
+            client.session_id()
+        };
+        let threads: Vec<_> = (0..16).map(|_| scope.spawn(connect)).collect();
+        let ids: Vec<_> = threads.into_iter().map(|thread| thread.join().unwrap()).collect();
+        assert!(ids.iter().all(|id| id.is_some() && *id == ids[0]), "{ids:x?}");
+    });
+    assert_eq!(proxy.session().len(), 1);
+}
+
+#[test]
+fn a_failure_is_told_to_all_who_waited_and_the_next_call_tries_again() {
+    let proxy = Proxy::before(shared().server(0));
+    proxy.refuse(true);
+    let patience = Duration::from_millis(300);
+    let client = lazy(&proxy.connect_string(), patience);
+    let begun = Instant::now();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..8).map(|_| scope.spawn(|| client.connect_within(None))).collect();
+        for thread in threads {
+            says(&thread.join().unwrap().unwrap_err(), ErrorKind::Unreachable, &["300ms"]);
+        }
+    });
+    // One after the other would take eight times as long.
+    not_later(begun.elapsed(), patience * 6);
+    proxy.refuse(false);
+    client.connect_within(None).unwrap();
+}
+
+#[test]
+fn a_timeout_may_end_before_the_try_to_connect() {
+    let proxy = Proxy::before(shared().server(0));
+    proxy.refuse(true);
+    let client = lazy(&proxy.connect_string(), SOON);
+    // An error that names this time came when it was over, and not with the connect timeout.
+    let timeout = Duration::from_millis(100);
+    says(&client.connect_within(timeout).unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
+    let (ring, ready) = bell();
+    let call = client.start_connecting(timeout, ring).unwrap();
+    says(&result(&call, &ready).unwrap_err(), ErrorKind::Unreachable, &["check", "100ms"]);
+    // The try goes on, and its success is for all who come then.
+    proxy.refuse(false);
+    let (ring, ready) = bell();
+    let call = client.start_connecting(None, ring).unwrap();
+    result(&call, &ready).unwrap();
+    assert!(client.has_connected());
+}
+
+#[test]
+fn one_that_is_closed_does_not_connect_whenever_that_was() {
+    let hosts = shared().connect_string();
+    let never = lazy(&hosts, SOON);
+    let lock = never.mutex("/lazy/never").unwrap();
+    never.close().unwrap();
+    assert_eq!(never.connection_state(), Some(ConnectionState::Closed));
+    says(&never.connect_within(None).unwrap_err(), ErrorKind::Closed, &["make a new one"]);
+    says(&lock.acquire().unwrap_err(), ErrorKind::Closed, &["make a new one"]);
+    let (ring, ready) = bell();
+    let ticket = lock.start(Owner::ticket(), SOON, ring).unwrap();
+    ready.recv_timeout(SOON).unwrap();
+    says(&ticket.fetch().unwrap().unwrap_err(), ErrorKind::Closed, &["make a new one"]);
+
+    let proxy = Proxy::before(shared().server(0));
+    proxy.refuse(true);
+    let meanwhile = lazy(&proxy.connect_string(), SOON);
+    let (ring, ready) = bell();
+    let call = meanwhile.start_connecting(None, ring).unwrap();
+    let (ring, closed) = bell();
+    result(&meanwhile.start_close(ring).unwrap(), &closed).unwrap();
+    proxy.refuse(false);
+    assert_eq!(result(&call, &ready).unwrap_err().kind(), ErrorKind::Closed);
+    assert!(!meanwhile.has_connected());
+
+    let client = lazy(&hosts, SOON);
+    let hold = client.mutex("/lazy/closed").unwrap().acquire().unwrap();
+    let (ring, ready) = bell();
+    result(&client.start_close(ring).unwrap(), &ready).unwrap();
+    assert_eq!(hold.loss().wait(Some(SOON), None).unwrap(), Some(LossReason::ClientClosed));
+    assert!(operator().children("/lazy/closed").is_empty());
+}
+
+#[test]
+fn a_close_and_the_last_drop_end_the_connecting() {
+    for is_closed in [true, false] {
+        let proxy = Proxy::before(shared().server(0));
+        proxy.freeze(ground::Direction::Both);
+        let client = lazy(&proxy.connect_string(), SOON * 4);
+        let (ring, _ready) = bell();
+        let call = client.start_connecting(None, ring).unwrap();
+        assert!(until(SOON, || proxy.connections() > 0));
+        if is_closed {
+            client.close().unwrap();
+        } else {
+            drop((client, call));
+        }
+        // It does not wait for the connect timeout, and there is nobody who could go on.
+        assert!(until(SOON, || proxy.connections() == 0));
+    }
+}
+
+#[test]
+fn a_call_connects_though_its_client_is_dropped() {
+    let hosts = shared().connect_string();
+    let (ring, ready) = bell();
+    let limit = lazy(&hosts, SOON).start_set_limit("/lazy/dropped-limit".to_owned(), 1, ring).unwrap();
+    result(&limit, &ready).unwrap();
+    let (ring, ready) = bell();
+    let ticket =
+        lazy(&hosts, SOON).mutex("/lazy/dropped").unwrap().start(Owner::ticket(), SOON, ring).unwrap();
+    ready.recv_timeout(SOON).unwrap();
+    ticket.fetch().unwrap().unwrap().release().unwrap();
+}
+
+#[test]
+fn all_calls_of_a_hold_go_on_by_themselves() {
+    let client = lazy(&shared().connect_string(), SOON);
+    let path = "/lazy/calls";
+    let lock = client.lock(&LockSpec::mutex(path).unwrap().reentrant(true)).unwrap();
+    let (owner, stranger) = (Owner::unique(), Owner::unique());
+    let (ring, ready) = bell();
+    let ticket = lock.start(owner, SOON, ring).unwrap();
+    ready.recv_timeout(SOON).unwrap();
+    let hold = ticket.fetch().unwrap().unwrap();
+    assert!(lock.again(stranger).unwrap().is_none());
+    let inner = lock.again(owner).unwrap().unwrap();
+    assert_eq!(inner.token(), hold.token());
+
+    let (ring, ready) = bell();
+    let queue = result(
+        &lock.core().start(ring, Wait::Forever, |lock| async move { lock.contenders().await }).unwrap(),
+        &ready,
+    )
+    .unwrap();
+    assert_eq!(queue.iter().map(|contender| contender.token).collect::<Vec<_>>(), [hold.token()]);
+    let (ring, ready) = bell();
+    let confirm = hold.core().start(ring, |hold| async move { hold.confirm().await });
+    assert!(result(&confirm.unwrap(), &ready).unwrap() > Duration::ZERO);
+    let (ring, ready) = bell();
+    let write = hold
+        .core()
+        .start(ring, |hold| async move { hold.guarded().create("/lazy/written", b"1").commit().await });
+    result(&write.unwrap(), &ready).unwrap();
+    assert_eq!(operator().data("/lazy/written"), b"1");
+
+    let (ring, _ready) = bell();
+    assert_eq!(start_release(&hold, stranger, ring).unwrap_err().kind(), ErrorKind::NotOwner);
+    let (ring, _ready) = bell();
+    assert!(start_release(&inner, owner, ring).unwrap().is_none(), "the outer hold goes on");
+    let (ring, lost) = bell();
+    let come = |loss: Arc<Loss>| async move { Ok(Arc::unwrap_or_clone(loss).come().await) };
+    let loss = hold.loss().core().start(ring, come).unwrap();
+    let (ring, ready) = bell();
+    result(&start_release(&hold, owner, ring).unwrap().unwrap(), &ready).unwrap();
+    assert_eq!(result(&loss, &lost).unwrap(), None);
+    assert!(operator().children(path).is_empty());
+}
+
+#[test]
+fn a_release_that_nobody_waits_for_is_done_all_the_same() {
+    let client = lazy(&shared().connect_string(), SOON);
+    let path = "/lazy/unawaited";
+    let hold = client.mutex(path).unwrap().acquire().unwrap();
+    let rang = Arc::new(AtomicBool::new(false));
+    let bell = rang.clone();
+    drop(start_release(&hold, Owner::unique(), move || bell.store(true, Ordering::Release)).unwrap());
+    operator().wait_for_children(path, 0, SOON);
+    assert!(until(SOON, || client.stats().owed == 0));
+    assert!(!rang.load(Ordering::Acquire), "nobody was to be called");
+}
