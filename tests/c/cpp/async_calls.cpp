@@ -81,5 +81,60 @@ TEST(failures_are_thrown_by_try_finish) {
     THROWS(connecting.try_finish(), zklock::misuse_error, ZKLOCK_NOT_HELD);
 }
 
-TEST_MAIN("standalone", LISTED(each_gives_what_the_call_that_waits_gives),
-          LISTED(barriers_are_set_waited_for_and_entered), LISTED(failures_are_thrown_by_try_finish))
+TEST(a_lazy_client_connects_when_it_is_needed) {
+    zklock::client client = zklock::client::lazy(servers());
+    zklock::lock lock = client.mutex(fresh_path());
+    CHECK(client.stats().sessions == 0);
+    lock.acquire_for(SOON).release();
+    CHECK(client.stats().sessions == 1);
+    client.connect();
+    client.connect_for(SOON);
+    soon(client.start_connect());
+    CHECK(client.stats().sessions == 1);
+    zklock::client nowhere = zklock::client::lazy("127.0.0.1:1");
+    THROWS(nowhere.connect_for(100ms), zklock::unreachable_error, ZKLOCK_UNREACHABLE);
+    THROWS(nowhere.mutex(fresh_path()).acquire_for(100ms), zklock::unreachable_error, ZKLOCK_UNREACHABLE);
+}
+
+/* The next event of the client, which comes soon. */
+static zklock::event next(zklock::client &client) {
+    CHECK(readable(client.fd(), SOON_MS));
+    const std::optional<zklock::event> event = client.next_event();
+    CHECK(event);
+    return *event;
+}
+
+TEST(events_of_a_client_come_through_one_descriptor) {
+    auto client = new_cpp_client();
+    CHECK(next(client).kind == ZKLOCK_EVENT_CONNECTED);
+    CHECK(!readable(client.fd(), 0) && !client.next_event());
+    int of_ticket = 0, of_hold = 0, of_call = 0;
+    zklock::ticket ticket = client.mutex(fresh_path()).start(SOON);
+    ticket.set_context(&of_ticket);
+    zklock::event event = next(client);
+    CHECK(event.kind == ZKLOCK_EVENT_TICKET && event.is_of(ticket) && event.context == &of_ticket);
+    std::optional<zklock::hold> hold = ticket.try_finish();
+    CHECK(hold && !event.is_of(*hold));
+    zklock::async_call<std::chrono::milliseconds> confirming = hold->start_confirm();
+    confirming.set_context(&of_call);
+    event = next(client);
+    CHECK(event.kind == ZKLOCK_EVENT_CALL && event.is_of(confirming) && event.context == &of_call);
+    CHECK(!event.is_of(ticket) && confirming.try_finish());
+    delete_node(hold->node());
+    event = next(client);
+    CHECK(event.kind == ZKLOCK_EVENT_LOST && event.is_of(*hold) && event.context == &of_ticket);
+    hold->set_context(&of_hold);
+    zklock::async_call<void> releasing = hold->start_release();
+    event = next(client);
+    CHECK(event.kind == ZKLOCK_EVENT_RELEASED && event.is_of(releasing) && event.is_of(*hold));
+    CHECK(event.context == &of_hold);
+    THROWS(releasing.try_finish(), zklock::lost_error, ZKLOCK_LOST);
+    client.close();
+    CHECK(next(client).kind == ZKLOCK_EVENT_CLOSED);
+    zklock::client gone = std::move(client);
+    THROWS(client.next_event(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+}
+
+TEST_MAIN("standalone", LISTED(a_lazy_client_connects_when_it_is_needed), LISTED(each_gives_what_the_call_that_waits_gives),
+          LISTED(barriers_are_set_waited_for_and_entered), LISTED(failures_are_thrown_by_try_finish),
+          LISTED(events_of_a_client_come_through_one_descriptor))

@@ -22,6 +22,7 @@ TEST(every_error_is_of_one_base_and_has_its_status) {
     THROWS(zklock::options().connect_timeout(-1ms), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(zklock::options().try_timeout(0ms), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(zklock::options().try_timeout(-1ms), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(zklock::options().server_version(3, 3), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(zklock::options().chroot("no-slash"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(zklock::options().identity(std::string(2000, 'x')), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(client.mutex("no-slash"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
@@ -44,7 +45,7 @@ TEST(options_reach_the_client) {
     ground("create /cpp-root");
     const std::string path = fresh_path();
     zklock::options options;
-    options.session_timeout(5s).connect_timeout(SOON).try_timeout(SOON).identity("Zoë").chroot("/cpp-root");
+    options.session_timeout(5s).connect_timeout(SOON).try_timeout(SOON).server_version(3, 5).identity("Zoë").chroot("/cpp-root");
     const zklock::client client(servers(), options), other = new_cpp_client();
     CHECK(client.stats().session_timeout == 5s);
     const auto hold = client.mutex(path).acquire_for(SOON);

@@ -57,6 +57,21 @@ TEST(options_can_be_copied_and_say_how_a_lock_behaves) {
     CHECK(watching.try_acquire());
 }
 
+TEST(who_logs_in_may_keep_what_it_creates_to_itself) {
+    const auto as = [](const char *user) {
+        return zklock::client(servers(), zklock::options().digest(user, "s3cret").access(ZKLOCK_ACCESS_CREATOR_ALL));
+    };
+    const auto ann = as("ann"), again = as("ann"), bob = as("bob");
+    const std::string path = fresh_path();
+    ann.mutex(path).acquire().release();
+    again.mutex(path).acquire_for(SOON).release();
+    THROWS(bob.mutex(path).acquire_for(SOON), zklock::error, ZKLOCK_REFUSED);
+    THROWS(zklock::client(servers(), zklock::options().access(ZKLOCK_ACCESS_READ_OPEN)), zklock::misuse_error,
+           ZKLOCK_INVALID_ARGUMENT);
+    THROWS(zklock::options().digest_from_file("/no/such/file"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(zklock::options().digest_from_env("ZKLOCK_NOT_SET"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+}
+
 TEST(the_limit_of_a_semaphore_can_be_changed) {
     const auto client = new_cpp_client();
     const std::string path = fresh_path(), limit = path + "-limit";
@@ -138,4 +153,4 @@ TEST(an_operator_can_evict_and_break) {
 TEST_MAIN("standalone max-session=4000", LISTED(every_kind_comes_from_the_client_and_is_acquired_in_the_same_way),
           LISTED(options_can_be_copied_and_say_how_a_lock_behaves), LISTED(the_limit_of_a_semaphore_can_be_changed),
           LISTED(a_set_is_made_of_locks_that_are_named_or_listed), LISTED(an_observer_tells_who_leads),
-          LISTED(an_operator_can_evict_and_break))
+          LISTED(an_operator_can_evict_and_break), LISTED(who_logs_in_may_keep_what_it_creates_to_itself))

@@ -60,6 +60,8 @@ static void makes_every_call(zklock_hold *hold, zklock_reason reason, void *cont
             least = took < least ? took : least;
             /* The lock is free, so the ticket may have been granted by now; and a result is fetched once. */
             if (calls[at].run == call_acquire_finish && (status == ZKLOCK_OK || status == ZKLOCK_NOT_HELD)) continue;
+            /* What was looked up for the observer's descriptor meanwhile is given without a wait. */
+            if (calls[at].run == call_observer_next && status == ZKLOCK_OK) continue;
             check_status(__FILE__, __LINE__, calls[at].name, status, wanted);
         }
         if (least >= AT_ONCE_MS) failed(__FILE__, __LINE__, "%s took %lld ms", calls[at].name, (long long)least);

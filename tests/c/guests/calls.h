@@ -50,9 +50,14 @@ CALL(options_new) {
 }
 CALL(options_set_session_timeout) { return zklock_options_set_session_timeout(on->options, SESSION_MS); }
 CALL(options_set_connect_timeout) { return zklock_options_set_connect_timeout(on->options, SOON_MS); }
+CALL(options_set_server_version) { return zklock_options_set_server_version(on->options, 3, 4); }
 CALL(options_set_try_timeout) { return zklock_options_set_try_timeout(on->options, SOON_MS); }
 CALL(options_set_chroot) { return zklock_options_set_chroot(on->options, "/a"); }
 CALL(options_set_identity) { return zklock_options_set_identity(on->options, "a guest"); }
+CALL(options_add_digest) { return zklock_options_add_digest(on->options, "a guest", "and its password"); }
+CALL(options_add_digest_from_file) { return zklock_options_add_digest_from_file(on->options, "/no such file"); }
+CALL(options_add_digest_from_env) { return zklock_options_add_digest_from_env(on->options, "ZKLOCK_NOT_SET"); }
+CALL(options_set_access) { return zklock_options_set_access(on->options, ZKLOCK_ACCESS_OPEN); }
 CALL(options_set_tls) {
     zklock_status status = zklock_options_set_tls(on->options, "/no such file", NULL, NULL);
     /* So says a library that was built without. */
@@ -67,6 +72,16 @@ CALL(client_new) {
 CALL(client_stat) {
     uint64_t value;
     return zklock_client_stat(on->client, ZKLOCK_STAT_SESSIONS, &value);
+}
+CALL(client_fd) {
+    int descriptor;
+    return zklock_client_fd(on->client, &descriptor);
+}
+/* Whether there is an event by then is chance. */
+CALL(client_next_event) {
+    zklock_event event;
+    zklock_status status = zklock_client_next_event(on->client, &event);
+    return status == ZKLOCK_PENDING ? ZKLOCK_OK : status;
 }
 CALL(lock_options_new) {
     (void)on;
@@ -185,6 +200,7 @@ CALL(ticket_fd) {
     int descriptor;
     return zklock_ticket_fd(on->ticket, &descriptor);
 }
+CALL(ticket_set_context) { return zklock_ticket_set_context(on->ticket, on); }
 CALL(acquire_finish) {
     zklock_hold *hold;
     zklock_status status = zklock_acquire_finish(on->ticket, &hold);
@@ -216,6 +232,7 @@ CALL(hold_fd) {
     int descriptor;
     return zklock_hold_fd(on->hold, &descriptor);
 }
+CALL(hold_set_context) { return zklock_hold_set_context(on->hold, on); }
 CALL(hold_on_lost) { return zklock_hold_on_lost(on->hold, ignore_loss, NULL); }
 CALL(hold_wait_lost) {
     zklock_reason reason;
@@ -257,6 +274,14 @@ CALL(client_close) { return zklock_client_close(on->client); }
         return status;                                                                              \
     }
 CALL_OF_START(client_new_start, on->hosts, NULL)
+CALL(client_new_lazy) {
+    zklock_client *client;
+    zklock_status status = zklock_client_new_lazy(on->hosts, NULL, &client);
+    if (!status) zklock_client_free(client);
+    return status;
+}
+CALL(client_connect) { return zklock_client_connect(on->client, SOON_MS); }
+CALL_OF_START(client_connect_start, on->client, SOON_MS)
 CALL_OF_START(contenders_start, on->lock)
 CALL_OF_START(barrier_set_start, on->barrier)
 CALL_OF_START(barrier_is_set_start, on->barrier)
@@ -278,6 +303,7 @@ CALL(call_fd) {
     int descriptor;
     return zklock_call_fd(on->call, &descriptor);
 }
+CALL(call_set_context) { return zklock_call_set_context(on->call, on); }
 CALL(call_finish) { return zklock_call_finish(on->call, NULL); }
 CALL(call_client) {
     zklock_client *client;
@@ -298,13 +324,23 @@ static const call calls[] = {
     CALL(options_new, ZKLOCK_OK, 0),
     CALL(options_set_session_timeout, ZKLOCK_OK, 0),
     CALL(options_set_connect_timeout, ZKLOCK_OK, 0),
+    CALL(options_set_server_version, ZKLOCK_OK, 0),
     CALL(options_set_try_timeout, ZKLOCK_OK, 0),
     CALL(options_set_chroot, ZKLOCK_OK, 0),
     CALL(options_set_identity, ZKLOCK_OK, 0),
+    CALL(options_add_digest, ZKLOCK_OK, 0),
+    CALL(options_add_digest_from_file, ZKLOCK_INVALID_ARGUMENT, 0),
+    CALL(options_add_digest_from_env, ZKLOCK_INVALID_ARGUMENT, 0),
+    CALL(options_set_access, ZKLOCK_OK, 0),
     CALL(options_set_tls, ZKLOCK_INVALID_ARGUMENT, 0),
     CALL(client_new, ZKLOCK_OK, 1),
     CALL(client_new_start, ZKLOCK_OK, 0),
+    CALL(client_new_lazy, ZKLOCK_OK, 0),
+    CALL(client_connect, ZKLOCK_OK, 1),
+    CALL(client_connect_start, ZKLOCK_OK, 0),
     CALL(client_stat, ZKLOCK_OK, 0),
+    CALL(client_fd, ZKLOCK_OK, 0),
+    CALL(client_next_event, ZKLOCK_OK, 0),
     CALL(lock_options_new, ZKLOCK_OK, 0),
     CALL(lock_options_set_flags, ZKLOCK_OK, 0),
     CALL(lock_options_set_dialect, ZKLOCK_OK, 0),
@@ -345,6 +381,7 @@ static const call calls[] = {
     CALL(member_leave_start, ZKLOCK_OK, 0),
     CALL(acquire_start, ZKLOCK_OK, 0),
     CALL(ticket_fd, ZKLOCK_OK, 0),
+    CALL(ticket_set_context, ZKLOCK_OK, 0),
     CALL(acquire_finish, ZKLOCK_PENDING, 0),
     CALL(acquire_cancel, ZKLOCK_OK, 0),
     CALL(hold_token, ZKLOCK_OK, 0),
@@ -353,6 +390,7 @@ static const call calls[] = {
     CALL(hold_path, ZKLOCK_OK, 0),
     CALL(hold_node, ZKLOCK_OK, 0),
     CALL(hold_fd, ZKLOCK_OK, 0),
+    CALL(hold_set_context, ZKLOCK_OK, 0),
     CALL(hold_on_lost, ZKLOCK_OK, 0),
     CALL(hold_wait_lost, ZKLOCK_TIMEOUT, 1),
     CALL(hold_confirm, ZKLOCK_OK, 1),
@@ -362,6 +400,7 @@ static const call calls[] = {
     CALL(hold_read, ZKLOCK_OK, 1),
     CALL(set_log, ZKLOCK_OK, 0),
     CALL(call_fd, ZKLOCK_OK, 0),
+    CALL(call_set_context, ZKLOCK_OK, 0),
     CALL(call_finish, ZKLOCK_PENDING, 0),
     CALL(call_client, ZKLOCK_PENDING, 0),
     CALL(call_member, ZKLOCK_PENDING, 0),

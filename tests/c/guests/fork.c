@@ -18,21 +18,6 @@
 
 extern char **environ;
 
-/* Waits for the end of a child; its wait status. */
-static int reaped(pid_t child, int64_t bound) {
-    int64_t until = now_ms() + bound;
-    int status;
-    while (!waitpid(child, &status, WNOHANG)) {
-        if (now_ms() > until) {
-            kill(child, SIGKILL);
-            waitpid(child, &status, 0);
-            failed(__FILE__, __LINE__, "the child hangs");
-        }
-        sleep_ms(1);
-    }
-    return status;
-}
-
 /* Calls that touch nothing of the parent's, or mere values of it. */
 static int is_for_children(const call *made) {
     return !strncmp(made->name, "zklock_options_", 15) || !strncmp(made->name, "zklock_lock_options_", 20) ||

@@ -107,6 +107,21 @@ static inline void *thread_end(pthread_t thread) {
     return result;
 }
 
+/* Waits for the end of a child; its wait status. */
+static inline int reaped(pid_t child, int64_t bound) {
+    int64_t until = now_ms() + bound;
+    int status;
+    while (!waitpid(child, &status, WNOHANG)) {
+        if (now_ms() > until) {
+            kill(child, SIGKILL);
+            waitpid(child, &status, 0);
+            failed(__FILE__, __LINE__, "the child hangs");
+        }
+        sleep_ms(1);
+    }
+    return status;
+}
+
 /* A program that was started: this one, with the arguments "child", a mode, and what the mode wants. */
 typedef struct {
     pid_t id;

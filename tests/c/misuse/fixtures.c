@@ -96,15 +96,11 @@ static zklock_observer *make_observer(zklock_client *of) {
 }
 
 static zklock_barrier *make_barrier(zklock_client *of) {
-    zklock_barrier *result;
-    OK(zklock_barrier_new(of, fresh_path(), &result));
-    return keep(BARRIER, result);
+    return keep(BARRIER, new_barrier(of, fresh_path()));
 }
 
 static zklock_double_barrier *make_double_barrier(zklock_client *of, const char *path, uint32_t members) {
-    zklock_double_barrier *result;
-    OK(zklock_double_barrier_new(of, path, members, &result));
-    return keep(DOUBLE_BARRIER, result);
+    return keep(DOUBLE_BARRIER, new_double_barrier(of, path, members));
 }
 
 static zklock_member *make_member(zklock_client *of, const char *path) {
@@ -293,6 +289,14 @@ static zklock_call *done(source with) {
     return result;
 }
 
+/* It has an event: how it is connected. */
+static zklock_client *followed(zklock_client *of) {
+    int descriptor;
+    OK(zklock_client_fd(of, &descriptor));
+    CHECK(readable(descriptor, SOON_MS));
+    return of;
+}
+
 /* What there is to wait for, in vain. */
 static void *make_busy(kind kind) {
     char path[64];
@@ -320,6 +324,7 @@ static void *in_state(source state, kind kind) {
     switch (state) {
     case LIVE: return make(kind, client);
     case FRESH: return make_client();
+    case FOLLOWED: return followed(make_client());
     case REENTRANT: return make_hold(client, ZKLOCK_REENTRANT);
     case BUSY: return make_busy(kind);
     case NAMED: return make_lock(client, NAMED_PATH, 0);
@@ -353,6 +358,7 @@ static void *in_state(source state, kind kind) {
         /* The wait ends just after. */
         if (kind == TICKET) await_result(result);
         if (kind == CALL) await_end(result);
+        if (kind == CLIENT) followed(result);
         return result;
     }
     case FREED:
@@ -415,6 +421,8 @@ value value_of(argument argument, int is_forked) {
     case LOCKS: value.pointer = array_of_locks((locks)argument.number, is_forked); break;
     case PEM: value.pointer = file("ZKLOCK_PEM"); break;
     case PEM_KEY: value.pointer = file("ZKLOCK_PEM_KEY"); break;
+    case CREDENTIALS: value.pointer = file("ZKLOCK_CREDENTIALS"); break;
+    case VARIABLE: value.pointer = (char *)(uintptr_t)"ZKLOCK_AUTH"; break;
     case WRITES: value.pointer = (void *)(uintptr_t)arrays[argument.number]; break;
     case NOT_ALIGNED: value.pointer = (char *)(uintptr_t)arrays[0] + 1; break;
     case ROOM: value.pointer = room; break;

@@ -33,6 +33,7 @@ GOOD = {
     ("zklock_hold_wait_lost", "hold"): "CLOSED",
     ("zklock_evict", "lock"): "NAMED",
     ("zklock_client_close_start", "client"): "FRESH",
+    ("zklock_client_next_event", "client"): "FOLLOWED",
     ("zklock_call_finish", "call"): "SHOWN",
     ("zklock_call_contenders", "call"): "SHOWN",
     ("zklock_call_client", "call"): "CONNECTED",
@@ -85,6 +86,10 @@ TEXTS = {
     "authorities": ("PEM", NOT_PEM),
     "certificate": ("PEM", NOT_PEM),
     "key": ("PEM_KEY", NOT_PEM),
+    "user": ("TEXT", ["", "a:b"]),
+    "password": ("TEXT", [""]),
+    "file": ("CREDENTIALS", NOT_PEM),
+    "variable": ("VARIABLE", ["", "ZKLOCK_NOT_SET"]),
 }
 # Texts that are left out together.
 TOGETHER = {"certificate": "key"}
@@ -116,7 +121,8 @@ class Matrix:
         if stars == 1 and not is_const and (base, parameter.name) in (("void", "buffer"), ("int32_t", "versions")):
             return "room", base
         if parameter.is_out:
-            known = base in ("int", "int32_t", "int64_t", "uint64_t", "size_t") or base in self.header.enums
+            known = base in ("int", "int32_t", "int64_t", "uint64_t", "size_t", "zklock_event")
+            known = known or base in self.header.enums
             pointer = base == "char" or base in self.header.structs
             if stars == 1 and known and not is_const or stars == 2 and pointer and is_const:
                 return "out", "KINDS"
@@ -139,7 +145,7 @@ class Matrix:
                     return ("flags" if base == "uint32_t" else "enum"), named[1]
             if base == "int32_t" and parameter.name == "status":
                 return "enum", "zklock_status"
-            if base == "uint32_t" and parameter.name in ("limit", "permits", "members"):
+            if base == "uint32_t" and parameter.name in ("limit", "permits", "members", "major", "minor"):
                 return "number", None
             if base == "int64_t" and parameter.name in ("timeout", "milliseconds"):
                 return parameter.name, None
@@ -347,7 +353,7 @@ class Matrix:
             yield what, self.array(writes), wanted
 
 
-STATES = {"FRESH", "LIVE", "CLOSED", "GRANTED", "BUSY", "NAMED", "TOLD", "CONNECTED", "ENTERED", "WRITTEN", "SHOWN"}
+STATES = {"FRESH", "LIVE", "CLOSED", "GRANTED", "BUSY", "NAMED", "TOLD", "CONNECTED", "ENTERED", "WRITTEN", "SHOWN", "FOLLOWED"}
 
 
 def kind_of(name):

@@ -36,6 +36,8 @@ typedef enum {
     NODE, /* in the queue of the lock in the state NAMED */
     PEM, /* the file with a certificate, and that with its key */
     PEM_KEY,
+    CREDENTIALS, /* a file with some, and a variable */
+    VARIABLE,
     WRITES, /* one of `arrays` */
     LOCKS, /* two, and NULL; with what is wrong with them */
     NOT_ALIGNED,
@@ -47,6 +49,7 @@ typedef enum {
     BYSTANDER, /* a living one, in no way concerned */
     LIVE,      /* made for this cell */
     FRESH,     /* a client of its own */
+    FOLLOWED,  /* a client of its own that has an event */
     REENTRANT, /* of a reentrant lock */
     BUSY,      /* of a lock that another client holds; a barrier that is set, or lacks a member; a member not alone */
     NAMED,     /* a lock with the path in whose queue NODE is */

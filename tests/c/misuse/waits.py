@@ -40,4 +40,6 @@ WAITS = {
     "zklock_barrier_wait_start": begun("barrier"),
     "zklock_double_barrier_enter_start": begun("double_barrier"),
     "zklock_member_leave_start": begun("member"),
+    "zklock_client_connect": [("client", "LIVE", FOR_EVER + LONG + ["0"], "ZKLOCK_OK")],
+    "zklock_client_connect_start": [("client", "LIVE", FOR_EVER + LONG + ["0"], "ZKLOCK_OK")],
 }

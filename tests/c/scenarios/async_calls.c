@@ -39,18 +39,6 @@ static void goes_on(zklock_call *call) {
     IS(zklock_call_finish(call, NULL), ZKLOCK_PENDING);
 }
 
-static zklock_barrier *barrier_at(zklock_client *client, const char *path) {
-    zklock_barrier *barrier;
-    OK(zklock_barrier_new(client, path, &barrier));
-    return barrier;
-}
-
-static zklock_double_barrier *double_at(zklock_client *client, const char *path, uint32_t members) {
-    zklock_double_barrier *barrier;
-    OK(zklock_double_barrier_new(client, path, members, &barrier));
-    return barrier;
-}
-
 static zklock_client *connected(void) {
     zklock_call *call;
     zklock_client *client;
@@ -112,7 +100,7 @@ TEST(each_gives_what_the_call_that_waits_gives) {
 
 TEST(barriers_are_set_waited_for_and_entered) {
     zklock_client *client = new_client();
-    zklock_barrier *barrier = barrier_at(client, fresh_path());
+    zklock_barrier *barrier = new_barrier(client, fresh_path());
     zklock_call *call, *waits;
     OK(zklock_barrier_set_start(barrier, &call));
     CHECK(number_of(call) == 1);
@@ -129,7 +117,7 @@ TEST(barriers_are_set_waited_for_and_entered) {
     CHECK(number_of(waits) == 0);
     zklock_barrier_free(barrier);
 
-    zklock_double_barrier *round = double_at(client, fresh_path(), 2);
+    zklock_double_barrier *round = new_double_barrier(client, fresh_path(), 2);
     zklock_call *enters[2], *leaves[2];
     zklock_member *members[2];
     OK(zklock_double_barrier_enter_start(round, ZKLOCK_FOREVER, &enters[0]));
@@ -233,8 +221,8 @@ TEST(a_cancelled_call_is_over_at_once_and_leaves_nothing_behind) {
     char path[96], entered[96];
     snprintf(path, sizeof path, "%s", fresh_path());
     snprintf(entered, sizeof entered, "%s", fresh_path());
-    zklock_barrier *barrier = barrier_at(client, path);
-    zklock_double_barrier *round = double_at(client, entered, 2);
+    zklock_barrier *barrier = new_barrier(client, path);
+    zklock_double_barrier *round = new_double_barrier(client, entered, 2);
     zklock_call *call;
     OK(zklock_barrier_set(barrier, NULL));
     OK(zklock_barrier_wait_start(barrier, ZKLOCK_FOREVER, &call));
@@ -278,7 +266,7 @@ TEST(what_has_begun_goes_on_without_its_call) {
     free_all(lost, of_closing, closing);
 
     /* A member that nobody has fetched leaves. */
-    zklock_double_barrier *round = double_at(client, closed, 1);
+    zklock_double_barrier *round = new_double_barrier(client, closed, 1);
     OK(zklock_double_barrier_enter_start(round, SOON_MS, &call));
     await_call(call);
     CHECK(contenders_at(closed) > 0);
@@ -290,7 +278,7 @@ TEST(what_has_begun_goes_on_without_its_call) {
 
 TEST(a_close_ends_the_calls_of_its_client) {
     zklock_client *client = new_client();
-    zklock_double_barrier *round = double_at(client, fresh_path(), 2);
+    zklock_double_barrier *round = new_double_barrier(client, fresh_path(), 2);
     zklock_call *enters, *closes;
     OK(zklock_double_barrier_enter_start(round, ZKLOCK_FOREVER, &enters));
     goes_on(enters);
@@ -303,15 +291,15 @@ TEST(a_close_ends_the_calls_of_its_client) {
 
 TEST(hundreds_run_at_once_in_one_thread) {
     zklock_client *client = new_client();
-    zklock_barrier *barrier = barrier_at(client, fresh_path());
+    zklock_double_barrier *round = new_double_barrier(client, fresh_path(), MANY);
     zklock_call *calls[MANY];
-    OK(zklock_barrier_set(barrier, NULL));
-    for (int at = 0; at < MANY; at++) OK(zklock_barrier_wait_start(barrier, ZKLOCK_FOREVER, &calls[at]));
-    goes_on(calls[0]);
-    goes_on(calls[MANY - 1]);
-    OK(zklock_barrier_remove(barrier, NULL));
+    /* Nobody has entered before all are there: so none of them can wait for another call to end. */
+    for (int at = 0; at < MANY; at++) {
+        if (at == MANY - 1) goes_on(calls[0]);
+        OK(zklock_double_barrier_enter_start(round, ZKLOCK_FOREVER, &calls[at]));
+    }
     for (int at = 0; at < MANY; at++) CHECK(number_of(calls[at]) == 0);
-    zklock_barrier_free(barrier);
+    zklock_double_barrier_free(round);
     zklock_client_free(client);
 }
 

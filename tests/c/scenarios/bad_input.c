@@ -96,6 +96,8 @@ TEST(bad_options_are_named_one_by_one) {
     INVALID(zklock_options_set_try_timeout(options, -1), "must not be negative");
     INVALID(zklock_options_set_try_timeout(options, INT64_MIN), "must not be negative");
     INVALID(zklock_options_set_try_timeout(options, 0), "no time to answer");
+    INVALID(zklock_options_set_server_version(options, 3, 3), "version 3.3 cannot be used: 3.4 is the oldest");
+    INVALID(zklock_options_set_server_version(options, 0, 4), "3.4 is the oldest");
     INVALID(zklock_options_set_chroot(options, "apps"), "is relative");
     INVALID(zklock_options_set_chroot(options, NULL), "path is NULL");
     INVALID(zklock_options_set_chroot(options, NOT_UTF8), "not UTF-8");

@@ -4,18 +4,6 @@
 
 #include <stdatomic.h>
 
-static zklock_barrier *barrier_at(zklock_client *client, const char *path) {
-    zklock_barrier *barrier;
-    OK(zklock_barrier_new(client, path, &barrier));
-    return barrier;
-}
-
-static zklock_double_barrier *double_at(zklock_client *client, const char *path, uint32_t members) {
-    zklock_double_barrier *barrier;
-    OK(zklock_double_barrier_new(client, path, members, &barrier));
-    return barrier;
-}
-
 /* A wait, an entry or a leave by a thread of its own. */
 typedef struct {
     zklock_barrier *barrier;
@@ -62,7 +50,7 @@ TEST(all_wait_until_the_barrier_is_removed) {
     enum { WAITERS = 5 };
     const char *path = fresh_path();
     zklock_client *client = new_client(), *other = new_client();
-    zklock_barrier *barrier = barrier_at(client, path), *others = barrier_at(other, path);
+    zklock_barrier *barrier = new_barrier(client, path), *others = new_barrier(other, path);
     visit waiters[WAITERS];
     int changed = -1, is_set = -1;
     OK(zklock_barrier_wait(others, 0));
@@ -101,7 +89,7 @@ TEST(all_wait_until_the_barrier_is_removed) {
 TEST(a_barrier_outlives_who_set_it_and_a_wait_ends_with_its_client) {
     const char *path = fresh_path();
     zklock_client *client = new_client(), *other = new_client();
-    zklock_barrier *barrier = barrier_at(client, path), *others = barrier_at(other, path);
+    zklock_barrier *barrier = new_barrier(client, path), *others = new_barrier(other, path);
     OK(zklock_barrier_set(barrier, NULL));
     zklock_barrier_free(barrier);
     OK(zklock_client_close(client));
@@ -124,7 +112,7 @@ TEST(members_begin_together_and_end_together) {
     visit members[MEMBERS];
     for (int at = 0; at < MEMBERS; at++) {
         clients[at] = new_client();
-        members[at] = (visit){.double_barrier = double_at(clients[at], path, MEMBERS), .timeout = SOON_MS};
+        members[at] = (visit){.double_barrier = new_double_barrier(clients[at], path, MEMBERS), .timeout = SOON_MS};
     }
     for (int round = 0; round < ROUNDS; round++) {
         for (int at = 1; at < MEMBERS; at++) start(&members[at], enters);
@@ -162,7 +150,7 @@ TEST(members_begin_together_and_end_together) {
 TEST(who_comes_in_vain_leaves_nothing_behind) {
     const char *path = fresh_path();
     zklock_client *client = new_client();
-    zklock_double_barrier *barrier = double_at(client, path, 2);
+    zklock_double_barrier *barrier = new_double_barrier(client, path, 2);
     zklock_member *none = NULL;
     IS(zklock_double_barrier_enter(barrier, 0, &none), ZKLOCK_TIMEOUT);
     /* It has the answer before its node is gone. */
@@ -191,7 +179,7 @@ TEST(nobody_waits_for_a_member_that_is_freed_or_crashes) {
     zklock_client *const clients[] = {client, crashes, third};
     visit members[3];
     for (int at = 0; at < 3; at++) {
-        members[at] = (visit){.double_barrier = double_at(clients[at], path, 3), .timeout = SOON_MS};
+        members[at] = (visit){.double_barrier = new_double_barrier(clients[at], path, 3), .timeout = SOON_MS};
         start(&members[at], enters);
     }
     for (int at = 0; at < 3; at++) ends(&members[at], ZKLOCK_OK);

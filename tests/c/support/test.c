@@ -205,6 +205,18 @@ zklock_lock *new_mutex(zklock_client *client, const char *path, uint32_t flags) 
     return lock;
 }
 
+zklock_barrier *new_barrier(zklock_client *client, const char *path) {
+    zklock_barrier *barrier;
+    OK(zklock_barrier_new(client, path, &barrier));
+    return barrier;
+}
+
+zklock_double_barrier *new_double_barrier(zklock_client *client, const char *path, uint32_t members) {
+    zklock_double_barrier *barrier;
+    OK(zklock_double_barrier_new(client, path, members, &barrier));
+    return barrier;
+}
+
 zklock_lock *new_lock(constructor *make, zklock_client *client, const char *path) {
     zklock_lock *lock;
     OK(make(client, path, NULL, &lock));

@@ -91,6 +91,8 @@ int readable(int descriptor, int64_t milliseconds);
 zklock_client *connect_to(const char *hosts);
 zklock_client *new_client(void); /* of servers() */
 zklock_lock *new_mutex(zklock_client *client, const char *path, uint32_t flags);
+zklock_barrier *new_barrier(zklock_client *client, const char *path);
+zklock_double_barrier *new_double_barrier(zklock_client *client, const char *path, uint32_t members);
 /* A lock of any kind that is made from a path alone: zklock_rwlock_read_new. */
 typedef zklock_status constructor(zklock_client *, const char *, const zklock_lock_options *, zklock_lock **);
 zklock_lock *new_lock(constructor *make, zklock_client *client, const char *path);

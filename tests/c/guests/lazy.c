@@ -1,0 +1,209 @@
+/* A client that connects when it is first needed, for programs that fork after they have set up. */
+
+#define _GNU_SOURCE
+#include "guest.h"
+
+/* A client of these servers that has not connected, and a mutex of it. */
+typedef struct {
+    zklock_client *client;
+    zklock_lock *lock;
+} lazy;
+
+static lazy new_lazy(const char *hosts, const char *path) {
+    lazy made;
+    zklock_options *options;
+    OK(zklock_options_new(&options));
+    OK(zklock_options_set_session_timeout(options, SESSION_MS));
+    OK(zklock_client_new_lazy(hosts, options, &made.client));
+    zklock_options_free(options);
+    made.lock = new_mutex(made.client, path, 0);
+    return made;
+}
+
+static void free_lazy(lazy made) {
+    zklock_lock_free(made.lock);
+    zklock_client_free(made.client);
+}
+
+static void use(lazy made) {
+    give_back(acquire(made.lock, SOON_MS));
+    CHECK(stat_of(made.client, ZKLOCK_STAT_SESSIONS) == 1);
+}
+
+TEST(nothing_is_done_before_it_is_needed) {
+    size_t threads = our_tasks(), open = descriptors();
+    zklock_barrier *barrier;
+    zklock_double_barrier *members;
+    zklock_observer *observer;
+    zklock_member *member;
+    const zklock_contender *holder;
+    int is_set;
+    /* No server is there: nobody asks for one. */
+    lazy nowhere = new_lazy("127.0.0.1:1", fresh_path());
+    free_lazy(nowhere);
+    lazy made = new_lazy(servers(), fresh_path());
+    OK(zklock_barrier_new(made.client, fresh_path(), &barrier));
+    OK(zklock_double_barrier_new(made.client, fresh_path(), 1, &members));
+    OK(zklock_observe(made.lock, &observer));
+    CHECK(our_tasks() == threads && descriptors() == open);
+    CHECK(stat_of(made.client, ZKLOCK_STAT_SESSIONS) == 0 && stat_of(made.client, ZKLOCK_STAT_SESSION_ID) == 0);
+
+    OK(zklock_observer_next(observer, SOON_MS, &holder));
+    CHECK(!holder);
+    OK(zklock_barrier_is_set(barrier, &is_set));
+    OK(zklock_double_barrier_enter(members, SOON_MS, &member));
+    OK(zklock_member_leave(member, SOON_MS));
+    use(made);
+    zklock_member_free(member);
+    zklock_observer_free(observer);
+    zklock_double_barrier_free(members);
+    zklock_barrier_free(barrier);
+    free_lazy(made);
+}
+
+TEST(each_child_uses_what_the_parent_made_and_did_not_use) {
+    lazy made = new_lazy(servers(), fresh_path());
+    pid_t children[3];
+    for (size_t at = 0; at < COUNT(children); at++) {
+        children[at] = fork();
+        CHECK(children[at] >= 0);
+        if (children[at]) continue;
+        const char *path;
+        OK(zklock_lock_path(made.lock, &path));
+        CHECK(*path == '/');
+        use(made);
+        pid_t grandchild = fork();
+        if (!grandchild) {
+            zklock_hold *hold;
+            int64_t begun = now_ms();
+            IS(zklock_acquire(made.lock, SOON_MS, &hold), ZKLOCK_FORKED);
+            IS(zklock_client_connect(made.client, SOON_MS), ZKLOCK_FORKED);
+            CHECK(now_ms() - begun < SOON_MS);
+            free_lazy(made);
+            _exit(0);
+        }
+        CHECK(reaped(grandchild, ENDS_MS) == 0);
+        use(made);
+        free_lazy(made);
+        _exit(0);
+    }
+    for (size_t at = 0; at < COUNT(children); at++) CHECK(reaped(children[at], 2 * ENDS_MS) == 0);
+    /* What children do with their copies does not matter here. */
+    CHECK(stat_of(made.client, ZKLOCK_STAT_SESSIONS) == 0);
+    use(made);
+    free_lazy(made);
+}
+
+TEST(what_a_child_frees_is_gone) {
+    lazy made = new_lazy(servers(), fresh_path());
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (!child) {
+        /* Brings what the library needs for any client. */
+        zklock_client *other = new_client();
+        size_t open = descriptors();
+        use(made);
+        CHECK(descriptors() > open);
+        free_lazy(made);
+        EVENTUALLY(descriptors() <= open);
+        zklock_client_free(other);
+        _exit(0);
+    }
+    CHECK(reaped(child, 2 * ENDS_MS) == 0);
+    use(made);
+    free_lazy(made);
+}
+
+TEST(what_the_parent_used_stays_with_it) {
+    lazy made = new_lazy(servers(), fresh_path());
+    zklock_hold *hold = acquire(made.lock, SOON_MS);
+    pid_t child = fork();
+    CHECK(child >= 0);
+    if (!child) {
+        zklock_hold *another;
+        IS(zklock_acquire(made.lock, SOON_MS, &another), ZKLOCK_FORKED);
+        SAYS("fork");
+        free_lazy(made);
+        _exit(0);
+    }
+    CHECK(reaped(child, ENDS_MS) == 0);
+    CHECK(state_of(hold) == ZKLOCK_STATE_HELD);
+    give_back(hold);
+    free_lazy(made);
+}
+
+TEST(a_call_connects_in_its_own_time_and_the_next_one_tries_again) {
+    char hosts[128];
+    int proxy = new_proxy(hosts, sizeof hosts), descriptor;
+    zklock_hold *hold;
+    zklock_ticket *ticket;
+    zklock_call *call;
+    ground("refuse %d on", proxy);
+    lazy made = new_lazy(hosts, fresh_path());
+    int64_t begun = now_ms();
+    IS(zklock_acquire(made.lock, 200, &hold), ZKLOCK_UNREACHABLE);
+    SAYS("check hosts and network");
+    IS(zklock_client_connect(made.client, 200), ZKLOCK_UNREACHABLE);
+    CHECK(now_ms() - begun < SOON_MS);
+    OK(zklock_client_connect_start(made.client, 200, &call));
+    OK(zklock_call_fd(call, &descriptor));
+    CHECK(readable(descriptor, SOON_MS));
+    IS(zklock_call_finish(call, NULL), ZKLOCK_UNREACHABLE);
+    zklock_call_free(call);
+
+    OK(zklock_acquire_start(made.lock, SOON_MS, &ticket));
+    OK(zklock_ticket_fd(ticket, &descriptor));
+    ground("refuse %d off", proxy);
+    CHECK(readable(descriptor, SOON_MS));
+    OK(zklock_acquire_finish(ticket, &hold));
+    CHECK(valid_for(hold) > 0);
+    OK(zklock_client_connect(made.client, 0));
+    give_back(hold);
+    zklock_ticket_free(ticket);
+
+    OK(zklock_client_connect_start(made.client, SOON_MS, &call));
+    OK(zklock_call_fd(call, &descriptor));
+    CHECK(readable(descriptor, SOON_MS));
+    OK(zklock_call_finish(call, NULL));
+    zklock_call_free(call);
+    free_lazy(made);
+}
+
+TEST(one_that_is_closed_does_not_connect) {
+    zklock_hold *hold;
+    zklock_ticket *ticket;
+    zklock_call *call;
+    int descriptor;
+    lazy made = new_lazy(servers(), fresh_path());
+    OK(zklock_client_close_start(made.client, &call));
+    OK(zklock_call_fd(call, &descriptor));
+    CHECK(readable(descriptor, SOON_MS));
+    OK(zklock_call_finish(call, NULL));
+    IS(zklock_acquire(made.lock, SOON_MS, &hold), ZKLOCK_CLOSED);
+    IS(zklock_client_connect(made.client, SOON_MS), ZKLOCK_CLOSED);
+    OK(zklock_client_connect_start(made.client, SOON_MS, &call));
+    OK(zklock_call_fd(call, &descriptor));
+    CHECK(readable(descriptor, 0));
+    IS(zklock_call_finish(call, NULL), ZKLOCK_CLOSED);
+    zklock_call_free(call);
+    OK(zklock_acquire_start(made.lock, SOON_MS, &ticket));
+    IS(zklock_acquire_finish(ticket, &hold), ZKLOCK_CLOSED);
+    zklock_ticket_free(ticket);
+    OK(zklock_client_close(made.client));
+    free_lazy(made);
+}
+
+TEST(what_is_wrong_is_said_at_once) {
+    zklock_client *client;
+    zklock_lock *lock;
+    IS(zklock_client_new_lazy("zk1:none", NULL, &client), ZKLOCK_INVALID_ARGUMENT);
+    OK(zklock_client_new_lazy(servers(), NULL, &client));
+    IS(zklock_mutex_new(client, "locks", NULL, &lock), ZKLOCK_INVALID_ARGUMENT);
+    IS(zklock_semaphore_new(client, "/locks", 0, NULL, &lock), ZKLOCK_INVALID_ARGUMENT);
+    zklock_client_free(client);
+}
+
+TEST_MAIN("standalone", LISTED(nothing_is_done_before_it_is_needed),
+          LISTED(each_child_uses_what_the_parent_made_and_did_not_use), LISTED(what_a_child_frees_is_gone), LISTED(what_the_parent_used_stays_with_it),
+          LISTED(a_call_connects_in_its_own_time_and_the_next_one_tries_again),
+          LISTED(one_that_is_closed_does_not_connect), LISTED(what_is_wrong_is_said_at_once))

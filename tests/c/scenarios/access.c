@@ -1,0 +1,101 @@
+/* Logging in, and who may use what is created. */
+
+#include "test.h"
+
+#include <unistd.h>
+
+#define SECRET "s3cret-of-c"
+
+static zklock_options *options_of(const char *user, zklock_access access) {
+    zklock_options *options;
+    OK(zklock_options_new(&options));
+    if (user) OK(zklock_options_add_digest(options, user, SECRET));
+    OK(zklock_options_set_access(options, access));
+    return options;
+}
+
+static zklock_client *client_of(zklock_options *options) {
+    zklock_client *client;
+    OK(zklock_client_new(servers(), options, &client));
+    zklock_options_free(options);
+    return client;
+}
+
+/* The text of a file of this test, which is made anew. */
+static const char *file_with(const char *text) {
+    static char name[] = "/tmp/zklock-access-XXXXXX";
+    static int made;
+    if (!made++) {
+        int descriptor = mkstemp(name);
+        CHECK(descriptor >= 0 && !close(descriptor));
+    }
+    FILE *file = fopen(name, "w");
+    CHECK(file && fputs(text, file) >= 0 && !fclose(file));
+    return name;
+}
+
+/* The last error, without the password. */
+#define NAMES(part)                                    \
+    do {                                               \
+        SAYS(part);                                    \
+        CHECK(!strstr(zklock_last_error(), "s3cret")); \
+    } while (0)
+
+TEST(two_clients_of_one_user_take_turns_and_a_stranger_is_refused) {
+    const char *path = fresh_path(), *file = file_with("ann:" SECRET "\n");
+    char lack[120];
+    zklock_options *of_file = options_of(NULL, ZKLOCK_ACCESS_CREATOR_ALL), *of_env;
+    OK(zklock_options_add_digest_from_file(of_file, file));
+    of_env = options_of(NULL, ZKLOCK_ACCESS_READ_OPEN);
+    CHECK(!setenv("ZKLOCK_TEST_AUTH", "ann:" SECRET, 1));
+    OK(zklock_options_add_digest_from_env(of_env, "ZKLOCK_TEST_AUTH"));
+    zklock_client *one = client_of(of_file), *two = client_of(of_env), *stranger = new_client();
+    zklock_client *bob = client_of(options_of("bob", ZKLOCK_ACCESS_CREATOR_ALL));
+    zklock_lock *lock = new_mutex(one, path, 0), *others = new_mutex(two, path, 0);
+    zklock_hold *hold = acquire(lock, SOON_MS), *none = NULL;
+    attempt *waiting = start_acquire(others, SOON_MS);
+    zklock_client *outside[] = {stranger, bob};
+    snprintf(lack, sizeof lack, "lacks the right CREATE in the access list of %s", path);
+    for (int at = 0; at < 2; at++) {
+        zklock_lock *refused = new_mutex(outside[at], path, 0);
+        IS(zklock_acquire(refused, SOON_MS, &none), ZKLOCK_REFUSED);
+        NAMES(lack);
+        CHECK(!none);
+        zklock_lock_free(refused);
+    }
+    give_back(hold);
+    give_back(granted(waiting));
+    free_all(NULL, lock, one);
+    free_all(NULL, others, two);
+    zklock_client_free(stranger);
+    zklock_client_free(bob);
+    CHECK(!unlink(file));
+}
+
+TEST(what_is_no_login_is_named_and_not_quoted) {
+    zklock_options *options = options_of(NULL, ZKLOCK_ACCESS_CREATOR_ALL);
+    zklock_client *client = NULL;
+    const char *file = file_with(SECRET);
+    IS(zklock_client_new(servers(), options, &client), ZKLOCK_INVALID_ARGUMENT);
+    SAYS("nobody would be the creator");
+    IS(zklock_options_add_digest(options, "a:b", SECRET), ZKLOCK_INVALID_ARGUMENT);
+    NAMES("colon");
+    IS(zklock_options_add_digest(options, "", SECRET), ZKLOCK_INVALID_ARGUMENT);
+    NAMES("empty");
+    IS(zklock_options_add_digest_from_file(options, file), ZKLOCK_INVALID_ARGUMENT);
+    NAMES(file);
+    CHECK(!setenv("ZKLOCK_TEST_AUTH", SECRET, 1));
+    IS(zklock_options_add_digest_from_env(options, "ZKLOCK_TEST_AUTH"), ZKLOCK_INVALID_ARGUMENT);
+    NAMES("ZKLOCK_TEST_AUTH");
+    IS(zklock_options_set_access(options, 0), ZKLOCK_INVALID_ARGUMENT);
+    /* It was a good one when it was added, and is gone when the client connects. */
+    OK(zklock_options_add_digest_from_file(options, file_with("ann:" SECRET)));
+    CHECK(!unlink(file));
+    IS(zklock_client_new(servers(), options, &client), ZKLOCK_REFUSED);
+    NAMES(file);
+    CHECK(!client);
+    zklock_options_free(options);
+}
+
+TEST_MAIN("standalone", LISTED(two_clients_of_one_user_take_turns_and_a_stranger_is_refused),
+          LISTED(what_is_no_login_is_named_and_not_quoted))

@@ -1,0 +1,52 @@
+/* Events of a client, as tests ask for them. */
+
+#ifndef ZKLOCK_TEST_EVENTS_H
+#define ZKLOCK_TEST_EVENTS_H
+
+#include "test.h"
+
+static inline int descriptor_of(zklock_client *client) {
+    int descriptor;
+    OK(zklock_client_fd(client, &descriptor));
+    return descriptor;
+}
+
+/* The next event, which comes soon. What is not of its kind is NULL. */
+static inline zklock_event next(zklock_client *client) {
+    static const uint32_t nothing[7];
+    zklock_event event;
+    memset(&event, 0xA5, sizeof event);
+    CHECK(readable(descriptor_of(client), SOON_MS));
+    OK(zklock_client_next_event(client, &event));
+    int is_call = event.kind == ZKLOCK_EVENT_CALL || event.kind == ZKLOCK_EVENT_RELEASED;
+    CHECK(!event.ticket == (event.kind != ZKLOCK_EVENT_TICKET));
+    CHECK(!event.call == !is_call);
+    if (event.kind != ZKLOCK_EVENT_RELEASED) CHECK(!event.hold == (event.kind != ZKLOCK_EVENT_LOST));
+    if (event.kind >= ZKLOCK_EVENT_CONNECTED) CHECK(!event.context);
+    CHECK(!memcmp(event.reserved, nothing, sizeof nothing));
+    return event;
+}
+
+static inline zklock_event expect(zklock_client *client, zklock_event_kind kind) {
+    zklock_event event = next(client);
+    if (event.kind != kind) failed(__FILE__, __LINE__, "event %d, not %d", (int)event.kind, (int)kind);
+    return event;
+}
+
+/* There is no event, and the descriptor says so. */
+static inline void is_quiet(zklock_client *client, int64_t milliseconds) {
+    zklock_event event = {.kind = (zklock_event_kind)-7};
+    CHECK(!readable(descriptor_of(client), milliseconds));
+    IS(zklock_client_next_event(client, &event), ZKLOCK_PENDING);
+    SAYS("descriptor");
+    CHECK((int)event.kind == -7);
+}
+
+/* Its events are wanted from now on. */
+static inline zklock_client *follow(zklock_client *client) {
+    expect(client, ZKLOCK_EVENT_CONNECTED);
+    is_quiet(client, 0);
+    return client;
+}
+
+#endif
