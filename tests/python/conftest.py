@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 import pathlib
 import signal
 import subprocess
@@ -11,7 +10,7 @@ import threading
 import typing
 
 import pytest
-from ground import Ground
+from ground import Ground, fresh_path
 from guests.programs import STRICT, Program, Start
 from punctual import pytest_runtest_protocol as pytest_runtest_protocol
 
@@ -19,8 +18,6 @@ import zklock
 
 # A lease long enough for a busy machine, a heartbeat short enough to wait for.
 SESSION = 4.0
-
-_numbers = itertools.count()
 
 # What a shell starts in the background ignores Ctrl-C, and so would all that is started here.
 if threading.current_thread() is threading.main_thread():
@@ -49,8 +46,7 @@ def hosts(ground: Ground) -> str:
 @pytest.fixture
 def path(request: pytest.FixtureRequest, ground: Ground) -> typing.Iterator[str]:
     """The path of a lock that no other test uses. When the test is over, nobody is in its queue."""
-    name = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)[:60]
-    path = f"/locks/{name}-{next(_numbers)}"
+    path = fresh_path("/locks", request.node.name)
     yield path
     ground.expect_free(path)
 

@@ -6,12 +6,22 @@ See tests/src/bin/ground.rs for its commands, or ``Ground()("help")``.
 from __future__ import annotations
 
 import contextlib
+import itertools
 import os
 import pathlib
 import subprocess
 import threading
 import time
 import typing
+
+_numbers = itertools.count()
+
+
+def fresh_path(folder: str, test: str) -> str:
+    """The path of a lock that nothing in this process has used, named after its test."""
+    name = "".join(letter if letter.isalnum() else "-" for letter in test)[:60]
+    return f"{folder}/{name}-{next(_numbers)}"
+
 
 PROGRAM = os.environ.get("ZKLOCK_GROUND") or str(pathlib.Path(__file__).parents[2] / "target/debug/ground")
 

@@ -8,7 +8,8 @@ import threading
 import time
 import typing
 
-from ground import Ground, Proxy
+from ground import Ground
+from scenes import SOON as SOON
 
 import zklock
 
@@ -18,9 +19,6 @@ if typing.TYPE_CHECKING:
     Arguments = TypeVarTuple("Arguments")
 
 T = typing.TypeVar("T")
-
-# Long enough for a busy machine.
-SOON = 30.0
 
 
 class Loop(asyncio.SelectorEventLoop):
@@ -107,10 +105,3 @@ async def free(zk: zklock.Client, other: zklock.Client, path: str, ground: Groun
     lock = other.mutex(path)
     assert lock.acquire(blocking=False)
     lock.release()
-
-
-def expire(proxy: Proxy) -> None:
-    """Ends the session behind a proxy. Its client would only take it back, if it could."""
-    proxy("refuse", "on")
-    proxy("expire")
-    proxy("refuse", "off")

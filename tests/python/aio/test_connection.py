@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import asyncio
 
-from aio.support import expire, soon
+from aio.support import soon
 from ground import Ground
+from scenes import expire
 
 import zklock
 from zklock import ConnectionState

@@ -5,8 +5,8 @@ from __future__ import annotations
 import asyncio
 
 import pytest
-from aio.support import expire
 from ground import Ground
+from scenes import expire
 
 import zklock
 

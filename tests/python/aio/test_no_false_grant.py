@@ -6,8 +6,9 @@ import asyncio
 import time
 
 import pytest
-from aio.support import SOON, Loop, expire, queue, run_in, settled, soon, true
+from aio.support import SOON, Loop, queue, run_in, settled, soon, true
 from ground import Ground
+from scenes import expire
 
 import zklock
 

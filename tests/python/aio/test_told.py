@@ -6,9 +6,10 @@ import asyncio
 import time
 
 import pytest
-from aio.support import SOON, expire, queue, soon, true
+from aio.support import SOON, queue, soon, true
 from ground import Ground
 from punctual import not_later
+from scenes import expire
 
 import zklock
 

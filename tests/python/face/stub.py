@@ -48,7 +48,9 @@ def edits(source: str) -> typing.Iterator[Edit]:
             yield edit(lines, node, native.__doc__)
             for item in node.body:
                 if isinstance(item, FUNCTIONS) and not is_special(item.name):
-                    yield edit(lines, item, vars(native)[item.name].__doc__)
+                    own = vars(native)[item.name]
+                    # A static method's documentation is that of what is within.
+                    yield edit(lines, item, getattr(own, "__func__", own).__doc__)
     if classes:
         raise SystemExit(f"not in the stub: {', '.join(classes)}")
 

@@ -30,7 +30,8 @@ def documented() -> typing.Iterator[tuple[str, object]]:
                 break
             for member, defined in sorted(vars(cls).items()):
                 if not member.startswith("_") and isinstance(defined, (*NATIVE, *OWN)):
-                    yield f"{name}.{member}", defined
+                    # Of a static method not the wrapper, which has a text of its own.
+                    yield f"{name}.{member}", defined.__func__ if isinstance(defined, staticmethod) else defined
 
 
 KINDS = ("mutex", "read", "write", "semaphore", "election", "exclusive", "all")

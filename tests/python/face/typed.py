@@ -39,6 +39,10 @@ def client() -> None:
     zklock.Client(2181)  # type: ignore[arg-type]
     zklock.Client("zk1:2181", 10)  # type: ignore[call-arg]
     zklock.Client("zk1:2181", tls=True)  # type: ignore[arg-type]
+    zklock.Client("zk1:2181", auth=zklock.Digest("ann", "secret"), access="creator-all")
+    zklock.Client("zk1:2181", auth=[zklock.Digest.from_file("f"), zklock.Digest.from_env("V")], access="read-open")
+    zklock.Client("zk1:2181", auth="ann:secret")  # type: ignore[arg-type]
+    zklock.Client("zk1:2181", access="closed")  # type: ignore[arg-type]
     zklock.Tls("ca.pem", "client.pem")  # type: ignore[call-overload]
     zklock.Lock("/locks/a")  # type: ignore[call-arg]
 

@@ -5,12 +5,10 @@ from __future__ import annotations
 import asyncio
 import gc
 import os
-import queue
 import sys
 import tracemalloc
 import typing
 import warnings
-import weakref
 
 import pytest
 from ground import Ground
@@ -189,98 +187,6 @@ def test_a_hold_keeps_its_client(ground: Ground, hosts: str, path: str) -> None:
     assert not hold.lost.wait(timeout=1.5)
     assert hold.confirm() > 0
     hold.release()
-
-
-@pytest.mark.parametrize("end", ["release", "loss"])
-def test_a_callback_is_forgotten_with_the_hold(zk: zklock.Client, ground: Ground, path: str, end: str) -> None:
-    class Callback:
-        def __call__(self, reason: zklock.LossReason) -> None:
-            pass
-
-    callback = Callback()
-    known = weakref.ref(callback)
-    hold = zk.mutex(path).hold()
-    hold.on_lost(callback)
-    del callback
-    gc.collect()
-    assert known() is not None
-    if end == "release":
-        hold.release()
-    else:
-        ground(f"delete {hold.node}")
-        assert hold.lost.wait(timeout=10)
-    until(lambda: known() is None)
-
-
-class Told:
-    """Is told of the connection of the client that it has."""
-
-    def __init__(self, client: zklock.Client) -> None:
-        self.client = client
-        self.states: queue.Queue[zklock.ConnectionState] = queue.Queue()
-
-    def tell(self, state: zklock.ConnectionState) -> None:
-        # The collector may have begun to take it apart when it is told that the client is closed.
-        if hasattr(self, "states"):
-            self.states.put(state)
-
-
-@pytest.mark.parametrize("is_connected", [True, False])
-@pytest.mark.parametrize("face", ["threads", "asyncio"])
-def test_a_callback_of_a_client_that_has_it_is_forgotten_with_it(hosts: str, face: str, is_connected: bool) -> None:
-    told = Told(zklock.Client(hosts))
-    # The object of that face goes at once.
-    (told.client.aio if face == "asyncio" else told.client).on_connection(told.tell)
-    if is_connected:
-        told.client.connect()
-    known = weakref.ref(told)
-    gc.collect()
-    assert known() is not None
-    del told
-
-    def is_gone() -> bool:
-        gc.collect()
-        return known() is None
-
-    until(is_gone)
-
-
-KEEPERS: dict[str, typing.Callable[[zklock.Client, str], object]] = {
-    "face": lambda client, path: client.aio,
-    "lock": lambda client, path: client.mutex(path),
-    "lock of asyncio": lambda client, path: client.aio.mutex(path),
-    "hold": lambda client, path: client.mutex(path).hold(),
-    "observer": lambda client, path: client.mutex(path).observe(),
-    "barrier": lambda client, path: client.barrier(path),
-    "double barrier": lambda client, path: client.double_barrier(path, 2).aio,
-}
-
-
-@pytest.mark.parametrize("keeper", KEEPERS)
-def test_a_callback_of_a_client_stays_as_long_as_something_keeps_the_client(
-    ground: Ground, path: str, keeper: str
-) -> None:
-    proxy = ground.proxy("1")
-    told = Told(zklock.Client(proxy.hosts, session_timeout=4))
-    told.client.on_connection(told.tell)
-    told.client.connect()
-    kept = [KEEPERS[keeper](told.client, path)]
-    known, states = weakref.ref(told), told.states
-    assert states.get(timeout=10) is zklock.ConnectionState.CONNECTED
-    del told
-    gc.collect()
-    assert known() is not None
-    proxy("reset")
-    assert states.get(timeout=10) is zklock.ConnectionState.DISCONNECTED
-
-    def is_gone() -> bool:
-        gc.collect()
-        return known() is None
-
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ResourceWarning)
-        kept.clear()
-        until(is_gone)
 
 
 def resident() -> int:

@@ -13,7 +13,7 @@ import zklock
 # Every call in a child of a process that has connected, on objects of all kinds from there. (For those of its own see
 # hosts/test_forks.py.)
 FORKED = """
-import asyncio, copy, gc, logging, os, signal, sys, threading, time, weakref
+import asyncio, copy, gc, logging, os, pathlib, signal, sys, threading, time, weakref
 import zklock
 
 hosts, path = sys.argv[1:]
@@ -63,11 +63,12 @@ def check(hold, guarded, loss, of_asyncio):
         "evict": lambda: lock.evict(hold.node),
         "break_lock": lock.break_lock,
         "set_limit": lambda: zk.set_limit("/limit", 1),
-        "semaphore": zk.semaphore(path, 1).acquire,
-        "all": zk.all([zk.read(path), zk.election(path + "-2")]).acquire,
-        "set": zk.barrier(path).set,
-        "wait at a barrier": zk.barrier(path).wait,
-        "enter of a barrier": zk.double_barrier(path, 1).enter,
+        "semaphore": lambda: zk.semaphore(path, 1),
+        "all": lambda: zk.all([lock, again]),
+        "barrier": lambda: zk.barrier(path),
+        "wait at a barrier": barrier.wait,
+        "double barrier": lambda: zk.double_barrier(path, 1),
+        "enter of a barrier": gathering.enter,
         "leave": member.leave,
         "aio wait": awaited(lambda: zk.aio.barrier(path).wait()),
         "observe": lambda: next(lock.observe()),
@@ -91,6 +92,9 @@ def check(hold, guarded, loss, of_asyncio):
     calls["await loss"] = lambda: asyncio.run(wait_for(loss))
     for name, call in calls.items():
         refused(name, call)
+    # What is refused starts nothing: the child may close all descriptors, without which our thread could not work.
+    names = [pathlib.Path(f"/proc/self/task/{task}/comm").read_text().strip() for task in os.listdir("/proc/self/task")]
+    assert "zklock-io" not in names, names
     # What costs no request is answered.
     assert hold.state is zklock.HoldState.LOST and hold.valid_for() == 0
     assert loss.is_set() and loss.reason is zklock.LossReason.FORKED
@@ -126,7 +130,8 @@ async def hold_there():
 of_asyncio = asyncio.run(hold_there())
 told = []
 hold.on_lost(told.append)
-member = zk.double_barrier(path + "-all", 1).enter()
+barrier, gathering = zk.barrier(path + "-barrier"), zk.double_barrier(path + "-all", 1)
+member = gathering.enter()
 observer = lock.observe()
 assert observer.next(timeout=20).token == hold.token
 guarded, loss = hold.guarded().set_data("/", b""), hold.lost
@@ -134,7 +139,7 @@ session, token = zk.session_id, hold.token
 pid = os.fork()
 if not pid:
     check(hold, guarded, loss, of_asyncio)
-    del member, observer, hold, guarded, loss, of_asyncio, zk, lock, again, untouched
+    del barrier, gathering, member, observer, hold, guarded, loss, of_asyncio, zk, lock, again, untouched
     gc.collect()
     os.closerange(3, 256)
     # It lives on for longer than its parent's session would without it.

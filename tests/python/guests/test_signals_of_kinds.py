@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import signal
 import statistics
 import typing
 
 import pytest
 from ground import Ground
 from guests.programs import Program, Start, until
-from guests.test_signals import ROUNDS, SOON
+from guests.test_signals import ROUNDS, SOON, latencies
 from punctual import not_later
 
 import zklock
@@ -72,20 +71,7 @@ sys.stdin.readline()
 
 def interrupts(program: Program, before: typing.Callable[[], object], after: typing.Callable[[], object]) -> None:
     """Interrupts each of its waits: it goes on at once."""
-    took = []
-    for _ in range(ROUNDS):
-        program.expect("ready")
-        before()
-        program.tell()
-        program.expect("waiting")
-        program.await_sleep()
-        sent = program.signal(signal.SIGINT)
-        took.append(float(program.line()) - sent)
-        after()
-        program.tell()
-    # What it owed may be a moment behind the servers' word.
-    program.expect("done")
-    not_later(statistics.median(took), SOON)
+    not_later(statistics.median(latencies(program, before, after)), SOON)
 
 
 @pytest.mark.parametrize("kind", ["read", "write", "semaphore", "election", "exclusive", "all"])

@@ -6,6 +6,10 @@ and for events those of the patched ``threading``. Time bounds nothing in them b
 
 from __future__ import annotations
 
+import typing
+
+from guests.programs import Start
+
 GEVENT = """
 import gevent.monkey
 gevent.monkey.patch_all()
@@ -331,3 +335,27 @@ until(lambda: len(lock.contenders()) == 2)
 """
 
 WELL = (0, "", "")
+
+# The programs that end well among the greenlets of either.
+AMONG: typing.Final = (
+    "RELEASED_BY_ANOTHER",
+    "WITHIN_A_CLIENT",
+    "OWNERS",
+    "KILLED",
+    "TIMED_OUT",
+    "ALL_CALLS",
+    "ON_LOST",
+    "ON_CONNECTION",
+)
+
+Run = typing.Callable[[str], None]
+
+
+def runner(start: Start, hosts: str, path: str, options: tuple[str, ...]) -> Run:
+    """Runs a program to its end, which is to be a good one."""
+
+    def run(text: str) -> None:
+        ended = start(text, hosts, path, options=options).finish(within=55)
+        assert ended[:3] == WELL, ended.err
+
+    return run

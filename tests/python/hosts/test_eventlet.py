@@ -2,31 +2,23 @@
 
 from __future__ import annotations
 
-import typing
-
 import pytest
 from ground import Ground
 from guests.programs import Start
 from hosts import greenlets
-from hosts.greenlets import CLIENTS, EVENTLET, IMPORTS, WELL
+from hosts.greenlets import CLIENTS, EVENTLET, IMPORTS, WELL, Run, runner
 
 pytest.importorskip("eventlet", reason="there is no eventlet for this interpreter", exc_type=ImportError)
 
 BEGIN = EVENTLET + IMPORTS + CLIENTS
 # It warns that it is deprecated.
 OPTIONS = ("-W", "ignore")
-Run = typing.Callable[..., None]
 
 
 @pytest.fixture
 def run(start: Start, hosts: str, path: str) -> Run:
     """Runs a program to its end."""
-
-    def run(text: str) -> None:
-        ended = start(text, hosts, path, options=OPTIONS).finish(within=55)
-        assert ended[:3] == WELL, ended.err
-
-    return run
+    return runner(start, hosts, path, options=OPTIONS)
 
 
 @pytest.mark.parametrize("reentrant", [False, True])
@@ -34,9 +26,7 @@ def test_greenlets_take_turns(run: Run, reentrant: bool) -> None:
     run(BEGIN + greenlets.TAKE_TURNS.format(reentrant=reentrant))
 
 
-@pytest.mark.parametrize(
-    "text", ["RELEASED_BY_ANOTHER", "WITHIN_A_CLIENT", "OWNERS", "KILLED", "TIMED_OUT", "ALL_CALLS", "ON_LOST", "ON_CONNECTION"]
-)
+@pytest.mark.parametrize("text", greenlets.AMONG)
 def test_among_greenlets(run: Run, text: str) -> None:
     run(BEGIN + getattr(greenlets, text))
 

@@ -3,31 +3,24 @@
 from __future__ import annotations
 
 import signal
-import typing
 
 import pytest
 from ground import Ground
 from guests.programs import Start
 from hosts import greenlets
-from hosts.greenlets import CLIENTS, GEVENT, IMPORTS, WELL
+from hosts.greenlets import CLIENTS, GEVENT, IMPORTS, WELL, Run, runner
 
 import zklock
 
 pytest.importorskip("gevent", reason="there is no gevent for this interpreter", exc_type=ImportError)
 
 BEGIN = GEVENT + IMPORTS + CLIENTS
-Run = typing.Callable[..., None]
 
 
 @pytest.fixture
 def run(start: Start, hosts: str, path: str) -> Run:
     """Runs a program to its end. What gevent itself warns of is not what is looked at."""
-
-    def run(text: str) -> None:
-        ended = start(text, hosts, path, options=()).finish(within=55)
-        assert ended[:3] == WELL, ended.err
-
-    return run
+    return runner(start, hosts, path, options=())
 
 
 @pytest.mark.parametrize("reentrant", [False, True])
@@ -35,9 +28,7 @@ def test_greenlets_take_turns(run: Run, reentrant: bool) -> None:
     run(BEGIN + greenlets.TAKE_TURNS.format(reentrant=reentrant))
 
 
-@pytest.mark.parametrize(
-    "text", ["RELEASED_BY_ANOTHER", "WITHIN_A_CLIENT", "OWNERS", "KILLED", "TIMED_OUT", "ALL_CALLS", "ON_LOST", "ON_CONNECTION"]
-)
+@pytest.mark.parametrize("text", greenlets.AMONG)
 def test_among_greenlets(run: Run, text: str) -> None:
     run(BEGIN + getattr(greenlets, text))
 

@@ -198,7 +198,12 @@ def test_bad_options_are_named_one_by_one(hosts: str) -> None:
         is_type_error(lambda: make(hosts, try_timeout=wrong), "number")
     for seconds in (0, 1e-10):
         raises(zklock.InvalidInput, lambda: make(hosts, try_timeout=seconds)).says("no time to answer")
+    for version in ((3, 3), (0, 4), (2, 9)):
+        raises(zklock.InvalidInput, lambda: make(hosts, server_version=version)).says("3.4 is the oldest")
     untyped: typing.Any = make
+    for wrong in ("3.4", 3.4, (3,), (3, 4, 14)):
+        with pytest.raises((TypeError, ValueError)):
+            untyped(hosts, server_version=wrong)
     is_type_error(lambda: untyped(), "hosts")
     is_type_error(lambda: untyped(hosts, 10), "positional")
     is_type_error(lambda: untyped(hosts, timeout=10), "timeout")

@@ -66,7 +66,7 @@ def test_words_of_the_documentation_are_those_of_the_server(server: Server) -> N
     assert {"create", "event", "other"} < kinds
     for kind in kinds:
         # In the list of kinds.
-        assert kind in doc[doc.index("``kind`` is what") :]
+        assert kind in doc[doc.index("``kind`` says which") :]
         call("freeze", kind)
 
 

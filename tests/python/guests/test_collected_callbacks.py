@@ -1,0 +1,483 @@
+"""Callbacks and the collector: they go with what they were given to, not before, and nothing half taken apart is called."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import queue
+import sys
+import threading
+import typing
+import warnings
+import weakref
+
+import pytest
+from ground import Ground
+from guests.programs import until
+
+import zklock
+from zklock import ConnectionState, LossReason
+
+CONNECTED, DISCONNECTED, CLOSED = ConnectionState.CONNECTED, ConnectionState.DISCONNECTED, ConnectionState.CLOSED
+
+
+@pytest.fixture
+def unraisable(monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    """What callbacks have raised."""
+    reports: list[str] = []
+    monkeypatch.setattr(sys, "unraisablehook", lambda report: reports.append(f"{report.object}: {report.exc_value!r}"))
+    return reports
+
+
+def is_collected(known: weakref.ref[typing.Any]) -> bool:
+    gc.collect()
+    return known() is None
+
+
+def have_run() -> bool:
+    """Whether every callback that was begun has come to its end: then the threads that call them go."""
+    return not any(thread.name == "zklock-callbacks" for thread in threading.enumerate())
+
+
+class Witness:
+    """Has a callback that is never garbage. When its client lets it go, all is decided that was to be told of its end."""
+
+    def __init__(self, client: zklock.Client) -> None:
+        self.states: list[ConnectionState] = []
+        self._tell = lambda state: self.states.append(state)
+        self._references = sys.getrefcount(self._tell)
+        client.on_connection(self._tell)
+        assert sys.getrefcount(self._tell) > self._references
+
+    def waits_for_the_end(self) -> None:
+        until(lambda: sys.getrefcount(self._tell) == self._references)
+        until(have_run)
+
+
+class Told:
+    """Is told of the connection of the client that it has."""
+
+    def __init__(self, client: zklock.Client) -> None:
+        self.states: queue.Queue[ConnectionState] = queue.Queue()
+        self.client = client
+
+    def tell(self, state: ConnectionState) -> None:
+        # Where the collector has begun to take it apart, this raises.
+        self.states.put(state)
+
+
+@pytest.mark.parametrize("end", ["release", "loss"])
+def test_a_callback_is_forgotten_with_the_hold(zk: zklock.Client, ground: Ground, path: str, end: str) -> None:
+    class Callback:
+        def __call__(self, reason: LossReason) -> None:
+            pass
+
+    callback = Callback()
+    known = weakref.ref(callback)
+    hold = zk.mutex(path).hold()
+    hold.on_lost(callback)
+    del callback
+    gc.collect()
+    assert known() is not None
+    if end == "release":
+        hold.release()
+    else:
+        ground(f"delete {hold.node}")
+        assert hold.lost.wait(timeout=10)
+    until(lambda: known() is None)
+
+
+@pytest.mark.parametrize("is_connected", [True, False])
+@pytest.mark.parametrize("face", ["threads", "asyncio"])
+def test_a_client_that_is_collected_tells_nothing(
+    hosts: str, face: str, is_connected: bool, unraisable: list[str]
+) -> None:
+    told = Told(zklock.Client(hosts))
+    # The object of that face goes at once.
+    (told.client.aio if face == "asyncio" else told.client).on_connection(told.tell)
+    witness = Witness(told.client)
+    heard = []
+    if is_connected:
+        told.client.connect()
+        heard.append(told.states.get(timeout=10))
+        until(lambda: witness.states == heard)
+    known, states = weakref.ref(told), told.states
+    gc.collect()
+    assert known() is not None
+    del told
+    until(lambda: is_collected(known))
+    witness.waits_for_the_end()
+    assert unraisable == []
+    assert witness.states == heard and states.empty()
+
+
+def test_a_client_that_is_forgotten_tells_nothing(hosts: str) -> None:
+    client = zklock.Client(hosts)
+    witness = Witness(client)
+    client.connect()
+    until(lambda: witness.states == [CONNECTED])
+    del client
+    witness.waits_for_the_end()
+    assert witness.states == [CONNECTED]
+
+
+def test_a_client_whose_callback_is_a_method_of_its_own_is_collected(hosts: str) -> None:
+    client = zklock.Client(hosts)
+    witness = Witness(client)
+    # It is never called. Nothing but the callbacks can break this cycle.
+    own: typing.Any = client.mutex
+    client.on_connection(own)
+    del own
+    del client
+    gc.collect()
+    witness.waits_for_the_end()
+    assert witness.states == []
+
+
+class BlockedLoop(asyncio.SelectorEventLoop):
+    """Keeps the thread that hands callbacks over from doing so, while it wakes this loop."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.is_blocked, self.go_on = threading.Event(), threading.Event()
+
+    def call_soon_threadsafe(  # type: ignore[override]
+        self, callback: typing.Any, *given: typing.Any, context: typing.Any = None
+    ) -> asyncio.Handle:
+        self.is_blocked.set()
+        assert self.go_on.wait(30)
+        return super().call_soon_threadsafe(callback, *given, context=context)
+
+
+@pytest.fixture
+def blocked(zk: zklock.Client, path: str) -> typing.Iterator[threading.Event]:
+    """From now on no callback is handed over, until this is set."""
+    loop = BlockedLoop()
+    barrier = zk.barrier(path)
+    barrier.set()
+
+    async def wait() -> None:
+        waits = asyncio.ensure_future(barrier.aio.wait())
+        await asyncio.sleep(0)
+        barrier.remove()
+        await waits
+
+    def run() -> None:
+        # What has to be woken is a task of this thread's loop.
+        loop.run_until_complete(wait())
+
+    thread = threading.Thread(target=run, daemon=True)
+    thread.start()
+    assert loop.is_blocked.wait(30)
+    yield loop.go_on
+    loop.go_on.set()
+    thread.join(30)
+    loop.close()
+
+
+def with_block(client: zklock.Client) -> None:
+    with client:
+        pass
+
+
+CLOSERS: dict[str, typing.Callable[[zklock.Client], object]] = {
+    "close": lambda client: client.close(),
+    "with": with_block,
+    # It begins at once.
+    "asyncio": lambda client: client.aio.close(),
+}
+
+
+@pytest.mark.parametrize("is_connected", [True, False])
+@pytest.mark.parametrize("closer", CLOSERS)
+def test_a_client_that_is_closed_tells_it_once_though_it_is_collected_before(
+    hosts: str, closer: str, is_connected: bool, request: pytest.FixtureRequest, unraisable: list[str]
+) -> None:
+    told = Told(zklock.Client(hosts))
+    told.client.on_connection(told.tell)
+    witness = Witness(told.client)
+    known, states = weakref.ref(told), told.states
+    if is_connected:
+        told.client.connect()
+        assert states.get(timeout=10) is CONNECTED
+    go_on = request.getfixturevalue("blocked")
+    CLOSERS[closer](told.client)
+    del told
+    gc.collect()
+    go_on.set()
+    state = states.get(timeout=10)
+    if state is CONNECTED and not is_connected:
+        # The block has connected it. That may be told together with the end.
+        state = states.get(timeout=10)
+    assert state is CLOSED
+    witness.waits_for_the_end()
+    assert witness.states[-1] is CLOSED and witness.states.count(CLOSED) == 1
+    assert states.empty() and unraisable == []
+    # To be told keeps it no longer than that.
+    until(lambda: is_collected(known))
+
+
+def test_a_finalizer_that_closes_a_client_has_that_told(hosts: str, unraisable: list[str]) -> None:
+    class Closes(Told):
+        def __del__(self) -> None:
+            self.client.close()
+
+    told = Closes(zklock.Client(hosts))
+    told.client.on_connection(told.tell)
+    witness = Witness(told.client)
+    told.client.connect()
+    known, states = weakref.ref(told), told.states
+    assert states.get(timeout=10) is CONNECTED
+    until(lambda: witness.states == [CONNECTED])
+    del told
+    until(lambda: is_collected(known))
+    assert states.get(timeout=10) is CLOSED
+    witness.waits_for_the_end()
+    assert witness.states == [CONNECTED, CLOSED]
+    assert states.empty() and unraisable == []
+
+
+def never_awaited(client: zklock.Client, path: str) -> object:
+    return client.aio.mutex(path).hold()
+
+
+def waiting(client: zklock.Client, path: str) -> object:
+    """A coroutine that was begun, and is nobody's task."""
+
+    async def begin() -> object:
+        coroutine = client.aio.barrier(path).wait()
+        coroutine.send(None)
+        return coroutine
+
+    client.barrier(path).set()
+    return asyncio.run(begin())
+
+
+def leaving(client: zklock.Client, path: str) -> object:
+    """One that begins before it is awaited."""
+    client.double_barrier(path, 1).enter().leave()
+    member = asyncio.run(enter(client, path))
+    return member.leave()
+
+
+async def enter(client: zklock.Client, path: str) -> zklock.AsyncMember:
+    return await client.aio.double_barrier(path, 1).enter()
+
+
+KEEPERS: dict[str, typing.Callable[[zklock.Client, str], object]] = {
+    "face": lambda client, path: client.aio,
+    "lock": lambda client, path: client.mutex(path),
+    "lock of asyncio": lambda client, path: client.aio.mutex(path),
+    "hold": lambda client, path: client.mutex(path).hold(),
+    "guarded": lambda client, path: client.mutex(path).hold().guarded(),
+    "observer": lambda client, path: client.mutex(path).observe(),
+    "observer of asyncio": lambda client, path: client.aio.mutex(path).observe(),
+    "barrier": lambda client, path: client.barrier(path),
+    "barrier of asyncio": lambda client, path: client.aio.barrier(path),
+    "double barrier": lambda client, path: client.double_barrier(path, 2),
+    "double barrier of asyncio": lambda client, path: client.double_barrier(path, 2).aio,
+    "member": lambda client, path: client.double_barrier(path, 1).enter(),
+    "member of asyncio": lambda client, path: asyncio.run(enter(client, path)),
+    "coroutine": never_awaited,
+    "coroutine that waits": waiting,
+    "coroutine that was begun": leaving,
+}
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore:.*was never awaited:RuntimeWarning")
+@pytest.mark.parametrize("keeper", KEEPERS)
+def test_a_callback_of_a_client_stays_as_long_as_something_keeps_the_client(
+    zk: zklock.Client, ground: Ground, path: str, keeper: str
+) -> None:
+    proxy = ground.proxy("1")
+    told = Told(zklock.Client(proxy.hosts, session_timeout=4))
+    told.client.on_connection(told.tell)
+    told.client.connect()
+    kept = [KEEPERS[keeper](told.client, path)]
+    known, states = weakref.ref(told), told.states
+    assert states.get(timeout=10) is CONNECTED
+    del told
+    gc.collect()
+    assert known() is not None
+    proxy("reset")
+    assert states.get(timeout=10) is DISCONNECTED
+    kept.clear()
+    until(lambda: is_collected(known))
+    zk.barrier(path).remove()
+
+
+def all_is_decided(client: zklock.Client, ground: Ground, path: str) -> None:
+    """What was lost before has been told, or never will be."""
+    told = threading.Event()
+    hold = client.mutex(f"{path}-decided").hold()
+    hold.on_lost(lambda _: told.set())
+    ground(f"delete {hold.node}")
+    assert told.wait(30)
+    until(have_run)
+
+
+Acquire = typing.Callable[[], typing.Tuple[typing.Union[zklock.Hold, zklock.AsyncHold], object]]
+
+
+class Stops:
+    """Is told of the loss of the hold that it has."""
+
+    def __init__(self, acquire: Acquire, *others: object) -> None:
+        self.reasons: queue.Queue[LossReason] = queue.Queue()
+        self.has_begun = threading.Event()
+        # What goes first when the collector takes it apart, after what the callback needs.
+        self.others = others
+        # These are younger than this object, and so taken apart later.
+        self.hold, self.client = acquire()
+        self.hold.on_lost(self.stop)
+
+    def stop(self, reason: LossReason) -> None:
+        self.has_begun.set()
+        self.reasons.put(reason)
+
+
+@pytest.mark.parametrize("way", ["value", "acquired"])
+def test_a_hold_that_is_lost_while_it_is_collected_tells_nothing(
+    zk: zklock.Client,
+    other: zklock.Client,
+    ground: Ground,
+    path: str,
+    way: str,
+    unraisable: list[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def acquire() -> tuple[zklock.Hold, zklock.Client]:
+        client = zklock.Client(ground("servers"), session_timeout=4)
+        lock = client.mutex(path)
+        lock.acquire()
+        assert lock.current is not None
+        return lock.current, client
+
+    if way == "value":
+        stops = Stops(lambda: (zk.mutex(path).hold(), zk))
+    else:
+        # The warning is of this other hold.
+        stops = Stops(acquire, zk.mutex(f"{path}-2").hold())
+    known, node, loss = weakref.ref(stops), stops.hold.node, stops.hold.lost
+    has_begun, reasons = stops.has_begun, stops.reasons
+    lost: list[bool] = []
+
+    def lose(*_: object, **__: object) -> None:
+        """Is called in the middle of the collection."""
+        if not lost:
+            ground(f"delete {node}")
+            lost.append(loss.wait(timeout=10))
+            all_is_decided(other, ground, path)
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("always", ResourceWarning)
+        monkeypatch.setattr(warnings, "showwarning", lose)
+        # The collector is to work here, and not before.
+        gc.disable()
+        try:
+            del stops
+            gc.collect()
+        finally:
+            gc.enable()
+    assert known() is None and lost == [True]
+    all_is_decided(other, ground, path)
+    assert unraisable == []
+    assert not has_begun.is_set() and reasons.empty()
+
+
+def test_a_hold_that_is_forgotten_after_its_loss_has_told_it(
+    zk: zklock.Client, ground: Ground, path: str, blocked: threading.Event
+) -> None:
+    reasons: queue.Queue[LossReason] = queue.Queue()
+    hold = zk.mutex(f"{path}-lost").hold()
+    hold.on_lost(reasons.put)
+    ground(f"delete {hold.node}")
+    assert hold.lost.wait(timeout=10)
+    # An answer of the servers: what the loss has woken has run before it came.
+    zk.barrier(path).is_set()
+    del hold
+    gc.collect()
+    blocked.set()
+    assert reasons.get(timeout=10) is LossReason.NODE_DELETED
+
+
+def block(lock: zklock.Lock) -> tuple[zklock.Hold, object]:
+    return lock.__enter__(), None
+
+
+def acquired(lock: zklock.Lock) -> tuple[zklock.Hold, object]:
+    assert lock.acquire()
+    assert lock.current is not None
+    return lock.current, None
+
+
+def guarded(lock: zklock.Lock) -> tuple[zklock.Hold, object]:
+    hold = lock.hold()
+    return hold, hold.guarded()
+
+
+def guarded_of_asyncio(lock: zklock.Lock) -> tuple[zklock.AsyncHold, object]:
+    hold = asyncio.run(hold_of(lock))
+    return hold, hold.guarded()
+
+
+def confirming(lock: zklock.Lock) -> tuple[zklock.AsyncHold, object]:
+    hold = asyncio.run(hold_of(lock))
+    return hold, hold.confirm()
+
+
+def committing(lock: zklock.Lock) -> tuple[zklock.AsyncHold, object]:
+    hold = asyncio.run(hold_of(lock))
+    return hold, hold.guarded().set_data("/", b"").commit()
+
+
+async def hold_of(lock: zklock.Lock) -> zklock.AsyncHold:
+    return await lock.aio.hold()
+
+
+HOLD_KEEPERS: dict[str, typing.Callable[[zklock.Lock], tuple[zklock.Hold | zklock.AsyncHold, object]]] = {
+    "block": block,
+    "acquired": acquired,
+    "guarded": guarded,
+    "guarded of asyncio": guarded_of_asyncio,
+    "confirm": confirming,
+    "commit": committing,
+}
+
+
+@pytest.mark.filterwarnings("ignore::ResourceWarning", "ignore:.*was never awaited:RuntimeWarning")
+@pytest.mark.parametrize("keeper", HOLD_KEEPERS)
+def test_a_callback_of_a_hold_stays_as_long_as_something_keeps_the_hold(
+    zk: zklock.Client, ground: Ground, path: str, keeper: str
+) -> None:
+    lock = zk.mutex(path)
+    hold, kept = HOLD_KEEPERS[keeper](lock)
+    stops, node = Stops(lambda: (hold, lock)), hold.node
+    known, reasons = weakref.ref(stops), stops.reasons
+    del stops, hold
+    gc.collect()
+    assert known() is not None
+    ground(f"delete {node}")
+    assert reasons.get(timeout=10) is LossReason.NODE_DELETED
+    # It is called once, and then forgotten.
+    del kept
+    until(lambda: is_collected(known))
+    assert reasons.empty()
+
+
+def test_what_acquire_got_does_not_keep_a_client_that_its_callback_has(ground: Ground, hosts: str, path: str) -> None:
+    class Keeper:
+        def __init__(self) -> None:
+            self.client = zklock.Client(hosts, session_timeout=4)
+            lock = self.client.mutex(path)
+            assert lock.acquire()
+            assert lock.current is not None
+            # This object of the hold goes at once; the client keeps the hold.
+            lock.current.on_lost(self.stop)
+
+        def stop(self, reason: LossReason) -> None:
+            pass
+
+    known = weakref.ref(Keeper())
+    until(lambda: is_collected(known))
+    ground.expect_children(path, 0)

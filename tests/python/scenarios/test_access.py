@@ -1,0 +1,83 @@
+"""Logging in, and who may use what is created."""
+
+from __future__ import annotations
+
+import copy
+import logging
+import pathlib
+import pickle
+
+import pytest
+from ground import Ground
+from scenes import SOON, Attempt, raises
+
+import zklock
+
+SECRET = "s3cret-of-python"
+ANN = zklock.Digest("ann", SECRET)
+
+
+def test_two_clients_of_one_user_take_turns_and_a_stranger_is_refused(
+    ground: Ground, zk: zklock.Client, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # Not the path of the fixture: the operator could not look there afterwards.
+    path, hosts, file = "/access-turns", ground("servers"), tmp_path / "zookeeper"
+    file.write_text(f"ann:{SECRET}\n")
+    monkeypatch.setenv("ZKLOCK_TEST_AUTH", f"ann:{SECRET}")
+    first = zklock.Client(hosts, auth=zklock.Digest.from_file(file), access="creator-all")
+    second = zklock.Client(hosts, auth=[zklock.Digest.from_env("ZKLOCK_TEST_AUTH")], access="read-open")
+    bob = zklock.Client(hosts, auth=zklock.Digest("bob", SECRET), access="creator-all")
+    with first, second, bob:
+        with first.mutex(path):
+            waiting = Attempt(lambda: second.mutex(path).hold(timeout=SOON))
+            for stranger in (zk, bob):
+                refused = raises(zklock.Refused, stranger.mutex(path, timeout=SOON).hold)
+                refused.says(f"lacks the right CREATE in the access list of {path}")
+            raises(zklock.Refused, zk.mutex(path).contenders).says(f"the right READ in the access list of {path}")
+        waiting.result().release()
+        with second.mutex(f"{path}-read"):
+            assert len(zk.mutex(f"{path}-read").contenders()) == 1
+
+
+def test_no_password_is_said_by_anything(
+    ground: Ground, tmp_path: pathlib.Path, caplog: pytest.LogCaptureFixture, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    caplog.set_level(logging.DEBUG)
+    path, hosts, file = "/access-secrets", ground("servers"), tmp_path / "zookeeper"
+    file.write_text(f"ann:{SECRET}\n")
+    from_file = zklock.Digest.from_file(file)
+    client = zklock.Client(hosts, auth=[ANN, from_file], access="creator-all")
+    said = [repr(ANN), str(from_file), repr(client)]
+    assert "ann" in said[0] and "hidden" in said[0] and str(file) in said[1]
+    with client, client.mutex(path) as hold:
+        said += [repr(client), repr(client.stats()), repr(hold), repr(client.mutex(path).contenders())]
+    file.write_text(SECRET)
+    monkeypatch.setenv("ZKLOCK_TEST_AUTH", SECRET)
+    for wrong, word in (
+        (lambda: zklock.Digest.from_file(file), str(file)),
+        (lambda: zklock.Client(hosts, auth=from_file).connect(), str(file)),
+        (lambda: zklock.Digest.from_env("ZKLOCK_TEST_AUTH"), "ZKLOCK_TEST_AUTH"),
+        (lambda: zklock.Digest("a:b", SECRET), "colon"),
+        (lambda: zklock.Digest("", SECRET), "empty"),
+    ):
+        with pytest.raises(zklock.Error, match="^[^\n]*$") as caught:
+            wrong()
+        assert word in str(caught.value)
+        said += [str(caught.value), repr(caught.value)]
+    for refused in (lambda: pickle.dumps(ANN), lambda: copy.copy(ANN)):
+        with pytest.raises(TypeError, match="send the path of its file") as of_type:
+            refused()
+        said.append(str(of_type.value))
+    for auth in (("digest", "ann", SECRET), [("ann", SECRET)], f"ann:{SECRET}"):
+        with pytest.raises(TypeError, match="zklock.Digest") as of_type:
+            zklock.Client(hosts, auth=auth)  # type: ignore[arg-type]
+        said.append(str(of_type.value))
+    assert caplog.text
+    assert not [line for line in [*said, caplog.text] if SECRET in line]
+
+
+def test_what_cannot_be_is_refused_at_once() -> None:
+    nobody = raises(zklock.InvalidInput, lambda: zklock.Client("zk1:2181", access="creator-all"))
+    nobody.says("nobody would be the creator")
+    wrong = lambda: zklock.Client("zk1:2181", auth=ANN, access="closed")  # type: ignore[arg-type]  # noqa: E731
+    raises(zklock.InvalidInput, wrong).says('"open" or "creator-all" or "read-open"')
