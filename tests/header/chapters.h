@@ -73,9 +73,27 @@
  * -----------
  *
  * Every call that waits for the servers has a twin that does not, whose name ends with _start: zklock_acquire_start gives a
- * zklock_ticket, the others a zklock_call. Its descriptor becomes readable when there is a result, which zklock_call_finish
- * gives. (zklock_hold_read, zklock_set_limit, zklock_evict and zklock_break_lock have none.) A hold and an observer have
- * descriptors as well.
+ * zklock_ticket, the others a zklock_call. (zklock_hold_read, zklock_set_limit, zklock_evict and zklock_break_lock have
+ * none.) There are two ways to learn that it has its result, which zklock_acquire_finish or zklock_call_finish gives.
+ *
+ * The first takes one descriptor for a client, however much goes on: zklock_client_fd. It is readable as long as the client
+ * has an event: a ticket or a call has its result, a hold is lost, the connection has changed. The event brings the handle,
+ * and a pointer of yours.
+ *
+ *     zklock_event event;
+ *     struct pollfd any;
+ *
+ *     any.events = POLLIN;
+ *     if (zklock_client_fd(client, &any.fd) != ZKLOCK_OK) return fail(zklock_last_error());
+ *     while (poll(&any, 1, -1) == 1) {
+ *         while (zklock_client_next_event(client, &event) == ZKLOCK_OK) {
+ *             if (event.kind == ZKLOCK_EVENT_TICKET) go_on_with(event.context, event.ticket);
+ *             if (event.kind == ZKLOCK_EVENT_LOST) stop(event.context);
+ *         }
+ *     }
+ *
+ * The second is a descriptor of each ticket, call, hold and observer: zklock_ticket_fd, zklock_call_fd, zklock_hold_fd,
+ * zklock_observer_fd. They are made when they are first asked for.
  *
  *     zklock_call *call;
  *     struct pollfd readable;
@@ -104,7 +122,7 @@
  * using or freeing. A hold may be released by any thread, so a lock can be acquired by one thread for another. Only
  * what was acquired by a lock made with ZKLOCK_REENTRANT belongs to the thread that acquired it.
  *
- * The library has one thread from the first zklock_client_new or zklock_client_new_start on, a second for callbacks from
+ * The library has one thread from the first call on that connects a client or asks for its events, a second for callbacks from
  * the first callback on, and another where hosts are given by name, since the resolver needs one. A stack of 64 KiB is enough for a
  * thread that calls. A thread that is cancelled (pthread_cancel) during a call is cancelled after it, even if its
  * cancellation is asynchronous (PTHREAD_CANCEL_ASYNCHRONOUS). Then it may end between the last instruction of a call
@@ -137,11 +155,16 @@
  * changing or freeing options, or setting the log, at the moment of the fork: in that case make them again). So a program may connect to
  * check its configuration, close, become a daemon, and connect again.
  *
+ * A client of zklock_client_new_lazy, its locks and its barriers may be made before the fork. As long as the parent has not
+ * used them, each child may: it connects for itself. So a server may set up once, and fork its workers then. (Unless another
+ * thread was making or freeing such objects at the moment of the fork: then they may return ZKLOCK_FORKED as well.)
+ *
  * Constructors
  * ------------
  *
  * Do not connect in the constructor of a shared object (__attribute__((constructor)), or a global zklock::client in
- * C++): connect when the plugin is first used, in C++ with a static in a function. While a shared object is being loaded, the
+ * C++): make a client with zklock_client_new_lazy there, or connect when the plugin is first used, in C++ with a static in a
+ * function. While a shared object is being loaded, the
  * loader has a lock for which every thread waits that begins, or makes its first calls of this library. So the first
  * zklock_client_new of a process returns ZKLOCK_UNREACHABLE there when the connect timeout is over, and says why; a later one
  * may work, but may not if hosts are given by name. zklock_client_new_start may be called there, but its call may have no
@@ -172,8 +195,8 @@
  *
  * What is yours to fill, zklock_write, has reserved members: set the whole to 0 first, as `zklock_write write = {0}` does. A
  * later library takes 0 there for what an earlier one did, and an earlier one refuses anything else with
- * ZKLOCK_INVALID_ARGUMENT. What the library fills, zklock_contender, tells its size in its first member, and grows at its
- * end. All others are opaque.
+ * ZKLOCK_INVALID_ARGUMENT. What is yours and the library fills, zklock_event, has reserved members as well, and never grows.
+ * What is the library's, zklock_contender, tells its size in its first member, and grows at its end. All others are opaque.
  *
  * The end of the process
  * ----------------------

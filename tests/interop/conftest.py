@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
 import typing
 
 import pytest
-from ground import Ground
+from ground import Ground, fresh_path
 from kazoo.client import KazooClient  # type: ignore[import-untyped]
-
-_numbers = itertools.count()
 
 
 @pytest.fixture(scope="session")
@@ -24,8 +21,7 @@ def ground() -> typing.Iterator[Ground]:
 @pytest.fixture
 def path(request: pytest.FixtureRequest, ground: Ground) -> typing.Iterator[str]:
     """The path of a lock that no other test uses. Nobody is in its queue afterwards."""
-    name = "".join(letter if letter.isalnum() else "-" for letter in request.node.name)[:60]
-    path = f"/{name}-{next(_numbers)}"
+    path = fresh_path("", request.node.name)
     # Not a container, which the server would delete between two turns: the numbers of the nodes would begin anew.
     ground(f"create {path}")
     yield path

@@ -15,15 +15,18 @@ use super::machine::status::LossReason;
 use super::subject::{self, Attempt, Keeping, Machine, Reply, Sort, Term, Told, Want};
 use std::fmt::Debug;
 use std::hash::Hash;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// This machine.
 pub(crate) const MACHINE: Machine = Machine {
     contender: |wants: &[Want], within: Option<String>, patience: Patience| {
         match wants {
-            [Want { queue, sort: Sort::Single, .. }] => return Box::new(Own(Single::new(queue, patience))),
+            [Want { queue, sort: Sort::Single, .. }] => {
+                return Box::new(Own(Single::new(queue, nothing(), patience)));
+            }
             [Want { queue, sort: Sort::Member { members }, .. }] => {
-                return Box::new(Own(Member::new(queue, *members as usize, patience)));
+                return Box::new(Own(Member::new(queue, *members as usize, nothing(), patience)));
             }
             _ => {}
         }
@@ -52,11 +55,16 @@ fn claim(want: &Want) -> Claim {
     }
     if let Sort::Semaphore { permits, count, limit, limit_at } = want.sort {
         let limit_at = limit_at.map(Into::into);
-        claim.permits = Some(Permits { directory: permits.into(), count, limit, limit_at });
+        claim.permits = Some(Permits { directory: permits.into(), count, limit, limit_at, data: nothing() });
         // There are no strangers here.
         claim.foreign = Foreign::GoAhead;
     }
     claim
+}
+
+/// What nodes say, which no machine reads.
+fn nothing() -> Arc<[u8]> {
+    Arc::default()
 }
 
 /// The types are wrapped because several doors lead to the same lease or machine.

@@ -310,7 +310,7 @@ fn created(operation: &Operation, outcome: &Outcome) -> Vec<String> {
         Operation::CreateAll(new) => {
             names.zip(new).map(|(name, new)| format!("{}/{name}", new.directory)).collect()
         }
-        Operation::CreateWithin { path, .. } | Operation::CreateSingle { path } => vec![path.clone()],
+        Operation::CreateWithin { path, .. } | Operation::CreateSingle { path, .. } => vec![path.clone()],
         _ => Vec::new(),
     }
 }

@@ -89,7 +89,7 @@ impl Scene {
         let created = match operation {
             Operation::Create(new) => self.ensemble.create(std::slice::from_ref(new), owner, in_flight),
             Operation::CreateAll(new) => self.ensemble.create(new, owner, in_flight),
-            Operation::CreateWithin { path, guard } => {
+            Operation::CreateWithin { path, guard, .. } => {
                 let place = head.find(guard).map(|child| child.place);
                 if place.is_some() && head.find(path).is_some() {
                     return Outcome::NodeExists;
@@ -97,7 +97,7 @@ impl Scene {
                 let created = place.and_then(|_| self.ensemble.create_fixed(path, place, owner));
                 created.map(|child| vec![child])
             }
-            Operation::CreateSingle { path } => {
+            Operation::CreateSingle { path, .. } => {
                 let directory = path.rsplit_once('/').map_or("", |split| split.0);
                 if head.find(path).is_some() {
                     return Outcome::NodeExists;
@@ -110,7 +110,7 @@ impl Scene {
                 self.ensemble.create_directory(directory);
                 return Outcome::Done;
             }
-            Operation::Open { guards, path, replaces } => {
+            Operation::Open { guards, path, replaces, .. } => {
                 let opened = self.ensemble.open(guards, path, *replaces);
                 if opened == Outcome::Done {
                     self.judge_opening(number);

@@ -22,6 +22,8 @@ use crate::server::{STARTED, Server};
 use crate::talk::Talk;
 use crate::wait::until;
 
+/// The release of all servers of which a test does not say another.
+const VERSION: &str = "ZKLOCK_SERVER_VERSION";
 /// How a server says that its port is in use.
 const TAKEN: [&str; 2] = ["BindException", "Address already in use"];
 
@@ -71,6 +73,7 @@ impl Ensemble {
             configuration: String::new(),
             properties: Vec::new(),
             real: None,
+            version: std::env::var(VERSION).ok().filter(|version| !version.is_empty()),
         }
     }
 
@@ -211,6 +214,8 @@ pub struct Builder {
     configuration: String,
     properties: Vec<String>,
     real: Option<&'static str>,
+    /// `None`: the one that is installed.
+    version: Option<String>,
 }
 
 impl Builder {
@@ -264,6 +269,13 @@ impl Builder {
         self
     }
 
+    /// A release of ZooKeeper, such as 3.4.14, whose jars are fetched at its first use. By default the one that
+    /// `ZKLOCK_SERVER_VERSION` names, or that is installed.
+    pub fn version(mut self, version: &str) -> Self {
+        self.version = Some(version.to_owned());
+        self
+    }
+
     /// Not the embedded server, even where the environment asks for it, and why.
     pub fn real(mut self, reason: &'static str) -> Self {
         self.real = Some(reason);
@@ -284,7 +296,7 @@ impl Builder {
     pub fn try_start(self) -> Result<Ensemble, String> {
         let origin = match embedded::program(self.what_is_not_embedded())? {
             Some(program) => Origin::Embedded(program),
-            None => Origin::Real(Install::find()?),
+            None => Origin::Real(Install::find(self.version.as_deref())?),
         };
         let mut attempts = 3;
         loop {
@@ -362,6 +374,7 @@ impl Builder {
             (self.max_session_timeout.is_some(), "a longest session timeout"),
             (!self.configuration.is_empty(), "configuration"),
             (!self.properties.is_empty(), "system properties"),
+            (self.version.is_some(), "a release"),
         ];
         self.real.or_else(|| needs.into_iter().find_map(|(is_so, what)| is_so.then_some(what)))
     }

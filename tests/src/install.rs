@@ -2,6 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
+use crate::release;
+
 const DEBIAN: &str = "/usr/share/java";
 
 /// How to start this machine's ZooKeeper.
@@ -12,9 +14,10 @@ pub(crate) struct Install {
 }
 
 impl Install {
-    /// Looks for Java and ZooKeeper; the error says what to install.
-    pub(crate) fn find() -> Result<Self, String> {
-        Ok(Self { java: find_java()?, class_path: find_class_path()? })
+    /// Looks for Java and ZooKeeper, of this release or of the one that is installed; the error says what to install.
+    pub(crate) fn find(version: Option<&str>) -> Result<Self, String> {
+        let class_path = version.map_or_else(find_class_path, release::class_path)?;
+        Ok(Self { java: find_java()?, class_path })
     }
 }
 

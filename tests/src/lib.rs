@@ -16,6 +16,7 @@ mod jvm;
 mod port;
 mod proxy;
 mod punctual;
+mod release;
 mod server;
 mod snapshot;
 mod talk;

@@ -125,7 +125,7 @@ pub(super) const SEEDS: &[Seed] = &[
         "semaphore: no recovery of permits",
         &[edit(
             TURN,
-            "_ => self.retry(Step::Recover(Stage::Permits), now),",
+            "_ => self.retry(Step::Recover(Phase::Permits), now),",
             "_ => self.retry(Step::Take, now),",
         )],
     ),

@@ -20,7 +20,7 @@ pub(super) const SEEDS: &[Seed] = &[
         "no recovery of a creation",
         &[edit(
             ENTER,
-            "_ => self.retry(Step::Recover(Stage::Queue), now),",
+            "_ => self.retry(Step::Recover(Phase::Queue), now),",
             "_ => self.retry(Step::Enter, now),",
         )],
     ),
@@ -89,7 +89,7 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "",
         "deletion trusted while others are ahead",
-        &[edit(TURN, "let passes = alone.then_some(claim);", "let passes = Some(claim);")],
+        &[edit(TURN, "let our_turn_in = alone.then_some(claim);", "let our_turn_in = Some(claim);")],
     ),
     seed(
         "",
@@ -111,7 +111,7 @@ pub(super) const SEEDS: &[Seed] = &[
         &[edit(
             TURN,
             "self.queue.lose(claim);\n                        self.enter_again();",
-            "self.state = State::Waiting { passes: None, look: Step::Look(claim) };",
+            "self.state = State::Waiting { our_turn_in: None, look: Step::Look(claim) };",
         )],
     ),
     seed(
