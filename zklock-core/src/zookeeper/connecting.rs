@@ -109,7 +109,12 @@ pub(crate) async fn attach(
             error => NotAttached::Yet(error.to_string()),
         },
     )?;
-    session.granted(asked, ensemble.connection.client.session_timeout());
+    let client = &ensemble.connection.client;
+    if client.session_id().0 != session.id() {
+        // ClickHouse Keeper takes nobody back. This other session is closed as `ensemble` goes.
+        return Err(NotAttached::SessionOver);
+    }
+    session.granted(asked, client.session_timeout());
     let sent = clock::now();
     // Also if this is dropped while it waits.
     let mut unless_answered = GivenUp(Some(&ensemble));
