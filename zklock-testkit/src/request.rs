@@ -3,6 +3,7 @@
 use crate::access::Wanted;
 use crate::code::opcode;
 use crate::jute::{Malformed, Reader};
+use crate::profile::Profile;
 
 /// A request to create a node, in one of its forms.
 #[derive(Debug, Clone)]
@@ -106,15 +107,6 @@ pub(crate) enum Request {
     CloseSession,
 }
 
-/// Whether a server knows a request of this kind at all.
-pub(crate) fn is_known(operation: i32) -> bool {
-    let is_between = |from, to| (from..=to).contains(&operation);
-    is_between(opcode::CREATE, opcode::SYNC)
-        || is_between(opcode::PING, opcode::MULTI_READ)
-        || is_between(opcode::SET_WATCHES, opcode::WHO_AM_I) && operation != opcode::SASL
-        || operation == opcode::CLOSE_SESSION
-}
-
 /// Whether it takes a transaction number, also when it fails.
 pub(crate) fn is_write(operation: i32) -> bool {
     use opcode::{
@@ -137,17 +129,17 @@ pub(crate) fn is_write(operation: i32) -> bool {
 }
 
 impl Request {
-    pub(crate) fn read(operation: i32, reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+    pub(crate) fn read(profile: Profile, operation: i32, reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         Ok(match operation {
             opcode::MULTI => {
-                let parts = multi(reader, part_of_multi)?;
+                let parts = multi(profile, reader, part_of_multi)?;
                 if parts.windows(2).any(|pair| pair[0].0 != pair[1].0) {
                     return Err(Malformed); // it both reads and writes
                 }
                 let writes = parts.into_iter().map(|(_, write)| write);
                 writes.collect::<Option<_>>().map_or(Self::Nameless, Self::Multi)
             }
-            opcode::MULTI_READ => Self::MultiRead(multi(reader, look)?),
+            opcode::MULTI_READ => Self::MultiRead(multi(profile, reader, look)?),
             opcode::EXISTS => Self::Exists { path: reader.some_text()?, watch: reader.boolean()? },
             opcode::GET_ACL => Self::GetAcl { path: reader.some_text()? },
             opcode::SYNC => Self::Sync { path: reader.text()? },
@@ -246,6 +238,7 @@ fn look_at(operation: i32, reader: &mut Reader<'_>) -> Result<Look, Malformed> {
 
 /// Operations, each with a header before it, and one that says that there are no more.
 fn multi<T>(
+    profile: Profile,
     reader: &mut Reader<'_>,
     item: impl Fn(i32, &mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<Vec<T>, Malformed> {
@@ -254,6 +247,9 @@ fn multi<T>(
         let (operation, is_done, _error) = (reader.int()?, reader.boolean()?, reader.int()?);
         if is_done {
             return Ok(items);
+        }
+        if !profile.knows_in_multi(operation) {
+            return Err(Malformed);
         }
         items.push(item(operation, reader)?);
     }

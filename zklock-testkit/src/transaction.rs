@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use crate::access::{self, Id, Wanted, right};
 use crate::code::{Code, opcode};
 use crate::path;
+use crate::profile::Profile;
 use crate::request::{Create, Write};
 use crate::stat::Stat;
 use crate::tree::{Lifetime, Node, TTL_MAX, Tree};
@@ -25,6 +26,7 @@ pub(crate) struct Context<'a> {
     pub(crate) extended_types: bool,
     /// Whether sessions are known to one server alone, and can have no nodes.
     pub(crate) local_sessions: bool,
+    pub(crate) profile: Profile,
 }
 
 /// What is answered to an operation that was done.
@@ -122,7 +124,7 @@ impl<'a> Transaction<'a> {
 
     /// What the node becomes, by the form of the request and its flags together.
     fn mode(&self, create: &Create) -> Result<(Lifetime, bool), Code> {
-        if !(0..=6).contains(&create.flags) {
+        if !(0..=self.context.profile.highest_flags()).contains(&create.flags) {
             return Err(Code::BadArguments);
         }
         let is_ttl = matches!(create.flags, 5 | 6);
