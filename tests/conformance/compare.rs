@@ -14,6 +14,8 @@ pub(crate) struct Pair {
     pub(crate) real: SocketAddr,
     pub(crate) other: SocketAddr,
     pub(crate) plant: Plant,
+    /// Whether they are of 3.4.
+    pub(crate) is_old: bool,
 }
 
 /// What both said, and the step at which that differs.
@@ -30,8 +32,8 @@ impl Pair {
         static NUMBER: AtomicU64 = AtomicU64::new(1);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let (real, other) = thread::scope(|scope| {
-            let other = scope.spawn(|| converse(self.other, slots, steps, number, self.plant));
-            let real = converse(self.real, slots, steps, number, Plant::Nothing);
+            let other = scope.spawn(|| converse(self.other, slots, steps, number, self.plant, self.is_old));
+            let real = converse(self.real, slots, steps, number, Plant::Nothing, self.is_old);
             (real, other.join().expect("a conversation with the other server"))
         });
         let difference = (0..steps.len()).find(|&index| real[index] != other[index]);
