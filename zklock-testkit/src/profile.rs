@@ -2,7 +2,7 @@
 
 use std::str::FromStr;
 
-use crate::code::opcode;
+use crate::code::{Code, opcode};
 
 /// What the version is called behind that of the server that is copied.
 const OURS: &str =
@@ -78,6 +78,36 @@ impl Profile {
     /// Whether a session can go on on another connection.
     pub(crate) fn resumes_sessions(self) -> bool {
         self != Self::Keeper25
+    }
+
+    /// Whether the flags of a creation are judged before all else.
+    pub(crate) fn judges_flags_first(self) -> bool {
+        self != Self::V3_4
+    }
+
+    /// Whether an access list can name a network, not only an address.
+    pub(crate) fn lists_networks(self) -> bool {
+        self != Self::V3_4
+    }
+
+    /// Whether somebody who may not delete a node is told first that there is none.
+    pub(crate) fn misses_before_it_denies(self) -> bool {
+        self == Self::V3_4
+    }
+
+    /// Whether nobody hears of what happens to a node that they may not read.
+    pub(crate) fn hides_events(self) -> bool {
+        self == Self::V3_8
+    }
+
+    /// Whether the first and the last of each range of forbidden characters are allowed in a path.
+    pub(crate) fn allows_edges(self) -> bool {
+        self == Self::V3_4
+    }
+
+    /// What is wrong with an entry of an access list that has no scheme.
+    pub(crate) fn code_of_no_scheme(self) -> Code {
+        if self == Self::V3_4 { Code::MarshallingError } else { Code::InvalidAcl }
     }
 
     /// The highest flags of a creation that it knows.

@@ -132,7 +132,8 @@ impl Request {
     pub(crate) fn read(profile: Profile, operation: i32, reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         Ok(match operation {
             opcode::MULTI => {
-                let parts = multi(profile, reader, part_of_multi)?;
+                let parts =
+                    multi(profile, reader, |operation, reader| part_of_multi(profile, operation, reader))?;
                 if parts.windows(2).any(|pair| pair[0].0 != pair[1].0) {
                     return Err(Malformed); // it both reads and writes
                 }
@@ -199,7 +200,11 @@ fn write(operation: i32, path: Option<String>, reader: &mut Reader<'_>) -> Resul
 /// In a multi the flags alone say what is created, and how that is answered: so it is in ZooKeeper before 3.8.2, where
 /// the answer has no metadata of what was created (ZOOKEEPER-4026, 4667). Says whether it writes, and what; `None` is
 /// something without a path.
-fn part_of_multi(operation: i32, reader: &mut Reader<'_>) -> Result<(bool, Option<Write>), Malformed> {
+fn part_of_multi(
+    profile: Profile,
+    operation: i32,
+    reader: &mut Reader<'_>,
+) -> Result<(bool, Option<Write>), Malformed> {
     let path = reader.text()?;
     let is_nameless = path.is_none();
     if matches!(operation, opcode::GET_DATA | opcode::GET_CHILDREN) {
@@ -208,6 +213,7 @@ fn part_of_multi(operation: i32, reader: &mut Reader<'_>) -> Result<(bool, Optio
     }
     let write = match write(operation, Some(path.unwrap_or_default()), reader)? {
         Write::Create(create) => match create.flags {
+            flags if flags > profile.highest_flags() => Write::Create(create),
             4 => Write::Create(Create { opcode: opcode::CREATE_CONTAINER, ttl: -1, ..create }),
             5 | 6 if create.opcode == opcode::CREATE_TTL => Write::Create(create),
             5 | 6 => Write::Unfit,

@@ -237,7 +237,7 @@ impl Server {
     ///
     /// When no node can have this path, or it leads through an ephemeral node.
     pub fn put(&self, path: &str, data: impl AsRef<[u8]>) -> Result<(), BadPath> {
-        path::validate(path).map_err(|_| {
+        path::validate(Profile::default(), path).map_err(|_| {
             BadPath::of(
                 path,
                 "it begins with '/', does not end with it, and has no empty part, '.' or '..' in it",
@@ -265,7 +265,7 @@ impl Server {
     /// Deletes a node and all below it, as an operator would, but ZooKeeper's own: of `/` that leaves a new server's nodes.
     /// `false` where there was nothing to delete.
     pub fn delete(&self, path: &str) -> bool {
-        if path::validate(path).is_err() {
+        if path::validate(Profile::default(), path).is_err() {
             return false;
         }
         self.hub.change(|state| {

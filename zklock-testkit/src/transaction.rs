@@ -96,17 +96,21 @@ impl<'a> Transaction<'a> {
     }
 
     fn create(&mut self, create: &Create) -> Result<Done, Code> {
-        let (lifetime, is_sequential) = self.mode(create)?;
+        let mode = self.mode(create);
+        if self.context.profile.judges_flags_first() {
+            mode?;
+        }
         let path = create.path.as_ref().ok_or(Code::MarshallingError)?;
         let parent_path = path::parent(path)?;
-        let list = access::settle(&create.access, self.context.shown)?;
+        let list = access::settle(self.context.profile, &create.access, self.context.shown)?;
         let parent = self.node(parent_path)?;
         access::check(&parent.access, right::CREATE, self.context.shown)?;
+        let (lifetime, is_sequential) = mode?;
         let path = match is_sequential {
             true => format!("{path}{:010}", self.next_number(parent_path)),
             false => path.clone(),
         };
-        path::validate(&path)?;
+        path::validate(self.context.profile, &path)?;
         if self.tree.node(&path).is_some() {
             return Err(Code::NodeExists);
         }
@@ -148,7 +152,10 @@ impl<'a> Transaction<'a> {
     }
 
     fn delete(&mut self, path: &str, version: i32) -> Result<Done, Code> {
-        let parent = self.node(deletable_parent(path)?)?;
+        let parent = self.node(self.deletable_parent(path)?)?;
+        if self.context.profile.misses_before_it_denies() {
+            self.node(path)?;
+        }
         access::check(&parent.access, right::DELETE, self.context.shown)?;
         let node = self.node(path)?;
         expect_version(node.version, version)?;
@@ -160,7 +167,7 @@ impl<'a> Transaction<'a> {
     }
 
     fn set_data(&mut self, path: &str, data: Option<&Vec<u8>>, version: i32) -> Result<Done, Code> {
-        path::validate(path)?;
+        path::validate(self.context.profile, path)?;
         let node = self.node(path)?;
         access::check(&node.access, right::WRITE, self.context.shown)?;
         expect_version(node.version, version)?;
@@ -178,7 +185,7 @@ impl<'a> Transaction<'a> {
     }
 
     fn check(&mut self, path: &str, version: i32) -> Result<Done, Code> {
-        path::validate(path)?;
+        path::validate(self.context.profile, path)?;
         let node = self.node(path)?;
         access::check(&node.access, right::READ, self.context.shown)?;
         expect_version(node.version, version)?;
@@ -186,8 +193,8 @@ impl<'a> Transaction<'a> {
     }
 
     fn set_acl(&mut self, path: &str, list: &[Wanted], version: i32) -> Result<Done, Code> {
-        path::validate(path)?;
-        let list = access::settle(list, self.context.shown)?;
+        path::validate(self.context.profile, path)?;
+        let list = access::settle(self.context.profile, list, self.context.shown)?;
         let node = self.node(path)?;
         access::check(&node.access, right::ADMIN, self.context.shown)?;
         expect_version(node.aversion, version)?;
@@ -225,6 +232,11 @@ impl<'a> Transaction<'a> {
         self.note(EventType::ChildrenChanged, if parent.is_empty() { "/" } else { parent });
     }
 
+    fn deletable_parent<'b>(&self, path: &'b str) -> Result<&'b str, Code> {
+        let is_own = self.context.profile.first_nodes().contains(&path);
+        if is_own { Err(Code::BadArguments) } else { path::parent(path) }
+    }
+
     fn node(&self, path: &str) -> Result<&Node, Code> {
         self.tree.node(path).ok_or(Code::NoNode)
     }
@@ -239,10 +251,6 @@ impl Drop for Transaction<'_> {
 /// The parent of a node; that of one below the root is the empty path.
 fn parent_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
-}
-
-fn deletable_parent(path: &str) -> Result<&str, Code> {
-    if path::SPECIAL.contains(&path) { Err(Code::BadArguments) } else { path::parent(path) }
 }
 
 fn expect_version(version: i32, expected: i32) -> Result<(), Code> {

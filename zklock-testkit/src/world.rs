@@ -335,7 +335,9 @@ impl World {
     fn tell(&mut self, change: &Change) {
         for watcher in self.watches.fire(change) {
             let shown = self.connections.get(&watcher).map(|watcher| &watcher.shown[..]);
-            if access::check(&change.access, right::READ, shown.unwrap_or_default()).is_ok() {
+            let may_know = !self.settings.profile.hides_events()
+                || access::check(&change.access, right::READ, shown.unwrap_or_default()).is_ok();
+            if may_know {
                 self.notify(watcher, change.event, &change.path);
             }
         }
