@@ -66,14 +66,15 @@ async fn a_semaphore_works_on_each() {
         let waiter = tokio::spawn(async move { third.acquire().await });
         queue_of(&server, "/a/locks", 1);
         soon(a.release()).await.unwrap();
-        soon(waiter).await.unwrap().unwrap();
+        let _third = soon(waiter).await.unwrap().unwrap();
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn what_they_cannot_do_is_refused_on_each() {
     for name in ["3.4", "keeper-25"] {
-        let client = client(&like(name)).await;
+        let server = like(name);
+        let client = client(&server).await;
         let locks = ["/a", "/b"].map(|path| client.mutex(path).unwrap());
         let error = soon(client.all(&locks).unwrap().acquire()).await.unwrap_err();
         says(&error, ErrorKind::Refused, &["a set of locks", "needs ZooKeeper 3.5"]);
