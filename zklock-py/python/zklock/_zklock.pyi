@@ -1036,6 +1036,9 @@ class Server:
     ``words`` lists the four-letter words that are answered, such as ``"srvr, ruok"``. See ``4lw.commands.whitelist`` of
     ZooKeeper. By default it answers all that it knows. (A real server answers only ``srvr`` by default.)
 
+    ``like`` says which server it copies: ``"3.8"``; ``"3.4"``, ZooKeeper 3.4.14, which has no container nodes; or
+    ``"keeper-25"``, ClickHouse Keeper 25, which hangs up on what it does not know and takes no session back.
+
     Raises ``InvalidInput`` if an argument is wrong, and ``Refused`` if the system does not let it listen there.
 
     Threads may share a server. A process that is forked from this one can use only its ``hosts``: everything else raises
@@ -1049,6 +1052,7 @@ class Server:
         session_timeouts: tuple[float, float] | None = None,
         manual_clock: bool = False,
         words: str = "*",
+        like: Literal["3.8", "3.4", "keeper-25"] = "3.8",
     ) -> Self: ...
     @property
     def hosts(self) -> str:
