@@ -20,7 +20,6 @@ UNSEEN: dict[str, Ours] = {
     "read": lambda client, path: client.read(path),
     "write": lambda client, path: client.write(path),
     "kazoo": lambda client, path: client.mutex(path, dialect="kazoo"),
-    "semaphore": lambda client, path: client.semaphore(path, 2),
 }
 
 
