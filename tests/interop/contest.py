@@ -61,7 +61,10 @@ PROGRAMS: dict[str, list[str]] = {
     # The others.
     "curator": _java("/usr/share/java/{}.jar"),
     "curator-that-downgrades": _java(f"{BUILT}/curator/{{}}-{CURATOR_THAT_DOWNGRADES}.jar"),
-    **{f"curator-{version}": _java_with(f"{BUILT}/curators/{version}/classes", f"{BUILT}/curators/{version}/jars/*") for version in CURATORS},
+    **{
+        f"curator-{version}": _java_with(f"{BUILT}/curators/{version}/classes", f"{BUILT}/curators/{version}/jars/*")
+        for version in CURATORS
+    },
     "c-recipe": [str(BUILT / "peer-c-recipe")],
     "writelock": _java("/usr/share/java/{}.jar"),
     "kazoo": [*_PYTHON, str(HERE / "peers/kazoo_peer.py")],

@@ -25,9 +25,7 @@ UNSEEN: dict[str, Ours] = {
 
 @only_with_long()
 @pytest.mark.parametrize("options", [[], ["--dialect=writelock"]], ids=["curator", "writelock"])
-def test_mutex_stands_in_one_queue_with_it(
-    ground: Ground, path: str, figures: Figures, options: list[str]
-) -> None:
+def test_mutex_stands_in_one_queue_with_it(ground: Ground, path: str, figures: Figures, options: list[str]) -> None:
     ours = zklock_side("mutex", *options)
     figures(contend(ground, path, [foreign_side("c-recipe", "mutex"), ours]).figures)
 
