@@ -1,12 +1,12 @@
 //! Certificates that are renewed while a client runs, and those that the system trusts.
 
-use super::{AGES, known, strict};
+use super::{AGES, strict};
 use crate::support::{SOON, options, says, soon};
-use ground::{Certificates, Ensemble, not_later, until};
+use ground::{Certificates, Ensemble};
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant};
-use zklock_core::{Client, ClientOptions, ErrorKind, HoldState, Tls};
+use std::time::Duration;
+use zklock_core::{Client, ErrorKind, HoldState, Tls};
 
 /// It outlasts a server that starts again.
 const LONG_SESSION: Duration = Duration::from_secs(30);
