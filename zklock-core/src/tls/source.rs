@@ -70,7 +70,8 @@ impl Source {
             Self::Text(_) => "is not PEM: the content of the file is wanted, not its name".to_owned(),
             Self::File(_) if pem.trim().is_empty() => "is empty: a PEM file is wanted".to_owned(),
             Self::File(_) => {
-                "is not PEM: convert it, such as with: openssl x509 -inform der -in FILE".to_owned()
+                let tool = if label == "CERTIFICATE" { "x509" } else { "pkey" };
+                format!("is not PEM: convert it, such as with: openssl {tool} -inform der -in FILE")
             }
         };
         invalid(what, &problem)

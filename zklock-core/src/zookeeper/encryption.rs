@@ -6,10 +6,7 @@ use zookeeper_client::TlsOptions;
 use zookeeper_client::{Client, Connector, Error};
 
 /// The connector with certificates as they are now, or why there are none.
-#[cfg_attr(
-    not(feature = "tls"),
-    expect(unused_variables, clippy::unused_async, reason = "without TLS there are none")
-)]
+#[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "without TLS there are none"))]
 pub(super) async fn with_tls(options: &ClientOptions, connector: Connector) -> Result<Connector, String> {
     #[cfg(feature = "tls")]
     if let Some(tls) = &options.tls {
