@@ -19,6 +19,7 @@
 
 mod answers;
 mod connecting;
+mod encryption;
 mod operations;
 mod rights;
 mod servers;
