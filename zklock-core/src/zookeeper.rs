@@ -19,6 +19,7 @@
 
 mod answers;
 mod connecting;
+mod login;
 mod operations;
 mod rights;
 mod servers;
