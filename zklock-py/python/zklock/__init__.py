@@ -54,6 +54,7 @@ from ._zklock import (
     Loss,
     Member,
     Observer,
+    Sasl,
     Tls,
     __version__,
 )
@@ -95,6 +96,7 @@ __all__ = [
     "NotOwner",
     "Observer",
     "Refused",
+    "Sasl",
     "Stats",
     "Timeout",
     "Tls",
