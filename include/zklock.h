@@ -1223,6 +1223,51 @@ zklock_status zklock_options_add_digest_from_env(zklock_options *options,
                                                  const char *variable);
 
 /**
+ * Log in as this user by SASL, with its mechanism DIGEST-MD5, beside those that were added for the scheme "digest". To access
+ * lists it is "sasl:user". A client can log in by SASL as one user: a second one is ZKLOCK_INVALID_ARGUMENT when a client is
+ * made. The password is in no message and no log line, and does not cross the network; but whoever listens can try out
+ * passwords on what does: use TLS.
+ *
+ * The servers have a list of users, in the section "Server" of their JAAS file. With a wrong password, with a user whom they do
+ * not know, and where they are not set up for SASL, making a client is ZKLOCK_REFUSED. A password that is changed on the
+ * servers matters to the next connection: as long as they refuse it there is none, and the session and its holds are lost.
+ *
+ * @param options the options.
+ * @param user of ASCII, without a colon, a quotation mark or a backslash.
+ * @param password its password, of ASCII.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_add_sasl(zklock_options *options,
+                                      const char *user,
+                                      const char *password);
+
+/**
+ * The same with the user and the password in a file: one line "user:password". It is read now, and anew for each connection,
+ * so that the password can be changed while the client runs. As long as it cannot be read then, no connection is made.
+ *
+ * @param options the options.
+ * @param file its path.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or is not what it should be;
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_add_sasl_from_file(zklock_options *options,
+                                                const char *file);
+
+/**
+ * The same with "user:password" in an environment variable, which is read now.
+ *
+ * @param options the options.
+ * @param variable its name, such as "ZKLOCK_SASL".
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or is not what it should be; ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_add_sasl_from_env(zklock_options *options,
+                                               const char *variable);
+
+/**
  * Who may use the nodes that the client creates. Without a user to log in as, all but ZKLOCK_ACCESS_OPEN is
  * ZKLOCK_INVALID_ARGUMENT when a client is made.
  *

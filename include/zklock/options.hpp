@@ -71,6 +71,18 @@ public:
     options &digest_from_env(const std::string &variable) {
         return set(zklock_options_add_digest_from_env, detail::text(variable));
     }
+    /** Log in as this user by SASL. To access lists it is "sasl:user". */
+    options &sasl(const std::string &user, const std::string &password) {
+        return set(zklock_options_add_sasl, detail::text(user), detail::text(password));
+    }
+    /** The same with one line "user:password" in a file that is read anew for each connection. */
+    options &sasl_from_file(const std::string &file) {
+        return set(zklock_options_add_sasl_from_file, detail::text(file));
+    }
+    /** The same with "user:password" in an environment variable. */
+    options &sasl_from_env(const std::string &variable) {
+        return set(zklock_options_add_sasl_from_env, detail::text(variable));
+    }
     /** Who may use the nodes that the client creates. Default: ZKLOCK_ACCESS_OPEN. */
     options &access(zklock_access access) { return set(zklock_options_set_access, static_cast<int32_t>(access)); }
 private:

@@ -100,6 +100,7 @@ mod admin {
 mod access {
     mod lists;
     mod login;
+    mod sasl;
     mod secrets;
     mod strangers;
 }

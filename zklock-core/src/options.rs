@@ -210,7 +210,8 @@ impl ClientOptions {
         self
     }
 
-    /// Log in with these credentials, and with those that were given before. They are sent on every connection.
+    /// Log in with these credentials, and with those that were given before. They are sent on every connection. One of them
+    /// can be for [SASL](Credentials::sasl).
     ///
     /// ```
     /// # use zklock_core::{ClientOptions, Credentials};
@@ -249,14 +250,19 @@ impl ClientOptions {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] if the creator is to have rights and there are no [credentials](Self::credentials), or
-    /// with TLS and a host that no certificate can name.
+    /// [`ErrorKind::InvalidInput`] if the creator is to have rights and there are no [credentials](Self::credentials), if
+    /// several of them are for SASL, or with TLS and a host that no certificate can name.
     pub fn check(&self) -> Result<(), Error> {
         if self.access != Access::Open && self.credentials.is_empty() {
             let message = format!(
                 "the access {}: without credentials nobody would be the creator: log in, or leave it open",
                 self.access
             );
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        if self.credentials.iter().filter(|credentials| credentials.is_sasl()).count() > 1 {
+            let message =
+                "several credentials are for SASL, and by SASL a client logs in as one user: leave one";
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         #[cfg(feature = "tls")]
@@ -288,6 +294,9 @@ mod tests {
         }
         assert_eq!(options().identity(&"x".repeat(1025)).unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(options().chroot("/").unwrap().hosts.chroot, "");
+        let sasl = || Credentials::sasl("user", "secret").unwrap();
+        let twice = options().credentials(sasl()).credentials(sasl());
+        assert_eq!(twice.check().unwrap_err().kind(), ErrorKind::InvalidInput);
         let chrooted = options().chroot("/a").unwrap();
         assert_eq!(chrooted.hosts.connect_string(), "zk:2181/a");
         assert_eq!(chrooted.hosts("other/b").unwrap().hosts.connect_string(), "other:2181/a");

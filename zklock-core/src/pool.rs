@@ -198,6 +198,8 @@ impl SessionKeeper {
         let mut closing = self.closing.subscribe();
         let mut pause = FIRST_PAUSE;
         let mut turn = platform::random_bits() as usize;
+        // While passwords are changed, some servers know the new one and others do not: each host has its say.
+        let mut say = self.options.hosts.servers.len();
         loop {
             turn = turn.wrapping_add(1);
             let opened = tokio::select! {
@@ -224,14 +226,16 @@ impl SessionKeeper {
                         return;
                     }
                 }
-                // Later the credentials may be about to change.
-                Err(NotOpened::Refused(why)) if self.opened.load(Ordering::Relaxed) == 0 => {
-                    self.slot.state.send_replace(SlotState::Refused(why.into()));
-                    return;
+                Err(NotOpened::Refused(why)) => {
+                    say = say.saturating_sub(1);
+                    // Later the credentials may be about to change.
+                    if say == 0 && self.opened.load(Ordering::Relaxed) == 0 {
+                        self.slot.state.send_replace(SlotState::Refused(why.into()));
+                        return;
+                    }
+                    self.pause(&mut pause, why, &mut closing).await;
                 }
-                Err(NotOpened::Yet(problem) | NotOpened::Refused(problem)) => {
-                    self.pause(&mut pause, problem, &mut closing).await;
-                }
+                Err(NotOpened::Yet(problem)) => self.pause(&mut pause, problem, &mut closing).await,
             }
         }
     }
@@ -358,7 +362,7 @@ impl Tie {
 
 /// Attaches another connection to the session; `None` if it is over. It also counts as over when no server has granted it
 /// for twice its timeout: the servers have ended it by then, unless none of them worked, and members of barriers wait for
-/// an answer.
+/// an answer. And it counts as over when each host has refused the login once: the next session waits for another password.
 async fn attached(
     options: Arc<ClientOptions>,
     session: Arc<Session>,
@@ -366,6 +370,7 @@ async fn attached(
 ) -> Option<Arc<ZooKeeper>> {
     let mut pause = FIRST_ATTACH_PAUSE;
     let mut turn = platform::random_bits() as usize;
+    let mut say = options.hosts.servers.len();
     let since = clock::now();
     loop {
         if clock::now().since(since) > session.timeout() * 2 {
@@ -384,6 +389,14 @@ async fn attached(
                 return Some(ensemble);
             }
             Ok(Err(NotAttached::SessionOver)) => return None,
+            Ok(Err(NotAttached::Refused(problem))) => {
+                tracing::warn!(problem, "the connection is refused");
+                say = say.saturating_sub(1);
+                if say == 0 {
+                    return None;
+                }
+                problem
+            }
             Ok(Err(NotAttached::Yet(problem))) => problem,
             Err(_) => "no server answers in time".to_owned(),
         };

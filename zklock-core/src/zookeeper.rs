@@ -20,6 +20,7 @@
 mod answers;
 mod connecting;
 mod encryption;
+mod login;
 mod operations;
 mod rights;
 mod servers;

@@ -40,7 +40,7 @@ use zklock_core::{ErrorKind, Wait};
 /// ``acquire(blocking=False)``, and any call with a timeout of zero. After that it raises ``Unreachable``. If such a call is
 /// the first that needs the client, it connects first, for up to ``connect_timeout``. ``chroot`` puts all paths below that
 /// node. ``identity`` is what others see as this contender's name, by default ``host/pid``. ``tls`` is a ``Tls``.
-/// ``auth`` is a ``Digest`` to log in as, or a list of such. ``server_version`` is the version of the servers, such as
+/// ``auth`` is a ``Digest`` or ``Sasl`` to log in as, or a list of such. ``server_version`` is the version of the servers, such as
 /// ``(3, 4)``; otherwise they are asked.
 ///
 /// ``access`` says who may use what the client creates: everyone (``open``), only those who are logged in as its creator

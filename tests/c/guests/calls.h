@@ -57,6 +57,9 @@ CALL(options_set_identity) { return zklock_options_set_identity(on->options, "a 
 CALL(options_add_digest) { return zklock_options_add_digest(on->options, "a guest", "and its password"); }
 CALL(options_add_digest_from_file) { return zklock_options_add_digest_from_file(on->options, "/no such file"); }
 CALL(options_add_digest_from_env) { return zklock_options_add_digest_from_env(on->options, "ZKLOCK_NOT_SET"); }
+CALL(options_add_sasl) { return zklock_options_add_sasl(on->options, "a guest", "and its password"); }
+CALL(options_add_sasl_from_file) { return zklock_options_add_sasl_from_file(on->options, "/no such file"); }
+CALL(options_add_sasl_from_env) { return zklock_options_add_sasl_from_env(on->options, "ZKLOCK_NOT_SET"); }
 CALL(options_set_access) { return zklock_options_set_access(on->options, ZKLOCK_ACCESS_OPEN); }
 /* A library that was built without TLS refuses these. */
 static zklock_status or_wrong(zklock_status status) {
@@ -341,6 +344,9 @@ static const call calls[] = {
     CALL(options_add_digest, ZKLOCK_OK, 0),
     CALL(options_add_digest_from_file, ZKLOCK_INVALID_ARGUMENT, 0),
     CALL(options_add_digest_from_env, ZKLOCK_INVALID_ARGUMENT, 0),
+    CALL(options_add_sasl, ZKLOCK_OK, 0),
+    CALL(options_add_sasl_from_file, ZKLOCK_INVALID_ARGUMENT, 0),
+    CALL(options_add_sasl_from_env, ZKLOCK_INVALID_ARGUMENT, 0),
     CALL(options_set_access, ZKLOCK_OK, 0),
     CALL(options_set_tls, ZKLOCK_INVALID_ARGUMENT, 0),
     CALL(options_set_tls_system, ZKLOCK_INVALID_ARGUMENT, 0),

@@ -2,6 +2,7 @@
 
 #include "test.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #define SECRET "s3cret-of-c"
@@ -97,5 +98,62 @@ TEST(what_is_no_login_is_named_and_not_quoted) {
     zklock_options_free(options);
 }
 
-TEST_MAIN("standalone", LISTED(two_clients_of_one_user_take_turns_and_a_stranger_is_refused),
-          LISTED(what_is_no_login_is_named_and_not_quoted))
+/* All that is logged, at every level. */
+static pthread_mutex_t logging = PTHREAD_MUTEX_INITIALIZER;
+static int lines, quotes;
+
+static void looks_for_secrets(int32_t level, const char *message, void *context) {
+    (void)level;
+    (void)context;
+    pthread_mutex_lock(&logging);
+    lines++;
+    /* As it is, and in base64, alone and as "ann:s3cret". */
+    if (strstr(message, SECRET) || strstr(message, "czNjcmV0") || strstr(message, "OnMzY3Jl")) quotes++;
+    pthread_mutex_unlock(&logging);
+}
+
+TEST(a_login_by_sasl_is_right_or_refused_and_no_secret_is_logged) {
+    const char *path = fresh_path();
+    zklock_options *given, *of_file, *of_env, *wrong;
+    zklock_client *none = NULL;
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, looks_for_secrets, NULL));
+    given = options_of(NULL, ZKLOCK_ACCESS_CREATOR_ALL);
+    OK(zklock_options_add_sasl(given, "ann", SECRET));
+    of_file = options_of(NULL, ZKLOCK_ACCESS_CREATOR_ALL);
+    OK(zklock_options_add_sasl_from_file(of_file, file_with("ann:" SECRET "\n")));
+    of_env = options_of("bob", ZKLOCK_ACCESS_CREATOR_ALL);
+    CHECK(!setenv("ZKLOCK_TEST_AUTH", "ann:" SECRET, 1));
+    OK(zklock_options_add_sasl_from_env(of_env, "ZKLOCK_TEST_AUTH"));
+    zklock_client *clients[] = {client_of(given), client_of(of_file), client_of(of_env)};
+    for (size_t at = 0; at < sizeof clients / sizeof *clients; at++) {
+        zklock_lock *lock = new_mutex(clients[at], path, 0);
+        give_back(acquire(lock, SOON_MS));
+        free_all(NULL, lock, clients[at]);
+    }
+    zklock_client *stranger = new_client();
+    zklock_lock *closed = new_mutex(stranger, path, 0);
+    zklock_hold *no_hold = NULL;
+    IS(zklock_acquire(closed, SOON_MS, &no_hold), ZKLOCK_REFUSED);
+    NAMES("lacks the right CREATE");
+    free_all(NULL, closed, stranger);
+
+    wrong = options_of(NULL, ZKLOCK_ACCESS_OPEN);
+    OK(zklock_options_add_sasl(wrong, "bob", SECRET));
+    IS(zklock_client_new(servers(), wrong, &none), ZKLOCK_REFUSED);
+    NAMES("SASL for \"bob\": correct the user or the password");
+    OK(zklock_options_add_sasl(wrong, "ann", SECRET));
+    IS(zklock_client_new(servers(), wrong, &none), ZKLOCK_INVALID_ARGUMENT);
+    NAMES("logs in as one user");
+    IS(zklock_options_add_sasl(wrong, "a\"b", SECRET), ZKLOCK_INVALID_ARGUMENT);
+    NAMES("quotation mark");
+    CHECK(!none);
+    zklock_options_free(wrong);
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, NULL, NULL));
+    pthread_mutex_lock(&logging);
+    CHECK(lines > 20 && !quotes);
+    pthread_mutex_unlock(&logging);
+}
+
+TEST_MAIN("standalone sasl=ann:" SECRET, LISTED(two_clients_of_one_user_take_turns_and_a_stranger_is_refused),
+          LISTED(what_is_no_login_is_named_and_not_quoted),
+          LISTED(a_login_by_sasl_is_right_or_refused_and_no_secret_is_logged))

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import copy
 import logging
 import pathlib
 import pickle
+import traceback
+import typing
 
 import pytest
 from ground import Ground
@@ -74,6 +78,50 @@ def test_no_password_is_said_by_anything(
         said.append(str(of_type.value))
     assert caplog.text
     assert not [line for line in [*said, caplog.text] if SECRET in line]
+
+
+@pytest.fixture(scope="module")
+def by_sasl() -> typing.Iterator[str]:
+    """The hosts of a server that knows Ann."""
+    with contextlib.closing(Ground()) as ground:
+        yield ground(f"start standalone tick=500 sasl=ann:{SECRET}")
+
+
+def test_a_login_by_sasl_is_right_or_refused_and_no_password_is_said(
+    by_sasl: str,
+    hosts: str,
+    tmp_path: pathlib.Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    caplog.set_level(1)
+    file = tmp_path / "sasl"
+    file.write_text(f"ann:{SECRET}\n")
+    monkeypatch.setenv("ZKLOCK_TEST_AUTH", f"ann:{SECRET}")
+    logins = [zklock.Sasl("ann", SECRET), zklock.Sasl.from_file(file), zklock.Sasl.from_env("ZKLOCK_TEST_AUTH")]
+    said = [repr(login) for login in logins]
+    assert "ann" in said[0] and "hidden" in said[0] and str(file) in said[1]
+    for auth in (*logins, [ANN, logins[0]]):
+        with zklock.Client(by_sasl, auth=auth, access="creator-all") as client, client.mutex("/access-sasl") as hold:
+            said += [repr(client), repr(client.stats()), repr(hold)]
+    file.write_text(f"bob:{SECRET}\n")
+    for error, wrong, word in (
+        (zklock.Refused, lambda: zklock.Client(by_sasl, auth=zklock.Sasl("ann", SECRET + "?")).connect(), '"ann"'),
+        (zklock.Refused, lambda: zklock.Client(by_sasl, auth=zklock.Sasl("bob", SECRET)).connect(), "the user or"),
+        (zklock.Refused, lambda: zklock.Client(by_sasl, auth=logins[1]).connect(), str(file)),
+        (zklock.Refused, lambda: zklock.Client(hosts, auth=logins[0]).connect(), "lets it in as nobody"),
+        (zklock.InvalidInput, lambda: zklock.Client(hosts, auth=[logins[0]] * 2), "as one user"),
+        (zklock.InvalidInput, lambda: zklock.Sasl("a\\b", SECRET), "backslash"),
+    ):
+        with pytest.raises(error) as caught:
+            wrong()  # type: ignore[no-untyped-call]
+        assert word in str(caught.value)
+        said += [repr(caught.value), *traceback.format_exception_only(caught.type, caught.value)]
+    with pytest.raises(TypeError, match="send the path of its file"):
+        pickle.dumps(logins[0])
+    assert len(caplog.text.splitlines()) > 20
+    for secret in (SECRET, base64.b64encode(SECRET.encode()).decode()):
+        assert not [line for line in [*said, caplog.text] if secret in line]
 
 
 def test_what_cannot_be_is_refused_at_once() -> None:
