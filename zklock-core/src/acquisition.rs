@@ -137,6 +137,9 @@ impl Acquisition {
                 holding.refuse();
             }
         }
+        if let Some(session) = self.driver.session() {
+            session.gone().await;
+        }
         self.progress.settle();
         if let Some(holding) = holding {
             self.close(holding);

@@ -11,13 +11,13 @@ mod healing;
 use crate::clock;
 use crate::ensemble::{
     Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
-    Watched, Write, WriteFailure,
+    Watched, Write, WriteFailure, text_of,
 };
 use crate::error::LossReason;
 use crate::machine::Moment;
 use crate::machine::keeper::{HoldId, Keeper, Proof};
 use crate::machine::marks::Marks;
-use crate::machine::protocol::{Now, Operation, Outcome};
+use crate::machine::protocol::{Now, Operation, Outcome, Refusal};
 pub(crate) use crate::machine::status::Status;
 use crate::platform;
 use crate::sync::lock_ignoring_poison;
@@ -25,7 +25,7 @@ pub(crate) use healing::{Looking, Marked};
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
@@ -57,6 +57,10 @@ pub(crate) struct Session {
     left: Mutex<VecDeque<Arc<str>>>,
     /// Wakes the heartbeat: a hold is there, or the lease has become shorter.
     registered: Notify,
+    /// Why a node of it could not be deleted, so that it was closed.
+    undeletable: OnceLock<Arc<str>>,
+    /// Whether its nodes are known to be gone.
+    gone: watch::Sender<bool>,
 }
 
 /// What its holds rest on.
@@ -86,6 +90,8 @@ impl Session {
             marks: Mutex::new(Marks::new(platform::uuid().session())),
             left: Mutex::default(),
             registered: Notify::new(),
+            undeletable: OnceLock::new(),
+            gone: watch::Sender::new(false),
         })
     }
 
@@ -131,8 +137,10 @@ impl Session {
 
     async fn sent(self: Arc<Self>, flight: Vec<Operation>) -> Landing {
         let writes: Vec<bool> = flight.iter().map(Operation::is_quorum_write).collect();
+        let deletes = |operation: &Operation| matches!(operation, Operation::Delete { .. });
+        let deletions: Vec<bool> = flight.iter().map(deletes).collect();
         let over = Landing { sent: clock::now(), outcomes: vec![Outcome::SessionOver], watch: None };
-        let landing = self.unless_over(over, |ensemble| ensemble.send(flight)).await;
+        let mut landing = self.unless_over(over, |ensemble| ensemble.send(flight)).await;
         let written = |(outcome, write): (&Outcome, &bool)| {
             *write && matches!(outcome, Outcome::Created(_) | Outcome::Done)
         };
@@ -142,7 +150,43 @@ impl Session {
         if landing.outcomes.iter().zip(&writes).any(written) {
             lock_ignoring_poison(&self.kept).keeper.handle_write(landing.sent, clock::now());
         }
+        for (outcome, _) in landing.outcomes.iter_mut().zip(&deletions).filter(|(_, deletes)| **deletes) {
+            if let Outcome::Refused(refusal) = outcome {
+                let why = self.be_rid_of_nodes(refusal);
+                *refusal = Refusal::Answer(why.to_string());
+            }
+        }
         landing
+    }
+
+    /// A node of this session may not be deleted. Nobody else would delete it, and it would keep the lock taken. So the
+    /// session ends, and its nodes with it; its holds are told before that.
+    fn be_rid_of_nodes(&self, refusal: &Refusal) -> Arc<str> {
+        let why = self.undeletable.get_or_init(|| {
+            let why = format!("{}; its session was closed, so that its nodes go", text_of(refusal));
+            tracing::warn!(session = format_args!("{:#x}", self.id), why, "a node may not be deleted");
+            why.into()
+        });
+        self.end(LossReason::SessionClosed);
+        why.clone()
+    }
+
+    /// Why a node of it could not be deleted, if it was closed for that.
+    pub(crate) fn undeletable(&self) -> Option<&str> {
+        self.undeletable.get().map(|why| &**why)
+    }
+
+    /// Its nodes are gone, or nobody can do more about them.
+    pub(crate) fn set_gone(&self) {
+        self.gone.send_replace(true);
+    }
+
+    /// If it was closed to be rid of its nodes: waits until they are gone.
+    pub(crate) async fn gone(&self) {
+        if self.loss() == Some(LossReason::SessionClosed) {
+            // It cannot fail: the sender is ours.
+            let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
+        }
     }
 
     /// Proves one hold; `true` if the ensemble has answered.
