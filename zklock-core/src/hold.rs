@@ -280,7 +280,8 @@ impl Hold {
         Ok(Some(async move {
             let mut status = grant.holding.watch();
             let ended = async {
-                let goes_on = |status: &Status| matches!(status, Status::Held | Status::Releasing | Status::Stuck);
+                let goes_on =
+                    |status: &Status| matches!(status, Status::Held | Status::Releasing | Status::Stuck);
                 let ended = status.wait_for(|status| !goes_on(status));
                 // Copied: as long as it is borrowed nobody can write it, and nobody read it again.
                 ended.await.map(|status| *status)

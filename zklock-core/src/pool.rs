@@ -246,7 +246,19 @@ impl SessionKeeper {
         }
         // If it cannot be found out now, the first acquire will report it.
         let has_root = clock::timeout(opened.timeout / 2, opened.ensemble.has_root()).await;
-        Ok((has_root != Ok(Some(false))).then_some(opened))
+        if has_root != Ok(Some(false)) {
+            return Ok(Some(opened));
+        }
+        if !self.options.create_chroot {
+            return Ok(None);
+        }
+        match clock::timeout(opened.timeout / 2, opened.ensemble.create_root()).await {
+            Ok(Ok(true)) => Ok(Some(opened)),
+            Ok(Err(why)) => Err(NotOpened::Refused(why)),
+            Ok(Ok(false)) | Err(_) => {
+                Err(NotOpened::Yet("no server has confirmed that it created the chroot".to_owned()))
+            }
+        }
     }
 
     async fn pause(&self, pause: &mut Duration, problem: String, closing: &mut watch::Receiver<bool>) {

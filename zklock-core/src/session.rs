@@ -7,17 +7,18 @@
 //! because nothing else would: a server may be alive and never answer.
 
 mod healing;
+mod undeletable;
 
 use crate::clock;
 use crate::ensemble::{
     Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
-    Watched, Write, WriteFailure, text_of,
+    Watched, Write, WriteFailure,
 };
 use crate::error::LossReason;
 use crate::machine::Moment;
 use crate::machine::keeper::{HoldId, Keeper, Proof};
 use crate::machine::marks::Marks;
-use crate::machine::protocol::{Now, Operation, Outcome, Refusal};
+use crate::machine::protocol::{Now, Operation, Outcome};
 pub(crate) use crate::machine::status::Status;
 use crate::platform;
 use crate::sync::lock_ignoring_poison;
@@ -150,43 +151,8 @@ impl Session {
         if landing.outcomes.iter().zip(&writes).any(written) {
             lock_ignoring_poison(&self.kept).keeper.handle_write(landing.sent, clock::now());
         }
-        for (outcome, _) in landing.outcomes.iter_mut().zip(&deletions).filter(|(_, deletes)| **deletes) {
-            if let Outcome::Refused(refusal) = outcome {
-                let why = self.be_rid_of_nodes(refusal);
-                *refusal = Refusal::Answer(why.to_string());
-            }
-        }
+        self.see_refusals(&deletions, &mut landing.outcomes);
         landing
-    }
-
-    /// A node of this session may not be deleted. Nobody else would delete it, and it would keep the lock taken. So the
-    /// session ends, and its nodes with it; its holds are told before that.
-    fn be_rid_of_nodes(&self, refusal: &Refusal) -> Arc<str> {
-        let why = self.undeletable.get_or_init(|| {
-            let why = format!("{}; its session was closed, so that its nodes go", text_of(refusal));
-            tracing::warn!(session = format_args!("{:#x}", self.id), why, "a node may not be deleted");
-            why.into()
-        });
-        self.end(LossReason::SessionClosed);
-        why.clone()
-    }
-
-    /// Why a node of it could not be deleted, if it was closed for that.
-    pub(crate) fn undeletable(&self) -> Option<&str> {
-        self.undeletable.get().map(|why| &**why)
-    }
-
-    /// Its nodes are gone, or nobody can do more about them.
-    pub(crate) fn set_gone(&self) {
-        self.gone.send_replace(true);
-    }
-
-    /// If it was closed to be rid of its nodes: waits until they are gone.
-    pub(crate) async fn gone(&self) {
-        if self.loss() == Some(LossReason::SessionClosed) {
-            // It cannot fail: the sender is ours.
-            let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
-        }
     }
 
     /// Proves one hold; `true` if the ensemble has answered.

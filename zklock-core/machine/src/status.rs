@@ -49,7 +49,9 @@ impl fmt::Display for LossReason {
             Self::NodeDeleted => "its node was deleted",
             Self::LeaseLapsed => "its lease lapsed before the ensemble was heard from again",
             Self::ClientClosed => "its client was closed",
-            Self::SessionClosed => "its session was closed, to be rid of a node that the client may not delete",
+            Self::SessionClosed => {
+                "its session was closed, to be rid of a node that the client may not delete"
+            }
             Self::ForeignContender => "a contender came that cannot see it, and may hold as well",
             Self::Forked => "it belongs to the process from which this one was forked",
         })

@@ -1,5 +1,6 @@
 //! How a session is opened, and how another connection is attached to it.
 
+use super::rights::NodeList;
 use super::serving::Serving;
 use super::{Connection, Servers, SessionInfo, ZooKeeper};
 use crate::clock;
@@ -230,7 +231,8 @@ async fn connect(
     let task = lock_ignoring_poison(&spawned.0).take();
     let library = task.ok_or_else(|| Error::UnexpectedError("no task serves the connection".to_owned()))?;
     let serving = Serving::start(&client, library, level);
-    Ok(ZooKeeper { connection: Connection { client, serving, access: options.access, level, servers } })
+    let access = NodeList::of(&options.access);
+    Ok(ZooKeeper { connection: Connection { client, serving, access, level, servers } })
 }
 
 #[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "without TLS no option is needed"))]
