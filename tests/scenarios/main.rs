@@ -98,10 +98,13 @@ mod admin {
 
 /// As whom a client logs in, and who may use what it creates.
 mod access {
+    mod chroot;
     mod lists;
     mod login;
+    mod rights;
     mod secrets;
     mod strangers;
+    mod undeletable;
 }
 
 mod children;

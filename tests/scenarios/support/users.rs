@@ -12,7 +12,7 @@ use zookeeper_client::{Acl, AuthId, Permission};
 pub(crate) struct User {
     pub(crate) name: &'static str,
     pub(crate) password: &'static str,
-    id: &'static str,
+    pub(crate) id: &'static str,
 }
 
 pub(crate) const ANN: User =
@@ -44,7 +44,11 @@ impl User {
 
     /// What stands in an access list if this user may do everything.
     pub(crate) fn may_all(self) -> Acl {
-        Acl::new(Permission::ALL, AuthId::new("digest", self.id))
+        self.may(Permission::ALL)
+    }
+
+    pub(crate) fn may(self, permission: Permission) -> Acl {
+        Acl::new(permission, AuthId::new("digest", self.id))
     }
 
     /// An operator of the shared server who is logged in as this user.
