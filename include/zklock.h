@@ -383,6 +383,11 @@ typedef enum zklock_reason ZKLOCK_INT32 {
      * A contender came that cannot see the hold, such as kazoo's Lock: both may hold the lock.
      */
     ZKLOCK_REASON_FOREIGN_CONTENDER = 6,
+    /**
+     * The client closed the session, to be rid of a node that it may not delete: zklock_last_error() of ZKLOCK_LOST
+     * names the right that it lacks.
+     */
+    ZKLOCK_REASON_SESSION_CLOSED = 7,
 } zklock_reason;
 
 /**
@@ -1279,6 +1284,19 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_set_access(zklock_options *options, int32_t access);
 
 /**
+ * The same with a list of one's own, as zkCli takes it. A client that it does not name is locked out of what it creates.
+ *
+ * @param options the options.
+ * @param list entries "scheme:id:rights" with commas between them, the rights being some of the letters cdrwa: such as
+ *        "sasl:billing:cdrwa,world:anyone:r"; or "open", "creator-all" or "read-open".
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if an entry is wrong: zklock_last_error() says which, by its number;
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_access_list(zklock_options *options,
+                                             const char *list);
+
+/**
  * Makes the double barrier at a path, which is the DistributedDoubleBarrier of Curator's there. It costs no request.
  *
  * @param client the client. It may be freed before the barrier.
@@ -1552,7 +1570,8 @@ zklock_status zklock_hold_read(zklock_hold *hold,
  * @return ZKLOCK_OK; ZKLOCK_LOST if the hold was found to be lost; ZKLOCK_NOT_HELD if it was released before;
  *         ZKLOCK_NOT_OWNER if the lock is reentrant and another thread acquired it: nothing changes;
  *         ZKLOCK_TIMEOUT if the servers have not answered within a session timeout: the release goes on in
- *         the background; ZKLOCK_REFUSED if the access list does not allow to delete its node, or the process
+ *         the background; ZKLOCK_REFUSED if the access list does not allow to delete its node, which has gone
+ *         with its session then, and so have the client's other holds, or the process
  *         is exiting and no thread can be started; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
  *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
@@ -2139,14 +2158,28 @@ zklock_status zklock_options_set_try_timeout(zklock_options *options,
                                              int64_t milliseconds);
 
 /**
- * Put all paths below this node, which must exist. It replaces a chroot among the hosts.
+ * Put all paths below this node, which must exist unless it is created: see zklock_options_set_create_chroot. It replaces a
+ * chroot among the hosts.
  *
  * @param options the options.
  * @param path such as "/apps/billing".
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_options_set_chroot(zklock_options *options, const char *path);
+zklock_status zklock_options_set_chroot(zklock_options *options,
+                                        const char *path);
+
+/**
+ * Whether to create the chroot, and the nodes above it, if it is missing when a session is opened. They are persistent, and
+ * have the access list of what the client creates. Default: no.
+ *
+ * @param options the options.
+ * @param creates 0 for no, any other number for yes.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_create_chroot(zklock_options *options,
+                                               int creates);
 
 /**
  * What others see as the contender's name: the data of its nodes. Default: "host/pid".

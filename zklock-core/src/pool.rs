@@ -181,6 +181,7 @@ impl Drop for SessionKeeper {
         // Wakes all that wait for a session or for its end.
         if let SlotState::Open(session) = self.slot.state() {
             session.end(LossReason::ClientClosed);
+            session.set_gone();
         }
         self.slot.state.send_if_modified(|state| {
             let changes = !matches!(state, SlotState::NoRoot | SlotState::Refused(_));
@@ -249,7 +250,19 @@ impl SessionKeeper {
         }
         // If it cannot be found out now, the first acquire will report it.
         let has_root = clock::timeout(opened.timeout / 2, opened.ensemble.has_root()).await;
-        Ok((has_root != Ok(Some(false))).then_some(opened))
+        if has_root != Ok(Some(false)) {
+            return Ok(Some(opened));
+        }
+        if !self.options.create_chroot {
+            return Ok(None);
+        }
+        match clock::timeout(opened.timeout / 2, opened.ensemble.create_root()).await {
+            Ok(Ok(true)) => Ok(Some(opened)),
+            Ok(Err(why)) => Err(NotOpened::Refused(why)),
+            Ok(Ok(false)) | Err(_) => {
+                Err(NotOpened::Yet("no server has confirmed that it created the chroot".to_owned()))
+            }
+        }
     }
 
     async fn pause(&self, pause: &mut Duration, problem: String, closing: &mut watch::Receiver<bool>) {
@@ -283,7 +296,9 @@ impl SessionKeeper {
                     None => break LossReason::SessionExpired,
                 },
                 // A reply may say so before the connection's end does.
-                _ = link.wait_for(|link| matches!(link, Link::Over(_))) => break LossReason::SessionExpired,
+                _ = link.wait_for(|link| matches!(link, Link::Over(_))) => {
+                    break session.loss().unwrap_or(LossReason::SessionExpired);
+                }
                 never = &mut heart => match never {},
             }
         };
@@ -294,11 +309,22 @@ impl SessionKeeper {
             *state = if closing { SlotState::Closed } else { SlotState::Opening(None) };
             true
         });
-        if reason == LossReason::ClientClosed {
-            tie.part().await;
-        } else {
-            tie.give_up();
+        match reason {
+            LossReason::ClientClosed => tie.part().await,
+            LossReason::SessionClosed => {
+                // Whoever closes the client does not wait for servers that say nothing.
+                let closes = async {
+                    let _ = closing.wait_for(|closing| *closing).await;
+                    clock::sleep(GOOD_BYE).await;
+                };
+                tokio::select! {
+                    () = tie.end(&self.options, session) => {}
+                    () = closes => {}
+                }
+            }
+            _ => tie.give_up(),
         }
+        session.set_gone();
         reason
     }
 }
@@ -356,6 +382,28 @@ impl Tie {
         };
         if clock::timeout(GOOD_BYE, parted).await.is_err() {
             tracing::debug!("no server said good-bye; the session times out");
+        }
+    }
+
+    /// Closes the session until the servers have confirmed it, or have ended it themselves: over another connection where
+    /// one breaks or stays silent.
+    async fn end(mut self, options: &Arc<ClientOptions>, session: &Arc<Session>) {
+        loop {
+            self = match self {
+                Self::Connected(connection, ended) => {
+                    let info = connection.session();
+                    drop(connection);
+                    let bound = (session.timeout() / 4).max(ATTACH_AT_LEAST);
+                    if let Ok(End::Closed | End::SessionOver) = clock::timeout(bound, ended).await {
+                        return;
+                    }
+                    Self::Attaching(Box::pin(attached(options.clone(), session.clone(), info)))
+                }
+                Self::Attaching(attached) => match attached.await {
+                    Some(connection) => Self::of(connection),
+                    None => return,
+                },
+            };
         }
     }
 }

@@ -13,16 +13,12 @@ c_enum! {
     /// Who may use the nodes that a client creates: those of locks and barriers, the nodes above them, limits, and what
     /// guarded writes create. All clients of a lock create, list, read and delete nodes there: so with all but
     /// ZKLOCK_ACCESS_OPEN all must log in as the same user. Nodes that are there already stay as they are.
-    #[from(Access)]
     pub enum zklock_access {
         /// Everyone may do everything. This is the default.
-        #[from(Open)]
         ZKLOCK_ACCESS_OPEN = 1,
         /// Those who are logged in as the creator may do everything, all others nothing.
-        #[from(CreatorAll)]
         ZKLOCK_ACCESS_CREATOR_ALL = 2,
         /// Those who are logged in as the creator may do everything, and all others read.
-        #[from(ReadOpen)]
         ZKLOCK_ACCESS_READ_OPEN = 3,
     }
 }
@@ -164,9 +160,30 @@ pub extern "C-unwind" fn zklock_options_set_access(
 ) -> zklock_status {
     call::status("zklock_options_set_access", || {
         let unknown = || Failure::argument(format!("there is no access with the number {access}"));
-        let wanted = zklock_access::find(access).ok_or_else(unknown)?;
-        let access = Access::ALL.iter().copied().find(|access| zklock_access::of(*access) == wanted);
-        let access = access.ok_or_else(unknown)?;
+        let access = match zklock_access::find(access).ok_or_else(unknown)? {
+            zklock_access::ZKLOCK_ACCESS_OPEN => Access::Open,
+            zklock_access::ZKLOCK_ACCESS_CREATOR_ALL => Access::CreatorAll,
+            zklock_access::ZKLOCK_ACCESS_READ_OPEN => Access::ReadOpen,
+        };
+        Options::change(options, |options| Ok(options.access(access)))
+    })
+}
+
+/// The same with a list of one's own, as zkCli takes it. A client that it does not name is locked out of what it creates.
+///
+/// @param options the options.
+/// @param list entries "scheme:id:rights" with commas between them, the rights being some of the letters cdrwa: such as
+///        "sasl:billing:cdrwa,world:anyone:r"; or "open", "creator-all" or "read-open".
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if an entry is wrong: zklock_last_error() says which, by its number;
+///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_options_set_access_list(
+    options: *mut zklock_options,
+    list: *const c_char,
+) -> zklock_status {
+    call::status("zklock_options_set_access_list", || {
+        let access: Access = text("list", list)?.parse()?;
         Options::change(options, |options| Ok(options.access(access)))
     })
 }

@@ -1,11 +1,10 @@
 //! As whom a client logs in, and who may use what it creates.
 
 use crate::error::{raised, unpicklable};
-use crate::kinds::chosen;
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
-use zklock_core::{Access, ClientOptions, Credentials};
+use zklock_core::{Access, ClientOptions, Credentials, Error};
 
 /// Who a client logs in as, with ZooKeeper's scheme ``digest``: a user and a password.
 ///
@@ -123,11 +122,47 @@ pub(crate) fn with_access(
     py: Python<'_>,
     options: ClientOptions,
     auth: Option<Auth>,
-    access: &str,
+    access: AccessText,
 ) -> PyResult<ClientOptions> {
-    let access = chosen(py, "access", access, Access::ALL, |access| access.to_string())?;
+    let access = access.read().map_err(|error| raised(py, &error))?;
     let Auth(all) = auth.unwrap_or_default();
     let options = all.into_iter().fold(options, ClientOptions::credentials).access(access);
     options.check().map_err(|error| raised(py, &error))?;
     Ok(options)
+}
+
+/// Who may use what is created, as users write it.
+pub(crate) enum AccessText {
+    Whole(String),
+    /// One entry each.
+    Entries(Vec<String>),
+}
+
+impl Default for AccessText {
+    fn default() -> Self {
+        Self::Whole(Access::default().to_string())
+    }
+}
+
+impl AccessText {
+    fn read(&self) -> Result<Access, Error> {
+        match self {
+            Self::Whole(text) => text.parse(),
+            Self::Entries(entries) => Access::of_texts(entries),
+        }
+    }
+}
+
+impl<'py> FromPyObject<'_, 'py> for AccessText {
+    type Error = PyErr;
+
+    fn extract(value: Borrowed<'_, 'py, PyAny>) -> PyResult<Self> {
+        if let Ok(whole) = value.extract() {
+            return Ok(Self::Whole(whole));
+        }
+        let wrong = || PyTypeError::new_err("access is a str, or a list of entries, each a str");
+        let entries = value.try_iter().map_err(|_| wrong())?;
+        let entries = entries.map(|entry| entry?.extract().map_err(|_| wrong()));
+        Ok(Self::Entries(entries.collect::<PyResult<_>>()?))
+    }
 }

@@ -154,6 +154,68 @@ TEST(a_login_by_sasl_is_right_or_refused_and_no_secret_is_logged) {
     pthread_mutex_unlock(&logging);
 }
 
+#define ANN "digest:ann:luOTTlwHEIrsKt6w4elx6NjqkoE="
+#define BOB "digest:bob:L0lKPiM+q1n/5BW0ok/Mpg9RzOI="
+
+TEST(a_list_of_ones_own_is_kept_and_a_node_that_may_not_be_deleted_goes_with_its_session) {
+    char path[64], lack[120];
+    zklock_client *bob = client_of(options_of("bob", ZKLOCK_ACCESS_OPEN));
+    zklock_lock *elsewhere = new_mutex(bob, fresh_path(), 0), *kept;
+    zklock_hold *other = acquire(elsewhere, SOON_MS), *hold;
+    zklock_options *options = options_of("ann", ZKLOCK_ACCESS_OPEN);
+    OK(zklock_options_set_access_list(options, ANN ":cdrwa," BOB ":crw,world:anyone:r"));
+    zklock_client *ann = client_of(options);
+    zklock_lock *lock = new_mutex(ann, strcpy(path, fresh_path()), 0);
+    give_back(acquire(lock, SOON_MS));
+    kept = new_mutex(bob, path, 0);
+    hold = acquire(kept, SOON_MS);
+    IS(zklock_release(hold), ZKLOCK_REFUSED);
+    snprintf(lack, sizeof lack, "lacks the right DELETE in the access list of %s", path);
+    NAMES(lack);
+    zklock_state state;
+    zklock_reason reason;
+    OK(zklock_hold_state(other, &state, &reason));
+    CHECK(state == ZKLOCK_STATE_LOST && reason == ZKLOCK_REASON_SESSION_CLOSED);
+    IS(zklock_release(other), ZKLOCK_LOST);
+    NAMES(lack);
+    /* It is free at once, not when a session has timed out. */
+    zklock_hold *next = NULL;
+    OK(zklock_acquire(lock, 0, &next));
+    give_back(next);
+    free_all(hold, kept, NULL);
+    free_all(other, elsewhere, bob);
+    free_all(NULL, lock, ann);
+}
+
+TEST(a_list_that_is_wrong_is_refused_by_the_number_of_the_entry) {
+    zklock_options *options = options_of("ann", ZKLOCK_ACCESS_OPEN);
+    IS(zklock_options_set_access_list(options, "world:anyone:r,sasl:billing"), ZKLOCK_INVALID_ARGUMENT);
+    SAYS("entry 2 of the access list");
+    IS(zklock_options_set_access_list(options, "world:anyone:r,digest:ann:" SECRET ":r"), ZKLOCK_INVALID_ARGUMENT);
+    NAMES("not the password");
+    IS(zklock_options_set_access_list(options, "closed"), ZKLOCK_INVALID_ARGUMENT);
+    SAYS("creator-all");
+    OK(zklock_options_set_access_list(options, "creator-all"));
+    zklock_options_free(options);
+}
+
+TEST(a_chroot_that_is_missing_is_created_if_that_is_wanted) {
+    zklock_options *options = options_of(NULL, ZKLOCK_ACCESS_OPEN);
+    zklock_client *client = NULL;
+    OK(zklock_options_set_chroot(options, "/c-made/deep"));
+    IS(zklock_client_new(servers(), options, &client), ZKLOCK_REFUSED);
+    SAYS("/c-made/deep does not exist");
+    OK(zklock_options_set_create_chroot(options, 1));
+    OK(zklock_client_new(servers(), options, &client));
+    zklock_lock *lock = new_mutex(client, "/a", 0);
+    give_back(acquire(lock, SOON_MS));
+    free_all(NULL, lock, client);
+    zklock_options_free(options);
+}
+
 TEST_MAIN("standalone sasl=ann:" SECRET, LISTED(two_clients_of_one_user_take_turns_and_a_stranger_is_refused),
+          LISTED(a_list_of_ones_own_is_kept_and_a_node_that_may_not_be_deleted_goes_with_its_session),
+          LISTED(a_list_that_is_wrong_is_refused_by_the_number_of_the_entry),
+          LISTED(a_chroot_that_is_missing_is_created_if_that_is_wanted),
           LISTED(what_is_no_login_is_named_and_not_quoted),
           LISTED(a_login_by_sasl_is_right_or_refused_and_no_secret_is_logged))

@@ -14,7 +14,7 @@ pub(crate) struct User {
     pub(crate) password: &'static str,
     /// Without what depends on the bytes behind it.
     pub(crate) in_base64: &'static str,
-    id: &'static str,
+    pub(crate) id: &'static str,
 }
 
 pub(crate) const ANN: User = User {
@@ -63,7 +63,11 @@ impl User {
 
     /// What stands in an access list if this user may do everything.
     pub(crate) fn may_all(self) -> Acl {
-        Acl::new(Permission::ALL, AuthId::new("digest", self.id))
+        self.may(Permission::ALL)
+    }
+
+    pub(crate) fn may(self, permission: Permission) -> Acl {
+        Acl::new(permission, AuthId::new("digest", self.id))
     }
 
     /// The same for one who is logged in by SASL.

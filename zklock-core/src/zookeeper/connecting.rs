@@ -2,6 +2,7 @@
 
 use super::encryption;
 use super::login::{has_sasl, logging_in, not_let_in, not_logged_in};
+use super::rights::NodeList;
 use super::serving::Serving;
 use super::{Connection, Servers, SessionInfo, ZooKeeper};
 use crate::clock;
@@ -232,7 +233,8 @@ async fn connect(
     let task = lock_ignoring_poison(&spawned.0).take();
     let library = task.ok_or_else(|| Error::UnexpectedError("no task serves the connection".to_owned()))?;
     let serving = Serving::start(&client, library, level);
-    Ok(ZooKeeper { connection: Connection { client, serving, access: options.access, level, servers } })
+    let access = NodeList::of(&options.access);
+    Ok(ZooKeeper { connection: Connection { client, serving, access, level, servers } })
 }
 
 /// The same future. The task that it spawns is left there. What servers say during a login can make the library panic, and
