@@ -181,6 +181,7 @@ mod testkit {
     mod healed;
     mod limits;
     mod lost;
+    mod profiles;
     mod program;
     mod sequence;
     mod sessions;
