@@ -208,6 +208,11 @@ impl Tls {
         loaded.map(Arc::new).map_err(|error| error.to_string())
     }
 
+    /// Whether servers are shown a certificate.
+    pub(crate) fn has_identity(&self) -> bool {
+        self.sources.identity.is_some()
+    }
+
     /// The client library panics on a host that cannot be named in a certificate.
     pub(crate) fn check_names(&self, hosts: &Hosts) -> Result<(), Error> {
         match hosts.servers.iter().find(|(host, _)| ServerName::try_from(host.as_str()).is_err()) {

@@ -8,6 +8,8 @@ use crate::credentials::{self, Credentials, Logins};
 use crate::level::ServerLevel;
 use crate::options::ClientOptions;
 use crate::platform;
+#[cfg(feature = "tls")]
+use crate::tls::Tls;
 use zookeeper_client::{Acls, Client, Connector, CreateMode, Error, SaslOptions};
 
 /// A connector with the credentials as they are now, or why there are none.
@@ -60,7 +62,7 @@ fn by_sasl(options: &ClientOptions) -> Option<&Credentials> {
 /// Whether the servers may know the client by something else than SASL as well.
 fn has_other_names(options: &ClientOptions) -> bool {
     #[cfg(feature = "tls")]
-    if options.tls.as_ref().is_some_and(crate::tls::Tls::has_identity) {
+    if options.tls.as_ref().is_some_and(Tls::has_identity) {
         return true;
     }
     options.credentials.len() > 1
