@@ -383,6 +383,11 @@ typedef enum zklock_reason ZKLOCK_INT32 {
      * A contender came that cannot see the hold, such as kazoo's Lock: both may hold the lock.
      */
     ZKLOCK_REASON_FOREIGN_CONTENDER = 6,
+    /**
+     * The client closed the session, to be rid of a node that it may not delete: zklock_last_error() of ZKLOCK_LOST
+     * names the right that it lacks.
+     */
+    ZKLOCK_REASON_SESSION_CLOSED = 7,
 } zklock_reason;
 
 /**
@@ -1223,6 +1228,51 @@ zklock_status zklock_options_add_digest_from_env(zklock_options *options,
                                                  const char *variable);
 
 /**
+ * Log in as this user by SASL, with its mechanism DIGEST-MD5, beside those that were added for the scheme "digest". To access
+ * lists it is "sasl:user". A client can log in by SASL as one user: a second one is ZKLOCK_INVALID_ARGUMENT when a client is
+ * made. The password is in no message and no log line, and does not cross the network; but whoever listens can try out
+ * passwords on what does: use TLS.
+ *
+ * The servers have a list of users, in the section "Server" of their JAAS file. With a wrong password, with a user whom they do
+ * not know, and where they are not set up for SASL, making a client is ZKLOCK_REFUSED. A password that is changed on the
+ * servers matters to the next connection: as long as they refuse it there is none, and the session and its holds are lost.
+ *
+ * @param options the options.
+ * @param user of ASCII, without a colon, a quotation mark or a backslash.
+ * @param password its password, of ASCII.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_add_sasl(zklock_options *options,
+                                      const char *user,
+                                      const char *password);
+
+/**
+ * The same with the user and the password in a file: one line "user:password". It is read now, and anew for each connection,
+ * so that the password can be changed while the client runs. As long as it cannot be read then, no connection is made.
+ *
+ * @param options the options.
+ * @param file its path.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or is not what it should be;
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_add_sasl_from_file(zklock_options *options,
+                                                const char *file);
+
+/**
+ * The same with "user:password" in an environment variable, which is read now.
+ *
+ * @param options the options.
+ * @param variable its name, such as "ZKLOCK_SASL".
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or is not what it should be; ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_add_sasl_from_env(zklock_options *options,
+                                               const char *variable);
+
+/**
  * Who may use the nodes that the client creates. Without a user to log in as, all but ZKLOCK_ACCESS_OPEN is
  * ZKLOCK_INVALID_ARGUMENT when a client is made.
  *
@@ -1232,6 +1282,19 @@ zklock_status zklock_options_add_digest_from_env(zklock_options *options,
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_access(zklock_options *options, int32_t access);
+
+/**
+ * The same with a list of one's own, as zkCli takes it. A client that it does not name is locked out of what it creates.
+ *
+ * @param options the options.
+ * @param list entries "scheme:id:rights" with commas between them, the rights being some of the letters cdrwa: such as
+ *        "sasl:billing:cdrwa,world:anyone:r"; or "open", "creator-all" or "read-open".
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if an entry is wrong: zklock_last_error() says which, by its number;
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_access_list(zklock_options *options,
+                                             const char *list);
 
 /**
  * Makes the double barrier at a path, which is the DistributedDoubleBarrier of Curator's there. It costs no request.
@@ -1507,7 +1570,8 @@ zklock_status zklock_hold_read(zklock_hold *hold,
  * @return ZKLOCK_OK; ZKLOCK_LOST if the hold was found to be lost; ZKLOCK_NOT_HELD if it was released before;
  *         ZKLOCK_NOT_OWNER if the lock is reentrant and another thread acquired it: nothing changes;
  *         ZKLOCK_TIMEOUT if the servers have not answered within a session timeout: the release goes on in
- *         the background; ZKLOCK_REFUSED if the access list does not allow to delete its node, or the process
+ *         the background; ZKLOCK_REFUSED if the access list does not allow to delete its node, which has gone
+ *         with its session then, and so have the client's other holds, or the process
  *         is exiting and no thread can be started; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
  *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
@@ -2094,14 +2158,28 @@ zklock_status zklock_options_set_try_timeout(zklock_options *options,
                                              int64_t milliseconds);
 
 /**
- * Put all paths below this node, which must exist. It replaces a chroot among the hosts.
+ * Put all paths below this node, which must exist unless it is created: see zklock_options_set_create_chroot. It replaces a
+ * chroot among the hosts.
  *
  * @param options the options.
  * @param path such as "/apps/billing".
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_options_set_chroot(zklock_options *options, const char *path);
+zklock_status zklock_options_set_chroot(zklock_options *options,
+                                        const char *path);
+
+/**
+ * Whether to create the chroot, and the nodes above it, if it is missing when a session is opened. They are persistent, and
+ * have the access list of what the client creates. Default: no.
+ *
+ * @param options the options.
+ * @param creates 0 for no, any other number for yes.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_create_chroot(zklock_options *options,
+                                               int creates);
 
 /**
  * What others see as the contender's name: the data of its nodes. Default: "host/pid".
@@ -2128,24 +2206,6 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_set_server_version(zklock_options *options,
                                                 uint32_t major,
                                                 uint32_t minor);
-
-/**
- * Speak TLS with the servers. Their certificates must come from the given authorities, and be for the
- * names that stand among the hosts; neither check can be switched off. The files are read now.
- *
- * @param options the options.
- * @param authorities a PEM file with the certificates of the authorities to trust.
- * @param certificate a PEM file with the certificate of this client, for servers that ask for one; or NULL.
- * @param key a PEM file with its private key, without a pass phrase; NULL if there is no certificate.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should be, or one of
- *         certificate and key is missing; ZKLOCK_REFUSED if this library was built without TLS;
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_set_tls(zklock_options *options,
-                                     const char *authorities,
-                                     const char *certificate,
-                                     const char *key);
 
 /**
  * Begins to wait for the lock, and returns at once. When zklock_acquire_finish has a result, the ticket's descriptor
@@ -2224,6 +2284,83 @@ zklock_status zklock_acquire_cancel(zklock_ticket *ticket);
  * @param ticket may be NULL; a handle that was freed before is ignored.
  */
 void zklock_ticket_free(zklock_ticket *ticket);
+
+/**
+ * Speak TLS with the servers. Their certificates must come from the given authorities, and be for the
+ * names that stand among the hosts; neither check can be switched off.
+ *
+ * The files are read now, and anew for each connection, so that renewed certificates are used without a restart. As long
+ * as one cannot be used then, no connection is made: what was read before is not used again. The connection that there
+ * is stays.
+ *
+ * @param options the options.
+ * @param authorities a PEM file with the certificates of the authorities to trust.
+ * @param certificate a PEM file with the certificate of this client, for servers that ask for one; or NULL.
+ * @param key a PEM file with its private key; NULL if there is no certificate. If it is encrypted, give the pass phrase
+ *        first.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should be, or one of
+ *         certificate and key is missing; ZKLOCK_REFUSED if this library was built without TLS;
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_tls(zklock_options *options,
+                                     const char *authorities,
+                                     const char *certificate,
+                                     const char *key);
+
+/**
+ * The same with the authorities that this system trusts: those in the file that the environment variable SSL_CERT_FILE
+ * names, otherwise those in the file of the system's distribution. Where the servers' certificates come from an
+ * authority of your own, give that alone.
+ *
+ * @param options the options.
+ * @param certificate a PEM file with the certificate of this client, for servers that ask for one; or NULL.
+ * @param key a PEM file with its private key; NULL if there is no certificate.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should be, or one of
+ *         certificate and key is missing; ZKLOCK_REFUSED if this library was built without TLS;
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_tls_system(zklock_options *options,
+                                            const char *certificate,
+                                            const char *key);
+
+/**
+ * The pass phrase of the key that zklock_options_set_tls or zklock_options_set_tls_system is given next. It is in no
+ * message and no log line. Keys are read in the form that "openssl genpkey -aes256" writes.
+ *
+ * @param options the options.
+ * @param pass_phrase not empty.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT; ZKLOCK_REFUSED if this library was built without TLS;
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_pass_phrase(zklock_options *options,
+                                             const char *pass_phrase);
+
+/**
+ * The same with the first line of a file. It is read now, and anew for each connection.
+ *
+ * @param options the options.
+ * @param file its path.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or the line is empty; ZKLOCK_REFUSED if this library
+ *         was built without TLS; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_pass_phrase_from_file(zklock_options *options,
+                                                       const char *file);
+
+/**
+ * The same with an environment variable, which is read now.
+ *
+ * @param options the options.
+ * @param variable its name, such as "CLIENT_KEY_PASS".
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or empty; ZKLOCK_REFUSED if this library was built without
+ *         TLS; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_pass_phrase_from_env(zklock_options *options,
+                                                      const char *variable);
 
 /**
  * The version of the library that runs. ZKLOCK_VERSION is that of the header.

@@ -7,6 +7,7 @@
 //! because nothing else would: a server may be alive and never answer.
 
 mod healing;
+mod undeletable;
 
 use crate::clock;
 use crate::ensemble::{
@@ -25,7 +26,7 @@ pub(crate) use healing::{Looking, Marked};
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
@@ -57,6 +58,11 @@ pub(crate) struct Session {
     left: Mutex<VecDeque<Arc<str>>>,
     /// Wakes the heartbeat: a hold is there, or the lease has become shorter.
     registered: Notify,
+    trouble: Mutex<Option<String>>,
+    /// Why a node of it could not be deleted, so that it was closed.
+    undeletable: OnceLock<Arc<str>>,
+    /// Whether its nodes are known to be gone.
+    gone: watch::Sender<bool>,
 }
 
 /// What its holds rest on.
@@ -86,6 +92,9 @@ impl Session {
             marks: Mutex::new(Marks::new(platform::uuid().session())),
             left: Mutex::default(),
             registered: Notify::new(),
+            trouble: Mutex::default(),
+            undeletable: OnceLock::new(),
+            gone: watch::Sender::new(false),
         })
     }
 
@@ -110,6 +119,16 @@ impl Session {
         *self.link.borrow() == Link::Connected
     }
 
+    /// Why no connection could be attached, when that was last tried; `None` while there is one.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let trouble = lock_ignoring_poison(&self.trouble);
+        (*self.link.borrow() == Link::Disconnected).then(|| trouble.clone()).flatten()
+    }
+
+    pub(crate) fn set_trouble(&self, trouble: Option<String>) {
+        *lock_ignoring_poison(&self.trouble) = trouble;
+    }
+
     /// Why it is over, if it is.
     pub(crate) fn loss(&self) -> Option<LossReason> {
         if let Link::Over(reason) = *self.link.borrow() { Some(reason) } else { None }
@@ -131,8 +150,10 @@ impl Session {
 
     async fn sent(self: Arc<Self>, flight: Vec<Operation>) -> Landing {
         let writes: Vec<bool> = flight.iter().map(Operation::is_quorum_write).collect();
+        let deletes = |operation: &Operation| matches!(operation, Operation::Delete { .. });
+        let deletions: Vec<bool> = flight.iter().map(deletes).collect();
         let over = Landing { sent: clock::now(), outcomes: vec![Outcome::SessionOver], watch: None };
-        let landing = self.unless_over(over, |ensemble| ensemble.send(flight)).await;
+        let mut landing = self.unless_over(over, |ensemble| ensemble.send(flight)).await;
         let written = |(outcome, write): (&Outcome, &bool)| {
             *write && matches!(outcome, Outcome::Created(_) | Outcome::Done)
         };
@@ -142,6 +163,7 @@ impl Session {
         if landing.outcomes.iter().zip(&writes).any(written) {
             lock_ignoring_poison(&self.kept).keeper.handle_write(landing.sent, clock::now());
         }
+        self.see_refusals(&deletions, &mut landing.outcomes);
         landing
     }
 

@@ -54,6 +54,8 @@ from ._zklock import (
     Loss,
     Member,
     Observer,
+    PassPhrase,
+    Sasl,
     Tls,
     __version__,
 )
@@ -94,7 +96,9 @@ __all__ = [
     "NotHeld",
     "NotOwner",
     "Observer",
+    "PassPhrase",
     "Refused",
+    "Sasl",
     "Stats",
     "Timeout",
     "Tls",
