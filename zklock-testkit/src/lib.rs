@@ -42,6 +42,7 @@ struct Readme;
 
 mod access;
 mod answer;
+mod authenticate;
 mod clock;
 mod code;
 pub mod console;

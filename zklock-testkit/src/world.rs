@@ -471,31 +471,6 @@ impl World {
         }
         Ok(())
     }
-
-    fn authenticate(
-        &mut self,
-        connection: u64,
-        asked: Asked,
-        reader: &mut Reader<'_>,
-    ) -> Result<(), Malformed> {
-        let (_kind, scheme, proof) = (reader.int()?, reader.text()?, reader.buffer()?.unwrap_or_default());
-        let asked = Asked { zxid: Some(0), ..asked };
-        let known = match scheme.as_deref() {
-            Some("digest") => Some(Id::digest(proof)),
-            // The address is known already.
-            Some("ip") => None,
-            _ => {
-                self.reply(connection, asked, Code::AuthFailed, |body| body);
-                return Err(Malformed);
-            }
-        };
-        if let Some(there) = self.connections.get_mut(&connection) {
-            let known = known.filter(|id| !there.shown.contains(id));
-            there.shown.extend(known);
-        }
-        self.reply(connection, asked, Code::Ok, |body| body);
-        Ok(())
-    }
 }
 
 /// What an answer needs to know of its request.
