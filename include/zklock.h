@@ -383,6 +383,11 @@ typedef enum zklock_reason ZKLOCK_INT32 {
      * A contender came that cannot see the hold, such as kazoo's Lock: both may hold the lock.
      */
     ZKLOCK_REASON_FOREIGN_CONTENDER = 6,
+    /**
+     * The client closed the session, to be rid of a node that it may not delete: zklock_last_error() of ZKLOCK_LOST
+     * names the right that it lacks.
+     */
+    ZKLOCK_REASON_SESSION_CLOSED = 7,
 } zklock_reason;
 
 /**
@@ -1223,6 +1228,51 @@ zklock_status zklock_options_add_digest_from_env(zklock_options *options,
                                                  const char *variable);
 
 /**
+ * Log in as this user by SASL, with its mechanism DIGEST-MD5, beside those that were added for the scheme "digest". To access
+ * lists it is "sasl:user". A client can log in by SASL as one user: a second one is ZKLOCK_INVALID_ARGUMENT when a client is
+ * made. The password is in no message and no log line, and does not cross the network; but whoever listens can try out
+ * passwords on what does: use TLS.
+ *
+ * The servers have a list of users, in the section "Server" of their JAAS file. With a wrong password, with a user whom they do
+ * not know, and where they are not set up for SASL, making a client is ZKLOCK_REFUSED. A password that is changed on the
+ * servers matters to the next connection: as long as they refuse it there is none, and the session and its holds are lost.
+ *
+ * @param options the options.
+ * @param user of ASCII, without a colon, a quotation mark or a backslash.
+ * @param password its password, of ASCII.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_add_sasl(zklock_options *options,
+                                      const char *user,
+                                      const char *password);
+
+/**
+ * The same with the user and the password in a file: one line "user:password". It is read now, and anew for each connection,
+ * so that the password can be changed while the client runs. As long as it cannot be read then, no connection is made.
+ *
+ * @param options the options.
+ * @param file its path.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or is not what it should be;
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_add_sasl_from_file(zklock_options *options,
+                                                const char *file);
+
+/**
+ * The same with "user:password" in an environment variable, which is read now.
+ *
+ * @param options the options.
+ * @param variable its name, such as "ZKLOCK_SASL".
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or is not what it should be; ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_add_sasl_from_env(zklock_options *options,
+                                               const char *variable);
+
+/**
  * Who may use the nodes that the client creates. Without a user to log in as, all but ZKLOCK_ACCESS_OPEN is
  * ZKLOCK_INVALID_ARGUMENT when a client is made.
  *
@@ -1232,6 +1282,19 @@ zklock_status zklock_options_add_digest_from_env(zklock_options *options,
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_access(zklock_options *options, int32_t access);
+
+/**
+ * The same with a list of one's own, as zkCli takes it. A client that it does not name is locked out of what it creates.
+ *
+ * @param options the options.
+ * @param list entries "scheme:id:rights" with commas between them, the rights being some of the letters cdrwa: such as
+ *        "sasl:billing:cdrwa,world:anyone:r"; or "open", "creator-all" or "read-open".
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if an entry is wrong: zklock_last_error() says which, by its number;
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_access_list(zklock_options *options,
+                                             const char *list);
 
 /**
  * Makes the double barrier at a path, which is the DistributedDoubleBarrier of Curator's there. It costs no request.
@@ -1507,7 +1570,8 @@ zklock_status zklock_hold_read(zklock_hold *hold,
  * @return ZKLOCK_OK; ZKLOCK_LOST if the hold was found to be lost; ZKLOCK_NOT_HELD if it was released before;
  *         ZKLOCK_NOT_OWNER if the lock is reentrant and another thread acquired it: nothing changes;
  *         ZKLOCK_TIMEOUT if the servers have not answered within a session timeout: the release goes on in
- *         the background; ZKLOCK_REFUSED if the access list does not allow to delete its node, or the process
+ *         the background; ZKLOCK_REFUSED if the access list does not allow to delete its node, which has gone
+ *         with its session then, and so have the client's other holds, or the process
  *         is exiting and no thread can be started; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
  *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
@@ -2094,14 +2158,28 @@ zklock_status zklock_options_set_try_timeout(zklock_options *options,
                                              int64_t milliseconds);
 
 /**
- * Put all paths below this node, which must exist. It replaces a chroot among the hosts.
+ * Put all paths below this node, which must exist unless it is created: see zklock_options_set_create_chroot. It replaces a
+ * chroot among the hosts.
  *
  * @param options the options.
  * @param path such as "/apps/billing".
  * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_options_set_chroot(zklock_options *options, const char *path);
+zklock_status zklock_options_set_chroot(zklock_options *options,
+                                        const char *path);
+
+/**
+ * Whether to create the chroot, and the nodes above it, if it is missing when a session is opened. They are persistent, and
+ * have the access list of what the client creates. Default: no.
+ *
+ * @param options the options.
+ * @param creates 0 for no, any other number for yes.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_create_chroot(zklock_options *options,
+                                               int creates);
 
 /**
  * What others see as the contender's name: the data of its nodes. Default: "host/pid".

@@ -27,6 +27,8 @@ public:
     options &try_timeout(std::chrono::milliseconds t) { return set(zklock_options_set_try_timeout, t.count()); }
     /** Put all paths below this node, which must exist. */
     options &chroot(const std::string &path) { return set(zklock_options_set_chroot, detail::text(path)); }
+    /** Create the chroot, with the nodes above it, if it is missing. Default: no. */
+    options &create_chroot(bool creates = true) { return set(zklock_options_set_create_chroot, creates ? 1 : 0); }
     /** What others see as the contender's name. Default: "host/pid". */
     options &identity(const std::string &name) { return set(zklock_options_set_identity, detail::text(name)); }
     /** The version of the servers, 3.4 or later; otherwise they are asked. */
@@ -71,8 +73,22 @@ public:
     options &digest_from_env(const std::string &variable) {
         return set(zklock_options_add_digest_from_env, detail::text(variable));
     }
+    /** Log in as this user by SASL. To access lists it is "sasl:user". */
+    options &sasl(const std::string &user, const std::string &password) {
+        return set(zklock_options_add_sasl, detail::text(user), detail::text(password));
+    }
+    /** The same with one line "user:password" in a file that is read anew for each connection. */
+    options &sasl_from_file(const std::string &file) {
+        return set(zklock_options_add_sasl_from_file, detail::text(file));
+    }
+    /** The same with "user:password" in an environment variable. */
+    options &sasl_from_env(const std::string &variable) {
+        return set(zklock_options_add_sasl_from_env, detail::text(variable));
+    }
     /** Who may use the nodes that the client creates. Default: ZKLOCK_ACCESS_OPEN. */
     options &access(zklock_access access) { return set(zklock_options_set_access, static_cast<int32_t>(access)); }
+    /** The same with a list of one's own, such as "sasl:billing:cdrwa,world:anyone:r". */
+    options &access(const std::string &list) { return set(zklock_options_set_access_list, detail::text(list)); }
 private:
     template <class Call, class... Values>
     options &set(Call call, Values... values) {

@@ -98,10 +98,14 @@ mod admin {
 
 /// As whom a client logs in, and who may use what it creates.
 mod access {
+    mod chroot;
     mod lists;
     mod login;
+    mod rights;
+    mod sasl;
     mod secrets;
     mod strangers;
+    mod undeletable;
 }
 
 mod children;

@@ -18,6 +18,8 @@ use crate::embedded;
 use crate::install::Install;
 use crate::port::Port;
 use crate::proxy::Proxy;
+use crate::sasl;
+use crate::secured;
 use crate::server::{STARTED, Server};
 use crate::talk::Talk;
 use crate::wait::until;
@@ -62,23 +64,28 @@ impl Ensemble {
 
     /// An ensemble made to measure.
     pub fn builder() -> Builder {
-        Builder {
+        let open = Builder {
             servers: 1,
             tick: Duration::from_secs(2),
             max_session_timeout: None,
             quorum_proxies: false,
             tls: false,
+            sasl: Vec::new(),
             // Long after any test: containers stay, unless a test is about them.
             container_check: Duration::from_secs(3600),
             configuration: String::new(),
             properties: Vec::new(),
             real: None,
             version: std::env::var(VERSION).ok().filter(|version| !version.is_empty()),
-        }
+        };
+        if secured::is_wanted() { secured::closed(open) } else { open }
     }
 
     /// What a client is told: `host:port,host:port`.
     pub fn connect_string(&self) -> String {
+        if secured::is_wanted() && self.certificates.is_some() {
+            return self.tls_connect_string();
+        }
         connect_string(self.servers.iter().map(Server::address))
     }
 
@@ -210,6 +217,7 @@ pub struct Builder {
     max_session_timeout: Option<Duration>,
     quorum_proxies: bool,
     tls: bool,
+    sasl: Vec<(String, String)>,
     container_check: Duration,
     configuration: String,
     properties: Vec<String>,
@@ -247,6 +255,14 @@ impl Builder {
     /// [`Ensemble::certificates`]; those without one are let in after `configure("ssl.clientAuth=want")`.
     pub fn tls(mut self, wanted: bool) -> Self {
         self.tls = wanted;
+        self
+    }
+
+    /// Has each server log in these users with these passwords by SASL, which [`Server::set_sasl_users`] changes. It also lets
+    /// in who does not log in, unless configured otherwise, such as by `configure("sessionRequireClientSASLAuth=true")`.
+    pub fn sasl(mut self, users: &[(&str, &str)]) -> Self {
+        self.sasl =
+            users.iter().map(|(user, password)| ((*user).to_owned(), (*password).to_owned())).collect();
         self
     }
 
@@ -303,6 +319,9 @@ impl Builder {
             attempts -= 1;
             let tried = self.launch(&origin).and_then(|ensemble| {
                 ensemble.await_whole(STARTED)?;
+                if let Some(certificates) = &ensemble.certificates {
+                    secured::remember(ensemble.tls_connect_string(), certificates);
+                }
                 Ok(ensemble)
             });
             match tried {
@@ -348,7 +367,8 @@ impl Builder {
             }
             let written = fs::write(home.join("zoo.cfg"), text)
                 .and_then(|()| fs::write(home.join("data/myid"), number.to_string()))
-                .and_then(|()| quiet_logging(&home));
+                .and_then(|()| quiet_logging(&home))
+                .and_then(|()| if self.sasl.is_empty() { Ok(()) } else { sasl::write(&home, &self.sasl) });
             written.map_err(|error| format!("writing to {}: {error}", home.display()))?;
             let command = match origin {
                 Origin::Real(install) => self.command(install, &home),
@@ -371,6 +391,7 @@ impl Builder {
         let needs = [
             (self.servers != 1, "more than one server"),
             (self.tls, "TLS"),
+            (!self.sasl.is_empty(), "SASL"),
             (self.max_session_timeout.is_some(), "a longest session timeout"),
             (!self.configuration.is_empty(), "configuration"),
             (!self.properties.is_empty(), "system properties"),
@@ -390,6 +411,9 @@ impl Builder {
         );
         if let Some(timeout) = self.max_session_timeout {
             let _ = writeln!(text, "maxSessionTimeout={}", timeout.as_millis());
+        }
+        if !self.sasl.is_empty() {
+            text += sasl::CONFIGURATION;
         }
         // A line that is given twice counts as the last one.
         text + tls + &self.configuration
@@ -412,6 +436,9 @@ impl Builder {
             "-Dorg.slf4j.simpleLogger.defaultLogLevel=warn".to_owned(),
             "-Dorg.slf4j.simpleLogger.showDateTime=true".to_owned(),
         ]);
+        if !self.sasl.is_empty() {
+            command.push(sasl::property(home));
+        }
         command.extend(self.properties.iter().cloned());
         command.extend([
             "-cp".to_owned(),

@@ -17,6 +17,8 @@ mod port;
 mod proxy;
 mod punctual;
 mod release;
+mod sasl;
+pub mod secured;
 mod server;
 mod snapshot;
 mod talk;

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 
 use crate::jvm::Jvm;
 use crate::port::Port;
+use crate::sasl;
 use crate::snapshot;
 use crate::wait::until;
 
@@ -143,6 +144,18 @@ impl Server {
         writeln!(file, "{line}").expect("its zoo.cfg can be written");
         self.start();
         self.wait_until_serving(STARTED);
+    }
+
+    /// As [`restart`](Self::restart), with these users and passwords instead of those of
+    /// [`Builder::sasl`](crate::Builder::sasl).
+    ///
+    /// # Panics
+    ///
+    /// When it does not serve in time.
+    #[track_caller]
+    pub fn set_sasl_users(&self, users: &[(&str, &str)]) {
+        sasl::write(&self.home, users).expect("its JAAS file can be written");
+        self.restart();
     }
 
     /// Waits until it serves.

@@ -17,6 +17,8 @@ use std::time::{Duration, Instant};
 
 use codec::{Reader, Writer, code, opcode, xid};
 
+use crate::secured;
+
 /// How long one answer may take before the connection counts as dead.
 const PATIENCE: Duration = Duration::from_secs(5);
 
@@ -152,6 +154,11 @@ impl Connection {
         connection.timeout = Duration::from_millis(u64::try_from(negotiated).unwrap_or(0));
         if connection.timeout.is_zero() {
             return Err(io::Error::new(io::ErrorKind::NotFound, "the session has expired"));
+        }
+        if secured::is_wanted() {
+            let body = Writer::default().int(0).buffer(b"digest").buffer(secured::SUPERUSER);
+            connection.send(xid::AUTH, opcode::AUTH, &body.0)?;
+            connection.answer_to(xid::AUTH).map_err(io::Error::other)?;
         }
         Ok(connection)
     }

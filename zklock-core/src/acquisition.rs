@@ -137,6 +137,9 @@ impl Acquisition {
                 holding.refuse();
             }
         }
+        if let Some(session) = self.driver.session() {
+            session.gone().await;
+        }
         self.progress.settle();
         if let Some(holding) = holding {
             self.close(holding);
@@ -179,8 +182,13 @@ impl Acquisition {
         let (held, first_delete) = (&self.held, &mut self.first_delete);
         let note_deletion = |flight: &[Operation], outcomes: &mut [Outcome]| {
             if first_delete.is_none() {
-                let of_hold = flight.iter().zip(outcomes).filter(|(operation, _)| deletes(operation, held));
-                *first_delete = of_hold.map(|(_, outcome)| &*outcome).max_by_key(|it| severity(it)).cloned();
+                let counts = |operation: &Operation, outcome: &Outcome| {
+                    // A place in a queue that may not be deleted ends the hold as well.
+                    deletes(operation, held) || is_refused_deletion(operation, outcome)
+                };
+                let of_hold =
+                    flight.iter().zip(&*outcomes).filter(|(operation, outcome)| counts(operation, outcome));
+                *first_delete = of_hold.map(|(_, outcome)| outcome).max_by_key(|it| severity(it)).cloned();
             }
         };
         self.driver.step(note_deletion).await?;
@@ -258,6 +266,10 @@ fn directories(claim: &Claim) -> impl Iterator<Item = Arc<str>> {
 
 fn deletes(operation: &Operation, held: &[Arc<str>]) -> bool {
     matches!(operation, Operation::Delete { path } if held.iter().any(|node| **node == **path))
+}
+
+fn is_refused_deletion(operation: &Operation, outcome: &Outcome) -> bool {
+    matches!((operation, outcome), (Operation::Delete { .. }, Outcome::Refused(_)))
 }
 
 /// How much the deletion of one node says of a hold that has several.

@@ -1,6 +1,6 @@
-//! Who a client logs in as, with ZooKeeper's `digest` scheme.
+//! Who a client logs in as: with ZooKeeper's `digest` scheme, with SASL, or with both.
 //!
-//! The password goes to the servers, and nowhere else: its type cannot be printed, and no error quotes what was read.
+//! A password goes to the servers, and nowhere else: its type cannot be printed, and no error quotes what was read.
 
 use crate::error::{Error, ErrorKind};
 use std::fmt;
@@ -11,13 +11,15 @@ use std::sync::Arc;
 /// More than any file of credentials has.
 const LONGEST_FILE: u64 = 64 * 1024;
 
-/// Who a client logs in as, with ZooKeeper's `digest` scheme: a user and a password.
+/// Who a client logs in as: a user and a password.
 ///
-/// The servers keep no list of users. Logging in only adds the identity that access lists name, and so never fails: with
-/// a wrong password the client is somebody else, whom the access lists do not know. To the servers each password of a user
-/// is another user.
+/// With ZooKeeper's `digest` scheme the servers keep no list of users. Logging in only adds the identity that access lists
+/// name, and so never fails: with a wrong password the client is somebody else, whom the access lists do not know. To the
+/// servers each password of a user is another user. The password crosses the network as it is: use TLS where others could
+/// listen.
 ///
-/// The password crosses the network as it is: use TLS where others could listen.
+/// With [`sasl`](Self::sasl) the servers have a list of users and passwords, and let in nobody else. A client can log in as
+/// several users by `digest`, and as one by SASL beside them.
 ///
 /// ```
 /// use zklock_core::{Access, ClientOptions, Credentials};
@@ -33,13 +35,29 @@ pub struct Credentials(Source);
 
 #[derive(Clone)]
 enum Source {
-    Given(Arc<Digest>),
+    Given(Scheme, Arc<Login>),
     /// Read anew for each connection.
-    File(Arc<Path>),
+    File(Scheme, Arc<Path>),
+}
+
+/// How a password is shown to the servers.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Scheme {
+    Digest,
+    Sasl,
+}
+
+impl fmt::Display for Scheme {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Digest => "digest",
+            Self::Sasl => "SASL",
+        })
+    }
 }
 
 impl Credentials {
-    /// This user with this password.
+    /// This user with this password, with ZooKeeper's scheme `digest`.
     ///
     /// ```
     /// use zklock_core::{Credentials, ErrorKind};
@@ -54,11 +72,11 @@ impl Credentials {
     ///
     /// [`ErrorKind::InvalidInput`] if one is empty or has a NUL or a line break in it, or the user has a colon.
     pub fn digest(user: &str, password: &str) -> Result<Self, Error> {
-        let digest = Digest::new(user, password).map_err(|problem| invalid("the credentials", problem))?;
-        Ok(Self(Source::Given(Arc::new(digest))))
+        Self::given(Scheme::Digest, user, password)
     }
 
-    /// The user and the password of an environment variable, whose text is `user:password`. It is read now, and not again.
+    /// The user and the password of an environment variable, whose text is `user:password`, with the scheme `digest`. It is
+    /// read now, and not again.
     ///
     /// ```no_run
     /// # use zklock_core::{ClientOptions, Credentials};
@@ -70,18 +88,11 @@ impl Credentials {
     ///
     /// [`ErrorKind::InvalidInput`] if the variable is not set, or its text is something else.
     pub fn from_env(variable: &str) -> Result<Self, Error> {
-        let what = format!("the environment variable {variable:?}");
-        // The error of the standard library would quote it.
-        let text = match std::env::var(variable) {
-            Ok(text) => text,
-            Err(std::env::VarError::NotPresent) => return Err(invalid(&what, "it is not set")),
-            Err(std::env::VarError::NotUnicode(_)) => return Err(invalid(&what, "it is not UTF-8")),
-        };
-        let digest = Digest::parse(&text).map_err(|problem| invalid(&what, problem))?;
-        Ok(Self(Source::Given(Arc::new(digest))))
+        Self::of_env(Scheme::Digest, variable)
     }
 
-    /// The users and passwords of a file: one `user:password` a line. The client logs in as all of them.
+    /// The users and passwords of a file: one `user:password` a line, with the scheme `digest`. The client logs in as all of
+    /// them.
     ///
     /// The file is read now, and anew for each connection, so that passwords can be changed while the client runs. If it
     /// cannot be read then, no connection is made: the client tries again until its session is over, and for the next
@@ -97,36 +108,131 @@ impl Credentials {
     ///
     /// [`ErrorKind::InvalidInput`] if it cannot be read, or something else is in it.
     pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
-        let path = path.as_ref();
-        read(path).map_err(|problem| Error::new(ErrorKind::InvalidInput, problem))?;
-        Ok(Self(Source::File(path.into())))
+        Self::of_file(Scheme::Digest, path.as_ref())
+    }
+
+    /// This user with this password, with SASL's mechanism DIGEST-MD5: to access lists, it is `sasl:user`.
+    ///
+    /// The servers have a list of users, in the section `Server` of their JAAS file, and name
+    /// `org.apache.zookeeper.server.auth.SASLAuthenticationProvider` as an `authProvider`. With a wrong password, with a user
+    /// whom they do not know, and where they are not set up for SASL, connecting is [refused](ErrorKind::Refused). The
+    /// password itself does not cross the network, but whoever listens can try out passwords on what does: use TLS.
+    ///
+    /// A password that is changed on the servers matters to the next connection. As long as they refuse it, there is none: a
+    /// session that lost its connection is over when each host has refused it once, and its holds are lost. The client tries
+    /// on; with [`sasl_from_file`](Self::sasl_from_file) it comes back as soon as the right password is in the file.
+    ///
+    /// ```
+    /// use zklock_core::{Access, ClientOptions, Credentials};
+    ///
+    /// let options = ClientOptions::new("zk1:2181")?
+    ///     .credentials(Credentials::sasl("billing", "secret")?)
+    ///     .access(Access::CreatorAll);
+    /// assert!(format!("{options:?}").contains(r#"SASL for "billing", password hidden"#));
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if one is empty, has a NUL or a line break in it, or is not of ASCII alone, which clients
+    /// and servers send in different ways; or if the user has a colon, a quotation mark or a backslash.
+    pub fn sasl(user: &str, password: &str) -> Result<Self, Error> {
+        Self::given(Scheme::Sasl, user, password)
+    }
+
+    /// The same with the text `user:password` of an environment variable. It is read now, and not again.
+    ///
+    /// ```no_run
+    /// # use zklock_core::{ClientOptions, Credentials};
+    /// let options = ClientOptions::new("zk1:2181")?.credentials(Credentials::sasl_from_env("ZKLOCK_SASL")?);
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if the variable is not set, or its text is something else.
+    pub fn sasl_from_env(variable: &str) -> Result<Self, Error> {
+        Self::of_env(Scheme::Sasl, variable)
+    }
+
+    /// The same with the text `user:password` of a file, which has this one line. It is read now, and anew for each
+    /// connection, so that the password can be changed while the client runs. If it cannot be read then, no connection is made.
+    ///
+    /// ```no_run
+    /// # use zklock_core::{ClientOptions, Credentials};
+    /// let options = ClientOptions::new("zk1:2181")?.credentials(Credentials::sasl_from_file("/run/secrets/sasl")?);
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if it cannot be read, or something else is in it.
+    pub fn sasl_from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
+        Self::of_file(Scheme::Sasl, path.as_ref())
+    }
+
+    /// By what, and as whom: `SASL for "ann"`.
+    pub(crate) fn login(&self) -> String {
+        match &self.0 {
+            Source::Given(scheme, login) => format!("{scheme} for {:?}", login.user()),
+            Source::File(scheme, path) => format!("{scheme} from the file {path:?}"),
+        }
+    }
+
+    /// Whether it is a login by SASL, of which a connection can have one.
+    pub(crate) fn is_sasl(&self) -> bool {
+        let (Source::Given(scheme, _) | Source::File(scheme, _)) = &self.0;
+        *scheme == Scheme::Sasl
+    }
+
+    fn given(scheme: Scheme, user: &str, password: &str) -> Result<Self, Error> {
+        let login = Login::new(scheme, user, password);
+        let login = login.map_err(|problem| invalid("the credentials", problem))?;
+        Ok(Self(Source::Given(scheme, Arc::new(login))))
+    }
+
+    fn of_env(scheme: Scheme, variable: &str) -> Result<Self, Error> {
+        let what = format!("the environment variable {variable:?}");
+        // The error of the standard library would quote it.
+        let text = match std::env::var(variable) {
+            Ok(text) => text,
+            Err(std::env::VarError::NotPresent) => return Err(invalid(&what, "it is not set")),
+            Err(std::env::VarError::NotUnicode(_)) => return Err(invalid(&what, "it is not UTF-8")),
+        };
+        let login = Login::parse(scheme, &text).map_err(|problem| invalid(&what, problem))?;
+        Ok(Self(Source::Given(scheme, Arc::new(login))))
+    }
+
+    fn of_file(scheme: Scheme, path: &Path) -> Result<Self, Error> {
+        read(scheme, path).map_err(|problem| Error::new(ErrorKind::InvalidInput, problem))?;
+        Ok(Self(Source::File(scheme, path.into())))
     }
 }
 
 /// Without the password, which has no business in a log.
 impl fmt::Debug for Credentials {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.login())?;
         match &self.0 {
-            Source::Given(digest) => write!(f, "digest for {:?}, password hidden", digest.user()),
-            Source::File(path) => write!(f, "digest from the file {path:?}"),
+            Source::Given(..) => f.write_str(", password hidden"),
+            Source::File(..) => Ok(()),
         }
     }
 }
 
-/// `user:password`, as it goes to the servers. It has no `Debug`.
-#[derive(Clone)]
-pub(crate) struct Digest(Box<str>);
+/// `user:password`. It has no `Debug`.
+pub(crate) struct Login(Box<str>);
 
-impl Digest {
+impl Login {
     /// Or what is wrong, which follows on where it was found.
-    fn new(user: &str, password: &str) -> Result<Self, &'static str> {
+    fn new(scheme: Scheme, user: &str, password: &str) -> Result<Self, &'static str> {
         if user.contains(':') {
             return Err("the user has a colon: choose another");
         }
-        Self::parse(&format!("{user}:{password}"))
+        Self::parse(scheme, &format!("{user}:{password}"))
     }
 
-    fn parse(text: &str) -> Result<Self, &'static str> {
+    fn parse(scheme: Scheme, text: &str) -> Result<Self, &'static str> {
         let Some((user, password)) = text.split_once(':') else {
             return Err("the text is not of the form user:password");
         };
@@ -136,20 +242,40 @@ impl Digest {
         if text.contains(['\0', '\n', '\r']) {
             return Err("a NUL or a line break is in it: leave it out");
         }
+        if scheme == Scheme::Sasl {
+            // The library sends UTF-8 where servers expect Latin-1, and quotes nothing.
+            if !text.is_ascii() {
+                return Err(
+                    "the user or the password is not of ASCII alone, as SASL needs it: choose another",
+                );
+            }
+            if user.contains(['"', '\\']) {
+                return Err("the user has a quotation mark or a backslash: choose another");
+            }
+        }
         Ok(Self(text.into()))
     }
 
-    fn user(&self) -> &str {
-        self.0.split(':').next().unwrap_or_default()
+    pub(crate) fn user(&self) -> &str {
+        self.parts().0
     }
 
+    pub(crate) fn password(&self) -> &str {
+        self.parts().1
+    }
+
+    /// As the scheme `digest` sends it.
     pub(crate) fn as_bytes(&self) -> &[u8] {
         self.0.as_bytes()
+    }
+
+    fn parts(&self) -> (&str, &str) {
+        self.0.split_once(':').unwrap_or_default()
     }
 }
 
 /// What is in a file. A pipe is refused: it could not be read again, and may keep the reader waiting.
-fn read(path: &Path) -> Result<Vec<Digest>, String> {
+fn read(scheme: Scheme, path: &Path) -> Result<Vec<Login>, String> {
     let about = |problem: &str| format!("the credentials in the file {path:?}: {problem}");
     let unreadable = |error: std::io::Error| about(&format!("it cannot be read: {error}"));
     if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
@@ -162,29 +288,43 @@ fn read(path: &Path) -> Result<Vec<Digest>, String> {
     if text.len() as u64 > LONGEST_FILE {
         return Err(about("it is too long: is it the right file?"));
     }
-    let digests: Result<Vec<_>, _> =
-        text.lines().filter(|line| !line.is_empty()).map(Digest::parse).collect();
-    match digests {
-        Ok(digests) if digests.is_empty() => Err(about("it is empty")),
-        digests => digests.map_err(about),
+    let lines = text.lines().filter(|line| !line.is_empty());
+    let logins: Result<Vec<_>, _> = lines.map(|line| Login::parse(scheme, line)).collect();
+    match logins {
+        Ok(logins) if logins.is_empty() => Err(about("it is empty")),
+        Ok(logins) if logins.len() > 1 && scheme == Scheme::Sasl => {
+            Err(about("it has several lines, and by SASL a client logs in as one user: leave one"))
+        }
+        logins => logins.map_err(about),
     }
 }
 
+/// As whom to log in on a new connection.
+#[derive(Default)]
+pub(crate) struct Logins {
+    pub(crate) digests: Vec<Arc<Login>>,
+    pub(crate) sasl: Option<Arc<Login>>,
+}
+
 /// As whom to log in on a new connection, or why that is not known.
-pub(crate) async fn current(credentials: &[Credentials]) -> Result<Vec<Arc<Digest>>, String> {
-    let mut digests = Vec::new();
+pub(crate) async fn current(credentials: &[Credentials]) -> Result<Logins, String> {
+    let mut logins = Logins::default();
     for Credentials(source) in credentials {
-        match source {
-            Source::Given(digest) => digests.push(digest.clone()),
-            Source::File(path) => {
-                let path = path.clone();
-                let read = tokio::task::spawn_blocking(move || read(&path)).await;
+        let (scheme, read) = match source {
+            Source::Given(scheme, login) => (scheme, vec![login.clone()]),
+            Source::File(scheme, path) => {
+                let (path, of) = (path.clone(), *scheme);
+                let read = tokio::task::spawn_blocking(move || read(of, &path)).await;
                 let read = read.map_err(|_| "the credentials were not read: the runtime ends".to_owned())?;
-                digests.extend(read?.into_iter().map(Arc::new));
+                (scheme, read?.into_iter().map(Arc::new).collect())
             }
+        };
+        match scheme {
+            Scheme::Digest => logins.digests.extend(read),
+            Scheme::Sasl => logins.sasl = read.into_iter().next(),
         }
     }
-    Ok(digests)
+    Ok(logins)
 }
 
 fn invalid(what: &str, problem: &str) -> Error {
@@ -215,6 +355,21 @@ mod tests {
     }
 
     #[test]
+    fn what_sasl_would_send_wrongly_is_refused_and_not_quoted() {
+        let odd = format!("{SECRET}-\u{e4}");
+        for (user, password, problem) in
+            [("a\"b", SECRET, "quotation"), ("a\\b", SECRET, "quotation"), ("a", odd.as_str(), "ASCII")]
+        {
+            let error = Credentials::sasl(user, password).unwrap_err();
+            let said = format!("{error} {error:?}");
+            assert_eq!(error.kind(), ErrorKind::InvalidInput, "{said}");
+            assert!(said.contains(problem) && !said.contains(SECRET), "{said}");
+            assert!(Credentials::digest(user, password).is_ok());
+        }
+        assert!(Credentials::sasl("user", "\"with\\all:").is_ok());
+    }
+
+    #[test]
     fn a_file_is_named_and_not_quoted() {
         let file = std::env::temp_dir().join(format!("zklock-credentials-{}", std::process::id()));
         let name = file.to_str().unwrap();
@@ -233,11 +388,13 @@ mod tests {
             assert!(said.contains(name) && said.contains(problem) && !said.contains(SECRET), "{said}");
         }
         std::fs::write(&file, "a:s3cret-of-the-test\r\n\nb:more\n").unwrap();
+        let several = Credentials::sasl_from_file(&file).unwrap_err().to_string();
+        assert!(several.contains("one user") && !several.contains(SECRET), "{several}");
         let credentials = Credentials::from_file(&file).unwrap();
         assert!(!format!("{credentials:?}").contains(SECRET));
-        let read = read(&file).ok().unwrap();
+        let read = read(Scheme::Digest, &file).ok().unwrap();
         assert_eq!(read[0].as_bytes(), b"a:s3cret-of-the-test");
-        assert_eq!((read[1].user(), read.len()), ("b", 2));
+        assert_eq!((read[1].user(), read[1].password(), read.len()), ("b", "more", 2));
         std::fs::remove_file(&file).unwrap();
         assert!(Credentials::from_file(&file).unwrap_err().to_string().contains(name));
         let folder = Credentials::from_file(std::env::temp_dir()).unwrap_err();

@@ -1,5 +1,6 @@
 //! Why no session could be opened: "timeout" alone helps nobody.
 
+use crate::credentials::Credentials;
 use crate::error::{Error, ErrorKind};
 use crate::options::ClientOptions;
 use crate::path::{Hosts, written};
@@ -116,13 +117,18 @@ async fn look(options: &ClientOptions, host: &str, port: u16, deadline: Instant)
     }
 }
 
-#[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "without TLS there is no more to try"))]
+#[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "only TLS needs them"))]
 async fn accepted(options: &ClientOptions, host: &str, stream: TcpStream, deadline: Instant) -> String {
     #[cfg(feature = "tls")]
     if let Some(tls) = &options.tls {
         return crate::handshake::look(tls, host, stream, deadline).await;
     }
-    "accepts connections but opens no session: is it ZooKeeper, does the port expect TLS, and has the ensemble a \
-     leader?"
-        .to_owned()
+    let mut finding =
+        "accepts connections but opens no session: is it ZooKeeper, does the port expect TLS, and has the \
+                       ensemble a leader?"
+            .to_owned();
+    if options.credentials.iter().any(Credentials::is_sasl) {
+        finding += " (servers before 3.6 hang up like that on a wrong user or password for SASL)";
+    }
+    finding
 }

@@ -118,6 +118,12 @@ impl Error {
         Self { message, ..self }
     }
 
+    /// The same error, saying more.
+    pub(crate) fn because(self, why: &str) -> Self {
+        let message = format!("{} ({why})", self.message).into();
+        Self { message, ..self }
+    }
+
     pub(crate) fn lost(reason: LossReason, path: &str) -> Self {
         let message =
             format!("the hold of {path} is lost: {reason}; stop what it guarded, others may hold the lock");

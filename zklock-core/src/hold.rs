@@ -147,7 +147,7 @@ impl Hold {
             _ if *self.released.borrow() == Released::Before => HoldState::Released,
             Status::Lost(reason) => HoldState::Lost(reason),
             _ if self.is_released() => HoldState::Released,
-            Status::Releasing | Status::Stuck | Status::Released => HoldState::Released,
+            Status::Releasing | Status::Stuck | Status::Released | Status::Freed => HoldState::Released,
             Status::Held if self.grant.is_at_risk() => HoldState::AtRisk,
             Status::Held => HoldState::Held,
         }
@@ -241,7 +241,9 @@ impl Hold {
     /// * [`ErrorKind::Lost`] if the hold was found to be lost;
     /// * [`ErrorKind::NotOwner`] if the lock is reentrant and this is not its owner: nothing changes;
     /// * [`ErrorKind::NotHeld`] if this hold was released before;
-    /// * [`ErrorKind::Refused`] if the access list does not allow to delete its node;
+    /// * [`ErrorKind::Refused`] if the access list does not allow to delete its node. The lock is free all the same: the
+    ///   session was closed, and its nodes with it. Other holds of the client in it are lost by then, and were told so
+    ///   ([`LossReason::SessionClosed`]);
     /// * [`ErrorKind::Timeout`] if the ensemble has not answered within a session timeout. The
     ///   release goes on in the background.
     ///
@@ -278,13 +280,17 @@ impl Hold {
         Ok(Some(async move {
             let mut status = grant.holding.watch();
             let ended = async {
-                let ended = status.wait_for(|status| !matches!(status, Status::Held | Status::Releasing));
+                let goes_on =
+                    |status: &Status| matches!(status, Status::Held | Status::Releasing | Status::Stuck);
+                let ended = status.wait_for(|status| !goes_on(status));
                 // Copied: as long as it is borrowed nobody can write it, and nobody read it again.
                 ended.await.map(|status| *status)
             };
             match clock::timeout(grant.session.timeout(), ended).await {
                 // It was held to the end, and the session's end has freed it.
-                Ok(Ok(Status::Lost(LossReason::SessionExpired))) if was_valid => Ok(()),
+                Ok(Ok(Status::Lost(LossReason::SessionExpired | LossReason::SessionClosed))) if was_valid => {
+                    Ok(())
+                }
                 Ok(_) => grant.told(),
                 Err(_) => {
                     let path = &grant.path;
@@ -387,7 +393,7 @@ impl Grant {
     /// Whether nobody has a hold of it, and nothing of it is left at the servers.
     pub(crate) fn is_over(&self) -> bool {
         self.holds.load(Ordering::Acquire) == 0
-            && matches!(self.holding.status(), Status::Lost(_) | Status::Released)
+            && matches!(self.holding.status(), Status::Lost(_) | Status::Released | Status::Freed)
     }
 
     pub(crate) fn is_lost(&self) -> bool {
@@ -413,16 +419,20 @@ impl Grant {
             status => status,
         };
         match status {
+            Status::Lost(LossReason::SessionClosed) => {
+                let error = Error::lost(LossReason::SessionClosed, &self.path);
+                Err(self.session.undeletable().map_or(error.clone(), |why| error.because(why)))
+            }
             Status::Lost(reason) => Err(Error::lost(reason, &self.path)),
-            Status::Stuck => {
-                let node = self.holding.node();
+            Status::Freed => {
+                let (node, why) = (self.holding.node(), self.session.undeletable().unwrap_or_default());
                 let message = format!(
-                    "the ensemble refuses to delete {node}: let the access list of the node above it give this client \
-                     the right DELETE; until then, or until the session ends, the lock stays taken"
+                    "the ensemble refused to delete {node}: {why}; the lock is free, and what else the client held in \
+                     that session is lost; give the client that right"
                 );
                 Err(Error::new(ErrorKind::Refused, message))
             }
-            Status::Held | Status::Releasing | Status::Released => Ok(()),
+            Status::Held | Status::Releasing | Status::Stuck | Status::Released => Ok(()),
         }
     }
 

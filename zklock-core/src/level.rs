@@ -34,12 +34,18 @@ impl ServerLevel {
         if answer.starts_with(KEEPER) {
             return Self::V3_4;
         }
-        let mut numbers = answer.strip_prefix(GREETING).unwrap_or_default().split('.').map(str::parse);
-        match (numbers.next(), numbers.next()) {
-            (Some(Ok(major)), Some(Ok(minor))) => Self::of(major, minor).unwrap_or(Self::V3_4),
-            _ => Self::V3_5,
-        }
+        version(answer).map_or(Self::V3_5, |(major, minor)| Self::of(major, minor).unwrap_or(Self::V3_4))
     }
+}
+
+/// Whether a server that gave this answer hangs up on a login that fails, and does not say that it has failed.
+pub(crate) fn refuses_in_silence(answer: &str) -> bool {
+    version(answer).is_some_and(|version| version < (3, 6))
+}
+
+fn version(answer: &str) -> Option<(u32, u32)> {
+    let mut numbers = answer.strip_prefix(GREETING)?.split('.').map(str::parse);
+    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
 }
 
 /// What needs a creation in a transaction, and what to do instead.

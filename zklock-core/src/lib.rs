@@ -156,7 +156,7 @@ mod zookeeper;
 #[cfg(feature = "tls")]
 pub use self::tls::{PassPhrase, Tls};
 pub use self::{
-    access::Access,
+    access::{Access, AccessEntry, AccessList, Rights},
     barrier::Barrier,
     client::Client,
     connection::{Connection, ConnectionState},
@@ -191,6 +191,11 @@ use zklock_machine as machine;
 #[cfg(doctest)]
 #[doc = include_str!("../../README.md")]
 struct Readme;
+
+/// The same of the guide to securing.
+#[cfg(doctest)]
+#[doc = include_str!("../../docs/securing.md")]
+struct Securing;
 
 #[cfg(test)]
 mod tests {

@@ -43,6 +43,7 @@ pub struct ClientOptions {
     pub(crate) identity: String,
     pub(crate) credentials: Vec<Credentials>,
     pub(crate) access: Access,
+    pub(crate) create_chroot: bool,
     /// `None`: the servers are asked.
     pub(crate) server_level: Option<ServerLevel>,
     #[cfg(feature = "tls")]
@@ -65,6 +66,7 @@ impl ClientOptions {
             identity: platform::identity(),
             credentials: Vec::new(),
             access: Access::default(),
+            create_chroot: false,
             server_level: None,
             #[cfg(feature = "tls")]
             tls: None,
@@ -138,7 +140,7 @@ impl ClientOptions {
         Ok(self)
     }
 
-    /// Put all paths below this node, which must exist. It replaces a chroot among the hosts.
+    /// Put all paths below this node, which must exist unless it is [created](Self::create_chroot). It replaces a chroot among the hosts.
     ///
     /// # Errors
     ///
@@ -210,7 +212,8 @@ impl ClientOptions {
         self
     }
 
-    /// Log in with these credentials, and with those that were given before. They are sent on every connection.
+    /// Log in with these credentials, and with those that were given before. They are sent on every connection. One of them
+    /// can be for [SASL](Credentials::sasl).
     ///
     /// ```
     /// # use zklock_core::{ClientOptions, Credentials};
@@ -239,6 +242,20 @@ impl ClientOptions {
         self
     }
 
+    /// Create the [chroot](Self::chroot), and the nodes above it, if it is missing when a session is opened. They are
+    /// persistent, and have the [access](Self::access) list of what the client creates. Default: no.
+    ///
+    /// ```
+    /// # use zklock_core::ClientOptions;
+    /// let options = ClientOptions::new("zk1:2181/apps/billing")?.create_chroot(true);
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn create_chroot(mut self, creates: bool) -> Self {
+        self.create_chroot = creates;
+        self
+    }
+
     /// Whether a client can have these options together. [`Client::connect`](crate::Client::connect) checks it as well.
     ///
     /// ```
@@ -249,14 +266,19 @@ impl ClientOptions {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] if the creator is to have rights and there are no [credentials](Self::credentials), or
-    /// with TLS and a host that no certificate can name.
+    /// [`ErrorKind::InvalidInput`] if the creator is to have rights and there are neither [credentials](Self::credentials)
+    /// nor a client certificate, if several credentials are for SASL, or with TLS and a host that no certificate can name.
     pub fn check(&self) -> Result<(), Error> {
-        if self.access != Access::Open && self.credentials.is_empty() {
+        if self.access.needs_creator() && !self.is_somebody() {
             let message = format!(
                 "the access {}: without credentials nobody would be the creator: log in, or leave it open",
                 self.access
             );
+            return Err(Error::new(ErrorKind::InvalidInput, message));
+        }
+        if self.credentials.iter().filter(|credentials| credentials.is_sasl()).count() > 1 {
+            let message =
+                "several credentials are for SASL, and by SASL a client logs in as one user: leave one";
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         #[cfg(feature = "tls")]
@@ -264,6 +286,15 @@ impl ClientOptions {
             tls.check_names(&self.hosts)?;
         }
         Ok(())
+    }
+
+    /// Whether the servers can know who the client is.
+    fn is_somebody(&self) -> bool {
+        #[cfg(feature = "tls")]
+        let has_certificate = self.tls.as_ref().is_some_and(Tls::has_identity);
+        #[cfg(not(feature = "tls"))]
+        let has_certificate = false;
+        has_certificate || !self.credentials.is_empty()
     }
 }
 
@@ -288,6 +319,9 @@ mod tests {
         }
         assert_eq!(options().identity(&"x".repeat(1025)).unwrap_err().kind(), ErrorKind::InvalidInput);
         assert_eq!(options().chroot("/").unwrap().hosts.chroot, "");
+        let sasl = || Credentials::sasl("user", "secret").unwrap();
+        let twice = options().credentials(sasl()).credentials(sasl());
+        assert_eq!(twice.check().unwrap_err().kind(), ErrorKind::InvalidInput);
         let chrooted = options().chroot("/a").unwrap();
         assert_eq!(chrooted.hosts.connect_string(), "zk:2181/a");
         assert_eq!(chrooted.hosts("other/b").unwrap().hosts.connect_string(), "other:2181/a");

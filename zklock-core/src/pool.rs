@@ -181,6 +181,7 @@ impl Drop for SessionKeeper {
         // Wakes all that wait for a session or for its end.
         if let SlotState::Open(session) = self.slot.state() {
             session.end(LossReason::ClientClosed);
+            session.set_gone();
         }
         self.slot.state.send_if_modified(|state| {
             let changes = !matches!(state, SlotState::NoRoot | SlotState::Refused(_));
@@ -198,6 +199,8 @@ impl SessionKeeper {
         let mut closing = self.closing.subscribe();
         let mut pause = FIRST_PAUSE;
         let mut turn = platform::random_bits() as usize;
+        // While passwords are changed, some servers know the new one and others do not: each host has its say.
+        let mut say = self.options.hosts.servers.len();
         loop {
             turn = turn.wrapping_add(1);
             let opened = tokio::select! {
@@ -224,14 +227,16 @@ impl SessionKeeper {
                         return;
                     }
                 }
-                // Later the credentials may be about to change.
-                Err(NotOpened::Refused(why)) if self.opened.load(Ordering::Relaxed) == 0 => {
-                    self.slot.state.send_replace(SlotState::Refused(why.into()));
-                    return;
+                Err(NotOpened::Refused(why)) => {
+                    say = say.saturating_sub(1);
+                    // Later the credentials may be about to change.
+                    if say == 0 && self.opened.load(Ordering::Relaxed) == 0 {
+                        self.slot.state.send_replace(SlotState::Refused(why.into()));
+                        return;
+                    }
+                    self.pause(&mut pause, why, &mut closing).await;
                 }
-                Err(NotOpened::Yet(problem) | NotOpened::Refused(problem)) => {
-                    self.pause(&mut pause, problem, &mut closing).await;
-                }
+                Err(NotOpened::Yet(problem)) => self.pause(&mut pause, problem, &mut closing).await,
             }
         }
     }
@@ -245,7 +250,19 @@ impl SessionKeeper {
         }
         // If it cannot be found out now, the first acquire will report it.
         let has_root = clock::timeout(opened.timeout / 2, opened.ensemble.has_root()).await;
-        Ok((has_root != Ok(Some(false))).then_some(opened))
+        if has_root != Ok(Some(false)) {
+            return Ok(Some(opened));
+        }
+        if !self.options.create_chroot {
+            return Ok(None);
+        }
+        match clock::timeout(opened.timeout / 2, opened.ensemble.create_root()).await {
+            Ok(Ok(true)) => Ok(Some(opened)),
+            Ok(Err(why)) => Err(NotOpened::Refused(why)),
+            Ok(Ok(false)) | Err(_) => {
+                Err(NotOpened::Yet("no server has confirmed that it created the chroot".to_owned()))
+            }
+        }
     }
 
     async fn pause(&self, pause: &mut Duration, problem: String, closing: &mut watch::Receiver<bool>) {
@@ -279,7 +296,9 @@ impl SessionKeeper {
                     None => break LossReason::SessionExpired,
                 },
                 // A reply may say so before the connection's end does.
-                _ = link.wait_for(|link| matches!(link, Link::Over(_))) => break LossReason::SessionExpired,
+                _ = link.wait_for(|link| matches!(link, Link::Over(_))) => {
+                    break session.loss().unwrap_or(LossReason::SessionExpired);
+                }
                 never = &mut heart => match never {},
             }
         };
@@ -290,11 +309,22 @@ impl SessionKeeper {
             *state = if closing { SlotState::Closed } else { SlotState::Opening(None) };
             true
         });
-        if reason == LossReason::ClientClosed {
-            tie.part().await;
-        } else {
-            tie.give_up();
+        match reason {
+            LossReason::ClientClosed => tie.part().await,
+            LossReason::SessionClosed => {
+                // Whoever closes the client does not wait for servers that say nothing.
+                let closes = async {
+                    let _ = closing.wait_for(|closing| *closing).await;
+                    clock::sleep(GOOD_BYE).await;
+                };
+                tokio::select! {
+                    () = tie.end(&self.options, session) => {}
+                    () = closes => {}
+                }
+            }
+            _ => tie.give_up(),
         }
+        session.set_gone();
         reason
     }
 }
@@ -354,11 +384,33 @@ impl Tie {
             tracing::debug!("no server said good-bye; the session times out");
         }
     }
+
+    /// Closes the session until the servers have confirmed it, or have ended it themselves: over another connection where
+    /// one breaks or stays silent.
+    async fn end(mut self, options: &Arc<ClientOptions>, session: &Arc<Session>) {
+        loop {
+            self = match self {
+                Self::Connected(connection, ended) => {
+                    let info = connection.session();
+                    drop(connection);
+                    let bound = (session.timeout() / 4).max(ATTACH_AT_LEAST);
+                    if let Ok(End::Closed | End::SessionOver) = clock::timeout(bound, ended).await {
+                        return;
+                    }
+                    Self::Attaching(Box::pin(attached(options.clone(), session.clone(), info)))
+                }
+                Self::Attaching(attached) => match attached.await {
+                    Some(connection) => Self::of(connection),
+                    None => return,
+                },
+            };
+        }
+    }
 }
 
 /// Attaches another connection to the session; `None` if it is over. It also counts as over when no server has granted it
 /// for twice its timeout: the servers have ended it by then, unless none of them worked, and members of barriers wait for
-/// an answer.
+/// an answer. And it counts as over when each host has refused the login once: the next session waits for another password.
 async fn attached(
     options: Arc<ClientOptions>,
     session: Arc<Session>,
@@ -366,6 +418,7 @@ async fn attached(
 ) -> Option<Arc<ZooKeeper>> {
     let mut pause = FIRST_ATTACH_PAUSE;
     let mut turn = platform::random_bits() as usize;
+    let mut say = options.hosts.servers.len();
     let since = clock::now();
     loop {
         if clock::now().since(since) > session.timeout() * 2 {
@@ -384,6 +437,14 @@ async fn attached(
                 return Some(ensemble);
             }
             Ok(Err(NotAttached::SessionOver)) => return None,
+            Ok(Err(NotAttached::Refused(problem))) => {
+                tracing::warn!(problem, "the connection is refused");
+                say = say.saturating_sub(1);
+                if say == 0 {
+                    return None;
+                }
+                problem
+            }
             Ok(Err(NotAttached::Yet(problem))) => problem,
             Err(_) => "no server answers in time".to_owned(),
         };

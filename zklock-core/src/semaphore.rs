@@ -13,6 +13,7 @@ use crate::lock::Lock;
 use crate::machine::claim::{Claim, Permits};
 use crate::machine::name::Scheme;
 use crate::machine::protocol::Operation;
+use crate::options::ClientOptions;
 use crate::path::check_lock_path;
 use crate::session::Session;
 use crate::spec::{Kind, LockSpec};
@@ -145,17 +146,18 @@ impl LockSpec {
     }
 }
 
-/// Whether these permits, with what they are to say, can be taken in one request by a client with this chroot.
-pub(crate) fn check_permits_fit(permits: &Permits, chroot: &str) -> Result<(), Error> {
+/// Whether these permits, with what they are to say, can be taken in one request by a client with these options.
+pub(crate) fn check_permits_fit(permits: &Permits, client: &ClientOptions) -> Result<(), Error> {
     let Permits { directory, count, .. } = permits;
     let path = directory.strip_suffix(PERMITS).unwrap_or(directory);
-    let of_permit = chroot.len() + path.len() + permits.data.len() + BYTES_OF_A_PERMIT;
+    let of_list = client.access.bytes();
+    let of_permit = client.hosts.chroot.len() + path.len() + permits.data.len() + of_list + BYTES_OF_A_PERMIT;
     if *count as usize * of_permit <= REQUEST_AT_MOST {
         return Ok(());
     }
     let problem = format!(
         "{count} permits at a path of this length are too much for one request: ask for fewer, or shorten the path, \
-         the chroot or the identity"
+         the chroot, the identity or the access list"
     );
     Err(invalid(path, &problem))
 }
@@ -197,12 +199,19 @@ async fn write_limit(session: &Arc<Session>, path: &str, data: &[u8]) -> Result<
 async fn set_or_create(session: &Arc<Session>, path: &str, data: &[u8]) -> Result<Versions, WriteFailure> {
     let (path, data) = (path.to_owned(), data.to_vec());
     let set = Write::SetData { path: path.clone(), data: data.clone(), version: None };
-    match session.commit(Vec::new(), vec![set]).await {
-        Err(WriteFailure::Refused { .. }) => {}
+    let refused = match session.commit(Vec::new(), vec![set]).await {
+        Err(refused @ WriteFailure::Refused { .. }) => refused,
         written => return written,
-    }
+    };
     if let Some((parent, _)) = path.rsplit_once('/').filter(|(parent, _)| !parent.is_empty()) {
         session.clone().send(vec![Operation::CreateParents { directory: parent.into() }]).await;
     }
-    session.commit(Vec::new(), vec![Write::Create { path, data }]).await
+    let create = Write::Create { path: path.clone(), data };
+    match session.commit(Vec::new(), vec![create]).await {
+        // It is there, so what counts is why it could not be set.
+        Err(WriteFailure::Refused { .. }) if matches!(session.look(path.into()).await, Ok(Some(_))) => {
+            Err(refused)
+        }
+        created => created,
+    }
 }

@@ -7,6 +7,7 @@
 //! because nothing else would: a server may be alive and never answer.
 
 mod healing;
+mod undeletable;
 
 use crate::clock;
 use crate::ensemble::{
@@ -25,7 +26,7 @@ pub(crate) use healing::{Looking, Marked};
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, Weak};
+use std::sync::{Arc, Mutex, OnceLock, Weak};
 use std::time::Duration;
 use tokio::sync::{Notify, watch};
 
@@ -58,6 +59,10 @@ pub(crate) struct Session {
     /// Wakes the heartbeat: a hold is there, or the lease has become shorter.
     registered: Notify,
     trouble: Mutex<Option<String>>,
+    /// Why a node of it could not be deleted, so that it was closed.
+    undeletable: OnceLock<Arc<str>>,
+    /// Whether its nodes are known to be gone.
+    gone: watch::Sender<bool>,
 }
 
 /// What its holds rest on.
@@ -88,6 +93,8 @@ impl Session {
             left: Mutex::default(),
             registered: Notify::new(),
             trouble: Mutex::default(),
+            undeletable: OnceLock::new(),
+            gone: watch::Sender::new(false),
         })
     }
 
@@ -143,8 +150,10 @@ impl Session {
 
     async fn sent(self: Arc<Self>, flight: Vec<Operation>) -> Landing {
         let writes: Vec<bool> = flight.iter().map(Operation::is_quorum_write).collect();
+        let deletes = |operation: &Operation| matches!(operation, Operation::Delete { .. });
+        let deletions: Vec<bool> = flight.iter().map(deletes).collect();
         let over = Landing { sent: clock::now(), outcomes: vec![Outcome::SessionOver], watch: None };
-        let landing = self.unless_over(over, |ensemble| ensemble.send(flight)).await;
+        let mut landing = self.unless_over(over, |ensemble| ensemble.send(flight)).await;
         let written = |(outcome, write): (&Outcome, &bool)| {
             *write && matches!(outcome, Outcome::Created(_) | Outcome::Done)
         };
@@ -154,6 +163,7 @@ impl Session {
         if landing.outcomes.iter().zip(&writes).any(written) {
             lock_ignoring_poison(&self.kept).keeper.handle_write(landing.sent, clock::now());
         }
+        self.see_refusals(&deletions, &mut landing.outcomes);
         landing
     }
 

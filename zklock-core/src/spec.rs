@@ -212,7 +212,7 @@ impl LockSpec {
         // Here, because a set may have sets among its members, and its nodes name the queues of all.
         node_data::write(&mut claims, &client.identity);
         let mut permits = claims.iter().filter_map(|claim| claim.permits.as_ref());
-        permits.try_for_each(|permits| check_permits_fit(permits, &client.hosts.chroot))?;
+        permits.try_for_each(|permits| check_permits_fit(permits, client))?;
         Ok(claims)
     }
 

@@ -192,6 +192,11 @@ impl Tls {
         Ok(Self { sources: Arc::new(sources), fixed })
     }
 
+    /// Whether the client shows the servers who it is.
+    pub(crate) fn has_identity(&self) -> bool {
+        self.sources.identity.is_some()
+    }
+
     /// What the next connection is to be made with, or why that is not known.
     pub(crate) async fn current(&self) -> Result<Arc<Loaded>, String> {
         if let Some(fixed) = &self.fixed {
@@ -218,8 +223,7 @@ impl Tls {
 /// Without the key, which has no business in a log.
 impl fmt::Debug for Tls {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let has_identity = self.sources.identity.is_some();
-        f.debug_struct("Tls").field("has_identity", &has_identity).finish_non_exhaustive()
+        f.debug_struct("Tls").field("has_identity", &self.has_identity()).finish_non_exhaustive()
     }
 }
 

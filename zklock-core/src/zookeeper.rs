@@ -20,6 +20,7 @@
 mod answers;
 mod connecting;
 mod encryption;
+mod login;
 mod operations;
 mod rights;
 mod servers;
@@ -29,21 +30,26 @@ pub(crate) use connecting::{Attached, NotAttached, NotOpened, Opened, attach, op
 pub(crate) use servers::SessionInfo;
 pub(crate) use serving::End;
 
-use crate::access::Access;
 use crate::clock;
 use crate::ensemble::{
     Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
-    Watched, Write, WriteFailure, either,
+    Watched, Write, WriteFailure, either, text_of,
 };
 use crate::level::{Newer, ServerLevel};
 use crate::machine::protocol::{Operation, Outcome};
-use answers::{TOO_OLD, is_answer, outcome, read_failure, source_of};
+use answers::{INVALID_LIST, TOO_OLD, is_answer, outcome, read_failure, source_of};
 use operations::{check_all, check_each, join, others, start, version_of};
+use rights::NodeList;
 use servers::Servers;
 use serving::{Serving, WatchKind};
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 use zookeeper_client::{Client, CreateMode, Error, MultiWriteError, Stat};
+
+/// How much of a request may be access lists.
+const LISTS_AT_MOST: usize = 256 * 1024;
+const LISTS_TOO_LONG: &str =
+    "with this access list that is too much for one request: create fewer nodes at once, or name fewer users";
 
 /// One connection of a session to a real ensemble.
 pub(crate) struct ZooKeeper {
@@ -54,7 +60,7 @@ pub(crate) struct ZooKeeper {
 struct Connection {
     client: Arc<Client>,
     serving: Arc<Serving>,
-    access: Access,
+    access: NodeList,
     /// What this connection may send.
     level: ServerLevel,
     servers: Servers,
@@ -64,6 +70,23 @@ impl ZooKeeper {
     /// Whether the root of the paths, the chroot, exists. `None` if that could not be found out.
     pub(crate) async fn has_root(&self) -> Option<bool> {
         self.connection.client.check_stat("/").await.ok().map(|stat| stat.is_some())
+    }
+
+    /// Creates it, with the nodes above it. Another client may do so at the same time. The error says why it cannot be
+    /// created; `false` if that could not be found out.
+    pub(crate) async fn create_root(&self) -> Result<bool, String> {
+        let Connection { client, access, .. } = &self.connection;
+        let path = client.path().to_owned();
+        let Ok(above) = Client::clone(client).chroot("/") else { return Ok(false) };
+        let refused = |problem: &str| Err(format!("the chroot {path} cannot be created: {problem}"));
+        match above.mkdir(&path, &CreateMode::Persistent.with_acls(access.list())).await {
+            Ok(()) => Ok(true),
+            Err(Error::NoAuth) => refused(&rights::to_create(&above, &path).await),
+            Err(error) => match outcome(&error) {
+                Outcome::Refused(refusal) => refused(&text_of(&refusal)),
+                _ => Ok(false),
+            },
+        }
     }
 
     /// What it takes to attach another connection to the session.
@@ -131,13 +154,15 @@ impl Ensemble for ZooKeeper {
         let connection = self.connection.clone();
         Box::pin(async move {
             let Connection { client, access, level, .. } = &connection;
-            let creates = writes.iter().any(|write| matches!(write, Write::Create { .. }));
+            let is_creation = |write: &&Write| matches!(write, Write::Create { .. });
+            let creates = writes.iter().any(|write| is_creation(&write));
             let mut writer = client.new_multi_writer();
             let refused = |index: usize, error: &Error| {
                 let path = writes.get(index).map_or_else(String::new, |write| write.path().to_owned());
                 let problem = match (error, writes.get(index)) {
                     (Error::NoAuth, Some(write)) => rights::of_write(write),
                     (Error::Unimplemented, _) => TOO_OLD.to_owned(),
+                    (Error::InvalidAcl, _) => INVALID_LIST.to_owned(),
                     _ => error.to_string(),
                 };
                 WriteFailure::Refused { index, path, problem }
@@ -152,6 +177,13 @@ impl Ensemble for ZooKeeper {
                     Err(error) if is_answer(&error) => Err(refused(0, &error)),
                     Err(error) => Err(unwritten(&error)),
                 };
+            }
+            // The servers hang up on a request that is too long. (The writes by themselves are not.)
+            let first = writes.iter().position(|write| is_creation(&write));
+            let lists = writes.iter().filter(is_creation).count() * access.bytes();
+            if let Some(index) = first.filter(|_| lists > LISTS_AT_MOST) {
+                let (path, problem) = (writes[index].path().to_owned(), LISTS_TOO_LONG.to_owned());
+                return Err(WriteFailure::Refused { index, path, problem });
             }
             for guard in &guards {
                 writer.add_check_version(guard, -1).map_err(|_| WriteFailure::GuardGone)?;

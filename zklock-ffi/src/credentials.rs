@@ -13,16 +13,12 @@ c_enum! {
     /// Who may use the nodes that a client creates: those of locks and barriers, the nodes above them, limits, and what
     /// guarded writes create. All clients of a lock create, list, read and delete nodes there: so with all but
     /// ZKLOCK_ACCESS_OPEN all must log in as the same user. Nodes that are there already stay as they are.
-    #[from(Access)]
     pub enum zklock_access {
         /// Everyone may do everything. This is the default.
-        #[from(Open)]
         ZKLOCK_ACCESS_OPEN = 1,
         /// Those who are logged in as the creator may do everything, all others nothing.
-        #[from(CreatorAll)]
         ZKLOCK_ACCESS_CREATOR_ALL = 2,
         /// Those who are logged in as the creator may do everything, and all others read.
-        #[from(ReadOpen)]
         ZKLOCK_ACCESS_READ_OPEN = 3,
     }
 }
@@ -87,6 +83,69 @@ pub extern "C-unwind" fn zklock_options_add_digest_from_env(
     })
 }
 
+/// Log in as this user by SASL, with its mechanism DIGEST-MD5, beside those that were added for the scheme "digest". To access
+/// lists it is "sasl:user". A client can log in by SASL as one user: a second one is ZKLOCK_INVALID_ARGUMENT when a client is
+/// made. The password is in no message and no log line, and does not cross the network; but whoever listens can try out
+/// passwords on what does: use TLS.
+///
+/// The servers have a list of users, in the section "Server" of their JAAS file. With a wrong password, with a user whom they do
+/// not know, and where they are not set up for SASL, making a client is ZKLOCK_REFUSED. A password that is changed on the
+/// servers matters to the next connection: as long as they refuse it there is none, and the session and its holds are lost.
+///
+/// @param options the options.
+/// @param user of ASCII, without a colon, a quotation mark or a backslash.
+/// @param password its password, of ASCII.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_options_add_sasl(
+    options: *mut zklock_options,
+    user: *const c_char,
+    password: *const c_char,
+) -> zklock_status {
+    call::status("zklock_options_add_sasl", || {
+        let credentials = Credentials::sasl(text("user", user)?, text("password", password)?)?;
+        Options::change(options, |options| Ok(options.credentials(credentials)))
+    })
+}
+
+/// The same with the user and the password in a file: one line "user:password". It is read now, and anew for each connection,
+/// so that the password can be changed while the client runs. As long as it cannot be read then, no connection is made.
+///
+/// @param options the options.
+/// @param file its path.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or is not what it should be;
+///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_options_add_sasl_from_file(
+    options: *mut zklock_options,
+    file: *const c_char,
+) -> zklock_status {
+    call::status("zklock_options_add_sasl_from_file", || {
+        let credentials = Credentials::sasl_from_file(text("file", file)?)?;
+        Options::change(options, |options| Ok(options.credentials(credentials)))
+    })
+}
+
+/// The same with "user:password" in an environment variable, which is read now.
+///
+/// @param options the options.
+/// @param variable its name, such as "ZKLOCK_SASL".
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or is not what it should be; ZKLOCK_INVALID_HANDLE,
+///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_options_add_sasl_from_env(
+    options: *mut zklock_options,
+    variable: *const c_char,
+) -> zklock_status {
+    call::status("zklock_options_add_sasl_from_env", || {
+        let credentials = Credentials::sasl_from_env(text("variable", variable)?)?;
+        Options::change(options, |options| Ok(options.credentials(credentials)))
+    })
+}
+
 /// Who may use the nodes that the client creates. Without a user to log in as, all but ZKLOCK_ACCESS_OPEN is
 /// ZKLOCK_INVALID_ARGUMENT when a client is made.
 ///
@@ -101,9 +160,30 @@ pub extern "C-unwind" fn zklock_options_set_access(
 ) -> zklock_status {
     call::status("zklock_options_set_access", || {
         let unknown = || Failure::argument(format!("there is no access with the number {access}"));
-        let wanted = zklock_access::find(access).ok_or_else(unknown)?;
-        let access = Access::ALL.iter().copied().find(|access| zklock_access::of(*access) == wanted);
-        let access = access.ok_or_else(unknown)?;
+        let access = match zklock_access::find(access).ok_or_else(unknown)? {
+            zklock_access::ZKLOCK_ACCESS_OPEN => Access::Open,
+            zklock_access::ZKLOCK_ACCESS_CREATOR_ALL => Access::CreatorAll,
+            zklock_access::ZKLOCK_ACCESS_READ_OPEN => Access::ReadOpen,
+        };
+        Options::change(options, |options| Ok(options.access(access)))
+    })
+}
+
+/// The same with a list of one's own, as zkCli takes it. A client that it does not name is locked out of what it creates.
+///
+/// @param options the options.
+/// @param list entries "scheme:id:rights" with commas between them, the rights being some of the letters cdrwa: such as
+///        "sasl:billing:cdrwa,world:anyone:r"; or "open", "creator-all" or "read-open".
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if an entry is wrong: zklock_last_error() says which, by its number;
+///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_options_set_access_list(
+    options: *mut zklock_options,
+    list: *const c_char,
+) -> zklock_status {
+    call::status("zklock_options_set_access_list", || {
+        let access: Access = text("list", list)?.parse()?;
         Options::change(options, |options| Ok(options.access(access)))
     })
 }

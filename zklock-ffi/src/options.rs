@@ -5,7 +5,7 @@ use crate::failure::Failure;
 use crate::handle::{Object, handle};
 use crate::raw::{out, text};
 use crate::status::zklock_status;
-use std::ffi::c_char;
+use std::ffi::{c_char, c_int};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use zklock_core::{ClientOptions, Error};
@@ -158,7 +158,8 @@ pub extern "C-unwind" fn zklock_options_set_try_timeout(
     })
 }
 
-/// Put all paths below this node, which must exist. It replaces a chroot among the hosts.
+/// Put all paths below this node, which must exist unless it is created: see zklock_options_set_create_chroot. It replaces a
+/// chroot among the hosts.
 ///
 /// @param options the options.
 /// @param path such as "/apps/billing".
@@ -172,6 +173,23 @@ pub extern "C-unwind" fn zklock_options_set_chroot(
     call::status("zklock_options_set_chroot", || {
         let path = text("path", path)?;
         Options::change(options, |options| options.chroot(path))
+    })
+}
+
+/// Whether to create the chroot, and the nodes above it, if it is missing when a session is opened. They are persistent, and
+/// have the access list of what the client creates. Default: no.
+///
+/// @param options the options.
+/// @param creates 0 for no, any other number for yes.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_options_set_create_chroot(
+    options: *mut zklock_options,
+    creates: c_int,
+) -> zklock_status {
+    call::status("zklock_options_set_create_chroot", || {
+        Options::change(options, |options| Ok(options.create_chroot(creates != 0)))
     })
 }
 

@@ -3,7 +3,7 @@
 use crate::aio::client::AsyncClient;
 use crate::barrier::Barrier;
 use crate::coroutine::Coroutine;
-use crate::credentials::{Auth, with_access};
+use crate::credentials::{AccessText, Auth, with_access};
 use crate::double_barrier::DoubleBarrier;
 use crate::error::raised;
 use crate::exit;
@@ -39,13 +39,16 @@ use zklock_core::{ErrorKind, Wait};
 /// reach a server. ``try_timeout`` is how long the servers have to answer a call that does not wait for others:
 /// ``acquire(blocking=False)``, and any call with a timeout of zero. After that it raises ``Unreachable``. If such a call is
 /// the first that needs the client, it connects first, for up to ``connect_timeout``. ``chroot`` puts all paths below that
-/// node. ``identity`` is what others see as this contender's name, by default ``host/pid``. ``tls`` is a ``Tls``.
-/// ``auth`` is a ``Digest`` to log in as, or a list of such. ``server_version`` is the version of the servers, such as
+/// node, which must exist, or is created with ``create_chroot``. ``identity`` is what others see as this contender's name, by
+/// default ``host/pid``. ``tls`` is a ``Tls``.
+/// ``auth`` is a ``Digest`` or ``Sasl`` to log in as, or a list of such. ``server_version`` is the version of the servers, such as
 /// ``(3, 4)``; otherwise they are asked.
 ///
 /// ``access`` says who may use what the client creates: everyone (``open``), only those who are logged in as its creator
 /// (``creator-all``), or these, while all others may read (``read-open``). All clients of a lock create, list, read and delete
 /// nodes there, so with the last two all must log in as the same user. Nodes that are there already stay as they are.
+/// It may also be a list as ``zkCli`` takes it, ``"sasl:billing:cdrwa,world:anyone:r"``, or its entries, one string each: these
+/// and nobody else.
 ///
 /// At the end of the program clients are closed, which frees their locks. A client whose locks a daemon thread may still be
 /// using is not closed: its locks are free when the session has timed out.
@@ -68,7 +71,7 @@ impl Client {
 #[pymethods]
 impl Client {
     #[new]
-    #[pyo3(signature = (hosts, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, identity=None, tls=None, auth=None, access="open", server_version=None))]
+    #[pyo3(signature = (hosts, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=false, identity=None, tls=None, auth=None, access=AccessText::default(), server_version=None), text_signature = "(hosts, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=False, identity=None, tls=None, auth=None, access='open', server_version=None)")]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn new(
         py: Python<'_>,
@@ -77,17 +80,18 @@ impl Client {
         connect_timeout: f64,
         try_timeout: f64,
         chroot: Option<&str>,
+        create_chroot: bool,
         identity: Option<&str>,
         tls: Option<&Bound<'_, Tls>>,
         auth: Option<Auth>,
-        access: &str,
+        access: AccessText,
         server_version: Option<(u32, u32)>,
     ) -> PyResult<PyClassInitializer<Self>> {
         let tls = tls.map(Bound::get);
         let timeouts = Timeouts { session: session_timeout, connect: connect_timeout, trying: try_timeout };
         let Hosts(hosts) = hosts;
         let options = options(py, &hosts, &timeouts, chroot, identity, tls, server_version)?;
-        let options = with_access(py, options, auth, access)?;
+        let options = with_access(py, options.create_chroot(create_chroot), auth, access)?;
         log::prepare(py)?;
         let shared = SharedClient::new(options, hosts);
         let weak = Arc::downgrade(&shared);

@@ -77,7 +77,7 @@ mod _zklock {
         barrier::Barrier,
         base_hold::BaseHold,
         client::Client,
-        credentials::Digest,
+        credentials::{Digest, Sasl},
         double_barrier::{DoubleBarrier, Member},
         guarded::{AsyncGuarded, BaseGuarded, Guarded},
         hold::Hold,

@@ -18,6 +18,7 @@ mirrored! {
         NodeDeleted => NODE_DELETED,
         LeaseLapsed => LEASE_LAPSED,
         ClientClosed => CLIENT_CLOSED,
+        SessionClosed => SESSION_CLOSED,
         ForeignContender => FOREIGN_CONTENDER,
         Forked => FORKED,
     }

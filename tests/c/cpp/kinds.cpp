@@ -70,6 +70,10 @@ TEST(who_logs_in_may_keep_what_it_creates_to_itself) {
            ZKLOCK_INVALID_ARGUMENT);
     THROWS(zklock::options().digest_from_file("/no/such/file"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(zklock::options().digest_from_env("ZKLOCK_NOT_SET"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(zklock::options().sasl_from_file("/no/such/file"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(zklock::options().sasl_from_env("ZKLOCK_NOT_SET"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    /* These servers are not set up for SASL. */
+    THROWS(zklock::client(servers(), zklock::options().sasl("ann", "s3cret")), zklock::error, ZKLOCK_REFUSED);
 }
 
 TEST(the_limit_of_a_semaphore_can_be_changed) {

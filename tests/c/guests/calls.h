@@ -53,11 +53,16 @@ CALL(options_set_connect_timeout) { return zklock_options_set_connect_timeout(on
 CALL(options_set_server_version) { return zklock_options_set_server_version(on->options, 3, 4); }
 CALL(options_set_try_timeout) { return zklock_options_set_try_timeout(on->options, SOON_MS); }
 CALL(options_set_chroot) { return zklock_options_set_chroot(on->options, "/a"); }
+CALL(options_set_create_chroot) { return zklock_options_set_create_chroot(on->options, 1); }
 CALL(options_set_identity) { return zklock_options_set_identity(on->options, "a guest"); }
 CALL(options_add_digest) { return zklock_options_add_digest(on->options, "a guest", "and its password"); }
 CALL(options_add_digest_from_file) { return zklock_options_add_digest_from_file(on->options, "/no such file"); }
 CALL(options_add_digest_from_env) { return zklock_options_add_digest_from_env(on->options, "ZKLOCK_NOT_SET"); }
+CALL(options_add_sasl) { return zklock_options_add_sasl(on->options, "a guest", "and its password"); }
+CALL(options_add_sasl_from_file) { return zklock_options_add_sasl_from_file(on->options, "/no such file"); }
+CALL(options_add_sasl_from_env) { return zklock_options_add_sasl_from_env(on->options, "ZKLOCK_NOT_SET"); }
 CALL(options_set_access) { return zklock_options_set_access(on->options, ZKLOCK_ACCESS_OPEN); }
+CALL(options_set_access_list) { return zklock_options_set_access_list(on->options, "world:anyone:cdrwa"); }
 /* A library that was built without TLS refuses these. */
 static zklock_status or_wrong(zklock_status status) {
     return status == ZKLOCK_REFUSED ? ZKLOCK_INVALID_ARGUMENT : status;
@@ -337,11 +342,16 @@ static const call calls[] = {
     CALL(options_set_server_version, ZKLOCK_OK, 0),
     CALL(options_set_try_timeout, ZKLOCK_OK, 0),
     CALL(options_set_chroot, ZKLOCK_OK, 0),
+    CALL(options_set_create_chroot, ZKLOCK_OK, 0),
     CALL(options_set_identity, ZKLOCK_OK, 0),
     CALL(options_add_digest, ZKLOCK_OK, 0),
     CALL(options_add_digest_from_file, ZKLOCK_INVALID_ARGUMENT, 0),
     CALL(options_add_digest_from_env, ZKLOCK_INVALID_ARGUMENT, 0),
+    CALL(options_add_sasl, ZKLOCK_OK, 0),
+    CALL(options_add_sasl_from_file, ZKLOCK_INVALID_ARGUMENT, 0),
+    CALL(options_add_sasl_from_env, ZKLOCK_INVALID_ARGUMENT, 0),
     CALL(options_set_access, ZKLOCK_OK, 0),
+    CALL(options_set_access_list, ZKLOCK_OK, 0),
     CALL(options_set_tls, ZKLOCK_INVALID_ARGUMENT, 0),
     CALL(options_set_tls_system, ZKLOCK_INVALID_ARGUMENT, 0),
     CALL(options_set_pass_phrase, ZKLOCK_INVALID_ARGUMENT, 0),

@@ -423,6 +423,7 @@ value value_of(argument argument, int is_forked) {
     case PEM_KEY: value.pointer = file("ZKLOCK_PEM_KEY"); break;
     case CREDENTIALS: value.pointer = file("ZKLOCK_CREDENTIALS"); break;
     case VARIABLE: value.pointer = (char *)(uintptr_t)"ZKLOCK_AUTH"; break;
+    case ACCESS_LIST: value.pointer = (char *)(uintptr_t)"world:anyone:cdrwa"; break;
     case WRITES: value.pointer = (void *)(uintptr_t)arrays[argument.number]; break;
     case NOT_ALIGNED: value.pointer = (char *)(uintptr_t)arrays[0] + 1; break;
     case ROOM: value.pointer = room; break;

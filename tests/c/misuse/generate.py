@@ -91,6 +91,7 @@ TEXTS = {
     "pass_phrase": ("TEXT", [""]),
     "file": ("CREDENTIALS", NOT_PEM),
     "variable": ("VARIABLE", ["", "ZKLOCK_NOT_SET"]),
+    "list": ("ACCESS_LIST", ["", "closed", "world:anyone", "world:anyone:rx", "auth:ann:r"]),
 }
 # Texts that are left out together.
 TOGETHER = {"certificate": "key"}
@@ -151,6 +152,8 @@ class Matrix:
                 return "enum", "zklock_status"
             if base == "uint32_t" and parameter.name in ("limit", "permits", "members", "major", "minor"):
                 return "number", None
+            if base == "int" and parameter.name == "creates":
+                return "truth", None
             if base == "int64_t" and parameter.name in ("timeout", "milliseconds"):
                 return parameter.name, None
             if base == "size_t" and parameter.name in ("count", "size"):
@@ -177,7 +180,7 @@ class Matrix:
             return "NUMBER", next(iter(self.header.enums[detail].values()))
         simple = {
             "out": ("OUTPUT", 0), "callback": ("CALLBACK", 0), "context": ("CONTEXT", 0), "timeout": ("NUMBER", 1000),
-            "flags": ("NUMBER", 0), "locks": ("LOCKS", "GOOD_LOCKS"), "room": ("ROOM", 0), "size": ("NUMBER", 64),
+            "flags": ("NUMBER", 0), "truth": ("NUMBER", 1), "locks": ("LOCKS", "GOOD_LOCKS"), "room": ("ROOM", 0), "size": ("NUMBER", 64),
         }
         return simple[what]
 
@@ -294,6 +297,9 @@ class Matrix:
             if not total >> bit & 1:
                 yield f"bit {bit}", ("NUMBER", total | 1 << bit), "ZKLOCK_INVALID_ARGUMENT"
         yield "all bits", ("NUMBER", "UINT32_MAX"), "ZKLOCK_INVALID_ARGUMENT"
+
+    def of_truth(self, _function, _parameter, _):
+        yield from ((number, ("NUMBER", number), "ZKLOCK_OK") for number in ("0", "1", "-1", "INT32_MAX", "INT32_MIN"))
 
     def of_milliseconds(self, _function, parameter, _):
         least, most = span(parameter)

@@ -38,6 +38,7 @@ typedef enum {
     PEM_KEY,
     CREDENTIALS, /* a file with some, and a variable */
     VARIABLE,
+    ACCESS_LIST,
     WRITES, /* one of `arrays` */
     LOCKS, /* two, and NULL; with what is wrong with them */
     NOT_ALIGNED,

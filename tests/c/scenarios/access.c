@@ -2,6 +2,7 @@
 
 #include "test.h"
 
+#include <pthread.h>
 #include <unistd.h>
 
 #define SECRET "s3cret-of-c"
@@ -97,5 +98,124 @@ TEST(what_is_no_login_is_named_and_not_quoted) {
     zklock_options_free(options);
 }
 
-TEST_MAIN("standalone", LISTED(two_clients_of_one_user_take_turns_and_a_stranger_is_refused),
-          LISTED(what_is_no_login_is_named_and_not_quoted))
+/* All that is logged, at every level. */
+static pthread_mutex_t logging = PTHREAD_MUTEX_INITIALIZER;
+static int lines, quotes;
+
+static void looks_for_secrets(int32_t level, const char *message, void *context) {
+    (void)level;
+    (void)context;
+    pthread_mutex_lock(&logging);
+    lines++;
+    /* As it is, and in base64, alone and as "ann:s3cret". */
+    if (strstr(message, SECRET) || strstr(message, "czNjcmV0") || strstr(message, "OnMzY3Jl")) quotes++;
+    pthread_mutex_unlock(&logging);
+}
+
+TEST(a_login_by_sasl_is_right_or_refused_and_no_secret_is_logged) {
+    const char *path = fresh_path();
+    zklock_options *given, *of_file, *of_env, *wrong;
+    zklock_client *none = NULL;
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, looks_for_secrets, NULL));
+    given = options_of(NULL, ZKLOCK_ACCESS_CREATOR_ALL);
+    OK(zklock_options_add_sasl(given, "ann", SECRET));
+    of_file = options_of(NULL, ZKLOCK_ACCESS_CREATOR_ALL);
+    OK(zklock_options_add_sasl_from_file(of_file, file_with("ann:" SECRET "\n")));
+    of_env = options_of("bob", ZKLOCK_ACCESS_CREATOR_ALL);
+    CHECK(!setenv("ZKLOCK_TEST_AUTH", "ann:" SECRET, 1));
+    OK(zklock_options_add_sasl_from_env(of_env, "ZKLOCK_TEST_AUTH"));
+    zklock_client *clients[] = {client_of(given), client_of(of_file), client_of(of_env)};
+    for (size_t at = 0; at < sizeof clients / sizeof *clients; at++) {
+        zklock_lock *lock = new_mutex(clients[at], path, 0);
+        give_back(acquire(lock, SOON_MS));
+        free_all(NULL, lock, clients[at]);
+    }
+    zklock_client *stranger = new_client();
+    zklock_lock *closed = new_mutex(stranger, path, 0);
+    zklock_hold *no_hold = NULL;
+    IS(zklock_acquire(closed, SOON_MS, &no_hold), ZKLOCK_REFUSED);
+    NAMES("lacks the right CREATE");
+    free_all(NULL, closed, stranger);
+
+    wrong = options_of(NULL, ZKLOCK_ACCESS_OPEN);
+    OK(zklock_options_add_sasl(wrong, "bob", SECRET));
+    IS(zklock_client_new(servers(), wrong, &none), ZKLOCK_REFUSED);
+    NAMES("SASL for \"bob\": correct the user or the password");
+    OK(zklock_options_add_sasl(wrong, "ann", SECRET));
+    IS(zklock_client_new(servers(), wrong, &none), ZKLOCK_INVALID_ARGUMENT);
+    NAMES("logs in as one user");
+    IS(zklock_options_add_sasl(wrong, "a\"b", SECRET), ZKLOCK_INVALID_ARGUMENT);
+    NAMES("quotation mark");
+    CHECK(!none);
+    zklock_options_free(wrong);
+    OK(zklock_set_log(ZKLOCK_LOG_TRACE, NULL, NULL));
+    pthread_mutex_lock(&logging);
+    CHECK(lines > 20 && !quotes);
+    pthread_mutex_unlock(&logging);
+}
+
+#define ANN "digest:ann:luOTTlwHEIrsKt6w4elx6NjqkoE="
+#define BOB "digest:bob:L0lKPiM+q1n/5BW0ok/Mpg9RzOI="
+
+TEST(a_list_of_ones_own_is_kept_and_a_node_that_may_not_be_deleted_goes_with_its_session) {
+    char path[64], lack[120];
+    zklock_client *bob = client_of(options_of("bob", ZKLOCK_ACCESS_OPEN));
+    zklock_lock *elsewhere = new_mutex(bob, fresh_path(), 0), *kept;
+    zklock_hold *other = acquire(elsewhere, SOON_MS), *hold;
+    zklock_options *options = options_of("ann", ZKLOCK_ACCESS_OPEN);
+    OK(zklock_options_set_access_list(options, ANN ":cdrwa," BOB ":crw,world:anyone:r"));
+    zklock_client *ann = client_of(options);
+    zklock_lock *lock = new_mutex(ann, strcpy(path, fresh_path()), 0);
+    give_back(acquire(lock, SOON_MS));
+    kept = new_mutex(bob, path, 0);
+    hold = acquire(kept, SOON_MS);
+    IS(zklock_release(hold), ZKLOCK_REFUSED);
+    snprintf(lack, sizeof lack, "lacks the right DELETE in the access list of %s", path);
+    NAMES(lack);
+    zklock_state state;
+    zklock_reason reason;
+    OK(zklock_hold_state(other, &state, &reason));
+    CHECK(state == ZKLOCK_STATE_LOST && reason == ZKLOCK_REASON_SESSION_CLOSED);
+    IS(zklock_release(other), ZKLOCK_LOST);
+    NAMES(lack);
+    /* It is free at once, not when a session has timed out. */
+    zklock_hold *next = NULL;
+    OK(zklock_acquire(lock, 0, &next));
+    give_back(next);
+    free_all(hold, kept, NULL);
+    free_all(other, elsewhere, bob);
+    free_all(NULL, lock, ann);
+}
+
+TEST(a_list_that_is_wrong_is_refused_by_the_number_of_the_entry) {
+    zklock_options *options = options_of("ann", ZKLOCK_ACCESS_OPEN);
+    IS(zklock_options_set_access_list(options, "world:anyone:r,sasl:billing"), ZKLOCK_INVALID_ARGUMENT);
+    SAYS("entry 2 of the access list");
+    IS(zklock_options_set_access_list(options, "world:anyone:r,digest:ann:" SECRET ":r"), ZKLOCK_INVALID_ARGUMENT);
+    NAMES("not the password");
+    IS(zklock_options_set_access_list(options, "closed"), ZKLOCK_INVALID_ARGUMENT);
+    SAYS("creator-all");
+    OK(zklock_options_set_access_list(options, "creator-all"));
+    zklock_options_free(options);
+}
+
+TEST(a_chroot_that_is_missing_is_created_if_that_is_wanted) {
+    zklock_options *options = options_of(NULL, ZKLOCK_ACCESS_OPEN);
+    zklock_client *client = NULL;
+    OK(zklock_options_set_chroot(options, "/c-made/deep"));
+    IS(zklock_client_new(servers(), options, &client), ZKLOCK_REFUSED);
+    SAYS("/c-made/deep does not exist");
+    OK(zklock_options_set_create_chroot(options, 1));
+    OK(zklock_client_new(servers(), options, &client));
+    zklock_lock *lock = new_mutex(client, "/a", 0);
+    give_back(acquire(lock, SOON_MS));
+    free_all(NULL, lock, client);
+    zklock_options_free(options);
+}
+
+TEST_MAIN("standalone sasl=ann:" SECRET, LISTED(two_clients_of_one_user_take_turns_and_a_stranger_is_refused),
+          LISTED(a_list_of_ones_own_is_kept_and_a_node_that_may_not_be_deleted_goes_with_its_session),
+          LISTED(a_list_that_is_wrong_is_refused_by_the_number_of_the_entry),
+          LISTED(a_chroot_that_is_missing_is_created_if_that_is_wanted),
+          LISTED(what_is_no_login_is_named_and_not_quoted),
+          LISTED(a_login_by_sasl_is_right_or_refused_and_no_secret_is_logged))

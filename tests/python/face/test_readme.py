@@ -10,7 +10,7 @@ import pytest
 from ground import Ground
 
 ROOT = pathlib.Path(__file__).parents[3]
-PAGES = ("README.md", "zklock-py/README.md")
+PAGES = ("README.md", "zklock-py/README.md", "docs/securing.md")
 ADDRESS = "127.0.0.1:2181"
 
 

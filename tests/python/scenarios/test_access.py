@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+import base64
+import contextlib
 import copy
 import logging
 import pathlib
 import pickle
+import traceback
+import typing
 
 import pytest
 from ground import Ground
@@ -15,6 +19,7 @@ import zklock
 
 SECRET = "s3cret-of-python"
 ANN = zklock.Digest("ann", SECRET)
+ANN_AND_BOB = ["digest:ann:Xasr5xg+ZPspxeKunCrkZ2aECqE=:cdrwa", "digest:bob:iV+cRT7nxVH6RH0x4cDwS4Zl+cE=:crw"]
 
 
 def test_two_clients_of_one_user_take_turns_and_a_stranger_is_refused(
@@ -76,8 +81,97 @@ def test_no_password_is_said_by_anything(
     assert not [line for line in [*said, caplog.text] if SECRET in line]
 
 
+@pytest.fixture(scope="module")
+def by_sasl() -> typing.Iterator[str]:
+    """The hosts of a server that knows Ann."""
+    with contextlib.closing(Ground()) as ground:
+        yield ground(f"start standalone tick=500 sasl=ann:{SECRET}")
+
+
+def test_a_login_by_sasl_is_right_or_refused_and_no_password_is_said(
+    by_sasl: str,
+    hosts: str,
+    tmp_path: pathlib.Path,
+    caplog: pytest.LogCaptureFixture,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    caplog.set_level(1)
+    file = tmp_path / "sasl"
+    file.write_text(f"ann:{SECRET}\n")
+    monkeypatch.setenv("ZKLOCK_TEST_AUTH", f"ann:{SECRET}")
+    logins = [zklock.Sasl("ann", SECRET), zklock.Sasl.from_file(file), zklock.Sasl.from_env("ZKLOCK_TEST_AUTH")]
+    said = [repr(login) for login in logins]
+    assert "ann" in said[0] and "hidden" in said[0] and str(file) in said[1]
+    for auth in (*logins, [ANN, logins[0]]):
+        with zklock.Client(by_sasl, auth=auth, access="creator-all") as client, client.mutex("/access-sasl") as hold:
+            said += [repr(client), repr(client.stats()), repr(hold)]
+    file.write_text(f"bob:{SECRET}\n")
+    for error, wrong, word in (
+        (zklock.Refused, lambda: zklock.Client(by_sasl, auth=zklock.Sasl("ann", SECRET + "?")).connect(), '"ann"'),
+        (zklock.Refused, lambda: zklock.Client(by_sasl, auth=zklock.Sasl("bob", SECRET)).connect(), "the user or"),
+        (zklock.Refused, lambda: zklock.Client(by_sasl, auth=logins[1]).connect(), str(file)),
+        (zklock.Refused, lambda: zklock.Client(hosts, auth=logins[0]).connect(), "lets it in as nobody"),
+        (zklock.InvalidInput, lambda: zklock.Client(hosts, auth=[logins[0]] * 2), "as one user"),
+        (zklock.InvalidInput, lambda: zklock.Sasl("a\\b", SECRET), "backslash"),
+    ):
+        with pytest.raises(error) as caught:
+            wrong()  # type: ignore[no-untyped-call]
+        assert word in str(caught.value)
+        said += [repr(caught.value), *traceback.format_exception_only(caught.type, caught.value)]
+    with pytest.raises(TypeError, match="send the path of its file"):
+        pickle.dumps(logins[0])
+    assert len(caplog.text.splitlines()) > 20
+    for secret in (SECRET, base64.b64encode(SECRET.encode()).decode()):
+        assert not [line for line in [*said, caplog.text] if secret in line]
+
+
 def test_what_cannot_be_is_refused_at_once() -> None:
     nobody = raises(zklock.InvalidInput, lambda: zklock.Client("zk1:2181", access="creator-all"))
     nobody.says("nobody would be the creator")
-    wrong = lambda: zklock.Client("zk1:2181", auth=ANN, access="closed")  # type: ignore[arg-type]  # noqa: E731
+    wrong = lambda: zklock.Client("zk1:2181", auth=ANN, access="closed")  # noqa: E731
     raises(zklock.InvalidInput, wrong).says('"open" or "creator-all" or "read-open"')
+    for access, said in (
+        ("world:anyone:r,sasl:billing", "entry 2 of the access list"),
+        (["world:anyone:r", f"digest:ann:{SECRET}:r"], "not the password"),
+        ([], "the access list is empty"),
+    ):
+        problem = raises(zklock.InvalidInput, lambda access=access: zklock.Client("zk1:2181", access=access))
+        problem.says(said)
+        assert SECRET not in str(problem.error)
+    for untyped in (3, [3]):
+        with pytest.raises(TypeError, match="access is a str"):
+            zklock.Client("zk1:2181", access=untyped)  # type: ignore[arg-type]
+
+
+def test_a_list_of_ones_own_is_kept_and_a_node_that_may_not_be_deleted_goes_with_its_session(
+    ground: Ground, zk: zklock.Client
+) -> None:
+    path, hosts = "/access-own-list", ground("servers")
+    with zklock.Client(hosts, auth=ANN, access=ANN_AND_BOB) as ann, zklock.Client(
+        hosts, auth=zklock.Digest("bob", SECRET)
+    ) as bob:
+        with ann.mutex(path):
+            refused = raises(zklock.Refused, zk.mutex(path, timeout=SOON).hold)
+            refused.says(f"lacks the right CREATE in the access list of {path}")
+        other, hold = bob.mutex(f"{path}-other").hold(timeout=SOON), bob.mutex(path).hold(timeout=SOON)
+        lack = f"lacks the right DELETE in the access list of {path}"
+        raises(zklock.Refused, hold.release).says(lack)
+        assert other.state is zklock.HoldState.LOST
+        lost = raises(zklock.LockLost, other.release)
+        lost.says(lack)
+        # It is free at once, not when a session has timed out.
+        with ann.mutex(path, timeout=0), bob.mutex(f"{path}-other", timeout=SOON):
+            pass
+    with zklock.Client(hosts, auth=ANN, access=",".join(ANN_AND_BOB)) as ann, ann.mutex(path):
+        pass
+
+
+def test_a_chroot_that_is_missing_is_created_if_that_is_wanted(ground: Ground) -> None:
+    hosts = ground("servers")
+    missing = zklock.Client(hosts, chroot="/access-chroot/deep")
+    raises(zklock.Refused, missing.connect).says("/access-chroot/deep does not exist")
+    missing.close()
+    with zklock.Client(hosts, chroot="/access-chroot/deep", create_chroot=True) as zk, zk.mutex("/a"):
+        pass
+    with zklock.Client(f"{hosts}/access-chroot/deep") as zk, zk.mutex("/a"):
+        pass

@@ -2,15 +2,15 @@
 
 use crate::support::members::enters;
 use crate::support::queue::{acquire, granted, held};
-use crate::support::users::{ANN, BOB, Operator, world};
-use crate::support::{says, settled, soon};
+use crate::support::users::{ANN, BOB, Operator, User, world};
+use crate::support::{operator, says, settled, soon};
 use zklock_core::{Access, Client, ErrorKind, Lock, LockSpec};
-use zookeeper_client::{Acl, Permission};
+use zookeeper_client::{Acl, AuthId, Permission};
 
-type Make = fn(&Client, &str) -> Lock;
+pub(super) type Make = fn(&Client, &str) -> Lock;
 
 /// Each kind, one that excludes it, and where its nodes are, below the path: the queue and, of a semaphore, the permits.
-const KINDS: [(&str, Make, Make, &[&str]); 7] = [
+pub(super) const KINDS: [(&str, Make, Make, &[&str]); 7] = [
     ("mutex", mutex, mutex, &[""]),
     ("read", |client, path| client.read(path).unwrap(), |client, path| client.write(path).unwrap(), &[""]),
     ("write", |client, path| client.write(path).unwrap(), |client, path| client.read(path).unwrap(), &[""]),
@@ -20,20 +20,20 @@ const KINDS: [(&str, Make, Make, &[&str]); 7] = [
     ("exclusive", exclusive, exclusive, &[""]),
 ];
 
-fn mutex(client: &Client, path: &str) -> Lock {
+pub(super) fn mutex(client: &Client, path: &str) -> Lock {
     client.mutex(path).unwrap()
 }
 
-fn election(client: &Client, path: &str) -> Lock {
+pub(super) fn election(client: &Client, path: &str) -> Lock {
     client.election(path).unwrap()
 }
 
-fn semaphore(client: &Client, path: &str) -> Lock {
+pub(super) fn semaphore(client: &Client, path: &str) -> Lock {
     let spec = LockSpec::semaphore(path, 1).unwrap().limit_at(&format!("{path}/limit"));
     client.lock(&spec).unwrap()
 }
 
-fn set(client: &Client, path: &str) -> Lock {
+pub(super) fn set(client: &Client, path: &str) -> Lock {
     client.all(&["one", "two"].map(|name| mutex(client, &format!("{path}/{name}")))).unwrap()
 }
 
@@ -42,16 +42,27 @@ fn exclusive(client: &Client, path: &str) -> Lock {
 }
 
 /// What is to stand in the access list of what Ann creates.
-fn wanted(access: Access) -> Vec<Acl> {
+fn wanted(access: &Access) -> Vec<Acl> {
     match access {
         Access::Open => vec![world(Permission::ALL)],
         Access::CreatorAll => vec![ANN.may_all()],
+        Access::List(_) => vec![ANN.may_all(), BOB.may_all(), loopback(), world(Permission::READ)],
         _ => vec![ANN.may_all(), world(Permission::READ)],
     }
 }
 
+/// Two users by name, and everybody on this machine.
+fn of_two() -> Access {
+    let user = |user: User| format!("digest:{}:cdrwa", user.id);
+    format!("{},{},ip:127.0.0.1:cr,world:anyone:r", user(ANN), user(BOB)).parse().unwrap()
+}
+
+fn loopback() -> Acl {
+    Acl::new(Permission::CREATE | Permission::READ, AuthId::new("ip", "127.0.0.1"))
+}
+
 /// Whether all that is there has this list.
-async fn have_list(operator: &Operator, paths: &[String], access: Access) {
+pub(super) async fn have_list(operator: &Operator, paths: &[String], access: &Access) {
     for path in paths {
         let mut list = operator.acl(path).await;
         list.sort_by_key(|entry| entry.scheme() == "world");
@@ -59,10 +70,15 @@ async fn have_list(operator: &Operator, paths: &[String], access: Access) {
     }
 }
 
-async fn waits_and_holds(access: Access) {
-    let (one, two, operator) = (ANN.client(access).await, ANN.client(access).await, ANN.operator().await);
+async fn waits_and_holds(access: &Access, other: User) {
+    let (one, two) = (ANN.client(access.clone()).await, other.client(access.clone()).await);
+    let operator = ANN.operator().await;
+    let root = match access {
+        Access::List(_) => "/access-list".to_owned(),
+        access => format!("/access-{access}"),
+    };
     for (kind, lock, rival, places) in KINDS {
-        let path = format!("/access-{access}/{kind}");
+        let path = format!("{root}/{kind}");
         let (lock, rival) = (lock(&one, &path), rival(&two, &path));
         if kind == "semaphore" {
             soon(one.set_limit(&format!("{path}/limit"), 1)).await.unwrap();
@@ -71,7 +87,7 @@ async fn waits_and_holds(access: Access) {
         let hold = held(&rival).await;
         let mut nodes = operator.children(&format!("{path}{}", places.last().unwrap())).await;
         nodes.extend(places.iter().map(|place| format!("{path}{place}")));
-        nodes.extend([hold.node().to_owned(), path.clone(), format!("/access-{access}")]);
+        nodes.extend([hold.node().to_owned(), path.clone(), root.clone()]);
         have_list(&operator, &nodes, access).await;
         assert!(soon(lock.try_acquire()).await.unwrap().is_none(), "{kind}");
         let waits = acquire(&lock);
@@ -87,34 +103,56 @@ async fn waits_and_holds(access: Access) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_kind_works_for_two_clients_of_one_user() {
-    waits_and_holds(Access::CreatorAll).await;
+    waits_and_holds(&Access::CreatorAll, ANN).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn every_kind_works_where_others_may_read() {
-    waits_and_holds(Access::ReadOpen).await;
+    waits_and_holds(&Access::ReadOpen, ANN).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_who_is_logged_in_leaves_nodes_open_unless_told_otherwise() {
-    waits_and_holds(Access::Open).await;
+    waits_and_holds(&Access::Open, ANN).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn every_kind_works_for_users_that_a_list_names() {
+    waits_and_holds(&of_two(), BOB).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_that_the_servers_do_not_take_is_refused() {
+    let path = "/access-unknown";
+    let client = ANN.client("nobody-knows:this:cdrwa".parse().unwrap()).await;
+    let error = soon(client.mutex(path).unwrap().acquire()).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &[path, "do not take the access list", "scheme"]);
+    let error = soon(client.barrier(path).unwrap().set()).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &[path, "do not take the access list"]);
+    assert!(operator().stat(path).is_none());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn guarded_writes_barriers_and_members_have_the_list_too() {
-    for access in [Access::Open, Access::CreatorAll, Access::ReadOpen] {
-        let (one, two, operator) = (ANN.client(access).await, ANN.client(access).await, ANN.operator().await);
-        let root = format!("/access-of-{access}");
+    for (name, access) in [
+        ("open", Access::Open),
+        ("creator-all", Access::CreatorAll),
+        ("read-open", Access::ReadOpen),
+        ("list", of_two()),
+    ] {
+        let (one, two) = (ANN.client(access.clone()).await, ANN.client(access.clone()).await);
+        let operator = ANN.operator().await;
+        let root = format!("/access-of-{name}");
         let hold = held(&one.mutex(&format!("{root}/lock")).unwrap()).await;
         let written = format!("{root}/written");
         soon(hold.guarded().create(&written, b"").commit()).await.unwrap();
-        have_list(&operator, &[written], access).await;
+        have_list(&operator, &[written], &access).await;
         soon(hold.release()).await.unwrap();
 
         let path = format!("{root}/barrier");
         let barriers = [&one, &two].map(|client| client.barrier(&path).unwrap());
         assert!(soon(barriers[0].set()).await.unwrap());
-        have_list(&operator, std::slice::from_ref(&path), access).await;
+        have_list(&operator, std::slice::from_ref(&path), &access).await;
         assert!(soon(barriers[1].is_set()).await.unwrap());
         assert!(soon(barriers[1].remove()).await.unwrap());
         soon(barriers[0].wait()).await.unwrap();
@@ -125,7 +163,7 @@ async fn guarded_writes_barriers_and_members_have_the_list_too() {
         let mut nodes = operator.children(&path).await;
         assert_eq!(nodes.len(), 3, "two members, and that it is open");
         nodes.push(path);
-        have_list(&operator, &nodes, access).await;
+        have_list(&operator, &nodes, &access).await;
         let leaving = members.map(|member| tokio::spawn(async move { member.leave().await }));
         for left in leaving {
             soon(left).await.unwrap().unwrap();
@@ -148,8 +186,8 @@ async fn all_users_of_a_client_are_its_creators() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn without_credentials_there_is_no_creator() {
-    for access in [Access::CreatorAll, Access::ReadOpen] {
-        let options = crate::support::options("127.0.0.1:1").access(access);
+    for access in [Access::CreatorAll, Access::ReadOpen, "auth::r".parse().unwrap()] {
+        let options = crate::support::options("127.0.0.1:1").access(access.clone());
         let error = soon(Client::connect(options)).await.unwrap_err();
         says(&error, ErrorKind::InvalidInput, &[&access.to_string(), "nobody would be the creator"]);
     }

@@ -1,10 +1,12 @@
 //! Passwords stand in no output.
 
+use super::sasl::closed;
 use crate::support::queue::held;
-use crate::support::users::{ANN, BOB, file};
+use crate::support::users::{ANN, BOB, NEW_ANN, User, file};
 use crate::support::{expire_session, options, soon};
 use ground::{Proxy, shared};
 use std::fmt;
+use std::panic::AssertUnwindSafe;
 use std::sync::{Arc, Mutex};
 use tracing::field::{Field, Visit};
 use tracing::span::{Attributes, Id, Record};
@@ -18,6 +20,26 @@ struct Collect(Arc<Mutex<String>>);
 impl Collect {
     fn say(&self, what: impl fmt::Debug) {
         self.0.lock().unwrap().push_str(&format!("{what:?}\n"));
+    }
+}
+
+impl Collect {
+    fn has_heard(&self, words: &[&str]) {
+        let said = self.0.lock().unwrap();
+        for word in words {
+            assert!(said.contains(word), "{word:?} is not in:\n{said}");
+        }
+    }
+
+    /// Their passwords: neither as they are, nor as the bytes of a request, nor in base64.
+    fn has_not_heard(&self, users: &[User]) {
+        let said = self.0.lock().unwrap();
+        for User { password, in_base64, .. } in users {
+            let bytes = format!("{:?}", password.as_bytes());
+            for secret in [*password, *in_base64, bytes.trim_matches(['[', ']'])] {
+                assert!(!said.contains(secret), "{secret:?} is in:\n{said}");
+            }
+        }
     }
 }
 
@@ -89,17 +111,68 @@ async fn no_password_is_said_by_anything() {
     client.close().await;
     std::fs::remove_file(&file).unwrap();
 
-    let said = all.0.lock().unwrap();
     // The log has been heard, that of the library as well.
-    for word in ["session opened", "connection lost", "zookeeper_client", "no session could be opened", "ann"]
-    {
-        assert!(said.contains(word), "{word:?} is not in:\n{said}");
-    }
-    for password in [ANN.password, BOB.password] {
-        // Nor as the bytes of a request.
-        let bytes = format!("{:?}", password.as_bytes());
-        for secret in [password, bytes.trim_matches(['[', ']'])] {
-            assert!(!said.contains(secret), "{secret:?} is in:\n{said}");
+    all.has_heard(&[
+        "session opened",
+        "connection lost",
+        "zookeeper_client",
+        "no session could be opened",
+        "ann",
+    ]);
+    all.has_not_heard(&[ANN, BOB]);
+}
+
+/// On one thread, whose log is collected.
+#[tokio::test]
+async fn no_password_for_sasl_is_said_by_anything() {
+    let all = Collect::default();
+    let _guard = tracing::subscriber::set_default(all.clone());
+    let proxy = Proxy::before(closed().server(0));
+    let hosts = proxy.connect_string();
+    let file = file("secrets-of-sasl", &BOB.line());
+    let as_user = |credentials| options(&hosts).credentials(credentials).access(Access::CreatorAll);
+    let ann = as_user(ANN.sasl()).credentials(ANN.credentials());
+    let bob = as_user(Credentials::sasl_from_file(&file).unwrap());
+    let fails = |error: &Error| all.say(format_args!("{error} {error:?}"));
+    all.say((ANN.sasl(), &ann, &bob));
+
+    let client = Client::connect(ann.clone()).await.unwrap();
+    let lock = client.mutex("/sasl-secrets").unwrap();
+    let hold = held(&lock).await;
+    all.say((&client, client.stats(), &lock, &hold, soon(lock.contenders()).await.unwrap()));
+    let other = Client::connect(bob.clone()).await.unwrap();
+    fails(&soon(other.mutex("/sasl-secrets").unwrap().acquire()).await.unwrap_err());
+    // The other may not log in again.
+    std::fs::write(&file, format!("{}:{}", BOB.name, NEW_ANN.password)).unwrap();
+    proxy.reset();
+    soon(hold.release()).await.unwrap();
+    let lock = other.mutex("/sasl-secrets-of-bob").unwrap();
+    let refused = soon(async {
+        loop {
+            match lock.try_acquire().await {
+                Err(error) if error.to_string().contains("refuse the login") => break error,
+                _ => tokio::task::yield_now().await,
+            }
         }
+    });
+    fails(&refused.await);
+    for wrong in [bob, as_user(NEW_ANN.sasl()), ann.clone().credentials(ANN.sasl())] {
+        fails(&soon(Client::connect(wrong)).await.unwrap_err());
     }
+    // A server that lets her in as nobody, and what panics with all of this at hand.
+    fails(&soon(Client::connect(ann.clone().hosts(&shared().connect_string()).unwrap())).await.unwrap_err());
+    let panics =
+        std::panic::catch_unwind(AssertUnwindSafe(|| panic!("{ann:?} {client:?} {lock:?}"))).unwrap_err();
+    all.say(panics.downcast_ref::<String>().unwrap());
+    client.close().await;
+    std::fs::remove_file(&file).unwrap();
+
+    all.has_heard(&[
+        "session opened",
+        "connection lost",
+        "zookeeper_client",
+        "the connection is refused",
+        "as nobody",
+    ]);
+    all.has_not_heard(&[ANN, NEW_ANN, BOB]);
 }

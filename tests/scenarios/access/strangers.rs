@@ -1,10 +1,9 @@
 //! Clients that lack a right: they are told which, on which node, and leave nothing.
 
 use crate::support::queue::{acquire, granted, held};
-use crate::support::users::{ANN, BOB, world};
+use crate::support::users::{ANN, BOB};
 use crate::support::{SOON, client, operator, says, settled, soon};
 use zklock_core::{Access, Client, ErrorKind, Lock};
-use zookeeper_client::Permission;
 
 fn locks(client: &Client, path: &str) -> [Lock; 7] {
     [
@@ -21,7 +20,7 @@ fn locks(client: &Client, path: &str) -> [Lock; 7] {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_stranger_is_refused_by_every_kind_and_leaves_nothing() {
     for access in [Access::CreatorAll, Access::ReadOpen] {
-        let (owner, seer) = (ANN.client(access).await, ANN.operator().await);
+        let (owner, seer) = (ANN.client(access.clone()).await, ANN.operator().await);
         let path = format!("/access-strangers-{access}");
         let hold = held(&owner.mutex(&path).unwrap()).await;
         // What only belongs to the set is open, so that it is this one queue that refuses.
@@ -93,24 +92,4 @@ async fn in_an_open_directory_users_who_cannot_read_each_other_wait_for_each_oth
     operator.wait_for_children(path, 2, SOON);
     soon(hold.release()).await.unwrap();
     soon(granted(waits).await.release()).await.unwrap();
-}
-
-#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn a_node_that_may_not_be_deleted_goes_with_its_session() {
-    let (path, operator) = ("/access-kept", ANN.operator().await);
-    let rights = Permission::CREATE | Permission::READ;
-    operator.create(path, &[ANN.may_all(), world(rights)]).await;
-    let bob = BOB.client(Access::CreatorAll).await;
-    let error = soon(held(&bob.mutex(path).unwrap()).await.release()).await.unwrap_err();
-    says(
-        &error,
-        ErrorKind::Refused,
-        &["refuses to delete", path, "the right DELETE", "until the session ends"],
-    );
-    operator.wait_for_children(path, 1).await;
-    let waits = acquire(&ANN.client(Access::CreatorAll).await.mutex(path).unwrap());
-    operator.wait_for_children(path, 2).await;
-    bob.close().await;
-    soon(granted(waits).await.release()).await.unwrap();
-    operator.wait_for_children(path, 0).await;
 }

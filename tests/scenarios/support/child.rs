@@ -3,7 +3,7 @@
 //! A child is this very program, told to run one ignored test. It talks to its parent on its standard output, and ends
 //! when its standard input does.
 
-use crate::support::SOON;
+use crate::support::{SOON, options};
 use rustix::process::{Pid, Signal, kill_process};
 use std::fmt::Display;
 use std::io::{BufRead, BufReader, Read};
@@ -28,7 +28,7 @@ pub(crate) fn orders() -> Option<(ClientOptions, String)> {
         std::process::exit(0);
     });
     let session = Duration::from_millis(variable(SESSION).parse().expect("milliseconds"));
-    Some((ClientOptions::new(&variable(HOSTS)).unwrap().session_timeout(session).unwrap(), path))
+    Some((options(&variable(HOSTS)).session_timeout(session).unwrap(), path))
 }
 
 /// In the child: tells its parent something.

@@ -19,9 +19,9 @@ pub(crate) mod timing;
 pub(crate) mod users;
 
 use ground::wire::{Admin, try_expire};
-use ground::{Proxy, shared};
+use ground::{Proxy, secured, shared};
 use std::time::{Duration, Instant};
-use zklock_core::{Client, ClientOptions, Error, ErrorKind};
+use zklock_core::{Access, Client, ClientOptions, Credentials, Error, ErrorKind, Tls};
 
 /// The longest session of the shared server: its lease is long enough for a busy machine, its heartbeat short enough
 /// for a test.
@@ -33,8 +33,18 @@ pub(crate) const SOON: Duration = Duration::from_secs(30);
 /// What promise 4 allows beyond the deadline.
 pub(crate) const GRACE: Duration = Duration::from_millis(50);
 
+/// In a closed ensemble (see [`secured`]) those of one who is let in, and keeps what it creates to itself.
 pub(crate) fn options(hosts: &str) -> ClientOptions {
-    ClientOptions::new(hosts).unwrap().session_timeout(SESSION).unwrap()
+    let options = ClientOptions::new(hosts).unwrap().session_timeout(SESSION).unwrap();
+    if !secured::is_wanted() {
+        return options;
+    }
+    let user = Credentials::sasl(secured::USER, secured::PASSWORD).unwrap();
+    let options = options.credentials(user).access(Access::CreatorAll);
+    let Some(files) = secured::tls_files(hosts) else { return options };
+    let [authority, certificate, key] =
+        [files.authority, files.certificate, files.key].map(|file| std::fs::read_to_string(file).unwrap());
+    options.tls(Tls::new(&authority).unwrap().identity(&certificate, &key).unwrap())
 }
 
 /// A client of the shared server.

@@ -5,27 +5,46 @@ use ground::shared;
 use std::sync::Arc;
 use std::time::Duration;
 use zklock_core::{Access, Client, ClientOptions, Credentials};
-use zookeeper_client::{Acl, AuthId, Permission};
+use zookeeper_client::{Acl, AuthId, Permission, SaslOptions};
 
 /// A user, and what access lists call it: `printf %s ann:PASSWORD | openssl dgst -sha1 -binary | base64`.
 #[derive(Clone, Copy)]
 pub(crate) struct User {
     pub(crate) name: &'static str,
     pub(crate) password: &'static str,
-    id: &'static str,
+    /// Without what depends on the bytes behind it.
+    pub(crate) in_base64: &'static str,
+    pub(crate) id: &'static str,
 }
 
-pub(crate) const ANN: User =
-    User { name: "ann", password: "s3cret-of-ann", id: "ann:kYo25pPOT0HKGgdUmL8MxA259qk=" };
+pub(crate) const ANN: User = User {
+    name: "ann",
+    password: "s3cret-of-ann",
+    in_base64: "czNjcmV0LW9mLWFu",
+    id: "ann:kYo25pPOT0HKGgdUmL8MxA259qk=",
+};
 /// The same with another password: to the servers, another user.
-pub(crate) const NEW_ANN: User =
-    User { name: "ann", password: "n3w-of-ann", id: "ann:ToOuiY4jKEJQJCAuoXJsekZMMlA=" };
-pub(crate) const BOB: User =
-    User { name: "bob", password: "s3cret-of-bob", id: "bob:vUfR65VUAHUocAPsqF5gdVqwsTQ=" };
+pub(crate) const NEW_ANN: User = User {
+    name: "ann",
+    password: "n3w-of-ann",
+    in_base64: "bjN3LW9mLWFu",
+    id: "ann:ToOuiY4jKEJQJCAuoXJsekZMMlA=",
+};
+pub(crate) const BOB: User = User {
+    name: "bob",
+    password: "s3cret-of-bob",
+    in_base64: "czNjcmV0LW9mLWJv",
+    id: "bob:vUfR65VUAHUocAPsqF5gdVqwsTQ=",
+};
 
 impl User {
     pub(crate) fn credentials(self) -> Credentials {
         Credentials::digest(self.name, self.password).unwrap()
+    }
+
+    /// The same by SASL.
+    pub(crate) fn sasl(self) -> Credentials {
+        Credentials::sasl(self.name, self.password).unwrap()
     }
 
     /// As it stands in a file of credentials.
@@ -44,7 +63,23 @@ impl User {
 
     /// What stands in an access list if this user may do everything.
     pub(crate) fn may_all(self) -> Acl {
-        Acl::new(Permission::ALL, AuthId::new("digest", self.id))
+        self.may(Permission::ALL)
+    }
+
+    pub(crate) fn may(self, permission: Permission) -> Acl {
+        Acl::new(permission, AuthId::new("digest", self.id))
+    }
+
+    /// The same for one who is logged in by SASL.
+    pub(crate) fn may_all_by_sasl(self) -> Acl {
+        Acl::new(Permission::ALL, AuthId::new("sasl", self.name))
+    }
+
+    /// An operator of these servers who is logged in by SASL as this user.
+    pub(crate) async fn operator_by_sasl(self, hosts: &str) -> Operator {
+        let connector = zookeeper_client::Client::connector();
+        let connector = connector.with_sasl(SaslOptions::digest_md5(self.name, self.password));
+        Operator(Arc::new(connector.connect(hosts).await.unwrap()))
     }
 
     /// An operator of the shared server who is logged in as this user.

@@ -17,7 +17,8 @@ use ground::{
 };
 
 const HELP: &str = "\
-start standalone|three [tick=MS] [max-session=MS] [container-check=MS] [version=RELEASE] [quorum-proxies] [tls|tls=need|tls=want|tls=none]: \
+start standalone|three [tick=MS] [max-session=MS] [container-check=MS] [version=RELEASE] [quorum-proxies] [tls|tls=need|tls=want|tls=none] \
+[sasl=USER:PASSWORD]: \
 connect string; \
 tls: connect string for TLS, PEM files: authority, client certificate, its key, an authority that the server does not know, \
 a client certificate from there, its key; \
@@ -129,6 +130,9 @@ impl Ground {
                 Some(("max-session", value)) => builder.max_session_timeout(millis(value)?),
                 Some(("container-check", value)) => builder.container_check(millis(value)?),
                 Some(("version", value)) => builder.version(value),
+                Some(("sasl", value)) => {
+                    builder.sasl(&[value.split_once(':').ok_or("no password: sasl=USER:PASSWORD")?])
+                }
                 // Whether a client certificate must be shown.
                 Some(("tls", "need" | "want" | "none")) => {
                     builder.tls(true).configure(&option.replace("tls", "ssl.clientAuth"))

@@ -191,8 +191,18 @@ impl Contender {
             self.forget();
             self.go(used_up.map_or(Step::Enter, Step::Renew));
         } else {
-            self.retry(step, now);
+            self.delete_again(step, outcomes, now);
         }
+    }
+
+    /// Not all deletions were done. If one was refused, whoever drives this closes the session. An attempt that is still to
+    /// be granted fails: it might have the same before it in the next.
+    fn delete_again(&mut self, step: Step, outcomes: &[Outcome], now: Now) {
+        let refused = outcomes.iter().find_map(Outcome::refusal);
+        if let Some(refusal) = refused.filter(|_| !self.answered) {
+            self.fail(refusal.clone());
+        }
+        self.retry(step, now);
     }
 
     fn fail(&mut self, refusal: Refusal) {

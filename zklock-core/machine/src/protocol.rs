@@ -179,6 +179,16 @@ pub enum Outcome {
     SessionOver,
 }
 
+impl Outcome {
+    /// Why it was refused, if it was.
+    pub const fn refusal(&self) -> Option<&Refusal> {
+        match self {
+            Self::Refused(refusal) => Some(refusal),
+            _ => None,
+        }
+    }
+}
+
 /// A node as the server described it.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub struct Node {

@@ -5,11 +5,11 @@
 //!         |                         ^
 //!  grant  |                         | end: of the session, or of the node
 //! ------> Held --- release ---> Releasing ---- end ----> Released
-//!                                   |                       ^
-//!                                   +-- refuse --> Stuck ---+
+//!                                   |
+//!                                   +-- refuse --> Stuck ---- end ----> Freed
 //! ```
 //!
-//! Lost and released are final: a holder that has been told of a loss must not find the hold alive again.
+//! Lost, released and freed are final: a holder that has been told of a loss must not find the hold alive again.
 
 use crate::protocol::Outcome;
 use std::fmt;
@@ -32,6 +32,8 @@ crate::listed! {
         LeaseLapsed,
         /// The client was closed.
         ClientClosed,
+        /// The client closed the session, to be rid of a node that it may not delete: give it that right.
+        SessionClosed,
         /// A contender came that cannot see the hold, so both may hold the lock: let both sides use one dialect and one kind
         /// of lock.
         ForeignContender,
@@ -47,6 +49,9 @@ impl fmt::Display for LossReason {
             Self::NodeDeleted => "its node was deleted",
             Self::LeaseLapsed => "its lease lapsed before the ensemble was heard from again",
             Self::ClientClosed => "its client was closed",
+            Self::SessionClosed => {
+                "its session was closed, to be rid of a node that the client may not delete"
+            }
             Self::ForeignContender => "a contender came that cannot see it, and may hold as well",
             Self::Forked => "it belongs to the process from which this one was forked",
         })
@@ -71,10 +76,12 @@ pub enum Status {
     Held,
     /// Its node is being deleted.
     Releasing,
-    /// The ensemble refuses to delete its node.
+    /// The ensemble refuses to delete its node: the session is being closed.
     Stuck,
     /// Its node is gone.
     Released,
+    /// Its node has gone with the session, since the ensemble refused to delete it.
+    Freed,
     /// Others may hold the lock.
     Lost(LossReason),
 }
@@ -90,7 +97,7 @@ impl Status {
         self.change(*self == Self::Held, Self::Releasing)
     }
 
-    /// The ensemble has refused to delete the node. It is asked again.
+    /// The ensemble has refused to delete the node.
     pub fn refuse(&mut self) -> bool {
         self.change(*self == Self::Releasing, Self::Stuck)
     }
@@ -101,6 +108,7 @@ impl Status {
         let over = over.map(Self::Lost);
         match self {
             Self::Held => over.is_some_and(|lost| self.change(true, lost)),
+            Self::Stuck if over.is_some() => self.change(true, Self::Freed),
             Self::Releasing | Self::Stuck => self.change(
                 true,
                 match (deletion, over) {
@@ -112,13 +120,13 @@ impl Status {
                     (_, over) => over.unwrap_or(Self::Released),
                 },
             ),
-            Self::Released | Self::Lost(_) => false,
+            Self::Released | Self::Freed | Self::Lost(_) => false,
         }
     }
 
     /// Nobody looks after the hold any more: the client is gone.
     pub fn abandon(&mut self) -> bool {
-        let is_open = !matches!(self, Self::Released | Self::Lost(_));
+        let is_open = matches!(self, Self::Held | Self::Releasing | Self::Stuck);
         self.change(is_open, Self::Lost(LossReason::ClientClosed))
     }
 
@@ -142,12 +150,12 @@ mod tests {
     fn each_status_takes_the_events_that_it_can() {
         let lost = S::Lost(L::LeaseLapsed);
         let closed = S::Lost(L::ClientClosed);
-        let all = [S::Held, S::Releasing, S::Stuck, S::Released, S::Lost(L::NodeDeleted)];
-        let table: [(Event, [Option<Status>; 5]); 4] = [
-            (|it| it.lose(L::LeaseLapsed), [Some(lost), None, None, None, None]),
-            (Status::release, [Some(S::Releasing), None, None, None, None]),
-            (Status::refuse, [None, Some(S::Stuck), None, None, None]),
-            (Status::abandon, [Some(closed), Some(closed), Some(closed), None, None]),
+        let all = [S::Held, S::Releasing, S::Stuck, S::Released, S::Freed, S::Lost(L::NodeDeleted)];
+        let table: [(Event, [Option<Status>; 6]); 4] = [
+            (|it| it.lose(L::LeaseLapsed), [Some(lost), None, None, None, None, None]),
+            (Status::release, [Some(S::Releasing), None, None, None, None, None]),
+            (Status::refuse, [None, Some(S::Stuck), None, None, None, None]),
+            (Status::abandon, [Some(closed), Some(closed), Some(closed), None, None, None]),
         ];
         for (number, (event, after)) in table.into_iter().enumerate() {
             for (status, after) in all.into_iter().zip(after) {
@@ -173,12 +181,24 @@ mod tests {
             (None, Some(L::SessionExpired), expired),
         ];
         for (deletion, over, after) in table {
-            for status in [S::Releasing, S::Stuck] {
-                let mut ended = status;
-                assert!(ended.end(deletion.as_ref(), over));
-                assert_eq!(ended, after, "{status:?}, {deletion:?}, {over:?}");
-            }
+            let mut ended = S::Releasing;
+            assert!(ended.end(deletion.as_ref(), over));
+            assert_eq!(ended, after, "{deletion:?}, {over:?}");
         }
+    }
+
+    #[test]
+    fn a_node_that_may_not_be_deleted_goes_with_its_session() {
+        let refused = Outcome::Refused(crate::protocol::Refusal::Denied);
+        for over in [L::SessionClosed, L::SessionExpired] {
+            let mut ended = S::Stuck;
+            assert!(ended.end(Some(&refused), Some(over)));
+            assert_eq!(ended, S::Freed);
+        }
+        // It was allowed to after all.
+        let mut ended = S::Stuck;
+        assert!(ended.end(Some(&refused), None));
+        assert_eq!(ended, S::Released);
     }
 
     #[test]

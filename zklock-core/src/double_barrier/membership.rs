@@ -162,7 +162,12 @@ impl Membership {
         loop {
             match self.driver.machine.poll_verdict() {
                 Some(Answer::Left) => return Ok(true),
-                Some(Answer::Failed(refusal)) => return Err(self.refused(&refusal)),
+                Some(Answer::Failed(refusal)) => {
+                    if let Some(session) = self.driver.session() {
+                        session.gone().await;
+                    }
+                    return Err(self.refused(&refusal));
+                }
                 Some(Answer::Lost) => {
                     let reason = self.driver.loss().unwrap_or(LossReason::NodeDeleted);
                     return Err(lost(reason, &self.path));
@@ -178,6 +183,9 @@ impl Membership {
         self.driver.machine.handle_end();
         self.driver.stop_watching();
         while !self.driver.machine.is_gone() && self.driver.step(|_, _| ()).await.is_ok() {}
+        if let Some(session) = self.driver.session() {
+            session.gone().await;
+        }
     }
 
     fn refused(&self, refusal: &Refusal) -> Error {

@@ -18,7 +18,8 @@ pub(super) fn outcome(error: &Error) -> Outcome {
         Error::NodeExists => Outcome::NodeExists,
         Error::NotEmpty => Outcome::NotEmpty,
         Error::SessionExpired | Error::AuthFailed => Outcome::SessionOver,
-        Error::NoAuth | Error::InvalidAcl => Outcome::Refused(Refusal::Denied),
+        Error::NoAuth => Outcome::Refused(Refusal::Denied),
+        Error::InvalidAcl => Outcome::Refused(Refusal::Answer(INVALID_LIST.into())),
         Error::NoChildrenForEphemerals => Outcome::Refused(Refusal::Answer(
             "a node of this path is ephemeral, so it can have no children".into(),
         )),
@@ -38,6 +39,10 @@ pub(super) fn outcome(error: &Error) -> Outcome {
 
 /// What it says that a server does not know a request.
 pub(super) const TOO_OLD: &str = "it does not know the request, so it is older than 3.5: if the options state the servers' version, state 3.4";
+
+/// Of a node that is to be created.
+pub(super) const INVALID_LIST: &str = "the servers do not take the access list that the client gives its nodes: they do \
+                                       not know a scheme of it, or its id, or nobody is logged in who could be the creator";
 
 /// What a server says that keeps sessions to itself, of which the library does not know.
 const EPHEMERAL_ON_LOCAL_SESSION: i32 = -120;

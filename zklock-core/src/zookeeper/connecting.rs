@@ -1,12 +1,13 @@
 //! How a session is opened, and how another connection is attached to it.
 
 use super::encryption;
+use super::login::{has_sasl, logging_in, not_let_in, not_logged_in};
+use super::rights::NodeList;
 use super::serving::Serving;
 use super::{Connection, Servers, SessionInfo, ZooKeeper};
 use crate::clock;
-use crate::credentials;
 use crate::ensemble::{Ensemble, Pending};
-use crate::level::ServerLevel;
+use crate::level::{ServerLevel, refuses_in_silence};
 use crate::machine::Moment;
 use crate::options::ClientOptions;
 use crate::path::{Hosts, written};
@@ -14,12 +15,14 @@ use crate::session::Session;
 use crate::sync::lock_ignoring_poison;
 use spawns_core::{Spawn, Task};
 use std::future::poll_fn;
+use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::pin::pin;
 use std::sync::{Arc, Mutex};
+use std::task::Poll;
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-use zookeeper_client::{Client, Connector, Error};
+use zookeeper_client::{Connector, Error};
 
 /// How much later the next host is tried, while the one before does not accept a connection.
 const NEXT_HOST: Duration = Duration::from_millis(100);
@@ -56,6 +59,8 @@ pub(crate) struct Attached {
 pub(crate) enum NotAttached {
     /// It may be tried again.
     Yet(String),
+    /// The server refuses the login.
+    Refused(String),
     /// The server has said that the session is over.
     SessionOver,
 }
@@ -66,19 +71,26 @@ pub(crate) enum NotAttached {
 /// it gets. A lease that is counted from long before is over before the next can be proven.
 pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened, NotOpened> {
     let (host, stream) = accepting(&options.hosts, turn).await.map_err(NotOpened::Yet)?;
-    let servers = Servers::new(options.server_level, asked_for_level(options, stream).await);
+    let answer = asked_for_version(options, stream).await;
+    let servers = Servers::new(options.server_level, ServerLevel::of_answer(&answer));
     let connector = logging_in(options).await.map_err(NotOpened::Refused)?;
     let connector = encryption::with_tls(options, connector).await.map_err(NotOpened::Refused)?;
     let connector = connector.with_session_timeout(options.session_timeout);
     let asked = clock::now();
     let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers).await.map_err(
         |error| match error {
+            Error::NoHosts if refuses_in_silence(&answer) && has_sasl(options) => {
+                NotOpened::Refused(not_let_in(options))
+            }
             // With one host that has just accepted a connection, that says nothing.
             Error::NoHosts => NotOpened::Yet(format!("{host} accepts connections but opens no session")),
             Error::AuthFailed => NotOpened::Refused(not_let_in(options)),
             error => NotOpened::Yet(error.to_string()),
         },
     )?;
+    if !ensemble.is_logged_in(options, true).await {
+        return Err(NotOpened::Refused(not_logged_in(options, &host)));
+    }
     let client = &ensemble.connection.client;
     Ok(Opened { session: client.session_id().0, timeout: client.session_timeout(), ensemble, asked })
 }
@@ -106,7 +118,8 @@ pub(crate) async fn attach(
     session.ask(asked);
     let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers).await.map_err(
         |error| match error {
-            Error::SessionExpired | Error::AuthFailed => NotAttached::SessionOver,
+            Error::SessionExpired => NotAttached::SessionOver,
+            Error::AuthFailed => NotAttached::Refused(not_let_in(options)),
             error => NotAttached::Yet(error.to_string()),
         },
     )?;
@@ -119,30 +132,16 @@ pub(crate) async fn attach(
     let sent = clock::now();
     // Also if this is dropped while it waits.
     let mut unless_answered = GivenUp(Some(&ensemble));
-    if !ensemble.barrier().await {
+    let (is_answered, is_logged_in) = tokio::join!(ensemble.barrier(), ensemble.is_logged_in(options, false));
+    if !is_logged_in {
+        return Err(NotAttached::Refused(not_logged_in(options, &host)));
+    }
+    if !is_answered {
         return Err(NotAttached::Yet("the quorum does not answer".to_owned()));
     }
     unless_answered.0 = None;
     drop(unless_answered);
     Ok(Attached { ensemble, sent })
-}
-
-/// A connector with the credentials as they are now, or why there are none.
-async fn logging_in(options: &ClientOptions) -> Result<Connector, String> {
-    let digests = credentials::current(&options.credentials).await?;
-    Ok(digests
-        .iter()
-        .fold(Client::connector(), |connector, digest| connector.with_auth("digest", digest.as_bytes())))
-}
-
-fn not_let_in(options: &ClientOptions) -> String {
-    let problem = if options.credentials.is_empty() {
-        "the servers let in only those who log in: give the client credentials"
-    } else {
-        "the servers do not accept the client's credentials: let them allow the scheme digest \
-         (enforce.auth.schemes, DigestAuthenticationProvider), or log in as they want it"
-    };
-    problem.to_owned()
 }
 
 /// A connection that is given up when this is dropped.
@@ -156,22 +155,20 @@ impl Drop for GivenUp<'_> {
     }
 }
 
-/// What the servers know, by what one of them says on this connection. It takes a part of the time for opening a session
-/// at most, and if nothing is heard, the level is that of the present versions: what is wrong about that shows later.
-async fn asked_for_level(options: &ClientOptions, stream: TcpStream) -> ServerLevel {
+/// What a server says of its version, on this connection, if it has to be asked. It takes a part of the time for opening a
+/// session at most, and if nothing is heard, it is taken for one of the present versions: what is wrong about that shows later.
+async fn asked_for_version(options: &ClientOptions, stream: TcpStream) -> String {
     let is_asked = options.server_level.is_none();
     // Only servers from 3.5 on speak TLS.
     #[cfg(feature = "tls")]
     let is_asked = is_asked && options.tls.is_none();
-    if !is_asked {
-        return ServerLevel::V3_5;
-    }
-    let bound = (options.session_timeout.min(options.connect_timeout) / 4).min(ANSWER);
     let mut answer = Vec::new();
-    let _ = clock::timeout(bound, asked(&stream, &mut answer)).await;
-    let level = ServerLevel::of_answer(&String::from_utf8_lossy(&answer));
-    tracing::debug!(?level, "the server was asked for its version");
-    level
+    if is_asked {
+        let bound = (options.session_timeout.min(options.connect_timeout) / 4).min(ANSWER);
+        let _ = clock::timeout(bound, asked(&stream, &mut answer)).await;
+        tracing::debug!(answer = %String::from_utf8_lossy(&answer).trim_end(), "the server was asked for its version");
+    }
+    String::from_utf8_lossy(&answer).into_owned()
 }
 
 /// Reads the first line of the server's answer.
@@ -236,15 +233,19 @@ async fn connect(
     let task = lock_ignoring_poison(&spawned.0).take();
     let library = task.ok_or_else(|| Error::UnexpectedError("no task serves the connection".to_owned()))?;
     let serving = Serving::start(&client, library, level);
-    Ok(ZooKeeper { connection: Connection { client, serving, access: options.access, level, servers } })
+    let access = NodeList::of(&options.access);
+    Ok(ZooKeeper { connection: Connection { client, serving, access, level, servers } })
 }
 
-/// The same future. The task that it spawns is left there.
-async fn spawning<F: Future>(spawned: &Spawned, future: F) -> F::Output {
+/// The same future. The task that it spawns is left there. What servers say during a login can make the library panic, and
+/// that would end the client.
+async fn spawning<T>(spawned: &Spawned, future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
     let mut future = pin!(future);
     poll_fn(|context| {
         let _scope = spawns_core::enter(spawned);
-        future.as_mut().poll(context)
+        catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))).unwrap_or_else(|_| {
+            Poll::Ready(Err(Error::UnexpectedError("the server's answer makes no sense".to_owned())))
+        })
     })
     .await
 }

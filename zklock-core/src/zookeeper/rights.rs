@@ -1,23 +1,48 @@
 //! Access lists in the words of ZooKeeper; and which right a client lacks on which node: the server only says that there is
 //! one.
 
-use crate::access::Access;
+use crate::access::{Access, AccessEntry, Rights};
 use crate::ensemble::Write;
 use crate::machine::protocol::{Operation, Outcome, Refusal};
-use zookeeper_client::{Acl, Acls, Client, Permission};
+use std::sync::Arc;
+use zookeeper_client::{Acl, Acls, AuthId, Client, Permission};
 
-static READ_OPEN: [Acl; 2] =
-    [Acl::new_const(Permission::ALL, "auth", ""), Acl::new_const(Permission::READ, "world", "anyone")];
+/// The list that nodes are created with.
+#[derive(Clone)]
+pub(super) struct NodeList(Arc<[Acl]>);
 
-impl Access {
-    /// The list that nodes are created with.
-    pub(super) fn list(self) -> Acls<'static> {
-        match self {
-            Self::Open => Acls::anyone_all(),
-            Self::CreatorAll => Acls::creator_all(),
-            Self::ReadOpen => Acls::new(&READ_OPEN),
-        }
+impl NodeList {
+    pub(super) fn of(access: &Access) -> Self {
+        let creator = || Acl::new(Permission::ALL, AuthId::authed());
+        Self(match access {
+            Access::Open => [Acl::new(Permission::ALL, AuthId::anyone())].into(),
+            Access::CreatorAll => [creator()].into(),
+            Access::ReadOpen => [creator(), Acl::new(Permission::READ, AuthId::anyone())].into(),
+            Access::List(list) => list.entries().iter().map(acl).collect(),
+        })
     }
+
+    /// What it takes in a request, or more.
+    pub(super) fn bytes(&self) -> usize {
+        self.0.iter().map(|entry| entry.scheme().len() + entry.id().len() + 12).sum()
+    }
+
+    pub(super) fn list(&self) -> Acls<'_> {
+        Acls::new(&self.0)
+    }
+}
+
+fn acl(entry: &AccessEntry) -> Acl {
+    let known = [
+        (Rights::READ, Permission::READ),
+        (Rights::WRITE, Permission::WRITE),
+        (Rights::CREATE, Permission::CREATE),
+        (Rights::DELETE, Permission::DELETE),
+        (Rights::ADMIN, Permission::ADMIN),
+    ];
+    let given = known.into_iter().filter(|(right, _)| entry.rights().contains(*right));
+    let permission = given.fold(Permission::NONE, |all, (_, permission)| all | permission);
+    Acl::new(permission, AuthId::new(entry.scheme(), entry.id()))
 }
 
 /// The same outcome, and if the right was missing, which one.
@@ -35,10 +60,14 @@ pub(super) async fn explained(client: &Client, operation: &Operation, outcome: O
             directories.dedup();
             lack("CREATE", &directories.join(" or of "))
         }
+        // Of the two in one transaction the server does not say which it was.
+        Operation::Open { path, replaces: true, .. } => lack("CREATE or DELETE", parent(path)),
         Operation::CreateWithin { path, .. }
         | Operation::CreateSingle { path, .. }
         | Operation::Open { path, .. } => lack("CREATE", parent(path)),
-        Operation::CreateParents { directory } => lack("CREATE", &lowest_above(client, directory).await),
+        Operation::CreateParents { directory } => {
+            return Outcome::Refused(Refusal::Answer(to_create(client, directory).await));
+        }
         Operation::List { directory } | Operation::ListAndWatch { directory } => to_read(directory),
         Operation::Survey { directory } => format!("{} or of its children", to_read(directory)),
         Operation::Inspect { path } | Operation::InspectAndWatch { path } | Operation::Read { path } => {
@@ -79,6 +108,11 @@ fn parent(path: &str) -> &str {
         Some(("", _)) | None => "/",
         Some((parent, _)) => parent,
     }
+}
+
+/// What it takes to create the node at this path.
+pub(super) async fn to_create(client: &Client, path: &str) -> String {
+    lack("CREATE", &lowest_above(client, path).await)
 }
 
 /// The lowest node above the path that exists: it is the one below which nothing may be created.

@@ -55,6 +55,7 @@ from ._zklock import (
     Member,
     Observer,
     PassPhrase,
+    Sasl,
     Tls,
     __version__,
 )
@@ -97,6 +98,7 @@ __all__ = [
     "Observer",
     "PassPhrase",
     "Refused",
+    "Sasl",
     "Stats",
     "Timeout",
     "Tls",

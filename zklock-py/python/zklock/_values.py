@@ -26,6 +26,7 @@ class LossReason(enum.Enum):
     NODE_DELETED = "its node was deleted"
     LEASE_LAPSED = "its lease lapsed before the ensemble was heard from again"
     CLIENT_CLOSED = "its client was closed"
+    SESSION_CLOSED = "its session was closed, to be rid of a node that the client may not delete"
     FOREIGN_CONTENDER = "a contender came that cannot see it, and may hold as well"
     FORKED = "it belongs to the process from which this one was forked"
 

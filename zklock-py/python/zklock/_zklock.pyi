@@ -35,6 +35,7 @@ __all__ = [
     "Member",
     "Observer",
     "PassPhrase",
+    "Sasl",
     "Server",
     "Tls",
     "__version__",
@@ -294,13 +295,16 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
     reach a server. ``try_timeout`` is how long the servers have to answer a call that does not wait for others:
     ``acquire(blocking=False)``, and any call with a timeout of zero. After that it raises ``Unreachable``. If such a call is
     the first that needs the client, it connects first, for up to ``connect_timeout``. ``chroot`` puts all paths below that
-    node. ``identity`` is what others see as this contender's name, by default ``host/pid``. ``tls`` is a ``Tls``.
-    ``auth`` is a ``Digest`` to log in as, or a list of such. ``server_version`` is the version of the servers, such as
+    node, which must exist, or is created with ``create_chroot``. ``identity`` is what others see as this contender's name, by
+    default ``host/pid``. ``tls`` is a ``Tls``.
+    ``auth`` is a ``Digest`` or ``Sasl`` to log in as, or a list of such. ``server_version`` is the version of the servers, such as
     ``(3, 4)``; otherwise they are asked.
 
     ``access`` says who may use what the client creates: everyone (``open``), only those who are logged in as its creator
     (``creator-all``), or these, while all others may read (``read-open``). All clients of a lock create, list, read and delete
     nodes there, so with the last two all must log in as the same user. Nodes that are there already stay as they are.
+    It may also be a list as ``zkCli`` takes it, ``"sasl:billing:cdrwa,world:anyone:r"``, or its entries, one string each: these
+    and nobody else.
 
     At the end of the program clients are closed, which frees their locks. A client whose locks a daemon thread may still be
     using is not closed: its locks are free when the session has timed out.
@@ -313,10 +317,11 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
         connect_timeout: float = 10.0,
         try_timeout: float = 1.0,
         chroot: str | None = None,
+        create_chroot: bool = False,
         identity: str | None = None,
         tls: Tls | None = None,
-        auth: Digest | Iterable[Digest] | None = None,
-        access: Literal["open", "creator-all", "read-open"] = "open",
+        auth: Digest | Sasl | Iterable[Digest | Sasl] | None = None,
+        access: str | Iterable[str] = "open",
         server_version: tuple[int, int] | None = None,
     ) -> Self: ...
     @property
@@ -674,8 +679,9 @@ class Hold(BaseHold):
 
         Raises ``LockLost`` if the hold was lost before; ``NotOwner`` if the lock is reentrant and belongs to another
         thread, and then nothing changes; ``NotHeld`` if this hold was released before; ``Refused`` if the access list
-        does not allow its node to be deleted; ``Timeout`` if the ensemble does not answer within a session timeout. After
-        a ``Timeout`` the release goes on in the background.
+        does not allow its node to be deleted, which has gone with its session then, and so have the client's other holds;
+        ``Timeout`` if the ensemble does not answer within a session timeout. After a ``Timeout`` the release goes on in the
+        background.
         """
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -1011,6 +1017,32 @@ class PassPhrase:
     @staticmethod
     def from_env(variable: str) -> PassPhrase:
         """The text of an environment variable. It is read now."""
+
+@final
+class Sasl:
+    """Who a client logs in as by SASL, with its mechanism DIGEST-MD5: a user and a password.
+
+    ``zklock.Client(hosts, auth=zklock.Sasl("billing", password), access="creator-all")``
+
+    To access lists it is ``sasl:billing``. The servers have a list of users, in the section ``Server`` of their JAAS file: with a
+    wrong password, with a user whom they do not know, and where they are not set up for SASL, connecting raises ``Refused``. A
+    password that is changed on the servers matters to the next connection: as long as they refuse it there is none, and the
+    session and its holds are lost. A client can log in by SASL as one user, and by ``Digest`` as others beside it.
+
+    The password is in no log, ``repr`` or exception, and does not cross the network; but whoever listens can try out passwords
+    on what does: use TLS.
+    """
+    def __new__(cls, user: str, password: str) -> Self: ...
+    @staticmethod
+    def from_file(path: str | os.PathLike[str]) -> Sasl:
+        """The user and the password in a file, one line ``user:password``.
+
+        The file is read now, and anew for each connection, so that the password can be changed while the client runs. As long
+        as it cannot be read then, no connection is made.
+        """
+    @staticmethod
+    def from_env(variable: str) -> Sasl:
+        """The user and the password in an environment variable, ``user:password``. It is read now."""
 
 @final
 class Tls:

@@ -348,7 +348,7 @@ impl Contender {
 
     pub(super) fn made_way(&mut self, outcomes: &[Outcome], now: Now) {
         if !outcomes.iter().all(super::is_deleted) {
-            return self.retry(Step::Unqueue, now);
+            return self.delete_again(Step::Unqueue, outcomes, now);
         }
         // Each claim has one slot there.
         for (claim, _) in self.claims.iter().enumerate().filter(|(_, claim)| claim.permits.is_some()) {

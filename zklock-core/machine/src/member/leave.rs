@@ -5,7 +5,7 @@ use crate::barrier::{self, Seen};
 use crate::protocol::{Now, Outcome, Patience};
 use std::time::Duration;
 
-/// How long to wait before a deletion that was refused is tried again.
+/// How long to wait before a deletion that was refused is tried again. The driver closes the session meanwhile.
 const UNTIL_ALLOWED: Duration = Duration::from_secs(1);
 
 impl Member {
@@ -105,7 +105,8 @@ impl Member {
             Outcome::Done => self.on_deleted(true),
             // If a reply was lost, it was there before.
             Outcome::NoNode => self.on_deleted(self.delete_in_doubt),
-            Outcome::Refused(_) => {
+            Outcome::Refused(refusal) => {
+                self.fail(refusal.clone());
                 self.go_at(Step::Survey(Purpose::Removing), Some(now.moment + UNTIL_ALLOWED));
             }
             _ => self.deletion_lost(now),

@@ -1,0 +1,258 @@
+//! The least rights: the table of the guide says which right on which node everything needs, and each right is taken away
+//! singly.
+
+use super::lists::{election, mutex, semaphore, set};
+use crate::support::members::{barrier, enters};
+use crate::support::queue::{acquire, held};
+use crate::support::users::{ANN, BOB, Operator};
+use crate::support::{settled, soon};
+use std::time::Duration;
+use zklock_core::{Access, Client, Error, ErrorKind, Hold, Lock, LossReason};
+use zookeeper_client::Permission;
+
+const RIGHTS: [(char, &str, Permission); 5] = [
+    ('c', "CREATE", Permission::CREATE),
+    ('d', "DELETE", Permission::DELETE),
+    ('r', "READ", Permission::READ),
+    ('w', "WRITE", Permission::WRITE),
+    ('a', "ADMIN", Permission::ADMIN),
+];
+
+/// A row of the table: what is done, on which node which rights are needed for that.
+struct Row {
+    what: String,
+    node: String,
+    rights: String,
+}
+
+fn rows() -> Vec<Row> {
+    let guide = concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/securing.md");
+    let guide = std::fs::read_to_string(guide).unwrap();
+    let table = guide.split("## Least rights").nth(1).unwrap().split("\n## ").next().unwrap();
+    let lines = table.lines().filter(|line| line.starts_with('|')).skip(2);
+    let row = |line: &str| {
+        let mut cells = line.trim_matches('|').split('|').map(|cell| cell.trim().to_owned());
+        let mut next = || cells.next().unwrap();
+        let (what, node, rights) = (next(), next(), next());
+        // Not the letters of the word.
+        let rights = if rights == "none" { String::new() } else { rights.trim_matches('`').to_owned() };
+        Row { what, node, rights }
+    };
+    lines.map(row).collect()
+}
+
+/// The nodes that are there before that is done, below its path.
+fn nodes(what: &str) -> &'static [&'static str] {
+    match what {
+        "a semaphore" => &["", "/locks", "/leases"],
+        "a semaphore with `limit_at`" | "to write a limit" => &["", "/locks", "/leases", "/limit"],
+        "a set of locks" => &["", "/one", "/two"],
+        "to remove or to wait for a barrier" | "a guarded `set_data`, `delete` or `read`" => &["", "/there"],
+        _ => &[""],
+    }
+}
+
+/// Where the node is of which a row speaks, below the path.
+fn place(row: &Row) -> &'static str {
+    match &*row.node {
+        "its node" | "the node above its node" => "",
+        "`locks` below its node" => "/locks",
+        "`leases` below its node" => "/leases",
+        "the node of the limit" => "/limit",
+        "the node of each" => "/one",
+        "the node itself" => "/there",
+        other => panic!("{other}: no such node"),
+    }
+}
+
+/// A lock waits for another, is held, and is released. It has come to wait when so many nodes are below this one.
+async fn takes_its_turn(
+    seer: &Operator,
+    rival: Lock,
+    lock: Lock,
+    queue: Option<(String, usize)>,
+) -> Result<(), Error> {
+    let first = held(&rival).await;
+    let waits = acquire(&lock);
+    if let Some((queue, count)) = queue {
+        soon(async {
+            while !waits.is_finished() && seer.children(&queue).await.len() < count {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        })
+        .await;
+    }
+    soon(first.release()).await.unwrap();
+    soon(soon(waits).await.unwrap()?.release()).await
+}
+
+async fn is_read(
+    bob: &Client,
+    ann: &Lock,
+    read: impl AsyncFn(&Lock) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let hold = held(ann).await;
+    let result = read(&bob.mutex(ann.path()).unwrap()).await;
+    soon(hold.release()).await.unwrap();
+    result
+}
+
+async fn guarded(
+    bob: &Client,
+    path: &str,
+    write: impl AsyncFn(&Hold) -> Result<(), Error>,
+) -> Result<(), Error> {
+    let hold = held(&bob.mutex(&path.replace("/rights", "/rights-guards")).unwrap()).await;
+    let result = write(&hold).await;
+    soon(hold.release()).await.unwrap();
+    result
+}
+
+async fn act(what: &str, seer: &Operator, ann: &Client, bob: &Client, path: &str) -> Result<(), Error> {
+    let queue = Some((path.to_owned(), 2));
+    let in_turn = |make: fn(&Client, &str) -> Lock, rival: fn(&Client, &str) -> Lock, queue| {
+        takes_its_turn(seer, rival(ann, path), make(bob, path), queue)
+    };
+    let there = format!("{path}/there");
+    match what {
+        "a mutex" => in_turn(mutex, mutex, queue).await,
+        "the read side" => {
+            in_turn(|it, path| it.read(path).unwrap(), |it, path| it.write(path).unwrap(), queue).await
+        }
+        "the write side" => {
+            in_turn(|it, path| it.write(path).unwrap(), |it, path| it.read(path).unwrap(), queue).await
+        }
+        "an election" => in_turn(election, election, queue).await,
+        "an exclusive lock" => {
+            in_turn(|it, path| it.exclusive(path).unwrap(), |it, path| it.exclusive(path).unwrap(), None)
+                .await
+        }
+        "a semaphore" => {
+            in_turn(
+                |it, path| it.semaphore(path, 1).unwrap(),
+                |it, path| it.semaphore(path, 1).unwrap(),
+                Some((format!("{path}/locks"), 1)),
+            )
+            .await
+        }
+        "a semaphore with `limit_at`" => {
+            in_turn(semaphore, semaphore, Some((format!("{path}/locks"), 1))).await
+        }
+        "a set of locks" => in_turn(set, set, Some((format!("{path}/one"), 2))).await,
+        "to write a limit" => soon(bob.set_limit(&format!("{path}/limit"), 3)).await,
+        "to set a barrier" => soon(bob.barrier(&format!("{path}/new")).unwrap().set()).await.map(drop),
+        "to remove or to wait for a barrier" => {
+            let gate = bob.barrier(&there).unwrap();
+            assert!(soon(gate.is_set()).await?);
+            assert!(soon(gate.remove()).await?);
+            soon(gate.wait()).await
+        }
+        "a double barrier" => {
+            let other = enters(ann, path, 2);
+            let member = match soon(barrier(bob, path, 2).enter()).await {
+                Ok(member) => member,
+                Err(error) => {
+                    other.abort();
+                    return Err(error);
+                }
+            };
+            let other = soon(other).await.unwrap().unwrap();
+            let (left, others) = soon(async { tokio::join!(member.leave(), other.leave()) }).await;
+            others.unwrap();
+            left
+        }
+        "to list contenders" => {
+            is_read(bob, &mutex(ann, path), async |lock| soon(lock.contenders()).await.map(drop)).await
+        }
+        "to observe" => {
+            is_read(bob, &mutex(ann, path), async |lock| {
+                soon(bob.election(lock.path()).unwrap().observe().unwrap().next()).await.map(drop)
+            })
+            .await
+        }
+        "to break a lock" => {
+            let hold = held(&mutex(ann, path)).await;
+            let broken = soon(mutex(bob, path).break_lock()).await.map(drop);
+            // It is lost, or not.
+            let _ = soon(hold.release()).await;
+            broken
+        }
+        "a guarded `create`" => {
+            guarded(bob, path, async |hold| {
+                soon(hold.guarded().create(&format!("{path}/new"), b"").commit()).await.map(drop)
+            })
+            .await
+        }
+        "a guarded `set_data`, `delete` or `read`" => {
+            guarded(bob, path, async |hold| {
+                soon(hold.read(&there)).await?;
+                soon(hold.guarded().set_data(&there, b"", None).commit()).await?;
+                soon(hold.guarded().delete(&there, None).commit()).await.map(drop)
+            })
+            .await
+        }
+        other => panic!("{other}: nobody knows how to do that"),
+    }
+}
+
+/// Waits until no contender is left below these nodes.
+async fn is_clean(seer: &Operator, path: &str, nodes: &[&str]) {
+    let stays = ["locks", "leases", "limit", "one", "two", "there", "new", "ready"];
+    for node in nodes {
+        soon(async {
+            let directory = format!("{path}{node}");
+            let is_other = |child: &String| !stays.iter().any(|name| child.ends_with(&format!("/{name}")));
+            while seer.children(&directory).await.iter().any(is_other) {
+                tokio::time::sleep(Duration::from_millis(2)).await;
+            }
+        })
+        .await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_right_of_the_table_is_needed_and_no_other() {
+    let (ann, bob, seer) =
+        (ANN.client(Access::Open).await, BOB.client(Access::Open).await, ANN.operator().await);
+    let (rows, mut wrong) = (rows(), Vec::new());
+    assert!(rows.len() > 15, "the table is there");
+    seer.create("/rights", &[ANN.may_all(), BOB.may_all()]).await;
+    for (number, row) in rows.iter().enumerate() {
+        for (letter, right, permission) in RIGHTS {
+            let path = format!("/rights/{number}{letter}");
+            let lacking = format!("{path}{}", place(row));
+            for node in nodes(&row.what) {
+                let node = format!("{path}{node}");
+                let others =
+                    RIGHTS.into_iter().map(|(_, _, right)| right).filter(|right| *right != permission);
+                let but_one = others.fold(Permission::NONE, |all, right| all | right);
+                let rights = if node == lacking { but_one } else { Permission::ALL };
+                seer.create(&node, &[ANN.may_all(), BOB.may(rights)]).await;
+            }
+            if nodes(&row.what).contains(&"/limit") {
+                soon(ann.set_limit(&format!("{path}/limit"), 1)).await.unwrap();
+            }
+            let done = act(&row.what, &seer, &ann, &bob, &path).await;
+            let is_fine = match &done {
+                Ok(()) => !row.rights.contains(letter),
+                Err(error) => {
+                    let is_typed = matches!(
+                        error.kind(),
+                        ErrorKind::Refused | ErrorKind::Conflict | ErrorKind::Lost(LossReason::SessionClosed)
+                    );
+                    let said = error.to_string();
+                    let names =
+                        said.contains(right) && said.contains(&format!("in the access list of {lacking}"));
+                    row.rights.contains(letter) && is_typed && names
+                }
+            };
+            if !is_fine {
+                wrong.push(format!("{}, {}, without {right} on {lacking}: {done:?}", row.what, row.node));
+            }
+            settled(&bob).await;
+            settled(&ann).await;
+            is_clean(&seer, &path, nodes(&row.what)).await;
+        }
+    }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}

@@ -1,0 +1,229 @@
+//! Logging in by SASL: what each side gets wrong is one error, at once, that says what to do.
+
+use crate::support::queue::{acquire, granted, held};
+use crate::support::users::{ANN, BOB, NEW_ANN, User, file};
+use crate::support::{options, says, soon};
+use ground::{Builder, Ensemble, Server};
+use std::io::{Read, Write};
+use std::net::{TcpListener, TcpStream};
+use std::sync::OnceLock;
+use std::time::Duration;
+use tokio::task::block_in_place;
+use zklock_core::{Access, Client, ClientOptions, Credentials, Error, ErrorKind};
+
+/// Longer than any test takes.
+const AGES: Duration = Duration::from_secs(3600);
+/// Longer than a server takes to start again.
+const LONG: Duration = Duration::from_secs(60);
+const REQUIRED: &str = "sessionRequireClientSASLAuth=true";
+
+fn server(users: &[User]) -> Builder {
+    let users: Vec<_> = users.iter().map(|user| (user.name, user.password)).collect();
+    Ensemble::builder().tick(Duration::from_millis(200)).sasl(&users)
+}
+
+/// Servers that let in only Ann and Bob.
+pub(super) fn closed() -> &'static Ensemble {
+    static CLOSED: OnceLock<Ensemble> = OnceLock::new();
+    CLOSED.get_or_init(|| server(&[ANN, BOB]).configure(REQUIRED).start())
+}
+
+fn as_user(hosts: &str, credentials: Credentials) -> ClientOptions {
+    options(hosts).credentials(credentials).access(Access::CreatorAll).connect_timeout(AGES)
+}
+
+/// How connecting fails, without a word of what is secret.
+async fn refused(options: ClientOptions, parts: &[&str]) {
+    let error = soon(Client::connect(options)).await.unwrap_err();
+    says(&error, ErrorKind::Refused, parts);
+    for user in [ANN, NEW_ANN, BOB] {
+        assert!(!error.to_string().contains(user.password), "{error}");
+    }
+}
+
+/// The first error of tries to acquire that says this.
+async fn fails(client: &Client, part: &str) -> Error {
+    let lock = client.mutex("/sasl-fails").unwrap();
+    soon(async {
+        loop {
+            match lock.try_acquire().await {
+                Err(error) if error.to_string().contains(part) => break error,
+                _ => tokio::task::yield_now().await,
+            }
+        }
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_logged_in_is_the_creator() {
+    let hosts = &closed().connect_string();
+    let (one, two) = (
+        Client::connect(as_user(hosts, ANN.sasl())).await,
+        Client::connect(as_user(hosts, ANN.sasl())).await,
+    );
+    let (one, two) = (one.unwrap(), two.unwrap());
+    let hold = held(&one.mutex("/sasl-creator").unwrap()).await;
+    let waits = acquire(&two.mutex("/sasl-creator").unwrap());
+    let operator = ANN.operator_by_sasl(hosts).await;
+    operator.wait_for_children("/sasl-creator", 2).await;
+    assert_eq!(operator.acl("/sasl-creator").await, [ANN.may_all_by_sasl()]);
+    assert_eq!(operator.acl(hold.node()).await, [ANN.may_all_by_sasl()]);
+    let bob = Client::connect(as_user(hosts, BOB.sasl())).await.unwrap();
+    let error = soon(bob.mutex("/sasl-creator").unwrap().try_acquire()).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &["lacks the right CREATE in the access list of /sasl-creator"]);
+    soon(hold.release()).await.unwrap();
+    soon(granted(waits).await.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_may_log_in_by_digest_as_well() {
+    let hosts = &closed().connect_string();
+    let both = as_user(hosts, ANN.credentials()).credentials(ANN.sasl());
+    let client = Client::connect(both).await.unwrap();
+    soon(held(&client.mutex("/sasl-both").unwrap()).await.release()).await.unwrap();
+    let list = ANN.operator_by_sasl(hosts).await.acl("/sasl-both").await;
+    assert!(list.contains(&ANN.may_all()) && list.contains(&ANN.may_all_by_sasl()), "{list:?}");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wrong_password_and_an_unknown_user_are_refused_at_once() {
+    for open in [false, true] {
+        let own = open.then(|| server(&[ANN, BOB]).start());
+        let hosts = own.as_ref().map_or_else(|| closed().connect_string(), Ensemble::connect_string);
+        let wrong = "correct the user or the password";
+        refused(as_user(&hosts, NEW_ANN.sasl()), &["refuse the login by SASL for \"ann\"", wrong]).await;
+        let unknown = Credentials::sasl("eve", "s3cret").unwrap();
+        refused(as_user(&hosts, unknown), &["SASL for \"eve\"", wrong]).await;
+        let file = file(&format!("sasl-wrong-{open}"), &NEW_ANN.line());
+        let of_file = Credentials::sasl_from_file(&file).unwrap();
+        refused(as_user(&hosts, of_file), &["SASL from the file", file.to_str().unwrap(), wrong]).await;
+        std::fs::remove_file(&file).unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn servers_that_require_sasl_say_so_at_once() {
+    let none = options(&closed().connect_string()).connect_timeout(AGES);
+    refused(none, &["only those who log in", "give the client credentials", "SASL"]).await;
+    let digest = as_user(&closed().connect_string(), ANN.credentials());
+    refused(digest, &["do not accept the client's credentials", "by SASL"]).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_lets_in_who_is_not_logged_in_is_named_at_once() {
+    let named = ["lets it in as nobody", "SASL for \"ann\"", "JAAS", "SASLAuthenticationProvider"];
+    let hosts = ground::shared().connect_string();
+    refused(as_user(&hosts, ANN.sasl()), &named).await;
+    refused(as_user(&hosts, ANN.sasl()).credentials(ANN.credentials()), &named).await;
+    // Nor does a wrong password end in a session.
+    let lenient = server(&[ANN]).property("zookeeper.allowSaslFailedClients=true").start();
+    let hosts = lenient.connect_string();
+    refused(as_user(&hosts, NEW_ANN.sasl()), &["allowSaslFailedClients", "lets it in as nobody"]).await;
+    assert!(Client::connect(as_user(&hosts, ANN.sasl())).await.is_ok());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_password_that_is_changed_matters_to_the_next_connection() {
+    let ensemble = server(&[ANN]).max_session_timeout(LONG).configure(REQUIRED).start();
+    let set = |server: &Server, user: User| {
+        block_in_place(|| server.set_sasl_users(&[(user.name, user.password)]));
+    };
+    let file = file("sasl-changed", &ANN.line());
+    let of_file = Credentials::sasl_from_file(&file).unwrap();
+    let options = as_user(&ensemble.connect_string(), of_file).session_timeout(LONG).unwrap();
+    let client = Client::connect(options).await.unwrap();
+    let hold = held(&client.mutex("/sasl-changed").unwrap()).await;
+
+    // On both sides: the session lives on.
+    std::fs::write(&file, NEW_ANN.line()).unwrap();
+    set(ensemble.server(0), NEW_ANN);
+    soon(hold.guarded().create("/sasl-changed/written", b"").commit()).await.unwrap();
+    assert_eq!(client.stats().sessions, 1);
+
+    // On the servers alone: it is over, and it is said why there is no other, until the file is right.
+    set(ensemble.server(0), ANN);
+    soon(hold.lost()).await;
+    let why = fails(&client, "refuse the login").await;
+    says(&why, ErrorKind::Unreachable, &[file.to_str().unwrap(), "correct the user or the password"]);
+    std::fs::write(&file, ANN.line()).unwrap();
+    // Not the same lock: the servers keep the old session until it times out.
+    soon(held(&client.mutex("/sasl-changed-again").unwrap()).await.release()).await.unwrap();
+    assert_eq!(client.stats().sessions, 2);
+    std::fs::remove_file(&file).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_session_lives_on_as_long_as_one_server_knows_the_password() {
+    let ensemble = server(&[ANN]).servers(3).max_session_timeout(LONG).configure(REQUIRED).start();
+    let options = as_user(&ensemble.connect_string(), ANN.sasl()).session_timeout(LONG).unwrap();
+    let client = Client::connect(options).await.unwrap();
+    let hold = held(&client.mutex("/sasl-rolling").unwrap()).await;
+    for at in [0, 1] {
+        block_in_place(|| {
+            ensemble.server(at).set_sasl_users(&[(ANN.name, NEW_ANN.password)]);
+            ensemble.wait_until_whole(crate::support::SOON);
+        });
+    }
+    assert_eq!(soon(hold.read("/sasl-rolling")).await.unwrap().map(|node| node.data), Some(Vec::new()));
+    soon(hold.release()).await.unwrap();
+    assert_eq!(client.stats().sessions, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn old_servers_log_in_too() {
+    let ensemble = server(&[ANN]).version("3.4.14").max_session_timeout(LONG).start();
+    let hosts = ensemble.connect_string();
+    // They hang up, and do not say why.
+    refused(as_user(&hosts, NEW_ANN.sasl()), &["refuse the login by SASL"]).await;
+    let options = as_user(&hosts, ANN.sasl()).session_timeout(LONG).unwrap();
+    let client = Client::connect(options).await.unwrap();
+    let hold = held(&client.mutex("/sasl-old").unwrap()).await;
+    assert_eq!(ANN.operator_by_sasl(&hosts).await.acl("/sasl-old").await, [ANN.may_all_by_sasl()]);
+    block_in_place(|| ensemble.server(0).restart());
+    soon(hold.release()).await.unwrap();
+    assert_eq!(client.stats().sessions, 1);
+}
+
+/// Opens every session, and asks this of whoever logs in.
+fn challenges_with(challenge: &'static [u8]) -> String {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let hosts = listener.local_addr().unwrap().to_string();
+    let framed = |parts: &[&[u8]]| {
+        let body = parts.concat();
+        [&u32::try_from(body.len()).unwrap().to_be_bytes()[..], &body].concat()
+    };
+    let talk = move |mut stream: TcpStream| {
+        let mut request = || {
+            let mut length = [0; 4];
+            stream.read_exact(&mut length)?;
+            let mut body = vec![0; u32::from_be_bytes(length) as usize];
+            stream.read_exact(&mut body).map(|()| body)
+        };
+        let (Ok(_), Ok(login)) = (request(), request()) else { return };
+        let session =
+            [&4000_u32.to_be_bytes()[..], &1_u64.to_be_bytes(), &16_u32.to_be_bytes(), &[7; 16], &[0]];
+        let opened = framed(&[&[0; 4], &session.concat()]);
+        let length = u32::try_from(challenge.len()).unwrap().to_be_bytes();
+        let asked = framed(&[&login[..4], &[0; 12], &length, challenge]);
+        let _ = stream.write_all(&[opened, asked].concat());
+        let _ = stream.read(&mut [0]);
+    };
+    std::thread::spawn(move || {
+        for stream in listener.incoming().flatten() {
+            std::thread::spawn(move || talk(stream));
+        }
+    });
+    hosts
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_challenge_that_makes_no_sense_ends_in_an_error() {
+    // The library cuts the first in the middle of a letter.
+    for challenge in ["realm=\"\\\u{e9}\"", "realm", "=", "charset=utf-8,algorithm=md5", ""] {
+        let options = as_user(&challenges_with(challenge.as_bytes()), ANN.sasl());
+        let options = options.server_version(3, 8).unwrap().connect_timeout(Duration::from_millis(500));
+        let error = soon(Client::connect(options)).await.unwrap_err();
+        says(&error, ErrorKind::Unreachable, &["opens no session"]);
+    }
+}

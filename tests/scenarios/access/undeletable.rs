@@ -1,0 +1,153 @@
+//! Nodes that may not be deleted by the one who has created them: they go with the session, and nothing of that is silent.
+
+use super::lists::KINDS;
+use crate::support::members::{enters, leaves};
+use crate::support::queue::{acquire, granted, held};
+use crate::support::users::{ANN, BOB, Operator};
+use crate::support::{says, settled, soon};
+use ground::{Action, Kind, Proxy, Trigger, shared};
+use zklock_core::{Access, Client, ErrorKind, HoldState, LossReason};
+use zookeeper_client::Permission;
+
+/// Nodes in which Bob may do all but delete.
+async fn no_deletions(operator: &Operator, paths: &[&str]) {
+    let rights = Permission::CREATE | Permission::READ | Permission::WRITE;
+    for path in paths {
+        operator.create(path, &[ANN.may_all(), BOB.may(rights)]).await;
+    }
+}
+
+fn lacks(node: &str) -> String {
+    format!("lacks the right DELETE in the access list of {node}; its session was closed")
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_of_any_kind_is_told_when_the_node_is_gone_and_so_are_other_holds() {
+    let (ann, bob, operator) =
+        (ANN.client(Access::Open).await, BOB.client(Access::Open).await, ANN.operator().await);
+    no_deletions(&operator, &["/undeletable"]).await;
+    for (kind, lock, rival, places) in KINDS {
+        let path = format!("/undeletable/{kind}");
+        no_deletions(&operator, &[&path]).await;
+        for place in places.iter().filter(|place| !place.is_empty()) {
+            // It is about what is held.
+            match *place {
+                "/locks" => operator.create(&format!("{path}{place}"), &[ANN.may_all(), BOB.may_all()]).await,
+                place => no_deletions(&operator, &[&format!("{path}{place}")]).await,
+            }
+        }
+        if kind == "exclusive" {
+            no_deletions(&operator, &[&format!("{path}/lock")]).await;
+        }
+        if kind == "semaphore" {
+            soon(ann.set_limit(&format!("{path}/limit"), 1)).await.unwrap();
+        }
+        let open = bob.mutex("/undeletable-other").unwrap();
+        let (other, hold) = (held(&open).await, held(&lock(&bob, &path)).await);
+        let (node, above) = (hold.node().to_owned(), format!("{path}{}", places.last().unwrap()));
+        let waits = acquire(&rival(&ann, &path));
+        if kind != "exclusive" {
+            operator.wait_for_children(&above, 2).await;
+        }
+        let error = soon(hold.release()).await.unwrap_err();
+        let above = node.rsplit_once('/').unwrap().0;
+        says(&error, ErrorKind::Refused, &[&node, &lacks(above), "the lock is free"]);
+        assert_eq!(hold.state(), HoldState::Released, "{kind}");
+        if kind != "exclusive" {
+            assert!(!operator.children(above).await.contains(&node), "{kind}: it is gone by now");
+        }
+        assert_eq!(other.state(), HoldState::Lost(LossReason::SessionClosed), "{kind}: told by now");
+        says(
+            &soon(other.release()).await.unwrap_err(),
+            ErrorKind::Lost(LossReason::SessionClosed),
+            &["/undeletable-other", "may not delete", &lacks(above)],
+        );
+        soon(granted(waits).await.release()).await.unwrap();
+        settled(&bob).await;
+        // The client has another session, and works.
+        soon(held(&open).await.release()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_who_gives_up_or_tries_leaves_nothing_and_waiters_queue_again() {
+    let (ann, bob, operator) =
+        (ANN.client(Access::Open).await, BOB.client(Access::Open).await, ANN.operator().await);
+    let path = "/undeletable-waits";
+    no_deletions(&operator, &[path]).await;
+    let hold = held(&ann.mutex(path).unwrap()).await;
+    // One that waits for another lock in the same session.
+    let elsewhere = held(&ann.mutex("/undeletable-elsewhere").unwrap()).await;
+    let patient = acquire(&bob.mutex("/undeletable-elsewhere").unwrap());
+    operator.wait_for_children("/undeletable-elsewhere", 2).await;
+    let first = bob.session_id();
+
+    let waits = acquire(&bob.mutex(path).unwrap());
+    operator.wait_for_children(path, 2).await;
+    waits.abort();
+    settled_without(&operator, &bob, path, hold.node()).await;
+    assert!(soon(bob.mutex(path).unwrap().try_acquire()).await.unwrap().is_none());
+    settled_without(&operator, &bob, path, hold.node()).await;
+    assert!(bob.session_id() != first && bob.stats().sessions >= 3, "{:?}", bob.stats());
+
+    soon(elsewhere.release()).await.unwrap();
+    soon(granted(patient).await.release()).await.unwrap();
+    soon(hold.release()).await.unwrap();
+}
+
+/// Nothing is owed any more, and nothing but this node is there.
+async fn settled_without(operator: &Operator, client: &Client, path: &str, node: &str) {
+    operator.wait_for_children(path, 1).await;
+    settled(client).await;
+    assert_eq!(operator.children(path).await, [node]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_member_that_leaves_is_told_when_its_node_is_gone() {
+    let (ann, bob, operator) =
+        (ANN.client(Access::Open).await, BOB.client(Access::Open).await, ANN.operator().await);
+    let path = "/undeletable-members";
+    no_deletions(&operator, &[path]).await;
+    let (first, second) = (enters(&ann, path, 2), enters(&bob, path, 2));
+    let (first, second) = (soon(first).await.unwrap().unwrap(), soon(second).await.unwrap().unwrap());
+    let node = second.node().to_owned();
+    let (first, second) = (leaves(first), leaves(second));
+    let error = soon(second).await.unwrap().unwrap_err();
+    says(&error, ErrorKind::Refused, &[path, &lacks(path)]);
+    assert!(!operator.children(path).await.contains(&node));
+    soon(first).await.unwrap().unwrap();
+    settled(&bob).await;
+}
+
+/// The session is closed over another connection then.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_connection_that_breaks_meanwhile_keeps_no_node() {
+    let (proxy, operator) = (Proxy::before(shared().server(0)), ANN.operator().await);
+    let path = "/undeletable-broken";
+    no_deletions(&operator, &[path]).await;
+    let bob = Client::connect(BOB.options(&proxy.connect_string(), Access::Open)).await.unwrap();
+    let hold = held(&bob.mutex(path).unwrap()).await;
+    let broken = proxy.on(Trigger::request(Kind::Close).then(Action::DropAndReset));
+    let error = soon(hold.release()).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &[&lacks(path)]);
+    assert!(broken.fired() && operator.children(path).await.is_empty());
+    settled(&bob).await;
+
+    // If no server answers, the release says so in time, and is not forgotten.
+    let hold = held(&bob.mutex(path).unwrap()).await;
+    let frozen = proxy.on(Trigger::request(Kind::Close).then(Action::Freeze(ground::Direction::Both)));
+    let error = soon(hold.release()).await.unwrap_err();
+    says(&error, ErrorKind::Timeout, &["goes on in the background"]);
+    assert!(frozen.fired() && bob.stats().owed == 1);
+    proxy.thaw();
+    operator.wait_for_children(path, 0).await;
+    settled(&bob).await;
+    // Closing a client does not wait for what nobody answers.
+    let hold = held(&bob.mutex(path).unwrap()).await;
+    let frozen = proxy.on(Trigger::request(Kind::Close).then(Action::Freeze(ground::Direction::Both)));
+    drop(hold);
+    assert!(tokio::task::block_in_place(|| frozen.wait(crate::support::SOON)));
+    soon(bob.close()).await;
+    proxy.thaw();
+    operator.wait_for_children(path, 0).await;
+}

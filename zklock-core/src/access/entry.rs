@@ -1,0 +1,272 @@
+//! One entry of an access list: who, and what they may do.
+
+use crate::error::{Error, ErrorKind};
+use std::fmt;
+use std::net::IpAddr;
+use std::ops::BitOr;
+use std::str::FromStr;
+
+/// The base64 of a SHA-1 sum has so many characters.
+const LENGTH_OF_HASH: usize = 28;
+
+/// What somebody may do with a node.
+///
+/// ```
+/// use zklock_core::Rights;
+///
+/// assert_eq!((Rights::CREATE | Rights::READ).to_string(), "cr");
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Rights(u8);
+
+impl Rights {
+    /// Read its data and list its children.
+    pub const READ: Self = Self(1);
+    /// Set its data.
+    pub const WRITE: Self = Self(2);
+    /// Create children.
+    pub const CREATE: Self = Self(4);
+    /// Delete children.
+    pub const DELETE: Self = Self(8);
+    /// Set its access list.
+    pub const ADMIN: Self = Self(16);
+    /// All of that.
+    pub const ALL: Self = Self(31);
+
+    /// In the order in which they are written.
+    const LETTERS: [(char, Self); 5] =
+        [('c', Self::CREATE), ('d', Self::DELETE), ('r', Self::READ), ('w', Self::WRITE), ('a', Self::ADMIN)];
+
+    /// Whether all of the others are among these.
+    pub fn contains(self, others: Self) -> bool {
+        self.0 & others.0 == others.0
+    }
+
+    fn parse(text: &str) -> Option<Self> {
+        let mut rights = Self(0);
+        for letter in text.chars() {
+            let (_, right) = Self::LETTERS.into_iter().find(|(known, _)| *known == letter)?;
+            if rights.contains(right) {
+                return None;
+            }
+            rights = rights | right;
+        }
+        (rights != Self(0)).then_some(rights)
+    }
+}
+
+impl BitOr for Rights {
+    type Output = Self;
+
+    fn bitor(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+}
+
+/// Some of the letters `cdrwa`.
+impl fmt::Display for Rights {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let mut letters = Self::LETTERS.iter().filter(|(_, right)| self.contains(*right));
+        letters.try_for_each(|(letter, _)| write!(f, "{letter}"))
+    }
+}
+
+/// One entry of an access list: whom it names, by a scheme and an id, and what they may do.
+///
+/// ```
+/// use zklock_core::{AccessEntry, Rights};
+///
+/// let entry = AccessEntry::sasl("billing", Rights::ALL)?;
+/// assert_eq!(entry.to_string(), "sasl:billing:cdrwa");
+/// assert_eq!(entry, "sasl:billing:cdrwa".parse()?);
+/// # Ok::<(), zklock_core::Error>(())
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash)]
+pub struct AccessEntry {
+    scheme: Box<str>,
+    id: Box<str>,
+    rights: Rights,
+}
+
+impl AccessEntry {
+    /// Everyone.
+    pub fn world(rights: Rights) -> Self {
+        Self { scheme: "world".into(), id: "anyone".into(), rights }
+    }
+
+    /// Everyone whom the client that creates the node is logged in as.
+    pub fn creator(rights: Rights) -> Self {
+        Self { scheme: "auth".into(), id: "".into(), rights }
+    }
+
+    /// A user with a password, by their hash: the base64 of the SHA-1 sum of `user:password`, as
+    /// `printf %s user:password | openssl dgst -sha1 -binary | base64` prints it.
+    ///
+    /// ```
+    /// # use zklock_core::{AccessEntry, Rights};
+    /// assert!(AccessEntry::digest("ann", "kYo25pPOT0HKGgdUmL8MxA259qk=", Rights::READ).is_ok());
+    /// assert!(AccessEntry::digest("ann", "the password itself", Rights::READ).is_err());
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if it is no user, or no hash.
+    pub fn digest(user: &str, hash: &str, rights: Rights) -> Result<Self, Error> {
+        Self::new("digest", &format!("{user}:{hash}"), rights)
+    }
+
+    /// A user of SASL: of `DIGEST-MD5` its name, of Kerberos its principal as the servers shorten it.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if the name is empty.
+    pub fn sasl(user: &str, rights: Rights) -> Result<Self, Error> {
+        Self::new("sasl", user, rights)
+    }
+
+    /// All clients with this address, or in this network, such as `10.0.0.0/8`.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if it is none.
+    pub fn ip(address: &str, rights: Rights) -> Result<Self, Error> {
+        Self::new("ip", address, rights)
+    }
+
+    /// Whom a client certificate names, such as `CN=billing,O=Shop`, written as the servers do.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if the name is empty.
+    pub fn x509(name: &str, rights: Rights) -> Result<Self, Error> {
+        Self::new("x509", name, rights)
+    }
+
+    /// An entry of any scheme, also one that only these servers have.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if the id is not what the scheme takes, or the scheme is not of small letters, digits and
+    /// hyphens.
+    pub fn new(scheme: &str, id: &str, rights: Rights) -> Result<Self, Error> {
+        let entry = Self { scheme: scheme.into(), id: id.into(), rights };
+        match entry.problem() {
+            None => Ok(entry),
+            Some(problem) => Err(invalid(problem)),
+        }
+    }
+
+    /// The scheme, such as `sasl`.
+    pub fn scheme(&self) -> &str {
+        &self.scheme
+    }
+
+    /// Whom it names.
+    pub fn id(&self) -> &str {
+        &self.id
+    }
+
+    /// What they may do.
+    pub fn rights(&self) -> Rights {
+        self.rights
+    }
+
+    pub(super) fn is_of_creator(&self) -> bool {
+        &*self.scheme == "auth"
+    }
+
+    /// What it takes in a request.
+    pub(super) fn bytes(&self) -> usize {
+        self.scheme.len() + self.id.len() + 12
+    }
+
+    /// What is wrong with it. It does not quote the id, which may be a password by mistake.
+    fn problem(&self) -> Option<String> {
+        let scheme = &*self.scheme;
+        let fits = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
+        if scheme.is_empty() || !scheme.chars().all(fits) {
+            return Some("the scheme is to be of small letters, digits and hyphens, such as sasl".to_owned());
+        }
+        let problem = if self.id.contains('\0') {
+            "there is a NUL in it: leave it out"
+        } else {
+            match scheme {
+                "world" if &*self.id != "anyone" => "it is world:anyone and the rights",
+                "auth" if !self.id.is_empty() => {
+                    "it names whoever creates the node: write auth:: and the rights"
+                }
+                "digest" if !is_hashed(&self.id) => {
+                    "it is the user, a colon and the hash of both, which has 28 characters, and not the password"
+                }
+                "ip" if !is_network(&self.id) => "it is an address, or a network such as 10.0.0.0/8",
+                "auth" => return None,
+                _ if self.id.is_empty() => "it names nobody: put the name between the colons",
+                _ => return None,
+            }
+        };
+        Some(format!("the {scheme} entry: {problem}"))
+    }
+}
+
+/// `scheme:id:rights`.
+impl fmt::Display for AccessEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}:{}", self.scheme, self.id, self.rights)
+    }
+}
+
+/// Without the hash of a password.
+impl fmt::Debug for AccessEntry {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let id =
+            if &*self.scheme == "digest" { self.id.split(':').next().unwrap_or_default() } else { &self.id };
+        write!(f, "{}:{id}:{}", self.scheme, self.rights)
+    }
+}
+
+/// `scheme:id:rights`; the id may have colons.
+impl FromStr for AccessEntry {
+    type Err = Error;
+
+    fn from_str(text: &str) -> Result<Self, Error> {
+        let parts = text.split_once(':').and_then(|(scheme, rest)| Some((scheme, rest.rsplit_once(':')?)));
+        let Some((scheme, (id, letters))) = parts else {
+            return Err(invalid(
+                "it is not of the form scheme:id:rights, such as sasl:billing:cdrwa".to_owned(),
+            ));
+        };
+        // The scheme first: the error about the rights names it.
+        let entry = Self { scheme: scheme.into(), id: id.into(), rights: Rights::ALL };
+        if let Some(problem) = entry.problem() {
+            return Err(invalid(problem));
+        }
+        match Rights::parse(letters) {
+            Some(rights) => Ok(Self { rights, ..entry }),
+            None => Err(invalid(format!(
+                "the {scheme} entry: the rights, after the last colon, are some of the letters cdrwa, each once"
+            ))),
+        }
+    }
+}
+
+fn is_hashed(id: &str) -> bool {
+    id.split_once(':').is_some_and(|(user, hash)| {
+        let is_digit = |letter: char| letter.is_ascii_alphanumeric() || letter == '+' || letter == '/';
+        let digits = hash.strip_suffix('=').unwrap_or_default();
+        !user.is_empty() && hash.len() == LENGTH_OF_HASH && digits.chars().all(is_digit)
+    })
+}
+
+fn is_network(id: &str) -> bool {
+    let (address, bits) = match id.split_once('/') {
+        Some((address, bits)) => (address, Some(bits)),
+        None => (id, None),
+    };
+    let Ok(address) = address.parse::<IpAddr>() else { return false };
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    bits.is_none_or(|bits| bits.parse::<u8>().is_ok_and(|bits| bits <= most))
+}
+
+fn invalid(message: String) -> Error {
+    Error::new(ErrorKind::InvalidInput, message)
+}

@@ -1,0 +1,91 @@
+//! Logging in on a connection, and whether that has worked.
+//!
+//! A server that refuses a login hangs up. But one that is not set up for SASL answers it with nothing, the library takes that
+//! for the end of the talk, and the client is nobody: so the server is asked.
+
+use super::ZooKeeper;
+use crate::credentials::{self, Credentials, Logins};
+use crate::level::ServerLevel;
+use crate::options::ClientOptions;
+use crate::platform;
+use zookeeper_client::{Acls, Client, Connector, CreateMode, Error, SaslOptions};
+
+/// A connector with the credentials as they are now, or why there are none.
+pub(super) async fn logging_in(options: &ClientOptions) -> Result<Connector, String> {
+    let Logins { digests, sasl } = credentials::current(&options.credentials).await?;
+    let mut connector = Client::connector();
+    if let Some(login) = sasl {
+        connector = connector
+            .with_sasl(SaslOptions::digest_md5(login.user().to_owned(), login.password().to_owned()));
+    }
+    Ok(digests.iter().fold(connector, |connector, digest| connector.with_auth("digest", digest.as_bytes())))
+}
+
+/// Why the servers hang up on the client, and what to do.
+pub(super) fn not_let_in(options: &ClientOptions) -> String {
+    if let Some(sasl) = by_sasl(options) {
+        let login = sasl.login();
+        format!(
+            "the servers refuse the login by {login}: correct the user or the password, here or in the section Server of \
+             the servers' JAAS file, or log in as they want it (enforce.auth.schemes)"
+        )
+    } else if options.credentials.is_empty() {
+        "the servers let in only those who log in: give the client credentials, for SASL or digest, as they want it"
+            .to_owned()
+    } else {
+        "the servers do not accept the client's credentials: let them allow the scheme digest \
+         (enforce.auth.schemes, DigestAuthenticationProvider), or log in as they want it, such as by SASL"
+            .to_owned()
+    }
+}
+
+/// Why a client that a server lets in is not whom it wants to be, and what to do.
+pub(super) fn not_logged_in(options: &ClientOptions, host: &str) -> String {
+    let login = by_sasl(options).map_or_else(|| "SASL".to_owned(), Credentials::login);
+    format!(
+        "{host} does not log in the client by {login}, but lets it in as nobody: set up the server for SASL (a section Server \
+         in its JAAS file, SASLAuthenticationProvider as an authProvider), or if it is, and lets in all \
+         (allowSaslFailedClients), correct the user or the password"
+    )
+}
+
+pub(super) fn has_sasl(options: &ClientOptions) -> bool {
+    by_sasl(options).is_some()
+}
+
+fn by_sasl(options: &ClientOptions) -> Option<&Credentials> {
+    options.credentials.iter().find(|credentials| credentials.is_sasl())
+}
+
+/// Whether the servers may know the client by something else than SASL as well.
+fn has_other_names(options: &ClientOptions) -> bool {
+    #[cfg(feature = "tls")]
+    if options.tls.as_ref().is_some_and(crate::tls::Tls::has_identity) {
+        return true;
+    }
+    options.credentials.len() > 1
+}
+
+impl ZooKeeper {
+    /// Whether a client that wants to be logged in by SASL is, as far as the server says.
+    ///
+    /// A node cannot be created for an owner who is not logged in at all, and a server says so before it sees that the node's parent does
+    /// not exist. Only for clients with several names that is not enough; they ask for their names, on the first connection
+    /// of a session: servers before 3.7 do not know that question, and hang up.
+    pub(super) async fn is_logged_in(&self, options: &ClientOptions, is_first: bool) -> bool {
+        let client = &self.connection.client;
+        if by_sasl(options).is_none() {
+            true
+        } else if !has_other_names(options) {
+            let nowhere = format!("/{}/nobody", platform::uuid());
+            let created =
+                client.create(&nowhere, b"", &CreateMode::Persistent.with_acls(Acls::creator_all()));
+            created.await.err().map(|error| self.connection.unless_too_old(error)) != Some(Error::InvalidAcl)
+        } else if is_first && self.connection.level != ServerLevel::V3_4 {
+            let names = client.list_auth_users().await;
+            names.map_or(true, |names| names.iter().any(|name| name.scheme() == "sasl"))
+        } else {
+            true
+        }
+    }
+}
