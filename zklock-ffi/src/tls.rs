@@ -124,6 +124,7 @@ fn identity<'a>(certificate: *const c_char, key: *const c_char) -> Result<Identi
 }
 
 /// Where a pass phrase comes from.
+#[derive(Clone, Copy)]
 enum Origin<'a> {
     Text(&'a str),
     File(&'a str),
@@ -170,7 +171,7 @@ fn set_tls(options: *const zklock_options, _: Option<&str>, _: Identity<'_>) -> 
 #[cfg(not(feature = "tls"))]
 fn set_pass_phrase(options: *const zklock_options, origin: Origin<'_>) -> Result<(), Failure> {
     Options::table().find(options)?;
-    let (Origin::Text(_) | Origin::File(_) | Origin::Variable(_)) = origin;
+    let (Origin::Text(_unused) | Origin::File(_unused) | Origin::Variable(_unused)) = origin;
     Err(without_tls())
 }
 

@@ -1,6 +1,8 @@
 //! TLS: whose servers to trust, and who the client is to them.
 
-use crate::error::{invalid, raised, unpicklable};
+#[cfg(feature = "tls")]
+use crate::error::raised;
+use crate::error::{invalid, unpicklable};
 use pyo3::exceptions::PyTypeError;
 use pyo3::prelude::*;
 use std::path::PathBuf;
