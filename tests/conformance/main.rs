@@ -3,7 +3,7 @@
 //! Two real servers agree, which shows that the comparison is sound. That it is sharp is shown by errors that are
 //! planted in what one of them says, and have to be found.
 //!
-//! * [`generate`], [`dice`], [`scripts`]: conversations, each from a seed, and some that are written down
+//! * [`generate`], [`scripts`]: conversations, each from a seed, and some that are written down
 //! * [`step`], [`request`], [`codec`]: what they are made of, down to the wire
 //! * [`side`], [`client`]: a conversation with one server
 //! * [`answer`], [`normalise`], [`words`]: what it says, as text without what servers may differ in
@@ -20,7 +20,6 @@ mod client;
 mod codec;
 mod compare;
 mod coverage;
-mod dice;
 mod gallery;
 mod generate;
 mod normalise;
