@@ -7,7 +7,7 @@ use crate::credentials;
 use crate::ensemble::{Ensemble, Pending};
 use crate::level::ServerLevel;
 use crate::machine::Moment;
-use crate::options::ClientOptions;
+use crate::options::{ClientOptions, SHORTEST_SESSION_TIMEOUT};
 use crate::path::{Hosts, written};
 use crate::session::Session;
 use crate::sync::lock_ignoring_poison;
@@ -28,6 +28,8 @@ const NEXT_HOST: Duration = Duration::from_millis(100);
 const ANSWER: Duration = Duration::from_millis(500);
 /// More than the line that says it.
 const LONGEST_ANSWER: usize = 512;
+/// No server grants more that was asked for less: with that the silence of a connection would mean nothing for days.
+const LONGEST_GRANT: Duration = Duration::from_secs(3600);
 
 /// A new session: its connection, its number and its timeout.
 pub(crate) struct Opened {
@@ -80,6 +82,9 @@ pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened,
         },
     )?;
     let client = &ensemble.connection.client;
+    if let Some(problem) = absurd(client.session_timeout(), options.session_timeout) {
+        return Err(NotOpened::Yet(problem));
+    }
     Ok(Opened { session: client.session_id().0, timeout: client.session_timeout(), ensemble, asked })
 }
 
@@ -109,16 +114,28 @@ pub(crate) async fn attach(
             error => NotAttached::Yet(error.to_string()),
         },
     )?;
-    session.granted(asked, ensemble.connection.client.session_timeout());
-    let sent = clock::now();
     // Also if this is dropped while it waits.
     let mut unless_answered = GivenUp(Some(&ensemble));
+    let granted = ensemble.connection.client.session_timeout();
+    if let Some(problem) = absurd(granted, session.timeout()) {
+        return Err(NotAttached::Yet(problem));
+    }
+    session.granted(asked, granted);
+    let sent = clock::now();
     if !ensemble.barrier().await {
         return Err(NotAttached::Yet("the quorum does not answer".to_owned()));
     }
     unless_answered.0 = None;
     drop(unless_answered);
     Ok(Attached { ensemble, sent })
+}
+
+/// What is wrong with a session timeout that was granted, if anything is. With a very short one the heartbeat would never pause.
+fn absurd(granted: Duration, asked: Duration) -> Option<String> {
+    let is_absurd = granted < SHORTEST_SESSION_TIMEOUT || granted > LONGEST_GRANT.max(asked);
+    is_absurd.then(|| {
+        format!("the server grants a session timeout of {granted:?}, where {asked:?} was asked for: no lock can stand on that")
+    })
 }
 
 /// A connector with the credentials as they are now, or why there are none.
