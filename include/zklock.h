@@ -2130,24 +2130,6 @@ zklock_status zklock_options_set_server_version(zklock_options *options,
                                                 uint32_t minor);
 
 /**
- * Speak TLS with the servers. Their certificates must come from the given authorities, and be for the
- * names that stand among the hosts; neither check can be switched off. The files are read now.
- *
- * @param options the options.
- * @param authorities a PEM file with the certificates of the authorities to trust.
- * @param certificate a PEM file with the certificate of this client, for servers that ask for one; or NULL.
- * @param key a PEM file with its private key, without a pass phrase; NULL if there is no certificate.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should be, or one of
- *         certificate and key is missing; ZKLOCK_REFUSED if this library was built without TLS;
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
- */
-ZKLOCK_NODISCARD
-zklock_status zklock_options_set_tls(zklock_options *options,
-                                     const char *authorities,
-                                     const char *certificate,
-                                     const char *key);
-
-/**
  * Begins to wait for the lock, and returns at once. When zklock_acquire_finish has a result, the ticket's descriptor
  * becomes readable (zklock_ticket_fd), and its client has an event (zklock_client_next_event).
  *
@@ -2224,6 +2206,83 @@ zklock_status zklock_acquire_cancel(zklock_ticket *ticket);
  * @param ticket may be NULL; a handle that was freed before is ignored.
  */
 void zklock_ticket_free(zklock_ticket *ticket);
+
+/**
+ * Speak TLS with the servers. Their certificates must come from the given authorities, and be for the
+ * names that stand among the hosts; neither check can be switched off.
+ *
+ * The files are read now, and anew for each connection, so that renewed certificates are used without a restart. As long
+ * as one cannot be used then, no connection is made: what was read before is not used again. The connection that there
+ * is stays.
+ *
+ * @param options the options.
+ * @param authorities a PEM file with the certificates of the authorities to trust.
+ * @param certificate a PEM file with the certificate of this client, for servers that ask for one; or NULL.
+ * @param key a PEM file with its private key; NULL if there is no certificate. If it is encrypted, give the pass phrase
+ *        first.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should be, or one of
+ *         certificate and key is missing; ZKLOCK_REFUSED if this library was built without TLS;
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_tls(zklock_options *options,
+                                     const char *authorities,
+                                     const char *certificate,
+                                     const char *key);
+
+/**
+ * The same with the authorities that this system trusts: those in the file that the environment variable SSL_CERT_FILE
+ * names, otherwise those in the file of the system's distribution. Where the servers' certificates come from an
+ * authority of your own, give that alone.
+ *
+ * @param options the options.
+ * @param certificate a PEM file with the certificate of this client, for servers that ask for one; or NULL.
+ * @param key a PEM file with its private key; NULL if there is no certificate.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should be, or one of
+ *         certificate and key is missing; ZKLOCK_REFUSED if this library was built without TLS;
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_tls_system(zklock_options *options,
+                                            const char *certificate,
+                                            const char *key);
+
+/**
+ * The pass phrase of the key that zklock_options_set_tls or zklock_options_set_tls_system is given next. It is in no
+ * message and no log line. Keys are read in the form that "openssl genpkey -aes256" writes.
+ *
+ * @param options the options.
+ * @param pass_phrase not empty.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT; ZKLOCK_REFUSED if this library was built without TLS;
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_pass_phrase(zklock_options *options,
+                                             const char *pass_phrase);
+
+/**
+ * The same with the first line of a file. It is read now, and anew for each connection.
+ *
+ * @param options the options.
+ * @param file its path.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or the line is empty; ZKLOCK_REFUSED if this library
+ *         was built without TLS; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_pass_phrase_from_file(zklock_options *options,
+                                                       const char *file);
+
+/**
+ * The same with an environment variable, which is read now.
+ *
+ * @param options the options.
+ * @param variable its name, such as "CLIENT_KEY_PASS".
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or empty; ZKLOCK_REFUSED if this library was built without
+ *         TLS; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_pass_phrase_from_env(zklock_options *options,
+                                                      const char *variable);
 
 /**
  * The version of the library that runs. ZKLOCK_VERSION is that of the header.

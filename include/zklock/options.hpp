@@ -33,13 +33,31 @@ public:
     options &server_version(std::uint32_t major, std::uint32_t minor) {
         return set(zklock_options_set_server_version, major, minor);
     }
-    /** Speak TLS with servers whose certificates come from these authorities: a PEM file. */
+    /** Speak TLS with servers whose certificates come from these authorities: a PEM file, read anew for each connection. */
     options &tls(const std::string &authorities) {
         return set(zklock_options_set_tls, detail::text(authorities), nullptr, nullptr);
     }
     /** The same, with a certificate and its key, each a PEM file, for servers that ask who this is. */
     options &tls(const std::string &authorities, const std::string &certificate, const std::string &key) {
         return set(zklock_options_set_tls, detail::text(authorities), detail::text(certificate), detail::text(key));
+    }
+    /** Speak TLS with servers whose certificates come from an authority that this system trusts. */
+    options &tls_system() { return set(zklock_options_set_tls_system, nullptr, nullptr); }
+    /** The same, with a certificate and its key, each a PEM file. */
+    options &tls_system(const std::string &certificate, const std::string &key) {
+        return set(zklock_options_set_tls_system, detail::text(certificate), detail::text(key));
+    }
+    /** The pass phrase of the key that is given next. */
+    options &pass_phrase(const std::string &pass_phrase) {
+        return set(zklock_options_set_pass_phrase, detail::text(pass_phrase));
+    }
+    /** The same with the first line of a file, which is read anew for each connection. */
+    options &pass_phrase_from_file(const std::string &file) {
+        return set(zklock_options_set_pass_phrase_from_file, detail::text(file));
+    }
+    /** The same with an environment variable. */
+    options &pass_phrase_from_env(const std::string &variable) {
+        return set(zklock_options_set_pass_phrase_from_env, detail::text(variable));
     }
     /** Log in as this user, and as those that were added before. */
     options &digest(const std::string &user, const std::string &password) {

@@ -4,6 +4,7 @@
 //! planted in what one of them says, and have to be found.
 //!
 //! * [`generate`], [`scripts`]: conversations, each from a seed, and some that are written down
+//! * [`old`]: the same as a server of 3.4 can have them
 //! * [`step`], [`request`], [`codec`]: what they are made of, down to the wire
 //! * [`side`], [`client`]: a conversation with one server
 //! * [`answer`], [`normalise`], [`words`]: what it says, as text without what servers may differ in
@@ -12,7 +13,7 @@
 //!
 //! Options, after `--`: `--against real|embedded`, `--seed N` (that one alone), `--from N`, `--count N`, `--steps N`,
 //! `--list` (how often which operation gave which error), `--plant NAME`, `--show` (prints the conversation),
-//! `--keep-going` (shows each kind of difference once), `--extended` (nodes with a time to live).
+//! `--keep-going` (shows each kind of difference once), `--extended` (nodes with a time to live), `--old` (servers of 3.4).
 //! With `ZKLOCK_LONG` there are more conversations, with other seeds each time.
 
 mod answer;
@@ -23,6 +24,7 @@ mod coverage;
 mod gallery;
 mod generate;
 mod normalise;
+mod old;
 mod plant;
 mod request;
 mod scripts;
@@ -47,7 +49,7 @@ const COUNT: u64 = 200;
 const LONG: u64 = 5000;
 
 /// What may be typed, and whether a value follows.
-const OPTIONS: [(&str, bool); 10] = [
+const OPTIONS: [(&str, bool); 11] = [
     ("--against", true),
     ("--seed", true),
     ("--from", true),
@@ -58,6 +60,7 @@ const OPTIONS: [(&str, bool); 10] = [
     ("--show", false),
     ("--keep-going", false),
     ("--extended", false),
+    ("--old", false),
 ];
 
 fn main() -> ExitCode {
@@ -71,13 +74,17 @@ fn main() -> ExitCode {
         }
     }
     let against = option("--against").unwrap_or_else(|| "embedded".to_owned());
-    let (real, other) = servers::pair(&against, flag("--extended"));
-    let pair = Pair { real: real.address(), other: other.address(), plant: Plant::Nothing };
+    let terms = servers::Terms { is_extended: flag("--extended"), is_old: flag("--old") };
+    let (real, other) = servers::pair(&against, terms);
+    let (real_address, other_address) = (real.address(), other.address());
+    let pair = Pair { real: real_address, other: other_address, plant: Plant::Nothing, is_old: terms.is_old };
     println!("real: {}, other: {against}, {}", pair.real, pair.other);
     let steps = number("--steps").map_or(STEPS, |count| usize::try_from(count).expect("a small number"));
     let is_sound = match option("--plant") {
         Some(name) => planted(&pair, &name, steps),
-        None => agree(&pair, steps) && (number("--seed").is_some() || catches_all(&pair, steps)),
+        None => {
+            agree(&pair, steps) && (number("--seed").is_some() || pair.is_old || catches_all(&pair, steps))
+        }
     };
     println!("{:.1} s", begun.elapsed().as_secs_f64());
     if is_sound { ExitCode::SUCCESS } else { ExitCode::FAILURE }
@@ -97,7 +104,8 @@ fn agree(pair: &Pair, steps: usize) -> bool {
     let mut coverage = Coverage::default();
     let (mut known, mut differs) = (Gallery::default(), false);
     for (name, slots, script) in scripts::all().into_iter().filter(|_| chosen.is_none()) {
-        let outcome = pair.converse(slots, &script);
+        let script = pair.in_its_words(None, script);
+        let outcome = pair.converse_surely(slots, &script);
         if outcome.difference.is_some() {
             println!("the servers differ in a script, {name}:");
             outcome.print(&script);
@@ -111,7 +119,8 @@ fn agree(pair: &Pair, steps: usize) -> bool {
     }
     for seed in first..first + count {
         let (slots, conversation) = generate::conversation(seed, steps);
-        let outcome = pair.converse(slots, &conversation);
+        let conversation = pair.in_its_words(Some(seed), conversation);
+        let outcome = pair.converse_surely(slots, &conversation);
         coverage.note(&outcome.real);
         if outcome.difference.is_some() {
             differs = true;
@@ -130,7 +139,8 @@ fn agree(pair: &Pair, steps: usize) -> bool {
         coverage.print();
     }
     // Enough of them, of the usual kind, have to be about everything.
-    let is_whole = chosen.is_none() && count >= COUNT && steps >= STEPS && !flag("--extended");
+    let is_whole =
+        chosen.is_none() && count >= COUNT && steps >= STEPS && !flag("--extended") && !flag("--old");
     let missing = if is_whole { coverage.missing() } else { Vec::new() };
     for gap in &missing {
         println!("never seen: {gap}");
@@ -163,6 +173,7 @@ fn planted(pair: &Pair, name: &str, steps: usize) -> bool {
     let pair = Pair { plant: *plant, ..*pair };
     for seed in 1..COUNT {
         let (slots, conversation) = generate::conversation(seed, steps);
+        let conversation = pair.in_its_words(Some(seed), conversation);
         let outcome = pair.converse(slots, &conversation);
         if outcome.difference.is_none() {
             continue;

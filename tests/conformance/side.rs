@@ -62,6 +62,7 @@ pub(crate) fn converse(
     steps: &[Step],
     number: u64,
     plant: Plant,
+    is_old: bool,
 ) -> Transcript {
     let mut side = Side {
         address,
@@ -74,7 +75,7 @@ pub(crate) fn converse(
         passed_checks: 0,
         steps,
     };
-    side.start();
+    side.start(is_old);
     let transcript = side.steps.iter().map(|step| side.take(step)).collect();
     side.finish();
     transcript
@@ -82,16 +83,15 @@ pub(crate) fn converse(
 
 impl Side<'_> {
     /// Looks at the server as it is before the conversation.
-    fn start(&mut self) {
+    fn start(&mut self, is_old: bool) {
         let mut wire = self.anonymous();
         // The one node that conversations share.
         let root = Request::SetData { path: "/".to_owned(), data: Data::Bytes(0), version: -1 };
         ask(&mut wire, &root, &self.names.root);
         let base = ask(&mut wire, &Request::Exists { path: "/".to_owned(), watch: false }, &self.names.root);
         let (header, stat) = Header::read(&base).expect("an answer");
-        let nodes = ask(&mut wire, &Request::Count { path: "/".to_owned() }, &self.names.root);
-        let (_, nodes) = Header::read(&nodes).expect("an answer");
-        let count = Reader(nodes).int().expect("a count of nodes");
+        // Nobody asks a server of 3.4 for that: it does not know.
+        let count = if is_old { 0 } else { count_nodes(&mut wire, &self.names.root) };
         let base = header.zxid;
         // Closing it is one more transaction.
         self.names.start(base + 1, stat, count);
@@ -400,6 +400,12 @@ impl Side<'_> {
 
 fn barrier() -> Request {
     Request::Exists { path: "/".to_owned(), watch: false }
+}
+
+fn count_nodes(wire: &mut Wire, root: &str) -> i32 {
+    let nodes = ask(wire, &Request::Count { path: "/".to_owned() }, root);
+    let (_, nodes) = Header::read(&nodes).expect("an answer");
+    Reader(nodes).int().expect("a count of nodes")
 }
 
 /// Sends one request, and gives its answer.

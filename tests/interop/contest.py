@@ -34,14 +34,20 @@ _CURATOR = "curator-recipes curator-framework curator-client"
 _JARS = "zookeeper zookeeper-jute zookeeper-recipes-lock guava slf4j-api slf4j-nop"
 # The first that takes the read side before it gives up the write side so that no other writer comes between (CURATOR-621).
 CURATOR_THAT_DOWNGRADES = "5.5.0"
+# Releases that legacy services have, and the newest: each with the client of ZooKeeper that it asks for. For --long.
+CURATORS = ("4.0.0", "5.9.0")
 
 
 def _java(curator: str) -> list[str]:
     """A peer with Curator's jars by this pattern."""
     jars = [curator.format(jar) for jar in _CURATOR.split()] + [f"/usr/share/java/{jar}.jar" for jar in _JARS.split()]
+    return _java_with(str(BUILT / "java"), *jars)
+
+
+def _java_with(*class_path: str) -> list[str]:
     # As short a start as can be: it is killed soon.
     quick = ["-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-Xmx64m"]
-    return ["java", *quick, "-cp", ":".join([str(BUILT / "java"), *jars]), "Peer"]
+    return ["java", *quick, "-cp", ":".join(class_path), "Peer"]
 
 
 _PYTHON = [sys.executable, "-X", "faulthandler"]
@@ -55,6 +61,11 @@ PROGRAMS: dict[str, list[str]] = {
     # The others.
     "curator": _java("/usr/share/java/{}.jar"),
     "curator-that-downgrades": _java(f"{BUILT}/curator/{{}}-{CURATOR_THAT_DOWNGRADES}.jar"),
+    **{
+        f"curator-{version}": _java_with(f"{BUILT}/curators/{version}/classes", f"{BUILT}/curators/{version}/jars/*")
+        for version in CURATORS
+    },
+    "c-recipe": [str(BUILT / "peer-c-recipe")],
     "writelock": _java("/usr/share/java/{}.jar"),
     "kazoo": [*_PYTHON, str(HERE / "peers/kazoo_peer.py")],
     "go": [str(BUILT / "peer-go")],

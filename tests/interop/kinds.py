@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+
 import pytest
 from contest import BUILT, CURATOR_THAT_DOWNGRADES
 
@@ -9,6 +11,11 @@ from contest import BUILT, CURATOR_THAT_DOWNGRADES
 def needs_go() -> pytest.MarkDecorator:
     """Marks a test with go-zookeeper: its peer is built where Go is installed."""
     return pytest.mark.skipif(not (BUILT / "peer-go").exists(), reason="skipped: there is no Go here")
+
+
+def only_with_long() -> pytest.MarkDecorator:
+    """Marks a test for which there is no time otherwise."""
+    return pytest.mark.skipif(not os.environ.get("ZKLOCK_LONG"), reason="skipped: only with --long")
 
 
 def needs_curator_that_downgrades() -> pytest.MarkDecorator:

@@ -188,6 +188,7 @@ mod testkit {
     mod healed;
     mod limits;
     mod lost;
+    mod profiles;
     mod program;
     mod sequence;
     mod sessions;

@@ -4,6 +4,9 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+/// Under which names clients reach a server.
+const SERVER_NAMES: &str = "subjectAltName=DNS:localhost,IP:127.0.0.1";
+
 /// The files in which the certificates of an [`Ensemble`](crate::Ensemble) are, all PEM.
 #[derive(Debug)]
 pub struct Certificates {
@@ -16,15 +19,18 @@ impl Certificates {
         let folder = home.join("tls");
         fs::create_dir(&folder).map_err(|error| format!("{}: {error}", folder.display()))?;
         let certificates = Self { folder };
-        for authority in ["ca", "stranger"] {
-            certificates.openssl(authority, &["-addext", "keyUsage=keyCertSign"])?;
-        }
-        let name = "subjectAltName=DNS:localhost,IP:127.0.0.1";
-        certificates.issue("server", "ca", &["-addext", name])?;
-        certificates.issue("client", "ca", &[])?;
-        certificates.issue("intruder", "stranger", &[])?;
-        certificates.join()?;
+        certificates.make_all()?;
         Ok(certificates)
+    }
+
+    fn make_all(&self) -> Result<(), String> {
+        for authority in ["ca", "stranger"] {
+            self.openssl(authority, &["-addext", "keyUsage=keyCertSign"])?;
+        }
+        self.issue("server", "ca", &["-addext", SERVER_NAMES])?;
+        self.issue("client", "ca", &[])?;
+        self.issue("intruder", "stranger", &[])?;
+        self.join(&self.server(), &self.folder.join("server.key"))
     }
 
     /// The authority of server and client.
@@ -57,6 +63,73 @@ impl Certificates {
         self.folder.join("intruder.key")
     }
 
+    /// The server's certificate, by which it is known as `localhost` and 127.0.0.1.
+    pub fn server(&self) -> PathBuf {
+        self.folder.join("server.pem")
+    }
+
+    /// The client's key as this command of OpenSSL encrypts it, with a pass phrase.
+    ///
+    /// # Panics
+    ///
+    /// When OpenSSL cannot do it.
+    pub fn encrypted_key(&self, name: &str, command: &[&str], pass_phrase: &str) -> PathBuf {
+        let pass = format!("pass:{pass_phrase}");
+        let files = ["-in", "client.key", "-out", name, "-passout", &pass];
+        self.run(&[command, &files].concat()).unwrap_or_else(|reason| panic!("{reason}"));
+        self.folder.join(name)
+    }
+
+    /// A certificate from the authority of server and client, and its key, good from so many hours to so many hours after
+    /// now. A server's name is in it.
+    ///
+    /// # Panics
+    ///
+    /// When OpenSSL cannot do it.
+    pub fn dated(&self, name: &str, from: i32, until: i32) -> (PathBuf, PathBuf) {
+        let (key, request, out) = (format!("{name}.key"), format!("{name}.csr"), format!("{name}.pem"));
+        let new = ["req", "-new", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"];
+        let subject = format!("/CN={name}");
+        let made = self.run(&[&new[..], &["-subj", &subject, "-keyout", &key, "-out", &request]].concat());
+        let configuration = format!(
+            "[ca]\ndefault_ca=all\n[all]\ndatabase={name}.txt\nnew_certs_dir=.\nrand_serial=yes\ndefault_md=sha256\n\
+             policy=any\nx509_extensions=names\n[any]\ncommonName=supplied\n[names]\n{SERVER_NAMES}\n"
+        );
+        let file = format!("{name}.cnf");
+        let signed = made.and_then(|()| {
+            let written = fs::write(self.folder.join(&file), configuration)
+                .and_then(|()| fs::write(self.folder.join(format!("{name}.txt")), ""));
+            written.map_err(|error| error.to_string())?;
+            let (start, end) = (hours_from_now(from)?, hours_from_now(until)?);
+            let ca = ["ca", "-batch", "-notext", "-config", &file, "-cert", "ca.pem", "-keyfile", "ca.key"];
+            self.run(
+                &[&ca[..], &["-startdate", &start, "-enddate", &end, "-in", &request, "-out", &out]].concat(),
+            )
+        });
+        signed.unwrap_or_else(|reason| panic!("{reason}"));
+        (self.folder.join(out), self.folder.join(key))
+    }
+
+    /// The certificate and key that a server has from its next start on.
+    ///
+    /// # Panics
+    ///
+    /// When the files cannot be read or written.
+    pub fn serve(&self, certificate: &Path, key: &Path) {
+        self.join(certificate, key).unwrap_or_else(|reason| panic!("{reason}"));
+    }
+
+    /// Another authority in place of the old one, with certificates from it for server and client; servers have them from
+    /// their next start on.
+    ///
+    /// # Panics
+    ///
+    /// When OpenSSL cannot do it.
+    pub fn renew(&self) {
+        let made = self.make_all();
+        made.unwrap_or_else(|reason| panic!("{reason}"));
+    }
+
     /// Lines for `zoo.cfg`. The ports without TLS stay as they are, but for the implementation behind them.
     pub(crate) fn server_configuration(&self, port: u16) -> String {
         let folder = self.folder.display();
@@ -77,12 +150,18 @@ impl Certificates {
 
     /// A certificate that is good for two days, and its key.
     fn openssl(&self, name: &str, options: &[&str]) -> Result<(), String> {
-        let mut command = Command::new("openssl");
-        command.current_dir(&self.folder).args(["req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"]);
-        command.args(["-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", &format!("/CN={name}")]);
-        command.args(["-out", &format!("{name}.pem"), "-keyout", &format!("{name}.key")]).args(options);
+        let subject = format!("/CN={name}");
+        let (out, key) = (format!("{name}.pem"), format!("{name}.key"));
+        let mut all = vec!["req", "-x509", "-newkey", "ec", "-nodes", "-days", "2"];
+        all.extend(["-pkeyopt", "ec_paramgen_curve:prime256v1", "-subj", &subject]);
+        all.extend(["-out", &out, "-keyout", &key]);
+        all.extend(options);
+        self.run(&all)
+    }
+
+    fn run(&self, arguments: &[&str]) -> Result<(), String> {
         let hint = "needed for TLS is OpenSSL 3 or later, on Debian: apt-get install openssl";
-        match command.output() {
+        match Command::new("openssl").current_dir(&self.folder).args(arguments).output() {
             Ok(output) if output.status.success() => Ok(()),
             Ok(output) => Err(format!("openssl: {}; {hint}", String::from_utf8_lossy(&output.stderr))),
             Err(error) => Err(format!("openssl: {error}; {hint}")),
@@ -90,10 +169,17 @@ impl Certificates {
     }
 
     /// The server wants its certificate and key in one file.
-    fn join(&self) -> Result<(), String> {
-        let read = |name| fs::read_to_string(self.folder.join(name));
-        let joined = read("server.key").and_then(|key| Ok(key + &read("server.pem")?));
+    fn join(&self, certificate: &Path, key: &Path) -> Result<(), String> {
+        let joined = fs::read_to_string(key).and_then(|key| Ok(key + &fs::read_to_string(certificate)?));
         let written = joined.and_then(|text| fs::write(self.folder.join("server-and-key.pem"), text));
         written.map_err(|error| format!("{}: {error}", self.folder.display()))
     }
+}
+
+/// As OpenSSL writes times.
+fn hours_from_now(hours: i32) -> Result<String, String> {
+    let mut command = Command::new("date");
+    let output = command.args(["-u", "-d", &format!("{hours} hours"), "+%Y%m%d%H%M%SZ"]).output();
+    let output = output.map_err(|error| format!("date: {error}"))?;
+    Ok(String::from_utf8_lossy(&output.stdout).trim().to_owned())
 }

@@ -162,8 +162,7 @@ impl Acquisition {
         }
     }
 
-    /// Waits for the next thing that happens to the attempt. May be dropped at any moment.
-    /// Before it queues for what its servers cannot give.
+    /// As [`step`](Self::step), before it queues for what its servers cannot give.
     async fn step_if_possible(&mut self) -> Result<(), Error> {
         self.driver.begin().await?;
         let is_old = self.driver.session().is_some_and(|session| !session.creates_in_transactions());
@@ -176,6 +175,7 @@ impl Acquisition {
         self.step().await
     }
 
+    /// Waits for the next thing that happens to the attempt. May be dropped at any moment.
     async fn step(&mut self) -> Result<(), Error> {
         let (held, first_delete) = (&self.held, &mut self.first_delete);
         let note_deletion = |flight: &[Operation], outcomes: &mut [Outcome]| {

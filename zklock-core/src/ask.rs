@@ -101,10 +101,11 @@ pub(crate) async fn request(
 
 /// Why nothing is heard of the ensemble.
 pub(crate) fn silence(pool: &Pool) -> String {
-    match pool.slot().state() {
-        SlotState::Opening(Some(problem)) => {
-            format!("no session could be opened ({problem}): check hosts and network")
-        }
-        _ => "no server answers: check hosts and network".to_owned(),
-    }
+    let (what, problem) = match pool.slot().state() {
+        SlotState::Opening(problem) if problem.is_some() => ("no session could be opened", problem),
+        SlotState::Open(session) => ("no server answers", session.trouble().map(Into::into)),
+        _ => ("no server answers", None),
+    };
+    let problem = problem.map(|problem| format!(" ({problem})")).unwrap_or_default();
+    format!("{what}{problem}: check hosts and network")
 }

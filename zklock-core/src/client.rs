@@ -49,7 +49,7 @@ impl Client {
     /// * [`ErrorKind::Unreachable`] if no server answers within the connect timeout, or none of the
     ///   hosts is known;
     /// * [`ErrorKind::Refused`] if the chroot does not exist, the servers do not take the client's
-    ///   [credentials](ClientOptions::credentials) or want some, or their file cannot be read any more;
+    ///   [credentials](ClientOptions::credentials) or want some, or a file of these or of TLS cannot be read any more;
     /// * [`ErrorKind::InvalidInput`] if it is called outside of a tokio runtime, or the options do not
     ///   [go together](ClientOptions::check).
     pub async fn connect(options: ClientOptions) -> Result<Self, Error> {

@@ -2,16 +2,16 @@
 
 use crate::error::{Error, ErrorKind};
 use crate::options::ClientOptions;
-use crate::path::Hosts;
+use crate::path::{Hosts, written};
+use crate::probe;
 use std::time::Duration;
 use tokio::net::{TcpStream, lookup_host};
 use tokio::task::JoinSet;
-use tokio::time::{Instant, sleep, sleep_until, timeout_at};
+use tokio::time::{Instant, sleep_until, timeout_at};
 
 /// How long servers are given to accept a connection.
 const A_MOMENT: Duration = Duration::from_millis(300);
 /// To accept it and to shake hands: up to four round trips, and work to do.
-#[cfg(feature = "tls")]
 const A_HANDSHAKE: Duration = Duration::from_millis(1000);
 
 const A_MONTH: Duration = Duration::from_secs(30 * 86_400);
@@ -46,7 +46,14 @@ pub(crate) async fn hosts(options: &ClientOptions) -> Error {
         }
     }
     // The looking takes its time from the end of the wait, not on top of it.
-    sleep(deadline.saturating_duration_since(Instant::now()).saturating_sub(time_to_look(options))).await;
+    let time_to_look = time_to_look(options);
+    let look_at = deadline.checked_sub(time_to_look).unwrap_or(deadline);
+    // Most have their session by then, and no server is asked.
+    sleep_until(look_at.min(Instant::now() + A_MOMENT)).await;
+    if let Ok(Some(error)) = timeout_at(look_at, all_for_others(options)).await {
+        return error;
+    }
+    sleep_until(look_at).await;
     let mut looks = JoinSet::new();
     for (host, port) in hosts.servers.clone() {
         let options = options.clone();
@@ -62,13 +69,43 @@ pub(crate) async fn hosts(options: &ClientOptions) -> Error {
     Error::new(ErrorKind::Unreachable, message)
 }
 
-#[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "without TLS all wait equally long"))]
-fn time_to_look(options: &ClientOptions) -> Duration {
-    #[cfg(feature = "tls")]
-    if options.tls.is_some() {
-        return A_HANDSHAKE;
+/// That all the ports are for clients that speak TLS, or that do not, and we are of the other kind: no waiting helps.
+async fn all_for_others(options: &ClientOptions) -> Option<Error> {
+    let is_tls = speaks_tls(options);
+    let mut probes = JoinSet::new();
+    for (host, port) in options.hosts.servers.clone() {
+        probes.spawn(async move { probe::is_for_others(is_tls, &host, port).await });
     }
-    A_MOMENT
+    if !probes.join_all().await.into_iter().all(|is_for_others| is_for_others) {
+        return None;
+    }
+    let servers: Vec<_> = options.hosts.servers.iter().map(|(host, port)| written(host, *port)).collect();
+    let servers = servers.join(", ");
+    let message = match is_tls {
+        true => format!(
+            "no session can be opened: what answers at {servers} does not speak TLS: give the port that does \
+             (secureClientPort in zoo.cfg), or connect without TLS"
+        ),
+        false => format!(
+            "no session can be opened: what answers at {servers} speaks TLS alone: connect with TLS, or give the port \
+             without it (clientPort in zoo.cfg)"
+        ),
+    };
+    Some(Error::new(ErrorKind::Unreachable, message))
+}
+
+fn speaks_tls(options: &ClientOptions) -> bool {
+    #[cfg(feature = "tls")]
+    return options.tls.is_some();
+    #[cfg(not(feature = "tls"))]
+    {
+        let _ = options;
+        false
+    }
+}
+
+fn time_to_look(options: &ClientOptions) -> Duration {
+    if speaks_tls(options) { A_HANDSHAKE } else { A_MOMENT }
 }
 
 async fn look(options: &ClientOptions, host: &str, port: u16, deadline: Instant) -> String {

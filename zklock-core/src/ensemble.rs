@@ -113,7 +113,7 @@ pub(crate) enum WriteFailure {
         path: String,
         problem: String,
     },
-    /// The servers are too old for it, so nothing was sent.
+    /// The servers are too old for it, so nothing was done.
     TooNew(String),
     Unknown,
     SessionOver,

@@ -28,8 +28,12 @@ impl From<io::Error> for Failure {
 
 /// Shakes hands with a server that has accepted the connection, and says what comes of it.
 pub(crate) async fn look(tls: &Tls, host: &str, stream: TcpStream, deadline: Instant) -> String {
+    let loaded = match tls.current().await {
+        Ok(loaded) => loaded,
+        Err(problem) => return format!("was not asked: {problem}"),
+    };
     let connection = match ServerName::try_from(host) {
-        Ok(name) => ClientConnection::new(tls.config(), name.to_owned()),
+        Ok(name) => ClientConnection::new(loaded.config.clone(), name.to_owned()),
         Err(_) => return "cannot be named in a certificate".to_owned(),
     };
     let mut connection = match connection {
@@ -37,7 +41,7 @@ pub(crate) async fn look(tls: &Tls, host: &str, stream: TcpStream, deadline: Ins
         Err(error) => return error.to_string(),
     };
     match timeout_at(deadline, shake(&mut connection, &stream)).await {
-        Ok(Err(Failure::Tls(error))) => explained(&error, tls.identity_pem().is_some()),
+        Ok(Err(Failure::Tls(error))) => explained(&error, loaded.identity_pem.is_some()),
         Ok(Err(Failure::Link(error))) => {
             format!("breaks off the TLS handshake ({error}): is this a port without TLS?")
         }
@@ -101,28 +105,58 @@ async fn send(stream: &TcpStream, mut rest: &[u8]) -> io::Result<()> {
 fn explained(error: &rustls::Error, has_identity: bool) -> String {
     use rustls::Error::{AlertReceived, InvalidCertificate, InvalidMessage, PeerIncompatible};
     match error {
-        InvalidCertificate(CertificateError::UnknownIssuer) => {
-            "has a certificate that comes from none of the given authorities: give the one that issued it"
-                .to_owned()
-        }
-        InvalidCertificate(
-            problem @ (CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. }),
-        ) => format!("has a certificate for another name ({problem}): use a name that it is for"),
-        InvalidCertificate(problem) => format!("has a certificate that is refused: {problem}"),
-        AlertReceived(
-            alert @ (AlertDescription::ProtocolVersion | AlertDescription::InsufficientSecurity),
-        ) => {
-            format!("refuses the TLS handshake ({alert:?}): does it speak TLS 1.2 or later?")
-        }
-        AlertReceived(alert) => {
-            let question = match has_identity {
-                true => "does it trust the authority of the client certificate?",
-                false => "does it want a client certificate?",
-            };
-            format!("refuses the TLS handshake ({alert:?}): {question}")
-        }
+        InvalidCertificate(problem) => mistrusted(problem),
+        AlertReceived(alert) => refused(*alert, has_identity),
         InvalidMessage(_) => "answers, but not in TLS: is this a port without TLS?".to_owned(),
         PeerIncompatible(problem) => format!("agrees with us on no way to speak TLS: {problem:?}"),
         error => format!("fails the TLS handshake: {error}"),
     }
+}
+
+/// What is wrong with the server's certificate.
+fn mistrusted(problem: &CertificateError) -> String {
+    const REMEDY: &str = "renew it, or set this machine's clock right";
+    match problem {
+        CertificateError::UnknownIssuer => {
+            "has a certificate that comes from none of the given authorities: give the one that issued it"
+                .to_owned()
+        }
+        CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+            format!("has a certificate for another name ({problem}): use a name that it is for")
+        }
+        CertificateError::ExpiredContext { time, not_after } => {
+            let ago = span(time.as_secs().saturating_sub(not_after.as_secs()));
+            format!("has a certificate that expired {ago} ago: {REMEDY}")
+        }
+        CertificateError::NotValidYetContext { time, not_before } => {
+            let until = span(not_before.as_secs().saturating_sub(time.as_secs()));
+            format!("has a certificate that is not valid for another {until}: {REMEDY}")
+        }
+        CertificateError::Revoked => "has a certificate that was revoked: renew it".to_owned(),
+        problem => format!("has a certificate that is refused: {problem}"),
+    }
+}
+
+/// What the server may have against us.
+fn refused(alert: AlertDescription, has_identity: bool) -> String {
+    let advice = match alert {
+        AlertDescription::ProtocolVersion | AlertDescription::InsufficientSecurity => {
+            "does it speak TLS 1.2 or later?"
+        }
+        _ if !has_identity => "does it want a client certificate? Then give one with its key",
+        AlertDescription::CertificateExpired => "the client certificate has expired: renew it",
+        _ => {
+            "does it trust the authority of the client certificate, and is that certificate valid now? Give one that is, \
+             or have its authority added to the server's"
+        }
+    };
+    format!("refuses the TLS handshake ({alert:?}): {advice}")
+}
+
+/// So many seconds, in the largest unit that fits.
+fn span(seconds: u64) -> String {
+    let units = [(86_400, "days"), (3600, "hours"), (60, "minutes")];
+    let (length, unit) =
+        units.into_iter().find(|(length, _)| seconds >= 2 * length).unwrap_or((1, "seconds"));
+    format!("{} {unit}", seconds / length)
 }

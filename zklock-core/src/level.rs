@@ -14,6 +14,9 @@ pub(crate) enum ServerLevel {
 
 /// How the answer to the word `srvr` begins.
 const GREETING: &str = "Zookeeper version: ";
+/// How that of ClickHouse Keeper does. For long it knew no container nodes and no stat of a created node, and on what it does
+/// not know it hangs up without a word: so it is asked for no more than a server of 3.4.
+const KEEPER: &str = "ClickHouse Keeper version: ";
 
 impl ServerLevel {
     /// `None` for what is older than all levels.
@@ -28,6 +31,9 @@ impl ServerLevel {
     /// What a server says of its version. What cannot be read says nothing against the present version: a server may be
     /// told not to answer, and others speak the protocol as well.
     pub(crate) fn of_answer(answer: &str) -> Self {
+        if answer.starts_with(KEEPER) {
+            return Self::V3_4;
+        }
         let mut numbers = answer.strip_prefix(GREETING).unwrap_or_default().split('.').map(str::parse);
         match (numbers.next(), numbers.next()) {
             (Some(Ok(major)), Some(Ok(minor))) => Self::of(major, minor).unwrap_or(Self::V3_4),
@@ -59,7 +65,8 @@ impl Newer {
             }
         };
         format!(
-            "{what} needs ZooKeeper 3.5 or later, and the servers are of version 3.4: {instead}, or upgrade them"
+            "{what} needs ZooKeeper 3.5 or later, and the servers are of version 3.4, or know no more than that: {instead}, or \
+             upgrade them"
         )
     }
 }
@@ -83,5 +90,9 @@ mod tests {
         {
             assert_eq!(ServerLevel::of_answer(other), ServerLevel::V3_5, "{other:?}");
         }
+        assert_eq!(
+            ServerLevel::of_answer("ClickHouse Keeper version: v25.8.1.1-stable\n"),
+            ServerLevel::V3_4
+        );
     }
 }

@@ -69,7 +69,7 @@
 //!  mutex   rwlock   semaphore   all                  the kinds of lock: each no more than what it claims
 //!  election   exclusive   barrier   double_barrier   and the two kinds of barrier
 //!  client   spec   lock   hold   guarded   token     the public face
-//!  diagnose   handshake                              why no session could be opened
+//!  diagnose   handshake   probe                      why no session could be opened
 //!  connection                                        how a client is connected
 //!  contenders   observe                              what others hold and wait for
 //!  local_queue   held_at                             one process's queue in front of a lock, and what it holds
@@ -135,6 +135,8 @@ mod owner;
 mod path;
 mod platform;
 mod pool;
+#[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
+mod probe;
 mod rwlock;
 mod semaphore;
 mod session;
@@ -152,7 +154,7 @@ mod wait;
 mod zookeeper;
 
 #[cfg(feature = "tls")]
-pub use self::tls::Tls;
+pub use self::tls::{PassPhrase, Tls};
 pub use self::{
     access::Access,
     barrier::Barrier,

@@ -377,6 +377,7 @@ async fn attached(
             Ok(Ok(Attached { ensemble, sent })) => {
                 let ensemble = Arc::new(ensemble);
                 session.attach(ensemble.clone(), sent);
+                session.set_trouble(None);
                 tokio::spawn(session.clone().sweep());
                 let timeout = session.timeout();
                 tracing::info!(session = format_args!("{:#x}", session.id()), ?timeout, "connected again");
@@ -387,6 +388,7 @@ async fn attached(
             Err(_) => "no server answers in time".to_owned(),
         };
         tracing::debug!(problem, "no connection could be attached");
+        session.set_trouble(Some(problem));
         clock::sleep(pause).await;
         pause = (pause * 2).min(LONGEST_ATTACH_PAUSE);
         turn = turn.wrapping_add(1);

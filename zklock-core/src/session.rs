@@ -57,6 +57,7 @@ pub(crate) struct Session {
     left: Mutex<VecDeque<Arc<str>>>,
     /// Wakes the heartbeat: a hold is there, or the lease has become shorter.
     registered: Notify,
+    trouble: Mutex<Option<String>>,
 }
 
 /// What its holds rest on.
@@ -86,6 +87,7 @@ impl Session {
             marks: Mutex::new(Marks::new(platform::uuid().session())),
             left: Mutex::default(),
             registered: Notify::new(),
+            trouble: Mutex::default(),
         })
     }
 
@@ -108,6 +110,16 @@ impl Session {
 
     pub(crate) fn is_connected(&self) -> bool {
         *self.link.borrow() == Link::Connected
+    }
+
+    /// Why no connection could be attached, when that was last tried; `None` while there is one.
+    pub(crate) fn trouble(&self) -> Option<String> {
+        let trouble = lock_ignoring_poison(&self.trouble);
+        (*self.link.borrow() == Link::Disconnected).then(|| trouble.clone()).flatten()
+    }
+
+    pub(crate) fn set_trouble(&self, trouble: Option<String>) {
+        *lock_ignoring_poison(&self.trouble) = trouble;
     }
 
     /// Why it is over, if it is.

@@ -19,6 +19,7 @@
 
 mod answers;
 mod connecting;
+mod encryption;
 mod operations;
 mod rights;
 mod servers;
@@ -36,7 +37,7 @@ use crate::ensemble::{
 };
 use crate::level::{Newer, ServerLevel};
 use crate::machine::protocol::{Operation, Outcome};
-use answers::{is_answer, outcome, read_failure, source_of};
+use answers::{TOO_OLD, is_answer, outcome, read_failure, source_of};
 use operations::{check_all, check_each, join, others, start, version_of};
 use servers::Servers;
 use serving::{Serving, WatchKind};
@@ -127,19 +128,21 @@ impl Ensemble for ZooKeeper {
     }
 
     fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<Versions, WriteFailure>> {
-        let Connection { client, access, level, .. } = self.connection.clone();
+        let connection = self.connection.clone();
         Box::pin(async move {
+            let Connection { client, access, level, .. } = &connection;
+            let creates = writes.iter().any(|write| matches!(write, Write::Create { .. }));
             let mut writer = client.new_multi_writer();
             let refused = |index: usize, error: &Error| {
                 let path = writes.get(index).map_or_else(String::new, |write| write.path().to_owned());
                 let problem = match (error, writes.get(index)) {
                     (Error::NoAuth, Some(write)) => rights::of_write(write),
+                    (Error::Unimplemented, _) => TOO_OLD.to_owned(),
                     _ => error.to_string(),
                 };
                 WriteFailure::Refused { index, path, problem }
             };
-            if level == ServerLevel::V3_4 && writes.iter().any(|write| matches!(write, Write::Create { .. }))
-            {
+            if *level == ServerLevel::V3_4 && creates {
                 let ([], [Write::Create { path, data }]) = (&guards[..], &writes[..]) else {
                     return Err(WriteFailure::TooNew(Newer::GuardedCreation.refusal()));
                 };
@@ -174,6 +177,17 @@ impl Ensemble for ZooKeeper {
                     if index >= guards.len() && is_answer(&source) =>
                 {
                     Err(refused(index - guards.len(), &source))
+                }
+                Err(error) if creates => {
+                    let (error, is_alone) = (source_of(error), guards.is_empty() && writes.len() == 1);
+                    let is_unread = matches!(error, Error::MarshallingError | Error::Unimplemented);
+                    match connection.unless_unread(error) {
+                        _ if is_unread && !is_alone => {
+                            Err(WriteFailure::TooNew(Newer::GuardedCreation.refusal()))
+                        }
+                        error @ Error::Unimplemented => Err(refused(0, &error)),
+                        error => Err(unwritten(&error)),
+                    }
                 }
                 Err(error) => Err(unwritten(&source_of(error))),
             }

@@ -7,7 +7,7 @@
 //!  kinds  barrier  double_barrier                    one C noun a file: what is exported
 //!  event
 //!  ticket  contenders  observer
-//!  client  lock  credentials
+//!  client  lock  credentials  tls
 //!  options  lock_options  guarded
 //!  hold
 //!  async_call  log  last_error  version
@@ -58,4 +58,5 @@ mod raw;
 mod readiness;
 pub mod status;
 pub mod ticket;
+pub mod tls;
 pub mod version;

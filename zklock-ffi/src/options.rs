@@ -3,10 +3,10 @@
 use crate::call;
 use crate::failure::Failure;
 use crate::handle::{Object, handle};
-use crate::raw::{optional_text, out, text};
+use crate::raw::{out, text};
 use crate::status::zklock_status;
 use std::ffi::c_char;
-use std::sync::{Mutex, PoisonError};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use zklock_core::{ClientOptions, Error};
 
@@ -17,7 +17,15 @@ pub struct zklock_options {
     _opaque: [u8; 0],
 }
 
-pub(crate) struct Options(Mutex<ClientOptions>);
+pub(crate) struct Options(Mutex<Settings>);
+
+#[derive(Clone)]
+struct Settings {
+    client: ClientOptions,
+    /// Of the key that is given next.
+    #[cfg(feature = "tls")]
+    pass_phrase: Option<zklock_core::PassPhrase>,
+}
 
 handle!(
     Options: zklock_options, 1,
@@ -29,7 +37,12 @@ handle!(
 impl Options {
     /// The defaults; the hosts come with the client.
     fn new() -> Result<Self, Failure> {
-        Ok(Self(Mutex::new(ClientOptions::new("localhost")?)))
+        let client = ClientOptions::new("localhost")?;
+        Ok(Self(Mutex::new(Settings {
+            client,
+            #[cfg(feature = "tls")]
+            pass_phrase: None,
+        })))
     }
 
     /// The options of a client; those that are NULL are the defaults.
@@ -37,8 +50,7 @@ impl Options {
         if options.is_null() {
             return Ok(ClientOptions::new(hosts)?);
         }
-        let options = Self::table().find(options)?;
-        let options = options.0.lock().unwrap_or_else(PoisonError::into_inner).clone().hosts(hosts)?;
+        let options = Self::table().find(options)?.settings().client.clone().hosts(hosts)?;
         options.check()?;
         Ok(options)
     }
@@ -48,9 +60,23 @@ impl Options {
         change: impl FnOnce(ClientOptions) -> Result<ClientOptions, Error>,
     ) -> Result<(), Failure> {
         let options = Self::table().find(options)?;
-        let mut options = options.0.lock().unwrap_or_else(PoisonError::into_inner);
-        *options = change(options.clone())?;
+        let mut settings = options.settings();
+        settings.client = change(settings.client.clone())?;
         Ok(())
+    }
+
+    #[cfg(feature = "tls")]
+    pub(crate) fn pass_phrase(&self) -> Option<zklock_core::PassPhrase> {
+        self.settings().pass_phrase.clone()
+    }
+
+    #[cfg(feature = "tls")]
+    pub(crate) fn set_pass_phrase(&self, pass_phrase: zklock_core::PassPhrase) {
+        self.settings().pass_phrase = Some(pass_phrase);
+    }
+
+    fn settings(&self) -> MutexGuard<'_, Settings> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -185,63 +211,6 @@ pub extern "C-unwind" fn zklock_options_set_server_version(
     call::status("zklock_options_set_server_version", || {
         Options::change(options, |options| options.server_version(major, minor))
     })
-}
-
-/// Speak TLS with the servers. Their certificates must come from the given authorities, and be for the
-/// names that stand among the hosts; neither check can be switched off. The files are read now.
-///
-/// @param options the options.
-/// @param authorities a PEM file with the certificates of the authorities to trust.
-/// @param certificate a PEM file with the certificate of this client, for servers that ask for one; or NULL.
-/// @param key a PEM file with its private key, without a pass phrase; NULL if there is no certificate.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should be, or one of
-///         certificate and key is missing; ZKLOCK_REFUSED if this library was built without TLS;
-///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
-#[must_use]
-#[unsafe(no_mangle)]
-pub extern "C-unwind" fn zklock_options_set_tls(
-    options: *mut zklock_options,
-    authorities: *const c_char,
-    certificate: *const c_char,
-    key: *const c_char,
-) -> zklock_status {
-    call::status("zklock_options_set_tls", || {
-        let authorities = text("authorities", authorities)?;
-        let identity = (optional_text("certificate", certificate)?, optional_text("key", key)?);
-        let identity = match identity {
-            (Some(certificate), Some(key)) => Some((certificate, key)),
-            (None, None) => None,
-            _ => {
-                let message = "a certificate needs its key, and a key its certificate: give both or none";
-                return Err(Failure::argument(message));
-            }
-        };
-        Options::table().find(options)?;
-        set_tls(options, authorities, identity)
-    })
-}
-
-#[cfg(feature = "tls")]
-fn set_tls(
-    options: *const zklock_options,
-    authorities: &str,
-    identity: Option<(&str, &str)>,
-) -> Result<(), Failure> {
-    let read = |file: &str| {
-        let failed = |error| Failure::argument(format!("the file {file:?} cannot be read: {error}"));
-        std::fs::read_to_string(file).map_err(failed)
-    };
-    let mut tls = zklock_core::Tls::new(&read(authorities)?)?;
-    if let Some((certificate, key)) = identity {
-        tls = tls.identity(&read(certificate)?, &read(key)?)?;
-    }
-    Options::change(options, |options| Ok(options.tls(tls)))
-}
-
-#[cfg(not(feature = "tls"))]
-fn set_tls(_: *const zklock_options, _: &str, _: Option<(&str, &str)>) -> Result<(), Failure> {
-    let message = "this library was built without TLS: build it with the feature tls";
-    Err(Failure::new(zklock_status::ZKLOCK_REFUSED, message))
 }
 
 fn positive(milliseconds: i64) -> Result<Duration, Failure> {

@@ -6,7 +6,7 @@
 //!  kinds   base_lock   base_hold                what is the same in both, as Python sees it
 //!  shared_*   connecting                        and below that: what both faces of one thing share
 //!  kept   block   patience                      what is held, by whom, by which `with` block; how long to wait
-//!  hosts   options                              how to connect
+//!  hosts   options   credentials   tls          how to connect, and as whom
 //!  connection   loss_callbacks   callback       functions of the user's that are called
 //!  greenlet   coroutine   task                  calls as coroutines; tasks and greenlets as owners, and how those wait
 //!  testing                                      the embedded server, which uses none of these but the last row
@@ -58,6 +58,7 @@ mod shared_observer;
 mod sync;
 mod task;
 mod testing;
+mod tls;
 mod value;
 mod wait;
 
@@ -83,8 +84,8 @@ mod _zklock {
         lock::Lock,
         loss::Loss,
         observer::Observer,
-        options::Tls,
         testing::{Injected, Server},
+        tls::{PassPhrase, Tls},
     };
 
     #[pymodule_init]

@@ -1,74 +1,10 @@
 //! How to connect.
 
-use crate::error::{invalid, raised, unpicklable};
+use crate::error::raised;
 use crate::number::seconds;
+use crate::tls::Tls;
 use pyo3::prelude::*;
-use std::path::{Path, PathBuf};
 use zklock_core::ClientOptions;
-
-/// How to connect with TLS: PEM files of the authorities of the servers' certificates and, if the servers want
-/// one, of a client certificate and its key.
-///
-/// ``zklock.Client("zk1:2281", tls=zklock.Tls("ca.pem", "client.pem", "client.key"))``
-///
-/// The files are read at once, and an error says what is wrong with which. The servers' certificates must be for the names
-/// given as hosts. None of these checks can be switched off.
-#[pyclass(frozen, module = "zklock")]
-pub(crate) struct Tls {
-    #[cfg(feature = "tls")]
-    inner: zklock_core::Tls,
-    authorities: PathBuf,
-    certificate: Option<PathBuf>,
-}
-
-#[pymethods]
-impl Tls {
-    #[new]
-    #[pyo3(signature = (authorities, certificate=None, key=None))]
-    fn new(
-        py: Python<'_>,
-        authorities: PathBuf,
-        certificate: Option<PathBuf>,
-        key: Option<PathBuf>,
-    ) -> PyResult<Self> {
-        #[cfg(feature = "tls")]
-        {
-            let about = |files: String, error| invalid(py, format!("{files}: {error}"));
-            let tls = zklock_core::Tls::new(&text(py, &authorities)?);
-            let tls = tls.map_err(|error| about(authorities.display().to_string(), error))?;
-            let inner = match (&certificate, key) {
-                (Some(certificate), Some(key)) => {
-                    tls.identity(&text(py, certificate)?, &text(py, &key)?).map_err(|error| {
-                        about(format!("{} with {}", certificate.display(), key.display()), error)
-                    })?
-                }
-                (None, None) => tls,
-                _ => {
-                    let message = "a certificate needs its key, and a key its certificate: give both or none";
-                    return Err(invalid(py, message.to_owned()));
-                }
-            };
-            Ok(Self { inner, authorities, certificate })
-        }
-        #[cfg(not(feature = "tls"))]
-        {
-            let _ = (authorities, certificate, key);
-            Err(invalid(py, "this build of zklock has no TLS".to_owned()))
-        }
-    }
-
-    fn __repr__(&self) -> String {
-        let identity = match &self.certificate {
-            Some(certificate) => format!(", certificate {}", certificate.display()),
-            None => String::new(),
-        };
-        format!("<zklock.Tls trusting {}{identity}>", self.authorities.display())
-    }
-
-    fn __reduce__(&self) -> PyResult<()> {
-        Err(unpicklable("Tls", "send the paths of its files"))
-    }
-}
 
 /// The timeouts of a client, in seconds.
 pub(crate) struct Timeouts {
@@ -106,15 +42,9 @@ pub(crate) fn options(
     }
     #[cfg(feature = "tls")]
     if let Some(tls) = tls {
-        options = options.tls(tls.inner.clone());
+        options = options.tls(tls.core());
     }
     #[cfg(not(feature = "tls"))]
     let _ = tls;
     Ok(options)
-}
-
-#[cfg(feature = "tls")]
-fn text(py: Python<'_>, path: &Path) -> PyResult<String> {
-    std::fs::read_to_string(path)
-        .map_err(|error| invalid(py, format!("the file {} cannot be read: {error}", path.display())))
 }

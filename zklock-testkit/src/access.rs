@@ -6,6 +6,7 @@ use std::sync::Arc;
 
 use crate::code::Code;
 use crate::jute::{Malformed, Reader, Writer};
+use crate::profile::Profile;
 
 /// Rights, as bits of an entry.
 pub(crate) mod right {
@@ -134,10 +135,10 @@ pub(crate) fn check(list: &[Entry], rights: i32, shown: &[Id]) -> Result<(), Cod
 }
 
 /// The list as it is stored: without repetitions, and with the identities that `auth` stands for.
-pub(crate) fn settle(list: &[Wanted], shown: &[Id]) -> Result<List, Code> {
+pub(crate) fn settle(profile: Profile, list: &[Wanted], shown: &[Id]) -> Result<List, Code> {
     let mut settled = Vec::new();
     for Wanted { rights, scheme, id } in without_repetitions(list)? {
-        let scheme = scheme.as_deref().ok_or(Code::InvalidAcl)?;
+        let scheme = scheme.as_deref().ok_or(profile.code_of_no_scheme())?;
         if scheme == "auth" {
             // An address proves nobody.
             let proven: Vec<_> = shown.iter().filter(|id| id.scheme != "ip").collect();
@@ -153,7 +154,8 @@ pub(crate) fn settle(list: &[Wanted], shown: &[Id]) -> Result<List, Code> {
             None if matches!(scheme, "world" | "digest" | "ip") => return Err(Code::MarshallingError),
             None => return Err(Code::InvalidAcl),
         };
-        if !who.is_valid() {
+        let is_network = who.scheme == "ip" && who.id.contains('/');
+        if !who.is_valid() || is_network && !profile.lists_networks() {
             return Err(Code::InvalidAcl);
         }
         settled.push(Entry { rights: *rights, who });
@@ -233,7 +235,8 @@ mod tests {
             scheme: scheme.map(str::to_owned),
             id: id.map(str::to_owned),
         };
-        let settled = |list: &[_]| settle(&list.iter().map(wanted).collect::<Vec<_>>(), &shown);
+        let settled =
+            |list: &[_]| settle(Profile::V3_8, &list.iter().map(wanted).collect::<Vec<_>>(), &shown);
         let mine = |rights| Entry { rights, who: shown[1].clone() };
         let (auth, world, anyone) = (Some("auth"), Some("world"), Some("anyone"));
         // Seen with 3.8.0; kazoo's CREATOR_ALL_ACL is the first.
@@ -257,7 +260,11 @@ mod tests {
         ] {
             assert_eq!(settled(list), Err(code), "{list:?}");
         }
-        assert_eq!(settle(&[wanted(&(31, auth, None))], &shown[..1]), Err(Code::InvalidAcl), "nobody");
+        assert_eq!(
+            settle(Profile::V3_8, &[wanted(&(31, auth, None))], &shown[..1]),
+            Err(Code::InvalidAcl),
+            "nobody"
+        );
     }
 
     #[test]

@@ -23,6 +23,7 @@ An in-memory ZooKeeper server for development and tests. It keeps nothing: when 
                        how often empty containers are reaped, 60 by default
   --manual-clock       time stands still, but for `advance`
   --local-sessions     no session can have ephemeral nodes
+  --like SERVER        which server is copied: 3.8 (by default), 3.4 or keeper-25
   --words LIST         the words of four letters that are answered, such as srvr,ruok; by default all that it knows
   --help               this text
 
@@ -85,6 +86,7 @@ pub fn settings(arguments: &[String]) -> Result<Option<Builder>, BadOrder> {
             "--container-check" => builder.container_check(seconds(value()?)?),
             "--manual-clock" => builder.manual_clock(),
             "--local-sessions" => builder.local_sessions(true),
+            "--like" => builder.like(value()?).map_err(bad)?,
             "--words" => builder.words(value()?),
             "--help" | "-h" => return Ok(None),
             _ => return Err(bad(format!("there is no option {word:?}; --help tells which there are"))),

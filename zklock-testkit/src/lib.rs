@@ -55,6 +55,7 @@ mod jute;
 mod kind;
 mod net;
 mod path;
+mod profile;
 mod request;
 mod server;
 mod stat;
@@ -66,4 +67,5 @@ mod world;
 
 pub use fault::{Fault, Injected};
 pub use kind::{Kind, UnknownKind};
+pub use profile::UnknownProfile;
 pub use server::{BadPath, Builder, Server, Session, StartError};

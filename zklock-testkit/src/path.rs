@@ -1,26 +1,30 @@
 //! Which paths there may be.
 
 use crate::code::Code;
+use crate::profile::Profile;
 
 /// Nodes that are always there.
 pub(crate) const SPECIAL: [&str; 4] = ["/", "/zookeeper", "/zookeeper/quota", "/zookeeper/config"];
 
 /// ZooKeeper's rules for the path of a node, by which it judges in units of UTF-16.
-pub(crate) fn validate(path: &str) -> Result<(), Code> {
+pub(crate) fn validate(profile: Profile, path: &str) -> Result<(), Code> {
     let Some(below) = path.strip_prefix('/') else { return Err(Code::BadArguments) };
     if below.is_empty() {
         return Ok(());
     }
     let is_name = |name: &str| !matches!(name, "" | "." | "..");
-    if below.split('/').all(is_name) && below.encode_utf16().all(is_allowed) {
+    if below.split('/').all(is_name) && below.encode_utf16().all(|unit| is_allowed(profile, unit)) {
         Ok(())
     } else {
         Err(Code::BadArguments)
     }
 }
 
-fn is_allowed(unit: u16) -> bool {
-    !matches!(unit, 0..=0x1f | 0x7f..=0x9f | 0xd800..=0xf8ff | 0xfff0..)
+/// The first and the last of what is forbidden were not so in 3.4.
+fn is_allowed(profile: Profile, unit: u16) -> bool {
+    let is_forbidden = matches!(unit, 0..=0x1f | 0x7f..=0x9f | 0xd800..=0xf8ff | 0xfff0..);
+    let is_edge = matches!(unit, 0x1f | 0x7f | 0x9f | 0xd800 | 0xf8ff | 0xfff0 | 0xffff);
+    !is_forbidden || is_edge && profile.allows_edges()
 }
 
 /// The parent, as far as it can be told from a path that may be none; that of `/a` is the empty path, which is the
@@ -48,7 +52,7 @@ mod tests {
     #[test]
     fn paths_are_what_zookeeper_takes_for_paths() {
         for fine in ["/", "/a", "/a/b", "/a.b", "/...", "/a..", "/.a", "/ä€", "/a b"] {
-            assert_eq!(validate(fine), Ok(()), "{fine}");
+            assert_eq!(validate(Profile::V3_8, fine), Ok(()), "{fine}");
         }
         for bad in [
             "",
@@ -65,7 +69,7 @@ mod tests {
             "/\u{fffd}",
             "/😀",
         ] {
-            assert_eq!(validate(bad), Err(Code::BadArguments), "{bad}");
+            assert_eq!(validate(Profile::V3_8, bad), Err(Code::BadArguments), "{bad}");
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::access::Wanted;
 use crate::code::opcode;
 use crate::jute::{Malformed, Reader};
+use crate::profile::Profile;
 
 /// A request to create a node, in one of its forms.
 #[derive(Debug, Clone)]
@@ -106,15 +107,6 @@ pub(crate) enum Request {
     CloseSession,
 }
 
-/// Whether a server knows a request of this kind at all.
-pub(crate) fn is_known(operation: i32) -> bool {
-    let is_between = |from, to| (from..=to).contains(&operation);
-    is_between(opcode::CREATE, opcode::SYNC)
-        || is_between(opcode::PING, opcode::MULTI_READ)
-        || is_between(opcode::SET_WATCHES, opcode::WHO_AM_I) && operation != opcode::SASL
-        || operation == opcode::CLOSE_SESSION
-}
-
 /// Whether it takes a transaction number, also when it fails.
 pub(crate) fn is_write(operation: i32) -> bool {
     use opcode::{
@@ -137,17 +129,18 @@ pub(crate) fn is_write(operation: i32) -> bool {
 }
 
 impl Request {
-    pub(crate) fn read(operation: i32, reader: &mut Reader<'_>) -> Result<Self, Malformed> {
+    pub(crate) fn read(profile: Profile, operation: i32, reader: &mut Reader<'_>) -> Result<Self, Malformed> {
         Ok(match operation {
             opcode::MULTI => {
-                let parts = multi(reader, part_of_multi)?;
+                let parts =
+                    multi(profile, reader, |operation, reader| part_of_multi(profile, operation, reader))?;
                 if parts.windows(2).any(|pair| pair[0].0 != pair[1].0) {
                     return Err(Malformed); // it both reads and writes
                 }
                 let writes = parts.into_iter().map(|(_, write)| write);
                 writes.collect::<Option<_>>().map_or(Self::Nameless, Self::Multi)
             }
-            opcode::MULTI_READ => Self::MultiRead(multi(reader, look)?),
+            opcode::MULTI_READ => Self::MultiRead(multi(profile, reader, look)?),
             opcode::EXISTS => Self::Exists { path: reader.some_text()?, watch: reader.boolean()? },
             opcode::GET_ACL => Self::GetAcl { path: reader.some_text()? },
             opcode::SYNC => Self::Sync { path: reader.text()? },
@@ -207,7 +200,11 @@ fn write(operation: i32, path: Option<String>, reader: &mut Reader<'_>) -> Resul
 /// In a multi the flags alone say what is created, and how that is answered: so it is in ZooKeeper before 3.8.2, where
 /// the answer has no metadata of what was created (ZOOKEEPER-4026, 4667). Says whether it writes, and what; `None` is
 /// something without a path.
-fn part_of_multi(operation: i32, reader: &mut Reader<'_>) -> Result<(bool, Option<Write>), Malformed> {
+fn part_of_multi(
+    profile: Profile,
+    operation: i32,
+    reader: &mut Reader<'_>,
+) -> Result<(bool, Option<Write>), Malformed> {
     let path = reader.text()?;
     let is_nameless = path.is_none();
     if matches!(operation, opcode::GET_DATA | opcode::GET_CHILDREN) {
@@ -216,6 +213,7 @@ fn part_of_multi(operation: i32, reader: &mut Reader<'_>) -> Result<(bool, Optio
     }
     let write = match write(operation, Some(path.unwrap_or_default()), reader)? {
         Write::Create(create) => match create.flags {
+            flags if flags > profile.highest_flags() => Write::Create(create),
             4 => Write::Create(Create { opcode: opcode::CREATE_CONTAINER, ttl: -1, ..create }),
             5 | 6 if create.opcode == opcode::CREATE_TTL => Write::Create(create),
             5 | 6 => Write::Unfit,
@@ -246,6 +244,7 @@ fn look_at(operation: i32, reader: &mut Reader<'_>) -> Result<Look, Malformed> {
 
 /// Operations, each with a header before it, and one that says that there are no more.
 fn multi<T>(
+    profile: Profile,
     reader: &mut Reader<'_>,
     item: impl Fn(i32, &mut Reader<'_>) -> Result<T, Malformed>,
 ) -> Result<Vec<T>, Malformed> {
@@ -254,6 +253,9 @@ fn multi<T>(
         let (operation, is_done, _error) = (reader.int()?, reader.boolean()?, reader.int()?);
         if is_done {
             return Ok(items);
+        }
+        if !profile.knows_in_multi(operation) {
+            return Err(Malformed);
         }
         items.push(item(operation, reader)?);
     }

@@ -1,17 +1,19 @@
 //! The server as its users see it.
 
+mod builder;
+
+pub use builder::Builder;
+
 use std::fmt;
 use std::io;
-use std::net::{Ipv4Addr, Shutdown, SocketAddr, TcpListener, TcpStream, ToSocketAddrs};
-use std::os::fd::OwnedFd;
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::sync::Arc;
-use std::thread::{self, JoinHandle};
+use std::thread::JoinHandle;
 use std::time::Duration;
 
-use crate::clock::Clock;
 use crate::fault::{Fault, Injected};
 use crate::hub::{Hub, State};
-use crate::net;
+use crate::profile::Profile;
 use crate::tree::{Lifetime, Node};
 use crate::world::Settings;
 use crate::{access, path, words};
@@ -87,6 +89,7 @@ impl Server {
                 container_check: Duration::from_secs(60),
                 extended_types: false,
                 local_sessions: false,
+                profile: Profile::default(),
                 max_frame: 0xf_ffff,
                 max_connections: 4096,
                 words: words::Allowed::new("*"),
@@ -234,7 +237,7 @@ impl Server {
     ///
     /// When no node can have this path, or it leads through an ephemeral node.
     pub fn put(&self, path: &str, data: impl AsRef<[u8]>) -> Result<(), BadPath> {
-        path::validate(path).map_err(|_| {
+        path::validate(Profile::default(), path).map_err(|_| {
             BadPath::of(
                 path,
                 "it begins with '/', does not end with it, and has no empty part, '.' or '..' in it",
@@ -262,7 +265,7 @@ impl Server {
     /// Deletes a node and all below it, as an operator would, but ZooKeeper's own: of `/` that leaves a new server's nodes.
     /// `false` where there was nothing to delete.
     pub fn delete(&self, path: &str) -> bool {
-        if path::validate(path).is_err() {
+        if path::validate(Profile::default(), path).is_err() {
             return false;
         }
         self.hub.change(|state| {
@@ -352,126 +355,6 @@ impl Drop for Server {
             let _ = thread.join();
         }
         self.hub.wait_for(FAREWELL, |state| (state.threads == 0).then_some(()));
-    }
-}
-
-/// Settings for a [`Server`].
-#[derive(Debug, Clone)]
-#[must_use = "nothing runs before start()"]
-pub struct Builder {
-    address: Option<String>,
-    manual_clock: bool,
-    session_timeouts: Option<(Duration, Duration)>,
-    settings: Settings,
-}
-
-impl Builder {
-    /// Where to listen, `host:port`; by default a free port of 127.0.0.1. There is no encryption, and everyone that can
-    /// reach it can do everything.
-    pub fn address(mut self, address: &str) -> Self {
-        self.address = Some(address.to_owned());
-        self
-    }
-
-    /// ZooKeeper's unit of time, 2 s by default. A session lasts 2 to 20 ticks, and ends at a full one.
-    pub fn tick(mut self, tick: Duration) -> Self {
-        self.settings.tick = tick.max(Duration::from_millis(1));
-        self
-    }
-
-    /// The shortest and the longest session timeout that is granted, in place of 2 and 20 ticks.
-    pub fn session_timeouts(mut self, shortest: Duration, longest: Duration) -> Self {
-        self.session_timeouts = Some((shortest, longest.max(shortest)));
-        self
-    }
-
-    /// The server's clock stands still, and goes on with [`Server::advance`] alone: no session ends by itself, however
-    /// long somebody looks at it in a debugger.
-    pub fn manual_clock(mut self) -> Self {
-        self.manual_clock = true;
-        self
-    }
-
-    /// How often empty containers are reaped; once a minute by default.
-    pub fn container_check(mut self, interval: Duration) -> Self {
-        self.settings.container_check = interval.max(Duration::from_millis(1));
-        self
-    }
-
-    /// Whether nodes may have a time to live, as ZooKeeper has it with `extendedTypesEnabled`; by default not.
-    pub fn extended_types(mut self, allowed: bool) -> Self {
-        self.settings.extended_types = allowed;
-        self
-    }
-
-    /// Whether a session is known to one server alone, as ZooKeeper has it with `localSessionsEnabled` and without
-    /// `localSessionsUpgradingEnabled`: nobody can create an ephemeral node, and so nobody gets a lock. By default not.
-    pub fn local_sessions(mut self, wanted: bool) -> Self {
-        self.settings.local_sessions = wanted;
-        self
-    }
-
-    /// The longest message that is taken, in bytes; 1 MiB by default, as ZooKeeper's `jute.maxbuffer`.
-    pub fn max_frame(mut self, bytes: usize) -> Self {
-        self.settings.max_frame = bytes;
-        self
-    }
-
-    /// How many connections there may be; 4,096 by default. Each has a descriptor and two threads; where the system gives
-    /// no more of them, further clients are closed.
-    pub fn max_connections(mut self, count: usize) -> Self {
-        self.settings.max_connections = count;
-        self
-    }
-
-    /// The words of four letters that are answered, as ZooKeeper has them in `4lw.commands.whitelist`: a list with commas, or `*` for
-    /// all that it knows: `conf`, `cons`, `envi`, `isro`, `mntr`, `ruok`, `srvr`, `stat`, `wchs`. They are by default. A ZooKeeper that
-    /// was not told otherwise answers `srvr` alone; the other words it refuses, and so does this server then.
-    ///
-    /// # Examples
-    ///
-    /// ```
-    /// let server = zklock_testkit::Server::builder().words("srvr").start()?;
-    /// # Ok::<(), zklock_testkit::StartError>(())
-    /// ```
-    pub fn words(mut self, list: &str) -> Self {
-        self.settings.words = words::Allowed::new(list);
-        self
-    }
-
-    /// Starts the server. It serves when this returns.
-    ///
-    /// # Errors
-    ///
-    /// When the address cannot be used, or no thread is to be had.
-    pub fn start(self) -> Result<Server, StartError> {
-        let address = self.address.clone().unwrap_or_else(|| format!("{}:0", Ipv4Addr::LOCALHOST));
-        self.launch(&address).map_err(|reason| StartError { address, reason })
-    }
-
-    pub(crate) fn into_settings(self) -> Settings {
-        let tick = self.settings.tick;
-        let session_timeouts =
-            self.session_timeouts.unwrap_or((tick.saturating_mul(2), tick.saturating_mul(20)));
-        Settings { session_timeouts, ..self.settings }
-    }
-
-    fn launch(self, address: &str) -> io::Result<Server> {
-        let addresses: Vec<_> = address.to_socket_addrs()?.collect();
-        let clock = Clock::new(self.manual_clock);
-        let listener = TcpListener::bind(&addresses[..])?;
-        let address = listener.local_addr()?;
-        let settings = Settings { port: address.port(), ..self.into_settings() };
-        let hub = Arc::new(Hub::new(settings, clock));
-        let listening = TcpStream::from(OwnedFd::from(listener.try_clone()?));
-        let mut server = Server { address, hub: Arc::clone(&hub), listening, threads: Vec::new() };
-        let accepting = Arc::clone(&hub);
-        let start = |name: &str, work: Box<dyn FnOnce() + Send>| {
-            thread::Builder::new().name(name.to_owned()).spawn(work)
-        };
-        server.threads.push(start("zk-accept", Box::new(move || net::accept(&accepting, &listener)))?);
-        server.threads.push(start("zk-clock", Box::new(move || hub.keep_time()))?);
-        Ok(server)
     }
 }
 

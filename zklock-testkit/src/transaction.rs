@@ -8,6 +8,7 @@ use std::collections::HashMap;
 use crate::access::{self, Id, Wanted, right};
 use crate::code::{Code, opcode};
 use crate::path;
+use crate::profile::Profile;
 use crate::request::{Create, Write};
 use crate::stat::Stat;
 use crate::tree::{Lifetime, Node, TTL_MAX, Tree};
@@ -25,6 +26,7 @@ pub(crate) struct Context<'a> {
     pub(crate) extended_types: bool,
     /// Whether sessions are known to one server alone, and can have no nodes.
     pub(crate) local_sessions: bool,
+    pub(crate) profile: Profile,
 }
 
 /// What is answered to an operation that was done.
@@ -94,17 +96,21 @@ impl<'a> Transaction<'a> {
     }
 
     fn create(&mut self, create: &Create) -> Result<Done, Code> {
-        let (lifetime, is_sequential) = self.mode(create)?;
+        let mode = self.mode(create);
+        if self.context.profile.judges_flags_first() {
+            mode?;
+        }
         let path = create.path.as_ref().ok_or(Code::MarshallingError)?;
         let parent_path = path::parent(path)?;
-        let list = access::settle(&create.access, self.context.shown)?;
+        let list = access::settle(self.context.profile, &create.access, self.context.shown)?;
         let parent = self.node(parent_path)?;
         access::check(&parent.access, right::CREATE, self.context.shown)?;
+        let (lifetime, is_sequential) = mode?;
         let path = match is_sequential {
             true => format!("{path}{:010}", self.next_number(parent_path)),
             false => path.clone(),
         };
-        path::validate(&path)?;
+        path::validate(self.context.profile, &path)?;
         if self.tree.node(&path).is_some() {
             return Err(Code::NodeExists);
         }
@@ -122,7 +128,7 @@ impl<'a> Transaction<'a> {
 
     /// What the node becomes, by the form of the request and its flags together.
     fn mode(&self, create: &Create) -> Result<(Lifetime, bool), Code> {
-        if !(0..=6).contains(&create.flags) {
+        if !(0..=self.context.profile.highest_flags()).contains(&create.flags) {
             return Err(Code::BadArguments);
         }
         let is_ttl = matches!(create.flags, 5 | 6);
@@ -146,7 +152,10 @@ impl<'a> Transaction<'a> {
     }
 
     fn delete(&mut self, path: &str, version: i32) -> Result<Done, Code> {
-        let parent = self.node(deletable_parent(path)?)?;
+        let parent = self.node(self.deletable_parent(path)?)?;
+        if self.context.profile.misses_before_it_denies() {
+            self.node(path)?;
+        }
         access::check(&parent.access, right::DELETE, self.context.shown)?;
         let node = self.node(path)?;
         expect_version(node.version, version)?;
@@ -158,7 +167,7 @@ impl<'a> Transaction<'a> {
     }
 
     fn set_data(&mut self, path: &str, data: Option<&Vec<u8>>, version: i32) -> Result<Done, Code> {
-        path::validate(path)?;
+        path::validate(self.context.profile, path)?;
         let node = self.node(path)?;
         access::check(&node.access, right::WRITE, self.context.shown)?;
         expect_version(node.version, version)?;
@@ -176,7 +185,7 @@ impl<'a> Transaction<'a> {
     }
 
     fn check(&mut self, path: &str, version: i32) -> Result<Done, Code> {
-        path::validate(path)?;
+        path::validate(self.context.profile, path)?;
         let node = self.node(path)?;
         access::check(&node.access, right::READ, self.context.shown)?;
         expect_version(node.version, version)?;
@@ -184,8 +193,8 @@ impl<'a> Transaction<'a> {
     }
 
     fn set_acl(&mut self, path: &str, list: &[Wanted], version: i32) -> Result<Done, Code> {
-        path::validate(path)?;
-        let list = access::settle(list, self.context.shown)?;
+        path::validate(self.context.profile, path)?;
+        let list = access::settle(self.context.profile, list, self.context.shown)?;
         let node = self.node(path)?;
         access::check(&node.access, right::ADMIN, self.context.shown)?;
         expect_version(node.aversion, version)?;
@@ -223,6 +232,11 @@ impl<'a> Transaction<'a> {
         self.note(EventType::ChildrenChanged, if parent.is_empty() { "/" } else { parent });
     }
 
+    fn deletable_parent<'b>(&self, path: &'b str) -> Result<&'b str, Code> {
+        let is_own = self.context.profile.first_nodes().contains(&path);
+        if is_own { Err(Code::BadArguments) } else { path::parent(path) }
+    }
+
     fn node(&self, path: &str) -> Result<&Node, Code> {
         self.tree.node(path).ok_or(Code::NoNode)
     }
@@ -237,10 +251,6 @@ impl Drop for Transaction<'_> {
 /// The parent of a node; that of one below the root is the empty path.
 fn parent_of(path: &str) -> &str {
     path.rsplit_once('/').map_or("", |(parent, _)| parent)
-}
-
-fn deletable_parent(path: &str) -> Result<&str, Code> {
-    if path::SPECIAL.contains(&path) { Err(Code::BadArguments) } else { path::parent(path) }
 }
 
 fn expect_version(version: i32, expected: i32) -> Result<(), Code> {

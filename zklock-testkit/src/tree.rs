@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap};
 use crate::access::{self, Entry, right};
 use crate::graveyard::Graveyard;
 use crate::jute::length;
+use crate::profile::Profile;
 use crate::stat::Stat;
 
 /// The longest time to live, in ms.
@@ -113,19 +114,21 @@ pub(crate) struct Tree {
     reapable: BTreeSet<String>,
     undo: Vec<Undo>,
     graveyard: Graveyard,
+    numbers_stick: bool,
 }
 
 impl Tree {
     /// The nodes that a new server has.
-    pub(crate) fn new() -> Self {
+    pub(crate) fn new(profile: Profile) -> Self {
         let mut tree = Self {
             nodes: HashMap::new(),
             ephemerals: HashMap::new(),
             reapable: BTreeSet::new(),
             undo: Vec::new(),
             graveyard: Graveyard::default(),
+            numbers_stick: profile.numbers_stick(),
         };
-        for path in crate::path::SPECIAL {
+        for &path in profile.first_nodes() {
             let rights = if path == "/zookeeper/config" { right::READ } else { right::ALL };
             let access = [Entry::anyone(rights)].into();
             let mut node = Node::new(Some(Vec::new()), access, Lifetime::Persistent, 0, 0);
@@ -198,10 +201,11 @@ impl Tree {
     pub(crate) fn create(&mut self, path: &str, node: Node, created: i32) {
         let (parent, name) = split(path);
         let zxid = node.czxid;
+        let numbers_stick = self.numbers_stick;
         let parent = self.known_mut(parent);
         let undo = Undo::Create { path: path.to_owned(), parent: (parent.created, parent.pzxid) };
         parent.children.insert(name.to_owned());
-        if created > parent.created {
+        if created > parent.created || !numbers_stick {
             (parent.created, parent.pzxid) = (created, zxid);
         }
         self.put(path, node);

@@ -8,10 +8,6 @@ const KNOWN: [&str; 18] = [
     "stat", "stmk", "wchc", "wchp", "wchs",
 ];
 
-/// What clients take for the version of a ZooKeeper: the one whose behaviour is copied here.
-const VERSION: &str =
-    concat!("3.8.0-zklock-testkit-", env!("CARGO_PKG_VERSION"), ", in memory, for development and tests");
-
 /// The word that a connection has begun with, if it has.
 pub(crate) fn recognise(bytes: [u8; 4]) -> Option<&'static str> {
     KNOWN.into_iter().find(|word| word.as_bytes() == bytes)
@@ -41,17 +37,22 @@ pub(crate) fn answer(word: &str, world: &World) -> String {
         }
         "conf" => format!("clientPort={}\n{}", world.settings.port, lines(&configuration(world), '=')),
         "cons" => connections(world, Connection::in_full) + "\n",
-        "envi" => format!("Environment:\n{}", lines(&environment(), '=')),
+        "envi" => format!("Environment:\n{}", lines(&environment(world), '=')),
         "isro" => "rw".to_owned(),
         "mntr" => figures(world).into_iter().map(|(name, value)| format!("zk_{name}\t{value}\n")).collect(),
         "ruok" => "imok".to_owned(),
         "stat" => {
             let clients = connections(world, Connection::in_short);
-            format!("Zookeeper version: {VERSION}\nClients:\n{clients}\n{}", summary(world))
+            format!("{}Clients:\n{clients}\n{}", greeting(world), summary(world))
         }
         "wchs" => world.watches.summary(),
-        _ => format!("Zookeeper version: {VERSION}\n{}", summary(world)),
+        _ => greeting(world) + &summary(world),
     }
+}
+
+fn greeting(world: &World) -> String {
+    let profile = world.settings.profile;
+    format!("{}{}\n", profile.greeting(), profile.version())
 }
 
 fn summary(world: &World) -> String {
@@ -91,7 +92,7 @@ fn configuration(world: &World) -> Vec<(&'static str, String)> {
 }
 
 /// Where a server runs. There is no Java; what it would say of itself is said to be unknown, as Java says it.
-fn environment() -> Vec<(&'static str, String)> {
+fn environment(world: &World) -> Vec<(&'static str, String)> {
     const UNKNOWN: &str = "<NA>";
     let of_kernel = |name: &str| {
         let text = std::fs::read_to_string(format!("/proc/sys/kernel/{name}")).unwrap_or_default();
@@ -102,7 +103,7 @@ fn environment() -> Vec<(&'static str, String)> {
         |path: Option<std::path::PathBuf>| path.map_or(UNKNOWN.to_owned(), |path| path.display().to_string());
     let unknown = || UNKNOWN.to_owned();
     vec![
-        ("zookeeper.version", VERSION.to_owned()),
+        ("zookeeper.version", world.settings.profile.version()),
         ("host.name", of_kernel("hostname")),
         ("java.version", unknown()),
         ("java.vendor", unknown()),
@@ -185,7 +186,7 @@ impl Connection {
 
 fn figures(world: &World) -> Vec<(&'static str, String)> {
     vec![
-        ("version", VERSION.to_owned()),
+        ("version", world.settings.profile.version()),
         ("server_state", "standalone".to_owned()),
         ("znode_count", world.tree.count().to_string()),
         ("watch_count", world.watches.count().to_string()),

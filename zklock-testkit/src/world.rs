@@ -12,6 +12,7 @@ use crate::access::{self, Id, right};
 use crate::code::{Code, opcode, xid};
 use crate::jute::{Malformed, Reader, Writer};
 use crate::kind::Kind;
+use crate::profile::Profile;
 use crate::request::{self, Request};
 use crate::transaction::{Context, Transaction};
 use crate::tree::Tree;
@@ -26,6 +27,8 @@ pub(crate) struct Settings {
     pub(crate) container_check: Duration,
     pub(crate) extended_types: bool,
     pub(crate) local_sessions: bool,
+    /// Which server is copied.
+    pub(crate) profile: Profile,
     /// The longest message that is taken.
     pub(crate) max_frame: usize,
     pub(crate) max_connections: usize,
@@ -116,8 +119,8 @@ impl World {
     pub(crate) fn new(settings: Settings, moment: Moment) -> Self {
         let next_reaping = moment.elapsed.saturating_add(settings.container_check);
         Self {
+            tree: Tree::new(settings.profile),
             settings,
-            tree: Tree::new(),
             watches: Watches::default(),
             sessions: BTreeMap::new(),
             connections: BTreeMap::new(),
@@ -275,6 +278,7 @@ impl World {
             time: moment.wall,
             extended_types: self.settings.extended_types,
             local_sessions: self.settings.local_sessions,
+            profile: self.settings.profile,
         };
         let mut transaction = Transaction::new(&mut self.tree, context);
         let outcome = work(&mut transaction)?;
@@ -331,7 +335,9 @@ impl World {
     fn tell(&mut self, change: &Change) {
         for watcher in self.watches.fire(change) {
             let shown = self.connections.get(&watcher).map(|watcher| &watcher.shown[..]);
-            if access::check(&change.access, right::READ, shown.unwrap_or_default()).is_ok() {
+            let may_know = !self.settings.profile.hides_events()
+                || access::check(&change.access, right::READ, shown.unwrap_or_default()).is_ok();
+            if may_know {
                 self.notify(watcher, change.event, &change.path);
             }
         }
@@ -358,6 +364,8 @@ impl World {
         }
         let (shortest, longest) = self.settings.session_timeouts;
         let timeout = Duration::from_millis(u64::try_from(wanted).unwrap_or(0)).clamp(shortest, longest);
+        // Who wants a session back that cannot be had there is given another one.
+        let session = if self.settings.profile.resumes_sessions() { session } else { 0 };
         let granted = if session == 0 {
             Some(self.open(moment, timeout))
         } else {
@@ -436,12 +444,16 @@ impl World {
             }
             _ => {}
         }
-        if !request::is_known(operation) {
+        let profile = self.settings.profile;
+        if !profile.knows(operation) {
+            if !profile.answers_the_unknown() {
+                return Err(Malformed);
+            }
             asked.zxid = Some(-1);
             self.reply(connection, asked, Code::Unimplemented, |body| body);
             return Err(Malformed);
         }
-        match Request::read(operation, reader) {
+        match Request::read(profile, operation, reader) {
             Ok(Request::CloseSession) => {
                 self.end_nodes_of(moment, session);
                 self.sessions.remove(&session);
@@ -449,6 +461,7 @@ impl World {
                 self.close(connection);
             }
             Ok(request) => self.answer(moment, connection, asked, request),
+            Err(Malformed) if !profile.answers_the_unknown() => return Err(Malformed),
             Err(Malformed) => {
                 if request::is_write(operation) {
                     self.next_zxid();

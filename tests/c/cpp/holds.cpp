@@ -18,6 +18,13 @@ TEST(every_error_is_of_one_base_and_has_its_status) {
            ZKLOCK_UNREACHABLE);
     THROWS(zklock::client(""), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(zklock::client(std::string(servers()) + "/not/there"), zklock::error, ZKLOCK_REFUSED);
+    for (auto with : {+[] { zklock::options().tls("/no such file"); },
+                      +[] { zklock::options().tls_system("/no such file", "/no such file"); },
+                      +[] { zklock::options().pass_phrase(""); },
+                      +[] { zklock::options().pass_phrase_from_file("/no such file"); },
+                      +[] { zklock::options().pass_phrase_from_env("ZKLOCK_NOT_SET"); }}) {
+        THROWS(with(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    }
     THROWS(zklock::options().session_timeout(-1s), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(zklock::options().connect_timeout(-1ms), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(zklock::options().try_timeout(0ms), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);

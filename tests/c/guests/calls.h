@@ -58,10 +58,20 @@ CALL(options_add_digest) { return zklock_options_add_digest(on->options, "a gues
 CALL(options_add_digest_from_file) { return zklock_options_add_digest_from_file(on->options, "/no such file"); }
 CALL(options_add_digest_from_env) { return zklock_options_add_digest_from_env(on->options, "ZKLOCK_NOT_SET"); }
 CALL(options_set_access) { return zklock_options_set_access(on->options, ZKLOCK_ACCESS_OPEN); }
-CALL(options_set_tls) {
-    zklock_status status = zklock_options_set_tls(on->options, "/no such file", NULL, NULL);
-    /* So says a library that was built without. */
+/* A library that was built without TLS refuses these. */
+static zklock_status or_wrong(zklock_status status) {
     return status == ZKLOCK_REFUSED ? ZKLOCK_INVALID_ARGUMENT : status;
+}
+CALL(options_set_tls) { return or_wrong(zklock_options_set_tls(on->options, "/no such file", NULL, NULL)); }
+CALL(options_set_tls_system) {
+    return or_wrong(zklock_options_set_tls_system(on->options, "/no such file", "/no such file"));
+}
+CALL(options_set_pass_phrase) { return or_wrong(zklock_options_set_pass_phrase(on->options, "")); }
+CALL(options_set_pass_phrase_from_file) {
+    return or_wrong(zklock_options_set_pass_phrase_from_file(on->options, "/no such file"));
+}
+CALL(options_set_pass_phrase_from_env) {
+    return or_wrong(zklock_options_set_pass_phrase_from_env(on->options, "ZKLOCK_NOT_SET"));
 }
 CALL(client_new) {
     zklock_client *client;
@@ -333,6 +343,10 @@ static const call calls[] = {
     CALL(options_add_digest_from_env, ZKLOCK_INVALID_ARGUMENT, 0),
     CALL(options_set_access, ZKLOCK_OK, 0),
     CALL(options_set_tls, ZKLOCK_INVALID_ARGUMENT, 0),
+    CALL(options_set_tls_system, ZKLOCK_INVALID_ARGUMENT, 0),
+    CALL(options_set_pass_phrase, ZKLOCK_INVALID_ARGUMENT, 0),
+    CALL(options_set_pass_phrase_from_file, ZKLOCK_INVALID_ARGUMENT, 0),
+    CALL(options_set_pass_phrase_from_env, ZKLOCK_INVALID_ARGUMENT, 0),
     CALL(client_new, ZKLOCK_OK, 1),
     CALL(client_new_start, ZKLOCK_OK, 0),
     CALL(client_new_lazy, ZKLOCK_OK, 0),

@@ -88,13 +88,17 @@ TEXTS = {
     "key": ("PEM_KEY", NOT_PEM),
     "user": ("TEXT", ["", "a:b"]),
     "password": ("TEXT", [""]),
+    "pass_phrase": ("TEXT", [""]),
     "file": ("CREDENTIALS", NOT_PEM),
     "variable": ("VARIABLE", ["", "ZKLOCK_NOT_SET"]),
 }
 # Texts that are left out together.
 TOGETHER = {"certificate": "key"}
 # What a library that was built without TLS refuses.
-TLS = {"zklock_options_set_tls"}
+TLS = {
+    "zklock_options_set_tls", "zklock_options_set_tls_system", "zklock_options_set_pass_phrase",
+    "zklock_options_set_pass_phrase_from_env", "zklock_options_set_pass_phrase_from_file",
+}
 without_tls = "--without-tls" in sys.argv
 
 WILD = [

@@ -2,6 +2,8 @@
 
 #include "test.h"
 
+#include <unistd.h>
+
 /* What `ground` says of its servers: their TLS addresses, and files. */
 static char hosts[256], authority[256], certificate[256], key[256], stranger[256];
 
@@ -72,5 +74,86 @@ TEST(files_that_will_not_do_are_named_at_once) {
     zklock_options_free(options);
 }
 
-TEST_MAIN("standalone tls", LISTED(a_lock_is_held_and_lost_over_tls), LISTED(who_is_not_to_be_trusted_is_named),
+#define PASS_PHRASE "s3cret-of-c"
+
+/* A file of this test; the command of a shell makes it, in which %s is its name. */
+static const char *file_by(const char *command) {
+    static char name[] = "/tmp/zklock-tls-XXXXXX";
+    static int made;
+    char line[1024];
+    if (!made++) {
+        int descriptor = mkstemp(name);
+        CHECK(descriptor >= 0 && !close(descriptor));
+    }
+    snprintf(line, sizeof line, command, name);
+    CHECK(!system(line));
+    return name;
+}
+
+static void connects(zklock_options *options) {
+    zklock_client *client;
+    OK(zklock_client_new(hosts, options, &client));
+    zklock_options_free(options);
+    zklock_client_free(client);
+}
+
+TEST(a_key_may_have_a_pass_phrase) {
+    zklock_options *options;
+    char command[600];
+    const char *locked;
+    ask_for_files();
+    snprintf(command, sizeof command, "openssl pkey -aes256 -in %s -passout pass:" PASS_PHRASE " -out %%s", key);
+    locked = file_by(command);
+    OK(zklock_options_new(&options));
+    IS(zklock_options_set_tls(options, authority, certificate, locked), ZKLOCK_INVALID_ARGUMENT);
+    SAYS("has a pass phrase");
+    OK(zklock_options_set_pass_phrase(options, "n0t-this-one"));
+    IS(zklock_options_set_tls(options, authority, certificate, locked), ZKLOCK_INVALID_ARGUMENT);
+    SAYS("does not open with the pass phrase");
+    CHECK(!strstr(zklock_last_error(), "n0t"));
+    CHECK(!setenv("ZKLOCK_TEST_PASS", PASS_PHRASE, 1));
+    OK(zklock_options_set_pass_phrase_from_env(options, "ZKLOCK_TEST_PASS"));
+    OK(zklock_options_set_tls(options, authority, certificate, locked));
+    connects(options);
+    OK(zklock_options_new(&options));
+    IS(zklock_options_set_pass_phrase_from_file(options, "/no/such/file"), ZKLOCK_INVALID_ARGUMENT);
+    SAYS("/no/such/file");
+    OK(zklock_options_set_pass_phrase(options, PASS_PHRASE));
+    OK(zklock_options_set_tls(options, authority, certificate, locked));
+    connects(options);
+    CHECK(!unlink(locked));
+}
+
+TEST(the_authorities_may_be_those_of_the_system) {
+    zklock_options *options;
+    ask_for_files();
+    OK(zklock_options_new(&options));
+    CHECK(!setenv("SSL_CERT_FILE", "/no/such/file", 1));
+    IS(zklock_options_set_tls_system(options, NULL, NULL), ZKLOCK_INVALID_ARGUMENT);
+    SAYS("/no/such/file");
+    CHECK(!setenv("SSL_CERT_FILE", authority, 1));
+    OK(zklock_options_set_tls_system(options, certificate, key));
+    connects(options);
+}
+
+TEST(a_file_is_read_anew_for_each_connection) {
+    zklock_options *options;
+    zklock_client *client = NULL;
+    char command[600];
+    const char *copy;
+    ask_for_files();
+    snprintf(command, sizeof command, "cp %s %%s", authority);
+    copy = file_by(command);
+    options = options_with(copy, certificate, key);
+    CHECK(!unlink(copy));
+    IS(zklock_client_new(hosts, options, &client), ZKLOCK_REFUSED);
+    SAYS(copy);
+    file_by(command);
+    connects(options);
+    CHECK(!unlink(copy));
+}
+
+TEST_MAIN("standalone tls", LISTED(a_key_may_have_a_pass_phrase), LISTED(the_authorities_may_be_those_of_the_system),
+          LISTED(a_file_is_read_anew_for_each_connection),
+          LISTED(a_lock_is_held_and_lost_over_tls), LISTED(who_is_not_to_be_trusted_is_named),
           LISTED(files_that_will_not_do_are_named_at_once))

@@ -44,6 +44,9 @@ def client() -> None:
     zklock.Client("zk1:2181", auth="ann:secret")  # type: ignore[arg-type]
     zklock.Client("zk1:2181", access="closed")  # type: ignore[arg-type]
     zklock.Tls("ca.pem", "client.pem")  # type: ignore[call-overload]
+    zklock.Tls("ca.pem", "client.pem", "client.key", pass_phrase=zklock.PassPhrase.from_env("V"))
+    assert_type(zklock.Tls.system(pass_phrase="secret"), zklock.Tls)
+    zklock.Tls("ca.pem", pass_phrase=7)  # type: ignore[call-overload]
     zklock.Lock("/locks/a")  # type: ignore[call-arg]
 
 

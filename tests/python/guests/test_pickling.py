@@ -84,6 +84,7 @@ def test_tls(tmp_path: pathlib.Path) -> None:
     tls = zklock.Tls(file)
     assert repr(tls) == f"<zklock.Tls trusting {file}>"
     refuses(tls, "send the paths of its files")
+    refuses(zklock.PassPhrase("secret"), "send the path of its file")
 
 
 def test_no_object_is_left_out(zk: zklock.Client) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import pathlib
+import subprocess
 import typing
 
 import pytest
@@ -11,6 +12,8 @@ from ground import Ground
 from scenes import SOON, Attempt, lose, raises
 
 import zklock
+
+PASS_PHRASE = "s3cret of the key"
 
 
 class Files(typing.NamedTuple):
@@ -158,3 +161,59 @@ def test_what_is_no_file_name_is_refused(files: Files) -> None:
     for wrong in ("tls", True, files, {"ca": files.authority}):
         with pytest.raises(TypeError, match="Tls"):
             zklock.Client(files.hosts, tls=wrong)  # type: ignore[arg-type]
+
+
+def encrypted(files: Files, tmp_path: pathlib.Path) -> pathlib.Path:
+    """The client's key with the pass phrase."""
+    key = tmp_path / "client.key"
+    command = ["openssl", "pkey", "-aes256", "-in", files.key, "-out", str(key), "-passout", f"pass:{PASS_PHRASE}"]
+    subprocess.run(command, check=True)
+    return key
+
+
+def test_a_key_may_have_a_pass_phrase(files: Files, tmp_path: pathlib.Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    key, file = encrypted(files, tmp_path), tmp_path / "pass"
+    file.write_text(PASS_PHRASE + "\n")
+    monkeypatch.setenv("ZKLOCK_TEST_PASS", PASS_PHRASE)
+    phrases = zklock.PassPhrase(PASS_PHRASE), zklock.PassPhrase.from_file(file), zklock.PassPhrase.from_env("ZKLOCK_TEST_PASS")
+    for phrase in (PASS_PHRASE, *phrases):
+        tls = zklock.Tls(files.authority, files.certificate, key, pass_phrase=phrase)
+        assert "s3cret" not in repr(tls) + repr(phrases)
+    with zklock.Client(files.hosts, tls=tls) as zk:
+        assert zk.session_id
+    for make, says in (
+        (lambda: zklock.Tls(files.authority, files.certificate, key), "has a pass phrase"),
+        (lambda: zklock.Tls(files.authority, files.certificate, key, pass_phrase="n0t"), "does not open"),
+        (lambda: zklock.Tls(files.authority, files.certificate, key, pass_phrase=""), "empty"),
+        (lambda: zklock.PassPhrase.from_file(tmp_path / "none"), str(tmp_path / "none")),
+        (lambda: zklock.PassPhrase.from_env("ZKLOCK_NOT_SET"), "ZKLOCK_NOT_SET"),
+    ):
+        assert "n0t" not in str(raises(zklock.InvalidInput, make).says(says).error)
+    with pytest.raises(TypeError, match="pass_phrase") as of_type:
+        zklock.Tls(files.authority, files.certificate, key, pass_phrase=b"s3cret")  # type: ignore[call-overload]
+    assert "s3cret" not in str(of_type.value)
+
+
+def test_the_authorities_of_the_system(files: Files, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("SSL_CERT_FILE", files.authority)
+    with zklock.Client(files.hosts, tls=zklock.Tls.system(files.certificate, files.key)) as zk:
+        assert zk.session_id
+    monkeypatch.setenv("SSL_CERT_FILE", files.stranger)
+    tls = zklock.Tls.system(files.certificate, files.key)
+    client = zklock.Client(files.hosts, tls=tls, connect_timeout=2)
+    raises(zklock.Unreachable, client.connect).says("none of the given authorities")
+    client.close()
+    monkeypatch.setenv("SSL_CERT_FILE", "/no such file")
+    raises(zklock.InvalidInput, zklock.Tls.system).says("/no such file", "cannot be read")
+
+
+def test_a_file_is_read_anew_for_each_connection(files: Files, tmp_path: pathlib.Path) -> None:
+    authority = tmp_path / "ca.pem"
+    authority.write_text(pathlib.Path(files.authority).read_text())
+    tls = zklock.Tls(authority, files.certificate, files.key)
+    with zklock.Client(files.hosts, tls=tls) as zk:
+        assert zk.session_id
+    authority.unlink()
+    client = zklock.Client(files.hosts, tls=tls)
+    raises(zklock.Refused, client.connect).says(str(authority), "cannot be read")
+    client.close()

@@ -68,6 +68,17 @@ def test_timeouts_of_sessions_are_bounded(settings: dict[str, object], granted: 
                 assert zk.session_timeout == bound
 
 
+@pytest.mark.parametrize("like", ["3.8", "3.4", "keeper-25"])
+def test_locks_work_on_each_server_that_is_copied(like: typing.Literal["3.8", "3.4", "keeper-25"]) -> None:
+    with Server(like=like) as server, zklock.Client(server.hosts) as zk, zk.mutex(PATH, timeout=5) as hold:
+        assert hold.token > 0
+
+
+def test_a_server_that_cannot_be_copied_is_named() -> None:
+    with pytest.raises(zklock.InvalidInput, match="2.0.*3.8, 3.4, keeper-25"):
+        Server(like="2.0")  # type: ignore[call-overload, arg-type, unused-ignore]
+
+
 def test_expire_tells_the_holder_and_lets_the_next_have_it(server: Server, zk: zklock.Client) -> None:
     with zklock.Client(server.hosts) as other:
         hold = zk.mutex(PATH).hold()

@@ -1,5 +1,9 @@
 //! Over TLS all is as without it; and where no session can be had, the error says why, in time.
 
+mod files;
+mod keys;
+mod texts;
+
 use crate::support::{SESSION, SOON, on_a_thread, options, says, settled, soon};
 use ground::wire::Admin;
 use ground::{Builder, Direction, Ensemble, Proxy, not_later, shared, until};
@@ -11,6 +15,9 @@ use zklock_core::{Client, ClientOptions, ErrorKind, HoldState, LossReason, Tls, 
 
 /// Longer than a handshake takes on a busy machine.
 const PATIENCE: Duration = Duration::from_millis(1500);
+
+/// Longer than any test takes.
+const AGES: Duration = Duration::from_secs(3600);
 
 /// For harmless tests, as the shared server.
 fn builder() -> Builder {
@@ -160,19 +167,44 @@ async fn an_answer_of_many_records_is_read_whole() {
     }
 }
 
+/// No session can be had so, and that is said at once.
+async fn is_told_at_once(options: ClientOptions, parts: &[&str]) {
+    let error = soon(Client::connect(options.connect_timeout(AGES))).await.map(drop).unwrap_err();
+    says(&error, ErrorKind::Unreachable, parts);
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn one_side_that_speaks_tls_alone_is_told() {
     // Netty's port without TLS, and the one that servers without any TLS have.
     for ensemble in [strict(), shared()] {
-        let options = options(&ensemble.connect_string()).tls(known(strict()));
-        is_told(options, &["TLS handshake", "is this a port without TLS?"]).await;
+        let hosts = ensemble.connect_string();
+        let telling = [hosts.as_str(), "does not speak TLS", "secureClientPort"];
+        is_told_at_once(options(&hosts).tls(known(strict())), &telling).await;
+    }
+    for ensemble in [strict(), modern()] {
+        let hosts = ensemble.tls_connect_string();
+        let telling = [hosts.as_str(), "speaks TLS alone", "connect with TLS"];
+        is_told_at_once(options(&hosts), &telling).await;
     }
     let silent = TcpListener::bind("127.0.0.1:0").unwrap();
     let hosts = silent.local_addr().unwrap().to_string();
     is_told(options(&hosts).tls(known(strict())), &["does not answer the TLS handshake"]).await;
+    // Where one of them may be right, it is waited for.
+    let hosts = format!("{hosts},{}", strict().tls_connect_string());
+    is_told(options(&hosts), &["opens no session", "does the port expect TLS"]).await;
+}
 
-    let options = options(&strict().tls_connect_string());
-    is_told(options, &["opens no session", "does the port expect TLS"]).await;
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_port_that_speaks_both_is_right_for_both() {
+    let builder = Ensemble::builder().tls(true).property("zookeeper.client.portUnification=true");
+    let ensemble = builder.start();
+    let hosts = ensemble.connect_string();
+    let secure = soon(Client::connect(options(&hosts).tls(known(&ensemble)))).await.unwrap();
+    let plain = soon(Client::connect(options(&hosts))).await.unwrap();
+    soon(secure.close()).await;
+    soon(plain.close()).await;
+    // Who has no session there for another reason is not told that the port is wrong.
+    is_told(options(&hosts).tls(anonymous(&ensemble)), &["refuses the TLS handshake"]).await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -1,4 +1,5 @@
-//! A real server of ZooKeeper 3.4: it hangs up on a request that came with a later version.
+//! Real servers of the oldest release that is promised to do and of the newest. One of 3.4 hangs up on a request that came with a
+//! later version.
 
 mod promises;
 mod refusals;
@@ -12,21 +13,43 @@ use std::sync::OnceLock;
 use std::time::Duration;
 use zklock_core::Client;
 
-/// One server for all of these tests.
+/// One server of 3.4 for all of these tests.
 fn old() -> &'static Ensemble {
     static OLD: OnceLock<Ensemble> = OnceLock::new();
-    OLD.get_or_init(|| Ensemble::builder().tick(Duration::from_millis(200)).version("3.4.14").start())
+    OLD.get_or_init(|| of("3.4.14"))
 }
 
-async fn old_client() -> Client {
-    soon(client_of(&old().connect_string())).await
+/// One of the newest release.
+fn new() -> &'static Ensemble {
+    static NEW: OnceLock<Ensemble> = OnceLock::new();
+    NEW.get_or_init(|| of("3.9.5"))
 }
 
-async fn old_proxied() -> (Client, Proxy) {
-    let proxy = Proxy::before(old().server(0));
+fn of(version: &str) -> Ensemble {
+    Ensemble::builder().tick(Duration::from_millis(200)).version(version).start()
+}
+
+async fn client_at(servers: &Ensemble) -> Client {
+    soon(client_of(&servers.connect_string())).await
+}
+
+async fn proxied_at(servers: &Ensemble) -> (Client, Proxy) {
+    let proxy = Proxy::before(servers.server(0));
     (soon(client_of(&proxy.connect_string())).await, proxy)
 }
 
+fn operator_at(servers: &Ensemble) -> Admin {
+    Admin::connect(servers.server(0).address())
+}
+
+async fn old_client() -> Client {
+    client_at(old()).await
+}
+
+async fn old_proxied() -> (Client, Proxy) {
+    proxied_at(old()).await
+}
+
 fn old_operator() -> Admin {
-    Admin::connect(old().server(0).address())
+    operator_at(old())
 }

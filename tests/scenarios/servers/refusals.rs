@@ -9,7 +9,7 @@ use zklock_core::{Client, Error, ErrorKind, LockSpec};
 
 /// The error names what was asked for, the version, and what to do.
 #[track_caller]
-fn is_refused(error: &Error, what: &str, instead: &str) {
+pub(super) fn is_refused(error: &Error, what: &str, instead: &str) {
     says(error, ErrorKind::Refused, &[what, "needs ZooKeeper 3.5 or later", "of version 3.4", instead]);
 }
 

@@ -1,5 +1,6 @@
 //! How a client knows what its servers know: it asks at the opening of a session, or it was told.
 
+use super::refusals::is_refused;
 use super::{old, old_client, old_operator};
 use crate::support::{SOON, client_of, operator, options, says, settled, soon};
 use ground::{Proxy, Server, shared, until};
@@ -7,7 +8,7 @@ use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
-use zklock_core::{Client, ErrorKind};
+use zklock_core::{Client, Error, ErrorKind, LockSpec};
 
 /// A server behind something that counts how often it is asked for its version, and perhaps lets no such word through.
 struct Doorman {
@@ -99,12 +100,67 @@ async fn an_old_server_that_does_not_say_its_version_is_found_out() {
     old_operator().wait_for_children("/old/silent", 0, SOON);
 }
 
+/// The error of what such a server cannot do, as the first thing that it is asked. The session goes on, and nothing is left.
+async fn first_refusal(call: impl AsyncFnOnce(&Client) -> Error, left: &[&str]) -> Error {
+    let doorman = Doorman::before(old().server(0).address(), true);
+    let client = soon(client_of(&doorman.address.to_string())).await;
+    let error = soon(call(&client)).await;
+    settled(&client).await;
+    for directory in left {
+        old_operator().wait_for_children(directory, 0, SOON);
+    }
+    soon(client.mutex("/old/first").unwrap().acquire()).await.unwrap().release().await.unwrap();
+    assert_eq!((doorman.asked(), client.stats().sessions), (1, 1));
+    error
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_an_old_and_silent_server_cannot_do_is_refused_by_name_if_it_comes_first() {
+    let set = async |client: &Client| {
+        let locks = ["/old/first-set/a", "/old/first-set/b"].map(|path| client.mutex(path).unwrap());
+        client.all(&locks).unwrap().acquire().await.unwrap_err()
+    };
+    // Where the directories are there, and where they are not.
+    for _ in 0..2 {
+        let error = first_refusal(set, &["/old/first-set/a", "/old/first-set/b"]).await;
+        is_refused(&error, "a set of locks", "one by one");
+        old_operator().create_all("/old/first-set/a", "");
+        old_operator().create_all("/old/first-set/b", "");
+    }
+    let permits = async |client: &Client| {
+        let two = client.lock(&LockSpec::semaphore("/old/first-permits", 2).unwrap().permits(2)).unwrap();
+        two.acquire().await.unwrap_err()
+    };
+    let error = first_refusal(permits, &["/old/first-permits/locks", "/old/first-permits/leases"]).await;
+    is_refused(&error, "several permits at once", "one by one");
+    let double = async |client: &Client| {
+        client.double_barrier("/old/first-double", 2).unwrap().enter().await.unwrap_err()
+    };
+    is_refused(&first_refusal(double, &["/old/first-double"]).await, "a double barrier", "two barriers");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_old_and_silent_server_creates_what_takes_no_transaction() {
+    let doorman = Doorman::before(old().server(0).address(), true);
+    let client = soon(client_of(&doorman.address.to_string())).await;
+    soon(client.set_limit("/old/first-limit", 3)).await.unwrap();
+    assert_eq!(old_operator().data("/old/first-limit"), [0, 0, 0, 3]);
+    let client = soon(client_of(&doorman.address.to_string())).await;
+    assert!(soon(client.barrier("/old/first-barrier/a").unwrap().set()).await.unwrap());
+    assert!(old_operator().stat("/old/first-barrier/a").is_some());
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_version_that_is_stated_and_too_new_is_named_in_the_error() {
     let options = options(&old().connect_string()).server_version(3, 5).unwrap();
     let client = soon(Client::connect(options)).await.unwrap();
     let error = soon(client.mutex("/old/wrong").unwrap().acquire()).await.unwrap_err();
     says(&error, ErrorKind::Refused, &["/old/wrong", "older than 3.5", "state 3.4"]);
+    let locks = ["/old/wrong/a", "/old/wrong/b"].map(|path| client.mutex(path).unwrap());
+    let error = soon(client.all(&locks).unwrap().acquire()).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &["/old/wrong/a", "older than 3.5", "state 3.4"]);
+    let error = soon(client.set_limit("/old/wrong-limit", 3)).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &["/old/wrong-limit", "older than 3.5", "state 3.4"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

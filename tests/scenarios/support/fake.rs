@@ -7,6 +7,7 @@ use std::sync::{Arc, Once};
 use std::thread;
 
 const PING: i32 = -2;
+const LONGEST: usize = 1 << 20;
 
 /// A frame with this in it.
 pub(crate) fn frame(parts: &[&[u8]]) -> Vec<u8> {
@@ -115,7 +116,9 @@ fn serve(
         let says = if &length == b"srvr" {
             Says::Endlessly(vec![b'x'; 4096])
         } else {
-            let mut request = vec![0; u32::from_be_bytes(length) as usize];
+            // Nobody who speaks to a server sends more at once.
+            let length = usize::try_from(i32::from_be_bytes(length)).ok().filter(|length| *length < LONGEST);
+            let mut request = vec![0; length.ok_or(io::ErrorKind::InvalidData)?];
             stream.read_exact(&mut request)?;
             if is_first { Says::Once(greeting.clone()) } else { answer(&Request::read(&request)) }
         };

@@ -61,13 +61,15 @@ impl Waiter {
     }
 }
 
-/// How often the head counts before it waits. Servers before 3.8.2 do not tell what they have created in a transaction,
-/// so it reads that and counts once more.
+/// How often the head counts before it waits. Servers before 3.7.2, and those of 3.8 before 3.8.2, do not tell what they have
+/// created in a transaction, so it reads that and counts once more.
 pub(crate) fn countings(permits: u32) -> usize {
     let figures = shared().server(0).mntr();
     let version = figures.get("zk_version").expect("the server says its version");
     let numbers = version.split(['.', '-', ',']).take(3).map(|number| number.parse().expect("a version"));
-    let is_told = permits == 1 || numbers.collect::<Vec<u32>>() >= vec![3, 8, 2];
+    let version = numbers.collect::<Vec<u32>>();
+    let since = if version < vec![3, 8] { vec![3, 7, 2] } else { vec![3, 8, 2] };
+    let is_told = permits == 1 || version >= since;
     if is_told { 1 } else { 2 }
 }
 

@@ -284,6 +284,7 @@ fn options_that_make_no_sense_are_named() {
         (&["--tick", "x"], "\"x\" is not a number"),
         (&["--tick", "-1"], "is not a number of seconds"),
         (&["--port", "1"], "there is no option \"--port\""),
+        (&["--like", "2.0"], "known are 3.8, 3.4, keeper-25"),
         (&["2181"], "there is no option \"2181\""),
     ] {
         let error = settings(words).unwrap_err().to_string();
@@ -297,6 +298,8 @@ fn options_that_make_no_sense_are_named() {
     let server = settings(&["--local-sessions"]).unwrap().unwrap().start().unwrap();
     let refused = Raw::open(&server).ask(1, operation::CREATE, &creation("/mine", 1));
     assert_eq!(refused.error, -120);
+    let server = settings(&["--like", "3.4"]).unwrap().unwrap().start().unwrap();
+    assert!(ask(&server, b"srvr").starts_with("Zookeeper version: 3.4.14"));
     let server = settings(&["--words", "ruok"]).unwrap().unwrap().start().unwrap();
     assert_eq!(ask(&server, b"ruok"), "imok");
     assert!(ask(&server, b"srvr").contains("whitelist"));

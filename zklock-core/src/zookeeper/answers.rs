@@ -27,10 +27,7 @@ pub(super) fn outcome(error: &Error) -> Outcome {
              localSessionsUpgradingEnabled=true there"
                 .into(),
         )),
-        Error::Unimplemented => Outcome::Refused(Refusal::Answer(
-            "it does not know the request, so it is older than 3.5: if the options state the servers' version, state 3.4"
-                .into(),
-        )),
+        Error::Unimplemented => Outcome::Refused(Refusal::Answer(TOO_OLD.into())),
         Error::QuotaExceeded | Error::BadArguments(_) | Error::MarshallingError => {
             Outcome::Refused(Refusal::Answer(error.to_string()))
         }
@@ -38,6 +35,9 @@ pub(super) fn outcome(error: &Error) -> Outcome {
         _ => Outcome::Unknown,
     }
 }
+
+/// What it says that a server does not know a request.
+pub(super) const TOO_OLD: &str = "it does not know the request, so it is older than 3.5: if the options state the servers' version, state 3.4";
 
 /// What a server says that keeps sessions to itself, of which the library does not know.
 const EPHEMERAL_ON_LOCAL_SESSION: i32 = -120;

@@ -1,5 +1,6 @@
 //! How a session is opened, and how another connection is attached to it.
 
+use super::encryption;
 use super::serving::Serving;
 use super::{Connection, Servers, SessionInfo, ZooKeeper};
 use crate::clock;
@@ -18,8 +19,6 @@ use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::net::TcpStream;
 use tokio::task::JoinSet;
-#[cfg(feature = "tls")]
-use zookeeper_client::TlsOptions;
 use zookeeper_client::{Client, Connector, Error};
 
 /// How much later the next host is tried, while the one before does not accept a connection.
@@ -71,6 +70,7 @@ pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened,
     let (host, stream) = accepting(&options.hosts, turn).await.map_err(NotOpened::Yet)?;
     let servers = Servers::new(options.server_level, asked_for_level(options, stream).await);
     let connector = logging_in(options).await.map_err(NotOpened::Refused)?;
+    let connector = encryption::with_tls(options, connector).await.map_err(NotOpened::Refused)?;
     let connector = connector.with_session_timeout(options.session_timeout);
     let asked = clock::now();
     let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers).await.map_err(
@@ -105,6 +105,7 @@ pub(crate) async fn attach(
     // valid for longer.
     let SessionInfo { library, servers } = info;
     let connector = logging_in(options).await.map_err(NotAttached::Yet)?;
+    let connector = encryption::with_tls(options, connector).await.map_err(NotAttached::Yet)?;
     let connector = connector.with_session(library).with_session_timeout(session.timeout());
     let asked = clock::now();
     session.ask(asked);
@@ -114,9 +115,14 @@ pub(crate) async fn attach(
             error => NotAttached::Yet(error.to_string()),
         },
     )?;
+    let client = &ensemble.connection.client;
+    if client.session_id().0 != session.id() {
+        // ClickHouse Keeper takes nobody back. This other session is closed as `ensemble` goes.
+        return Err(NotAttached::SessionOver);
+    }
     // Also if this is dropped while it waits.
     let mut unless_answered = GivenUp(Some(&ensemble));
-    let granted = ensemble.connection.client.session_timeout();
+    let granted = client.session_timeout();
     if let Some(problem) = absurd(granted, session.timeout()) {
         return Err(NotAttached::Yet(problem));
     }
@@ -243,24 +249,11 @@ async fn connect(
         connector = connector.with_server_version(3, 4, 0);
     }
     let spawned = Spawned::default();
-    let client = Arc::new(spawning(&spawned, connected(options, connector, hosts)).await?);
+    let client = Arc::new(spawning(&spawned, encryption::connect(options, connector, hosts)).await?);
     let task = lock_ignoring_poison(&spawned.0).take();
     let library = task.ok_or_else(|| Error::UnexpectedError("no task serves the connection".to_owned()))?;
     let serving = Serving::start(&client, library, level);
     Ok(ZooKeeper { connection: Connection { client, serving, access: options.access, level, servers } })
-}
-
-#[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "without TLS no option is needed"))]
-async fn connected(options: &ClientOptions, connector: Connector, hosts: &str) -> Result<Client, Error> {
-    #[cfg(feature = "tls")]
-    if let Some(tls) = &options.tls {
-        let mut settings = TlsOptions::new().with_pem_ca(tls.authorities_pem())?;
-        if let Some((certificate, key)) = tls.identity_pem() {
-            settings = settings.with_pem_identity(certificate, key)?;
-        }
-        return connector.with_tls(settings).secure_connect(hosts).await;
-    }
-    connector.connect(hosts).await
 }
 
 /// The same future. The task that it spawns is left there.

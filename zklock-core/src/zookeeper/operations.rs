@@ -48,14 +48,14 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
             let added = nodes.iter().try_for_each(|new| {
                 writer.add_create(&join(&new.directory, &new.prefix), &new.data, &options)
             });
-            created(writer, added)
+            created(connection, writer, added)
         }
         Operation::CreateWithin { path, guard, data } => {
             let mut writer = client.new_multi_writer();
             let options = CreateMode::Ephemeral.with_acls(access.list());
             let added =
                 writer.add_check_version(guard, -1).and_then(|()| writer.add_create(path, data, &options));
-            created(writer, added)
+            created(connection, writer, added)
         }
         Operation::CreateSingle { path, data } => {
             let options = CreateMode::Ephemeral.with_acls(access.list());
@@ -154,12 +154,12 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
             let added = guards.iter().try_for_each(|guard| writer.add_check_version(guard, -1));
             let added = added.and_then(|()| if *replaces { writer.add_delete(path, None) } else { Ok(()) });
             let added = added.and_then(|()| writer.add_create(path, data, &options));
-            done(writer, added)
+            done(connection, writer, added)
         }
         Operation::DeleteAll { paths } => {
             let mut writer = client.new_multi_writer();
             let added = paths.iter().try_for_each(|path| writer.add_delete(path, None));
-            done(writer, added)
+            done(connection, writer, added)
         }
         Operation::Delete { path } => {
             let call = client.delete(path, None);
@@ -188,7 +188,11 @@ fn unwatched<'a>(call: impl Future<Output = Result<Outcome, Error>> + Send + 'a)
 }
 
 /// What comes of creations in one transaction, which is sent before this returns.
-fn created<'a>(mut writer: MultiWriter<'a>, added: Result<(), Error>) -> Call<'a> {
+fn created<'a>(
+    connection: &'a Connection,
+    mut writer: MultiWriter<'a>,
+    added: Result<(), Error>,
+) -> Call<'a> {
     let call = added.map(|()| writer.commit());
     Box::pin(async move {
         let results = match call {
@@ -196,7 +200,7 @@ fn created<'a>(mut writer: MultiWriter<'a>, added: Result<(), Error>) -> Call<'a
             Ok(call) => call.await,
         };
         let outcome = match results {
-            Err(error) => outcome(&source_of(error)),
+            Err(error) => outcome(&connection.unless_unread(source_of(error))),
             Ok(results) => Outcome::Created(results.iter().filter_map(node_of).collect()),
         };
         (outcome, None)
@@ -204,9 +208,12 @@ fn created<'a>(mut writer: MultiWriter<'a>, added: Result<(), Error>) -> Call<'a
 }
 
 /// Whether all the writes of one transaction were done, which is sent before this returns.
-fn done<'a>(mut writer: MultiWriter<'a>, added: Result<(), Error>) -> Call<'a> {
+fn done<'a>(connection: &'a Connection, mut writer: MultiWriter<'a>, added: Result<(), Error>) -> Call<'a> {
     let call = added.map(|()| writer.commit());
-    unwatched(async move { call?.await.map(|_| Outcome::Done).map_err(source_of) })
+    unwatched(async move {
+        let unread = |error| connection.unless_unread(source_of(error));
+        call?.await.map(|_| Outcome::Done).map_err(unread)
+    })
 }
 
 /// The children with their origins. They are listed first; then all children are read in one flight.

@@ -46,4 +46,12 @@ impl Connection {
         serving.give_up();
         Error::ConnectionLoss
     }
+
+    /// The same of a transaction with a creation. A server of 3.4 cannot read it, and says only that.
+    pub(super) fn unless_unread(&self, error: Error) -> Error {
+        match error {
+            Error::MarshallingError => self.unless_too_old(Error::Unimplemented),
+            error => self.unless_too_old(error),
+        }
+    }
 }

@@ -54,6 +54,7 @@ from ._zklock import (
     Loss,
     Member,
     Observer,
+    PassPhrase,
     Tls,
     __version__,
 )
@@ -94,6 +95,7 @@ __all__ = [
     "NotHeld",
     "NotOwner",
     "Observer",
+    "PassPhrase",
     "Refused",
     "Stats",
     "Timeout",

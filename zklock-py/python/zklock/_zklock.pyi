@@ -34,6 +34,7 @@ __all__ = [
     "Loss",
     "Member",
     "Observer",
+    "PassPhrase",
     "Server",
     "Tls",
     "__version__",
@@ -996,24 +997,65 @@ class Digest:
         """The user and the password in an environment variable, ``user:password``. It is read now."""
 
 @final
+class PassPhrase:
+    """The pass phrase of an encrypted key.
+
+    ``zklock.Tls("ca.pem", "client.pem", "client.key", pass_phrase=zklock.PassPhrase.from_file("/run/secrets/key"))``
+
+    Keys are read in the form that ``openssl genpkey -aes256`` writes. The pass phrase is in no log, ``repr`` or exception.
+    """
+    def __new__(cls, text: str) -> Self: ...
+    @staticmethod
+    def from_file(path: str | os.PathLike[str]) -> PassPhrase:
+        """The first line of a file. It is read now, and anew for each connection."""
+    @staticmethod
+    def from_env(variable: str) -> PassPhrase:
+        """The text of an environment variable. It is read now."""
+
+@final
 class Tls:
     """How to connect with TLS: PEM files of the authorities of the servers' certificates and, if the servers want
     one, of a client certificate and its key.
 
     ``zklock.Client("zk1:2281", tls=zklock.Tls("ca.pem", "client.pem", "client.key"))``
 
-    The files are read at once, and an error says what is wrong with which. The servers' certificates must be for the names
+    The files are read at once, and an error says what is wrong with which. They are read anew for each connection, so that
+    renewed certificates are used without a restart. As long as one cannot be used then, no connection is made: what was read
+    before is not used again. The connection that there is stays.
+
+    ``pass_phrase`` is that of an encrypted key, a text or a ``PassPhrase``. The servers' certificates must be for the names
     given as hosts. None of these checks can be switched off.
     """
     @overload
-    def __new__(cls, authorities: str | os.PathLike[str], certificate: None = None, key: None = None) -> Self: ...
+    def __new__(
+        cls,
+        authorities: str | os.PathLike[str],
+        certificate: None = None,
+        key: None = None,
+        *,
+        pass_phrase: str | PassPhrase | None = None,
+    ) -> Self: ...
     @overload
     def __new__(
         cls,
         authorities: str | os.PathLike[str],
         certificate: str | os.PathLike[str],
         key: str | os.PathLike[str],
+        *,
+        pass_phrase: str | PassPhrase | None = None,
     ) -> Self: ...
+    @staticmethod
+    def system(
+        certificate: str | os.PathLike[str] | None = None,
+        key: str | os.PathLike[str] | None = None,
+        *,
+        pass_phrase: str | PassPhrase | None = None,
+    ) -> Tls:
+        """Trusts the authorities that this system trusts: those in the file that ``SSL_CERT_FILE`` names in the environment,
+        otherwise those in the file of the system's distribution.
+
+        Where the servers' certificates come from an authority of your own, give that alone.
+        """
 
 @final
 class Server:
@@ -1036,6 +1078,9 @@ class Server:
     ``words`` lists the four-letter words that are answered, such as ``"srvr, ruok"``. See ``4lw.commands.whitelist`` of
     ZooKeeper. By default it answers all that it knows. (A real server answers only ``srvr`` by default.)
 
+    ``like`` says which server it copies: ``"3.8"``; ``"3.4"``, ZooKeeper 3.4.14, which has no container nodes; or
+    ``"keeper-25"``, ClickHouse Keeper 25, which hangs up on what it does not know and takes no session back.
+
     Raises ``InvalidInput`` if an argument is wrong, and ``Refused`` if the system does not let it listen there.
 
     Threads may share a server. A process that is forked from this one can use only its ``hosts``: everything else raises
@@ -1049,6 +1094,7 @@ class Server:
         session_timeouts: tuple[float, float] | None = None,
         manual_clock: bool = False,
         words: str = "*",
+        like: Literal["3.8", "3.4", "keeper-25"] = "3.8",
     ) -> Self: ...
     @property
     def hosts(self) -> str:

@@ -63,6 +63,9 @@ fn node_path<'a>(py: Python<'_>, path: &'a str) -> PyResult<&'a str> {
 /// ``words`` lists the four-letter words that are answered, such as ``"srvr, ruok"``. See ``4lw.commands.whitelist`` of
 /// ZooKeeper. By default it answers all that it knows. (A real server answers only ``srvr`` by default.)
 ///
+/// ``like`` says which server it copies: ``"3.8"``; ``"3.4"``, ZooKeeper 3.4.14, which has no container nodes; or
+/// ``"keeper-25"``, ClickHouse Keeper 25, which hangs up on what it does not know and takes no session back.
+///
 /// Raises ``InvalidInput`` if an argument is wrong, and ``Refused`` if the system does not let it listen there.
 ///
 /// Threads may share a server. A process that is forked from this one can use only its ``hosts``: everything else raises
@@ -85,7 +88,7 @@ impl Server {
 #[pymethods]
 impl Server {
     #[new]
-    #[pyo3(signature = (*, listen="127.0.0.1:0", tick=2.0, session_timeouts=None, manual_clock=false, words="*"))]
+    #[pyo3(signature = (*, listen="127.0.0.1:0", tick=2.0, session_timeouts=None, manual_clock=false, words="*", like="3.8"))]
     fn new(
         py: Python<'_>,
         listen: &str,
@@ -93,8 +96,10 @@ impl Server {
         session_timeouts: Option<(f64, f64)>,
         manual_clock: bool,
         words: &str,
+        like: &str,
     ) -> PyResult<Self> {
         let builder = zklock_testkit::Server::builder().address(listen).words(words);
+        let builder = builder.like(like).map_err(|error| invalid(py, error.to_string()))?;
         let mut builder = builder.tick(interval(py, "tick", tick)?);
         if let Some((shortest, longest)) = session_timeouts {
             let name = "session_timeouts";

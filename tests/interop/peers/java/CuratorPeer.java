@@ -112,8 +112,17 @@ final class CuratorPeer {
             latch.start();
             latch.await();
             int before = losses.get();
-            line.enter("x", latch.getOurPath());
+            line.enter("x", nodeOf(latch));
             return leave(line, before);
+        }
+    }
+
+    /** Where it is told: Curator 4.0 keeps it to itself. */
+    private static String nodeOf(LeaderLatch latch) throws ReflectiveOperationException {
+        try {
+            return (String) LeaderLatch.class.getMethod("getOurPath").invoke(latch);
+        } catch (NoSuchMethodException untold) {
+            return null;
         }
     }
 

@@ -1,0 +1,106 @@
+//! A conversation as a server of 3.4 can have it: there most of what is newer would end the connection, and with that the
+//! conversation.
+
+use crate::compare::Pair;
+use crate::request::{Acl, Maker, Request};
+use crate::step::{Connect, Password, Seen, Step, Wanted};
+use ground::Dice;
+
+/// Of so many in a hundred newer requests one is sent, and one in so many parts of a transaction.
+const NEWER: usize = 4;
+/// The other words have another form there; and connections that are closed are counted for a while.
+const WORDS: [&str; 3] = ["ruok", "isro", "nope"];
+
+impl Pair {
+    /// The same conversation, for servers of this version.
+    pub(crate) fn in_its_words(&self, seed: Option<u64>, steps: Vec<Step>) -> Vec<Step> {
+        if !self.is_old {
+            return steps;
+        }
+        // What is written down has nothing in it that ends a connection.
+        let newer = if seed.is_some() { NEWER } else { 0 };
+        let mut author = Author { dice: Dice::new(seed.unwrap_or(1)), newer };
+        steps.into_iter().flat_map(|step| author.old(step)).collect()
+    }
+}
+
+struct Author {
+    dice: Dice,
+    newer: usize,
+}
+
+impl Author {
+    fn old(&mut self, step: Step) -> Vec<Step> {
+        match step {
+            Step::Word(word) if !WORDS.contains(&word) => Vec::new(),
+            Step::Send { slot, requests } => {
+                if let [request] = &requests[..] {
+                    if is_newer(request) && self.dice.chance(self.newer) {
+                        let newer = Request::Other { opcode: request.opcode() };
+                        return vec![Step::Send { slot, requests: vec![newer] }, again(slot)];
+                    }
+                }
+                vec![Step::Send { slot, requests: requests.into_iter().map(|one| self.known(one)).collect() }]
+            }
+            // That breaks it.
+            Step::Connect(connect) if connect.password == Password::Null => {
+                vec![Step::Connect(Connect { password: Password::Wrong, ..connect })]
+            }
+            step => vec![step],
+        }
+    }
+
+    /// The same, or what is nearest to it.
+    fn known(&mut self, request: Request) -> Request {
+        match request {
+            Request::Create { path, data, acl, flags, .. } => {
+                // A list that is null breaks it.
+                let acl = if acl == Acl::Null { Acl::Empty } else { acl };
+                Request::Create { maker: Maker::Create, path, data, acl, flags }
+            }
+            Request::SetAcl { path, acl: Acl::Null, version } => {
+                Request::SetAcl { path, acl: Acl::Empty, version }
+            }
+            Request::Multi(parts) => Request::Multi(
+                parts
+                    .into_iter()
+                    .map(|part| if self.dice.chance(self.newer) { part } else { self.known(part) })
+                    .collect(),
+            ),
+            Request::Truncated { request, keep } => {
+                Request::Truncated { request: Box::new(self.known(*request)), keep }
+            }
+            Request::Count { path } | Request::Ephemerals { prefix: path } => {
+                Request::GetChildren2 { path, watch: true }
+            }
+            Request::AddWatch { path, .. } => Request::Exists { path, watch: true },
+            Request::RemoveWatches { path, .. } | Request::CheckWatches { path, .. } => {
+                Request::GetData { path, watch: true }
+            }
+            Request::MultiRead(parts) => Request::Multi(parts),
+            Request::SetWatches { ago, mut lists, .. } => {
+                lists.truncate(3);
+                Request::SetWatches { second: false, ago, lists }
+            }
+            Request::WhoAmI => Request::Ping,
+            Request::Other { opcode: 16..=22 } => Request::Other { opcode: 23 },
+            request => request,
+        }
+    }
+}
+
+fn again(slot: usize) -> Step {
+    Step::Connect(Connect {
+        slot,
+        wanted: Wanted::Of(slot),
+        password: Password::Right,
+        seen: Seen::Last,
+        timeout: 30_000,
+        read_only: Some(false),
+        cut: None,
+    })
+}
+
+fn is_newer(request: &Request) -> bool {
+    matches!(request.opcode(), 15..=22 | 103..=107)
+}

@@ -1,0 +1,157 @@
+"""Runs the scenarios of mutex, read/write lock and semaphore on releases of ZooKeeper, and prints a table for FIGURES.md.
+
+`tests/run servers` calls it: words that choose releases, then `--`, then the program of the scenarios. What a release cannot
+do is skipped by its name, which is printed with the reason. A skip that no test has the name of is an error. What fails is run
+once more, alone, because a busy machine ends sessions; if it passes then, its name is printed, too.
+"""
+
+from __future__ import annotations
+
+import collections
+import os
+import re
+import subprocess
+import sys
+import time
+
+RELEASES = ("3.4.14", "3.5.10", "3.6.4", "3.7.2", "3.8.6", "3.9.5")
+PROMISES = ("exclusive", "fenced", "fair", "bounded", "nothing_left_behind", "told", "no_false_grant")
+KINDS = ("mutex", "rwlock", "semaphore")
+
+# Before which release a test is skipped, and why.
+Skip = tuple[tuple[int, int], str]
+PERMITS: Skip = (3, 5), "several permits at once are created in one transaction, which 3.4 cannot do for us"
+CREATION: Skip = (3, 5), "a guarded write creates a node, which 3.4 cannot do for us"
+DOWNGRADE: Skip = (3, 5), "the read side within the write side is created in a transaction, which 3.4 cannot do for us"
+CONTAINERS: Skip = (3, 5), "it disturbs the creation of a container, and 3.4 has none"
+REQUESTS: Skip = (3, 5), "it counts requests, and on 3.4, which does not tell what was created, there is one more"
+COUNTERS: Skip = (3, 6), "it reads how many watches have fired, which servers count since 3.6"
+SKIPS: dict[str, Skip] = {
+    "exclusive::semaphore::several_permits_are_held_together_and_returned_together": PERMITS,
+    "exclusive::semaphore::thirty_two_contenders_never_have_more_permits_than_there_are": PERMITS,
+    "exclusive::semaphore::sessions_that_end_and_connections_that_break_give_away_no_permit_twice": PERMITS,
+    "fenced::mutex::a_guarded_write_is_done_while_the_lock_is_held": CREATION,
+    "fenced::mutex::a_guarded_write_is_done_whole_or_not_at_all": CREATION,
+    "fenced::semaphore::tokens_grow_between_permits_that_exclude_each_other_in_a_contest": PERMITS,
+    "fair::mutex::a_release_wakes_one_of_five_hundred_waiters_and_each_in_its_turn": COUNTERS,
+    "fair::semaphore::permits_are_granted_in_the_order_of_arrival_also_to_who_wants_many": PERMITS,
+    "fair::semaphore::only_the_head_hears_of_a_permit_that_returns_and_only_the_next_of_its_grant": REQUESTS,
+    "bounded::rwlock::a_downgrade_in_a_frozen_network_ends_in_time_and_the_writer_stays_what_it_is": DOWNGRADE,
+    "bounded::semaphore::a_frozen_network_delays_nobody_who_wants_permits": PERMITS,
+    "bounded::semaphore::a_network_that_freezes_at_a_later_step_delays_nobody": PERMITS,
+    "bounded::semaphore::permits_that_do_not_come_delay_nobody_and_are_said_to_be_the_reason": PERMITS,
+    "nothing_left_behind::rwlock::a_reader_that_gives_up_at_any_step_leaves_no_node": CONTAINERS,
+    "nothing_left_behind::rwlock::a_reader_that_loses_any_message_has_exactly_one_node": CONTAINERS,
+    "nothing_left_behind::rwlock::a_writer_that_gives_up_at_any_step_leaves_no_node": CONTAINERS,
+    "nothing_left_behind::rwlock::a_writer_that_loses_any_message_has_exactly_one_node": CONTAINERS,
+    "nothing_left_behind::semaphore::a_head_that_gives_up_at_any_step_leaves_no_node": PERMITS,
+    "nothing_left_behind::semaphore::a_head_that_loses_any_message_has_exactly_its_nodes": PERMITS,
+    "nothing_left_behind::semaphore::one_that_wants_a_permit_and_gives_up_at_any_step_leaves_no_node": CONTAINERS,
+    "nothing_left_behind::semaphore::one_that_wants_a_permit_and_loses_any_message_has_exactly_its_node": CONTAINERS,
+    "nothing_left_behind::semaphore::one_that_wants_three_permits_and_gives_up_at_any_step_leaves_no_node": PERMITS,
+    "nothing_left_behind::semaphore::one_that_wants_three_permits_and_loses_any_message_has_exactly_its_nodes": PERMITS,
+    "told::rwlock::a_reader_within_its_writer_is_told_within_a_heartbeat_whatever_the_cause": DOWNGRADE,
+    "told::semaphore::a_guarded_write_is_refused_with_any_of_the_permits_gone": PERMITS,
+    "told::semaphore::a_holder_of_three_permits_is_told_of_the_loss_of_any_and_returns_the_others": PERMITS,
+    "told::semaphore::a_holder_is_told_within_a_heartbeat_that_its_session_has_expired": PERMITS,
+    "no_false_grant::semaphore::a_grant_that_the_process_slept_through_is_not_delivered": PERMITS,
+    "no_false_grant::semaphore::a_grant_to_a_try_that_the_process_slept_through_is_not_delivered": PERMITS,
+    "no_false_grant::semaphore::a_head_that_is_told_of_its_permit_after_its_session_gets_no_dead_hold": PERMITS,
+    "no_false_grant::semaphore::a_head_that_is_told_of_its_permits_after_its_session_gets_no_dead_hold": PERMITS,
+    "no_false_grant::semaphore::a_permit_that_was_deleted_long_ago_is_not_granted": PERMITS,
+}
+
+TEST = re.compile(r"test (\S+) \.\.\. (ok|FAILED)$")
+Results = dict[str, bool]
+
+
+def main(arguments: list[str]) -> int:
+    words, program = split(arguments)
+    if unknown := set(words) - set(RELEASES):
+        print(f"no release {', '.join(unknown)}: there are {', '.join(RELEASES)}", file=sys.stderr)
+        return 2
+    tests = list_tests(program)
+    if missing := set(SKIPS) - set(tests):
+        print(f"skipped, but there is no such test: {', '.join(missing)}", file=sys.stderr)
+        return 1
+    rows, outcomes, again = [], {}, []
+    for release in words or RELEASES:
+        begun = time.monotonic()
+        outcomes[release] = run(program, release, [test for test in tests if reason(test, release) is None])
+        if late := [test for test, fine in outcomes[release].items() if not fine]:
+            outcomes[release] |= run(program, release, late, threads=1)
+            again += [f"`{test}` on {release}" for test in late if outcomes[release][test]]
+        rows.append(row(release, tests, outcomes[release], time.monotonic() - begun))
+    print("\n".join(["", *head(), *rows, "", *skipped(tests, words or RELEASES)]))
+    print(f"In a second go, alone: {', '.join(again) or 'none'}.", flush=True)
+    failed = [f"{release} {test}" for release, results in outcomes.items() for test, fine in results.items() if not fine]
+    for name in failed:
+        print(f"FAILED: {name}", file=sys.stderr)
+    return 1 if failed else 0
+
+
+def split(arguments: list[str]) -> tuple[list[str], list[str]]:
+    at = arguments.index("--")
+    return arguments[:at], arguments[at + 1 :]
+
+
+def list_tests(program: list[str]) -> list[str]:
+    """The names of those that are run, in the order of the promises."""
+    listed = subprocess.run([*program, "--list"], check=True, stdout=subprocess.PIPE, text=True).stdout
+    names = [line.removesuffix(": test") for line in listed.splitlines() if line.endswith(": test")]
+    modules = [f"{promise}::{kind}::" for promise in PROMISES for kind in KINDS]
+    return [name for module in modules for name in names if name.startswith(module)]
+
+
+def reason(test: str, release: str) -> str | None:
+    """Why it is skipped there."""
+    before, why = SKIPS.get(test, ((0, 0), ""))
+    major, minor = release.split(".")[:2]
+    return why if (int(major), int(minor)) < before else None
+
+
+def run(program: list[str], release: str, tests: list[str], threads: int = 2 * (os.cpu_count() or 1)) -> Results:
+    """Which have passed. One that was not heard of has failed."""
+    print(f"-- ZooKeeper {release}: {len(tests)} scenarios", flush=True)
+    command = [*program, "--exact", "--test-threads", str(threads), *tests]
+    environment = os.environ | {"ZKLOCK_SERVER_VERSION": release}
+    results = dict.fromkeys(tests, False)
+    with subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, text=True) as running:
+        for line in running.stdout or ():
+            print(line, end="", flush=True)
+            if (found := TEST.match(line.rstrip())) and found[1] in results:
+                results[found[1]] = found[2] == "ok"
+    return results
+
+
+def head() -> list[str]:
+    return [
+        "| ZooKeeper | " + " | ".join(promise.replace("_", " ") for promise in PROMISES) + " | seconds |",
+        "|---" * (len(PROMISES) + 2) + "|",
+    ]
+
+
+def row(release: str, tests: list[str], results: Results, seconds: float) -> str:
+    cells = []
+    for promise in PROMISES:
+        of_promise = [test for test in tests if test.startswith(f"{promise}::")]
+        counts = collections.Counter("skipped" if test not in results else results[test] for test in of_promise)
+        cell = f"{counts[True]} of {len(of_promise)}"
+        if counts[False]:
+            cell += f", {counts[False]} FAILED"
+        cells.append(cell)
+    return f"| {release} | {' | '.join(cells)} | {seconds:.0f} |"
+
+
+def skipped(tests: list[str], releases: tuple[str, ...] | list[str]) -> list[str]:
+    by_reason: dict[str, list[str]] = {}
+    for test in tests:
+        if where := [release for release in releases if reason(test, release)]:
+            key = f"On {', '.join(where)}, because {reason(test, where[0])}"
+            by_reason.setdefault(key, []).append(f"`{test}`")
+    lines = [f"- {key}: {', '.join(names)}." for key, names in by_reason.items()]
+    return ["Not run:", "", *lines] if lines else ["All are run."]
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

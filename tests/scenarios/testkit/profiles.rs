@@ -1,0 +1,129 @@
+//! Servers other than the present ZooKeeper, copied: what they do not know, and that locks work there.
+
+use crate::support::embedded::{Raw, SOON, client, creation, operation, queue_of, settled, soon};
+use crate::support::{SESSION, says};
+use std::time::Duration;
+use zklock_core::{Client, ErrorKind, HoldState, Lock, LossReason};
+use zklock_testkit::Server;
+
+const CREATE_2: i32 = 15;
+const REMOVE_WATCHES: i32 = 18;
+const UNIMPLEMENTED: i32 = -6;
+/// A request with one of each, or a header of a multi with one of them in it.
+const NEWER: [i32; 3] = [CREATE_2, REMOVE_WATCHES, operation::CREATE_CONTAINER];
+
+fn like(name: &str) -> Server {
+    Server::builder().like(name).unwrap().start().unwrap()
+}
+
+/// Two of three, one after the other, and who waits gets it.
+async fn hand_over(server: &Server, lock: fn(&Client) -> Lock, queue: &str) {
+    let (one, two) = (client(server).await, client(server).await);
+    let hold = soon(lock(&one).acquire()).await.unwrap();
+    assert!(hold.state() == HoldState::Held);
+    assert!(soon(lock(&two).try_acquire()).await.unwrap().is_none());
+    let next = lock(&two);
+    let waiter = tokio::spawn(async move { next.acquire().await });
+    queue_of(server, queue, 2);
+    soon(hold.release()).await.unwrap();
+    let next = soon(waiter).await.unwrap().unwrap();
+    soon(next.release()).await.unwrap();
+    settled(&one).await;
+    settled(&two).await;
+    queue_of(server, queue, 0);
+    assert_eq!((one.stats().sessions, two.stats().sessions), (1, 1));
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_mutex_works_on_each() {
+    for name in ["3.4", "keeper-25"] {
+        hand_over(&like(name), |client| client.mutex("/a").unwrap(), "/a").await;
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn readers_and_writers_work_on_each() {
+    for name in ["3.4", "keeper-25"] {
+        let server = like(name);
+        hand_over(&server, |client| client.write("/a").unwrap(), "/a").await;
+        let (one, two) = (client(&server).await, client(&server).await);
+        let _a = soon(one.read("/a").unwrap().acquire()).await.unwrap();
+        let _b = soon(two.read("/a").unwrap().acquire()).await.unwrap();
+        assert!(soon(one.write("/a").unwrap().try_acquire()).await.unwrap().is_none());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_semaphore_works_on_each() {
+    for name in ["3.4", "keeper-25"] {
+        let server = like(name);
+        let permit = |client: &Client| client.semaphore("/a", 2).unwrap();
+        let (one, two) = (client(&server).await, client(&server).await);
+        let a = soon(permit(&one).acquire()).await.unwrap();
+        let _b = soon(permit(&two).acquire()).await.unwrap();
+        assert!(soon(permit(&one).try_acquire()).await.unwrap().is_none());
+        let third = permit(&two);
+        let waiter = tokio::spawn(async move { third.acquire().await });
+        queue_of(&server, "/a/locks", 1);
+        soon(a.release()).await.unwrap();
+        let _third = soon(waiter).await.unwrap().unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_they_cannot_do_is_refused_on_each() {
+    for name in ["3.4", "keeper-25"] {
+        let server = like(name);
+        let client = client(&server).await;
+        let locks = ["/a", "/b"].map(|path| client.mutex(path).unwrap());
+        let error = soon(client.all(&locks).unwrap().acquire()).await.unwrap_err();
+        says(&error, ErrorKind::Refused, &["a set of locks", "needs ZooKeeper 3.5"]);
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn who_is_not_taken_back_has_lost_the_hold() {
+    let server = like("keeper-25");
+    let client = client(&server).await;
+    let lock = client.mutex("/a").unwrap();
+    let hold = soon(lock.acquire()).await.unwrap();
+    let former = server.owner(hold.node()).unwrap();
+    server.cut();
+    // The other session that is given there does not own the node.
+    assert_eq!(soon(hold.lost()).await, Some(LossReason::SessionExpired));
+    assert_eq!(hold.valid_for(), Duration::ZERO);
+    let next = tokio::spawn(async move { lock.acquire().await });
+    queue_of(&server, "/a", 2);
+    assert!(server.expire(former), "nobody has closed it");
+    let next = soon(next).await.unwrap().unwrap();
+    assert_ne!(server.owner(next.node()), Some(former));
+    soon(next.release()).await.unwrap();
+    drop(client);
+    assert!(ground::until(SOON, || server.sessions().is_empty()), "{:?}", server.sessions());
+}
+
+#[test]
+fn what_is_newer_than_3_4_is_not_known_to_it() {
+    let server = like("3.4");
+    for newer in NEWER {
+        let mut raw = Raw::open(&server);
+        assert_eq!(raw.ask(1, newer, &creation("/newer", 0)).error, UNIMPLEMENTED);
+        assert!(raw.is_closed(SOON));
+        // Its session lives on.
+        raw.again(&server).unwrap().is_served();
+    }
+    assert_eq!(server.children("/newer"), None);
+}
+
+#[test]
+fn keeper_closes_without_a_word_and_takes_nobody_back() {
+    let server = like("keeper-25");
+    for newer in NEWER {
+        let mut raw = Raw::open_for(&server, SESSION);
+        raw.send(1, newer, &creation("/newer", 0));
+        assert!(raw.is_closed(SOON));
+        let again = raw.again(&server).unwrap();
+        assert_ne!(again.session, raw.session);
+    }
+    assert_eq!(server.children("/newer"), None);
+}

@@ -1,0 +1,118 @@
+//! The pass phrase of an encrypted key. It goes nowhere: its type cannot be printed, and no error quotes what was read.
+
+use super::source::{invalid, read_file};
+use crate::error::Error;
+use std::fmt;
+use std::path::Path;
+use std::sync::Arc;
+
+/// More than any pass phrase has.
+const LONGEST_FILE: u64 = 64 * 1024;
+
+/// The pass phrase of an encrypted key, for [`Tls::pass_phrase`](crate::Tls::pass_phrase); needs the feature `tls`.
+///
+/// It is in no log, error or description of an object.
+///
+/// ```
+/// let pass_phrase = zklock_core::PassPhrase::new("correct horse")?;
+/// assert_eq!(format!("{pass_phrase:?}"), "a pass phrase, hidden");
+/// # Ok::<(), zklock_core::Error>(())
+/// ```
+#[derive(Clone)]
+pub struct PassPhrase(Origin);
+
+#[derive(Clone)]
+enum Origin {
+    Given(Arc<str>),
+    /// Read anew for each connection.
+    File(Arc<Path>),
+}
+
+impl PassPhrase {
+    /// This text.
+    ///
+    /// ```
+    /// # use zklock_core::{ErrorKind, PassPhrase};
+    /// assert!(PassPhrase::new("correct horse").is_ok());
+    /// assert_eq!(PassPhrase::new("").unwrap_err().kind(), ErrorKind::InvalidInput);
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if it is empty.
+    pub fn new(text: &str) -> Result<Self, Error> {
+        Self::given("the pass phrase", text)
+    }
+
+    /// The text of an environment variable. It is read now, and not again.
+    ///
+    /// ```no_run
+    /// let pass_phrase = zklock_core::PassPhrase::from_env("CLIENT_KEY_PASS")?;
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if the variable is not set, empty, or not UTF-8.
+    pub fn from_env(variable: &str) -> Result<Self, Error> {
+        let what = format!("the pass phrase in the environment variable {variable:?}");
+        match std::env::var(variable) {
+            Ok(text) => Self::given(&what, &text),
+            Err(std::env::VarError::NotPresent) => Err(invalid(&what, "is missing: it is not set")),
+            // The error of the standard library would quote it.
+            Err(std::env::VarError::NotUnicode(_)) => Err(invalid(&what, "is not UTF-8")),
+        }
+    }
+
+    /// The first line of a file. It is read now, and anew for each connection.
+    ///
+    /// ```no_run
+    /// let pass_phrase = zklock_core::PassPhrase::from_file("/run/secrets/client-key")?;
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) if it cannot be read, or the line is empty.
+    pub fn from_file(path: impl AsRef<Path>) -> Result<Self, Error> {
+        let pass_phrase = Self(Origin::File(path.as_ref().into()));
+        pass_phrase.read()?;
+        Ok(pass_phrase)
+    }
+
+    fn given(what: &str, text: &str) -> Result<Self, Error> {
+        if text.is_empty() {
+            return Err(invalid(what, "is empty: leave it out for a key that is not encrypted"));
+        }
+        Ok(Self(Origin::Given(text.into())))
+    }
+
+    /// Whether it is the same whenever it is read.
+    pub(super) fn is_fixed(&self) -> bool {
+        matches!(self.0, Origin::Given(_))
+    }
+
+    pub(super) fn read(&self) -> Result<Arc<str>, Error> {
+        let file = match &self.0 {
+            Origin::Given(text) => return Ok(text.clone()),
+            Origin::File(file) => file,
+        };
+        let what = format!("the pass phrase in the file {file:?}");
+        let text = read_file(file, LONGEST_FILE).map_err(|problem| invalid(&what, &problem))?;
+        match text.lines().next() {
+            None | Some("") => Err(invalid(&what, "is empty: its first line is wanted")),
+            Some(line) => Ok(line.into()),
+        }
+    }
+}
+
+/// Without the pass phrase, which has no business in a log.
+impl fmt::Debug for PassPhrase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match &self.0 {
+            Origin::Given(_) => write!(f, "a pass phrase, hidden"),
+            Origin::File(file) => write!(f, "the pass phrase in the file {file:?}"),
+        }
+    }
+}

@@ -1,0 +1,164 @@
+//! Where PEM comes from, and what can be wrong with it.
+
+use crate::error::{Error, ErrorKind};
+use rustls::pki_types::CertificateDer;
+use rustls::pki_types::pem::PemObject;
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+
+/// More than any bundle of authorities with their lists of revoked certificates has.
+const LONGEST_FILE: u64 = 16 * 1024 * 1024;
+/// What names another file than the system's.
+const SYSTEM_VARIABLE: &str = "SSL_CERT_FILE";
+/// Where distributions keep the authorities that they trust: Debian, Arch and Alpine; Fedora and Red Hat; SUSE; others.
+const SYSTEM_FILES: &[&str] = &[
+    "/etc/ssl/certs/ca-certificates.crt",
+    "/etc/pki/tls/certs/ca-bundle.crt",
+    "/etc/ssl/ca-bundle.pem",
+    "/etc/ssl/cert.pem",
+];
+
+/// One of the things that TLS is done with.
+#[derive(Clone)]
+pub(super) enum Source {
+    Text(Arc<str>),
+    /// Read anew for each connection.
+    File(Arc<Path>),
+}
+
+impl Source {
+    pub(super) fn of_the_system() -> Result<Self, Error> {
+        if let Some(file) = std::env::var_os(SYSTEM_VARIABLE).filter(|file| !file.is_empty()) {
+            return Ok(Self::File(Path::new(&file).into()));
+        }
+        let file = SYSTEM_FILES.iter().map(Path::new).find(|file| file.is_file());
+        file.map(|file| Self::File(file.into())).ok_or_else(|| {
+            let problem = format!(
+                "are in none of the usual files ({}): install ca-certificates, or let {SYSTEM_VARIABLE} name a PEM file",
+                SYSTEM_FILES.join(", ")
+            );
+            invalid("the authorities of the system", &problem)
+        })
+    }
+
+    /// With the file's name, so that an error says which one it is about.
+    pub(super) fn named(&self, what: &str) -> String {
+        match self {
+            Self::Text(_) => what.to_owned(),
+            Self::File(file) => format!("{what} in the file {file:?}"),
+        }
+    }
+
+    pub(super) fn read(&self, what: &str) -> Result<String, Error> {
+        match self {
+            Self::Text(text) => Ok(text.as_ref().to_owned()),
+            Self::File(file) => read_file(file, LONGEST_FILE).map_err(|problem| invalid(what, &problem)),
+        }
+    }
+
+    /// That there is no part with this label.
+    pub(super) fn missing(&self, what: &str, pem: &str, label: &str) -> Error {
+        let problem = match self {
+            _ if pem.contains("-----BEGIN ") => {
+                format!("has no part that begins with -----BEGIN {label}-----: is it the right file?")
+            }
+            Self::Text(_) if pem.trim().is_empty() => {
+                "is empty: the content of a PEM file is wanted".to_owned()
+            }
+            Self::Text(_) => "is not PEM: the content of the file is wanted, not its name".to_owned(),
+            Self::File(_) if pem.trim().is_empty() => "is empty: a PEM file is wanted".to_owned(),
+            Self::File(_) => {
+                let tool = if label == "CERTIFICATE" { "x509" } else { "pkey" };
+                format!("is not PEM: convert it, such as with: openssl {tool} -inform der -in FILE")
+            }
+        };
+        invalid(what, &problem)
+    }
+
+    /// What the reader says is left out: it may contain some of a key.
+    pub(super) fn damaged(&self, what: &str) -> Error {
+        match self {
+            Self::Text(_) => invalid(what, "is damaged PEM: the content of a PEM file is wanted as it is"),
+            Self::File(_) => invalid(what, "is damaged PEM: restore the file, or have it issued anew"),
+        }
+    }
+}
+
+/// The text of a file. A pipe is refused: it could not be read again, and may keep the reader waiting.
+pub(super) fn read_file(file: &Path, longest: u64) -> Result<String, String> {
+    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
+    let kind = std::fs::metadata(file).map_err(unreadable)?;
+    if kind.is_dir() {
+        return Err("cannot be read: it is a directory".to_owned());
+    }
+    if !kind.is_file() {
+        return Err("cannot be read: it is not a regular file".to_owned());
+    }
+    let mut text = String::new();
+    // The error of the standard library says nothing of what is in it.
+    File::open(file).map_err(unreadable)?.take(longest + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > longest {
+        return Err("is too long: is it the right file?".to_owned());
+    }
+    Ok(text)
+}
+
+pub(super) fn read_certificates(
+    source: &Source,
+    what: &str,
+    pem: &str,
+) -> Result<Vec<CertificateDer<'static>>, Error> {
+    let read: Result<Vec<_>, _> = CertificateDer::pem_slice_iter(pem.as_bytes()).collect();
+    match read {
+        Ok(certificates) if certificates.is_empty() => Err(source.missing(what, pem, "CERTIFICATE")),
+        Ok(certificates) => Ok(certificates),
+        Err(_) => Err(source.damaged(what)),
+    }
+}
+
+pub(super) fn invalid(what: &str, problem: &str) -> Error {
+    Error::new(ErrorKind::InvalidInput, format!("TLS: {what} {problem}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::Tls;
+    use crate::error::ErrorKind;
+
+    #[test]
+    fn what_is_no_certificate_is_told_apart() {
+        for (text, says) in [
+            ("", "is empty"),
+            (" \n", "is empty"),
+            ("/etc/ssl/ca.pem", "not its name"),
+            ("-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----\n", "-----BEGIN CERTIFICATE-----"),
+            ("-----BEGIN CERTIFICATE-----\nAAAA\n", "damaged"),
+            ("-----BEGIN CERTIFICATE-----\n=$!\n-----END CERTIFICATE-----\n", "damaged"),
+            ("-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n", "cannot be used"),
+        ] {
+            let error = Tls::new(text).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            assert!(error.to_string().contains(says), "{text:?}: {error}");
+            assert!(error.to_string().contains("the authorities"), "{error}");
+        }
+    }
+
+    #[test]
+    fn a_file_that_will_not_do_is_named() {
+        let file = std::env::temp_dir().join(format!("zklock-tls-source-{}", std::process::id()));
+        for (text, says) in [("", "is empty"), ("\u{30}\u{82}", "openssl x509 -inform der")] {
+            std::fs::write(&file, text).unwrap();
+            let error = Tls::from_file(&file).unwrap_err();
+            let said = error.to_string();
+            assert!(said.contains(says) && said.contains(file.to_str().unwrap()), "{said}");
+        }
+        std::fs::remove_file(&file).unwrap();
+        for (file, says) in [(file.as_path(), "No such file"), (&std::env::temp_dir(), "directory")] {
+            let error = Tls::from_file(file).unwrap_err();
+            assert_eq!(error.kind(), ErrorKind::InvalidInput);
+            assert!(error.to_string().contains(says), "{error}");
+        }
+    }
+}

@@ -1,0 +1,37 @@
+//! Connections with TLS, where the options want it.
+
+use crate::options::ClientOptions;
+#[cfg(feature = "tls")]
+use zookeeper_client::TlsOptions;
+use zookeeper_client::{Client, Connector, Error};
+
+/// The connector with certificates as they are now, or why there are none.
+#[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "without TLS there are none"))]
+pub(super) async fn with_tls(options: &ClientOptions, connector: Connector) -> Result<Connector, String> {
+    #[cfg(feature = "tls")]
+    if let Some(tls) = &options.tls {
+        let loaded = tls.current().await?;
+        let mut settings = TlsOptions::new().with_pem_ca(&loaded.authorities_pem);
+        if let Some((certificate, key)) = &loaded.identity_pem {
+            settings = settings.and_then(|settings| settings.with_pem_identity(certificate, key));
+        }
+        // What it says may contain some of the key. All was read with success before.
+        let settings =
+            settings.map_err(|_| "TLS: the client library cannot read the certificates".to_owned())?;
+        return Ok(connector.with_tls(settings));
+    }
+    Ok(connector)
+}
+
+#[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "without TLS no option is needed"))]
+pub(super) async fn connect(
+    options: &ClientOptions,
+    connector: Connector,
+    hosts: &str,
+) -> Result<Client, Error> {
+    #[cfg(feature = "tls")]
+    if options.tls.is_some() {
+        return connector.secure_connect(hosts).await;
+    }
+    connector.connect(hosts).await
+}
