@@ -2,9 +2,9 @@
 //!
 //! What ends a real server or depends on a race inside of it is left out, each with its reason.
 
-use crate::dice::Dice;
 use crate::request::{Acl, BROKEN, Data, Maker, NULL, Request};
 use crate::step::{Connect, Password, Seen, Step, Wanted};
+use ground::Dice;
 
 const PATHS: [&str; 14] = [
     "@",

@@ -3,7 +3,7 @@
 //! Two real servers agree, which shows that the comparison is sound. That it is sharp is shown by errors that are
 //! planted in what one of them says, and have to be found.
 //!
-//! * [`generate`], [`dice`], [`scripts`]: conversations, each from a seed, and some that are written down
+//! * [`generate`], [`scripts`]: conversations, each from a seed, and some that are written down
 //! * [`old`]: the same as a server of 3.4 can have them
 //! * [`step`], [`request`], [`codec`]: what they are made of, down to the wire
 //! * [`side`], [`client`]: a conversation with one server
@@ -21,7 +21,6 @@ mod client;
 mod codec;
 mod compare;
 mod coverage;
-mod dice;
 mod gallery;
 mod generate;
 mod normalise;

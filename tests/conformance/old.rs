@@ -2,9 +2,9 @@
 //! conversation.
 
 use crate::compare::Pair;
-use crate::dice::Dice;
 use crate::request::{Acl, Maker, Request};
 use crate::step::{Connect, Password, Seen, Step, Wanted};
+use ground::Dice;
 
 /// Of so many in a hundred newer requests one is sent, and one in so many parts of a transaction.
 const NEWER: usize = 4;

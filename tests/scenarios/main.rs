@@ -108,6 +108,14 @@ mod access {
     mod undeletable;
 }
 
+/// Servers that break the protocol, and other programs that do as they like below the lock's node.
+mod hostile {
+    mod fuzz;
+    mod replies;
+    mod servers;
+    mod siblings;
+}
+
 mod children;
 mod dialects;
 mod dropped;

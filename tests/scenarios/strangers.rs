@@ -198,3 +198,46 @@ async fn one_that_holds_kazoos_semaphore_at_the_same_path_is_refused() {
     settled(&client).await;
     operator.delete(&node);
 }
+
+/// A contender for one of several locks under one node, as some programs name it; without its number.
+const SEVERAL: &str = "report_lock_";
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_of_several_locks_under_one_node_is_refused_and_named() {
+    let (client, operator, path) = (client().await, operator(), "/strangers/several");
+    let node = put(&operator, path, SEVERAL);
+    let name = node.rsplit_once('/').unwrap().1;
+    let locks = [
+        client.mutex(path).unwrap(),
+        client.read(path).unwrap(),
+        client.write(path).unwrap(),
+        client.election(path).unwrap(),
+        client.semaphore(path, 5).unwrap(),
+        in_dialect(&client, path, Dialect::Kazoo, Role::Exclusive),
+        in_dialect(&client, path, Dialect::WriteLock, Role::Exclusive),
+    ];
+    for lock in locks {
+        for error in [soon(lock.acquire()).await.unwrap_err(), soon(lock.try_acquire()).await.unwrap_err()] {
+            says(&error, ErrorKind::ForeignContender, &[name, path, "several locks under one node"]);
+        }
+        settled(&client).await;
+    }
+    // Beside it the folders of the semaphore's layout.
+    let left: Vec<_> = operator.children(path).into_iter().filter(|child| child.contains('_')).collect();
+    assert_eq!(left, [name], "nothing is left");
+    let careless = LockSpec::mutex(path).unwrap().foreign(Foreign::GoAhead);
+    soon(held(&client.lock(&careless).unwrap()).await.release()).await.unwrap();
+
+    // One that comes later.
+    operator.delete(&node);
+    let hold = held(&client.mutex(path).unwrap()).await;
+    let node = put(&operator, path, SEVERAL);
+    assert_eq!(soon(hold.lost()).await, Some(LossReason::ForeignContender));
+    settled(&client).await;
+    operator.delete(&node);
+    // Beside the lock's node such a contender is no contender of it.
+    operator.create_all("/strangers/beside", "");
+    let node = operator.create_mode(&format!("/strangers/{SEVERAL}"), "", Mode::EphemeralSequential);
+    soon(held(&client.mutex("/strangers/beside").unwrap()).await.release()).await.unwrap();
+    operator.delete(&node);
+}

@@ -9,6 +9,7 @@
 //! other languages over stdin and stdout.
 
 mod certificates;
+mod dice;
 mod embedded;
 mod ensemble;
 mod install;
@@ -26,6 +27,7 @@ mod wait;
 pub mod wire;
 
 pub use certificates::Certificates;
+pub use dice::Dice;
 pub use embedded::embedded_program;
 pub use ensemble::{Builder, Ensemble, connect_string};
 pub use proxy::{

@@ -8,6 +8,7 @@ use crate::machine::Moment;
 use crate::machine::claim::Claim;
 use crate::machine::contender::Contender;
 use crate::machine::drive::Machine;
+use crate::machine::name::Name;
 use crate::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict};
 use crate::machine::single::Single;
 use crate::pool::Slot;
@@ -213,6 +214,15 @@ impl Acquisition {
         let path = &self.path;
         let (kind, message) = match refusal {
             Refusal::Busy => return NotGranted::Busy,
+            Refusal::ForeignContender(name) if Name::is_of_several_locks(&name) => (
+                ErrorKind::ForeignContender,
+                format!(
+                    "the node {path} has the contender {name}, of a program that keeps several locks under one node, those \
+                     that want the same one having the same name; it cannot see contenders like ours, nor ours which of \
+                     them are its rivals: both could hold at once; give the lock a node of its own for all its users, or \
+                     tell the lock to go ahead if those contenders have nothing to do with it"
+                ),
+            ),
             Refusal::ForeignContender(name) => (
                 ErrorKind::ForeignContender,
                 format!(

@@ -16,7 +16,7 @@ const TRY_TIMEOUT: Duration = Duration::from_secs(1);
 /// The protocol counts milliseconds in 32 bits.
 const LONGEST_SESSION_TIMEOUT: Duration = Duration::from_millis(i32::MAX as u64);
 /// Below this a heartbeat is a matter of milliseconds.
-const SHORTEST_SESSION_TIMEOUT: Duration = Duration::from_millis(100);
+pub(crate) const SHORTEST_SESSION_TIMEOUT: Duration = Duration::from_millis(100);
 const LONGEST_IDENTITY: usize = 1024;
 
 /// How a [`Client`](crate::Client) connects.

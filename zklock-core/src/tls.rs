@@ -192,11 +192,6 @@ impl Tls {
         Ok(Self { sources: Arc::new(sources), fixed })
     }
 
-    /// Whether the client shows the servers who it is.
-    pub(crate) fn has_identity(&self) -> bool {
-        self.sources.identity.is_some()
-    }
-
     /// What the next connection is to be made with, or why that is not known.
     pub(crate) async fn current(&self) -> Result<Arc<Loaded>, String> {
         if let Some(fixed) = &self.fixed {

@@ -5,6 +5,7 @@ pub(crate) mod contest;
 pub(crate) mod deadline;
 pub(crate) mod delivery;
 pub(crate) mod embedded;
+pub(crate) mod fake;
 pub(crate) mod figures;
 pub(crate) mod kinds;
 pub(crate) mod leader;

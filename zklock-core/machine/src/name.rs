@@ -331,16 +331,26 @@ impl<'a> Name<'a> {
         text.len() == 32 && text.bytes().all(|byte| byte.is_ascii_hexdigit())
     }
 
+    /// Whether this child is a contender for one of several locks under one node, `<name>_lock_<sequence>`: its rivals are
+    /// those with the same name, so it sees no other contender, and what lock it wants is not for us to tell.
+    ///
+    /// ```
+    /// use zklock_machine::name::Name;
+    ///
+    /// assert!(Name::is_of_several_locks("report_lock_0000000001"));
+    /// assert!(!Name::is_of_several_locks("0123456789abcdef0123456789abcdef__lock__0000000001"));
+    /// ```
+    pub fn is_of_several_locks(text: &str) -> bool {
+        with_number(text).any(|(front, _)| front.strip_suffix("_lock_").is_some_and(|name| !name.is_empty()))
+    }
+
     /// Recognises a permit of a semaphore.
     pub fn parse_lease(text: &'a str) -> Option<Self> {
         Self::parse_as(text, &[Scheme::Lease])
     }
 
     fn parse_as(text: &'a str, schemes: &[Scheme]) -> Option<Self> {
-        // `%010d` makes 10 characters of all numbers but those of -1,000,000,000 and below.
-        [10, 11].into_iter().find_map(|width| {
-            let (front, digits) = text.split_at_checked(text.len().checked_sub(width)?)?;
-            let sequence = Sequence::parse(digits)?;
+        with_number(text).find_map(|(front, sequence)| {
             schemes.iter().find_map(|&scheme| {
                 let mark = front.strip_suffix(scheme.infix())?;
                 scheme.has_mark(mark).then_some(Self { text, scheme, sequence })
@@ -366,111 +376,14 @@ impl<'a> Name<'a> {
     }
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    const UUID: &str = "01234567-89ab-4cde-8f01-23456789abcd";
-
-    fn parsed(text: &str) -> Option<(Scheme, i32)> {
-        Name::parse(text).map(|name| (name.scheme, name.sequence.0))
-    }
-
-    #[test]
-    fn the_names_that_other_libraries_write_are_recognised() {
-        let hex = "0123456789abcdef0123456789abcdef";
-        let table = [
-            (format!("_c_{UUID}-lock-0000000007"), Scheme::Mutex, 7),
-            (format!("_c_{hex}-lock-0000000007"), Scheme::Mutex, 7),
-            (format!("_c_{UUID}-__READ__0000000007"), Scheme::Read, 7),
-            (format!("_c_{UUID}-__WRIT__0000000007"), Scheme::Write, 7),
-            (format!("_c_{UUID}-latch-0000000007"), Scheme::Latch, 7),
-            (format!("{hex}__lock__0000000007"), Scheme::KazooLock, 7),
-            (format!("{hex}__rlock__0000000007"), Scheme::KazooRead, 7),
-            ("x-72057594037927936-0000000007".into(), Scheme::WriteLock, 7),
-            ("x--72057594037927936-0000000007".into(), Scheme::WriteLock, 7),
-            (format!("x-1-{UUID}-0000000007"), Scheme::WriteLock, 7),
-        ];
-        for (text, scheme, sequence) in table {
-            assert_eq!(parsed(&text), Some((scheme, sequence)), "{text}");
-        }
-    }
-
-    #[test]
-    fn negative_and_wide_numbers_are_read_as_the_server_writes_them() {
-        for value in [0, -1, -999_999_999, -1_000_000_000, i32::MIN, i32::MAX, 1_500_000_000, -1_500_000_000]
-        {
-            let sequence = Sequence::new(value);
-            for front in [format!("_c_{UUID}-lock-"), "x-5-".into(), format!("{}__lock__", "a".repeat(32))] {
-                let text = format!("{front}{sequence}");
-                assert_eq!(parsed(&text).map(|(_, number)| number), Some(value), "{text}");
-            }
-        }
-    }
-
-    #[test]
-    fn other_children_are_no_contenders() {
-        for text in [
-            "",
-            "lock",
-            "0000000001",
-            "-lock-0000000001",
-            "_c_-lock-0000000001",
-            "_c_id-lock-1",
-            "_c_id-lock-00000000001",
-            "_c_id-lock-+000000001",
-            "_c_id-lock-2147483648",
-            "_c_id-lock-000000000x",
-            "_c_id-lease-0000000001",
-            "short__lock__0000000001",
-            "x-0000000001",
-            "x--0000000001",
-            "-000000001",
-            "naïve",
-            "ééééé",
-        ] {
-            assert_eq!(parsed(text), None, "{text}");
-        }
-    }
-
-    #[test]
-    fn the_order_wraps() {
-        let order = [i32::MAX - 1, i32::MAX, i32::MIN, i32::MIN + 1].map(Sequence::new);
-        for (i, left) in order.iter().enumerate() {
-            for (j, right) in order.iter().enumerate() {
-                assert_eq!(left.is_before(*right), i < j, "{left} before {right}");
-            }
-        }
-    }
-
-    #[test]
-    fn our_own_names_are_recognised() {
-        let uuid = Uuid::from_random(0x0123_4567_89AB_CDEF_0123_4567_89AB_CDEF);
-        for scheme in Scheme::OF_CONTENDERS {
-            let text = format!("{}0000000000", scheme.prefix(uuid, -7));
-            assert_eq!(parsed(&text), Some((scheme, 0)), "{text}");
-            assert!(scheme.sees(scheme), "{text}");
-        }
-        let lease = format!("{}0000000000", Scheme::Lease.prefix(uuid, 7));
-        assert_eq!(Name::parse_lease(&lease).map(|name| name.scheme), Some(Scheme::Lease));
-    }
-
-    #[test]
-    fn a_mark_is_read_with_dashes_or_without_and_in_no_other_form() {
-        let of = |mark: &str| Name::parse(&format!("_c_{mark}-lock-0000000007")).unwrap().uuid();
-        assert_eq!(of(UUID).unwrap().to_string(), UUID);
-        assert_eq!(of(&UUID.replace('-', "")).unwrap().to_string(), UUID);
-        for other in [format!("{{{UUID}}}"), format!("urn:uuid:{UUID}"), "id".to_owned()] {
-            assert_eq!(of(&other), None, "{other}");
-        }
-    }
-
-    #[test]
-    fn the_order_of_the_queue_is_that_of_the_numbers() {
-        let texts = [i32::MIN, 3, i32::MAX].map(|number| format!("_c_u-lock-{}", Sequence::new(number)));
-        let [wrapped, _, last] = texts.each_ref().map(|text| Name::parse(text).unwrap());
-        assert_eq!(last.compare(&wrapped), Ordering::Less);
-        assert_eq!(wrapped.compare(&last), Ordering::Greater);
-        assert_eq!(last.compare(&last), Ordering::Equal);
-    }
+/// What stands before a sequence number, and the number, in each way in which the text can be read.
+fn with_number(text: &str) -> impl Iterator<Item = (&str, Sequence)> {
+    // `%010d` makes 10 characters of all numbers but those of -1,000,000,000 and below.
+    [10, 11].into_iter().filter_map(|width| {
+        let (front, digits) = text.split_at_checked(text.len().checked_sub(width)?)?;
+        Some((front, Sequence::parse(digits)?))
+    })
 }
+
+#[cfg(test)]
+mod tests;

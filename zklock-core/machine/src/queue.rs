@@ -76,9 +76,13 @@ pub fn standing<'a>(children: &'a [String], own: &str, claim: &Claim) -> Standin
     Standing::Waits { watch: nearest.text, alone: ahead().count() == 1 && !leaves_one }
 }
 
-/// One among the children of a lock's path that holds something of that path, and takes no part in any queue.
+/// One among the children of a lock's path that holds or wants something of that path, and takes no part in any queue of
+/// ours: a holder of kazoo's semaphore, or a contender for one of several locks that share this node.
 pub(crate) fn stranger_without_a_queue(children: &[String]) -> Option<&str> {
-    children.iter().map(String::as_str).find(|child| Name::is_holder_of_kazoos_semaphore(child))
+    children
+        .iter()
+        .map(String::as_str)
+        .find(|child| Name::is_holder_of_kazoos_semaphore(child) || Name::is_of_several_locks(child))
 }
 
 #[cfg(test)]
@@ -176,13 +180,15 @@ mod tests {
     }
 
     #[test]
-    fn a_holder_of_kazoos_semaphore_is_named_and_nobody_can_wait_for_it() {
-        let kazoo = "0123456789abcdef0123456789abcdef".to_owned();
-        let children = [node("a", 2), kazoo.clone()];
-        assert_eq!(stands(&children, &children[0]), Standing::Foreign { name: &kazoo });
-        let mut claim = Claim::new("/a", Scheme::Mutex);
-        claim.foreign = Foreign::GoAhead;
-        assert_eq!(standing(&children, &children[0], &claim), Standing::Holds);
+    fn one_that_is_in_no_queue_of_ours_is_named_and_nobody_can_wait_for_it() {
+        // A holder of kazoo's semaphore, and a contender for one of several locks under one node.
+        for stranger in ["0123456789abcdef0123456789abcdef", "report_lock_0000000001"].map(String::from) {
+            let children = [node("a", 2), stranger.clone()];
+            assert_eq!(stands(&children, &children[0]), Standing::Foreign { name: &stranger });
+            let mut claim = Claim::new("/a", Scheme::Mutex);
+            claim.foreign = Foreign::GoAhead;
+            assert_eq!(standing(&children, &children[0], &claim), Standing::Holds);
+        }
     }
 
     #[test]

@@ -9,7 +9,7 @@ use crate::clock;
 use crate::ensemble::{Ensemble, Pending};
 use crate::level::{ServerLevel, refuses_in_silence};
 use crate::machine::Moment;
-use crate::options::ClientOptions;
+use crate::options::{ClientOptions, SHORTEST_SESSION_TIMEOUT};
 use crate::path::{Hosts, written};
 use crate::session::Session;
 use crate::sync::lock_ignoring_poison;
@@ -30,6 +30,8 @@ const NEXT_HOST: Duration = Duration::from_millis(100);
 const ANSWER: Duration = Duration::from_millis(500);
 /// More than the line that says it.
 const LONGEST_ANSWER: usize = 512;
+/// No server grants more that was asked for less: with that the silence of a connection would mean nothing for days.
+const LONGEST_GRANT: Duration = Duration::from_secs(3600);
 
 /// A new session: its connection, its number and its timeout.
 pub(crate) struct Opened {
@@ -92,6 +94,9 @@ pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened,
         return Err(NotOpened::Refused(not_logged_in(options, &host)));
     }
     let client = &ensemble.connection.client;
+    if let Some(problem) = absurd(client.session_timeout(), options.session_timeout) {
+        return Err(NotOpened::Yet(problem));
+    }
     Ok(Opened { session: client.session_id().0, timeout: client.session_timeout(), ensemble, asked })
 }
 
@@ -128,10 +133,14 @@ pub(crate) async fn attach(
         // ClickHouse Keeper takes nobody back. This other session is closed as `ensemble` goes.
         return Err(NotAttached::SessionOver);
     }
-    session.granted(asked, client.session_timeout());
-    let sent = clock::now();
     // Also if this is dropped while it waits.
     let mut unless_answered = GivenUp(Some(&ensemble));
+    let granted = client.session_timeout();
+    if let Some(problem) = absurd(granted, session.timeout()) {
+        return Err(NotAttached::Yet(problem));
+    }
+    session.granted(asked, granted);
+    let sent = clock::now();
     let (is_answered, is_logged_in) = tokio::join!(ensemble.barrier(), ensemble.is_logged_in(options, false));
     if !is_logged_in {
         return Err(NotAttached::Refused(not_logged_in(options, &host)));
@@ -142,6 +151,14 @@ pub(crate) async fn attach(
     unless_answered.0 = None;
     drop(unless_answered);
     Ok(Attached { ensemble, sent })
+}
+
+/// What is wrong with a session timeout that was granted, if anything is. With a very short one the heartbeat would never pause.
+fn absurd(granted: Duration, asked: Duration) -> Option<String> {
+    let is_absurd = granted < SHORTEST_SESSION_TIMEOUT || granted > LONGEST_GRANT.max(asked);
+    is_absurd.then(|| {
+        format!("the server grants a session timeout of {granted:?}, where {asked:?} was asked for: no lock can stand on that")
+    })
 }
 
 /// A connection that is given up when this is dropped.

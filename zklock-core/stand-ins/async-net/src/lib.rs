@@ -1,6 +1,9 @@
 //! What zookeeper-client uses of async-net, on tokio: see `README.md` beside `async-io`.
 
+mod guard;
+
 use futures_io::{AsyncRead, AsyncWrite};
+use guard::Guard;
 use std::io::{Error, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
@@ -8,7 +11,10 @@ use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
 
 /// A connection. It must be used in the tokio runtime in which it was made.
 #[derive(Debug)]
-pub struct TcpStream(tokio::net::TcpStream);
+pub struct TcpStream {
+    stream: tokio::net::TcpStream,
+    guard: Guard,
+}
 
 impl TcpStream {
     /// Connects to a host, by name or by number, and a port.
@@ -20,11 +26,11 @@ impl TcpStream {
         let stream = tokio::net::TcpStream::connect(address).await?;
         // A short request must not wait until what was sent before it is acknowledged.
         stream.set_nodelay(true)?;
-        Ok(Self(stream))
+        Ok(Self { stream, guard: Guard::default() })
     }
 
     fn inner(self: Pin<&mut Self>) -> Pin<&mut tokio::net::TcpStream> {
-        Pin::new(&mut self.get_mut().0)
+        Pin::new(&mut self.get_mut().stream)
     }
 }
 
@@ -34,11 +40,30 @@ impl AsyncRead for TcpStream {
         context: &mut Context<'_>,
         into: &mut [u8],
     ) -> Poll<Result<usize, Error>> {
-        let mut into = ReadBuf::new(into);
-        ready!(self.inner().poll_read(context, &mut into))?;
-        Poll::Ready(Ok(into.filled().len()))
+        let Self { stream, guard } = self.get_mut();
+        if !guard.is_needed() {
+            let mut into = ReadBuf::new(into);
+            ready!(Pin::new(stream).poll_read(context, &mut into))?;
+            return Poll::Ready(Ok(into.filled().len()));
+        }
+        loop {
+            let count = guard.pass(into)?;
+            if count > 0 || into.is_empty() {
+                return Poll::Ready(Ok(count));
+            }
+            let mut chunk = [0; CHUNK];
+            let mut chunk = ReadBuf::new(&mut chunk);
+            ready!(Pin::new(&mut *stream).poll_read(context, &mut chunk))?;
+            if chunk.filled().is_empty() {
+                return Poll::Ready(Ok(0));
+            }
+            guard.received(chunk.filled());
+        }
     }
 }
+
+/// How much is read at once.
+const CHUNK: usize = 8 << 10;
 
 impl AsyncWrite for TcpStream {
     fn poll_write(
@@ -46,7 +71,10 @@ impl AsyncWrite for TcpStream {
         context: &mut Context<'_>,
         from: &[u8],
     ) -> Poll<Result<usize, Error>> {
-        self.inner().poll_write(context, from)
+        let Self { stream, guard } = self.get_mut();
+        let count = ready!(Pin::new(stream).poll_write(context, from))?;
+        guard.sent(&from[..count]);
+        Poll::Ready(Ok(count))
     }
 
     fn poll_write_vectored(
@@ -54,7 +82,15 @@ impl AsyncWrite for TcpStream {
         context: &mut Context<'_>,
         from: &[IoSlice<'_>],
     ) -> Poll<Result<usize, Error>> {
-        self.inner().poll_write_vectored(context, from)
+        let Self { stream, guard } = self.get_mut();
+        let count = ready!(Pin::new(stream).poll_write_vectored(context, from))?;
+        let mut left = count;
+        for slice in from {
+            let part = left.min(slice.len());
+            guard.sent(&slice[..part]);
+            left -= part;
+        }
+        Poll::Ready(Ok(count))
     }
 
     fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
@@ -77,8 +113,8 @@ mod tests {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
         let mut near = TcpStream::connect(("localhost", port)).await.unwrap();
-        assert!(near.0.nodelay().unwrap());
-        let mut far = TcpStream(listener.accept().await.unwrap().0);
+        assert!(near.stream.nodelay().unwrap());
+        let mut far = TcpStream { stream: listener.accept().await.unwrap().0, guard: Guard::default() };
         near.write_all(b"ruok").await.unwrap();
         near.write_vectored(&[IoSlice::new(b"!")]).await.unwrap();
         near.flush().await.unwrap();
@@ -86,6 +122,21 @@ mod tests {
         let mut read = Vec::new();
         far.read_to_end(&mut read).await.unwrap();
         assert_eq!(read, b"ruok!");
+    }
+
+    #[tokio::test]
+    async fn what_is_no_reply_is_an_error() {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let port = listener.local_addr().unwrap().port();
+        let mut near = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        near.write_vectored(&[IoSlice::new(&[0, 0, 0, 1]), IoSlice::new(&[9])]).await.unwrap();
+        let mut far = TcpStream { stream: listener.accept().await.unwrap().0, guard: Guard::default() };
+        far.write_all(&[0, 0, 0, 2, 5, 6, 0, 0, 0, 0]).await.unwrap();
+        let mut read = [0; 6];
+        near.read_exact(&mut read).await.unwrap();
+        assert_eq!(read, [0, 0, 0, 2, 5, 6]);
+        let error = near.read(&mut read).await.unwrap_err();
+        assert!(error.to_string().contains("not ZooKeeper's protocol"), "{error}");
     }
 
     #[tokio::test]

@@ -1,15 +1,18 @@
-//! Repeatable chance.
+//! Repeatable chance, for tests that make up what they try.
 
+/// Throws that are the same for the same seed.
 #[derive(Debug)]
-pub(crate) struct Dice(u64);
+pub struct Dice(u64);
 
 impl Dice {
-    pub(crate) fn new(seed: u64) -> Self {
+    /// Those of this seed.
+    pub fn new(seed: u64) -> Self {
         Self(seed)
     }
 
-    /// SplitMix64.
-    fn next(&mut self) -> u64 {
+    /// Any number.
+    pub fn next(&mut self) -> u64 {
+        // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
         mixed = (mixed ^ (mixed >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
@@ -17,21 +20,36 @@ impl Dice {
         mixed ^ (mixed >> 31)
     }
 
-    pub(crate) fn below(&mut self, bound: usize) -> usize {
+    /// A number below the bound.
+    ///
+    /// # Panics
+    ///
+    /// If the bound is zero.
+    pub fn below(&mut self, bound: usize) -> usize {
         let bound = u64::try_from(bound).expect("a small bound");
         usize::try_from(self.next() % bound).expect("less than the bound")
     }
 
-    pub(crate) fn chance(&mut self, percent: usize) -> bool {
+    /// True so often in a hundred times.
+    pub fn chance(&mut self, percent: usize) -> bool {
         self.below(100) < percent
     }
 
-    pub(crate) fn pick<T: Clone>(&mut self, from: &[T]) -> T {
+    /// One of these.
+    ///
+    /// # Panics
+    ///
+    /// If there is none.
+    pub fn pick<T: Clone>(&mut self, from: &[T]) -> T {
         from[self.below(from.len())].clone()
     }
 
     /// The index of one of the weights, each as likely as it is large.
-    pub(crate) fn weighted(&mut self, weights: &[usize]) -> usize {
+    ///
+    /// # Panics
+    ///
+    /// If they are all zero.
+    pub fn weighted(&mut self, weights: &[usize]) -> usize {
         let mut left = self.below(weights.iter().sum());
         for (index, weight) in weights.iter().enumerate() {
             if left < *weight {

@@ -1,0 +1,270 @@
+//! Anything at all, where texts and bytes come in from outside: nothing panics, nothing is believed without reason, and no
+//! secret comes out in an error.
+//!
+//! Each test throws dice, always the same: a few seconds' worth, or as many seconds as `ZKLOCK_FUZZ_SECONDS` says, then
+//! with other dice each time. A failure names the seed; `ZKLOCK_FUZZ_SEED` begins with that one.
+
+use crate::support::fake::{Fake, Request, Says, panics, reply};
+use crate::support::{options, soon};
+use ground::Dice;
+use std::collections::HashSet;
+use std::process::Command;
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
+use zklock_core::{Client, ClientOptions, Credentials, ErrorKind, Tls, check_lock_path};
+use zklock_machine::claim::{Claim, Foreign};
+use zklock_machine::name::{Name, Scheme, Sequence};
+use zklock_machine::queue::{Standing, standing};
+
+/// Does it again and again, each time with the next seed. Says how often.
+fn again_and_again(name: &str, times: u64, mut what: impl FnMut(u64)) {
+    let number = |name: &str| std::env::var(name).ok().map(|text| text.parse::<u64>().expect("a number"));
+    let long = number("ZKLOCK_FUZZ_SECONDS").map(Duration::from_secs);
+    let other = u64::from(std::process::id()) << 32;
+    let first = number("ZKLOCK_FUZZ_SEED").unwrap_or(if long.is_some() { other } else { 0 });
+    let start = Instant::now();
+    let mut done = 0;
+    while long.map_or(done < times, |long| start.elapsed() < long) {
+        let seed = first + done;
+        let tried = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| what(seed)));
+        assert!(tried.is_ok(), "{name}: ZKLOCK_FUZZ_SEED={seed}");
+        done += 1;
+    }
+    println!("fuzzing {name}: {done} inputs in {:?}", start.elapsed());
+}
+
+/// A text with a part that is doubled, left out or replaced.
+fn mutated(dice: &mut Dice, text: &str, alphabet: &[&str]) -> String {
+    let mut parts: Vec<String> = text.chars().map(String::from).collect();
+    for _ in 0..dice.below(5) {
+        let at = dice.below(parts.len() + 1);
+        let end = (at + dice.below(12)).min(parts.len());
+        match dice.below(3) {
+            0 => drop(parts.drain(at..end)),
+            1 => {
+                let doubled = parts[at..end].to_vec();
+                drop(parts.splice(at..at, doubled));
+            }
+            _ => parts.insert(at, dice.pick(alphabet).to_owned()),
+        }
+    }
+    parts.concat()
+}
+
+const NUMBERS: [i32; 8] = [0, 1, -1, i32::MAX, i32::MIN, 1_000_000_000, -1_000_000_000, i32::MAX - (1 << 20)];
+const FRONTS: [&str; 8] = [
+    "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-lock-",
+    "_c_0123456789abcdef0123456789abcdef-__READ__",
+    "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-__WRIT__",
+    "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-latch-",
+    "0123456789abcdef0123456789abcdef__lock__",
+    "0123456789abcdef0123456789abcdef__rlock__",
+    "x-72057594037927936-8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-",
+    "report_lock_",
+];
+const IN_NAMES: [&str; 12] = ["-", "_", "0", "9", "+", "é", "٣", "\u{0}", "_c_", "__lock__", "-lock-", "x-"];
+
+fn some_name(dice: &mut Dice) -> String {
+    let number = if dice.chance(50) { dice.next() as i32 } else { dice.pick(&NUMBERS) };
+    let text = format!("{}{}", dice.pick(&FRONTS), Sequence::new(number));
+    if dice.chance(40) { mutated(dice, &text, &IN_NAMES) } else { text }
+}
+
+#[test]
+fn names() {
+    const SCHEMES: [Scheme; 5] =
+        [Scheme::Mutex, Scheme::Read, Scheme::Write, Scheme::KazooLock, Scheme::WriteLock];
+    again_and_again("names", 20_000, |seed| {
+        let dice = &mut Dice::new(seed);
+        let mut children: Vec<String> = (0..dice.below(12)).map(|_| some_name(dice)).collect();
+        let mut claim = Claim::new("/a", dice.pick(&SCHEMES));
+        claim.foreign = if dice.chance(50) { Foreign::Refuse } else { Foreign::GoAhead };
+        let own = format!("_c_ours-lock-{}", Sequence::new(dice.below(100) as i32));
+        if dice.chance(90) {
+            children.push(own.clone());
+        }
+        let names: Vec<Name<'_>> = children.iter().filter_map(|child| Name::parse(child)).collect();
+        for name in &names {
+            assert!(name.text.ends_with(&name.sequence.to_string()));
+            let _ = name.uuid();
+            for other in &names {
+                assert_eq!(name.compare(other), other.compare(name).reverse(), "{name:?} {other:?}");
+            }
+        }
+        let me = names.iter().find(|name| name.text == own);
+        let in_the_way = |name: &&Name<'_>| {
+            let excludes = claim.scheme.role().excludes(name.scheme.role());
+            excludes && name.text != own && me.is_some_and(|me| !me.sequence.is_before(name.sequence))
+        };
+        match standing(&children, &own, &claim) {
+            Standing::Absent => assert!(me.is_none()),
+            Standing::Holds => {
+                assert!(me.is_some() && !names.iter().any(|name| in_the_way(&name)), "{children:?}");
+                let several = children.iter().any(|child| Name::is_of_several_locks(child));
+                assert!(!several || claim.foreign == Foreign::GoAhead, "{children:?}");
+            }
+            Standing::Waits { watch, .. } => {
+                assert!(names.iter().filter(in_the_way).any(|name| name.text == watch), "{children:?}");
+            }
+            Standing::Foreign { name } => {
+                assert!(claim.foreign == Foreign::Refuse && children.iter().any(|child| child == name));
+            }
+        }
+    });
+}
+
+#[test]
+fn one_of_many_holds() {
+    again_and_again("holders", 5_000, |seed| {
+        let dice = &mut Dice::new(seed);
+        let numbers: HashSet<i32> = (0..=dice.below(20)).map(|_| dice.below(1 << 20) as i32).collect();
+        let children: Vec<String> =
+            numbers.iter().map(|number| format!("_c_{}-lock-{number:010}", dice.next())).collect();
+        let claim = Claim::new("/a", Scheme::Mutex);
+        let holds = children.iter().filter(|own| standing(&children, own, &claim) == Standing::Holds);
+        assert_eq!(holds.count(), 1, "{children:?}");
+    });
+}
+
+#[test]
+fn hosts_and_paths() {
+    const ALPHABET: [&str; 16] =
+        [",", ":", "[", "]", "/", "//", ".", "..", " ", "\u{0}", "é", "\u{ffff}", "0", "65536", "-1", "@"];
+    again_and_again("hosts", 20_000, |seed| {
+        let dice = &mut Dice::new(seed);
+        let text = mutated(dice, "zk1:2181,[::1]:2182,10.0.0.1/apps/billing", &ALPHABET);
+        match ClientOptions::new(&text) {
+            Ok(options) => drop(format!("{options:?}")),
+            Err(error) => assert_eq!(error.kind(), ErrorKind::InvalidInput, "{text:?}"),
+        }
+        let path = mutated(dice, "/locks/report", &ALPHABET);
+        if check_lock_path(&path).is_ok() {
+            assert!(path.starts_with('/') && !path.ends_with('/') && !path.contains('\0'), "{path:?}");
+        }
+    });
+}
+
+#[test]
+fn pem_and_passwords() {
+    const ALPHABET: [&str; 9] =
+        ["-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----", "-", "\n", "\r", "=", "A", "é", "\u{0}"];
+    let made = Command::new("openssl")
+        .args([
+            "req",
+            "-x509",
+            "-newkey",
+            "ec",
+            "-pkeyopt",
+            "ec_paramgen_curve:prime256v1",
+            "-nodes",
+            "-subj",
+        ])
+        .args(["/CN=fuzz", "-keyout", "-", "-out", "-"])
+        .output()
+        .unwrap();
+    let text = String::from_utf8(made.stdout).unwrap();
+    let (key, certificate) = text.split_at(text.find("-----BEGIN CERTIFICATE").unwrap());
+    // Those of its bytes that are not in every key: behind what says of which kind it is.
+    let secret: String = key.lines().filter(|line| !line.starts_with('-')).collect();
+    let secrets: Vec<&str> = (48..secret.len() - 12).map(|at| &secret[at..at + 12]).collect();
+    let tells = |text: &str| secrets.iter().any(|secret| text.contains(secret));
+    assert!(tells(key));
+    Tls::new(certificate).unwrap().identity(certificate, key).unwrap();
+    let file = std::env::temp_dir().join(format!("zklock-fuzz-{}", std::process::id()));
+    again_and_again("PEM", 1_000, |seed| {
+        let dice = &mut Dice::new(seed);
+        let (authorities, own) = (mutated(dice, certificate, &ALPHABET), mutated(dice, key, &ALPHABET));
+        let tls = Tls::new(&authorities).and_then(|tls| tls.identity(certificate, &own));
+        match tls {
+            Ok(tls) => assert!(!tells(&format!("{tls:?}")), "it tells the key"),
+            Err(error) => {
+                assert_eq!(error.kind(), ErrorKind::InvalidInput);
+                assert!(!tells(&format!("{error} {error:?}")), "it tells the key: {error}");
+            }
+        }
+        let mut login = "user:correct-horse\n#comment\n".to_owned();
+        (0..dice.below(6)).for_each(|_| login = mutated(dice, &login, &["\n", ":", "\r", "\u{0}", "é"]));
+        std::fs::write(&file, &login).unwrap();
+        let said = match Credentials::from_file(&file) {
+            Ok(credentials) => format!("{credentials:?}"),
+            Err(error) => format!("{error} {error:?}"),
+        };
+        assert!(!said.contains("correct") && !said.contains("horse"), "{said}");
+    });
+    std::fs::remove_file(&file).unwrap();
+}
+
+fn text(bytes: &[u8]) -> Vec<u8> {
+    [&(bytes.len() as u32).to_be_bytes(), bytes].concat()
+}
+
+/// A reply as a server would write it, more or less: to more than half of the requests it is a good one.
+fn some_reply(dice: &mut Dice, request: &Request, created: &mut Vec<Vec<u8>>) -> Vec<u8> {
+    let mut stat = [0_u8; 68];
+    (stat[7], stat[51]) = (9, 77);
+    let body = match request.operation {
+        1 | 15 | 19 | 21 => {
+            let path = [&request.path[..], b"0000000001"].concat();
+            created.push(path.rsplit(|byte| *byte == b'/').next().unwrap_or_default().to_vec());
+            [text(&path), stat.to_vec()].concat()
+        }
+        3 | 5 => stat.to_vec(),
+        4 => [text(b"data"), stat.to_vec()].concat(),
+        8 => {
+            let names: Vec<u8> = created.iter().flat_map(|name| text(name)).collect();
+            [&(created.len() as u32).to_be_bytes()[..], &names].concat()
+        }
+        14 => {
+            [&[0, 0, 0, 13, 0, 0, 0, 0, 0][..], &[0xff, 0xff, 0xff, 0xff, 1, 0xff, 0xff, 0xff, 0xff]].concat()
+        }
+        _ => Vec::new(),
+    };
+    let error = if dice.chance(10) { dice.pick(&[-101, -110, -112, -102, -6, -4242, i32::MIN]) } else { 0 };
+    let mut bytes = reply(request.number, error, &body);
+    if dice.chance(40) {
+        // Behind the length, as a rule: with that anything is over soon.
+        let first = if dice.chance(90) { 4 } else { 0 };
+        let at = first + dice.below(bytes.len() - first);
+        match dice.below(5) {
+            0 => bytes[at] = dice.next() as u8,
+            1 => {
+                let number = dice.pick(&NUMBERS).to_be_bytes();
+                bytes.iter_mut().skip(at).zip(number).for_each(|(byte, new)| *byte = new);
+            }
+            2 => bytes.truncate(at),
+            3 => bytes.extend(reply(-1, 0, &[&[0, 0, 0, 2, 0, 0, 0, 3][..], &text(&request.path)].concat())),
+            _ => {
+                bytes.truncate(at);
+                let length = (at.max(4) - 4) as u32;
+                bytes.iter_mut().zip(length.to_be_bytes()).for_each(|(byte, new)| *byte = new);
+            }
+        }
+    }
+    bytes
+}
+
+/// A server that answers so. What comes of it is a hold or an error, in time.
+#[test]
+fn replies() {
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let panicked = panics();
+    again_and_again("replies", 20, |seed| {
+        let state = Arc::new(Mutex::new((Dice::new(seed), Vec::new())));
+        let fake = Fake::that_opens(move |request| {
+            let (dice, created) = &mut *state.lock().unwrap();
+            Says::Once(some_reply(dice, request, created))
+        });
+        runtime.block_on(async {
+            let bound = Duration::from_millis(100);
+            let options =
+                options(&fake.connect_string()).connect_timeout(bound).server_version(3, 9).unwrap();
+            let Ok(client) = soon(Client::connect(options)).await else { return };
+            for lock in [client.mutex("/a").unwrap(), client.read("/a/b").unwrap()] {
+                if let Ok(hold) = soon(lock.acquire_timeout(bound)).await {
+                    let _ = tokio::time::timeout(bound, hold.release()).await;
+                }
+            }
+        });
+        assert_eq!(panics(), panicked);
+    });
+}

@@ -1,0 +1,116 @@
+//! Replies of a real server that were changed on their way: each ends its connection, and nothing else.
+
+use crate::support::fake::panics;
+use crate::support::queue::{acquire, granted, nodes};
+use crate::support::strangers::put;
+use crate::support::{SOON, operator, proxied_client, settled, soon};
+use ground::{Action, Kind, Proxy, Trigger};
+use std::time::Duration;
+use zklock_core::{ErrorKind, HoldState};
+
+/// How a reply is changed, behind its header of 16 bytes.
+type Change = fn(&mut Vec<u8>);
+
+const CHANGES: [(&str, Change); 7] = [
+    ("its end is missing", |body| body.truncate(body.len() - 1)),
+    ("all but its header is missing", |body| body.truncate(16)),
+    ("half of its header is missing", |body| body.truncate(7)),
+    ("a length or a count that lies", |body| body.splice(16..20, i32::MAX.to_be_bytes()).for_each(drop)),
+    ("a length or a count below nothing", |body| body.splice(16..20, i32::MIN.to_be_bytes()).for_each(drop)),
+    ("the number of a later request", |body| body[3] = body[3].wrapping_add(1)),
+    ("the reply to something else", |body| body.splice(16.., [0; 9]).for_each(drop)),
+];
+
+fn changed(proxy: &Proxy, kind: Kind, path: &str, change: Change) -> ground::Hook {
+    proxy.on(Trigger::reply(kind).path(path).then(Action::Rewrite(Box::new(change))))
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_that_was_changed_costs_its_connection_and_grants_nothing() {
+    let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/hostile/changed");
+    let lock = client.mutex(path).unwrap();
+    soon(soon(lock.acquire()).await.unwrap().release()).await.unwrap();
+    let (mut token, panicked) = (0, panics());
+    for kind in [Kind::Create, Kind::GetChildren, Kind::GetData] {
+        for (name, change) in CHANGES {
+            let accepted = proxy.accepted();
+            // Whoever is first is waited for, and so read.
+            let first = put(&operator, path, "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-lock-");
+            let hook = changed(&proxy, kind, path, change);
+            let task = acquire(&lock);
+            assert!(tokio::task::block_in_place(|| hook.wait(SOON)), "{kind:?}: {name}");
+            operator.wait_for_children(path, 2, SOON);
+            assert!(!ground::until(Duration::from_millis(20), || task.is_finished()), "{kind:?}: {name}");
+            operator.delete(&first);
+            let hold = granted(task).await;
+            assert_eq!(nodes(&operator, path), [hold.node()], "{kind:?}: {name}");
+            assert!(hold.token().value() > token && hold.state() == HoldState::Held);
+            token = hold.token().value();
+            soon(hold.release()).await.unwrap();
+            settled(&client).await;
+            operator.wait_for_children(path, 0, SOON);
+            assert!(proxy.accepted() > accepted, "{kind:?}: {name}: the connection goes on");
+            assert_eq!(panics(), panicked, "{kind:?}: {name}");
+        }
+    }
+    assert_eq!(client.stats().sessions, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn lists_that_lie_again_and_again_are_asked_for_a_bounded_number_of_times() {
+    const MANY: usize = 500;
+    let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/hostile/again");
+    operator.create_all(path, "");
+    let lie: Change = |body| body.splice(16..20, i32::MAX.to_be_bytes()).for_each(drop);
+    let lies: Vec<_> = (1..=MANY)
+        .map(|nth| {
+            let trigger = Trigger::reply(Kind::GetChildren).path(path).nth(nth);
+            proxy.on(trigger.then(Action::Rewrite(Box::new(lie))))
+        })
+        .collect();
+    let error = soon(client.mutex(path).unwrap().acquire_timeout(Duration::from_secs(1))).await.unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unreachable), "{error}");
+    let told = lies.iter().filter(|lie| lie.fired()).count();
+    assert!((1..=40).contains(&told), "{told} in a second");
+    lies.iter().for_each(ground::Hook::cancel);
+    settled(&client).await;
+    operator.wait_for_children(path, 0, SOON);
+    soon(soon(client.mutex(path).unwrap().acquire()).await.unwrap().release()).await.unwrap();
+}
+
+/// Of requests that watch the same node, which is where the library reads what is not its own any more.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reply_that_is_left_out_is_noticed_by_the_next() {
+    let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/hostile/left-out");
+    let writer = put(&operator, path, "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-__WRIT__");
+    let left_out = proxy.on(Trigger::reply(Kind::GetData).path(path).then(Action::Swallow));
+    let lock = client.read(path).unwrap();
+    let readers: Vec<_> = (0..8).map(|_| acquire(&lock)).collect();
+    assert!(tokio::task::block_in_place(|| left_out.wait(SOON)));
+    operator.wait_for_children(path, 9, SOON);
+    assert!(ground::until(SOON, || proxy.accepted() > 2), "the connection is given up");
+    operator.delete(&writer);
+    for reader in readers {
+        soon(granted(reader).await.release()).await.unwrap();
+    }
+    settled(&client).await;
+    operator.wait_for_children(path, 0, SOON);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_outlives_an_absurd_timeout_that_a_connection_was_granted() {
+    let ((client, proxy), path) = (proxied_client().await, "/hostile/granted");
+    let hold = soon(client.mutex(path).unwrap().acquire()).await.unwrap();
+    let absurd = |millis: i32| {
+        let change = move |body: &mut Vec<u8>| body.splice(4..8, millis.to_be_bytes()).for_each(drop);
+        Trigger::reply(Kind::Connect).then(Action::Rewrite(Box::new(change)))
+    };
+    let hooks = [proxy.on(absurd(0)), proxy.on(absurd(i32::MAX).nth(2)), proxy.on(absurd(-1).nth(3))];
+    proxy.cut();
+    for hook in hooks {
+        assert!(tokio::task::block_in_place(|| hook.wait(SOON)));
+    }
+    assert!(soon(hold.confirm()).await.is_ok_and(|left| !left.is_zero()));
+    soon(hold.release()).await.unwrap();
+    assert_eq!(client.stats().sessions, 1);
+}

@@ -1,0 +1,131 @@
+//! Other programs that do as they like below the lock's node, on a real server.
+
+use crate::support::queue::{acquire, granted, held};
+use crate::support::{SOON, client, client_of, operator, proxied_client, settled, soon};
+use ground::wire::{Admin, Connection, Mode};
+use ground::{Ensemble, Kind, Proxy, Side};
+use std::time::Duration;
+
+const MARK: &str = "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-lock-";
+
+/// Names that look like ours, with what is no number of a server's behind.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn absurd_numbers_are_in_nobodys_way() {
+    let (client, operator, path) = (client().await, operator(), "/hostile/numbers");
+    let numbers = [
+        "",
+        "1",
+        "00000000001",
+        "18446744073709551616",
+        "-0000000001",
+        "+000000001",
+        "٠٠٠٠٠٠٠٠٠١",
+        "０００００００００１",
+        "2147483648",
+        "9999999999",
+        "-2147483649",
+        "0x00000001",
+        "1e00000001",
+        " 000000001",
+        "000000000a",
+        "NaN",
+    ];
+    operator.create_all(path, "");
+    for number in numbers {
+        for front in
+            [MARK, "x-72057594037927936-", "0123456789abcdef0123456789abcdef__lock__", "report_lock_"]
+        {
+            operator.create(&format!("{path}/{front}{number}"), "");
+        }
+    }
+    let lock = client.mutex(path).unwrap();
+    let hold = held(&lock).await;
+    assert_eq!(soon(lock.contenders()).await.unwrap().len(), 1);
+    soon(hold.release()).await.unwrap();
+    settled(&client).await;
+    assert_eq!(operator.children(path).len(), 4 * numbers.len());
+    operator.delete_tree(path);
+}
+
+/// Numbers that a server could have written, if an operator did not let it count.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn extreme_numbers_have_their_place_in_the_queue() {
+    let (client, operator, path) = (client().await, operator(), "/hostile/extreme");
+    operator.create_all(path, "");
+    // Behind ours: the largest and the smallest, to which old servers went on. Before ours: the last before they were through.
+    for number in ["2147483647", "-2147483648"] {
+        operator.create(&format!("{path}/{MARK}{number}"), "");
+    }
+    soon(held(&client.mutex(path).unwrap()).await.release()).await.unwrap();
+    let before = format!("{path}/{MARK}-000000001");
+    operator.create(&before, "");
+    let task = acquire(&client.mutex(path).unwrap());
+    operator.wait_for_children(path, 4, SOON);
+    assert!(!ground::until(Duration::from_millis(100), || task.is_finished()));
+    operator.delete(&before);
+    soon(granted(task).await.release()).await.unwrap();
+    settled(&client).await;
+    operator.delete_tree(path);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_megabyte_of_data_on_whoever_is_waited_for_is_read_once() {
+    let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/hostile/megabyte");
+    operator.create_all(path, "");
+    // All that a server takes, with the rest of the request.
+    let data = vec![b'x'; (1 << 20) - 300];
+    let first = operator.create_mode(&format!("{path}/{MARK}"), data, Mode::EphemeralSequential);
+    proxy.record();
+    let task = acquire(&client.mutex(path).unwrap());
+    operator.wait_for_children(path, 2, SOON);
+    assert!(ground::until(SOON, || !read(&proxy).is_empty()));
+    assert!(!ground::until(Duration::from_millis(50), || task.is_finished()));
+    operator.delete(&first);
+    soon(granted(task).await.release()).await.unwrap();
+    assert_eq!(read(&proxy).len(), 1);
+    settled(&client).await;
+    operator.wait_for_children(path, 0, SOON);
+}
+
+fn read(proxy: &Proxy) -> Vec<String> {
+    let record = proxy.messages();
+    let replies = record.iter().filter(|it| it.side == Side::Reply && it.kind == Kind::GetData);
+    replies.map(|it| it.path.clone()).collect()
+}
+
+/// A list of five times what a server takes in one request.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hundred_thousand_children_are_listed_once_for_each_acquire() {
+    const CHILDREN: usize = 100_000;
+    const TOGETHER: usize = 2_000;
+    // One of its own, which is not cleared away.
+    let ensemble = Ensemble::builder().tick(Duration::from_secs(2)).start();
+    let (address, path) = (ensemble.server(0).address(), "/hostile/crowd");
+    let proxy = Proxy::before(ensemble.server(0));
+    let client = client_of(&proxy.connect_string()).await;
+    Admin::connect(address).create_all(path, "");
+    let mut stranger = Connection::open(address, Duration::from_secs(40)).unwrap();
+    stranger.set_patience(SOON);
+    let name = |number: usize| format!("{path}/{MARK}nobody-{number:0>30}");
+    tokio::task::block_in_place(|| {
+        for begin in (0..CHILDREN).step_by(TOGETHER) {
+            let names: Vec<_> = (begin..begin + TOGETHER).map(name).collect();
+            stranger.create_together(&names, Mode::Ephemeral).unwrap();
+        }
+    });
+    let lock = client.mutex(path).unwrap();
+    proxy.record();
+    let hold = held(&lock).await;
+    let first = stranger.create(format!("{path}/{MARK}").as_bytes(), b"", Mode::EphemeralSequential).unwrap();
+    soon(hold.release()).await.unwrap();
+    // Behind one that is waited for, and does not let it in by listing again.
+    let task = acquire(&lock);
+    assert!(ground::until(SOON, || !read(&proxy).is_empty()));
+    stranger.delete(&first).unwrap();
+    soon(granted(task).await.release()).await.unwrap();
+    let record = proxy.messages();
+    let lists = record.iter().filter(|it| it.side == Side::Reply && it.kind == Kind::GetChildren).count();
+    assert!((2..=3).contains(&lists), "{lists} lists");
+    assert_eq!(client.stats().sessions, 1);
+    settled(&client).await;
+}

@@ -1,0 +1,157 @@
+//! A server that opens sessions, and then says what a test wants, however wrong.
+
+use std::io::{self, Read, Write};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Once};
+use std::thread;
+
+const PING: i32 = -2;
+const LONGEST: usize = 1 << 20;
+
+/// A frame with this in it.
+pub(crate) fn frame(parts: &[&[u8]]) -> Vec<u8> {
+    let body = parts.concat();
+    [&(body.len() as u32).to_be_bytes(), &body[..]].concat()
+}
+
+/// What a server says to a new session.
+pub(crate) fn greeting(timeout: i32, session: i64) -> Vec<u8> {
+    frame(&[&[0; 4], &timeout.to_be_bytes(), &session.to_be_bytes(), &[0, 0, 0, 16], &[7; 16], &[0]])
+}
+
+/// A reply, or with the number -1 an event.
+pub(crate) fn reply(number: i32, error: i32, body: &[u8]) -> Vec<u8> {
+    frame(&[&number.to_be_bytes(), &9_i64.to_be_bytes(), &error.to_be_bytes(), body])
+}
+
+/// A request, as far as it matters.
+#[derive(Debug, Default)]
+pub(crate) struct Request {
+    pub(crate) number: i32,
+    pub(crate) operation: i32,
+    /// What it is about, if that is one path.
+    pub(crate) path: Vec<u8>,
+}
+
+impl Request {
+    fn read(request: &[u8]) -> Self {
+        let int = |at: usize| {
+            request.get(at..).and_then(<[u8]>::first_chunk).map_or(0, |bytes| i32::from_be_bytes(*bytes))
+        };
+        let path = usize::try_from(int(8)).ok().and_then(|length| request.get(12..)?.get(..length));
+        Self { number: int(0), operation: int(4), path: path.unwrap_or_default().to_vec() }
+    }
+}
+
+/// What it says.
+#[derive(Clone)]
+pub(crate) enum Says {
+    Once(Vec<u8>),
+    /// Again and again, as long as anybody listens.
+    Endlessly(Vec<u8>),
+}
+
+/// The server. Its threads end with their connections.
+pub(crate) struct Fake {
+    address: SocketAddr,
+    accepted: Arc<AtomicUsize>,
+    sent: Arc<AtomicUsize>,
+}
+
+impl Fake {
+    /// One that greets so, and answers each request.
+    pub(crate) fn start(
+        greeting: &[u8],
+        answer: impl Fn(&Request) -> Says + Send + Sync + Clone + 'static,
+    ) -> Self {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+        let address = listener.local_addr().unwrap();
+        let (accepted, sent) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
+        let fake = Self { address, accepted: accepted.clone(), sent: sent.clone() };
+        let greeting = greeting.to_vec();
+        thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                accepted.fetch_add(1, Ordering::SeqCst);
+                let (greeting, answer, sent) = (greeting.clone(), answer.clone(), sent.clone());
+                thread::spawn(move || serve(stream, greeting, &answer, &sent));
+            }
+        });
+        fake
+    }
+
+    /// One that is well behaved until something is asked of it.
+    pub(crate) fn that_opens(answer: impl Fn(&Request) -> Says + Send + Sync + Clone + 'static) -> Self {
+        Self::start(&greeting(4000, 77), move |request| match request.number {
+            PING => Says::Once(reply(PING, 0, &[])),
+            _ => answer(request),
+        })
+    }
+
+    pub(crate) fn connect_string(&self) -> String {
+        self.address.to_string()
+    }
+
+    /// How many connections there have been.
+    pub(crate) fn accepted(&self) -> usize {
+        self.accepted.load(Ordering::SeqCst)
+    }
+
+    /// How many bytes were taken from it.
+    pub(crate) fn sent(&self) -> usize {
+        self.sent.load(Ordering::SeqCst)
+    }
+}
+
+fn serve(
+    mut stream: TcpStream,
+    greeting: Vec<u8>,
+    answer: &impl Fn(&Request) -> Says,
+    sent: &AtomicUsize,
+) -> io::Result<()> {
+    let mut is_first = true;
+    loop {
+        let mut length = [0; 4];
+        stream.read_exact(&mut length)?;
+        let says = if &length == b"srvr" {
+            Says::Endlessly(vec![b'x'; 4096])
+        } else {
+            // Nobody who speaks to a server sends more at once.
+            let length = usize::try_from(i32::from_be_bytes(length)).ok().filter(|length| *length < LONGEST);
+            let mut request = vec![0; length.ok_or(io::ErrorKind::InvalidData)?];
+            stream.read_exact(&mut request)?;
+            if is_first { Says::Once(greeting.clone()) } else { answer(&Request::read(&request)) }
+        };
+        is_first = false;
+        match says {
+            Says::Once(bytes) => write(&mut stream, &bytes, sent)?,
+            Says::Endlessly(bytes) => loop {
+                write(&mut stream, &bytes, sent)?;
+            },
+        }
+    }
+}
+
+fn write(stream: &mut TcpStream, bytes: &[u8], sent: &AtomicUsize) -> io::Result<()> {
+    stream.write_all(bytes)?;
+    sent.fetch_add(bytes.len(), Ordering::SeqCst);
+    Ok(())
+}
+
+/// How often code of ours, or of the client library, has panicked in this process since this was first called. A panic in
+/// a task would go by unseen.
+pub(crate) fn panics() -> usize {
+    static COUNT: AtomicUsize = AtomicUsize::new(0);
+    static COUNTING: Once = Once::new();
+    COUNTING.call_once(|| {
+        let others = std::panic::take_hook();
+        std::panic::set_hook(Box::new(move |info| {
+            let place = info.location().map_or("", |location| location.file());
+            if ["zookeeper-client-", "zklock-core/", "stand-ins/"].iter().any(|part| place.contains(part)) {
+                COUNT.fetch_add(1, Ordering::SeqCst);
+            }
+            others(info);
+        }));
+    });
+    COUNT.load(Ordering::SeqCst)
+}

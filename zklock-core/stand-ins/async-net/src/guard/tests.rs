@@ -1,0 +1,190 @@
+use super::operation::*;
+use super::*;
+
+const STAT: [u8; 68] = [0; 68];
+
+fn framed(parts: &[&[u8]]) -> Vec<u8> {
+    let message = parts.concat();
+    [&(message.len() as u32).to_be_bytes(), &message[..]].concat()
+}
+
+fn text(text: &str) -> Vec<u8> {
+    [&(text.len() as i32).to_be_bytes(), text.as_bytes()].concat()
+}
+
+fn ints(numbers: &[i32]) -> Vec<u8> {
+    numbers.iter().flat_map(|number| number.to_be_bytes()).collect()
+}
+
+fn request(number: i32, operation: i32, body: &[u8]) -> Vec<u8> {
+    framed(&[&ints(&[number, operation]), body])
+}
+
+fn watching(path: &str, watches: bool) -> Vec<u8> {
+    [text(path), vec![u8::from(watches)]].concat()
+}
+
+fn reply(number: i32, error: i32, body: &[u8]) -> Vec<u8> {
+    framed(&[&ints(&[number, 0, 7, error]), body])
+}
+
+fn event(path: &str) -> Vec<u8> {
+    reply(EVENT, 0, &[ints(&[2, 3]), text(path)].concat())
+}
+
+/// A connection that has been greeted.
+fn guard() -> Guard {
+    let mut guard = Guard::default();
+    guard.sent(&framed(&[&[0; 45]]));
+    assert!(guard.is_needed());
+    guard.look_at(&framed(&[&[0; 37]])).unwrap();
+    assert_eq!(guard.pass(&mut [0; 100]).unwrap(), 41);
+    guard
+}
+
+/// What becomes of this reply to this request.
+fn answered(operation: i32, body: &[u8]) -> Result<(), String> {
+    let mut guard = guard();
+    guard.sent(&request(1, operation, &watching("/a", false)));
+    let message = reply(1, 0, body);
+    guard.look_at(&message).map_err(String::from)?;
+    assert_eq!(guard.pass(&mut vec![0; message.len()]).unwrap(), message.len());
+    Ok(())
+}
+
+#[test]
+fn what_was_asked_for_is_passed_on_and_what_is_shorter_is_not() {
+    let names = [ints(&[2]), text("one"), text("")].concat();
+    let results = [
+        [ints(&[CREATE_2]), vec![0], ints(&[0]), text("/a"), STAT.to_vec()].concat(),
+        [ints(&[13]), vec![0], ints(&[0])].concat(),
+        [ints(&[SET_DATA]), vec![0], ints(&[0]), STAT.to_vec()].concat(),
+        [ints(&[ERROR]), vec![0], ints(&[0, -2])].concat(),
+        [ints(&[CREATE]), vec![0], ints(&[0]), text("/a")].concat(),
+        [ints(&[-1]), vec![1], ints(&[-1])].concat(),
+    ];
+    for (operation, body) in [
+        (CREATE, text("/a")),
+        (CREATE_2, [text("/a"), STAT.to_vec()].concat()),
+        (CREATE_CONTAINER, [text("/a"), STAT.to_vec()].concat()),
+        (EXISTS, STAT.to_vec()),
+        (SET_DATA, STAT.to_vec()),
+        (GET_DATA, [text("data"), STAT.to_vec()].concat()),
+        (GET_DATA, [ints(&[-1]), STAT.to_vec()].concat()),
+        (GET_CHILDREN, names.clone()),
+        (GET_CHILDREN, ints(&[0])),
+        (GET_CHILDREN_2, [names.clone(), STAT.to_vec()].concat()),
+        (GET_ACL, [ints(&[1, 31]), text("world"), text("anyone")].concat()),
+        (MULTI, results.concat()),
+    ] {
+        answered(operation, &body).unwrap();
+        for length in 0..body.len() {
+            assert!(answered(operation, &body[..length]).is_err(), "{operation}: {length} of {}", body.len());
+        }
+    }
+    // A delete brings nothing.
+    answered(2, &[]).unwrap();
+}
+
+#[test]
+fn lists_that_lie_and_paths_that_are_missing_are_refused() {
+    for (operation, body) in [
+        (GET_CHILDREN, ints(&[i32::MAX])),
+        (GET_CHILDREN, [ints(&[1]), text("own"), text("before it")].concat()),
+        (GET_CHILDREN, [ints(&[-1]), text("own")].concat()),
+        (GET_CHILDREN, [ints(&[1, i32::MAX]), vec![b'x'; 100]].concat()),
+        (GET_ACL, ints(&[i32::MAX, 31])),
+        (CREATE, ints(&[0])),
+        (CREATE_2, [text("a"), STAT.to_vec()].concat()),
+        (MULTI, [ints(&[CREATE]), vec![0], ints(&[0, -1])].concat()),
+        (GET_DATA, [text("data"), STAT.to_vec(), vec![0]].concat()),
+    ] {
+        assert!(answered(operation, &body).is_err(), "{operation} {body:?}");
+    }
+}
+
+#[test]
+fn replies_come_in_the_order_of_the_requests() {
+    let both = [request(1, 2, &text("/a")), request(2, 2, &text("/b"))].concat();
+    // In pieces of any size, as they go out and as they come in.
+    for size in [1, 3, 7, 1000] {
+        let mut guard = guard();
+        both.chunks(size).for_each(|piece| guard.sent(piece));
+        let replies = [reply(1, 0, &[]), reply(-2, 0, &[]), reply(2, NO_NODE, &[])].concat();
+        let mut passed: Vec<u8> = Vec::new();
+        for piece in replies.chunks(size) {
+            guard.look_at(piece).unwrap();
+            let mut into = [0; 5];
+            while let count @ 1.. = guard.pass(&mut into).unwrap() {
+                passed.extend(&into[..count]);
+            }
+        }
+        assert_eq!(passed, replies);
+        assert!(guard.look_at(&reply(2, 0, &[])).is_err(), "it has been answered");
+    }
+    for number in [2, 3, 0, i32::MAX] {
+        let mut guard = guard();
+        guard.sent(&both);
+        assert!(guard.look_at(&reply(number, 0, &[])).is_err(), "{number}");
+    }
+}
+
+#[test]
+fn there_are_no_more_events_than_watches() {
+    let mut guard = guard();
+    guard.sent(&request(1, GET_DATA, &watching("/a", false)));
+    guard.sent(&request(2, GET_DATA, &watching("/a", true)));
+    guard.sent(&request(3, EXISTS, &watching("/a/b", true)));
+    guard.sent(&request(4, GET_CHILDREN, &watching("/a", true)));
+    for (number, error) in [(1, NO_NODE), (2, NO_NODE), (3, NO_NODE)] {
+        guard.look_at(&reply(number, error, &[])).unwrap();
+    }
+    // One of a node that is not there, one that is still to be answered.
+    guard.look_at(&[event("/a/b"), event("/a")].concat()).unwrap();
+    assert!(guard.look_at(&event("/a")).is_err());
+}
+
+#[test]
+fn an_event_has_the_path_of_something_that_is_watched() {
+    for path in ["", "a", "é", "/abcd"] {
+        let mut guard = guard();
+        guard.sent(&request(1, GET_DATA, &watching("/abc", true)));
+        assert!(guard.look_at(&event(path)).is_err(), "{path:?}");
+    }
+    let mut guard = guard();
+    guard.sent(&request(1, ADD_WATCH, &[text("/a"), ints(&[1])].concat()));
+    guard.look_at(&[event("/a/b"), event("/a/c")].concat()).unwrap();
+}
+
+#[test]
+fn a_length_that_lies_is_refused_before_anything_is_waited_for() {
+    for length in [LONGEST as u32 + 1, i32::MAX as u32, u32::MAX, i32::MIN as u32] {
+        assert!(guard().look_at(&length.to_be_bytes()).is_err(), "{length}");
+    }
+    assert!(guard().look_at(&[0; 4]).is_err(), "nothing is no message");
+    // One that may come takes the room of what has come.
+    let mut guard = guard();
+    guard.look_at(&(LONGEST as u32).to_be_bytes()).unwrap();
+    guard.look_at(&[0; 1000]).unwrap();
+    assert!(guard.incoming.capacity() < 10_000 && guard.pass(&mut [0; 10]).unwrap() == 0);
+}
+
+#[test]
+fn what_was_long_is_not_kept() {
+    let mut guard = guard();
+    guard.sent(&request(1, GET_DATA, &watching("/a", false)));
+    let message = reply(1, 0, &[text(&"x".repeat(2 * KEPT)), STAT.to_vec()].concat());
+    guard.look_at(&message).unwrap();
+    assert_eq!(guard.pass(&mut vec![0; message.len()]).unwrap(), message.len());
+    assert!(guard.incoming.capacity() <= KEPT);
+}
+
+#[test]
+fn what_is_not_of_zookeepers_protocol_goes_by() {
+    for first in ["srvr".as_bytes(), &[0x16, 3, 1]] {
+        let mut guard = Guard::default();
+        guard.sent(first);
+        guard.sent(&[0; 10]);
+        assert!(!guard.is_needed());
+    }
+}
