@@ -11,7 +11,7 @@ impl Dice {
     }
 
     /// Any number.
-    pub fn next(&mut self) -> u64 {
+    pub fn throw(&mut self) -> u64 {
         // SplitMix64.
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
         let mut mixed = self.0;
@@ -27,7 +27,7 @@ impl Dice {
     /// If the bound is zero.
     pub fn below(&mut self, bound: usize) -> usize {
         let bound = u64::try_from(bound).expect("a small bound");
-        usize::try_from(self.next() % bound).expect("less than the bound")
+        usize::try_from(self.throw() % bound).expect("less than the bound")
     }
 
     /// True so often in a hundred times.

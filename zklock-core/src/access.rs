@@ -236,7 +236,7 @@ mod tests {
             let said = problem(text);
             assert!(said.contains(part) && !said.contains(SECRET), "{text}: {said}");
         }
-        assert!(problem(&"sasl:a:r,".repeat(1000).trim_end_matches(',').to_owned()).contains("4 KiB"));
+        assert!(problem("sasl:a:r,".repeat(1000).trim_end_matches(',')).contains("4 KiB"));
         assert_eq!(Access::list([]).unwrap_err().kind(), ErrorKind::InvalidInput);
         let digest: Access = "digest:ann:kYo25pPOT0HKGgdUmL8MxA259qk=:r".parse().unwrap();
         assert!(!format!("{digest:?}").contains("kYo25"), "{digest:?}");

@@ -145,7 +145,7 @@ impl Default for AccessText {
 }
 
 impl AccessText {
-    fn read(&self) -> Result<Access, Error> {
+    fn read(self) -> Result<Access, Error> {
         match self {
             Self::Whole(text) => text.parse(),
             Self::Entries(entries) => Access::of_texts(entries),

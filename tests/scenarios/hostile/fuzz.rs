@@ -65,7 +65,7 @@ const FRONTS: [&str; 8] = [
 const IN_NAMES: [&str; 12] = ["-", "_", "0", "9", "+", "é", "٣", "\u{0}", "_c_", "__lock__", "-lock-", "x-"];
 
 fn some_name(dice: &mut Dice) -> String {
-    let number = if dice.chance(50) { dice.next() as i32 } else { dice.pick(&NUMBERS) };
+    let number = if dice.chance(50) { dice.throw() as i32 } else { dice.pick(&NUMBERS) };
     let text = format!("{}{}", dice.pick(&FRONTS), Sequence::new(number));
     if dice.chance(40) { mutated(dice, &text, &IN_NAMES) } else { text }
 }
@@ -119,7 +119,7 @@ fn one_of_many_holds() {
         let dice = &mut Dice::new(seed);
         let numbers: HashSet<i32> = (0..=dice.below(20)).map(|_| dice.below(1 << 20) as i32).collect();
         let children: Vec<String> =
-            numbers.iter().map(|number| format!("_c_{}-lock-{number:010}", dice.next())).collect();
+            numbers.iter().map(|number| format!("_c_{}-lock-{number:010}", dice.throw())).collect();
         let claim = Claim::new("/a", Scheme::Mutex);
         let holds = children.iter().filter(|own| standing(&children, own, &claim) == Standing::Holds);
         assert_eq!(holds.count(), 1, "{children:?}");
@@ -226,7 +226,7 @@ fn some_reply(dice: &mut Dice, request: &Request, created: &mut Vec<Vec<u8>>) ->
         let first = if dice.chance(90) { 4 } else { 0 };
         let at = first + dice.below(bytes.len() - first);
         match dice.below(5) {
-            0 => bytes[at] = dice.next() as u8,
+            0 => bytes[at] = dice.throw() as u8,
             1 => {
                 let number = dice.pick(&NUMBERS).to_be_bytes();
                 bytes.iter_mut().skip(at).zip(number).for_each(|(byte, new)| *byte = new);

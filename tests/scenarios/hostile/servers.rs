@@ -80,7 +80,8 @@ async fn an_endless_answer_about_the_version_is_not_read_to_its_end() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_answers_every_request_with_nonsense_grants_nothing() {
-    let table: [(&str, fn(i32) -> Vec<u8>); 6] = [
+    type Answer = fn(i32) -> Vec<u8>;
+    let table: [(&str, Answer); 6] = [
         ("nothing", |number| reply(number, 0, &[])),
         ("an unknown error", |number| reply(number, -4242, &[])),
         ("a list of 2 billion", |number| reply(number, 0, &i32::MAX.to_be_bytes())),

@@ -74,7 +74,7 @@ impl Fake {
             for stream in listener.incoming().map_while(Result::ok) {
                 accepted.fetch_add(1, Ordering::SeqCst);
                 let (greeting, answer, sent) = (greeting.clone(), answer.clone(), sent.clone());
-                thread::spawn(move || serve(stream, greeting, &answer, &sent));
+                thread::spawn(move || serve(stream, &greeting, &answer, &sent));
             }
         });
         fake
@@ -105,7 +105,7 @@ impl Fake {
 
 fn serve(
     mut stream: TcpStream,
-    greeting: Vec<u8>,
+    greeting: &[u8],
     answer: &impl Fn(&Request) -> Says,
     sent: &AtomicUsize,
 ) -> io::Result<()> {
@@ -120,7 +120,7 @@ fn serve(
             let length = usize::try_from(i32::from_be_bytes(length)).ok().filter(|length| *length < LONGEST);
             let mut request = vec![0; length.ok_or(io::ErrorKind::InvalidData)?];
             stream.read_exact(&mut request)?;
-            if is_first { Says::Once(greeting.clone()) } else { answer(&Request::read(&request)) }
+            if is_first { Says::Once(greeting.to_vec()) } else { answer(&Request::read(&request)) }
         };
         is_first = false;
         match says {
