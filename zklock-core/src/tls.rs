@@ -242,7 +242,7 @@ impl Sources {
             let _ = aws_lc_rs::default_provider().install_default();
         }
         let builder = ClientConfig::builder();
-        let what = self.authorities.named("the authorities");
+        let what = self.authorities.named("the list of authorities");
         let authorities_pem = self.authorities.read(&what)?;
         let mut roots = RootCertStore::empty();
         roots.add_parsable_certificates(read_certificates(&self.authorities, &what, &authorities_pem)?);

@@ -63,6 +63,8 @@ CALL(options_add_sasl_from_file) { return zklock_options_add_sasl_from_file(on->
 CALL(options_add_sasl_from_env) { return zklock_options_add_sasl_from_env(on->options, "ZKLOCK_NOT_SET"); }
 CALL(options_set_access) { return zklock_options_set_access(on->options, ZKLOCK_ACCESS_OPEN); }
 CALL(options_set_access_list) { return zklock_options_set_access_list(on->options, "world:anyone:cdrwa"); }
+/* The authorities of a system are many, and a library that is not optimised takes long to read them. */
+__attribute__((constructor)) static void trusts_nobody(void) { setenv("SSL_CERT_FILE", "/no such file", 1); }
 /* A library that was built without TLS refuses these. */
 static zklock_status or_wrong(zklock_status status) {
     return status == ZKLOCK_REFUSED ? ZKLOCK_INVALID_ARGUMENT : status;

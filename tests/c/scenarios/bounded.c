@@ -171,7 +171,8 @@ TEST(a_half_open_or_refused_connection_delays_nobody) {
     ground("reset %d", proxy);
     notices(lock);
     times_out(lock, A_WHILE_MS);
-    SAYS("no server answers: check hosts and network");
+    SAYS("no server answers");
+    SAYS(": check hosts and network");
     unreachable_in_time(hosts, A_WHILE_MS);
     SAYS(hosts);
     ground("refuse %d off", proxy);

@@ -118,7 +118,7 @@ def test_a_half_open_or_refused_connection_delays_nobody(far: Far, path: str) ->
         return late.type is zklock.Unreachable
 
     eventually(is_cut)
-    times_out(lock, A_WHILE, zklock.Unreachable).says("no server answers: check hosts and network")
+    times_out(lock, A_WHILE, zklock.Unreachable).says("no server answers", ": check hosts and network")
     unreachable(proxy.hosts, A_WHILE).says(proxy.hosts)
     proxy("refuse", "off")
     works(lock, zk)

@@ -1,6 +1,7 @@
 //! Logging in by SASL: what each side gets wrong is one error, at once, that says what to do.
 
 use crate::support::queue::{acquire, granted, held};
+use crate::support::texts::{are_documented, line};
 use crate::support::users::{ANN, BOB, NEW_ANN, User, file};
 use crate::support::{options, says, soon};
 use ground::{Builder, Ensemble, Server};
@@ -100,6 +101,30 @@ async fn a_wrong_password_and_an_unknown_user_are_refused_at_once() {
         refused(as_user(&hosts, of_file), &["SASL from the file", file.to_str().unwrap(), wrong]).await;
         std::fs::remove_file(&file).unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn each_text_is_that_of_the_documentation() {
+    let (closed, open) = (closed().connect_string(), ground::shared().connect_string());
+    let file = file("sasl-texts", &NEW_ANN.line());
+    let rotated = Credentials::sasl_from_file(&file).unwrap();
+    let unknown = Credentials::sasl("eve", "s3cret").unwrap();
+    let mut lines = Vec::new();
+    for (case, options) in [
+        ("all is right", as_user(&closed, ANN.sasl())),
+        ("wrong password", as_user(&closed, NEW_ANN.sasl())),
+        ("unknown user", as_user(&closed, unknown)),
+        ("password changed on one side alone", as_user(&closed, rotated)),
+        ("login by SASL required, none given", options(&closed)),
+        ("login by SASL required, digest given", as_user(&closed, ANN.credentials())),
+        ("server not set up for SASL", as_user(&open, ANN.sasl())),
+    ] {
+        let client = soon(Client::connect(options.connect_timeout(AGES))).await;
+        let line = line(case, client.map(drop)).replace(&open, "HOST:PORT");
+        lines.push(line.replace(file.to_str().unwrap(), "/run/secrets/zookeeper"));
+    }
+    std::fs::remove_file(&file).unwrap();
+    are_documented("SASL\n", lines);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -250,7 +250,10 @@ async fn what_tls_cannot_use_is_refused_before_anything_is_sent() {
             .map(|file| read_to_string(file).unwrap());
     let trusting = || Tls::new(&authority).unwrap();
     for (error, part) in [
-        (Tls::new(&key).unwrap_err(), "the authorities has no part that begins with -----BEGIN CERTIFICATE"),
+        (
+            Tls::new(&key).unwrap_err(),
+            "the list of authorities has no part that begins with -----BEGIN CERTIFICATE",
+        ),
         (trusting().identity(&key, &certificate).unwrap_err(), "the client certificate has no part"),
         (trusting().identity(&certificate, &certificate).unwrap_err(), "the client key has no part"),
         (trusting().identity(&certificate, "").unwrap_err(), "the client key is empty"),

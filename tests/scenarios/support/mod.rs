@@ -16,6 +16,7 @@ pub(crate) mod queue;
 pub(crate) mod register;
 pub(crate) mod strangers;
 pub(crate) mod sweep;
+pub(crate) mod texts;
 pub(crate) mod timing;
 pub(crate) mod users;
 

@@ -39,7 +39,7 @@ impl Source {
                 "are in none of the usual files ({}): install ca-certificates, or let {SYSTEM_VARIABLE} name a PEM file",
                 SYSTEM_FILES.join(", ")
             );
-            invalid("the authorities of the system", &problem)
+            invalid("the list of the system's authorities", &problem)
         })
     }
 
@@ -141,7 +141,7 @@ mod tests {
             let error = Tls::new(text).unwrap_err();
             assert_eq!(error.kind(), ErrorKind::InvalidInput);
             assert!(error.to_string().contains(says), "{text:?}: {error}");
-            assert!(error.to_string().contains("the authorities"), "{error}");
+            assert!(error.to_string().contains("the list of authorities"), "{error}");
         }
     }
 

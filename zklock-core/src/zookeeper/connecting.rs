@@ -84,8 +84,7 @@ pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened,
             Error::NoHosts if refuses_in_silence(&answer) && has_sasl(options) => {
                 NotOpened::Refused(not_let_in(options))
             }
-            // With one host that has just accepted a connection, that says nothing.
-            Error::NoHosts => NotOpened::Yet(format!("{host} accepts connections but opens no session")),
+            Error::NoHosts => NotOpened::Yet(hangs_up(&host)),
             Error::AuthFailed => NotOpened::Refused(not_let_in(options)),
             error => NotOpened::Yet(error.to_string()),
         },
@@ -125,6 +124,7 @@ pub(crate) async fn attach(
         |error| match error {
             Error::SessionExpired => NotAttached::SessionOver,
             Error::AuthFailed => NotAttached::Refused(not_let_in(options)),
+            Error::NoHosts => NotAttached::Yet(hangs_up(&host)),
             error => NotAttached::Yet(error.to_string()),
         },
     )?;
@@ -151,6 +151,11 @@ pub(crate) async fn attach(
     unless_answered.0 = None;
     drop(unless_answered);
     Ok(Attached { ensemble, sent })
+}
+
+/// What it means that the library knows no host any more: it was given one, which had just accepted a connection.
+fn hangs_up(host: &str) -> String {
+    format!("{host} accepts connections but opens no session")
 }
 
 /// What is wrong with a session timeout that was granted, if anything is. With a very short one the heartbeat would never pause.

@@ -84,7 +84,7 @@ async fn renewed_certificates_are_used_for_the_next_connection_and_no_others() {
     says(&error, ErrorKind::Unreachable, &["belongs to another certificate"]);
     fs::remove_file(folder.file("ca.pem")).unwrap();
     let error = named(&client, &folder.file("ca.pem")).await;
-    says(&error, ErrorKind::Unreachable, &["the authorities", "No such file"]);
+    says(&error, ErrorKind::Unreachable, &["the list of authorities", "No such file"]);
 
     folder.take(files);
     soon(hold.confirm()).await.unwrap();

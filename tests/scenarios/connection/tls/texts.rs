@@ -1,25 +1,17 @@
 //! What users are told, word for word as the documentation has it.
 
 use super::{anonymous, builder, intruder, known, strict};
+use crate::support::texts::{are_documented, line};
 use crate::support::{options, soon};
 use std::fs::{read_to_string, write};
 use std::time::Duration;
 use tokio::task::JoinSet;
-use zklock_core::{Client, ClientOptions, Error, PassPhrase, Tls};
+use zklock_core::{Client, ClientOptions, PassPhrase, Tls};
 
-const DOCUMENTATION: &str = include_str!("../../../../docs/securing-errors.md");
 /// Long enough for a busy machine to look at all of them at once.
 const PATIENCE: Duration = Duration::from_secs(4);
 /// Another way to write 127.0.0.1, which is in no certificate.
 const OTHER_NAME: &str = "0x7f000001";
-
-/// One line of the table.
-fn line(case: &str, outcome: Result<(), Error>) -> String {
-    match outcome {
-        Ok(()) => format!("| {case} | | connected |"),
-        Err(error) => format!("| {case} | `{:?}` | `{error}` |", error.kind()),
-    }
-}
 
 /// Without what is another in each run.
 fn general(line: &str, hosts: &str) -> String {
@@ -108,9 +100,5 @@ async fn each_text_is_that_of_the_documentation() {
         lines.extend(connecting(vec![(case, hosts.clone(), options(&hosts).tls(known(&server)))]).await);
     }
 
-    let is_case = |line: &&str| line.starts_with("| ") && !line.starts_with("| case ");
-    let mut documented: Vec<_> = DOCUMENTATION.lines().filter(is_case).collect();
-    documented.sort_unstable();
-    lines.sort_unstable();
-    assert_eq!(lines, documented, "the lines should be:\n{}", lines.join("\n"));
+    are_documented("TLS\n", lines);
 }
