@@ -43,7 +43,8 @@ def client() -> None:
     zklock.Client("zk1:2181", auth=[zklock.Digest.from_file("f"), zklock.Digest.from_env("V")], access="read-open")
     zklock.Client("zk1:2181", auth=[zklock.Sasl("ann", "secret"), zklock.Digest.from_env("V")])
     zklock.Client("zk1:2181", auth="ann:secret")  # type: ignore[arg-type]
-    zklock.Client("zk1:2181", access="closed")  # type: ignore[arg-type]
+    zklock.Client("zk1:2181", auth=zklock.Digest("ann", "secret"), access=["auth::cdrwa", "world:anyone:r"])
+    zklock.Client("zk1:2181", access=3)  # type: ignore[arg-type]
     zklock.Tls("ca.pem", "client.pem")  # type: ignore[call-overload]
     zklock.Tls("ca.pem", "client.pem", "client.key", pass_phrase=zklock.PassPhrase.from_env("V"))
     assert_type(zklock.Tls.system(pass_phrase="secret"), zklock.Tls)

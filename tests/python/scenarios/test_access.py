@@ -5,6 +5,7 @@ from __future__ import annotations
 import base64
 import contextlib
 import copy
+import functools
 import logging
 import pathlib
 import pickle
@@ -102,7 +103,8 @@ def test_a_login_by_sasl_is_right_or_refused_and_no_password_is_said(
     logins = [zklock.Sasl("ann", SECRET), zklock.Sasl.from_file(file), zklock.Sasl.from_env("ZKLOCK_TEST_AUTH")]
     said = [repr(login) for login in logins]
     assert "ann" in said[0] and "hidden" in said[0] and str(file) in said[1]
-    for auth in (*logins, [ANN, logins[0]]):
+    auths: list[zklock.Sasl | list[zklock.Digest | zklock.Sasl]] = [*logins, [ANN, logins[0]]]
+    for auth in auths:
         with zklock.Client(by_sasl, auth=auth, access="creator-all") as client, client.mutex("/access-sasl") as hold:
             said += [repr(client), repr(client.stats()), repr(hold)]
     # Not with Ann's password: servers let in whom they do not know with the password of who came last.
@@ -116,7 +118,7 @@ def test_a_login_by_sasl_is_right_or_refused_and_no_password_is_said(
         (zklock.InvalidInput, lambda: zklock.Sasl("a\\b", SECRET), "backslash"),
     ):
         with pytest.raises(error) as caught:
-            wrong()  # type: ignore[no-untyped-call]
+            wrong()
         assert word in str(caught.value)
         said += [repr(caught.value), *traceback.format_exception_only(caught.type, caught.value)]
     with pytest.raises(TypeError, match="send the path of its file"):
@@ -136,7 +138,7 @@ def test_what_cannot_be_is_refused_at_once() -> None:
         (["world:anyone:r", f"digest:ann:{SECRET}:r"], "not the password"),
         ([], "the access list is empty"),
     ):
-        problem = raises(zklock.InvalidInput, lambda access=access: zklock.Client("zk1:2181", access=access))
+        problem = raises(zklock.InvalidInput, functools.partial(zklock.Client, "zk1:2181", access=access))
         problem.says(said)
         assert SECRET not in str(problem.error)
     for untyped in (3, [3]):
