@@ -205,6 +205,8 @@ impl Acquisition {
     fn granted(&mut self, nodes: Vec<String>, czxid: i64, proven: Moment) -> Option<Granted> {
         let session = self.driver.session()?.clone();
         self.held = nodes.into_iter().map(Arc::from).collect();
+        // What was refused before, in another session, was not of this hold.
+        self.first_delete = None;
         let name_is_reused = self.claims.iter().any(|claim| !claim.has_queue());
         let holding = session.register(self.held.clone(), name_is_reused.then_some(czxid), proven);
         Some(Granted { session, holding, czxid })

@@ -9,6 +9,7 @@ use crate::error::{Error, ErrorKind};
 use crate::lock::Lock;
 use crate::machine::claim::Claim;
 use crate::node_data;
+use crate::options::ClientOptions;
 use crate::spec::{Kind, LockSpec};
 
 /// What the nodes of a set may take in one request: a quarter of what servers take by default.
@@ -96,14 +97,29 @@ pub(crate) fn set_claims(path: &str, members: &[LockSpec]) -> Result<Vec<Claim>,
     if claims.len() > 1 && claims.iter().any(|claim| !claim.has_queue()) {
         return Err(invalid(path, "an exclusive lock has no queue: use a mutex instead"));
     }
-    let bytes = |claim: &Claim| {
-        let permits = claim.permits.as_ref().map_or(0, |permits| permits.count as usize);
-        (claim.directory.len() + BYTES_OF_A_NODE) * (1 + permits)
-    };
-    if claims.iter().map(bytes).sum::<usize>() + node_data::bytes_of(&claims) > BYTES_AT_MOST {
+    if bytes_of(&claims, 0) > BYTES_AT_MOST {
         return Err(invalid(path, "they are too many for one request: take fewer, or shorter paths"));
     }
     Ok(claims)
+}
+
+/// Whether the nodes of these claims can be created in one request by a client with these options.
+pub(crate) fn check_set_fits(path: &str, claims: &[Claim], client: &ClientOptions) -> Result<(), Error> {
+    let of_each = client.hosts.chroot.len() + client.access.bytes();
+    if claims.len() < 2 || bytes_of(claims, of_each) <= BYTES_AT_MOST {
+        return Ok(());
+    }
+    let problem = "they are too many for one request: take fewer, or shorten their paths, the chroot or the access list";
+    Err(invalid(path, problem))
+}
+
+/// What it takes to create the nodes of these claims, each with so many bytes of its client.
+fn bytes_of(claims: &[Claim], of_each: usize) -> usize {
+    let bytes = |claim: &Claim| {
+        let permits = claim.permits.as_ref().map_or(0, |permits| permits.count as usize);
+        (claim.directory.len() + of_each + BYTES_OF_A_NODE) * (1 + permits)
+    };
+    claims.iter().map(bytes).sum::<usize>() + node_data::bytes_of(claims)
 }
 
 /// In one order, as the claims: the holds of a set are named as its locks are, whatever the order.

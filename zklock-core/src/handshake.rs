@@ -28,9 +28,10 @@ impl From<io::Error> for Failure {
 
 /// Shakes hands with a server that has accepted the connection, and says what comes of it.
 pub(crate) async fn look(tls: &Tls, host: &str, stream: TcpStream, deadline: Instant) -> String {
-    let loaded = match tls.current().await {
-        Ok(loaded) => loaded,
-        Err(problem) => return format!("was not asked: {problem}"),
+    let loaded = match timeout_at(deadline, tls.current()).await {
+        Ok(Ok(loaded)) => loaded,
+        Ok(Err(problem)) => return format!("was not asked: {problem}"),
+        Err(_) => return "was not asked: TLS: the files could not be read in time".to_owned(),
     };
     let connection = match ServerName::try_from(host) {
         Ok(name) => ClientConnection::new(loaded.config.clone(), name.to_owned()),

@@ -270,9 +270,13 @@ impl ClientOptions {
     /// nor a client certificate, if several credentials are for SASL, or with TLS and a host that no certificate can name.
     pub fn check(&self) -> Result<(), Error> {
         if self.access.needs_creator() && !self.is_somebody() {
+            // A list is not shown: it may have hashes of passwords.
+            let access = match &self.access {
+                Access::List(_) => "list".to_owned(),
+                named => named.to_string(),
+            };
             let message = format!(
-                "the access {}: without credentials nobody would be the creator: log in, or leave it open",
-                self.access
+                "the access {access}: without credentials nobody would be the creator: log in, or leave it open"
             );
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
@@ -322,6 +326,10 @@ mod tests {
         let sasl = || Credentials::sasl("user", "secret").unwrap();
         let twice = options().credentials(sasl()).credentials(sasl());
         assert_eq!(twice.check().unwrap_err().kind(), ErrorKind::InvalidInput);
+        let hash = "digest:ann:kYo25pPOT0HKGgdUmL8MxA259qk=:cdrwa,auth::r".parse().unwrap();
+        let error = options().access(hash).check().unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::InvalidInput);
+        assert!(!error.to_string().contains("kYo25pPOT0"), "{error}");
         let chrooted = options().chroot("/a").unwrap();
         assert_eq!(chrooted.hosts.connect_string(), "zk:2181/a");
         assert_eq!(chrooted.hosts("other/b").unwrap().hosts.connect_string(), "other:2181/a");

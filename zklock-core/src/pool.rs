@@ -284,22 +284,25 @@ impl SessionKeeper {
     ) -> LossReason {
         self.slot.state.send_replace(SlotState::Open(session.clone()));
         tracing::info!(session = format_args!("{:#x}", session.id()), timeout = ?session.timeout(), "session opened");
-        let mut heart = std::pin::pin!(heartbeat::run(session.clone()));
         let mut link = session.link();
         let mut tie = Tie::of(connection);
-        let reason = loop {
-            tokio::select! {
-                biased;
-                _ = closing.wait_for(|closing| *closing) => break LossReason::ClientClosed,
-                tied = tie.change(&self.options, session) => match tied {
-                    Some(next) => tie = next,
-                    None => break LossReason::SessionExpired,
-                },
-                // A reply may say so before the connection's end does.
-                _ = link.wait_for(|link| matches!(link, Link::Over(_))) => {
-                    break session.loss().unwrap_or(LossReason::SessionExpired);
+        // The library says good-bye when nothing has its client any more, a beat on its way included.
+        let reason = {
+            let mut heart = std::pin::pin!(heartbeat::run(session.clone()));
+            loop {
+                tokio::select! {
+                    biased;
+                    _ = closing.wait_for(|closing| *closing) => break LossReason::ClientClosed,
+                    tied = tie.change(&self.options, session) => match tied {
+                        Some(next) => tie = next,
+                        None => break LossReason::SessionExpired,
+                    },
+                    // A reply may say so before the connection's end does.
+                    _ = link.wait_for(|link| matches!(link, Link::Over(_))) => {
+                        break session.loss().unwrap_or(LossReason::SessionExpired);
+                    }
+                    never = &mut heart => match never {},
                 }
-                never = &mut heart => match never {},
             }
         };
         session.end(reason);

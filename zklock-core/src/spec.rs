@@ -3,7 +3,7 @@
 //! Every face describes a lock before it can be made: in Python even before the client has connected. So it is described
 //! and checked here, once for all faces. Each kind's constructors are in the file of that kind.
 
-use crate::all::set_claims;
+use crate::all::{check_set_fits, set_claims};
 use crate::error::{Error, ErrorKind};
 use crate::machine::claim::{Claim, Foreign, Watching};
 use crate::machine::name::{Dialect, Role, Scheme};
@@ -213,6 +213,7 @@ impl LockSpec {
         node_data::write(&mut claims, &client.identity);
         let mut permits = claims.iter().filter_map(|claim| claim.permits.as_ref());
         permits.try_for_each(|permits| check_permits_fit(permits, client))?;
+        check_set_fits(&self.path, &claims, client)?;
         Ok(claims)
     }
 
@@ -289,6 +290,19 @@ mod tests {
         let specs = KINDS.iter().map(|build| change(build("/a").unwrap()));
         let refused = specs.filter_map(|spec| Some((spec.kind(), spec.check().err()?)));
         refused.map(|(kind, error)| format!("{kind}: {error}")).collect()
+    }
+
+    #[test]
+    fn a_set_counts_what_its_client_adds_to_each_node() {
+        let paths = (0..100).map(|number| LockSpec::mutex(&format!("/{number}")).unwrap());
+        let set = LockSpec::all(paths).unwrap();
+        let client = |entries: u8| {
+            let list: Vec<_> = (0..entries).map(|number| format!("ip:10.0.0.{number}:r")).collect();
+            ClientOptions::new("zk").unwrap().access(list.join(",").parse().unwrap())
+        };
+        assert!(set.claims_of(&client(1)).is_ok());
+        let error = set.claims_of(&client(120)).unwrap_err();
+        assert!(error.to_string().contains("the access list"), "{error}");
     }
 
     #[test]

@@ -40,7 +40,7 @@ impl Session {
 
     /// If it was closed to be rid of its nodes: waits until they are gone.
     pub(crate) async fn gone(&self) {
-        if self.loss() == Some(LossReason::SessionClosed) {
+        if self.loss() == Some(LossReason::SessionClosed) || self.undeletable().is_some() {
             // It cannot fail: the sender is ours.
             let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
         }
