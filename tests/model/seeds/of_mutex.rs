@@ -47,8 +47,8 @@ pub(super) const SEEDS: &[Seed] = &[
         "deletion given up when unknown",
         &[edit(
             CONTENDER,
-            "self.retry(step, now);\n        }\n    }\n\n    fn fail",
-            "self.state = State::Gone;\n        }\n    }\n\n    fn fail",
+            "self.delete_again(step, outcomes, now);",
+            "self.state = State::Gone;",
         )],
     ),
     seed(
