@@ -132,7 +132,8 @@ impl Side<'_> {
             }
             Step::Await { slot, events } => self.wait(*slot, *events),
             Step::Word(word) => {
-                let line = self.figures.word(self.address, word, &self.names, PATIENCE);
+                let open = self.slots.iter().filter(|slot| slot.wire.is_some()).count();
+                let line = self.figures.word(self.address, word, &self.names, PATIENCE, open);
                 self.lines.push(line);
             }
         }

@@ -1,7 +1,7 @@
 //! Four letter words: the lines that a client or an operator acts on.
 
 use std::net::SocketAddr;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::client::Wire;
 use crate::normalise::Names;
@@ -22,8 +22,16 @@ impl Figures {
         Self { nodes: value(&answer, NODES, '\t').and_then(|text| text.parse().ok()).unwrap_or(0) }
     }
 
-    pub(crate) fn word(&self, address: SocketAddr, word: &str, names: &Names, patience: Duration) -> String {
-        let answer = say(address, word, patience);
+    /// With so many connections that are open, beside that of the word itself.
+    pub(crate) fn word(
+        &self,
+        address: SocketAddr,
+        word: &str,
+        names: &Names,
+        patience: Duration,
+        open: usize,
+    ) -> String {
+        let answer = said_of(address, word, patience, open + 1);
         let relative = |text: Option<&str>| match text.and_then(|text| text.parse::<i64>().ok()) {
             Some(count) => (count - self.nodes).to_string(),
             None => "none".to_owned(),
@@ -70,6 +78,24 @@ fn form(answer: &str) -> String {
     }
     connections.sort();
     format!("{} {:?}", connections.join(""), lines)
+}
+
+/// The answer, once a server has noticed that connections are closed: it takes its time to leave them out.
+fn said_of(address: SocketAddr, word: &str, patience: Duration, connections: usize) -> String {
+    let until = Instant::now() + patience;
+    loop {
+        let answer = say(address, word, patience);
+        if listed(&answer) <= connections || Instant::now() > until {
+            return answer;
+        }
+    }
+}
+
+/// How many connections an answer counts, or lists.
+fn listed(answer: &str) -> usize {
+    let count = value(answer, "Connections", ':').or_else(|| value(answer, "zk_num_alive_connections", '\t'));
+    let lines = || answer.lines().filter(|line| line.starts_with(" /127.0.0.1:")).count();
+    count.and_then(|count| count.parse().ok()).unwrap_or_else(lines)
 }
 
 fn say(address: SocketAddr, word: &str, patience: Duration) -> String {

@@ -45,11 +45,7 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "",
         "deletion given up when unknown",
-        &[edit(
-            CONTENDER,
-            "self.delete_again(step, outcomes, now);",
-            "self.state = State::Gone;",
-        )],
+        &[edit(CONTENDER, "self.delete_again(step, outcomes, now);", "self.state = State::Gone;")],
     ),
     seed(
         "",
