@@ -315,7 +315,7 @@ impl SessionKeeper {
         match reason {
             LossReason::ClientClosed => tie.part().await,
             LossReason::SessionClosed => {
-                // Whoever closes the client does not wait for servers that say nothing.
+                // One that closes the client does not wait for servers that say nothing.
                 let closes = async {
                     let _ = closing.wait_for(|closing| *closing).await;
                     clock::sleep(GOOD_BYE).await;

@@ -195,7 +195,7 @@ impl Contender {
         }
     }
 
-    /// Not all deletions were done. If one was refused, whoever drives this closes the session. An attempt that is still to
+    /// Not all deletions were done. If one was refused, the driver closes the session. An attempt that is still to
     /// be granted fails: it might have the same before it in the next.
     fn delete_again(&mut self, step: Step, outcomes: &[Outcome], now: Now) {
         let refused = outcomes.iter().find_map(Outcome::refusal);
