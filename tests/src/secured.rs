@@ -11,12 +11,12 @@ use std::sync::{Mutex, PoisonError};
 use crate::certificates::Certificates;
 use crate::ensemble::Builder;
 
-/// Who clients log in as.
+/// The user that clients log in as.
 pub const USER: &str = "scenario";
 /// Its password.
 pub const PASSWORD: &str = "s3cret-of-scenarios";
 
-/// Who operators log in as, and the digest of it.
+/// The user that operators log in as, and its digest.
 pub(crate) const SUPERUSER: &[u8] = b"super:secret";
 const DIGEST: &str = "zookeeper.DigestAuthenticationProvider.superDigest=super:lK75jTNcA+U9vtVEw5vB51mj/w4=";
 

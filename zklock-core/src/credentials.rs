@@ -116,7 +116,7 @@ impl Credentials {
     /// The servers have a list of users, in the section `Server` of their JAAS file, and name
     /// `org.apache.zookeeper.server.auth.SASLAuthenticationProvider` as an `authProvider`. With a wrong password, with a user
     /// whom they do not know, and where they are not set up for SASL, connecting is [refused](ErrorKind::Refused). The
-    /// password itself does not cross the network, but whoever listens can try out passwords on what does: use TLS.
+    /// password itself does not cross the network, but a listener can try out passwords on what does: use TLS.
     ///
     /// A password that is changed on the servers matters to the next connection. As long as they refuse it, there is none: a
     /// session that lost its connection is over when each host has refused it once, and its holds are lost. The client tries

@@ -85,7 +85,7 @@ pub extern "C-unwind" fn zklock_options_add_digest_from_env(
 
 /// Log in as this user by SASL, with its mechanism DIGEST-MD5, beside those that were added for the scheme "digest". To access
 /// lists it is "sasl:user". A client can log in by SASL as one user: a second one is ZKLOCK_INVALID_ARGUMENT when a client is
-/// made. The password is in no message and no log line, and does not cross the network; but whoever listens can try out
+/// made. The password is in no message and no log line, and does not cross the network; but a listener can try out
 /// passwords on what does: use TLS.
 ///
 /// The servers have a list of users, in the section "Server" of their JAAS file. With a wrong password, with a user whom they do

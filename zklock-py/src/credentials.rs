@@ -55,7 +55,7 @@ impl Digest {
 /// password that is changed on the servers matters to the next connection: as long as they refuse it there is none, and the
 /// session and its holds are lost. A client can log in by SASL as one user, and by ``Digest`` as others beside it.
 ///
-/// The password is in no log, ``repr`` or exception, and does not cross the network; but whoever listens can try out passwords
+/// The password is in no log, ``repr`` or exception, and does not cross the network; but a listener can try out passwords
 /// on what does: use TLS.
 #[pyclass(frozen, module = "zklock")]
 pub(crate) struct Sasl(Credentials);

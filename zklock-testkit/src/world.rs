@@ -364,7 +364,7 @@ impl World {
         }
         let (shortest, longest) = self.settings.session_timeouts;
         let timeout = Duration::from_millis(u64::try_from(wanted).unwrap_or(0)).clamp(shortest, longest);
-        // Who wants a session back that cannot be had there is given another one.
+        // A client that wants a session back which cannot be had there is given another one.
         let session = if self.settings.profile.resumes_sessions() { session } else { 0 };
         let granted = if session == 0 {
             Some(self.open(moment, timeout))

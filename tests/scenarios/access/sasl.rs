@@ -210,7 +210,7 @@ async fn old_servers_log_in_too() {
     assert_eq!(client.stats().sessions, 1);
 }
 
-/// Opens every session, and asks this of whoever logs in.
+/// Opens every session, and asks this of each client that logs in.
 fn challenges_with(challenge: &'static [u8]) -> String {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let hosts = listener.local_addr().unwrap().to_string();

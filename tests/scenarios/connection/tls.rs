@@ -203,7 +203,7 @@ async fn a_port_that_speaks_both_is_right_for_both() {
     let plain = soon(Client::connect(options(&hosts))).await.unwrap();
     soon(secure.close()).await;
     soon(plain.close()).await;
-    // Who has no session there for another reason is not told that the port is wrong.
+    // A client that has no session there for another reason is not told that the port is wrong.
     is_told(options(&hosts).tls(anonymous(&ensemble)), &["refuses the TLS handshake"]).await;
 }
 

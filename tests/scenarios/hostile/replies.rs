@@ -34,7 +34,7 @@ async fn a_reply_that_was_changed_costs_its_connection_and_grants_nothing() {
     for kind in [Kind::Create, Kind::GetChildren, Kind::GetData] {
         for (name, change) in CHANGES {
             let accepted = proxy.accepted();
-            // Whoever is first is waited for, and so read.
+            // The first is waited for, and so read.
             let first = put(&operator, path, "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-lock-");
             let hook = changed(&proxy, kind, path, change);
             let task = acquire(&lock);

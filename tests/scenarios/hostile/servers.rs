@@ -10,7 +10,7 @@ use zklock_core::{Client, ClientOptions, ErrorKind};
 const TRIED: Duration = Duration::from_millis(700);
 /// In that time: the connection that shows that somebody is there and the one that is used, with the pauses in between.
 const CONNECTIONS: usize = 20;
-/// What the kernels on both sides may hold of an endless stream, and more. Who reads it all reads several times that.
+/// What the kernels on both sides may hold of an endless stream, and more. A client that reads all of it reads several times that.
 const BYTES: usize = 16 << 20;
 
 fn options_of(fake: &Fake) -> ClientOptions {
