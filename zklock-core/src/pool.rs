@@ -11,9 +11,11 @@ use crate::heartbeat;
 use crate::options::ClientOptions;
 use crate::platform;
 use crate::session::{Link, Session};
+use crate::sync::lock_ignoring_poison;
 use crate::zookeeper::{self, Attached, End, NotAttached, NotOpened, Opened, SessionInfo, ZooKeeper};
-use std::sync::Arc;
+use std::collections::BTreeMap;
 use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -42,6 +44,8 @@ pub(crate) struct Pool {
 /// A place for one session after the other.
 pub(crate) struct Slot {
     state: watch::Sender<SlotState>,
+    /// What was found out about servers that are no ZooKeeper.
+    not_zookeeper: Mutex<BTreeMap<String, String>>,
 }
 
 #[derive(Clone)]
@@ -118,7 +122,12 @@ impl Pool {
 
 impl Slot {
     pub(crate) fn new(state: SlotState) -> Self {
-        Self { state: watch::Sender::new(state) }
+        Self { state: watch::Sender::new(state), not_zookeeper: Mutex::default() }
+    }
+
+    /// Why this server is taken for something else than ZooKeeper, if it is.
+    pub(crate) fn not_zookeeper(&self, server: &str) -> Option<String> {
+        lock_ignoring_poison(&self.not_zookeeper).get(server).cloned()
     }
 
     pub(crate) fn state(&self) -> SlotState {
@@ -237,6 +246,11 @@ impl SessionKeeper {
                     self.pause(&mut pause, why, &mut closing).await;
                 }
                 Err(NotOpened::Yet(problem)) => self.pause(&mut pause, problem, &mut closing).await,
+                Err(NotOpened::NotZooKeeper { server, why }) => {
+                    let problem = format!("{server} {why}");
+                    lock_ignoring_poison(&self.slot.not_zookeeper).insert(server, why);
+                    self.pause(&mut pause, problem, &mut closing).await;
+                }
             }
         }
     }
