@@ -4,9 +4,9 @@ use rustls::pki_types::pem::PemObject;
 use rustls::pki_types::{CertificateDer, PrivateKeyDer};
 use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{self, Read, Write};
-use std::net::{Ipv4Addr, SocketAddr, TcpListener};
+use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
 use std::process::Command;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock, Once};
 use std::thread;
 use zklock_core::{ClientOptions, Tls};
@@ -64,10 +64,11 @@ pub(crate) enum Over {
     Tls,
 }
 
-/// The server. Its threads end with their connections.
+/// The server. Its threads end with their connections, and it listens until it is dropped.
 pub(crate) struct Fake {
     over: Over,
     address: SocketAddr,
+    has_ended: Arc<AtomicBool>,
     accepted: Arc<AtomicUsize>,
     sent: Arc<AtomicUsize>,
 }
@@ -82,10 +83,18 @@ impl Fake {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let (accepted, sent) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
-        let fake = Self { over, address, accepted: accepted.clone(), sent: sent.clone() };
+        let has_ended = Arc::<AtomicBool>::default();
+        let fake = Self {
+            over,
+            address,
+            has_ended: has_ended.clone(),
+            accepted: accepted.clone(),
+            sent: sent.clone(),
+        };
         let greeting = greeting.to_vec();
         thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
+            let goes_on = |_: &TcpStream| !has_ended.load(Ordering::SeqCst);
+            for stream in listener.incoming().map_while(Result::ok).take_while(goes_on) {
                 accepted.fetch_add(1, Ordering::SeqCst);
                 let (greeting, answer, sent) = (greeting.clone(), answer.clone(), sent.clone());
                 thread::spawn(move || match over {
@@ -159,6 +168,14 @@ static IDENTITY: LazyLock<Identity> = LazyLock::new(|| {
     let server = ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key).unwrap();
     Identity { certificate, server: server.into() }
 });
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        self.has_ended.store(true, Ordering::SeqCst);
+        // Its thread waits for a connection.
+        let _ = TcpStream::connect(self.address);
+    }
+}
 
 fn serve(
     mut stream: impl Read + Write,
