@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::task::block_in_place;
-use zklock_core::{Access, Client, ClientOptions, Credentials, Error, ErrorKind};
+use zklock_core::{Access, Client, ClientOptions, Credentials, Error, ErrorKind, LossReason};
 
 /// Longer than any test takes.
 const AGES: Duration = Duration::from_secs(3600);
@@ -183,6 +183,19 @@ async fn a_password_that_is_changed_matters_to_the_next_connection() {
     soon(held(&client.mutex("/sasl-changed-again").unwrap()).await.release()).await.unwrap();
     assert_eq!(client.stats().sessions, 2);
     std::fs::remove_file(&file).unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_would_go_on_with_it_as_nobody_is_named_and_the_session_is_over() {
+    let lenient = server(&[ANN]).property("zookeeper.allowSaslFailedClients=true");
+    let ensemble = lenient.max_session_timeout(LONG).start();
+    let options = as_user(&ensemble.connect_string(), ANN.sasl()).session_timeout(LONG).unwrap();
+    let client = Client::connect(options).await.unwrap();
+    let hold = held(&client.mutex("/sasl-nobody").unwrap()).await;
+    block_in_place(|| ensemble.server(0).set_sasl_users(&[(ANN.name, NEW_ANN.password)]));
+    assert_eq!(soon(hold.lost()).await, Some(LossReason::SessionExpired));
+    let why = fails(&client, "as nobody").await;
+    says(&why, ErrorKind::Unreachable, &["SASL for \"ann\"", "allowSaslFailedClients"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
