@@ -124,6 +124,8 @@ mod handshake;
 mod heartbeat;
 mod held_at;
 mod hold;
+#[cfg(feature = "kerberos")]
+mod kerberos;
 mod level;
 mod local_queue;
 mod lock;
