@@ -99,9 +99,6 @@ mod admin {
 /// As whom a client logs in, and who may use what it creates.
 mod access {
     mod chroot;
-    /// Only in `tests/run kerberos`: it needs a KDC.
-    #[cfg(feature = "kerberos")]
-    mod kerberos;
     mod lists;
     mod login;
     mod rights;

@@ -234,9 +234,14 @@ impl Credentials {
     /// Whether that is by Kerberos.
     pub(crate) fn is_kerberos(&self) -> bool {
         #[cfg(feature = "kerberos")]
-        return matches!(self.0, Source::Kerberos(_));
+        return self.by_kerberos().is_some();
         #[cfg(not(feature = "kerberos"))]
         false
+    }
+
+    #[cfg(feature = "kerberos")]
+    pub(crate) fn by_kerberos(&self) -> Option<&Arc<Kerberos>> {
+        if let Source::Kerberos(kerberos) = &self.0 { Some(kerberos) } else { None }
     }
 
     fn given(scheme: Scheme, user: &str, password: &str) -> Result<Self, Error> {
@@ -422,7 +427,10 @@ mod tests {
     fn without_the_feature_kerberos_is_refused() {
         let error = Credentials::kerberos("zookeeper", None).unwrap_err();
         assert_eq!(error.kind(), ErrorKind::Refused);
-        assert_eq!(error.to_string(), "zklock was built without Kerberos: build it with the feature kerberos");
+        assert_eq!(
+            error.to_string(),
+            "zklock was built without Kerberos: build it with the feature kerberos"
+        );
     }
 
     #[test]

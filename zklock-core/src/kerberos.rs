@@ -5,6 +5,7 @@
 //! the client library finds it.
 
 use crate::clock;
+use crate::credentials::Credentials;
 use crate::error::{Error, ErrorKind};
 use libgssapi::context::{ClientCtx, CtxFlags, SecurityContext};
 use libgssapi::credential::{Cred, CredUsage};
@@ -102,8 +103,15 @@ impl fmt::Display for Kerberos {
     }
 }
 
+/// Why there is no ticket for this host, if one is needed.
+pub(crate) async fn no_ticket(all: &[Credentials], host: &str, bound: Duration) -> Option<String> {
+    let kerberos = all.iter().find_map(Credentials::by_kerberos)?;
+    let fetched = kerberos.clone().fetch_ticket(kerberos.host(host), bound).await;
+    fetched.err().map(|(NoTicket::Yet(why) | NoTicket::Refused(why))| why)
+}
+
 fn ask_for(target: &str) -> Result<(), NoTicket> {
-    let flags = ask(target).map_err(|error| no_ticket(target, error))?;
+    let flags = ask(target).map_err(|error| refusal(target, error))?;
     if flags.contains(CtxFlags::GSS_C_DELEG_FLAG) {
         return Err(NoTicket::Refused(
             "Kerberos: the client's ticket is forwardable, and the login would hand it to the servers, who could use it in the \
@@ -128,19 +136,28 @@ fn ask(target: &str) -> Result<CtxFlags, GssError> {
     login.flags()
 }
 
-fn no_ticket(target: &str, error: GssError) -> NoTicket {
+fn refusal(target: &str, error: GssError) -> NoTicket {
     let all = error.to_string();
     // Kerberos' own words follow on what GSSAPI says to any error.
     let words = all.split_once(" (").and_then(|(_, words)| words.strip_suffix(')')).unwrap_or(&all);
-    let advice = match error.minor.cast_signed() {
+    let code = error.minor.cast_signed();
+    // They are called flags, but are numbers.
+    let is = |flags: MajorFlags| error.major.bits() == flags.bits();
+    // It is told in several ways, depending on where it is found out.
+    let is_expired = code == code::TICKET_EXPIRED
+        || is(MajorFlags::GSS_S_CREDENTIALS_EXPIRED)
+        || is(MajorFlags::GSS_S_CONTEXT_EXPIRED);
+    let (words, advice) = match code {
         code::KDC_UNREACHABLE => return NoTicket::Yet(no_kdc(target, words)),
         code::SERVICE_UNKNOWN => {
-            "give the service and the host as they are in the principal of the servers' JAAS file"
+            (words, "give the service and the host as they are in the principal of the servers' JAAS file")
         }
-        code::CLIENT_UNKNOWN => "give the keytab of a principal that the KDC knows (KRB5_CLIENT_KTNAME)",
-        code::TICKET_EXPIRED => GET_ONE,
-        _ if error.major.contains(MajorFlags::GSS_S_NO_CRED) => GET_ONE,
-        _ => "see klist for the ticket, krb5.conf for the realm, and the clocks",
+        code::CLIENT_UNKNOWN => {
+            (words, "give the keytab of a principal that the KDC knows (KRB5_CLIENT_KTNAME)")
+        }
+        _ if is_expired => ("the client's own has expired", GET_ONE),
+        _ if is(MajorFlags::GSS_S_NO_CRED) => (words, GET_ONE),
+        _ => (words, "see klist for the ticket, krb5.conf for the realm, and the clocks"),
     };
     NoTicket::Refused(format!("Kerberos gives no ticket for {target} ({words}): {advice}"))
 }

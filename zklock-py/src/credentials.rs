@@ -142,7 +142,9 @@ impl<'py> FromPyObject<'_, 'py> for Auth {
             return Ok(Self(vec![one]));
         }
         // It is not quoted: there may be a password in it.
-        let wrong = || PyTypeError::new_err("auth is a zklock.Digest, zklock.Sasl or zklock.Kerberos, or a list of such");
+        let wrong = || {
+            PyTypeError::new_err("auth is a zklock.Digest, zklock.Sasl or zklock.Kerberos, or a list of such")
+        };
         let mut all = Vec::new();
         for one in value.try_iter().map_err(|_| wrong())? {
             all.push(login(&one?).ok_or_else(wrong)?);
