@@ -78,7 +78,7 @@ async fn says_how_it_connects() {
     let Some((options, _)) = orders() else { return };
     let connected = Client::connect(login(options)).await;
     say(line("case", connected.map(drop)));
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
@@ -97,7 +97,7 @@ async fn holds_until_it_is_lost_and_again() {
     let hold = client.mutex(&path).unwrap().acquire_timeout(SOON).await.unwrap();
     say(format_args!("holds again in session {}", client.stats().sessions));
     hold.release().await.unwrap();
-    std::future::pending().await
+    std::future::pending::<()>().await;
 }
 
 #[test]

@@ -24,11 +24,11 @@ const MOST_THREADS: usize = 32;
 
 /// The numbers of Kerberos' errors, which no release changes.
 mod code {
-    const BASE: i32 = -1_765_328_384;
-    pub(super) const CLIENT_UNKNOWN: i32 = BASE + 6;
-    pub(super) const SERVICE_UNKNOWN: i32 = BASE + 7;
-    pub(super) const TICKET_EXPIRED: i32 = BASE + 32;
-    pub(super) const KDC_UNREACHABLE: i32 = BASE + 156;
+    const BASE: u32 = 2_529_638_912;
+    pub(super) const CLIENT_UNKNOWN: u32 = BASE + 6;
+    pub(super) const SERVICE_UNKNOWN: u32 = BASE + 7;
+    pub(super) const TICKET_EXPIRED: u32 = BASE + 32;
+    pub(super) const KDC_UNREACHABLE: u32 = BASE + 156;
 }
 
 /// A login with the ticket that this process finds.
@@ -140,7 +140,7 @@ fn refusal(target: &str, error: GssError) -> NoTicket {
     let all = error.to_string();
     // Kerberos' own words follow on what GSSAPI says to any error.
     let words = all.split_once(" (").and_then(|(_, words)| words.strip_suffix(')')).unwrap_or(&all);
-    let code = error.minor.cast_signed();
+    let code = error.minor;
     // They are called flags, but are numbers.
     let is = |flags: MajorFlags| error.major.bits() == flags.bits();
     // It is told in several ways, depending on where it is found out.
