@@ -3,6 +3,7 @@
 use crate::c_enum::c_enum;
 use crate::call;
 use crate::failure::Failure;
+use crate::handle::Object;
 use crate::options::{Options, zklock_options};
 use crate::raw::{optional_text, text};
 use crate::status::zklock_status;
