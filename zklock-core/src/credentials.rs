@@ -3,10 +3,10 @@
 //! A password goes to the servers, and nowhere else: its type cannot be printed, and no error quotes what was read.
 
 use crate::error::{Error, ErrorKind};
+use crate::files::{self, Reads};
 #[cfg(feature = "kerberos")]
 use crate::kerberos::Kerberos;
 use std::fmt;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -40,7 +40,7 @@ pub struct Credentials(Source);
 enum Source {
     Given(Scheme, Arc<Login>),
     /// Read anew for each connection.
-    File(Scheme, Arc<Path>),
+    File(Scheme, Arc<Path>, Reads),
     #[cfg(feature = "kerberos")]
     Kerberos(Arc<Kerberos>),
 }
@@ -218,14 +218,14 @@ impl Credentials {
             #[cfg(feature = "kerberos")]
             Source::Kerberos(kerberos) => kerberos.to_string(),
             Source::Given(scheme, login) => format!("{scheme} for {:?}", login.user()),
-            Source::File(scheme, path) => format!("{scheme} from the file {path:?}"),
+            Source::File(scheme, path, _) => format!("{scheme} from the file {path:?}"),
         }
     }
 
     /// Whether it is a login by SASL, of which a connection can have one.
     pub(crate) fn is_sasl(&self) -> bool {
         match &self.0 {
-            Source::Given(scheme, _) | Source::File(scheme, _) => *scheme == Scheme::Sasl,
+            Source::Given(scheme, _) | Source::File(scheme, ..) => *scheme == Scheme::Sasl,
             #[cfg(feature = "kerberos")]
             Source::Kerberos(_) => true,
         }
@@ -264,7 +264,7 @@ impl Credentials {
 
     fn of_file(scheme: Scheme, path: &Path) -> Result<Self, Error> {
         read(scheme, path).map_err(|problem| Error::new(ErrorKind::InvalidInput, problem))?;
-        Ok(Self(Source::File(scheme, path.into())))
+        Ok(Self(Source::File(scheme, path.into(), Reads::new())))
     }
 }
 
@@ -335,20 +335,10 @@ impl Login {
     }
 }
 
-/// What is in a file. A pipe is refused: it could not be read again, and may keep the reader waiting.
+/// What is in a file.
 fn read(scheme: Scheme, path: &Path) -> Result<Vec<Login>, String> {
     let about = |problem: &str| format!("the credentials in the file {path:?}: {problem}");
-    let unreadable = |error: std::io::Error| about(&format!("it cannot be read: {error}"));
-    if !std::fs::metadata(path).map_err(unreadable)?.is_file() {
-        return Err(about("it is not a regular file"));
-    }
-    let mut text = String::new();
-    // The error of the standard library says nothing of what is in it.
-    let mut file = std::fs::File::open(path).map_err(unreadable)?.take(LONGEST_FILE + 1);
-    file.read_to_string(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > LONGEST_FILE {
-        return Err(about("it is too long: is it the right file?"));
-    }
+    let text = files::text(path, LONGEST_FILE).map_err(|problem| about(&format!("it {problem}")))?;
     let lines = text.lines().filter(|line| !line.is_empty());
     let logins: Result<Vec<_>, _> = lines.map(|line| Login::parse(scheme, line)).collect();
     match logins {
@@ -375,10 +365,10 @@ pub(crate) async fn current(credentials: &[Credentials]) -> Result<Logins, Strin
     for Credentials(source) in credentials {
         let (scheme, read) = match source {
             Source::Given(scheme, login) => (scheme, vec![login.clone()]),
-            Source::File(scheme, path) => {
+            Source::File(scheme, path, reads) => {
                 let (path, of) = (path.clone(), *scheme);
-                let read = tokio::task::spawn_blocking(move || read(of, &path)).await;
-                let read = read.map_err(|_| "the credentials were not read: the runtime ends".to_owned())?;
+                let read = reads.read(move || read(of, &path)).await;
+                let read = read.ok_or("the credentials were not read: the runtime ends")?;
                 (scheme, read?.into_iter().map(Arc::new).collect())
             }
             #[cfg(feature = "kerberos")]

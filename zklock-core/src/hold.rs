@@ -1,5 +1,6 @@
 //! The proof that a lock is held.
 
+mod errors;
 mod nodes;
 mod owned;
 
@@ -245,7 +246,9 @@ impl Hold {
     ///   session was closed, and its nodes with it. Other holds of the client in it are lost by then, and were told so
     ///   ([`LossReason::SessionClosed`]);
     /// * [`ErrorKind::Timeout`] if the ensemble has not answered within a session timeout. The
-    ///   release goes on in the background.
+    ///   release goes on in the background;
+    /// * [`ErrorKind::Unreachable`] if no connection can be had for its session any more, such as after a change of
+    ///   passwords. The lock is free when the ensemble ends the session: within a session timeout.
     ///
     /// # Cancel safety
     ///
@@ -284,12 +287,19 @@ impl Hold {
                     |status: &Status| matches!(status, Status::Held | Status::Releasing | Status::Stuck);
                 let ended = status.wait_for(|status| !goes_on(status));
                 // Copied: as long as it is borrowed nobody can write it, and nobody read it again.
-                ended.await.map(|status| *status)
+                let ended = ended.await.map(|status| *status);
+                (ended, grant.session.gone().await)
             };
             match clock::timeout(grant.session.timeout(), ended).await {
-                // It was held to the end, and the session's end has freed it.
-                Ok(Ok(Status::Lost(LossReason::SessionExpired | LossReason::SessionClosed))) if was_valid => {
-                    Ok(())
+                // It was held to the end, and goes with the session.
+                Ok((Ok(Status::Lost(LossReason::SessionExpired | LossReason::SessionClosed)), gone))
+                    if was_valid =>
+                {
+                    if gone {
+                        Ok(())
+                    } else {
+                        Err(grant.unconfirmed())
+                    }
                 }
                 Ok(_) => grant.told(),
                 Err(_) => {
@@ -411,31 +421,6 @@ impl Grant {
         Some(Hold::new(self.clone()))
     }
 
-    /// An error if the hold is lost.
-    pub(crate) fn told(&self) -> Result<(), Error> {
-        let status = match self.holding.status() {
-            // A session that has ended tells its holds one after the other.
-            Status::Held => self.session.loss().map_or(Status::Held, Status::Lost),
-            status => status,
-        };
-        match status {
-            Status::Lost(LossReason::SessionClosed) => {
-                let error = Error::lost(LossReason::SessionClosed, &self.path);
-                Err(self.session.undeletable().map_or(error.clone(), |why| error.because(why)))
-            }
-            Status::Lost(reason) => Err(Error::lost(reason, &self.path)),
-            Status::Freed => {
-                let (node, why) = (self.holding.node(), self.session.undeletable().unwrap_or_default());
-                let message = format!(
-                    "the ensemble refused to delete {node}: {why}; the lock is free, and what else the client held in \
-                     that session is lost; give the client that right"
-                );
-                Err(Error::new(ErrorKind::Refused, message))
-            }
-            Status::Held | Status::Releasing | Status::Stuck | Status::Released => Ok(()),
-        }
-    }
-
     /// Nobody looks after it any more. Wakes those that wait for its end.
     pub(crate) fn abandon(&self) {
         self.session.abandon(&self.holding);
@@ -455,22 +440,6 @@ impl Grant {
         self.session.is_late(&self.holding)
             || !self.session.is_connected()
             || self.session.valid_for(&self.holding).is_zero()
-    }
-
-    fn not_held(&self) -> Error {
-        Error::new(ErrorKind::NotHeld, format!("this hold of {} has been released before", self.path))
-    }
-
-    /// Why the hold has no lease: it is lost, or the ensemble was not heard from.
-    pub(crate) fn unheard(&self) -> Error {
-        if let Err(lost) = self.told() {
-            return lost;
-        }
-        let message = format!(
-            "the ensemble did not confirm the hold of {}: rely on valid_for() and try again",
-            self.path
-        );
-        Error::new(ErrorKind::Unreachable, message)
     }
 }
 

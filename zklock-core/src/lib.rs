@@ -116,6 +116,7 @@ mod exclusive;
 pub mod face;
 #[cfg(test)]
 mod fake;
+mod files;
 mod guard;
 mod guarded;
 #[cfg(feature = "tls")]

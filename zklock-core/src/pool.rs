@@ -10,7 +10,7 @@ use crate::error::{Error, ErrorKind, LossReason};
 use crate::heartbeat;
 use crate::options::ClientOptions;
 use crate::platform;
-use crate::session::{Link, Session};
+use crate::session::{Link, Nodes, Session};
 use crate::zookeeper::{self, Attached, End, NotAttached, NotOpened, Opened, SessionInfo, ZooKeeper};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -181,7 +181,7 @@ impl Drop for SessionKeeper {
         // Wakes all that wait for a session or for its end.
         if let SlotState::Open(session) = self.slot.state() {
             session.end(LossReason::ClientClosed);
-            session.set_gone();
+            session.set_nodes(Nodes::Left);
         }
         self.slot.state.send_if_modified(|state| {
             let changes = !matches!(state, SlotState::NoRoot | SlotState::Refused(_));
@@ -199,8 +199,7 @@ impl SessionKeeper {
         let mut closing = self.closing.subscribe();
         let mut pause = FIRST_PAUSE;
         let mut turn = platform::random_bits() as usize;
-        // While passwords are changed, some servers know the new one and others do not: each host has its say.
-        let mut say = self.options.hosts.servers.len();
+        let mut say = Say::of(&self.options);
         loop {
             turn = turn.wrapping_add(1);
             let opened = tokio::select! {
@@ -228,15 +227,17 @@ impl SessionKeeper {
                     }
                 }
                 Err(NotOpened::Refused(why)) => {
-                    say = say.saturating_sub(1);
                     // Later the credentials may be about to change.
-                    if say == 0 && self.opened.load(Ordering::Relaxed) == 0 {
+                    if say.refused_by_all() && self.opened.load(Ordering::Relaxed) == 0 {
                         self.slot.state.send_replace(SlotState::Refused(why.into()));
                         return;
                     }
                     self.pause(&mut pause, why, &mut closing).await;
                 }
-                Err(NotOpened::Yet(problem)) => self.pause(&mut pause, problem, &mut closing).await,
+                Err(NotOpened::Yet(problem)) => {
+                    say = Say::of(&self.options);
+                    self.pause(&mut pause, problem, &mut closing).await;
+                }
             }
         }
     }
@@ -294,8 +295,12 @@ impl SessionKeeper {
                     biased;
                     _ = closing.wait_for(|closing| *closing) => break LossReason::ClientClosed,
                     tied = tie.change(&self.options, session) => match tied {
-                        Some(next) => tie = next,
-                        None => break LossReason::SessionExpired,
+                        Ok(next) => tie = next,
+                        Err(Over::Said) => break LossReason::SessionExpired,
+                        Err(Over::GivenUp) => {
+                            session.abandon_nodes();
+                            break LossReason::SessionExpired;
+                        }
                     },
                     // A reply may say so before the connection's end does.
                     _ = link.wait_for(|link| matches!(link, Link::Over(_))) => {
@@ -312,7 +317,7 @@ impl SessionKeeper {
             *state = if closing { SlotState::Closed } else { SlotState::Opening(None) };
             true
         });
-        match reason {
+        let nodes = match reason {
             LossReason::ClientClosed => tie.part().await,
             LossReason::SessionClosed => {
                 // One that closes the client does not wait for servers that say nothing.
@@ -321,13 +326,16 @@ impl SessionKeeper {
                     clock::sleep(GOOD_BYE).await;
                 };
                 tokio::select! {
-                    () = tie.end(&self.options, session) => {}
-                    () = closes => {}
+                    nodes = tie.end(&self.options, session) => nodes,
+                    () = closes => Nodes::Left,
                 }
             }
-            _ => tie.give_up(),
-        }
-        session.set_gone();
+            _ => {
+                tie.give_up();
+                Nodes::Left
+            }
+        };
+        session.set_nodes(nodes);
         reason
     }
 }
@@ -337,7 +345,30 @@ enum Tie {
     /// Until the connection has ended.
     Connected(Arc<ZooKeeper>, Pending<End>),
     /// Until there is another, or the session is over.
-    Attaching(Pending<Option<Arc<ZooKeeper>>>),
+    Attaching(Pending<Result<Arc<ZooKeeper>, Over>>),
+}
+
+/// Why there is no connection for a session any more.
+enum Over {
+    /// The servers have said that it is over.
+    Said,
+    /// It may live on at the servers until it times out.
+    GivenUp,
+}
+
+/// Which of the hosts may yet let the client in. While passwords are changed, some servers know the new one and others do not.
+/// Each try begins with another host, so as many refusals one after the other as there are hosts are those of all that answer.
+struct Say(usize);
+
+impl Say {
+    fn of(options: &ClientOptions) -> Self {
+        Self(options.hosts.servers.len())
+    }
+
+    fn refused_by_all(&mut self) -> bool {
+        self.0 = self.0.saturating_sub(1);
+        self.0 == 0
+    }
 }
 
 impl Tie {
@@ -346,19 +377,20 @@ impl Tie {
         Self::Connected(connection, ended)
     }
 
-    /// What comes next; `None` if the session is over. May be dropped and called again.
-    async fn change(&mut self, options: &Arc<ClientOptions>, session: &Arc<Session>) -> Option<Self> {
+    /// What comes next, if the session is not over. May be dropped and called again.
+    async fn change(&mut self, options: &Arc<ClientOptions>, session: &Arc<Session>) -> Result<Self, Over> {
         match self {
             Self::Connected(connection, ended) => match ended.await {
-                End::SessionOver => None,
+                End::SessionOver => Err(Over::Said),
+                End::Refused => Err(Over::GivenUp),
                 end => {
                     tracing::info!(session = format_args!("{:#x}", session.id()), ?end, "connection lost");
                     session.set_connected(false);
                     let attached = attached(options.clone(), session.clone(), connection.session());
-                    Some(Self::Attaching(Box::pin(attached)))
+                    Ok(Self::Attaching(Box::pin(attached)))
                 }
             },
-            Self::Attaching(attached) => Some(Self::of(attached.await?)),
+            Self::Attaching(attached) => attached.await.map(Self::of),
         }
     }
 
@@ -370,62 +402,66 @@ impl Tie {
 
     /// Closes the session, and waits for the server to confirm it, so that its nodes are gone. Without a connection it
     /// times out.
-    async fn part(self) {
+    async fn part(self) -> Nodes {
         let parted = async {
             let (connection, ended) = match self {
                 Self::Connected(connection, ended) => (connection, ended),
                 // What is about to be there can still be used to say so.
                 Self::Attaching(attached) => match attached.await.map(Self::of) {
-                    Some(Self::Connected(connection, ended)) => (connection, ended),
-                    _ => return,
+                    Ok(Self::Connected(connection, ended)) => (connection, ended),
+                    Ok(Self::Attaching(_)) | Err(Over::GivenUp) => return Nodes::Left,
+                    Err(Over::Said) => return Nodes::Gone,
                 },
             };
             drop(connection);
-            ended.await;
+            ended.await.nodes()
         };
-        if clock::timeout(GOOD_BYE, parted).await.is_err() {
+        let nodes = clock::timeout(GOOD_BYE, parted).await.unwrap_or(Nodes::Left);
+        if nodes != Nodes::Gone {
             tracing::debug!("no server said good-bye; the session times out");
         }
+        nodes
     }
 
     /// Closes the session until the servers have confirmed it, or have ended it themselves: over another connection where
     /// one breaks or stays silent.
-    async fn end(mut self, options: &Arc<ClientOptions>, session: &Arc<Session>) {
+    async fn end(mut self, options: &Arc<ClientOptions>, session: &Arc<Session>) -> Nodes {
         loop {
             self = match self {
                 Self::Connected(connection, ended) => {
                     let info = connection.session();
                     drop(connection);
                     let bound = (session.timeout() / 4).max(ATTACH_AT_LEAST);
-                    if let Ok(End::Closed | End::SessionOver) = clock::timeout(bound, ended).await {
-                        return;
+                    if clock::timeout(bound, ended).await.map(End::nodes) == Ok(Nodes::Gone) {
+                        return Nodes::Gone;
                     }
                     Self::Attaching(Box::pin(attached(options.clone(), session.clone(), info)))
                 }
                 Self::Attaching(attached) => match attached.await {
-                    Some(connection) => Self::of(connection),
-                    None => return,
+                    Ok(connection) => Self::of(connection),
+                    Err(Over::Said) => return Nodes::Gone,
+                    Err(Over::GivenUp) => return Nodes::Left,
                 },
             };
         }
     }
 }
 
-/// Attaches another connection to the session; `None` if it is over. It also counts as over when no server has granted it
-/// for twice its timeout: the servers have ended it by then, unless none of them worked, and members of barriers wait for
-/// an answer. And it counts as over when each host has refused the login once: the next session waits for another password.
+/// Attaches another connection to the session, if it is not over. It is given up when no server has granted it for twice its
+/// timeout: the servers have ended it by then, unless none of them worked, and members of barriers wait for an answer. And
+/// when each host has refused the login: the next session waits for another password.
 async fn attached(
     options: Arc<ClientOptions>,
     session: Arc<Session>,
     info: SessionInfo,
-) -> Option<Arc<ZooKeeper>> {
+) -> Result<Arc<ZooKeeper>, Over> {
     let mut pause = FIRST_ATTACH_PAUSE;
     let mut turn = platform::random_bits() as usize;
-    let mut say = options.hosts.servers.len();
+    let mut say = Say::of(&options);
     let since = clock::now();
     loop {
         if clock::now().since(since) > session.timeout() * 2 {
-            return None;
+            return Err(Over::GivenUp);
         }
         let bound = (session.timeout() / 4).max(ATTACH_AT_LEAST);
         let attach = zookeeper::attach(&options, &session, info.clone(), turn);
@@ -437,19 +473,30 @@ async fn attached(
                 tokio::spawn(session.clone().sweep());
                 let timeout = session.timeout();
                 tracing::info!(session = format_args!("{:#x}", session.id()), ?timeout, "connected again");
-                return Some(ensemble);
+                return Ok(ensemble);
             }
-            Ok(Err(NotAttached::SessionOver)) => return None,
+            Ok(Err(NotAttached::SessionOver)) => return Err(Over::Said),
+            Ok(Err(NotAttached::GivenUp(problem))) => {
+                tracing::warn!(problem, "the session is given up");
+                session.set_trouble(Some(problem));
+                return Err(Over::GivenUp);
+            }
             Ok(Err(NotAttached::Refused(problem))) => {
                 tracing::warn!(problem, "the connection is refused");
-                say = say.saturating_sub(1);
-                if say == 0 {
-                    return None;
+                if say.refused_by_all() {
+                    session.set_trouble(Some(problem));
+                    return Err(Over::GivenUp);
                 }
                 problem
             }
-            Ok(Err(NotAttached::Yet(problem))) => problem,
-            Err(_) => "no server answers in time".to_owned(),
+            Ok(Err(NotAttached::Yet(problem))) => {
+                say = Say::of(&options);
+                problem
+            }
+            Err(_) => {
+                say = Say::of(&options);
+                "no server answers in time".to_owned()
+            }
         };
         tracing::debug!(problem, "no connection could be attached");
         session.set_trouble(Some(problem));

@@ -6,6 +6,7 @@
 //! It outlives its connections. A request that gets no reply in time ends the one on which it was sent,
 //! because nothing else would: a server may be alive and never answer.
 
+mod ending;
 mod healing;
 mod undeletable;
 
@@ -22,6 +23,7 @@ use crate::machine::protocol::{Now, Operation, Outcome};
 pub(crate) use crate::machine::status::Status;
 use crate::platform;
 use crate::sync::lock_ignoring_poison;
+pub(crate) use ending::Nodes;
 pub(crate) use healing::{Looking, Marked};
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::{Pin, pin};
@@ -61,8 +63,7 @@ pub(crate) struct Session {
     trouble: Mutex<Option<String>>,
     /// Why a node of it could not be deleted, so that it was closed.
     undeletable: OnceLock<Arc<str>>,
-    /// Whether its nodes are known to be gone.
-    gone: watch::Sender<bool>,
+    nodes: watch::Sender<Nodes>,
 }
 
 /// What its holds rest on.
@@ -94,7 +95,7 @@ impl Session {
             registered: Notify::new(),
             trouble: Mutex::default(),
             undeletable: OnceLock::new(),
-            gone: watch::Sender::new(false),
+            nodes: watch::Sender::new(Nodes::Kept),
         })
     }
 
@@ -122,7 +123,7 @@ impl Session {
     /// Why no connection could be attached, when that was last tried; `None` while there is one.
     pub(crate) fn trouble(&self) -> Option<String> {
         let trouble = lock_ignoring_poison(&self.trouble);
-        (*self.link.borrow() == Link::Disconnected).then(|| trouble.clone()).flatten()
+        (*self.link.borrow() != Link::Connected).then(|| trouble.clone()).flatten()
     }
 
     pub(crate) fn set_trouble(&self, trouble: Option<String>) {
@@ -383,30 +384,6 @@ impl Session {
         if present.as_ref().is_some_and(|present| Arc::ptr_eq(present, &ensemble)) {
             self.set_connected(false);
         }
-    }
-
-    /// Ends the session: its holds are lost, and everything that works with it learns so. Only the first reason counts.
-    ///
-    /// The first to notice calls this. If it were left to the library, the session would seem open until then, and would
-    /// be tried again and again.
-    pub(crate) fn end(&self, reason: LossReason) {
-        // With its last handle the library closes the session, and the servers give its locks to
-        // others. By then its holds must have been told.
-        let ensemble = lock_ignoring_poison(&self.ensemble).take();
-        self.link.send_if_modified(|link| {
-            let is_first = !matches!(link, Link::Over(_));
-            if is_first {
-                *link = Link::Over(reason);
-            }
-            is_first
-        });
-        // Another may have been first.
-        let link = *self.link.borrow();
-        if let Link::Over(reason) = link {
-            lock_ignoring_poison(&self.kept).keeper.handle_over(reason);
-        }
-        self.tell_losses();
-        drop(ensemble);
     }
 
     /// Waits for a connection, or the end of the session.

@@ -12,6 +12,7 @@ pub use self::pass_phrase::PassPhrase;
 
 use self::source::{Source, invalid, read_certificates};
 use crate::error::Error;
+use crate::files::Reads;
 use crate::path::Hosts;
 use rustls::client::{ClientConfig, WebPkiServerVerifier};
 use rustls::crypto::{CryptoProvider, aws_lc_rs};
@@ -47,6 +48,7 @@ pub struct Tls {
     sources: Arc<Sources>,
     /// What is in them, unless they may change.
     fixed: Option<Arc<Loaded>>,
+    reads: Reads,
 }
 
 #[derive(Clone)]
@@ -189,7 +191,7 @@ impl Tls {
     fn checked(sources: Sources) -> Result<Self, Error> {
         let loaded = sources.load()?;
         let fixed = sources.are_fixed().then(|| Arc::new(loaded));
-        Ok(Self { sources: Arc::new(sources), fixed })
+        Ok(Self { sources: Arc::new(sources), fixed, reads: Reads::new() })
     }
 
     /// What the next connection is to be made with, or why that is not known.
@@ -198,8 +200,8 @@ impl Tls {
             return Ok(fixed.clone());
         }
         let sources = self.sources.clone();
-        let loaded = tokio::task::spawn_blocking(move || sources.load()).await;
-        let loaded = loaded.map_err(|_| "TLS: the files were not read: the runtime ends".to_owned())?;
+        let loaded = self.reads.read(move || sources.load()).await;
+        let loaded = loaded.ok_or("TLS: the files were not read: the runtime ends")?;
         loaded.map(Arc::new).map_err(|error| error.to_string())
     }
 

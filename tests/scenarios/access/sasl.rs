@@ -4,7 +4,7 @@ use crate::support::queue::{acquire, granted, held};
 use crate::support::texts::{are_documented, line};
 use crate::support::users::{ANN, BOB, NEW_ANN, User, file};
 use crate::support::{options, says, soon};
-use ground::{Builder, Ensemble, Server};
+use ground::{Action, Builder, Ensemble, Kind, Proxy, Server, Trigger};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
 use std::sync::OnceLock;
@@ -167,8 +167,15 @@ async fn a_password_that_is_changed_matters_to_the_next_connection() {
     assert_eq!(client.stats().sessions, 1);
 
     // On the servers alone: it is over, and it is said why there is no other, until the file is right.
+    let other = held(&client.mutex("/sasl-changed-other").unwrap()).await;
+    block_in_place(|| ensemble.server(0).stop());
+    let release = tokio::spawn(async move { other.release().await });
     set(ensemble.server(0), ANN);
     soon(hold.lost()).await;
+    let error = soon(release).await.unwrap().unwrap_err();
+    let says_when =
+        ["the release of /sasl-changed-other cannot be confirmed", "refuse the login", "free when"];
+    says(&error, ErrorKind::Unreachable, &says_when);
     let why = fails(&client, "refuse the login").await;
     says(&why, ErrorKind::Unreachable, &[file.to_str().unwrap(), "correct the user or the password"]);
     std::fs::write(&file, ANN.line()).unwrap();
@@ -193,6 +200,17 @@ async fn a_session_lives_on_as_long_as_one_server_knows_the_password() {
     assert_eq!(soon(hold.read("/sasl-rolling")).await.unwrap().map(|node| node.data), Some(Vec::new()));
     soon(hold.release()).await.unwrap();
     assert_eq!(client.stats().sessions, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_is_slow_to_answer_has_its_say_beside_one_that_refuses() {
+    let refuses = server(&[NEW_ANN]).configure(REQUIRED).start();
+    let hangs_up = Proxy::before(closed().server(0));
+    for nth in [1, 2] {
+        hangs_up.on(Trigger::request(Kind::Connect).then(Action::DropAndReset).nth(nth));
+    }
+    let hosts = format!("{},{}", refuses.connect_string(), hangs_up.connect_string());
+    assert!(soon(Client::connect(as_user(&hosts, ANN.sasl()))).await.is_ok());
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

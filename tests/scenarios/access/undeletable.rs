@@ -147,9 +147,15 @@ async fn a_connection_that_breaks_meanwhile_keeps_no_node() {
     // Closing a client does not wait for what nobody answers.
     let hold = held(&bob.mutex(path).unwrap()).await;
     let frozen = proxy.on(Trigger::request(Kind::Close).then(Action::Freeze(ground::Direction::Both)));
-    drop(hold);
+    let release = tokio::spawn(async move { hold.release().await });
     assert!(tokio::task::block_in_place(|| frozen.wait(crate::support::SOON)));
     soon(bob.close()).await;
+    let error = soon(release).await.unwrap().unwrap_err();
+    says(
+        &error,
+        ErrorKind::Refused,
+        &[&lacks(path), "no server has confirmed that", "the lock is free when"],
+    );
     proxy.thaw();
     operator.wait_for_children(path, 0).await;
 }

@@ -2,7 +2,7 @@
 
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::sync::{Arc, Once};
 use std::thread;
 
@@ -52,9 +52,10 @@ pub(crate) enum Says {
     Endlessly(Vec<u8>),
 }
 
-/// The server. Its threads end with their connections.
+/// The server. Its threads end with their connections, and it listens until it is dropped.
 pub(crate) struct Fake {
     address: SocketAddr,
+    has_ended: Arc<AtomicBool>,
     accepted: Arc<AtomicUsize>,
     sent: Arc<AtomicUsize>,
 }
@@ -68,10 +69,13 @@ impl Fake {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
         let address = listener.local_addr().unwrap();
         let (accepted, sent) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
-        let fake = Self { address, accepted: accepted.clone(), sent: sent.clone() };
+        let has_ended = Arc::<AtomicBool>::default();
+        let fake =
+            Self { address, has_ended: has_ended.clone(), accepted: accepted.clone(), sent: sent.clone() };
         let greeting = greeting.to_vec();
         thread::spawn(move || {
-            for stream in listener.incoming().map_while(Result::ok) {
+            let goes_on = |_: &TcpStream| !has_ended.load(Ordering::SeqCst);
+            for stream in listener.incoming().map_while(Result::ok).take_while(goes_on) {
                 accepted.fetch_add(1, Ordering::SeqCst);
                 let (greeting, answer, sent) = (greeting.clone(), answer.clone(), sent.clone());
                 thread::spawn(move || serve(stream, &greeting, &answer, &sent));
@@ -100,6 +104,14 @@ impl Fake {
     /// How many bytes were taken from it.
     pub(crate) fn sent(&self) -> usize {
         self.sent.load(Ordering::SeqCst)
+    }
+}
+
+impl Drop for Fake {
+    fn drop(&mut self) {
+        self.has_ended.store(true, Ordering::SeqCst);
+        // Its thread waits for a connection.
+        let _ = TcpStream::connect(self.address);
     }
 }
 

@@ -4,7 +4,7 @@ use crate::support::embedded::{Raw, SOON, client, creation, operation, queue_of,
 use crate::support::{SESSION, says};
 use std::time::Duration;
 use zklock_core::{Client, ErrorKind, HoldState, Lock, LossReason};
-use zklock_testkit::Server;
+use zklock_testkit::{Fault, Kind, Server};
 
 const CREATE_2: i32 = 15;
 const REMOVE_WATCHES: i32 = 18;
@@ -100,6 +100,18 @@ async fn who_is_not_taken_back_has_lost_the_hold() {
     soon(next.release()).await.unwrap();
     drop(client);
     assert!(ground::until(SOON, || server.sessions().is_empty()), "{:?}", server.sessions());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_in_a_session_that_is_not_taken_back_is_not_confirmed() {
+    let server = like("keeper-25");
+    let client = client(&server).await;
+    let hold = soon(client.mutex("/a").unwrap().acquire()).await.unwrap();
+    server.inject(Fault::lose_request(Kind::Delete));
+    let error = soon(hold.release()).await.unwrap_err();
+    let says_when = ["the release of /a cannot be confirmed", "another session in its place", "free when"];
+    says(&error, ErrorKind::Unreachable, &says_when);
+    assert!(server.owner(hold.node()).is_some(), "it is not free yet");
 }
 
 #[test]

@@ -2,6 +2,7 @@ use super::*;
 use crate::clock::virtual_clock;
 use crate::fake::{FakeEnsemble, TIMEOUT};
 use crate::heartbeat;
+use crate::session::Nodes;
 
 #[test]
 fn a_hold_is_lost_a_heartbeat_after_its_lease_has_lapsed() {
@@ -59,4 +60,28 @@ fn a_release_that_nobody_confirms_times_out_after_a_session_timeout() {
         assert_eq!((hold.state(), hold.valid_for()), (HoldState::Released, Duration::ZERO));
         assert_eq!(hold.release().await.unwrap_err().kind(), ErrorKind::NotHeld);
     });
+}
+
+#[test]
+fn a_release_is_confirmed_by_the_end_of_the_session_only_if_the_servers_have_said_so() {
+    let kind_after = |end: &dyn Fn(&Session)| {
+        virtual_clock::run(async move {
+            let ensemble = FakeEnsemble::new();
+            let session = ensemble.session();
+            let hold = ensemble.hold(&session, "/a", Owner::unique());
+            let release = hold.begin_release(Owner::current()).unwrap().unwrap();
+            end(&session);
+            // As the attempt that owns the node does then.
+            hold.grant.holding.end(None, session.loss());
+            release.await.map_err(|error| error.kind())
+        })
+    };
+    assert_eq!(kind_after(&|session| session.end(LossReason::SessionExpired)), Ok(()));
+    assert_eq!(kind_after(&Session::abandon_nodes), Err(ErrorKind::Unreachable));
+    let closed = |session: &Session, nodes| {
+        session.end(LossReason::SessionClosed);
+        session.set_nodes(nodes);
+    };
+    assert_eq!(kind_after(&|session| closed(session, Nodes::Gone)), Ok(()));
+    assert_eq!(kind_after(&|session| closed(session, Nodes::Left)), Err(ErrorKind::Unreachable));
 }

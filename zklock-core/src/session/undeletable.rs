@@ -32,17 +32,4 @@ impl Session {
     pub(crate) fn undeletable(&self) -> Option<&str> {
         self.undeletable.get().map(|why| &**why)
     }
-
-    /// Its nodes are gone, or nobody can do more about them.
-    pub(crate) fn set_gone(&self) {
-        self.gone.send_replace(true);
-    }
-
-    /// If it was closed to be rid of its nodes: waits until they are gone.
-    pub(crate) async fn gone(&self) {
-        if self.loss() == Some(LossReason::SessionClosed) || self.undeletable().is_some() {
-            // It cannot fail: the sender is ours.
-            let _ = self.gone.subscribe().wait_for(|gone| *gone).await;
-        }
-    }
 }

@@ -1,7 +1,8 @@
 //! The pass phrase of an encrypted key. It goes nowhere: its type cannot be printed, and no error quotes what was read.
 
-use super::source::{invalid, read_file};
+use super::source::invalid;
 use crate::error::Error;
+use crate::files;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -99,7 +100,7 @@ impl PassPhrase {
             Origin::File(file) => file,
         };
         let what = format!("the pass phrase in the file {file:?}");
-        let text = read_file(file, LONGEST_FILE).map_err(|problem| invalid(&what, &problem))?;
+        let text = files::text(file, LONGEST_FILE).map_err(|problem| invalid(&what, &problem))?;
         match text.lines().next() {
             None | Some("") => Err(invalid(&what, "is empty: its first line is wanted")),
             Some(line) => Ok(line.into()),

@@ -1,10 +1,9 @@
 //! Where PEM comes from, and what can be wrong with it.
 
 use crate::error::{Error, ErrorKind};
+use crate::files;
 use rustls::pki_types::CertificateDer;
 use rustls::pki_types::pem::PemObject;
-use std::fs::File;
-use std::io::Read;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -54,7 +53,7 @@ impl Source {
     pub(super) fn read(&self, what: &str) -> Result<String, Error> {
         match self {
             Self::Text(text) => Ok(text.as_ref().to_owned()),
-            Self::File(file) => read_file(file, LONGEST_FILE).map_err(|problem| invalid(what, &problem)),
+            Self::File(file) => files::text(file, LONGEST_FILE).map_err(|problem| invalid(what, &problem)),
         }
     }
 
@@ -84,25 +83,6 @@ impl Source {
             Self::File(_) => invalid(what, "is damaged PEM: restore the file, or have it issued anew"),
         }
     }
-}
-
-/// The text of a file. A pipe is refused: it could not be read again, and may keep the reader waiting.
-pub(super) fn read_file(file: &Path, longest: u64) -> Result<String, String> {
-    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
-    let kind = std::fs::metadata(file).map_err(unreadable)?;
-    if kind.is_dir() {
-        return Err("cannot be read: it is a directory".to_owned());
-    }
-    if !kind.is_file() {
-        return Err("cannot be read: it is not a regular file".to_owned());
-    }
-    let mut text = String::new();
-    // The error of the standard library says nothing of what is in it.
-    File::open(file).map_err(unreadable)?.take(longest + 1).read_to_string(&mut text).map_err(unreadable)?;
-    if text.len() as u64 > longest {
-        return Err("is too long: is it the right file?".to_owned());
-    }
-    Ok(text)
 }
 
 pub(super) fn read_certificates(

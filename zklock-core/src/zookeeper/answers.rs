@@ -3,7 +3,7 @@
 use super::rights;
 use crate::ensemble::ReadFailure;
 use crate::machine::protocol::{Outcome, Refusal};
-use zookeeper_client::{Error, MultiWriteError, SessionState};
+use zookeeper_client::{Error, MultiWriteError};
 
 pub(super) fn source_of(error: MultiWriteError) -> Error {
     match error {
@@ -17,7 +17,7 @@ pub(super) fn outcome(error: &Error) -> Outcome {
         Error::NoNode => Outcome::NoNode,
         Error::NodeExists => Outcome::NodeExists,
         Error::NotEmpty => Outcome::NotEmpty,
-        Error::SessionExpired | Error::AuthFailed => Outcome::SessionOver,
+        Error::SessionExpired => Outcome::SessionOver,
         Error::NoAuth => Outcome::Refused(Refusal::Denied),
         Error::InvalidAcl => Outcome::Refused(Refusal::Answer(INVALID_LIST.into())),
         Error::NoChildrenForEphemerals => Outcome::Refused(Refusal::Answer(
@@ -81,11 +81,6 @@ pub(super) fn is_answer(error: &Error) -> bool {
     also || !matches!(outcome(error), Outcome::Unknown | Outcome::SessionOver)
 }
 
-/// Whether the server has said that the session is over. That a client is closed says so only of its connection.
-pub(super) fn is_over(state: SessionState) -> bool {
-    matches!(state, SessionState::Expired | SessionState::AuthFailed)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -101,6 +96,8 @@ mod tests {
             Error::Timeout,
             Error::UnexpectedError("reset".into()),
             Error::SessionMoved,
+            // The session lives on at the servers until it times out.
+            Error::AuthFailed,
             Error::NotReadOnly,
             Error::Throttled,
             Error::UnexpectedErrorCode(-7),
@@ -109,9 +106,7 @@ mod tests {
         ] {
             assert_eq!(outcome(&error), Outcome::Unknown, "{error}");
         }
-        for error in [Error::SessionExpired, Error::AuthFailed] {
-            assert_eq!(outcome(&error), Outcome::SessionOver, "{error}");
-        }
+        assert_eq!(outcome(&Error::SessionExpired), Outcome::SessionOver);
     }
 
     #[test]

@@ -63,6 +63,8 @@ pub(crate) enum NotAttached {
     Yet(String),
     /// The server refuses the login.
     Refused(String),
+    /// It cannot be had again, though it may live on at the servers.
+    GivenUp(String),
     /// The server has said that the session is over.
     SessionOver,
 }
@@ -133,13 +135,15 @@ pub(crate) async fn attach(
     let client = &ensemble.connection.client;
     if client.session_id().0 != session.id() {
         // ClickHouse Keeper takes nobody back. This other session is closed as `ensemble` goes.
-        return Err(NotAttached::SessionOver);
+        return Err(NotAttached::GivenUp("the server gives another session in its place".to_owned()));
     }
     // Also if this is dropped while it waits.
     let mut unless_answered = GivenUp(Some(&ensemble));
     let granted = client.session_timeout();
     if let Some(problem) = absurd(granted, session.timeout()) {
-        return Err(NotAttached::Yet(problem));
+        // After so short a time the servers may give its locks to others.
+        let is_short = granted < SHORTEST_SESSION_TIMEOUT;
+        return Err(if is_short { NotAttached::GivenUp(problem) } else { NotAttached::Yet(problem) });
     }
     session.granted(asked, granted);
     let sent = clock::now();

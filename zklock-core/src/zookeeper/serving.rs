@@ -11,10 +11,10 @@
 //! So on a connection to them such a request is awaited all the same, and such a watch is kept until it fires or the
 //! connection ends: one for each node, because the library takes none back as long as another of the node is left.
 
-use super::answers::is_over;
 use crate::ensemble::Pending;
 use crate::level::ServerLevel;
 use crate::machine::protocol::WatchEvent;
+use crate::session::Nodes;
 use crate::sync::lock_ignoring_poison;
 use std::collections::HashMap;
 use std::future::poll_fn;
@@ -31,8 +31,20 @@ pub(crate) enum End {
     Lost,
     /// The server has said that the session is over.
     SessionOver,
+    /// The server has refused a login, and lets nobody in with it.
+    Refused,
     /// The session was closed.
     Closed,
+}
+
+impl End {
+    /// What it says of the nodes of a session that was to be closed.
+    pub(crate) fn nodes(self) -> Nodes {
+        match self {
+            Self::SessionOver | Self::Closed => Nodes::Gone,
+            Self::Lost | Self::Refused => Nodes::Left,
+        }
+    }
 }
 
 /// A connection, as long as the library serves it.
@@ -90,7 +102,8 @@ impl Serving {
                 return Poll::Pending;
             }
             SessionState::Closed => End::Closed,
-            state if is_over(state) => End::SessionOver,
+            SessionState::Expired => End::SessionOver,
+            SessionState::AuthFailed => End::Refused,
             _ => End::Lost,
         };
         self.finish(served, end);

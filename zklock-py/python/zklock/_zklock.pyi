@@ -681,8 +681,9 @@ class Hold(BaseHold):
         Raises ``LockLost`` if the hold was lost before; ``NotOwner`` if the lock is reentrant and belongs to another
         thread, and then nothing changes; ``NotHeld`` if this hold was released before; ``Refused`` if the access list
         does not allow its node to be deleted, which has gone with its session then, and so have the client's other holds;
-        ``Timeout`` if the ensemble does not answer within a session timeout. After a ``Timeout`` the release goes on in the
-        background.
+        ``Timeout`` if the ensemble does not answer within a session timeout; ``Unreachable`` if no connection can be had for
+        its session any more, such as after a change of passwords. After a ``Timeout`` the release goes on in the background;
+        after an ``Unreachable`` the lock is free when the ensemble ends the session, within a session timeout.
         """
     def __enter__(self) -> Self: ...
     def __exit__(

@@ -1,0 +1,78 @@
+//! Files with passwords and certificates, which are read anew for each connection.
+
+use std::fs::File;
+use std::io::Read;
+use std::path::Path;
+use std::sync::Arc;
+use tokio::sync::Semaphore;
+
+/// What is in a file. A pipe is refused: it could not be read again, and may keep the reader waiting.
+pub(crate) fn text(file: &Path, longest: u64) -> Result<String, String> {
+    let unreadable = |error: std::io::Error| format!("cannot be read: {error}");
+    let kind = std::fs::metadata(file).map_err(unreadable)?;
+    if kind.is_dir() {
+        return Err("cannot be read: it is a directory".to_owned());
+    }
+    if !kind.is_file() {
+        return Err("cannot be read: it is not a regular file".to_owned());
+    }
+    let mut text = String::new();
+    // The error of the standard library says nothing of what is in it.
+    File::open(file).map_err(unreadable)?.take(longest + 1).read_to_string(&mut text).map_err(unreadable)?;
+    if text.len() as u64 > longest {
+        return Err("is too long: is it the right file?".to_owned());
+    }
+    Ok(text)
+}
+
+/// Reads one after the other, each on a thread for what may block. Where one hangs, as on a file system of the network, those
+/// that come after wait for it, and no further threads hang.
+#[derive(Clone, Debug)]
+pub(crate) struct Reads(Arc<Semaphore>);
+
+impl Reads {
+    pub(crate) fn new() -> Self {
+        Self(Arc::new(Semaphore::new(1)))
+    }
+
+    /// What `read` gives; `None` if the runtime ends. One that has begun goes on if this is dropped.
+    pub(crate) async fn read<T: Send + 'static>(
+        &self,
+        read: impl FnOnce() -> T + Send + 'static,
+    ) -> Option<T> {
+        let turn = self.0.clone().acquire_owned().await.ok()?;
+        let reading = move || {
+            let result = read();
+            drop(turn);
+            result
+        };
+        tokio::task::spawn_blocking(reading).await.ok()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::sync::mpsc;
+    use std::task::{Context, Waker};
+
+    #[tokio::test]
+    async fn a_read_that_hangs_keeps_the_next_waiting_and_no_thread() {
+        let (reads, mut context) = (Reads::new(), Context::from_waker(Waker::noop()));
+        let (go_on, hangs) = mpsc::channel();
+        {
+            let first = pin!(reads.read(move || hangs.recv()));
+            assert!(first.poll(&mut context).is_pending());
+        }
+        let mut second = pin!(reads.read(|| "read"));
+        assert!(second.as_mut().poll(&mut context).is_pending());
+        assert_eq!(
+            reads.0.available_permits(),
+            0,
+            "nobody waits for the first any more, and yet it has its turn"
+        );
+        go_on.send(()).unwrap();
+        assert_eq!(second.await, Some("read"));
+    }
+}

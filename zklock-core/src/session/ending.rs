@@ -1,0 +1,80 @@
+//! How a session ends, and what is known of its nodes then.
+
+use super::{Link, Session};
+use crate::error::LossReason;
+use crate::sync::lock_ignoring_poison;
+
+/// What became of the nodes of a session.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Nodes {
+    /// They may be there: the session is open, or being closed.
+    Kept,
+    /// They are gone: the servers have said that the session is over.
+    Gone,
+    /// They may be there until the servers end the session by themselves. Nobody will hear of it.
+    Left,
+}
+
+impl Session {
+    /// Ends the session: its holds are lost, and everything that works with it learns so. Only the first reason counts.
+    ///
+    /// The first to notice calls this. If it were left to the library, the session would seem open until then, and would
+    /// be tried again and again. That it expired is the servers' word.
+    pub(crate) fn end(&self, reason: LossReason) {
+        let nodes = if reason == LossReason::SessionExpired { Nodes::Gone } else { Nodes::Kept };
+        self.end_with(reason, nodes);
+    }
+
+    /// Ends it without the servers' word: no connection can be had for it any more.
+    pub(crate) fn abandon_nodes(&self) {
+        self.end_with(LossReason::SessionExpired, Nodes::Left);
+    }
+
+    fn end_with(&self, reason: LossReason, nodes: Nodes) {
+        // With its last handle the library closes the session, and the servers give its locks to
+        // others. By then its holds must have been told.
+        let ensemble = lock_ignoring_poison(&self.ensemble).take();
+        self.link.send_if_modified(|link| {
+            let is_first = !matches!(link, Link::Over(_));
+            if is_first {
+                // Before anybody can see that it is over.
+                self.nodes.send_replace(nodes);
+                *link = Link::Over(reason);
+            }
+            is_first
+        });
+        // Another may have been first.
+        let link = *self.link.borrow();
+        if let Link::Over(reason) = link {
+            lock_ignoring_poison(&self.kept).keeper.handle_over(reason);
+        }
+        self.tell_losses();
+        drop(ensemble);
+    }
+
+    /// What became of its nodes when it was closed.
+    pub(crate) fn set_nodes(&self, nodes: Nodes) {
+        self.nodes.send_if_modified(|known| {
+            let changes = *known == Nodes::Kept;
+            if changes {
+                *known = nodes;
+            }
+            changes
+        });
+    }
+
+    /// Whether its nodes are known to be gone.
+    pub(crate) fn nodes_are_gone(&self) -> bool {
+        *self.nodes.borrow() == Nodes::Gone
+    }
+
+    /// If it is closed to be rid of its nodes: waits until they are gone, or nobody will hear of it. Whether they are
+    /// known to be gone.
+    pub(crate) async fn gone(&self) -> bool {
+        if self.loss() == Some(LossReason::SessionClosed) || self.undeletable().is_some() {
+            // It cannot fail: the sender is ours.
+            let _ = self.nodes.subscribe().wait_for(|nodes| *nodes != Nodes::Kept).await;
+        }
+        self.nodes_are_gone()
+    }
+}
