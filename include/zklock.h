@@ -1273,6 +1273,23 @@ zklock_status zklock_options_add_sasl_from_env(zklock_options *options,
                                                const char *variable);
 
 /**
+ * Log in with the ticket that Kerberos has for this process, beside those that were added for the scheme "digest"; it counts as
+ * a login by SASL. To access lists it is the client's principal, such as "sasl:billing@EXAMPLE.COM". The ticket is the one of the
+ * credential cache (KRB5CCNAME), or comes from a keytab (KRB5_CLIENT_KTNAME), with which it is renewed. It is looked up
+ * anew for each connection. Without one, making a client is ZKLOCK_REFUSED, and Kerberos' own words say why.
+ *
+ * @param options the options.
+ * @param service the first part of the servers' principal; may be NULL for "zookeeper".
+ * @param host the second part of it; may be NULL for the host that is connected to.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one is empty, or has a space or one of @, / and \ in it; ZKLOCK_REFUSED if this
+ *         library was built without Kerberos; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_add_kerberos(zklock_options *options,
+                                          const char *service,
+                                          const char *host);
+
+/**
  * Who may use the nodes that the client creates. Without a user to log in as, all but ZKLOCK_ACCESS_OPEN is
  * ZKLOCK_INVALID_ARGUMENT when a client is made.
  *

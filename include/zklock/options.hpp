@@ -85,6 +85,14 @@ public:
     options &sasl_from_env(const std::string &variable) {
         return set(zklock_options_add_sasl_from_env, detail::text(variable));
     }
+    /** Log in with the ticket that Kerberos has for this process, for this service of the host that is connected to. */
+    options &kerberos(const std::string &service = "zookeeper") {
+        return set(zklock_options_add_kerberos, detail::text(service), static_cast<const char *>(nullptr));
+    }
+    /** The same for this service of this host, as in the servers' principal. */
+    options &kerberos(const std::string &service, const std::string &host) {
+        return set(zklock_options_add_kerberos, detail::text(service), detail::text(host));
+    }
     /** Who may use the nodes that the client creates. Default: ZKLOCK_ACCESS_OPEN. */
     options &access(zklock_access access) { return set(zklock_options_set_access, static_cast<int32_t>(access)); }
     /** The same with a list of one's own, such as "sasl:billing:cdrwa,world:anyone:r". */

@@ -457,7 +457,7 @@ pub fn connect_string(addresses: impl IntoIterator<Item = std::net::SocketAddr>)
 }
 
 /// A new folder, in memory where there is some for it.
-fn new_folder() -> io::Result<PathBuf> {
+pub(crate) fn new_folder() -> io::Result<PathBuf> {
     let memory = Path::new("/dev/shm");
     let parent = if memory.is_dir() { memory.to_owned() } else { std::env::temp_dir() };
     let random = RandomState::new().hash_one(Instant::now());

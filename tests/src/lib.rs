@@ -14,6 +14,7 @@ mod embedded;
 mod ensemble;
 mod install;
 mod jvm;
+pub mod kerberos;
 mod port;
 mod proxy;
 mod punctual;

@@ -1,9 +1,11 @@
-//! Who a client logs in as: with ZooKeeper's `digest` scheme, with SASL, or with both.
+//! Who a client logs in as: with ZooKeeper's `digest` scheme, with SASL (by a password or by Kerberos), or with both.
 //!
 //! A password goes to the servers, and nowhere else: its type cannot be printed, and no error quotes what was read.
 
 use crate::error::{Error, ErrorKind};
 use crate::files::{self, Reads};
+#[cfg(feature = "kerberos")]
+use crate::kerberos::Kerberos;
 use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
@@ -11,15 +13,16 @@ use std::sync::Arc;
 /// More than any file of credentials has.
 const LONGEST_FILE: u64 = 64 * 1024;
 
-/// Who a client logs in as: a user and a password.
+/// Who a client logs in as: mostly a user and a password.
 ///
 /// With ZooKeeper's `digest` scheme the servers keep no list of users. Logging in only adds the identity that access lists
 /// name, and so never fails: with a wrong password the client is somebody else, whom the access lists do not know. To the
 /// servers each password of a user is another user. The password crosses the network as it is: use TLS where others could
 /// listen.
 ///
-/// With [`sasl`](Self::sasl) the servers have a list of users and passwords, and let in nobody else. A client can log in as
-/// several users by `digest`, and as one by SASL beside them.
+/// With [`sasl`](Self::sasl) the servers have a list of users and passwords, and let in nobody else. With
+/// [`kerberos`](Self::kerberos) they ask for a ticket instead. A client can log in as several users by `digest`, and as one by SASL
+/// or Kerberos beside them.
 ///
 /// ```
 /// use zklock_core::{Access, ClientOptions, Credentials};
@@ -38,6 +41,8 @@ enum Source {
     Given(Scheme, Arc<Login>),
     /// Read anew for each connection.
     File(Scheme, Arc<Path>, Reads),
+    #[cfg(feature = "kerberos")]
+    Kerberos(Arc<Kerberos>),
 }
 
 /// How a password is shown to the servers.
@@ -171,9 +176,47 @@ impl Credentials {
         Self::of_file(Scheme::Sasl, path.as_ref())
     }
 
+    /// The ticket that Kerberos has for this process, with SASL's mechanism GSSAPI: to access lists, the client is its principal,
+    /// such as `sasl:billing@EXAMPLE.COM`.
+    ///
+    /// It needs the feature `kerberos`, which links against the system's Kerberos library. The ticket is the one of the credential
+    /// cache (`KRB5CCNAME`), or comes from a keytab (`KRB5_CLIENT_KTNAME`), with which it is renewed. It is looked up anew for
+    /// each connection. Without one, [connecting](crate::Client::connect) is refused, and Kerberos' own words say why.
+    ///
+    /// The service is the first part of the servers' principal, mostly `zookeeper`. The host is the second part; `None` stands
+    /// for the host that is connected to, as it is written among the hosts, and as `krb5.conf` has its name completed.
+    ///
+    /// ```
+    /// use zklock_core::{Access, ClientOptions, Credentials, ErrorKind};
+    ///
+    /// let options = ClientOptions::new("zk1.example.com:2181")?.access(Access::CreatorAll);
+    /// match Credentials::kerberos("zookeeper", None) {
+    ///     Ok(kerberos) => assert!(options.credentials(kerberos).check().is_ok()),
+    ///     // Without the feature.
+    ///     Err(error) => assert_eq!(error.kind(), ErrorKind::Refused),
+    /// }
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Refused`] without the feature; [`ErrorKind::InvalidInput`] if one is empty, or has a space or one of `@/\` in it.
+    pub fn kerberos(service: &str, host: Option<&str>) -> Result<Self, Error> {
+        #[cfg(feature = "kerberos")]
+        return Ok(Self(Source::Kerberos(Arc::new(Kerberos::new(service, host)?))));
+        #[cfg(not(feature = "kerberos"))]
+        {
+            let _ = (service, host);
+            let message = "zklock was built without Kerberos: build it with the feature kerberos";
+            Err(Error::new(ErrorKind::Refused, message))
+        }
+    }
+
     /// By what, and as whom: `SASL for "ann"`.
     pub(crate) fn login(&self) -> String {
         match &self.0 {
+            #[cfg(feature = "kerberos")]
+            Source::Kerberos(kerberos) => kerberos.to_string(),
             Source::Given(scheme, login) => format!("{scheme} for {:?}", login.user()),
             Source::File(scheme, path, _) => format!("{scheme} from the file {path:?}"),
         }
@@ -181,8 +224,24 @@ impl Credentials {
 
     /// Whether it is a login by SASL, of which a connection can have one.
     pub(crate) fn is_sasl(&self) -> bool {
-        let (Source::Given(scheme, _) | Source::File(scheme, ..)) = &self.0;
-        *scheme == Scheme::Sasl
+        match &self.0 {
+            Source::Given(scheme, _) | Source::File(scheme, ..) => *scheme == Scheme::Sasl,
+            #[cfg(feature = "kerberos")]
+            Source::Kerberos(_) => true,
+        }
+    }
+
+    /// Whether that is by Kerberos.
+    pub(crate) fn is_kerberos(&self) -> bool {
+        #[cfg(feature = "kerberos")]
+        return self.by_kerberos().is_some();
+        #[cfg(not(feature = "kerberos"))]
+        false
+    }
+
+    #[cfg(feature = "kerberos")]
+    pub(crate) fn by_kerberos(&self) -> Option<&Arc<Kerberos>> {
+        if let Source::Kerberos(kerberos) = &self.0 { Some(kerberos) } else { None }
     }
 
     fn given(scheme: Scheme, user: &str, password: &str) -> Result<Self, Error> {
@@ -216,6 +275,8 @@ impl fmt::Debug for Credentials {
         match &self.0 {
             Source::Given(..) => f.write_str(", password hidden"),
             Source::File(..) => Ok(()),
+            #[cfg(feature = "kerberos")]
+            Source::Kerberos(_) => Ok(()),
         }
     }
 }
@@ -294,6 +355,8 @@ fn read(scheme: Scheme, path: &Path) -> Result<Vec<Login>, String> {
 pub(crate) struct Logins {
     pub(crate) digests: Vec<Arc<Login>>,
     pub(crate) sasl: Option<Arc<Login>>,
+    #[cfg(feature = "kerberos")]
+    pub(crate) kerberos: Option<Arc<Kerberos>>,
 }
 
 /// As whom to log in on a new connection, or why that is not known.
@@ -307,6 +370,11 @@ pub(crate) async fn current(credentials: &[Credentials]) -> Result<Logins, Strin
                 let read = reads.read(move || read(of, &path)).await;
                 let read = read.ok_or("the credentials were not read: the runtime ends")?;
                 (scheme, read?.into_iter().map(Arc::new).collect())
+            }
+            #[cfg(feature = "kerberos")]
+            Source::Kerberos(kerberos) => {
+                logins.kerberos = Some(kerberos.clone());
+                continue;
             }
         };
         match scheme {
@@ -342,6 +410,17 @@ mod tests {
             assert!(!format!("{error} {error:?}").contains(SECRET), "{error:?}");
         }
         assert!(Credentials::digest("user", "with:colons:").is_ok());
+    }
+
+    #[cfg(not(feature = "kerberos"))]
+    #[test]
+    fn without_the_feature_kerberos_is_refused() {
+        let error = Credentials::kerberos("zookeeper", None).unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Refused);
+        assert_eq!(
+            error.to_string(),
+            "zklock was built without Kerberos: build it with the feature kerberos"
+        );
     }
 
     #[test]
@@ -388,7 +467,7 @@ mod tests {
         std::fs::remove_file(&file).unwrap();
         assert!(Credentials::from_file(&file).unwrap_err().to_string().contains(name));
         let folder = Credentials::from_file(std::env::temp_dir()).unwrap_err();
-        assert!(folder.to_string().contains("regular file"), "{folder}");
+        assert!(folder.to_string().contains("it is a directory"), "{folder}");
     }
 
     #[test]

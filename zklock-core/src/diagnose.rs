@@ -13,7 +13,7 @@ use tokio::time::{Instant, sleep_until, timeout_at};
 
 /// How long servers are given to accept a connection.
 const A_MOMENT: Duration = Duration::from_millis(300);
-/// To accept it and to shake hands: up to four round trips, and work to do.
+/// To accept it and to shake hands, or to see the KDC before: up to four round trips, and work to do.
 const A_HANDSHAKE: Duration = Duration::from_millis(1000);
 
 const A_MONTH: Duration = Duration::from_secs(30 * 86_400);
@@ -112,7 +112,8 @@ fn speaks_tls(options: &ClientOptions) -> bool {
 }
 
 fn time_to_look(options: &ClientOptions) -> Duration {
-    if speaks_tls(options) { A_HANDSHAKE } else { A_MOMENT }
+    let is_more = speaks_tls(options) || options.credentials.iter().any(Credentials::is_kerberos);
+    if is_more { A_HANDSHAKE } else { A_MOMENT }
 }
 
 async fn look(options: &ClientOptions, host: &str, port: u16, deadline: Instant) -> String {
@@ -123,8 +124,15 @@ async fn look(options: &ClientOptions, host: &str, port: u16, deadline: Instant)
     }
 }
 
-#[cfg_attr(not(feature = "tls"), expect(unused_variables, reason = "only TLS needs them"))]
+#[cfg_attr(not(feature = "tls"), allow(unused_variables, reason = "only TLS needs them, and some Kerberos"))]
 async fn accepted(options: &ClientOptions, host: &str, stream: TcpStream, deadline: Instant) -> String {
+    #[cfg(feature = "kerberos")]
+    {
+        let left = deadline.saturating_duration_since(Instant::now());
+        if let Some(why) = crate::kerberos::no_ticket(&options.credentials, host, left).await {
+            return format!("cannot be logged in to: {why}");
+        }
+    }
     #[cfg(feature = "tls")]
     if let Some(tls) = &options.tls {
         return crate::handshake::look(tls, host, stream, deadline).await;
@@ -133,7 +141,10 @@ async fn accepted(options: &ClientOptions, host: &str, stream: TcpStream, deadli
         "accepts connections but opens no session: is it ZooKeeper, does the port expect TLS, and has the \
                        ensemble a leader?"
             .to_owned();
-    if options.credentials.iter().any(Credentials::is_sasl) {
+    if options.credentials.iter().any(Credentials::is_kerberos) {
+        finding += " (servers that log in by passwords alone end a login by Kerberos like that, and before 3.6 each one that they \
+                    refuse)";
+    } else if options.credentials.iter().any(Credentials::is_sasl) {
         finding += " (servers before 3.6 hang up like that on a wrong user or password for SASL)";
     }
     finding

@@ -3,8 +3,9 @@
 use crate::c_enum::c_enum;
 use crate::call;
 use crate::failure::Failure;
+use crate::handle::Object;
 use crate::options::{Options, zklock_options};
-use crate::raw::text;
+use crate::raw::{optional_text, text};
 use crate::status::zklock_status;
 use std::ffi::c_char;
 use zklock_core::{Access, Credentials};
@@ -142,6 +143,31 @@ pub extern "C-unwind" fn zklock_options_add_sasl_from_env(
 ) -> zklock_status {
     call::status("zklock_options_add_sasl_from_env", || {
         let credentials = Credentials::sasl_from_env(text("variable", variable)?)?;
+        Options::change(options, |options| Ok(options.credentials(credentials)))
+    })
+}
+
+/// Log in with the ticket that Kerberos has for this process, beside those that were added for the scheme "digest"; it counts as
+/// a login by SASL. To access lists it is the client's principal, such as "sasl:billing@EXAMPLE.COM". The ticket is the one of the
+/// credential cache (KRB5CCNAME), or comes from a keytab (KRB5_CLIENT_KTNAME), with which it is renewed. It is looked up
+/// anew for each connection. Without one, making a client is ZKLOCK_REFUSED, and Kerberos' own words say why.
+///
+/// @param options the options.
+/// @param service the first part of the servers' principal; may be NULL for "zookeeper".
+/// @param host the second part of it; may be NULL for the host that is connected to.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one is empty, or has a space or one of @, / and \ in it; ZKLOCK_REFUSED if this
+///         library was built without Kerberos; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_options_add_kerberos(
+    options: *mut zklock_options,
+    service: *const c_char,
+    host: *const c_char,
+) -> zklock_status {
+    call::status("zklock_options_add_kerberos", || {
+        let (service, host) = (optional_text("service", service)?, optional_text("host", host)?);
+        Options::table().find(options)?;
+        let credentials = Credentials::kerberos(service.unwrap_or("zookeeper"), host)?;
         Options::change(options, |options| Ok(options.credentials(credentials)))
     })
 }

@@ -41,8 +41,8 @@ use zklock_core::{ErrorKind, Wait};
 /// the first that needs the client, it connects first, for up to ``connect_timeout``. ``chroot`` puts all paths below that
 /// node, which must exist, or is created with ``create_chroot``. ``identity`` is what others see as this contender's name, by
 /// default ``host/pid``. ``tls`` is a ``Tls``.
-/// ``auth`` is a ``Digest`` or ``Sasl`` to log in as, or a list of such. ``server_version`` is the version of the servers, such as
-/// ``(3, 4)``; otherwise they are asked.
+/// ``auth`` is a ``Digest``, ``Sasl`` or ``Kerberos`` to log in as, or a list of such. ``server_version`` is the version of the
+/// servers, such as ``(3, 4)``; otherwise they are asked.
 ///
 /// ``access`` says who may use what the client creates: everyone (``open``), only those who are logged in as its creator
 /// (``creator-all``), or these, while all others may read (``read-open``). All clients of a lock create, list, read and delete

@@ -91,9 +91,43 @@ impl Sasl {
     }
 }
 
+/// Who a client logs in as by Kerberos: with the ticket that it has for this process.
+///
+/// ``zklock.Client("zk1.example.com:2181", auth=zklock.Kerberos(), access="creator-all")``
+///
+/// To access lists it is the client's principal, such as ``sasl:billing@EXAMPLE.COM``. The ticket is the one of the credential
+/// cache (``KRB5CCNAME``), or comes from a keytab (``KRB5_CLIENT_KTNAME``), with which it is renewed. It is looked up anew for
+/// each connection. Without one, connecting raises ``Refused``, and Kerberos' own words say why.
+///
+/// ``service`` is the first part of the servers' principal. ``host`` is the second part; ``None`` stands for the host that is
+/// connected to. A client can log in by SASL or Kerberos as one user, and by ``Digest`` as others beside it.
+///
+/// Where this module was built without Kerberos, this raises ``Refused``.
+#[pyclass(frozen, module = "zklock")]
+pub(crate) struct Kerberos(Credentials);
+
+#[pymethods]
+impl Kerberos {
+    #[new]
+    #[pyo3(signature = (service="zookeeper", host=None))]
+    fn new(py: Python<'_>, service: &str, host: Option<&str>) -> PyResult<Self> {
+        Credentials::kerberos(service, host).map(Self).map_err(|error| raised(py, &error))
+    }
+
+    fn __repr__(&self) -> String {
+        format!("<zklock.Kerberos: {:?}>", self.0)
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("Kerberos", "make one where it is needed"))
+    }
+}
+
 fn login(value: &Bound<'_, PyAny>) -> Option<Credentials> {
     let digest = value.cast::<Digest>().ok().map(|digest| digest.get().0.clone());
-    digest.or_else(|| value.cast::<Sasl>().ok().map(|sasl| sasl.get().0.clone()))
+    let sasl = || value.cast::<Sasl>().ok().map(|sasl| sasl.get().0.clone());
+    let kerberos = || value.cast::<Kerberos>().ok().map(|kerberos| kerberos.get().0.clone());
+    digest.or_else(sasl).or_else(kerberos)
 }
 
 /// One that logs in, or several, as users write them.
@@ -108,7 +142,9 @@ impl<'py> FromPyObject<'_, 'py> for Auth {
             return Ok(Self(vec![one]));
         }
         // It is not quoted: there may be a password in it.
-        let wrong = || PyTypeError::new_err("auth is a zklock.Digest, a zklock.Sasl, or a list of such");
+        let wrong = || {
+            PyTypeError::new_err("auth is a zklock.Digest, zklock.Sasl or zklock.Kerberos, or a list of such")
+        };
         let mut all = Vec::new();
         for one in value.try_iter().map_err(|_| wrong())? {
             all.push(login(&one?).ok_or_else(wrong)?);

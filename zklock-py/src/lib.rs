@@ -77,7 +77,7 @@ mod _zklock {
         barrier::Barrier,
         base_hold::BaseHold,
         client::Client,
-        credentials::{Digest, Sasl},
+        credentials::{Digest, Kerberos, Sasl},
         double_barrier::{DoubleBarrier, Member},
         guarded::{AsyncGuarded, BaseGuarded, Guarded},
         hold::Hold,

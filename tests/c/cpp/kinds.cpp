@@ -72,6 +72,9 @@ TEST(who_logs_in_may_keep_what_it_creates_to_itself) {
     THROWS(zklock::options().digest_from_env("ZKLOCK_NOT_SET"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(zklock::options().sasl_from_file("/no/such/file"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
     THROWS(zklock::options().sasl_from_env("ZKLOCK_NOT_SET"), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    /* This library is built as most are. */
+    THROWS(zklock::options().kerberos(), zklock::error, ZKLOCK_REFUSED);
+    THROWS(zklock::options().kerberos("zookeeper", "zk1"), zklock::error, ZKLOCK_REFUSED);
     /* These servers are not set up for SASL. */
     THROWS(zklock::client(servers(), zklock::options().sasl("ann", "s3cret")), zklock::error, ZKLOCK_REFUSED);
 }

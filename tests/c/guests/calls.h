@@ -61,6 +61,7 @@ CALL(options_add_digest_from_env) { return zklock_options_add_digest_from_env(on
 CALL(options_add_sasl) { return zklock_options_add_sasl(on->options, "a guest", "and its password"); }
 CALL(options_add_sasl_from_file) { return zklock_options_add_sasl_from_file(on->options, "/no such file"); }
 CALL(options_add_sasl_from_env) { return zklock_options_add_sasl_from_env(on->options, "ZKLOCK_NOT_SET"); }
+CALL(options_add_kerberos) { return zklock_options_add_kerberos(on->options, NULL, NULL); }
 CALL(options_set_access) { return zklock_options_set_access(on->options, ZKLOCK_ACCESS_OPEN); }
 CALL(options_set_access_list) { return zklock_options_set_access_list(on->options, "world:anyone:cdrwa"); }
 /* The authorities of a system are many, and a library that is not optimised takes long to read them. */
@@ -352,6 +353,7 @@ static const call calls[] = {
     CALL(options_add_sasl, ZKLOCK_OK, 0),
     CALL(options_add_sasl_from_file, ZKLOCK_INVALID_ARGUMENT, 0),
     CALL(options_add_sasl_from_env, ZKLOCK_INVALID_ARGUMENT, 0),
+    CALL(options_add_kerberos, ZKLOCK_REFUSED, 0),
     CALL(options_set_access, ZKLOCK_OK, 0),
     CALL(options_set_access_list, ZKLOCK_OK, 0),
     CALL(options_set_tls, ZKLOCK_INVALID_ARGUMENT, 0),

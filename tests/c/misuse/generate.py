@@ -91,6 +91,8 @@ TEXTS = {
     "pass_phrase": ("TEXT", [""]),
     "file": ("CREDENTIALS", NOT_PEM),
     "variable": ("VARIABLE", ["", "ZKLOCK_NOT_SET"]),
+    "service": ("TEXT", ["", "a/b"]),
+    "host": ("TEXT", ["", "a@B"]),
     "list": ("ACCESS_LIST", ["", "closed", "world:anyone", "world:anyone:rx", "auth:ann:r"]),
 }
 # Texts that are left out together.
@@ -101,6 +103,8 @@ TLS = {
     "zklock_options_set_pass_phrase_from_env", "zklock_options_set_pass_phrase_from_file",
 }
 without_tls = "--without-tls" in sys.argv
+# What a library refuses that was built without Kerberos, as the tested one is.
+KERBEROS = {"zklock_options_add_kerberos"}
 
 WILD = [
     "a stack address", "a heap address", "a static address", "the address of a function", "1", "8", "4096",
@@ -273,7 +277,7 @@ class Matrix:
         yield "NULL", ("NULL_POINTER", 0), null(function, parameter)
         for text, wrong in NOT_UTF8:
             yield wrong, self.text(text), "ZKLOCK_INVALID_ARGUMENT"
-        if function.name in TLS and without_tls:
+        if is_left_out(function):
             return
         for text in TEXTS[name][1]:
             yield f"'{text[:12]}'", self.text(text), "ZKLOCK_INVALID_ARGUMENT"
@@ -396,10 +400,15 @@ def null(function, parameter):
     return outcome(function)[0] if may else "ZKLOCK_INVALID_ARGUMENT"
 
 
+def is_left_out(function):
+    """Whether the library was built without what it does."""
+    return function.name in KERBEROS or (function.name in TLS and without_tls)
+
+
 def outcome(function):
     """What a good call gives: (status, text)."""
     if function.returns == "zklock_status":
-        return "ZKLOCK_REFUSED" if function.name in TLS and without_tls else "ZKLOCK_OK", "NULL"
+        return "ZKLOCK_REFUSED" if is_left_out(function) else "ZKLOCK_OK", "NULL"
     if function.returns == "void":
         return "NOTHING", "NULL"
     if function.name not in VALUES:

@@ -194,8 +194,9 @@ static int64_t wanted_in_child(const run *run) {
                           !strncmp(name, "zklock_client_new", 17) || !strcmp(name, "zklock_set_log");
     if (!function->says_status) return wanted;
     if (run->answer.status == ZKLOCK_FORKED) return ZKLOCK_FORKED;
-    /* Handles in all states are good ones of the parent's here: see value_of. */
-    if (is_for_children && run->answer.status == ZKLOCK_OK && wanted == ZKLOCK_INVALID_HANDLE) return ZKLOCK_OK;
+    /* Handles in all states are good ones of the parent's here: see value_of. This library was built without Kerberos. */
+    int64_t good = strcmp(name, "zklock_options_add_kerberos") ? ZKLOCK_OK : ZKLOCK_REFUSED;
+    if (is_for_children && run->answer.status == good && wanted == ZKLOCK_INVALID_HANDLE) return good;
     return is_for_children || is_misuse ? wanted : ZKLOCK_FORKED;
 }
 

@@ -89,6 +89,9 @@ TEST(what_is_no_login_is_named_and_not_quoted) {
     IS(zklock_options_add_digest_from_env(options, "ZKLOCK_TEST_AUTH"), ZKLOCK_INVALID_ARGUMENT);
     NAMES("ZKLOCK_TEST_AUTH");
     IS(zklock_options_set_access(options, 0), ZKLOCK_INVALID_ARGUMENT);
+    /* This library is built as most are. */
+    IS(zklock_options_add_kerberos(options, NULL, NULL), ZKLOCK_REFUSED);
+    SAYS("built without Kerberos: build it with the feature kerberos");
     /* It was a good one when it was added, and is gone when the client connects. */
     OK(zklock_options_add_digest_from_file(options, file_with("ann:" SECRET)));
     CHECK(!unlink(file));

@@ -42,6 +42,7 @@ def client() -> None:
     zklock.Client("zk1:2181", auth=zklock.Digest("ann", "secret"), access="creator-all")
     zklock.Client("zk1:2181", auth=[zklock.Digest.from_file("f"), zklock.Digest.from_env("V")], access="read-open")
     zklock.Client("zk1:2181", auth=[zklock.Sasl("ann", "secret"), zklock.Digest.from_env("V")])
+    zklock.Client("zk1:2181", auth=[zklock.Kerberos("zookeeper", host=None), zklock.Digest("ann", "secret")])
     zklock.Client("zk1:2181", auth="ann:secret")  # type: ignore[arg-type]
     zklock.Client("zk1:2181", auth=zklock.Digest("ann", "secret"), access=["auth::cdrwa", "world:anyone:r"])
     zklock.Client("zk1:2181", access=3)  # type: ignore[arg-type]

@@ -128,6 +128,11 @@ def test_a_login_by_sasl_is_right_or_refused_and_no_password_is_said(
         assert not [line for line in [*said, caplog.text] if secret in line]
 
 
+def test_kerberos_is_refused_where_the_wheel_was_built_without_it() -> None:
+    for wanted in (zklock.Kerberos, lambda: zklock.Kerberos("zookeeper", host="zk1.example.com")):
+        raises(zklock.Refused, wanted).says("built without Kerberos: build it with the feature kerberos")
+
+
 def test_what_cannot_be_is_refused_at_once() -> None:
     nobody = raises(zklock.InvalidInput, lambda: zklock.Client("zk1:2181", access="creator-all"))
     nobody.says("nobody would be the creator")

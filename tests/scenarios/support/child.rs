@@ -45,12 +45,24 @@ pub(crate) struct Process {
 impl Process {
     /// Starts one that runs this ignored test, which is named with its module: `concat!(module_path!(), "::name")`.
     pub(crate) fn start(test: &str, hosts: &str, path: &str, session: Duration) -> Self {
+        Self::start_with(test, hosts, path, session, &[])
+    }
+
+    /// The same with this in its environment as well.
+    pub(crate) fn start_with(
+        test: &str,
+        hosts: &str,
+        path: &str,
+        session: Duration,
+        environment: &[(&str, &str)],
+    ) -> Self {
         let (_, test) = test.split_once("::").expect("the crate, then the test");
         let mut child = Command::new(std::env::current_exe().unwrap())
             .args(["--exact", "--ignored", "--nocapture", test])
             .env(HOSTS, hosts)
             .env(PATH, path)
             .env(SESSION, session.as_millis().to_string())
+            .envs(environment.iter().copied())
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()

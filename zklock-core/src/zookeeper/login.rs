@@ -5,6 +5,8 @@
 
 use super::ZooKeeper;
 use crate::credentials::{self, Credentials, Logins};
+#[cfg(feature = "kerberos")]
+use crate::kerberos::NoTicket;
 use crate::level::ServerLevel;
 use crate::options::ClientOptions;
 use crate::platform;
@@ -12,10 +14,37 @@ use crate::platform;
 use crate::tls::Tls;
 use zookeeper_client::{Acls, Client, Connector, CreateMode, Error, SaslOptions};
 
-/// A connector with the credentials as they are now, or why there are none.
-pub(super) async fn logging_in(options: &ClientOptions) -> Result<Connector, String> {
-    let Logins { digests, sasl } = credentials::current(&options.credentials).await?;
+/// Why a client has nothing to log in with.
+pub(super) enum NoLogin {
+    /// It may have later.
+    #[cfg_attr(
+        not(feature = "kerberos"),
+        expect(dead_code, reason = "only Kerberos' servers may be asked again")
+    )]
+    Yet(String),
+    Refused(String),
+}
+
+/// A connector to this host with the credentials as they are now, or why there are none.
+#[cfg_attr(
+    not(feature = "kerberos"),
+    expect(unused_variables, reason = "only Kerberos has to know the host")
+)]
+pub(super) async fn logging_in(options: &ClientOptions, host: &str) -> Result<Connector, NoLogin> {
+    let logins = credentials::current(&options.credentials).await.map_err(NoLogin::Refused)?;
+    let Logins { digests, sasl, .. } = logins;
     let mut connector = Client::connector();
+    #[cfg(feature = "kerberos")]
+    if let Some(kerberos) = logins.kerberos {
+        let host = kerberos.host(name_of(host)).to_owned();
+        let login = SaslOptions::gssapi().with_username(kerberos.service.clone()).with_hostname(host.clone());
+        connector = connector.with_sasl(login);
+        let bound = options.session_timeout.min(options.connect_timeout) / 2;
+        kerberos.fetch_ticket(&host, bound).await.map_err(|why| match why {
+            NoTicket::Yet(why) => NoLogin::Yet(why),
+            NoTicket::Refused(why) => NoLogin::Refused(why),
+        })?;
+    }
     if let Some(login) = sasl {
         connector = connector
             .with_sasl(SaslOptions::digest_md5(login.user().to_owned(), login.password().to_owned()));
@@ -23,10 +52,23 @@ pub(super) async fn logging_in(options: &ClientOptions) -> Result<Connector, Str
     Ok(digests.iter().fold(connector, |connector, digest| connector.with_auth("digest", digest.as_bytes())))
 }
 
+/// The name in `name:port/chroot`.
+#[cfg(feature = "kerberos")]
+fn name_of(host: &str) -> &str {
+    let server = host.split_once('/').map_or(host, |(server, _)| server);
+    server.rsplit_once(':').map_or(server, |(name, _)| name)
+}
+
 /// Why the servers hang up on the client, and what to do.
 pub(super) fn not_let_in(options: &ClientOptions) -> String {
     if let Some(sasl) = by_sasl(options) {
         let login = sasl.login();
+        if sasl.is_kerberos() {
+            return format!(
+                "the servers refuse the login by {login}: see that their JAAS file has Krb5LoginModule in the section Server, with \
+                 a keytab of that service, or log in as they want it (enforce.auth.schemes)"
+            );
+        }
         format!(
             "the servers refuse the login by {login}: correct the user or the password, here or in the section Server of \
              the servers' JAAS file, or log in as they want it (enforce.auth.schemes)"
@@ -43,11 +85,16 @@ pub(super) fn not_let_in(options: &ClientOptions) -> String {
 
 /// Why a client that a server lets in is not whom it wants to be, and what to do.
 pub(super) fn not_logged_in(options: &ClientOptions, host: &str) -> String {
-    let login = by_sasl(options).map_or_else(|| "SASL".to_owned(), Credentials::login);
+    let sasl = by_sasl(options);
+    let login = sasl.map_or_else(|| "SASL".to_owned(), Credentials::login);
+    let wrong = match sasl.is_some_and(Credentials::is_kerberos) {
+        true => "give it Krb5LoginModule and a keytab of that service",
+        false => "correct the user or the password",
+    };
     format!(
         "{host} does not log in the client by {login}, but lets it in as nobody: set up the server for SASL (a section Server \
          in its JAAS file, SASLAuthenticationProvider as an authProvider), or if it is, and lets in all \
-         (allowSaslFailedClients), correct the user or the password"
+         (allowSaslFailedClients), {wrong}"
     )
 }
 

@@ -30,6 +30,7 @@ __all__ = [
     "Guarded",
     "Hold",
     "Injected",
+    "Kerberos",
     "Lock",
     "Loss",
     "Member",
@@ -297,8 +298,8 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
     the first that needs the client, it connects first, for up to ``connect_timeout``. ``chroot`` puts all paths below that
     node, which must exist, or is created with ``create_chroot``. ``identity`` is what others see as this contender's name, by
     default ``host/pid``. ``tls`` is a ``Tls``.
-    ``auth`` is a ``Digest`` or ``Sasl`` to log in as, or a list of such. ``server_version`` is the version of the servers, such as
-    ``(3, 4)``; otherwise they are asked.
+    ``auth`` is a ``Digest``, ``Sasl`` or ``Kerberos`` to log in as, or a list of such. ``server_version`` is the version of the
+    servers, such as ``(3, 4)``; otherwise they are asked.
 
     ``access`` says who may use what the client creates: everyone (``open``), only those who are logged in as its creator
     (``creator-all``), or these, while all others may read (``read-open``). All clients of a lock create, list, read and delete
@@ -320,7 +321,7 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
         create_chroot: bool = False,
         identity: str | None = None,
         tls: Tls | None = None,
-        auth: Digest | Sasl | Iterable[Digest | Sasl] | None = None,
+        auth: Digest | Sasl | Kerberos | Iterable[Digest | Sasl | Kerberos] | None = None,
         access: str | Iterable[str] = "open",
         server_version: tuple[int, int] | None = None,
     ) -> Self: ...
@@ -1018,6 +1019,23 @@ class PassPhrase:
     @staticmethod
     def from_env(variable: str) -> PassPhrase:
         """The text of an environment variable. It is read now."""
+
+@final
+class Kerberos:
+    """Who a client logs in as by Kerberos: with the ticket that it has for this process.
+
+    ``zklock.Client("zk1.example.com:2181", auth=zklock.Kerberos(), access="creator-all")``
+
+    To access lists it is the client's principal, such as ``sasl:billing@EXAMPLE.COM``. The ticket is the one of the credential
+    cache (``KRB5CCNAME``), or comes from a keytab (``KRB5_CLIENT_KTNAME``), with which it is renewed. It is looked up anew for
+    each connection. Without one, connecting raises ``Refused``, and Kerberos' own words say why.
+
+    ``service`` is the first part of the servers' principal. ``host`` is the second part; ``None`` stands for the host that is
+    connected to. A client can log in by SASL or Kerberos as one user, and by ``Digest`` as others beside it.
+
+    Where this module was built without Kerberos, this raises ``Refused``.
+    """
+    def __new__(cls, service: str = "zookeeper", host: str | None = None) -> Self: ...
 
 @final
 class Sasl:
