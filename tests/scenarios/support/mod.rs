@@ -81,6 +81,14 @@ pub(crate) fn soon<F: Future>(future: F) -> impl Future<Output = F::Output> {
     }
 }
 
+/// Does all of these at the same time.
+pub(crate) async fn all_of<F: Future<Output = ()> + Send + 'static>(futures: impl IntoIterator<Item = F>) {
+    let tasks: Vec<_> = futures.into_iter().map(tokio::spawn).collect();
+    for task in tasks {
+        task.await.unwrap();
+    }
+}
+
 /// Waits until the client owes no clean-up any more.
 pub(crate) async fn settled(client: &Client) {
     soon(async {
