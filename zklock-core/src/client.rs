@@ -68,7 +68,7 @@ impl Client {
                 Ok(_) => Ok(Self { shared, registry: Arc::default() }),
                 Err(error) => Err(explained(slot, &options.hosts.chroot, error)),
             },
-            error = diagnose::hosts(options) => Err(error),
+            error = diagnose::hosts(options, slot) => Err(error),
         }
     }
 

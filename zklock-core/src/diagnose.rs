@@ -4,6 +4,7 @@ use crate::credentials::Credentials;
 use crate::error::{Error, ErrorKind};
 use crate::options::ClientOptions;
 use crate::path::{Hosts, written};
+use crate::pool::Slot;
 use crate::probe;
 use std::time::Duration;
 use tokio::net::{TcpStream, lookup_host};
@@ -29,7 +30,7 @@ async fn unknown(hosts: &Hosts) -> Vec<String> {
 }
 
 /// Comes to its end when there is no hope left: at once if no host is known, else after `patience`.
-pub(crate) async fn hosts(options: &ClientOptions) -> Error {
+pub(crate) async fn hosts(options: &ClientOptions, slot: &Slot) -> Error {
     let (hosts, patience) = (&options.hosts, options.connect_timeout);
     // A patience beyond the end of time never ends; a month is as good.
     let deadline = Instant::now() + patience.min(A_MONTH);
@@ -60,12 +61,17 @@ pub(crate) async fn hosts(options: &ClientOptions) -> Error {
         let options = options.clone();
         looks.spawn(async move {
             let finding = look(&options, &host, port, deadline).await;
-            format!("{host}:{port} {finding}")
+            (host, port, finding)
         });
     }
-    let findings = looks.join_all().await.join("; ");
+    let findings = looks.join_all().await;
     // It may still come.
     sleep_until(deadline).await;
+    let findings = findings.into_iter().map(|(host, port, finding)| {
+        let finding = slot.not_zookeeper(&written(&host, port)).unwrap_or(finding);
+        format!("{host}:{port} {finding}")
+    });
+    let findings = findings.collect::<Vec<_>>().join("; ");
     let message = format!("no session could be opened within {patience:?}: {findings}");
     Error::new(ErrorKind::Unreachable, message)
 }

@@ -4,9 +4,13 @@
 //! session, to the server that answers first: at once, then after short pauses, until a server grants it
 //! or says that the session is over. The library would wait longer each time, without limit.
 
+mod slot;
+
+pub(crate) use self::slot::{Slot, SlotState};
+
 use crate::clock;
 use crate::ensemble::{Ensemble, Pending};
-use crate::error::{Error, ErrorKind, LossReason};
+use crate::error::LossReason;
 use crate::heartbeat;
 use crate::options::ClientOptions;
 use crate::platform;
@@ -37,23 +41,6 @@ pub(crate) struct Pool {
     /// Whether the slot is still kept.
     kept: watch::Receiver<bool>,
     opened: Arc<AtomicU64>,
-}
-
-/// A place for one session after the other.
-pub(crate) struct Slot {
-    state: watch::Sender<SlotState>,
-}
-
-#[derive(Clone)]
-pub(crate) enum SlotState {
-    /// Why the last try failed, if there was one.
-    Opening(Option<Arc<str>>),
-    Open(Arc<Session>),
-    Closed,
-    /// The chroot does not exist.
-    NoRoot,
-    /// The servers let the client not in, or it has nothing to show them: why.
-    Refused(Arc<str>),
 }
 
 impl Pool {
@@ -113,55 +100,6 @@ impl Pool {
     pub(crate) async fn closed(&self) {
         // If it fails, the keeper is gone, and the session with it.
         let _ = self.kept.clone().wait_for(|kept| !kept).await;
-    }
-}
-
-impl Slot {
-    pub(crate) fn new(state: SlotState) -> Self {
-        Self { state: watch::Sender::new(state) }
-    }
-
-    pub(crate) fn state(&self) -> SlotState {
-        self.state.borrow().clone()
-    }
-
-    /// The states that follow, and the present one.
-    pub(crate) fn watch(&self) -> watch::Receiver<SlotState> {
-        self.state.subscribe()
-    }
-
-    #[cfg(test)]
-    pub(crate) fn set(&self, state: SlotState) {
-        self.state.send_replace(state);
-    }
-
-    pub(crate) fn is_connected(&self) -> bool {
-        self.current().is_some_and(|session| session.is_connected())
-    }
-
-    /// The session that is open now.
-    pub(crate) fn current(&self) -> Option<Arc<Session>> {
-        match &*self.state.borrow() {
-            SlotState::Open(session) if !session.is_over() => Some(session.clone()),
-            _ => None,
-        }
-    }
-
-    /// The session, as soon as there is one.
-    pub(crate) async fn session(&self) -> Result<Arc<Session>, Error> {
-        let mut state = self.state.subscribe();
-        loop {
-            match &*state.borrow_and_update() {
-                SlotState::Open(session) if !session.is_over() => return Ok(session.clone()),
-                SlotState::Closed => return Err(Error::closed()),
-                SlotState::NoRoot => return Err(Error::new(ErrorKind::Refused, "the chroot does not exist")),
-                SlotState::Refused(why) => return Err(Error::new(ErrorKind::Refused, &**why)),
-                SlotState::Open(_) | SlotState::Opening(_) => {}
-            }
-            if state.changed().await.is_err() {
-                return Err(Error::closed());
-            }
-        }
     }
 }
 
@@ -233,6 +171,12 @@ impl SessionKeeper {
                         return;
                     }
                     self.pause(&mut pause, why, &mut closing).await;
+                }
+                Err(NotOpened::NotZooKeeper { server, why }) => {
+                    say = Say::of(&self.options);
+                    let problem = format!("{server} {why}");
+                    self.slot.is_not_zookeeper(server, why);
+                    self.pause(&mut pause, problem, &mut closing).await;
                 }
                 Err(NotOpened::Yet(problem)) => {
                     say = Say::of(&self.options);

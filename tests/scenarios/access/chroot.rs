@@ -3,23 +3,28 @@
 use super::lists::have_list;
 use crate::support::queue::held;
 use crate::support::users::{ANN, BOB};
-use crate::support::{operator, options, says, soon};
-use ground::shared;
+use crate::support::{expire_session, operator, options, says, soon};
+use ground::{Kind, Proxy, shared};
 use zklock_core::{Access, Client, ErrorKind};
 use zookeeper_client::Permission;
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn it_is_created_with_the_nodes_above_it_and_stays() {
     let seer = ANN.operator().await;
-    let options = ANN.options(&shared().connect_string(), Access::ReadOpen).create_chroot(true);
-    let client = Client::connect(options.clone().chroot("/chroot-made/deep/root").unwrap()).await.unwrap();
+    let proxy = Proxy::before(shared().server(0));
+    proxy.record();
+    let options = ANN.options(&proxy.connect_string(), Access::ReadOpen).create_chroot(true);
+    let client = Client::connect(options.chroot("/chroot-made/deep/root").unwrap()).await.unwrap();
+    // No stat tells them from others later.
+    assert_eq!(proxy.counts().requests(Kind::CreateContainer), 0, "they are persistent, and no containers");
+    assert!(proxy.counts().requests(Kind::Create) >= 3);
     soon(held(&client.mutex("/locks/a").unwrap()).await.release()).await.unwrap();
     client.close().await;
     let nodes = ["/chroot-made", "/chroot-made/deep", "/chroot-made/deep/root"].map(str::to_owned);
     have_list(&seer, &nodes, &Access::ReadOpen).await;
     for node in &nodes {
         let stat = operator().stat(node).expect("it stays");
-        assert_eq!(stat.ephemeral_owner, 0, "{node} is persistent, and no container");
+        assert_eq!(stat.ephemeral_owner, 0, "{node}");
     }
     // One that is there is used as it is.
     let stranger = BOB.options(&shared().connect_string(), Access::Open).create_chroot(true);
@@ -51,4 +56,30 @@ async fn a_right_that_is_missing_above_it_is_named() {
     let lack = "lacks the right CREATE in the access list of /chroot-closed";
     says(&error, ErrorKind::Refused, &["the chroot /chroot-closed/a/b cannot be created", lack]);
     assert!(seer.children("/chroot-closed").await.is_empty());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_is_missing_to_a_later_session_is_waited_for() {
+    let (proxy, admin, path) = (Proxy::before(shared().server(0)), operator(), "/chroot-back");
+    admin.create(path, "");
+    let options = options(&proxy.connect_string()).chroot(path).unwrap();
+    let client = Client::connect(options).await.unwrap();
+    let lock = client.mutex("/a").unwrap();
+    soon(held(&lock).await.release()).await.unwrap();
+    admin.delete_tree(path);
+    expire_session(&proxy);
+    let named = soon(async {
+        loop {
+            // At first it is the old session that has no such node.
+            let error = lock.try_acquire().await.unwrap_err();
+            if error.kind() == ErrorKind::Unreachable && error.to_string().contains("chroot") {
+                break error;
+            }
+            tokio::task::yield_now().await;
+        }
+    });
+    says(&named.await, ErrorKind::Unreachable, &["the chroot does not exist"]);
+    admin.create(path, "");
+    soon(held(&lock).await.release()).await.unwrap();
+    assert_eq!(client.stats().sessions, 2);
 }

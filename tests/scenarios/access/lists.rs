@@ -1,10 +1,10 @@
 //! The access lists of what is created, and that locks work with them.
 
 use crate::support::members::enters;
-use crate::support::queue::{acquire, granted, held};
+use crate::support::queue::{acquire, granted, held, reentrant_write};
 use crate::support::users::{ANN, BOB, Operator, User, world};
 use crate::support::{operator, says, settled, soon};
-use zklock_core::{Access, Client, ErrorKind, Lock, LockSpec};
+use zklock_core::{Access, AccessEntry, Client, ErrorKind, Lock, LockSpec, Rights};
 use zookeeper_client::{Acl, AuthId, Permission};
 
 pub(super) type Make = fn(&Client, &str) -> Lock;
@@ -46,15 +46,29 @@ fn wanted(access: &Access) -> Vec<Acl> {
     match access {
         Access::Open => vec![world(Permission::ALL)],
         Access::CreatorAll => vec![ANN.may_all()],
-        Access::List(_) => vec![ANN.may_all(), BOB.may_all(), loopback(), world(Permission::READ)],
+        Access::List(_) => {
+            let singly = SINGLY.map(|(address, _, right)| Acl::new(right, AuthId::new("ip", address)));
+            let all = [ANN.may_all(), BOB.may_all(), loopback()].into_iter().chain(singly);
+            all.chain([world(Permission::READ)]).collect()
+        }
         _ => vec![ANN.may_all(), world(Permission::READ)],
     }
 }
 
-/// Two users by name, and everybody on this machine.
+/// Addresses of nobody, each with one right, as it is written and as it is meant.
+const SINGLY: [(&str, char, Permission); 5] = [
+    ("192.0.2.1", 'c', Permission::CREATE),
+    ("192.0.2.2", 'd', Permission::DELETE),
+    ("192.0.2.3", 'r', Permission::READ),
+    ("192.0.2.4", 'w', Permission::WRITE),
+    ("192.0.2.5", 'a', Permission::ADMIN),
+];
+
+/// Two users by name, everybody on this machine, and each right by itself.
 fn of_two() -> Access {
     let user = |user: User| format!("digest:{}:cdrwa", user.id);
-    format!("{},{},ip:127.0.0.1:cr,world:anyone:r", user(ANN), user(BOB)).parse().unwrap()
+    let singly = SINGLY.map(|(address, letter, _)| format!("ip:{address}:{letter}")).join(",");
+    format!("{},{},ip:127.0.0.1:cr,{singly},world:anyone:r", user(ANN), user(BOB)).parse().unwrap()
 }
 
 fn loopback() -> Acl {
@@ -133,6 +147,37 @@ async fn a_list_that_the_servers_do_not_take_is_refused() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_takes_too_much_with_its_lists_is_refused_before_anything_is_sent() {
+    let (_, hash) = ANN.id.split_once(':').unwrap();
+    let names = ["ann".to_owned()].into_iter().chain((0..70).map(|number| format!("user{number:02}")));
+    let list = names.map(|name| AccessEntry::digest(&name, hash, Rights::ALL).unwrap());
+    let client = ANN.client(Access::list(list).unwrap()).await;
+    let hold = held(&client.mutex("/access-long/lock").unwrap()).await;
+    // More than a server takes in one request.
+    let paths: Vec<_> = (0..300).map(|number| format!("/access-long/{number:03}")).collect();
+    let creations = |count| {
+        let paths = paths.iter().take(count);
+        paths.fold(hold.guarded(), |writes, path| writes.create(path, b""))
+    };
+    let error = soon(creations(paths.len()).commit()).await.unwrap_err();
+    says(&error, ErrorKind::Conflict, &[&paths[0], "with this access list that is too much for one request"]);
+    soon(creations(20).commit()).await.unwrap();
+    let set = |client: &Client, count| {
+        let locks: Vec<_> = paths.iter().take(count).map(|path| mutex(client, path)).collect();
+        client.all(&locks)
+    };
+    let error = set(&client, paths.len()).expect_err("too many");
+    says(&error, ErrorKind::InvalidInput, &["too many for one request", "shorten", "the access list"]);
+    set(&ANN.client(Access::CreatorAll).await, paths.len()).unwrap();
+    let permits = LockSpec::semaphore("/access-long/permits", 256).unwrap().permits(256);
+    let error = client.lock(&permits).unwrap_err();
+    says(&error, ErrorKind::InvalidInput, &["too much for one request", "the access list"]);
+    soon(held(&set(&client, 20).unwrap()).await.release()).await.unwrap();
+    soon(hold.release()).await.unwrap();
+    assert_eq!(client.stats().sessions, 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn guarded_writes_barriers_and_members_have_the_list_too() {
     for (name, access) in [
         ("open", Access::Open),
@@ -148,6 +193,14 @@ async fn guarded_writes_barriers_and_members_have_the_list_too() {
         soon(hold.guarded().create(&written, b"").commit()).await.unwrap();
         have_list(&operator, &[written], &access).await;
         soon(hold.release()).await.unwrap();
+
+        // A reader that comes into the place of a writer, in one task.
+        let path = format!("{root}/downgrade");
+        let write = soon(reentrant_write(&one, &path).acquire()).await.unwrap();
+        let read = soon(one.read(&path).unwrap().acquire()).await.unwrap();
+        have_list(&operator, &[read.node().to_owned()], &access).await;
+        soon(write.release()).await.unwrap();
+        soon(read.release()).await.unwrap();
 
         let path = format!("{root}/barrier");
         let barriers = [&one, &two].map(|client| client.barrier(&path).unwrap());

@@ -10,7 +10,7 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::OnceLock;
 use std::time::Duration;
 use tokio::task::block_in_place;
-use zklock_core::{Access, Client, ClientOptions, Credentials, Error, ErrorKind};
+use zklock_core::{Access, Client, ClientOptions, Credentials, Error, ErrorKind, LossReason};
 
 /// Longer than any test takes.
 const AGES: Duration = Duration::from_secs(3600);
@@ -186,6 +186,19 @@ async fn a_password_that_is_changed_matters_to_the_next_connection() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_server_that_would_go_on_with_it_as_nobody_is_named_and_the_session_is_over() {
+    let lenient = server(&[ANN]).property("zookeeper.allowSaslFailedClients=true");
+    let ensemble = lenient.max_session_timeout(LONG).start();
+    let options = as_user(&ensemble.connect_string(), ANN.sasl()).session_timeout(LONG).unwrap();
+    let client = Client::connect(options).await.unwrap();
+    let hold = held(&client.mutex("/sasl-nobody").unwrap()).await;
+    block_in_place(|| ensemble.server(0).set_sasl_users(&[(ANN.name, NEW_ANN.password)]));
+    assert_eq!(soon(hold.lost()).await, Some(LossReason::SessionExpired));
+    let why = fails(&client, "as nobody").await;
+    says(&why, ErrorKind::Unreachable, &["SASL for \"ann\"", "allowSaslFailedClients"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_session_lives_on_as_long_as_one_server_knows_the_password() {
     let ensemble = server(&[ANN]).servers(3).max_session_timeout(LONG).configure(REQUIRED).start();
     let options = as_user(&ensemble.connect_string(), ANN.sasl()).session_timeout(LONG).unwrap();
@@ -262,11 +275,18 @@ fn challenges_with(challenge: &'static [u8]) -> String {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_challenge_that_makes_no_sense_ends_in_an_error() {
-    // The library cuts the first in the middle of a letter.
-    for challenge in ["realm=\"\\\u{e9}\"", "realm", "=", "charset=utf-8,algorithm=md5", ""] {
+    let nothing_known = "opens no session";
+    for (challenge, telling) in [
+        // The library would cut it in the middle of a letter.
+        ("realm=\"\\\u{e9}\"", "not ZooKeeper's protocol (a login has an escape)"),
+        ("realm", nothing_known),
+        ("=", nothing_known),
+        ("charset=utf-8,algorithm=md5", nothing_known),
+        ("", nothing_known),
+    ] {
         let options = as_user(&challenges_with(challenge.as_bytes()), ANN.sasl());
         let options = options.server_version(3, 8).unwrap().connect_timeout(Duration::from_millis(500));
         let error = soon(Client::connect(options)).await.unwrap_err();
-        says(&error, ErrorKind::Unreachable, &["opens no session"]);
+        says(&error, ErrorKind::Unreachable, &[telling]);
     }
 }

@@ -4,10 +4,15 @@ use super::lists::KINDS;
 use crate::support::members::{enters, leaves};
 use crate::support::queue::{acquire, granted, held};
 use crate::support::users::{ANN, BOB, Operator};
-use crate::support::{says, settled, soon};
-use ground::{Action, Kind, Proxy, Trigger, shared};
+use crate::support::{SOON, says, settled, soon};
+use ground::{Action, Direction, Ensemble, Gate, Kind, Proxy, Trigger, shared};
+use std::time::Duration;
+use tokio::task::block_in_place;
 use zklock_core::{Access, Client, ErrorKind, HoldState, LossReason};
 use zookeeper_client::Permission;
+
+/// Longer than any test takes.
+const AGES: Duration = Duration::from_secs(600);
 
 /// Nodes in which Bob may do all but delete.
 async fn no_deletions(operator: &Operator, paths: &[&str]) {
@@ -137,7 +142,7 @@ async fn a_connection_that_breaks_meanwhile_keeps_no_node() {
 
     // If no server answers, the release says so in time, and is not forgotten.
     let hold = held(&bob.mutex(path).unwrap()).await;
-    let frozen = proxy.on(Trigger::request(Kind::Close).then(Action::Freeze(ground::Direction::Both)));
+    let frozen = proxy.on(Trigger::request(Kind::Close).then(Action::Freeze(Direction::Both)));
     let error = soon(hold.release()).await.unwrap_err();
     says(&error, ErrorKind::Timeout, &["goes on in the background"]);
     assert!(frozen.fired() && bob.stats().owed == 1);
@@ -145,10 +150,13 @@ async fn a_connection_that_breaks_meanwhile_keeps_no_node() {
     operator.wait_for_children(path, 0).await;
     settled(&bob).await;
     // Closing a client does not wait for what nobody answers.
+    let other = held(&bob.mutex("/undeletable-broken-other").unwrap()).await;
     let hold = held(&bob.mutex(path).unwrap()).await;
-    let frozen = proxy.on(Trigger::request(Kind::Close).then(Action::Freeze(ground::Direction::Both)));
+    let frozen = proxy.on(Trigger::request(Kind::Close).then(Action::Freeze(Direction::Both)));
     let release = tokio::spawn(async move { hold.release().await });
-    assert!(tokio::task::block_in_place(|| frozen.wait(crate::support::SOON)));
+    assert!(block_in_place(|| frozen.wait(SOON)));
+    // Before any server knows of it, which may then give the lock to others.
+    assert_eq!(other.state(), HoldState::Lost(LossReason::SessionClosed));
     soon(bob.close()).await;
     let error = soon(release).await.unwrap().unwrap_err();
     says(
@@ -158,4 +166,38 @@ async fn a_connection_that_breaks_meanwhile_keeps_no_node() {
     );
     proxy.thaw();
     operator.wait_for_children(path, 0).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_that_is_under_way_when_the_session_is_closed_has_succeeded() {
+    let (proxy, operator) = (Proxy::before(shared().server(0)), ANN.operator().await);
+    let (path, open) = ("/undeletable-meanwhile", "/undeletable-under-way");
+    no_deletions(&operator, &[path]).await;
+    let bob = Client::connect(BOB.options(&proxy.connect_string(), Access::Open)).await.unwrap();
+    let (hold, other) = (held(&bob.mutex(path).unwrap()).await, held(&bob.mutex(open).unwrap()).await);
+    let gate = Gate::new();
+    let refused = proxy.on(Trigger::reply(Kind::Delete).path(path).then(Action::Pause(gate.clone())));
+    let unheard = proxy.on(Trigger::reply(Kind::Delete).path(open).then(Action::Swallow));
+    let first = tokio::spawn(async move { hold.release().await });
+    assert!(block_in_place(|| refused.wait(SOON)));
+    let second = tokio::spawn(async move { other.release().await });
+    operator.wait_for_children(open, 0).await;
+    gate.open();
+    says(&soon(first).await.unwrap().unwrap_err(), ErrorKind::Refused, &[&lacks(path)]);
+    soon(second).await.unwrap().unwrap();
+    assert!(unheard.fired());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn closing_a_client_does_not_wait_for_servers_that_say_nothing() {
+    let ensemble = Ensemble::builder().max_session_timeout(AGES).start();
+    let (proxy, path) = (Proxy::before(ensemble.server(0)), "/undeletable-silent");
+    no_deletions(&ANN.operator_at(&ensemble.connect_string()).await, &[path]).await;
+    let options = BOB.options(&proxy.connect_string(), Access::Open).session_timeout(AGES).unwrap();
+    let bob = Client::connect(options).await.unwrap();
+    let hold = held(&bob.mutex(path).unwrap()).await;
+    let frozen = proxy.on(Trigger::request(Kind::Close).then(Action::Freeze(Direction::Both)));
+    drop(hold);
+    assert!(block_in_place(|| frozen.wait(SOON)));
+    soon(bob.close()).await;
 }

@@ -1,10 +1,10 @@
 //! Sets of locks that cannot be, and those that the server refuses.
 
 use crate::support::queue::{A_WHILE, acquire, granted, held, nodes};
-use crate::support::{SOON, client, operator, says, settled, soon};
+use crate::support::{SOON, client, operator, options, says, settled, soon};
 use ground::wire::Mode;
 use ground::{Action, Kind, Proxy, Trigger, shared};
-use zklock_core::{Dialect, ErrorKind, HoldState};
+use zklock_core::{Client, Dialect, ErrorKind, HoldState};
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_set_that_makes_no_sense_is_refused_and_the_message_says_why() {
@@ -46,6 +46,15 @@ async fn more_than_one_request_takes_is_refused_before_anything_is_sent() {
     says(&error, ErrorKind::InvalidInput, &["too many for one request", "/all/many/0"]);
     assert!(error.to_string().len() < 1000, "the message names 2,000 paths");
     assert!(operator().stat("/all/many").is_none());
+    // What stands before each path for the servers counts as well.
+    let chroot = format!("/{}", "d".repeat(1000));
+    operator().create_all(&chroot, "");
+    let options = options(&shared().connect_string()).chroot(&chroot).unwrap();
+    let client = soon(Client::connect(options)).await.unwrap();
+    let locks: Vec<_> =
+        (0..300).map(|number| client.mutex(&format!("/all/many/{number}")).unwrap()).collect();
+    let error = client.all(&locks).expect_err("too many");
+    says(&error, ErrorKind::InvalidInput, &["too many for one request", "shorten", "the chroot"]);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

@@ -4,11 +4,10 @@
 //! Each test throws dice, always the same: a few seconds' worth, or as many seconds as `ZKLOCK_FUZZ_SECONDS` says, then
 //! with other dice each time. A failure names the seed; `ZKLOCK_FUZZ_SEED` begins with that one.
 
-use crate::support::fake::{Fake, Request, Says, panics, reply};
-use crate::support::{options, soon};
+use crate::support::fake::{Fake, Over, Request, Says, certificate, panics, reply};
+use crate::support::soon;
 use ground::Dice;
 use std::collections::HashSet;
-use std::process::Command;
 use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 use zklock_core::{Client, ClientOptions, Credentials, ErrorKind, Tls, check_lock_path};
@@ -148,22 +147,7 @@ fn hosts_and_paths() {
 fn pem_and_passwords() {
     const ALPHABET: [&str; 9] =
         ["-----BEGIN CERTIFICATE-----", "-----END CERTIFICATE-----", "-", "\n", "\r", "=", "A", "é", "\u{0}"];
-    let made = Command::new("openssl")
-        .args([
-            "req",
-            "-x509",
-            "-newkey",
-            "ec",
-            "-pkeyopt",
-            "ec_paramgen_curve:prime256v1",
-            "-nodes",
-            "-subj",
-        ])
-        .args(["/CN=fuzz", "-keyout", "-", "-out", "-"])
-        .output()
-        .unwrap();
-    let text = String::from_utf8(made.stdout).unwrap();
-    let (key, certificate) = text.split_at(text.find("-----BEGIN CERTIFICATE").unwrap());
+    let (certificate, key) = &certificate();
     // Those of its bytes that are not in every key: behind what says of which kind it is.
     let secret: String = key.lines().filter(|line| !line.starts_with('-')).collect();
     let secrets: Vec<&str> = (48..secret.len() - 12).map(|at| &secret[at..at + 12]).collect();
@@ -250,14 +234,14 @@ fn replies() {
     let panicked = panics();
     again_and_again("replies", 20, |seed| {
         let state = Arc::new(Mutex::new((Dice::new(seed), Vec::new())));
-        let fake = Fake::that_opens(move |request| {
+        let over = if seed % 2 == 0 { Over::Tcp } else { Over::Tls };
+        let fake = Fake::that_opens(over, move |request| {
             let (dice, created) = &mut *state.lock().unwrap();
             Says::Once(some_reply(dice, request, created))
         });
         runtime.block_on(async {
             let bound = Duration::from_millis(100);
-            let options =
-                options(&fake.connect_string()).connect_timeout(bound).server_version(3, 9).unwrap();
+            let options = fake.options().connect_timeout(bound).server_version(3, 9).unwrap();
             let Ok(client) = soon(Client::connect(options)).await else { return };
             for lock in [client.mutex("/a").unwrap(), client.read("/a/b").unwrap()] {
                 if let Ok(hold) = soon(lock.acquire_timeout(bound)).await {

@@ -3,10 +3,11 @@
 use crate::support::fake::panics;
 use crate::support::queue::{acquire, granted, nodes};
 use crate::support::strangers::put;
-use crate::support::{SOON, operator, proxied_client, settled, soon};
-use ground::{Action, Kind, Proxy, Trigger};
+use crate::support::{SOON, operator, options, proxied_client, settled, soon};
+use ground::wire::Admin;
+use ground::{Action, Ensemble, Kind, Proxy, Trigger};
 use std::time::Duration;
-use zklock_core::{ErrorKind, HoldState, LossReason};
+use zklock_core::{Client, ErrorKind, HoldState, LossReason};
 
 /// How a reply is changed, behind its header of 16 bytes.
 type Change = fn(&mut Vec<u8>);
@@ -78,17 +79,25 @@ async fn lists_that_lie_again_and_again_are_asked_for_a_bounded_number_of_times(
     soon(soon(client.mutex(path).unwrap().acquire()).await.unwrap().release()).await.unwrap();
 }
 
-/// Of requests that watch the same node, which is where the library reads what is not its own any more.
+/// Of requests that watch the same node, which is where the library reads what is not its own any more. It would be noticed
+/// when its time is over, too: half of a session's, which is long here.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_reply_that_is_left_out_is_noticed_by_the_next() {
-    let ((client, proxy), operator, path) = (proxied_client().await, operator(), "/hostile/left-out");
+    const LONG: Duration = Duration::from_secs(40);
+    let ensemble = Ensemble::builder().tick(LONG / 20).start();
+    let (proxy, path) = (Proxy::before(ensemble.server(0)), "/hostile/left-out");
+    let operator = Admin::connect(ensemble.server(0).address());
+    let options = options(&proxy.connect_string()).session_timeout(LONG).unwrap();
+    let client = soon(Client::connect(options)).await.unwrap();
+    assert_eq!(client.session_timeout(), Some(LONG));
     let writer = put(&operator, path, "_c_8ad38a9e-3c92-4c6d-9a4f-0a3f4b1f7f10-__WRIT__");
     let left_out = proxy.on(Trigger::reply(Kind::GetData).path(path).then(Action::Swallow));
+    let accepted = proxy.accepted();
     let lock = client.read(path).unwrap();
     let readers: Vec<_> = (0..8).map(|_| acquire(&lock)).collect();
     assert!(tokio::task::block_in_place(|| left_out.wait(SOON)));
     operator.wait_for_children(path, 9, SOON);
-    assert!(ground::until(SOON, || proxy.accepted() > 2), "the connection is given up");
+    assert!(ground::until(LONG / 4, || proxy.accepted() > accepted), "the connection is given up");
     operator.delete(&writer);
     for reader in readers {
         soon(granted(reader).await.release()).await.unwrap();

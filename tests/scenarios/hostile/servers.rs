@@ -1,10 +1,12 @@
 //! Servers that speak ZooKeeper's protocol wrongly, on purpose or not: no session comes of it, or none that grants anything,
 //! and neither memory nor requests grow with what they claim.
 
-use crate::support::fake::{Fake, Says, frame, greeting, panics, reply};
-use crate::support::{SESSION, options, says, soon};
+use crate::support::fake::{Fake, Over, Says, frame, greeting, panics, reply};
+use crate::support::{SESSION, SOON, says, soon};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
-use zklock_core::{Client, ClientOptions, ErrorKind};
+use zklock_core::{Client, ClientOptions, Credentials, ErrorKind};
 
 /// How long each of them is tried.
 const TRIED: Duration = Duration::from_millis(700);
@@ -13,17 +15,30 @@ const CONNECTIONS: usize = 20;
 /// What the kernels on both sides may hold of an endless stream, and more. A client that reads all of it reads several times that.
 const BYTES: usize = 16 << 20;
 
+const TOO_LONG: &str = "a message is too long";
+const TOO_SHORT: &str = "a message is shorter than it says";
+
 fn options_of(fake: &Fake) -> ClientOptions {
-    options(&fake.connect_string()).connect_timeout(TRIED).server_version(3, 9).unwrap()
+    fake.options().connect_timeout(TRIED).server_version(3, 9).unwrap()
 }
 
 /// No session comes of it, in time, and not by trying all the time or reading all there is.
-async fn none_comes_of(fake: &Fake, options: ClientOptions, name: &str) {
+/// And that is told.
+async fn none_comes_of(fake: &Fake, options: ClientOptions, name: &str, telling: &str) {
     let error = soon(Client::connect(options)).await.map(drop).expect_err(name);
     assert_eq!(error.kind(), ErrorKind::Unreachable, "{name}: {error}");
     assert!((1..=CONNECTIONS).contains(&fake.accepted()), "{name}: {} connections", fake.accepted());
     assert!(fake.sent() <= fake.accepted() * BYTES, "{name}: {} bytes", fake.sent());
-    assert!(error.to_string().contains("opens no session: is it ZooKeeper"), "{name}: {error}");
+    let telling = format!("{} {telling}", fake.connect_string());
+    assert!(error.to_string().contains(&telling), "{name}: {error}");
+}
+
+/// What is told where nothing is known to be wrong with the protocol.
+const SILENT: &str = "accepts connections but opens no session: is it ZooKeeper";
+
+/// Where this is wrong with it.
+fn broken(how: &str) -> String {
+    format!("sends what is not ZooKeeper's protocol ({how})")
 }
 
 fn event(path: &[u8]) -> Vec<u8> {
@@ -35,52 +50,88 @@ fn event(path: &[u8]) -> Vec<u8> {
 async fn no_session_comes_of_a_server_that_breaks_the_protocol() {
     let huge = |length: u32| [&length.to_be_bytes()[..], &[0; 1 << 16]].concat();
     let table = [
-        ("a length of 2 GiB", Says::Endlessly(huge(i32::MAX as u32))),
-        ("a length that is negative", Says::Endlessly(huge(u32::MAX))),
-        ("messages without anything", Says::Endlessly(vec![0; 4])),
-        ("half a header", Says::Once(frame(&[&[0xff; 9]]))),
-        ("a number that nobody gave", Says::Once(reply(12345, 0, &[]))),
-        ("events that nobody waits for", Says::Endlessly(event(b"/a"))),
-        ("events without a path", Says::Endlessly(event(b""))),
-        ("an event whose path is not UTF-8", Says::Once(event(b"/\xff"))),
-        ("text", Says::Endlessly(b"HTTP/1.1 400 Bad Request\r\n".repeat(100))),
+        ("a length of 2 GiB", Says::Endlessly(huge(i32::MAX as u32)), TOO_LONG),
+        ("a length that is negative", Says::Endlessly(huge(u32::MAX)), TOO_LONG),
+        ("messages without anything", Says::Endlessly(vec![0; 4]), TOO_SHORT),
+        ("half a header", Says::Once(frame(&[&[0xff; 9]])), TOO_SHORT),
+        ("a number that nobody gave", Says::Once(reply(12345, 0, &[])), "a reply comes out of turn"),
+        (
+            "events that nobody waits for",
+            Says::Endlessly(event(b"/a")),
+            "an event comes that nobody waits for",
+        ),
+        ("events without a path", Says::Endlessly(event(b"")), "an event has no path"),
+        ("an event that is not UTF-8", Says::Once(event(b"/\xff")), "an event comes that nobody waits for"),
+        ("text", Says::Endlessly(b"HTTP/1.1 400 Bad Request\r\n".repeat(100)), TOO_LONG),
     ];
-    for (name, says) in table {
-        let fake = Fake::start(&greeting(4000, 77), move |_| says.clone());
-        none_comes_of(&fake, options_of(&fake), name).await;
+    for (name, says, how) in table {
+        let fake = Fake::start(Over::Tcp, &greeting(4000, 77), move |_| says.clone());
+        none_comes_of(&fake, options_of(&fake), name, &broken(how)).await;
+    }
+}
+
+/// What is looked at is the same, and where that is done is not.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn no_session_comes_of_a_server_that_breaks_the_protocol_over_tls() {
+    let huge = [&[0x7f; 4][..], &[0; 1 << 16]].concat();
+    let table = [
+        ("a length of 2 GiB", Says::Endlessly(huge), TOO_LONG),
+        ("a number that nobody gave", Says::Once(reply(12345, 0, &[])), "a reply comes out of turn"),
+    ];
+    for (name, says, how) in table {
+        let fake = Fake::start(Over::Tls, &greeting(4000, 77), move |_| says.clone());
+        none_comes_of(&fake, options_of(&fake), name, &broken(how)).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn no_session_comes_of_an_absurd_greeting() {
     let table = [
-        ("a timeout of nothing", greeting(0, 77)),
-        ("a timeout below nothing", greeting(-1, 77)),
-        ("a timeout of a moment", greeting(20, 77)),
-        ("a timeout of weeks", greeting(i32::MAX, 77)),
-        ("no session", greeting(4000, 0)),
-        ("nothing", frame(&[])),
-        ("half of it", greeting(4000, 77)[4..14].to_vec()),
-        ("a password of 2 GiB", frame(&[&[0; 4], &[0, 0, 15, 160], &[7; 8], &[0x7f; 4]])),
-        ("2 GiB", vec![0x7f, 0xff, 0xff, 0xff]),
+        ("a timeout of nothing", greeting(0, 77), SILENT.to_owned()),
+        ("a timeout below nothing", greeting(-1, 77), SILENT.to_owned()),
+        ("a timeout of a moment", greeting(20, 77), SILENT.to_owned()),
+        ("a timeout of weeks", greeting(i32::MAX, 77), SILENT.to_owned()),
+        ("no session", greeting(4000, 0), SILENT.to_owned()),
+        ("nothing", frame(&[]), broken(TOO_SHORT)),
+        ("half of it", greeting(4000, 77)[4..14].to_vec(), broken(TOO_SHORT)),
+        ("a password of 2 GiB", frame(&[&[0; 4], &[0, 0, 15, 160], &[7; 8], &[0x7f; 4]]), broken(TOO_SHORT)),
+        ("2 GiB", vec![0x7f, 0xff, 0xff, 0xff], broken(TOO_LONG)),
     ];
-    for (name, greeting) in table {
-        let fake = Fake::start(&greeting, |request| Says::Once(reply(request.number, 0, &[])));
-        none_comes_of(&fake, options_of(&fake), name).await;
+    for (name, greeting, telling) in table {
+        let fake = Fake::start(Over::Tcp, &greeting, |request| Says::Once(reply(request.number, 0, &[])));
+        none_comes_of(&fake, options_of(&fake), name, &telling).await;
     }
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn an_endless_answer_about_the_version_is_not_read_to_its_end() {
-    let fake = Fake::start(&[], |_| Says::Once(Vec::new()));
-    let options = options(&fake.connect_string()).connect_timeout(TRIED);
-    none_comes_of(&fake, options, "an endless answer").await;
+    let fake = Fake::start(Over::Tcp, &[], |_| Says::Once(Vec::new()));
+    none_comes_of(&fake, fake.options().connect_timeout(TRIED), "an endless answer", SILENT).await;
     assert!(fake.sent() > 0, "it was asked");
+}
+
+type Answer = fn(i32) -> Vec<u8>;
+
+/// Who opens a session there is granted nothing.
+async fn nothing_is_granted(over: Over, name: &str, answer: Answer) {
+    let panicked = panics();
+    let fake = Fake::that_opens(over, move |request| Says::Once(answer(request.number)));
+    let client = soon(Client::connect(options_of(&fake))).await.expect(name);
+    for lock in [client.mutex("/a").unwrap(), client.read("/a").unwrap(), client.semaphore("/a", 2).unwrap()]
+    {
+        let error = soon(lock.acquire_timeout(TRIED)).await.map(drop).expect_err(name);
+        let kind = error.kind();
+        assert!(
+            matches!(kind, ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Refused),
+            "{name}: {error}"
+        );
+    }
+    assert!(fake.accepted() <= 10 * CONNECTIONS, "{name}: {} connections", fake.accepted());
+    assert_eq!(panics(), panicked, "{name}");
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_answers_every_request_with_nonsense_grants_nothing() {
-    type Answer = fn(i32) -> Vec<u8>;
     let table: [(&str, Answer); 6] = [
         ("nothing", |number| reply(number, 0, &[])),
         ("an unknown error", |number| reply(number, -4242, &[])),
@@ -89,28 +140,93 @@ async fn a_server_that_answers_every_request_with_nonsense_grants_nothing() {
         ("ones", |number| reply(number, 0, &[0xff; 100])),
         ("another's reply", |number| reply(number + 1, 0, &[])),
     ];
-    let panicked = panics();
     for (name, answer) in table {
-        let fake = Fake::that_opens(move |request| Says::Once(answer(request.number)));
-        let client = soon(Client::connect(options_of(&fake))).await.expect(name);
-        for lock in
-            [client.mutex("/a").unwrap(), client.read("/a").unwrap(), client.semaphore("/a", 2).unwrap()]
-        {
-            let error = soon(lock.acquire_timeout(TRIED)).await.map(drop).expect_err(name);
-            let kind = error.kind();
-            assert!(
-                matches!(kind, ErrorKind::Unreachable | ErrorKind::Timeout | ErrorKind::Refused),
-                "{name}: {error}"
-            );
-        }
-        assert!(fake.accepted() <= 10 * CONNECTIONS, "{name}: {} connections", fake.accepted());
-        assert_eq!(panics(), panicked, "{name}");
+        nothing_is_granted(Over::Tcp, name, answer).await;
     }
+}
+
+/// On a server that answers all else well. Without a guard the process would end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_list_that_lies_over_tls_ends_its_connection_alone() {
+    const CREATES: [i32; 4] = [1, 15, 19, 21];
+    const GET_CHILDREN: i32 = 8;
+    let lists = Arc::<AtomicUsize>::default();
+    let counted = lists.clone();
+    let fake = Fake::that_opens(Over::Tls, move |request| {
+        let body = match request.operation {
+            GET_CHILDREN => {
+                counted.fetch_add(1, Ordering::SeqCst);
+                i32::MAX.to_be_bytes().to_vec()
+            }
+            operation if CREATES.contains(&operation) => {
+                [&buffer(&[&request.path[..], b"0000000001"].concat())[..], &[0; 68]].concat()
+            }
+            _ => Vec::new(),
+        };
+        Says::Once(reply(request.number, 0, &body))
+    });
+    let client = soon(Client::connect(options_of(&fake))).await.unwrap();
+    let error = soon(client.mutex("/a").unwrap().acquire_timeout(TRIED)).await.map(drop).unwrap_err();
+    assert!(matches!(error.kind(), ErrorKind::Unreachable | ErrorKind::Timeout), "{error}");
+    assert!(lists.load(Ordering::SeqCst) > 0 && fake.accepted() > 2, "{} connections", fake.accepted());
+}
+
+const SASL: i32 = 102;
+const WHO_AM_I: i32 = 107;
+
+fn buffer(bytes: &[u8]) -> Vec<u8> {
+    [&(bytes.len() as u32).to_be_bytes(), bytes].concat()
+}
+
+/// The library would look for the end of this text for ever, on a thread that others need.
+#[test]
+fn no_session_comes_of_a_login_with_escapes() {
+    let fake = Fake::that_opens(Over::Tcp, |request| {
+        Says::Once(match request.operation {
+            SASL => reply(request.number, 0, &buffer(br#"realm="a\xb\yc",nonce="n",charset=utf-8"#)),
+            _ => reply(request.number, 0, &[]),
+        })
+    });
+    let options = options_of(&fake).credentials(Credentials::sasl("ann", "secret").unwrap());
+    let runtime = tokio::runtime::Builder::new_multi_thread().worker_threads(2).enable_all().build().unwrap();
+    let telling = broken("a login has an escape");
+    let tried = runtime.spawn(async move { none_comes_of(&fake, options, "escapes", &telling).await });
+    let ended = ground::until(SOON, || tried.is_finished());
+    let result = ended.then(|| runtime.block_on(tried));
+    // This does not wait for a thread that never comes back.
+    runtime.shutdown_background();
+    result.expect("it takes for ever").unwrap();
+}
+
+/// A client with two names asks for them.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn names_that_lie_end_their_connection_alone() {
+    let asked = Arc::<AtomicUsize>::default();
+    let counted = asked.clone();
+    let fake = Fake::that_opens(Over::Tcp, move |request| {
+        Says::Once(match request.operation {
+            // Nothing more to say about it.
+            SASL => reply(request.number, 0, &(-1_i32).to_be_bytes()),
+            WHO_AM_I => {
+                counted.fetch_add(1, Ordering::SeqCst);
+                reply(request.number, 0, &i32::MAX.to_be_bytes())
+            }
+            _ => reply(request.number, 0, &[]),
+        })
+    });
+    let options = options_of(&fake)
+        .credentials(Credentials::sasl("ann", "secret").unwrap())
+        .credentials(Credentials::digest("bob", "secret").unwrap());
+    let panicked = panics();
+    // Whether it is let in, does not show in what this server says.
+    let _ = soon(Client::connect(options)).await;
+    assert!(asked.load(Ordering::SeqCst) > 0);
+    assert_eq!(panics(), panicked);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_server_that_answers_nothing_else_than_pings_holds_nobody_up() {
-    let fake = Fake::that_opens(|_| Says::Once(Vec::new()));
+    let fake = Fake::that_opens(Over::Tcp, |_| Says::Once(Vec::new()));
     let client = soon(Client::connect(options_of(&fake))).await.unwrap();
     assert_eq!(client.session_timeout(), Some(SESSION));
     let error = soon(client.mutex("/a").unwrap().acquire_timeout(TRIED)).await.map(drop).unwrap_err();

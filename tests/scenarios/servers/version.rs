@@ -3,7 +3,7 @@
 use super::refusals::is_refused;
 use super::{old, old_client, old_operator};
 use crate::support::{SOON, client_of, operator, options, says, settled, soon};
-use ground::{Proxy, Server, shared, until};
+use ground::{Kind, Proxy, Server, shared, until};
 use std::io::{Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::sync::Arc;
@@ -165,10 +165,13 @@ async fn a_version_that_is_stated_and_too_new_is_named_in_the_error() {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_version_that_is_stated_and_too_old_costs_what_it_does_not_have() {
-    let options = options(&shared().connect_string()).server_version(3, 4).unwrap();
+    let proxy = Proxy::before(shared().server(0));
+    proxy.record();
+    let options = options(&proxy.connect_string()).server_version(3, 4).unwrap();
     let client = soon(Client::connect(options)).await.unwrap();
     let hold = soon(client.mutex("/version/old").unwrap().acquire()).await.unwrap();
-    assert_eq!(operator().stat("/version/old").unwrap().ephemeral_owner, 0, "no container");
+    assert!(operator().stat("/version/old").is_some());
+    assert_eq!(proxy.counts().requests(Kind::CreateContainer), 0, "no container");
     let locks = ["/version/a", "/version/b"].map(|path| client.mutex(path).unwrap());
     let error = soon(client.all(&locks).unwrap().acquire()).await.unwrap_err();
     says(&error, ErrorKind::Refused, &["a set of locks", "3.4"]);

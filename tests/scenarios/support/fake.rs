@@ -1,10 +1,15 @@
 //! A server that opens sessions, and then says what a test wants, however wrong.
 
+use rustls::pki_types::pem::PemObject;
+use rustls::pki_types::{CertificateDer, PrivateKeyDer};
+use rustls::{ServerConfig, ServerConnection, StreamOwned};
 use std::io::{self, Read, Write};
 use std::net::{Ipv4Addr, SocketAddr, TcpListener, TcpStream};
+use std::process::Command;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Once};
+use std::sync::{Arc, LazyLock, Once};
 use std::thread;
+use zklock_core::{ClientOptions, Tls};
 
 const PING: i32 = -2;
 const LONGEST: usize = 1 << 20;
@@ -52,8 +57,16 @@ pub(crate) enum Says {
     Endlessly(Vec<u8>),
 }
 
+/// How its clients reach it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Over {
+    Tcp,
+    Tls,
+}
+
 /// The server. Its threads end with their connections, and it listens until it is dropped.
 pub(crate) struct Fake {
+    over: Over,
     address: SocketAddr,
     has_ended: Arc<AtomicBool>,
     accepted: Arc<AtomicUsize>,
@@ -63,6 +76,7 @@ pub(crate) struct Fake {
 impl Fake {
     /// One that greets so, and answers each request.
     pub(crate) fn start(
+        over: Over,
         greeting: &[u8],
         answer: impl Fn(&Request) -> Says + Send + Sync + Clone + 'static,
     ) -> Self {
@@ -70,23 +84,37 @@ impl Fake {
         let address = listener.local_addr().unwrap();
         let (accepted, sent) = (Arc::<AtomicUsize>::default(), Arc::<AtomicUsize>::default());
         let has_ended = Arc::<AtomicBool>::default();
-        let fake =
-            Self { address, has_ended: has_ended.clone(), accepted: accepted.clone(), sent: sent.clone() };
+        let fake = Self {
+            over,
+            address,
+            has_ended: has_ended.clone(),
+            accepted: accepted.clone(),
+            sent: sent.clone(),
+        };
         let greeting = greeting.to_vec();
         thread::spawn(move || {
             let goes_on = |_: &TcpStream| !has_ended.load(Ordering::SeqCst);
             for stream in listener.incoming().map_while(Result::ok).take_while(goes_on) {
                 accepted.fetch_add(1, Ordering::SeqCst);
                 let (greeting, answer, sent) = (greeting.clone(), answer.clone(), sent.clone());
-                thread::spawn(move || serve(stream, &greeting, &answer, &sent));
+                thread::spawn(move || match over {
+                    Over::Tcp => serve(stream, &greeting, &answer, &sent),
+                    Over::Tls => {
+                        let tls = ServerConnection::new(IDENTITY.server.clone()).map_err(io::Error::other)?;
+                        serve(StreamOwned::new(tls, stream), &greeting, &answer, &sent)
+                    }
+                });
             }
         });
         fake
     }
 
     /// One that is well behaved until something is asked of it.
-    pub(crate) fn that_opens(answer: impl Fn(&Request) -> Says + Send + Sync + Clone + 'static) -> Self {
-        Self::start(&greeting(4000, 77), move |request| match request.number {
+    pub(crate) fn that_opens(
+        over: Over,
+        answer: impl Fn(&Request) -> Says + Send + Sync + Clone + 'static,
+    ) -> Self {
+        Self::start(over, &greeting(4000, 77), move |request| match request.number {
             PING => Says::Once(reply(PING, 0, &[])),
             _ => answer(request),
         })
@@ -94,6 +122,15 @@ impl Fake {
 
     pub(crate) fn connect_string(&self) -> String {
         self.address.to_string()
+    }
+
+    /// Those of its clients.
+    pub(crate) fn options(&self) -> ClientOptions {
+        let options = super::options(&self.connect_string());
+        match self.over {
+            Over::Tcp => options,
+            Over::Tls => options.tls(Tls::new(&IDENTITY.certificate).unwrap()),
+        }
     }
 
     /// How many connections there have been.
@@ -107,6 +144,31 @@ impl Fake {
     }
 }
 
+/// A certificate and its key, in PEM, as OpenSSL makes them. It vouches for itself.
+pub(crate) fn certificate() -> (String, String) {
+    let mut command = Command::new("openssl");
+    command.args(["req", "-x509", "-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:prime256v1", "-nodes"]);
+    command.args(["-subj", "/CN=fake", "-addext", "basicConstraints=CA:FALSE"]);
+    let made = command.args(["-addext", "subjectAltName=IP:127.0.0.1", "-keyout", "-", "-out", "-"]).output();
+    let text = String::from_utf8(made.unwrap().stdout).unwrap();
+    let (key, certificate) = text.split_at(text.find("-----BEGIN CERTIFICATE").unwrap());
+    (certificate.to_owned(), key.to_owned())
+}
+
+/// Who all of them are over TLS.
+struct Identity {
+    certificate: String,
+    server: Arc<ServerConfig>,
+}
+
+static IDENTITY: LazyLock<Identity> = LazyLock::new(|| {
+    let (certificate, key) = certificate();
+    let chain = vec![CertificateDer::from_pem_slice(certificate.as_bytes()).unwrap()];
+    let key = PrivateKeyDer::from_pem_slice(key.as_bytes()).unwrap();
+    let server = ServerConfig::builder().with_no_client_auth().with_single_cert(chain, key).unwrap();
+    Identity { certificate, server: server.into() }
+});
+
 impl Drop for Fake {
     fn drop(&mut self) {
         self.has_ended.store(true, Ordering::SeqCst);
@@ -116,7 +178,7 @@ impl Drop for Fake {
 }
 
 fn serve(
-    mut stream: TcpStream,
+    mut stream: impl Read + Write,
     greeting: &[u8],
     answer: &impl Fn(&Request) -> Says,
     sent: &AtomicUsize,
@@ -144,7 +206,7 @@ fn serve(
     }
 }
 
-fn write(stream: &mut TcpStream, bytes: &[u8], sent: &AtomicUsize) -> io::Result<()> {
+fn write(stream: &mut impl Write, bytes: &[u8], sent: &AtomicUsize) -> io::Result<()> {
     stream.write_all(bytes)?;
     sent.fetch_add(bytes.len(), Ordering::SeqCst);
     Ok(())

@@ -84,9 +84,14 @@ impl User {
 
     /// An operator of the shared server who is logged in as this user.
     pub(crate) async fn operator(self) -> Operator {
+        self.operator_at(&shared().connect_string()).await
+    }
+
+    /// The same of these servers.
+    pub(crate) async fn operator_at(self, hosts: &str) -> Operator {
         let line = self.line();
         let connector = zookeeper_client::Client::connector().with_auth("digest", line.trim_end().as_bytes());
-        Operator(Arc::new(connector.connect(&shared().connect_string()).await.unwrap()))
+        Operator(Arc::new(connector.connect(hosts).await.unwrap()))
     }
 }
 

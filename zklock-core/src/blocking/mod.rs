@@ -18,16 +18,19 @@
 //! [`ErrorKind::Forked`], holds say that they are lost, and dropping them changes nothing. A child that needs locks
 //! makes a client of its own, or uses a [lazy](Client::lazy) one that no process has used yet.
 //!
-//! That takes the feature `fork`, and stand-ins for two crates of which zookeeper-client is made: their one thread for a
-//! process is missing in a child. libzklock and the Python package have both. A Rust program that takes this crate
+//! That takes the feature `fork`, and stand-ins for crates of which zookeeper-client is made: the one thread for a process
+//! of two of them is missing in a child. libzklock and the Python package have both. A Rust program that takes this crate
 //! from a registry has neither, and there a child can connect only if its parent has not: later it is refused
-//! with [`ErrorKind::Forked`], and has to be started anew (exec). To have both, name the feature, take the two folders
-//! `zklock-core/stand-ins/*` from the repository, and name them in the program's `Cargo.toml`:
+//! with [`ErrorKind::Forked`], and has to be started anew (exec). To have both, name the feature, take the folder
+//! `zklock-core/stand-ins` from the repository, and name what is in it in the program's `Cargo.toml`. The last is for the
+//! feature `tls`:
 //!
 //! ```toml
 //! [patch.crates-io]
 //! async-io = { path = "stand-ins/async-io" }
 //! async-net = { path = "stand-ins/async-net" }
+//! zklock-frames = { path = "stand-ins/frames" }
+//! futures-rustls = { path = "stand-ins/futures-rustls" }
 //! ```
 //!
 //! This is about `fork` in a program of several threads, for which this module is made. The asynchronous

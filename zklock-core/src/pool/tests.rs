@@ -1,5 +1,6 @@
 use super::*;
 use crate::clock::virtual_clock;
+use crate::error::ErrorKind;
 use crate::fake::FakeEnsemble;
 use crate::owner::Owner;
 

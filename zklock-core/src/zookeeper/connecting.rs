@@ -48,6 +48,8 @@ pub(crate) enum NotOpened {
     Yet(String),
     /// The servers let the client not in, or it has nothing to show them.
     Refused(String),
+    /// What this server sends was not passed on to the library: why.
+    NotZooKeeper { server: String, why: String },
 }
 
 /// A new connection of a session.
@@ -83,12 +85,15 @@ pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened,
     let asked = clock::now();
     let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers).await.map_err(
         |error| match error {
-            Error::NoHosts if refuses_in_silence(&answer) && has_sasl(options) => {
+            Failed::Breach(breach) => {
+                NotOpened::NotZooKeeper { server: without_chroot(options, &host), why: not_zookeeper(breach) }
+            }
+            Failed::Library(Error::NoHosts) if refuses_in_silence(&answer) && has_sasl(options) => {
                 NotOpened::Refused(not_let_in(options))
             }
-            Error::NoHosts => NotOpened::Yet(hangs_up(&host)),
-            Error::AuthFailed => NotOpened::Refused(not_let_in(options)),
-            error => NotOpened::Yet(error.to_string()),
+            Failed::Library(Error::NoHosts) => NotOpened::Yet(hangs_up(&host)),
+            Failed::Library(Error::AuthFailed) => NotOpened::Refused(not_let_in(options)),
+            Failed::Library(error) => NotOpened::Yet(error.to_string()),
         },
     )?;
     if !ensemble.is_logged_in(options, true).await {
@@ -126,10 +131,13 @@ pub(crate) async fn attach(
     session.ask(asked);
     let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers).await.map_err(
         |error| match error {
-            Error::SessionExpired => NotAttached::SessionOver,
-            Error::AuthFailed => NotAttached::Refused(not_let_in(options)),
-            Error::NoHosts => NotAttached::Yet(hangs_up(&host)),
-            error => NotAttached::Yet(error.to_string()),
+            Failed::Breach(breach) => {
+                NotAttached::Yet(format!("{} {}", without_chroot(options, &host), not_zookeeper(breach)))
+            }
+            Failed::Library(Error::SessionExpired) => NotAttached::SessionOver,
+            Failed::Library(Error::AuthFailed) => NotAttached::Refused(not_let_in(options)),
+            Failed::Library(Error::NoHosts) => NotAttached::Yet(hangs_up(&host)),
+            Failed::Library(error) => NotAttached::Yet(error.to_string()),
         },
     )?;
     let client = &ensemble.connection.client;
@@ -162,6 +170,18 @@ pub(crate) async fn attach(
 /// What it means that the library knows no host any more: it was given one, which had just accepted a connection.
 fn hangs_up(host: &str) -> String {
     format!("{host} accepts connections but opens no session")
+}
+
+/// What it means that the connection was ended because this is wrong with what came.
+fn not_zookeeper(breach: &str) -> String {
+    format!(
+        "sends what is not ZooKeeper's protocol ({breach}): is it a ZooKeeper server, and does anything stand in between?"
+    )
+}
+
+/// The server in what the library was given.
+fn without_chroot(options: &ClientOptions, host: &str) -> String {
+    host.strip_suffix(&options.hosts.chroot).unwrap_or(host).to_owned()
 }
 
 /// What is wrong with a session timeout that was granted, if anything is. With a very short one the heartbeat would never pause.
@@ -246,12 +266,19 @@ async fn accepting(hosts: &Hosts, turn: usize) -> Result<(String, TcpStream), St
     }
 }
 
+/// Why there is no connection.
+enum Failed {
+    /// What the server has sent was not passed on to the library, because this is wrong with it.
+    Breach(&'static str),
+    Library(Error),
+}
+
 async fn connect(
     options: &ClientOptions,
     mut connector: Connector,
     hosts: &str,
     servers: Servers,
-) -> Result<ZooKeeper, Error> {
+) -> Result<ZooKeeper, Failed> {
     let level = servers.level();
     if level == ServerLevel::V3_4 {
         connector = connector.with_server_version(3, 4, 0);
@@ -259,7 +286,7 @@ async fn connect(
     let spawned = Spawned::default();
     let client = Arc::new(spawning(&spawned, encryption::connect(options, connector, hosts)).await?);
     let task = lock_ignoring_poison(&spawned.0).take();
-    let library = task.ok_or_else(|| Error::UnexpectedError("no task serves the connection".to_owned()))?;
+    let library = task.ok_or_else(|| unexpected("no task serves the connection"))?;
     let serving = Serving::start(&client, library, level);
     let access = NodeList::of(&options.access);
     Ok(ZooKeeper { connection: Connection { client, serving, access, level, servers } })
@@ -267,15 +294,29 @@ async fn connect(
 
 /// The same future. The task that it spawns is left there. What servers say during a login can make the library panic, and
 /// that would end the client.
-async fn spawning<T>(spawned: &Spawned, future: impl Future<Output = Result<T, Error>>) -> Result<T, Error> {
+async fn spawning<T>(spawned: &Spawned, future: impl Future<Output = Result<T, Error>>) -> Result<T, Failed> {
     let mut future = pin!(future);
+    let mut breach = None;
     poll_fn(|context| {
         let _scope = spawns_core::enter(spawned);
-        catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context))).unwrap_or_else(|_| {
-            Poll::Ready(Err(Error::UnexpectedError("the server's answer makes no sense".to_owned())))
-        })
+        let poll = || catch_unwind(AssertUnwindSafe(|| future.as_mut().poll(context)));
+        let (polled, found) = zklock_frames::watched(poll);
+        breach = found.or(breach);
+        let polled = polled.map(|polled| polled.map_err(Failed::Library));
+        match (polled, breach) {
+            // The library has lost its connection to the one host that it was given.
+            (Ok(Poll::Ready(Err(Failed::Library(Error::NoHosts)))), Some(breach)) => {
+                Poll::Ready(Err(Failed::Breach(breach)))
+            }
+            (Ok(polled), _) => polled,
+            (Err(_), _) => Poll::Ready(Err(unexpected("the server's answer makes no sense"))),
+        }
     })
     .await
+}
+
+fn unexpected(what: &str) -> Failed {
+    Failed::Library(Error::UnexpectedError(what.to_owned()))
 }
 
 /// The task in which the library serves a connection.

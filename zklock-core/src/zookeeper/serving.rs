@@ -95,7 +95,11 @@ impl Serving {
     fn poll(&self, context: &mut Context<'_>) -> Poll<()> {
         let mut served = lock_ignoring_poison(&self.served);
         let Some(library) = &mut served.library else { return Poll::Ready(()) };
-        let is_done = library.as_mut().poll(context).is_ready();
+        let (polled, breach) = zklock_frames::watched(|| library.as_mut().poll(context));
+        if let Some(breach) = breach {
+            tracing::info!(breach, "what the server sends is not ZooKeeper's protocol");
+        }
+        let is_done = polled.is_ready();
         let end = match served.states.peek_state() {
             SessionState::SyncConnected if !is_done => {
                 served.waker = Some(context.waker().clone());

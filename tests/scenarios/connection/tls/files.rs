@@ -1,12 +1,15 @@
-//! Certificates that are renewed while a client runs, and those that the system trusts.
+//! Certificates that are renewed while a client runs, and what comes from the environment, such as those that the system
+//! trusts.
 
-use super::{AGES, strict};
+use super::{AGES, is_told, strict};
+use crate::support::users::ANN;
 use crate::support::{SOON, options, says, soon};
 use ground::{Certificates, Ensemble};
 use std::fs;
 use std::path::{Path, PathBuf};
+use std::process::Command;
 use std::time::Duration;
-use zklock_core::{Client, ErrorKind, HoldState, Tls};
+use zklock_core::{Access, Client, Credentials, ErrorKind, HoldState, PassPhrase, Tls};
 
 /// It outlasts a server that starts again.
 const LONG_SESSION: Duration = Duration::from_secs(30);
@@ -103,4 +106,73 @@ async fn a_file_that_is_gone_when_the_client_connects_is_named_at_once() {
     let error = soon(Client::connect(options)).await.unwrap_err();
     let file = folder.file("client.pem");
     says(&error, ErrorKind::Refused, &["the client certificate", file.to_str().unwrap(), "damaged"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_pipe_in_the_place_of_a_file_is_refused_and_not_waited_for() {
+    let folder = Folder::new("pipe");
+    folder.take(strict().certificates());
+    let (authority, passwords) = (folder.file("ca.pem"), folder.file("passwords"));
+    fs::write(&passwords, ANN.line()).unwrap();
+    let by_tls = options(&strict().tls_connect_string()).tls(folder.tls());
+    let by_password =
+        options(&strict().connect_string()).credentials(Credentials::from_file(&passwords).unwrap());
+    for (options, file) in [(by_tls, authority), (by_password, passwords)] {
+        fs::remove_file(&file).unwrap();
+        assert!(Command::new("mkfifo").arg(&file).status().unwrap().success());
+        // One who reads it all the same waits for as long as this test takes.
+        let _writer = fs::OpenOptions::new().read(true).write(true).open(&file).unwrap();
+        let error = soon(Client::connect(options.connect_timeout(AGES))).await.map(drop).unwrap_err();
+        says(&error, ErrorKind::Refused, &[file.to_str().unwrap(), "not a regular file"]);
+    }
+}
+
+/// What the child is told.
+const HOSTS: &str = "ZKLOCK_TEST_TLS_HOSTS";
+const FOLDER: &str = "ZKLOCK_TEST_TLS_FOLDER";
+const PASS_PHRASE: &str = "ZKLOCK_TEST_TLS_PASS_PHRASE";
+const PASSWORD: &str = "ZKLOCK_TEST_TLS_PASSWORD";
+
+/// The child.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+#[ignore = "the child of the test below"]
+async fn uses_its_environment() {
+    let Ok(hosts) = std::env::var(HOSTS) else { return };
+    let folder = PathBuf::from(std::env::var(FOLDER).unwrap());
+    let (authority, stranger) = (folder.join("ca.pem"), folder.join("stranger.pem"));
+    let tls = Tls::system().unwrap().pass_phrase(PassPhrase::from_env(PASS_PHRASE).unwrap());
+    let tls = tls.identity_from_files(folder.join("client.pem"), folder.join("client.key")).unwrap();
+    let options = options(&hosts).tls(tls).credentials(Credentials::from_env(PASSWORD).unwrap());
+    let client = soon(Client::connect(options.clone().access(Access::CreatorAll))).await.unwrap();
+    soon(soon(client.mutex("/tls-environment").unwrap().acquire()).await.unwrap().release()).await.unwrap();
+    soon(client.close()).await;
+
+    // The file is read anew, as any other.
+    fs::rename(stranger, &authority).unwrap();
+    is_told(options.clone(), &["from none of the given authorities"]).await;
+    fs::remove_file(&authority).unwrap();
+    let error = soon(Client::connect(options.connect_timeout(AGES))).await.map(drop).unwrap_err();
+    says(&error, ErrorKind::Refused, &[authority.to_str().unwrap(), "No such file"]);
+    let error = Tls::system().unwrap_err();
+    says(&error, ErrorKind::InvalidInput, &[authority.to_str().unwrap(), "No such file"]);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_systems_authorities_and_what_is_secret_may_come_from_the_environment() {
+    let (files, folder) = (strict().certificates(), Folder::new("environment"));
+    folder.take(files);
+    fs::copy(files.stranger(), folder.file("stranger.pem")).unwrap();
+    let key = files.encrypted_key("environment.key", &["pkey", "-aes256"], "s3cret of the environment");
+    fs::copy(key, folder.file("client.key")).unwrap();
+    let (_, child) = concat!(module_path!(), "::uses_its_environment").split_once("::").unwrap();
+    let mut command = Command::new(std::env::current_exe().unwrap());
+    command.args(["--exact", "--ignored", "--nocapture", child]);
+    command.env("SSL_CERT_FILE", folder.file("ca.pem")).env(FOLDER, &folder.0);
+    command.env(HOSTS, strict().tls_connect_string()).env(PASSWORD, ANN.line().trim_end());
+    command.env(PASS_PHRASE, "s3cret of the environment");
+    let output = tokio::task::block_in_place(|| command.output()).unwrap();
+    let said = String::from_utf8_lossy(&output.stdout) + String::from_utf8_lossy(&output.stderr);
+    assert!(output.status.success() && said.contains("1 passed"), "{said}");
+    let list = ANN.operator_at(&strict().connect_string()).await.acl("/tls-environment").await;
+    assert!(list.contains(&ANN.may_all()), "{list:?}");
 }

@@ -1,19 +1,17 @@
 //! What zookeeper-client uses of async-net, on tokio: see `README.md` beside `async-io`.
 
-mod guard;
-
 use futures_io::{AsyncRead, AsyncWrite};
-use guard::Guard;
 use std::io::{Error, IoSlice};
 use std::pin::Pin;
 use std::task::{Context, Poll, ready};
 use tokio::io::{AsyncRead as _, AsyncWrite as _, ReadBuf};
+use zklock_frames::Guard;
 
 /// A connection. It must be used in the tokio runtime in which it was made.
 #[derive(Debug)]
 pub struct TcpStream {
     stream: tokio::net::TcpStream,
-    guard: Guard,
+    guard: Option<Guard>,
 }
 
 impl TcpStream {
@@ -26,7 +24,12 @@ impl TcpStream {
         let stream = tokio::net::TcpStream::connect(address).await?;
         // A short request must not wait until what was sent before it is acknowledged.
         stream.set_nodelay(true)?;
-        Ok(Self { stream, guard: Guard::default() })
+        Ok(Self { stream, guard: Some(Guard::default()) })
+    }
+
+    /// The same for what is encrypted: it is looked at where it is not.
+    pub fn without_guard(self) -> Self {
+        Self { guard: None, ..self }
     }
 
     fn inner(self: Pin<&mut Self>) -> Pin<&mut tokio::net::TcpStream> {
@@ -41,11 +44,11 @@ impl AsyncRead for TcpStream {
         into: &mut [u8],
     ) -> Poll<Result<usize, Error>> {
         let Self { stream, guard } = self.get_mut();
-        if !guard.is_needed() {
+        let Some(guard) = guard else {
             let mut into = ReadBuf::new(into);
             ready!(Pin::new(stream).poll_read(context, &mut into))?;
             return Poll::Ready(Ok(into.filled().len()));
-        }
+        };
         loop {
             let count = guard.pass(into)?;
             if count > 0 || into.is_empty() {
@@ -71,10 +74,7 @@ impl AsyncWrite for TcpStream {
         context: &mut Context<'_>,
         from: &[u8],
     ) -> Poll<Result<usize, Error>> {
-        let Self { stream, guard } = self.get_mut();
-        let count = ready!(Pin::new(stream).poll_write(context, from))?;
-        guard.sent(&from[..count]);
-        Poll::Ready(Ok(count))
+        self.poll_write_vectored(context, &[IoSlice::new(from)])
     }
 
     fn poll_write_vectored(
@@ -84,11 +84,8 @@ impl AsyncWrite for TcpStream {
     ) -> Poll<Result<usize, Error>> {
         let Self { stream, guard } = self.get_mut();
         let count = ready!(Pin::new(stream).poll_write_vectored(context, from))?;
-        let mut left = count;
-        for slice in from {
-            let part = left.min(slice.len());
-            guard.sent(&slice[..part]);
-            left -= part;
+        if let Some(guard) = guard {
+            guard.sent_of(from, count);
         }
         Poll::Ready(Ok(count))
     }
@@ -108,13 +105,18 @@ mod tests {
     use futures_lite::{AsyncReadExt, AsyncWriteExt};
     use tokio::net::TcpListener;
 
-    #[tokio::test]
-    async fn what_is_written_is_read_until_the_end() {
+    /// A connection and its other end, at which nothing is looked at.
+    async fn pair() -> (TcpStream, TcpStream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
         let port = listener.local_addr().unwrap().port();
-        let mut near = TcpStream::connect(("localhost", port)).await.unwrap();
+        let near = TcpStream::connect(("localhost", port)).await.unwrap();
+        (near, TcpStream { stream: listener.accept().await.unwrap().0, guard: None })
+    }
+
+    #[tokio::test]
+    async fn what_is_written_is_read_until_the_end() {
+        let (mut near, mut far) = pair().await;
         assert!(near.stream.nodelay().unwrap());
-        let mut far = TcpStream { stream: listener.accept().await.unwrap().0, guard: Guard::default() };
         near.write_all(b"ruok").await.unwrap();
         near.write_vectored(&[IoSlice::new(b"!")]).await.unwrap();
         near.flush().await.unwrap();
@@ -122,21 +124,34 @@ mod tests {
         let mut read = Vec::new();
         far.read_to_end(&mut read).await.unwrap();
         assert_eq!(read, b"ruok!");
+        far.write_all(b"imok").await.unwrap();
+        drop(far);
+        read.clear();
+        near.read_to_end(&mut read).await.unwrap();
+        assert_eq!(read, b"imok");
     }
 
     #[tokio::test]
     async fn what_is_no_reply_is_an_error() {
-        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let port = listener.local_addr().unwrap().port();
-        let mut near = TcpStream::connect(("127.0.0.1", port)).await.unwrap();
+        let (mut near, mut far) = pair().await;
         near.write_vectored(&[IoSlice::new(&[0, 0, 0, 1]), IoSlice::new(&[9])]).await.unwrap();
-        let mut far = TcpStream { stream: listener.accept().await.unwrap().0, guard: Guard::default() };
-        far.write_all(&[0, 0, 0, 2, 5, 6, 0, 0, 0, 0]).await.unwrap();
-        let mut read = [0; 6];
+        // A greeting, and a message of nothing.
+        let sent = [&[0, 0, 0, 20][..], &[0; 20], &[0; 4]].concat();
+        far.write_all(&sent).await.unwrap();
+        let mut read = [0; 24];
         near.read_exact(&mut read).await.unwrap();
-        assert_eq!(read, [0, 0, 0, 2, 5, 6]);
+        assert_eq!(read, sent[..24]);
         let error = near.read(&mut read).await.unwrap_err();
         assert!(error.to_string().contains("not ZooKeeper's protocol"), "{error}");
+    }
+
+    #[tokio::test]
+    async fn what_is_encrypted_goes_by() {
+        let (near, mut far) = pair().await;
+        far.write_all(&[0x16, 3, 3, 0xff]).await.unwrap();
+        let mut read = [0; 4];
+        near.without_guard().read_exact(&mut read).await.unwrap();
+        assert_eq!(read, [0x16, 3, 3, 0xff]);
     }
 
     #[tokio::test]

@@ -1,5 +1,8 @@
-use super::operation::*;
+use super::requests::operation::*;
 use super::*;
+
+const EVENT: i32 = -1;
+const NO_NODE: i32 = -101;
 
 const STAT: [u8; 68] = [0; 68];
 
@@ -36,10 +39,19 @@ fn event(path: &str) -> Vec<u8> {
 fn guard() -> Guard {
     let mut guard = Guard::default();
     guard.sent(&framed(&[&[0; 45]]));
-    assert!(guard.is_needed());
     guard.look_at(&framed(&[&[0; 37]])).unwrap();
     assert_eq!(guard.pass(&mut [0; 100]).unwrap(), 41);
     guard
+}
+
+/// In a login by SASL, whose first word is the client's `initial`.
+fn challenged(initial: &[u8], challenge: &[u8]) -> Result<(), &'static str> {
+    let buffer = |bytes: &[u8]| [&(bytes.len() as i32).to_be_bytes(), bytes].concat();
+    let mut guard = guard();
+    guard.sent(&request(1, SASL, &buffer(initial)));
+    guard.look_at(&reply(1, 0, &buffer(b"nonce=\"a\"")))?;
+    guard.sent(&request(2, SASL, &buffer(b"response")));
+    guard.look_at(&reply(2, 0, &buffer(challenge)))
 }
 
 /// What becomes of this reply to this request.
@@ -63,6 +75,12 @@ fn what_was_asked_for_is_passed_on_and_what_is_shorter_is_not() {
         [ints(&[CREATE]), vec![0], ints(&[0]), text("/a")].concat(),
         [ints(&[-1]), vec![1], ints(&[-1])].concat(),
     ];
+    let reads = [
+        [ints(&[GET_DATA]), vec![0], ints(&[0]), text("data"), STAT.to_vec()].concat(),
+        [ints(&[GET_CHILDREN]), vec![0], ints(&[0]), names.clone()].concat(),
+        [ints(&[ERROR]), vec![0], ints(&[0, -2])].concat(),
+        [ints(&[-1]), vec![1], ints(&[-1])].concat(),
+    ];
     for (operation, body) in [
         (CREATE, text("/a")),
         (CREATE_2, [text("/a"), STAT.to_vec()].concat()),
@@ -75,7 +93,10 @@ fn what_was_asked_for_is_passed_on_and_what_is_shorter_is_not() {
         (GET_CHILDREN, ints(&[0])),
         (GET_CHILDREN_2, [names.clone(), STAT.to_vec()].concat()),
         (GET_ACL, [ints(&[1, 31]), text("world"), text("anyone")].concat()),
+        (GET_EPHEMERALS, names.clone()),
+        (WHO_AM_I, [ints(&[1]), text("sasl"), text("ann")].concat()),
         (MULTI, results.concat()),
+        (MULTI_READ, reads.concat()),
     ] {
         answered(operation, &body).unwrap();
         for length in 0..body.len() {
@@ -94,9 +115,14 @@ fn lists_that_lie_and_paths_that_are_missing_are_refused() {
         (GET_CHILDREN, [ints(&[-1]), text("own")].concat()),
         (GET_CHILDREN, [ints(&[1, i32::MAX]), vec![b'x'; 100]].concat()),
         (GET_ACL, ints(&[i32::MAX, 31])),
+        (GET_EPHEMERALS, ints(&[i32::MAX])),
+        (WHO_AM_I, ints(&[i32::MAX])),
+        (MULTI_READ, [ints(&[GET_CHILDREN]), vec![0], ints(&[0, i32::MAX])].concat()),
         (CREATE, ints(&[0])),
         (CREATE_2, [text("a"), STAT.to_vec()].concat()),
         (MULTI, [ints(&[CREATE]), vec![0], ints(&[0, -1])].concat()),
+        // The end where a node's figures should stand.
+        (MULTI, [ints(&[SET_DATA]), vec![0], ints(&[0, -1]), vec![1], ints(&[-1])].concat()),
         (GET_DATA, [text("data"), STAT.to_vec(), vec![0]].concat()),
     ] {
         assert!(answered(operation, &body).is_err(), "{operation} {body:?}");
@@ -180,11 +206,48 @@ fn what_was_long_is_not_kept() {
 }
 
 #[test]
-fn what_is_not_of_zookeepers_protocol_goes_by() {
-    for first in ["srvr".as_bytes(), &[0x16, 3, 1]] {
+fn what_answers_a_word_goes_by() {
+    let mut guard = Guard::default();
+    guard.sent(b"isro");
+    guard.received(b"rw");
+    let mut into = [0; 10];
+    assert_eq!((guard.pass(&mut into).unwrap(), &into[..2]), (2, &b"rw"[..]));
+}
+
+/// It could pass off what comes later as its greeting.
+#[test]
+fn a_server_does_not_speak_first() {
+    let mut guard = Guard::default();
+    guard.received(&framed(&[&[0; 37]]));
+    assert!(guard.pass(&mut [0; 100]).is_err());
+}
+
+#[test]
+fn a_greeting_has_all_that_belongs_to_it() {
+    let greeting = [vec![0; 16], text("password"), vec![0]].concat();
+    for length in 0..greeting.len() {
         let mut guard = Guard::default();
-        guard.sent(first);
-        guard.sent(&[0; 10]);
-        assert!(!guard.is_needed());
+        guard.sent(&framed(&[&[0; 45]]));
+        // Servers before 3.4 say nothing about reading alone.
+        let is_whole = length == greeting.len() - 1;
+        assert_eq!(guard.look_at(&framed(&[&greeting[..length]])).is_ok(), is_whole, "{length}");
     }
+}
+
+/// The library looks for the end of a text with two of them for ever.
+#[test]
+fn a_login_by_digest_has_no_escapes() {
+    challenged(b"", b"rspauth=0123").unwrap();
+    assert!(challenged(b"", br#"realm="a\xb\yc""#).is_err());
+    // What Kerberos says is no text.
+    challenged(b"\x60\x82", b"\\\\").unwrap();
+}
+
+#[test]
+fn a_breach_is_told_to_whoever_is_around() {
+    let mut broken = guard();
+    broken.received(&reply(1, 0, &[]));
+    let (inner, outer) = watched(|| watched(|| broken.pass(&mut [0; 10]).is_err()));
+    assert_eq!((inner, outer), ((true, Some("a reply comes out of turn")), None));
+    assert_eq!(watched(|| guard().pass(&mut [0; 10]).is_ok()), (true, None));
 }

@@ -1,0 +1,27 @@
+//! What was wrong, for the program: zookeeper-client keeps to itself why a connection ended.
+
+use std::cell::Cell;
+
+thread_local! {
+    static FOUND: Cell<Option<&'static str>> = const { Cell::new(None) };
+}
+
+/// Does this, and says as well what guards have found to be wrong meanwhile, on this thread.
+///
+/// ```
+/// # use zklock_frames::{Guard, watched};
+/// let mut guard = Guard::default();
+/// guard.received(b"HTTP/1.1 400 Bad Request");
+/// let (passed, breach) = watched(|| guard.pass(&mut [0; 10]));
+/// assert!(passed.is_err());
+/// assert_eq!(breach, Some("a server speaks before it is spoken to"));
+/// ```
+pub fn watched<R>(what: impl FnOnce() -> R) -> (R, Option<&'static str>) {
+    let before = FOUND.take();
+    let done = what();
+    (done, FOUND.replace(before))
+}
+
+pub(crate) fn found(problem: &'static str) {
+    FOUND.set(Some(problem));
+}

@@ -1,0 +1,209 @@
+//! What zookeeper-client uses of futures-rustls: see `README.md` beside this crate.
+//!
+//! TLS is rustls's own work. Here it is brought to a connection, and a guard looks at what is inside.
+
+use async_net::TcpStream;
+use futures_io::{AsyncRead, AsyncWrite};
+use rustls::pki_types::ServerName;
+use rustls::{ClientConfig, ClientConnection};
+use std::future::poll_fn;
+use std::io::{Error, ErrorKind, IoSlice, Read, Write};
+use std::pin::Pin;
+use std::sync::Arc;
+use std::task::{Context, Poll, ready};
+use zklock_frames::Guard;
+
+/// The client's side of a connection.
+pub mod client {
+    pub use super::TlsStream;
+}
+
+/// Connects with TLS.
+#[derive(Clone, Debug)]
+pub struct TlsConnector(Arc<ClientConfig>);
+
+impl From<Arc<ClientConfig>> for TlsConnector {
+    fn from(config: Arc<ClientConfig>) -> Self {
+        Self(config)
+    }
+}
+
+impl TlsConnector {
+    /// Shakes hands with a server of this name.
+    ///
+    /// # Errors
+    ///
+    /// Those of TLS, and those of the connection.
+    pub async fn connect(
+        &self,
+        server: ServerName<'static>,
+        stream: TcpStream,
+    ) -> Result<TlsStream<TcpStream>, Error> {
+        let tls = ClientConnection::new(self.0.clone(), server).map_err(Error::other)?;
+        let mut stream = TlsStream { stream: stream.without_guard(), tls, guard: Guard::default() };
+        poll_fn(|context| stream.poll_handshake(context)).await?;
+        Ok(stream)
+    }
+}
+
+/// A connection with TLS.
+#[derive(Debug)]
+pub struct TlsStream<S> {
+    stream: S,
+    tls: ClientConnection,
+    guard: Guard,
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> TlsStream<S> {
+    fn poll_handshake(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        loop {
+            ready!(self.poll_send(context))?;
+            if !self.tls.is_handshaking() {
+                return Poll::Ready(Ok(()));
+            }
+            if ready!(self.poll_receive(context))? == 0 {
+                return Poll::Ready(Err(ErrorKind::UnexpectedEof.into()));
+            }
+        }
+    }
+
+    /// Sends all that TLS has to send.
+    fn poll_send(&mut self, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        while self.tls.wants_write() {
+            let mut stream = Waiting { stream: &mut self.stream, context };
+            if ready!(poll(self.tls.write_tls(&mut stream)))? == 0 {
+                return Poll::Ready(Err(ErrorKind::WriteZero.into()));
+            }
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    /// The same, as far as that can be done now. For the rest the task is woken.
+    fn send_some(&mut self, context: &mut Context<'_>) -> Result<(), Error> {
+        match self.poll_send(context) {
+            Poll::Ready(sent) => sent,
+            Poll::Pending => Ok(()),
+        }
+    }
+
+    /// Takes in what the server sends: how many bytes, which is none at the end.
+    fn poll_receive(&mut self, context: &mut Context<'_>) -> Poll<Result<usize, Error>> {
+        let mut stream = Waiting { stream: &mut self.stream, context };
+        let count = ready!(poll(self.tls.read_tls(&mut stream)))?;
+        if let Err(error) = self.tls.process_new_packets() {
+            // The server is to know, if it listens.
+            let _ = self.send_some(context);
+            return Poll::Ready(Err(Error::new(ErrorKind::InvalidData, error)));
+        }
+        Poll::Ready(Ok(count))
+    }
+}
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncRead for TlsStream<S> {
+    fn poll_read(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        into: &mut [u8],
+    ) -> Poll<Result<usize, Error>> {
+        let this = self.get_mut();
+        loop {
+            let count = this.guard.pass(into)?;
+            if count > 0 || into.is_empty() {
+                return Poll::Ready(Ok(count));
+            }
+            let mut chunk = [0; CHUNK];
+            match poll(this.tls.reader().read(&mut chunk)) {
+                Poll::Ready(Ok(0)) => return Poll::Ready(Ok(0)),
+                Poll::Ready(Ok(count)) => this.guard.received(&chunk[..count]),
+                Poll::Ready(Err(error)) => return Poll::Ready(Err(error)),
+                Poll::Pending => {
+                    // What was received may have to be answered, such as new keys.
+                    this.send_some(context)?;
+                    ready!(this.poll_receive(context))?;
+                }
+            }
+        }
+    }
+}
+
+/// How much is decrypted at once.
+const CHUNK: usize = 8 << 10;
+
+impl<S: AsyncRead + AsyncWrite + Unpin> AsyncWrite for TlsStream<S> {
+    fn poll_write(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        from: &[u8],
+    ) -> Poll<Result<usize, Error>> {
+        self.poll_write_vectored(context, &[IoSlice::new(from)])
+    }
+
+    fn poll_write_vectored(
+        self: Pin<&mut Self>,
+        context: &mut Context<'_>,
+        from: &[IoSlice<'_>],
+    ) -> Poll<Result<usize, Error>> {
+        let this = self.get_mut();
+        // First what is left from before: else there may be no room, and nobody would wake the task.
+        ready!(this.poll_send(context))?;
+        let count = this.tls.writer().write_vectored(from)?;
+        this.guard.sent_of(from, count);
+        this.send_some(context)?;
+        Poll::Ready(Ok(count))
+    }
+
+    fn poll_flush(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        let this = self.get_mut();
+        ready!(this.poll_send(context))?;
+        Pin::new(&mut this.stream).poll_flush(context)
+    }
+
+    fn poll_close(self: Pin<&mut Self>, context: &mut Context<'_>) -> Poll<Result<(), Error>> {
+        let this = self.get_mut();
+        // It does so once.
+        this.tls.send_close_notify();
+        ready!(this.poll_send(context))?;
+        Pin::new(&mut this.stream).poll_close(context)
+    }
+}
+
+/// A connection as rustls wants it: what would have to wait is an error, and the task is woken when it can go on.
+struct Waiting<'a, 'b, S> {
+    stream: &'a mut S,
+    context: &'a mut Context<'b>,
+}
+
+impl<S: AsyncRead + Unpin> Read for Waiting<'_, '_, S> {
+    fn read(&mut self, into: &mut [u8]) -> Result<usize, Error> {
+        unless_it_waits(Pin::new(&mut *self.stream).poll_read(self.context, into))
+    }
+}
+
+impl<S: AsyncWrite + Unpin> Write for Waiting<'_, '_, S> {
+    fn write(&mut self, from: &[u8]) -> Result<usize, Error> {
+        unless_it_waits(Pin::new(&mut *self.stream).poll_write(self.context, from))
+    }
+
+    fn write_vectored(&mut self, from: &[IoSlice<'_>]) -> Result<usize, Error> {
+        unless_it_waits(Pin::new(&mut *self.stream).poll_write_vectored(self.context, from))
+    }
+
+    fn flush(&mut self) -> Result<(), Error> {
+        unless_it_waits(Pin::new(&mut *self.stream).poll_flush(self.context))
+    }
+}
+
+fn unless_it_waits<T>(polled: Poll<Result<T, Error>>) -> Result<T, Error> {
+    match polled {
+        Poll::Ready(result) => result,
+        Poll::Pending => Err(ErrorKind::WouldBlock.into()),
+    }
+}
+
+/// The other way round.
+fn poll<T>(result: Result<T, Error>) -> Poll<Result<T, Error>> {
+    match result {
+        Err(error) if error.kind() == ErrorKind::WouldBlock => Poll::Pending,
+        result => Poll::Ready(result),
+    }
+}
