@@ -123,7 +123,9 @@ pub(crate) async fn attach(
     // valid for longer.
     let SessionInfo { library, servers } = info;
     let connector = logging_in(options, &host).await.map_err(|why| match why {
-        NotOpened::Yet(why) | NotOpened::Refused(why) => NotAttached::Yet(why),
+        NotOpened::Yet(why) | NotOpened::Refused(why) | NotOpened::NotZooKeeper { why, .. } => {
+            NotAttached::Yet(why)
+        }
     })?;
     let connector = encryption::with_tls(options, connector).await.map_err(NotAttached::Yet)?;
     let connector = connector.with_session(library).with_session_timeout(session.timeout());
