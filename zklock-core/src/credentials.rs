@@ -467,7 +467,7 @@ mod tests {
         std::fs::remove_file(&file).unwrap();
         assert!(Credentials::from_file(&file).unwrap_err().to_string().contains(name));
         let folder = Credentials::from_file(std::env::temp_dir()).unwrap_err();
-        assert!(folder.to_string().contains("regular file"), "{folder}");
+        assert!(folder.to_string().contains("it is a directory"), "{folder}");
     }
 
     #[test]

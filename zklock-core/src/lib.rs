@@ -83,10 +83,10 @@
 //!  node_data                                         what nodes say to those who read them
 //!  zookeeper -> ensemble                             the client library, behind a narrow trait; `fake` in tests
 //!  options   tls   path                              how to connect, and where; checked
-//!  credentials   access                              as whom, and who may use what is created
+//!  credentials   kerberos   access                   as whom, and who may use what is created
 //!  level                                             what servers of a version know
 //!  stats   owner   wait   error                      counters, owners of locks, waits and errors, for all of these
-//!  clock   platform   sync                           time, randomness and mutexes
+//!  clock   platform   sync   files                   time, randomness, mutexes and files that are read again
 //!  zklock_machine                                    the algorithm, pure: a crate of its own
 //! ```
 

@@ -1,7 +1,7 @@
 //! How a session is opened, and how another connection is attached to it.
 
 use super::encryption;
-use super::login::{has_sasl, logging_in, not_let_in, not_logged_in};
+use super::login::{NoLogin, has_sasl, logging_in, not_let_in, not_logged_in};
 use super::rights::NodeList;
 use super::serving::Serving;
 use super::{Connection, Servers, SessionInfo, ZooKeeper};
@@ -79,7 +79,10 @@ pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened,
     let (host, stream) = accepting(&options.hosts, turn).await.map_err(NotOpened::Yet)?;
     let answer = asked_for_version(options, stream).await;
     let servers = Servers::new(options.server_level, ServerLevel::of_answer(&answer));
-    let connector = logging_in(options, &host).await?;
+    let connector = logging_in(options, &host).await.map_err(|why| match why {
+        NoLogin::Yet(why) => NotOpened::Yet(why),
+        NoLogin::Refused(why) => NotOpened::Refused(why),
+    })?;
     let connector = encryption::with_tls(options, connector).await.map_err(NotOpened::Refused)?;
     let connector = connector.with_session_timeout(options.session_timeout);
     let asked = clock::now();
@@ -123,9 +126,7 @@ pub(crate) async fn attach(
     // valid for longer.
     let SessionInfo { library, servers } = info;
     let connector = logging_in(options, &host).await.map_err(|why| match why {
-        NotOpened::Yet(why) | NotOpened::Refused(why) | NotOpened::NotZooKeeper { why, .. } => {
-            NotAttached::Yet(why)
-        }
+        NoLogin::Yet(why) | NoLogin::Refused(why) => NotAttached::Yet(why),
     })?;
     let connector = encryption::with_tls(options, connector).await.map_err(NotAttached::Yet)?;
     let connector = connector.with_session(library).with_session_timeout(session.timeout());

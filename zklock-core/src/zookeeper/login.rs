@@ -4,7 +4,6 @@
 //! for the end of the talk, and the client is nobody: so the server is asked.
 
 use super::ZooKeeper;
-use super::connecting::NotOpened;
 use crate::credentials::{self, Credentials, Logins};
 #[cfg(feature = "kerberos")]
 use crate::kerberos::NoTicket;
@@ -15,13 +14,24 @@ use crate::platform;
 use crate::tls::Tls;
 use zookeeper_client::{Acls, Client, Connector, CreateMode, Error, SaslOptions};
 
+/// Why a client has nothing to log in with.
+pub(super) enum NoLogin {
+    /// It may have later.
+    #[cfg_attr(
+        not(feature = "kerberos"),
+        expect(dead_code, reason = "only Kerberos' servers may be asked again")
+    )]
+    Yet(String),
+    Refused(String),
+}
+
 /// A connector to this host with the credentials as they are now, or why there are none.
 #[cfg_attr(
     not(feature = "kerberos"),
     expect(unused_variables, reason = "only Kerberos has to know the host")
 )]
-pub(super) async fn logging_in(options: &ClientOptions, host: &str) -> Result<Connector, NotOpened> {
-    let logins = credentials::current(&options.credentials).await.map_err(NotOpened::Refused)?;
+pub(super) async fn logging_in(options: &ClientOptions, host: &str) -> Result<Connector, NoLogin> {
+    let logins = credentials::current(&options.credentials).await.map_err(NoLogin::Refused)?;
     let Logins { digests, sasl, .. } = logins;
     let mut connector = Client::connector();
     #[cfg(feature = "kerberos")]
@@ -31,8 +41,8 @@ pub(super) async fn logging_in(options: &ClientOptions, host: &str) -> Result<Co
         connector = connector.with_sasl(login);
         let bound = options.session_timeout.min(options.connect_timeout) / 2;
         kerberos.fetch_ticket(&host, bound).await.map_err(|why| match why {
-            NoTicket::Yet(why) => NotOpened::Yet(why),
-            NoTicket::Refused(why) => NotOpened::Refused(why),
+            NoTicket::Yet(why) => NoLogin::Yet(why),
+            NoTicket::Refused(why) => NoLogin::Refused(why),
         })?;
     }
     if let Some(login) = sasl {
