@@ -82,10 +82,14 @@ pub(crate) fn soon<F: Future>(future: F) -> impl Future<Output = F::Output> {
 }
 
 /// Does all of these at the same time.
-pub(crate) async fn all_of<F: Future<Output = ()> + Send + 'static>(futures: impl IntoIterator<Item = F>) {
+pub(crate) fn all_of<F: Future<Output = ()> + Send + 'static>(
+    futures: impl IntoIterator<Item = F>,
+) -> impl Future<Output = ()> {
     let tasks: Vec<_> = futures.into_iter().map(tokio::spawn).collect();
-    for task in tasks {
-        task.await.unwrap();
+    async {
+        for task in tasks {
+            task.await.unwrap();
+        }
     }
 }
 
