@@ -28,11 +28,14 @@ pub(crate) fn text(file: &Path, longest: u64) -> Result<String, String> {
 /// Reads one after the other, each on a thread for what may block. Where one hangs, as on a file system of the network, those
 /// that come after wait for it, and no further threads hang.
 #[derive(Clone, Debug)]
-pub(crate) struct Reads(Arc<Semaphore>);
+pub(crate) struct Reads {
+    turns: Arc<Semaphore>,
+    process: u32,
+}
 
 impl Reads {
     pub(crate) fn new() -> Self {
-        Self(Arc::new(Semaphore::new(1)))
+        Self { turns: Arc::new(Semaphore::new(1)), process: std::process::id() }
     }
 
     /// What `read` gives; `None` if the runtime ends. One that has begun goes on if this is dropped.
@@ -40,7 +43,9 @@ impl Reads {
         &self,
         read: impl FnOnce() -> T + Send + 'static,
     ) -> Option<T> {
-        let turn = self.0.clone().acquire_owned().await.ok()?;
+        // A forked child would wait for a turn that a thread of its parent had when the fork came.
+        let is_forked = self.process != std::process::id();
+        let turn = if is_forked { None } else { Some(self.turns.clone().acquire_owned().await.ok()?) };
         let reading = move || {
             let result = read();
             drop(turn);
@@ -67,11 +72,8 @@ mod tests {
         }
         let mut second = pin!(reads.read(|| "read"));
         assert!(second.as_mut().poll(&mut context).is_pending());
-        assert_eq!(
-            reads.0.available_permits(),
-            0,
-            "nobody waits for the first any more, and yet it has its turn"
-        );
+        let in_child = Reads { process: 0, ..reads.clone() };
+        assert_eq!(in_child.read(|| "read at once").await, Some("read at once"));
         go_on.send(()).unwrap();
         assert_eq!(second.await, Some("read"));
     }

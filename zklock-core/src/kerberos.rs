@@ -36,6 +36,8 @@ pub(crate) struct Kerberos {
     pub(crate) service: String,
     /// `None`: the host that is connected to.
     host: Option<String>,
+    /// That in which it was made.
+    process: u32,
     threads: AtomicUsize,
 }
 
@@ -60,7 +62,8 @@ impl Kerberos {
             }
         }
         let host = host.map(str::to_owned);
-        Ok(Self { service: service.to_owned(), host, threads: AtomicUsize::new(0) })
+        let (service, process) = (service.to_owned(), std::process::id());
+        Ok(Self { service, host, process, threads: AtomicUsize::new(0) })
     }
 
     /// Of the service, where this host is connected to.
@@ -72,21 +75,22 @@ impl Kerberos {
     pub(crate) async fn fetch_ticket(self: Arc<Self>, host: &str, bound: Duration) -> Result<(), NoTicket> {
         let target = format!("{}@{host}", self.service);
         let silent = || NoTicket::Yet(no_kdc(&target, "no answer in time"));
-        // Counted and not waited for: a forked child may have inherited a count whose threads it has not.
-        if self.threads.fetch_add(1, Ordering::Relaxed) >= MOST_THREADS {
-            self.threads.fetch_sub(1, Ordering::Relaxed);
+        // A forked child has inherited the count, and none of the threads.
+        let counts = usize::from(self.process == std::process::id());
+        if self.threads.fetch_add(counts, Ordering::Relaxed) >= MOST_THREADS && counts > 0 {
+            self.threads.fetch_sub(counts, Ordering::Relaxed);
             return Err(silent());
         }
         let (sender, receiver) = oneshot::channel();
         let (kerberos, name) = (self.clone(), target.clone());
         let ask = move || {
             let asked = ask_for(&name);
-            kerberos.threads.fetch_sub(1, Ordering::Relaxed);
+            kerberos.threads.fetch_sub(counts, Ordering::Relaxed);
             // Nobody may wait for it any more.
             let _ = sender.send(asked);
         };
         if let Err(error) = thread::Builder::new().name("zklock-kerberos".into()).spawn(ask) {
-            self.threads.fetch_sub(1, Ordering::Relaxed);
+            self.threads.fetch_sub(counts, Ordering::Relaxed);
             return Err(NoTicket::Yet(format!("Kerberos: no thread can be started: {error}")));
         }
         match clock::timeout(bound, receiver).await {
