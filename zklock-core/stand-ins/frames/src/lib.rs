@@ -31,15 +31,15 @@ pub use breach::watched;
 use requests::{Outgoing, Requests};
 use std::io::{Error, ErrorKind, IoSlice};
 
-/// The longest message that is taken: a list of a million children.
-const LONGEST: usize = 64 << 20;
+/// The longest message that is taken: a list of 300,000 children, four times what ZooKeeper's own client takes.
+const LONGEST: usize = 16 << 20;
 /// What is kept for the next messages.
 const KEPT: usize = 1 << 20;
 
 /// One connection, seen from its client.
 #[derive(Debug, Default)]
 pub struct Guard {
-    /// What the connection is for: the first that is sent says it, and whoever sends is trusted. `None` until then.
+    /// What the connection is for: the first that is sent says it, and our own side is trusted. `None` until then.
     speaks: Option<Speaks>,
     outgoing: Outgoing,
     requests: Requests,

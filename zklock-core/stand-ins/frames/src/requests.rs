@@ -6,6 +6,10 @@ use std::collections::VecDeque;
 /// Of a request: its length, its number, the operation, and the length of the path.
 const HEAD: usize = 16;
 
+/// The longest reply to a transaction: the library makes ten times as much of its results. A request has a megabyte at most,
+/// unless servers allow more.
+const LONGEST_TRANSACTION: usize = 4 << 20;
+
 const EVENT: i32 = -1;
 const NO_NODE: i32 = -101;
 
@@ -132,6 +136,9 @@ impl Requests {
         }
         let asked = self.asked.pop_front().filter(|asked| asked.number == number);
         let asked = asked.ok_or("a reply comes out of turn")?;
+        if asked.operation == operation::MULTI && message.len() > LONGEST_TRANSACTION {
+            return Err("a transaction has more results than writes");
+        }
         if error == 0 {
             if asked.operation == operation::SASL && self.login == Some(Login::Digest) {
                 return fields.are_challenge();

@@ -66,7 +66,7 @@ fn answered(operation: i32, body: &[u8]) -> Result<(), String> {
 
 #[test]
 fn what_was_asked_for_is_passed_on_and_what_is_shorter_is_not() {
-    let names = [ints(&[2]), text("one"), text("")].concat();
+    let names = [ints(&[2]), text("one"), text("é")].concat();
     let results = [
         [ints(&[CREATE_2]), vec![0], ints(&[0]), text("/a"), STAT.to_vec()].concat(),
         [ints(&[13]), vec![0], ints(&[0])].concat(),
@@ -114,6 +114,7 @@ fn lists_that_lie_and_paths_that_are_missing_are_refused() {
         (GET_CHILDREN, [ints(&[1]), text("own"), text("before it")].concat()),
         (GET_CHILDREN, [ints(&[-1]), text("own")].concat()),
         (GET_CHILDREN, [ints(&[1, i32::MAX]), vec![b'x'; 100]].concat()),
+        (GET_CHILDREN, ints(&[1, 0])),
         (GET_ACL, ints(&[i32::MAX, 31])),
         (GET_EPHEMERALS, ints(&[i32::MAX])),
         (WHO_AM_I, ints(&[i32::MAX])),
@@ -127,6 +128,16 @@ fn lists_that_lie_and_paths_that_are_missing_are_refused() {
     ] {
         assert!(answered(operation, &body).is_err(), "{operation} {body:?}");
     }
+}
+
+#[test]
+fn a_transaction_has_no_more_results_than_a_request_has_room_for() {
+    let results = |count: usize| {
+        let checked = [ints(&[13]), vec![0], ints(&[0])].concat();
+        [checked.repeat(count), ints(&[-1]), vec![1], ints(&[-1])].concat()
+    };
+    answered(MULTI, &results(100_000)).unwrap();
+    assert!(answered(MULTI, &results(500_000)).is_err());
 }
 
 #[test]
@@ -244,7 +255,7 @@ fn a_login_by_digest_has_no_escapes() {
 }
 
 #[test]
-fn a_breach_is_told_to_whoever_is_around() {
+fn a_breach_is_told_on_the_thread_that_finds_it() {
     let mut broken = guard();
     broken.received(&reply(1, 0, &[]));
     let (inner, outer) = watched(|| watched(|| broken.pass(&mut [0; 10]).is_err()));
