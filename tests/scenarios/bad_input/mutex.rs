@@ -139,18 +139,21 @@ async fn hosts_that_are_no_zookeeper_are_told_from_those_that_are_not_there() {
     says(&error, ErrorKind::Unreachable, &[&closed, "refused", "within 600ms"]);
     let error = connecting(quick(&format!("no-such-host.invalid:1,{closed}"))).await;
     says(&error, ErrorKind::Unreachable, &[&closed, "refused", "no-such-host.invalid:1"]);
-    for answer in [
-        &b""[..],
-        b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
-        b"\xff\xff\xff\xff\xff\xff\xff\xff",
-        b"\x00\x00\x00\x00",
-        b"\x00\x00\x00\x04\xff\xff\xff\xff",
-        &[0; 64],
+    let silent = "accepts connections but opens no session: is it ZooKeeper";
+    for (answer, telling) in [
+        (&b""[..], silent),
+        (
+            b"HTTP/1.1 400 Bad Request\r\nContent-Length: 0\r\n\r\n",
+            "not ZooKeeper's protocol (a message is too long)",
+        ),
+        (b"\xff\xff\xff\xff\xff\xff\xff\xff", "not ZooKeeper's protocol (a message is too long)"),
+        (b"\x00\x00\x00\x00", "not ZooKeeper's protocol (a message is shorter than it says)"),
+        (b"\x00\x00\x00\x04\xff\xff\xff\xff", "not ZooKeeper's protocol (a message is shorter than it says)"),
+        (&[0; 64], "not ZooKeeper's protocol (a message is shorter than it says)"),
     ] {
         let hosts = impostor(answer);
-        let error = connecting(quick(&hosts)).await;
-        let telling = [hosts.as_str(), "accepts connections but opens no session: is it ZooKeeper"];
-        says(&error, ErrorKind::Unreachable, &telling);
+        let error = connecting(options(&hosts).connect_timeout(Duration::from_secs(2))).await;
+        says(&error, ErrorKind::Unreachable, &[hosts.as_str(), telling]);
     }
     // One good server is enough.
     let hosts = format!("{closed},{}", shared().connect_string());
