@@ -138,7 +138,8 @@ impl Acquisition {
                 holding.refuse();
             }
         }
-        if let Some(session) = self.driver.session() {
+        // Where the deletion was confirmed, what else becomes of the session does not matter.
+        if let Some(session) = self.driver.session().filter(|_| self.first_delete != Some(Outcome::Done)) {
             session.gone().await;
         }
         self.progress.settle();

@@ -248,7 +248,7 @@ impl Hold {
     /// * [`ErrorKind::Timeout`] if the ensemble has not answered within a session timeout. The
     ///   release goes on in the background;
     /// * [`ErrorKind::Unreachable`] if no connection can be had for its session any more, such as after a change of
-    ///   passwords. The lock is free when the ensemble ends the session: within a session timeout.
+    ///   passwords. The lock is free when the ensemble ends the session, a session timeout after it last heard of it.
     ///
     /// # Cancel safety
     ///
@@ -288,7 +288,8 @@ impl Hold {
                 let ended = status.wait_for(|status| !goes_on(status));
                 // Copied: as long as it is borrowed nobody can write it, and nobody read it again.
                 let ended = ended.await.map(|status| *status);
-                (ended, grant.session.gone().await)
+                let gone = matches!(ended, Ok(Status::Lost(_))) && grant.session.gone().await;
+                (ended, gone)
             };
             match clock::timeout(grant.session.timeout(), ended).await {
                 // It was held to the end, and goes with the session.

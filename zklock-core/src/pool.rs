@@ -157,6 +157,7 @@ impl SessionKeeper {
                 Ok(Some(opened)) => {
                     pause = FIRST_PAUSE;
                     self.opened.fetch_add(1, Ordering::Relaxed);
+                    self.slot.is_zookeeper();
                     let Opened { ensemble, asked, session, timeout } = opened;
                     let connection = Arc::new(ensemble);
                     let session = Session::new(connection.clone(), session, timeout, asked);
@@ -231,6 +232,7 @@ impl SessionKeeper {
         tracing::info!(session = format_args!("{:#x}", session.id()), timeout = ?session.timeout(), "session opened");
         let mut link = session.link();
         let mut tie = Tie::of(connection);
+        let mut nodes = Nodes::Left;
         // The library says good-bye when nothing has its client any more, a beat on its way included.
         let reason = {
             let mut heart = std::pin::pin!(heartbeat::run(session.clone()));
@@ -240,7 +242,10 @@ impl SessionKeeper {
                     _ = closing.wait_for(|closing| *closing) => break LossReason::ClientClosed,
                     tied = tie.change(&self.options, session) => match tied {
                         Ok(next) => tie = next,
-                        Err(Over::Said) => break LossReason::SessionExpired,
+                        Err(Over::Said) => {
+                            nodes = Nodes::Gone;
+                            break LossReason::SessionExpired;
+                        }
                         Err(Over::GivenUp) => {
                             session.abandon_nodes();
                             break LossReason::SessionExpired;
@@ -276,7 +281,7 @@ impl SessionKeeper {
             }
             _ => {
                 tie.give_up();
-                Nodes::Left
+                nodes
             }
         };
         session.set_nodes(nodes);

@@ -146,7 +146,8 @@ impl Loss {
 ///         ZKLOCK_NOT_OWNER if the lock is reentrant and another thread acquired it: nothing changes;
 ///         ZKLOCK_TIMEOUT if the servers have not answered within a session timeout: the release goes on in
 ///         the background; ZKLOCK_UNREACHABLE if no connection can be had for its session any more, such as after
-///         a change of passwords: the lock is free when the servers end the session, within a session timeout;
+///         a change of passwords: the lock is free when the servers end the session, a session timeout after
+///         they last heard of it;
 ///         ZKLOCK_REFUSED if the access list does not allow to delete its node, which has gone
 ///         with its session then, and so have the client's other holds, or the process
 ///         is exiting and no thread can be started; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,

@@ -96,7 +96,7 @@ impl Hold {
     /// does not allow its node to be deleted, which has gone with its session then, and so have the client's other holds;
     /// ``Timeout`` if the ensemble does not answer within a session timeout; ``Unreachable`` if no connection can be had for
     /// its session any more, such as after a change of passwords. After a ``Timeout`` the release goes on in the background;
-    /// after an ``Unreachable`` the lock is free when the ensemble ends the session, within a session timeout.
+    /// after an ``Unreachable`` the lock is free when the ensemble ends the session, a session timeout after it last heard of it.
     fn release(slf: &Bound<'_, Self>) -> PyResult<()> {
         release(slf.py(), &slf.as_super().get().held)
     }

@@ -41,7 +41,10 @@ impl Grant {
 
     /// When a lock is free whose session was given up.
     fn later(&self) -> String {
-        format!("when the ensemble ends the session, within {:?}", self.session.timeout())
+        format!(
+            "when the ensemble ends the session, which it does {:?} after it last heard of it",
+            self.session.timeout()
+        )
     }
 
     /// Nobody will hear what became of the node.

@@ -36,6 +36,11 @@ impl Slot {
         lock_ignoring_poison(&self.not_zookeeper).insert(server, why);
     }
 
+    /// There is a session: what was found out before may have been of a moment.
+    pub(super) fn is_zookeeper(&self) {
+        lock_ignoring_poison(&self.not_zookeeper).clear();
+    }
+
     /// Why this server is taken for something else than ZooKeeper, if it is.
     pub(crate) fn not_zookeeper(&self, server: &str) -> Option<String> {
         lock_ignoring_poison(&self.not_zookeeper).get(server).cloned()

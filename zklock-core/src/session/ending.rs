@@ -31,9 +31,6 @@ impl Session {
     }
 
     fn end_with(&self, reason: LossReason, nodes: Nodes) {
-        // With its last handle the library closes the session, and the servers give its locks to
-        // others. By then its holds must have been told.
-        let ensemble = lock_ignoring_poison(&self.ensemble).take();
         self.link.send_if_modified(|link| {
             let is_first = !matches!(link, Link::Over(_));
             if is_first {
@@ -43,6 +40,9 @@ impl Session {
             }
             is_first
         });
+        // Only now: who finds no connection takes it for the end, and must not be the first to say so. With its last handle
+        // the library closes the session, and the servers give its locks to others. By then its holds must have been told.
+        let ensemble = lock_ignoring_poison(&self.ensemble).take();
         // Another may have been first.
         let link = *self.link.borrow();
         if let Link::Over(reason) = link {
