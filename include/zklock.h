@@ -1228,7 +1228,7 @@ zklock_status zklock_options_add_digest_from_env(zklock_options *options,
                                                  const char *variable);
 
 /**
- * Log in as this user by SASL, with its mechanism DIGEST-MD5, beside those that were added for the scheme "digest". To access
+ * Log in as this user by SASL, with its mechanism DIGEST-MD5, beside the users that were added for the scheme "digest". To access
  * lists it is "sasl:user". A client can log in by SASL as one user: a second one is ZKLOCK_INVALID_ARGUMENT when a client is
  * made. The password is in no message and no log line, and does not cross the network; but a listener can try out
  * passwords on what does: use TLS.
@@ -1273,10 +1273,11 @@ zklock_status zklock_options_add_sasl_from_env(zklock_options *options,
                                                const char *variable);
 
 /**
- * Log in with the ticket that Kerberos has for this process, beside those that were added for the scheme "digest"; it counts as
+ * Log in with the ticket that Kerberos has for this process, beside the users that were added for the scheme "digest"; it counts as
  * a login by SASL. To access lists it is the client's principal, such as "sasl:billing@EXAMPLE.COM". The ticket is the one of the
  * credential cache (KRB5CCNAME), or comes from a keytab (KRB5_CLIENT_KTNAME), with which it is renewed. It is looked up
- * anew for each connection. Without one, making a client is ZKLOCK_REFUSED, and Kerberos' own words say why.
+ * anew for each connection. Without one, making a client is ZKLOCK_REFUSED, or ZKLOCK_UNREACHABLE if no KDC answers, and
+ * Kerberos' own words say why.
  *
  * @param options the options.
  * @param service the first part of the servers' principal; may be NULL for "zookeeper".
@@ -1588,7 +1589,8 @@ zklock_status zklock_hold_read(zklock_hold *hold,
  *         ZKLOCK_NOT_OWNER if the lock is reentrant and another thread acquired it: nothing changes;
  *         ZKLOCK_TIMEOUT if the servers have not answered within a session timeout: the release goes on in
  *         the background; ZKLOCK_UNREACHABLE if no connection can be had for its session any more, such as after
- *         a change of passwords: the lock is free when the servers end the session, within a session timeout;
+ *         a change of passwords: the lock is free when the servers end the session, a session timeout after
+ *         they last heard of it;
  *         ZKLOCK_REFUSED if the access list does not allow to delete its node, which has gone
  *         with its session then, and so have the client's other holds, or the process
  *         is exiting and no thread can be started; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,

@@ -124,7 +124,7 @@ impl Credentials {
     /// password itself does not cross the network, but a listener can try out passwords on what does: use TLS.
     ///
     /// A password that is changed on the servers matters to the next connection. As long as they refuse it, there is none: a
-    /// session that lost its connection is over when each host has refused it once, and its holds are lost. The client tries
+    /// session that lost its connection is over when all hosts have refused it, one after the other, and its holds are lost. The client tries
     /// on; with [`sasl_from_file`](Self::sasl_from_file) it comes back as soon as the right password is in the file.
     ///
     /// ```

@@ -84,7 +84,7 @@ pub extern "C-unwind" fn zklock_options_add_digest_from_env(
     })
 }
 
-/// Log in as this user by SASL, with its mechanism DIGEST-MD5, beside those that were added for the scheme "digest". To access
+/// Log in as this user by SASL, with its mechanism DIGEST-MD5, beside the users that were added for the scheme "digest". To access
 /// lists it is "sasl:user". A client can log in by SASL as one user: a second one is ZKLOCK_INVALID_ARGUMENT when a client is
 /// made. The password is in no message and no log line, and does not cross the network; but a listener can try out
 /// passwords on what does: use TLS.
@@ -147,10 +147,11 @@ pub extern "C-unwind" fn zklock_options_add_sasl_from_env(
     })
 }
 
-/// Log in with the ticket that Kerberos has for this process, beside those that were added for the scheme "digest"; it counts as
+/// Log in with the ticket that Kerberos has for this process, beside the users that were added for the scheme "digest"; it counts as
 /// a login by SASL. To access lists it is the client's principal, such as "sasl:billing@EXAMPLE.COM". The ticket is the one of the
 /// credential cache (KRB5CCNAME), or comes from a keytab (KRB5_CLIENT_KTNAME), with which it is renewed. It is looked up
-/// anew for each connection. Without one, making a client is ZKLOCK_REFUSED, and Kerberos' own words say why.
+/// anew for each connection. Without one, making a client is ZKLOCK_REFUSED, or ZKLOCK_UNREACHABLE if no KDC answers, and
+/// Kerberos' own words say why.
 ///
 /// @param options the options.
 /// @param service the first part of the servers' principal; may be NULL for "zookeeper".

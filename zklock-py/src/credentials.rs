@@ -97,7 +97,8 @@ impl Sasl {
 ///
 /// To access lists it is the client's principal, such as ``sasl:billing@EXAMPLE.COM``. The ticket is the one of the credential
 /// cache (``KRB5CCNAME``), or comes from a keytab (``KRB5_CLIENT_KTNAME``), with which it is renewed. It is looked up anew for
-/// each connection. Without one, connecting raises ``Refused``, and Kerberos' own words say why.
+/// each connection. Without one, connecting raises ``Refused``, or ``Unreachable`` if no KDC answers,
+/// and Kerberos' own words say why.
 ///
 /// ``service`` is the first part of the servers' principal. ``host`` is the second part; ``None`` stands for the host that is
 /// connected to. A client can log in by SASL or Kerberos as one user, and by ``Digest`` as others beside it.

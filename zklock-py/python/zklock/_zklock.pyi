@@ -683,7 +683,7 @@ class Hold(BaseHold):
         does not allow its node to be deleted, which has gone with its session then, and so have the client's other holds;
         ``Timeout`` if the ensemble does not answer within a session timeout; ``Unreachable`` if no connection can be had for
         its session any more, such as after a change of passwords. After a ``Timeout`` the release goes on in the background;
-        after an ``Unreachable`` the lock is free when the ensemble ends the session, within a session timeout.
+        after an ``Unreachable`` the lock is free when the ensemble ends the session, a session timeout after it last heard of it.
         """
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -1028,7 +1028,8 @@ class Kerberos:
 
     To access lists it is the client's principal, such as ``sasl:billing@EXAMPLE.COM``. The ticket is the one of the credential
     cache (``KRB5CCNAME``), or comes from a keytab (``KRB5_CLIENT_KTNAME``), with which it is renewed. It is looked up anew for
-    each connection. Without one, connecting raises ``Refused``, and Kerberos' own words say why.
+    each connection. Without one, connecting raises ``Refused``, or ``Unreachable`` if no KDC answers,
+    and Kerberos' own words say why.
 
     ``service`` is the first part of the servers' principal. ``host`` is the second part; ``None`` stands for the host that is
     connected to. A client can log in by SASL or Kerberos as one user, and by ``Digest`` as others beside it.
