@@ -117,7 +117,7 @@ async fn an_endless_answer_about_the_version_is_not_read_to_its_end() {
 
 type Answer = fn(i32) -> Vec<u8>;
 
-/// Who opens a session there is granted nothing.
+/// A client that opens a session there is granted nothing.
 async fn nothing_is_granted(over: Over, name: &str, answer: Answer) {
     let panicked = panics();
     let fake = Fake::that_opens(over, move |request| Says::Once(answer(request.number)));
