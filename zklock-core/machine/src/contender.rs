@@ -11,10 +11,12 @@
 //! * `enter`: how an attempt gets its nodes, and finds them again
 //! * `turn`: how it waits for its turn in each queue, takes permits, and is granted
 //! * `nodes`: which nodes are there, may be there, or are to be
+//! * `notice`: how a holder learns that others wait
 //! * `renew`: what to do if a directory has no numbers left
 
 mod enter;
 mod nodes;
+mod notice;
 mod renew;
 #[cfg(test)]
 mod tests;
@@ -28,6 +30,7 @@ use super::protocol::{Now, Operation, Outcome, Patience, Refusal, Verdict, Watch
 use super::readiness::Readiness;
 use super::retry::{Failures, Parents};
 use nodes::Nodes;
+use notice::Notice;
 use std::time::Duration;
 
 /// What the contender is about to send, or is waiting for the replies to. Numbers are those of claims.
@@ -59,6 +62,8 @@ enum Step {
     Check,
     /// Leave the queues of semaphores whose permits we hold.
     Unqueue,
+    /// See who waits for what we hold.
+    Notice,
     /// Leave, to enter again.
     Clear,
     Leave,
@@ -104,6 +109,8 @@ enum State {
         look: Step,
     },
     Held,
+    /// Held, and a watch tells when others come.
+    Noticing,
     Gone,
 }
 
@@ -155,6 +162,7 @@ pub struct Contender {
     used_up: Option<usize>,
     verdict: Option<Verdict>,
     answered: bool,
+    notice: Notice,
     failures: Failures,
     readiness: Readiness,
     parents: Parents,
@@ -178,6 +186,7 @@ impl Contender {
             used_up: None,
             verdict: None,
             answered: false,
+            notice: Notice::default(),
             failures: Failures::default(),
             readiness: Readiness::default(),
             parents: Parents::default(),
@@ -324,6 +333,7 @@ impl Machine for Contender {
             Step::Count(claim) => self.count(*claim),
             Step::Check => vec![self.proof()],
             Step::Unqueue => self.making_way(),
+            Step::Notice => self.noticing(),
             Step::Clear | Step::Leave => {
                 // The place in the queue last: the next head of the queue counts the permits.
                 let paths = self.permits.paths().chain(self.queue.paths());
@@ -375,6 +385,10 @@ impl Machine for Contender {
         }
     }
 
+    fn handle_notice(&mut self) {
+        self.ask_for_notice();
+    }
+
     fn handle_timeout(&mut self, now: Moment) {
         if let State::Paused(step, until) = &self.state {
             if now >= *until {
@@ -384,12 +398,14 @@ impl Machine for Contender {
     }
 
     fn handle_watch(&mut self, event: WatchEvent, now: Now) {
-        if let State::Waiting { our_turn_in, look } = &self.state {
-            match (event, our_turn_in) {
+        match &self.state {
+            State::Waiting { our_turn_in, look } => match (event, our_turn_in) {
                 // Names never come back, so what is deleted stays away; and no other contender was ahead.
                 (WatchEvent::Deleted, Some(claim)) => self.our_turn(*claim, now),
                 _ => self.state = State::Ready(look.clone()),
-            }
+            },
+            State::Noticing => self.state = State::Ready(Step::Notice),
+            _ => {}
         }
     }
 
@@ -416,6 +432,7 @@ impl Machine for Contender {
             Step::Count(claim) => self.counted(claim, rest.collect(), now),
             Step::Check => self.checked(first(), sent, now),
             Step::Unqueue => self.made_way(rest.as_slice(), now),
+            Step::Notice => self.noticed(rest.as_slice(), now),
             Step::Clear | Step::Leave => self.on_deleted(step, rest.as_slice(), now),
         }
     }

@@ -53,6 +53,9 @@ pub trait Machine {
     /// The nodes are not wanted any more: the caller gave up, its time is over, or what it had was released or lost.
     fn handle_end(&mut self);
 
+    /// The holder is to be told when others wait for what it holds.
+    fn handle_notice(&mut self) {}
+
     /// The time that [`poll_timeout`](Self::poll_timeout) named has come.
     fn handle_timeout(&mut self, now: Moment);
 

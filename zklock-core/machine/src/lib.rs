@@ -18,6 +18,7 @@
 //! * [`protocol`]: the words in which a machine and its driver talk
 //! * [`lease`]: for how long acknowledged writes prove a session to be alive
 //! * [`keeper`]: the holds of a session: when each is to be proven, and when it is lost
+//! * [`turns`]: who may have a node next that is passed on within a process, and when it is given up
 //! * [`status`]: what becomes of a hold, and why it is lost
 //! * [`marks`]: by what a node is recognised that no attempt knows of
 //! * [`barrier`]: who may go on at a double barrier, and who waits for whom
@@ -60,6 +61,7 @@ pub(crate) mod readiness;
 pub(crate) mod retry;
 pub mod single;
 pub mod status;
+pub mod turns;
 
 use std::fmt;
 use std::ops::Add;

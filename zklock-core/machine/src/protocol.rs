@@ -244,6 +244,9 @@ pub enum Verdict {
     },
     /// The attempt is over; its node, if any, is being deleted.
     Failed(Refusal),
+    /// Others wait for what is held, or it cannot be seen whether they do. It comes only if it was
+    /// [asked for](crate::drive::Machine::handle_notice).
+    Wanted,
 }
 
 /// What the first watch that fired reports of its node.

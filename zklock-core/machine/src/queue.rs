@@ -76,6 +76,31 @@ pub fn standing<'a>(children: &'a [String], own: &str, claim: &Claim) -> Standin
     Standing::Waits { watch: nearest.text, alone: ahead().count() == 1 && !leaves_one }
 }
 
+/// Whether a contender among `children` waits for the one with the node `own`, which holds; or, if that has left the queue
+/// with its permits, for a permit.
+///
+/// ```
+/// use zklock_machine::claim::Claim;
+/// use zklock_machine::name::Scheme;
+/// use zklock_machine::queue::is_wanted;
+///
+/// let claim = Claim::new("/locks/report", Scheme::Mutex);
+/// let children = ["_c_b-lock-0000000002", "_c_a-lock-0000000001"].map(String::from);
+/// assert!(is_wanted(&children, &children[1], &claim));
+/// assert!(!is_wanted(&children[1..], &children[1], &claim));
+/// ```
+pub fn is_wanted(children: &[String], own: &str, claim: &Claim) -> bool {
+    let me = Name::parse(own);
+    let waits = |other: Name<'_>| match &me {
+        // One with our number is the reader that its writer let in.
+        Some(me) => {
+            claim.scheme.role().excludes(other.scheme.role()) && me.sequence.is_before(other.sequence)
+        }
+        None => true,
+    };
+    children.iter().filter_map(|child| Name::parse(child)).any(waits)
+}
+
 /// One among the children of a lock's path that holds or wants something of that path, and takes no part in any queue of
 /// ours: a holder of kazoo's semaphore, or a contender for one of several locks that share this node.
 pub(crate) fn stranger_without_a_queue(children: &[String]) -> Option<&str> {

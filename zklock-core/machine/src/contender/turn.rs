@@ -337,8 +337,12 @@ impl Contender {
         self.answered = true;
         self.failures.clear();
         self.readiness.clear();
-        // With its permits taken, it makes way for the next in the queue.
-        self.state = if self.permits.slots.is_empty() { State::Held } else { State::Ready(Step::Unqueue) };
+        if self.permits.slots.is_empty() {
+            self.stay();
+        } else {
+            // With its permits taken, it makes way for the next in the queue.
+            self.state = State::Ready(Step::Unqueue);
+        }
     }
 
     pub(super) fn making_way(&self) -> Vec<Operation> {
@@ -354,7 +358,7 @@ impl Contender {
         for (claim, _) in self.claims.iter().enumerate().filter(|(_, claim)| claim.permits.is_some()) {
             self.queue.lose(claim);
         }
-        if self.wanted { self.state = State::Held } else { self.clean_up() }
+        self.stay();
     }
 }
 

@@ -1,0 +1,228 @@
+//! Who may have a node next that is passed on within a process, and when it is given up.
+//!
+//! A lock that was released is most likely wanted again by the same process. So its node may stay: the next of the process
+//! takes it over without a request. Nobody holds it meanwhile, and nobody else waits: as soon as somebody does, the
+//! node has but the turns that are left to it, and none if nobody has it.
+
+use crate::Moment;
+use std::time::Duration;
+
+/// How a node is passed on within its process.
+///
+/// ```
+/// use std::time::Duration;
+/// use zklock_machine::turns::Passing;
+///
+/// assert!(!Passing::default().is_on());
+/// assert!(Passing { linger: Duration::from_secs(5), ..Passing::default() }.is_on());
+/// ```
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Passing {
+    /// For how long a node stays that nobody has.
+    pub linger: Duration,
+    /// How many of the process have a node in a row, while others wait. There is at least one.
+    pub turns: u32,
+}
+
+impl Default for Passing {
+    fn default() -> Self {
+        Self { linger: Duration::ZERO, turns: 1 }
+    }
+}
+
+impl Passing {
+    /// Whether a node is ever passed on.
+    pub fn is_on(&self) -> bool {
+        !self.linger.is_zero() || self.turns > 1
+    }
+}
+
+/// Who has a node that is passed on.
+///
+/// ```
+/// use std::time::Duration;
+/// use zklock_machine::Moment;
+/// use zklock_machine::turns::{Passing, Turns};
+///
+/// let at = |secs| Moment::at(Duration::from_secs(secs));
+/// let mut turns = Turns::new(Passing { linger: Duration::from_secs(5), turns: 1 }, false);
+/// assert!(!turns.take(), "one has it");
+/// assert!(!turns.give_back(false, at(1)), "it stays");
+/// assert!(turns.take());
+/// assert!(!turns.handle_wanted(), "its holder works on");
+/// assert!(turns.give_back(false, at(2)), "it is given up: another waits");
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Turns {
+    passing: Passing,
+    /// Whether several can have it at once.
+    is_shared: bool,
+    holders: usize,
+    /// How many may yet take it, since others wait.
+    left: Option<u32>,
+    /// Since when nobody has it.
+    idle: Option<Moment>,
+    is_over: bool,
+}
+
+impl Turns {
+    /// Of a node that has just been granted to one.
+    pub fn new(passing: Passing, is_shared: bool) -> Self {
+        Self { passing, is_shared, holders: 1, left: None, idle: None, is_over: false }
+    }
+
+    /// Whether those of the process who want the lock have to queue for another node.
+    pub fn is_spent(&self) -> bool {
+        self.is_over || self.left == Some(0)
+    }
+
+    /// Whether others wait.
+    pub fn is_wanted(&self) -> bool {
+        self.left.is_some()
+    }
+
+    /// Whether nobody has it.
+    pub fn is_idle(&self) -> bool {
+        !self.is_over && self.holders == 0
+    }
+
+    /// Whether another may take it now.
+    pub fn may_take(&self) -> bool {
+        !self.is_spent() && (self.is_shared || self.holders == 0)
+    }
+
+    /// Another of the process takes it, if it may.
+    pub fn take(&mut self) -> bool {
+        let may_take = self.may_take();
+        if may_take {
+            self.holders += 1;
+            self.left = self.left.map(|left| left - 1);
+            self.idle = None;
+        }
+        may_take
+    }
+
+    /// One who had it lets go. Whether it is to be given up; if not, and one of the process `awaits` it, that one takes it
+    /// next.
+    pub fn give_back(&mut self, awaits: bool, now: Moment) -> bool {
+        self.holders = self.holders.saturating_sub(1);
+        if self.holders == 0 && !self.is_over {
+            let lingers = !self.is_wanted() && !self.passing.linger.is_zero();
+            let stays = !self.is_spent() && (awaits || lingers);
+            self.idle = stays.then_some(now);
+            self.is_over = !stays;
+        }
+        self.is_over
+    }
+
+    /// Others wait. Whether it is to be given up at once.
+    pub fn handle_wanted(&mut self) -> bool {
+        // The one who has it has its turn.
+        self.left = self.left.or(Some(self.passing.turns.saturating_sub(1)));
+        self.end_if(self.holders == 0)
+    }
+
+    /// The node is gone, or is to be given up whoever has it.
+    pub fn handle_end(&mut self) {
+        self.is_over = true;
+    }
+
+    /// When to call [`handle_timeout`](Self::handle_timeout).
+    pub fn poll_timeout(&self) -> Option<Moment> {
+        self.idle.filter(|_| !self.is_over).map(|idle| idle + self.passing.linger)
+    }
+
+    /// Whether it is to be given up: nobody has taken it for so long.
+    pub fn handle_timeout(&mut self, now: Moment) -> bool {
+        let is_due = self.poll_timeout().is_some_and(|due| now >= due);
+        self.end_if(is_due)
+    }
+
+    /// Whether it has come to its end with that.
+    fn end_if(&mut self, ends: bool) -> bool {
+        let changes = ends && !self.is_over;
+        self.is_over |= ends;
+        changes
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const LINGERS: Passing = Passing { linger: Duration::from_secs(5), turns: 1 };
+
+    fn at(secs: u64) -> Moment {
+        Moment::at(Duration::from_secs(secs))
+    }
+
+    #[test]
+    fn a_node_that_nobody_wants_stays_for_as_long_as_it_lingers() {
+        let mut turns = Turns::new(LINGERS, false);
+        assert_eq!(turns.poll_timeout(), None);
+        assert!(!turns.give_back(false, at(1)));
+        assert_eq!(turns.poll_timeout(), Some(at(6)));
+        assert!(!turns.handle_timeout(at(5)));
+        assert!(turns.take());
+        assert!(!turns.handle_timeout(at(9)), "one has it");
+        assert!(!turns.give_back(false, at(9)));
+        assert!(turns.handle_timeout(at(14)));
+        assert!(!turns.take() && turns.is_spent());
+        assert_eq!(turns.poll_timeout(), None);
+    }
+
+    #[test]
+    fn a_node_that_others_want_is_given_up_when_nobody_has_it() {
+        let mut idle = Turns::new(LINGERS, false);
+        assert!(!idle.give_back(false, at(1)));
+        assert!(idle.handle_wanted());
+        assert!(!idle.handle_wanted(), "it was given up before");
+        let mut held = Turns::new(LINGERS, false);
+        assert!(!held.handle_wanted());
+        assert!(held.is_spent(), "the next of the process queues behind the others");
+        assert!(held.give_back(true, at(1)));
+    }
+
+    #[test]
+    fn while_others_wait_so_many_have_it_in_a_row() {
+        for turns in 1..5 {
+            let mut node = Turns::new(Passing { turns, ..Passing::default() }, false);
+            // As often as they like, as long as nobody else waits.
+            for _ in 0..9 {
+                assert_eq!(node.give_back(true, at(0)), false);
+                assert!(node.take());
+            }
+            assert!(!node.handle_wanted());
+            let mut more = 0;
+            while !node.give_back(true, at(0)) {
+                assert!(node.take());
+                more += 1;
+            }
+            assert_eq!(more, turns - 1);
+        }
+    }
+
+    #[test]
+    fn without_lingering_a_node_goes_when_nobody_of_the_process_waits() {
+        let mut node = Turns::new(Passing { turns: 64, ..Passing::default() }, false);
+        assert!(node.give_back(false, at(0)));
+    }
+
+    #[test]
+    fn readers_have_a_node_together_until_a_writer_waits() {
+        let mut node = Turns::new(LINGERS, true);
+        assert!(node.take());
+        assert!(!node.handle_wanted());
+        assert!(!node.take(), "behind the writer");
+        assert!(!node.give_back(true, at(0)), "another has it");
+        assert!(node.give_back(true, at(0)));
+    }
+
+    #[test]
+    fn a_node_that_is_gone_is_taken_by_nobody() {
+        let mut node = Turns::new(LINGERS, false);
+        assert!(!node.give_back(false, at(0)));
+        node.handle_end();
+        assert!(!node.take());
+    }
+}
