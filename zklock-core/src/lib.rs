@@ -176,7 +176,7 @@ pub use self::{
     owner::Owner,
     path::check_lock_path,
     semaphore::check_permits,
-    spec::LockSpec,
+    spec::{LockSpec, check_local_turns},
     stats::Stats,
     token::Token,
     wait::{Deadline, Wait},

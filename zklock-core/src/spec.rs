@@ -282,9 +282,7 @@ impl LockSpec {
         if !is_semaphore && (self.permits != 1 || self.limit_at.is_some()) {
             return Err(self.invalid("only a semaphore has permits and a limit"));
         }
-        if self.passing.turns == 0 {
-            return Err(self.invalid("local_turns is 0: the holder itself has one, so the least is 1"));
-        }
+        check_local_turns(self.passing.turns)?;
         if self.passing.is_on() && !matches!(self.kind, Kind::Mutex | Kind::Read | Kind::Write) {
             return Err(self.invalid("only mutexes and read/write locks have linger and local_turns"));
         }
@@ -332,6 +330,19 @@ impl LockSpec {
     fn invalid(&self, problem: &str) -> Error {
         Error::new(ErrorKind::InvalidInput, format!("the lock {}: {problem}", self.path))
     }
+}
+
+/// Whether so many holders of a client can follow one another.
+///
+/// # Errors
+///
+/// [`ErrorKind::InvalidInput`] if it is 0.
+pub fn check_local_turns(turns: u32) -> Result<(), Error> {
+    if turns == 0 {
+        let message = "local_turns is 0: the holder itself has one, so the least is 1";
+        return Err(Error::new(ErrorKind::InvalidInput, message));
+    }
+    Ok(())
 }
 
 #[cfg(test)]

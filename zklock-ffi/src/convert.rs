@@ -21,6 +21,12 @@ pub(crate) fn patience(milliseconds: i64) -> Result<Option<Duration>, Failure> {
     })
 }
 
+/// A time as C has it.
+pub(crate) fn time(what: &str, milliseconds: i64) -> Result<Duration, Failure> {
+    let negative = |_| Failure::argument(format!("a {what} of {milliseconds} ms: it must not be negative"));
+    u64::try_from(milliseconds).map(Duration::from_millis).map_err(negative)
+}
+
 /// Whole milliseconds: rounded up they would promise too much.
 pub(crate) fn whole(time: Duration) -> i64 {
     i64::try_from(time.as_millis()).unwrap_or(i64::MAX)

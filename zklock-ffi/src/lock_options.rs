@@ -2,13 +2,15 @@
 
 use crate::c_enum::c_enum;
 use crate::call;
+use crate::convert::time;
 use crate::failure::Failure;
 use crate::handle::{Object, handle};
 use crate::raw::{out, text};
 use crate::status::zklock_status;
 use std::ffi::c_char;
 use std::sync::{Mutex, PoisonError};
-use zklock_core::{Dialect, Foreign, LockSpec, Watching, check_lock_path, check_permits};
+use std::time::Duration;
+use zklock_core::{Dialect, Foreign, LockSpec, Watching, check_local_turns, check_lock_path, check_permits};
 
 /// How a lock behaves. The defaults suit most programs.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -55,6 +57,8 @@ struct Chosen {
     dialect: Dialect,
     permits: u32,
     limit_at: Option<String>,
+    linger: Duration,
+    local_turns: u32,
 }
 
 handle!(
@@ -78,6 +82,7 @@ impl LockOptions {
         let watching = if is_set(ZKLOCK_WATCH_CHILDREN) { Watching::Children } else { Watching::Nearest };
         let spec = spec.reentrant(is_set(ZKLOCK_REENTRANT)).foreign(foreign).watching(watching);
         let spec = spec.dialect(chosen.dialect).permits(chosen.permits);
+        let spec = spec.linger(chosen.linger).local_turns(chosen.local_turns);
         Ok(match &chosen.limit_at {
             Some(path) => spec.limit_at(path),
             None => spec,
@@ -101,7 +106,14 @@ impl LockOptions {
 pub extern "C-unwind" fn zklock_lock_options_new(options: *mut *mut zklock_lock_options) -> zklock_status {
     call::status("zklock_lock_options_new", || {
         let options = out("options", options)?;
-        let defaults = Chosen { flags: 0, dialect: Dialect::default(), permits: 1, limit_at: None };
+        let defaults = Chosen {
+            flags: 0,
+            dialect: Dialect::default(),
+            permits: 1,
+            limit_at: None,
+            linger: Duration::ZERO,
+            local_turns: 1,
+        };
         options.set(LockOptions::table().put(LockOptions(Mutex::new(defaults))));
         Ok(())
     })
@@ -191,5 +203,61 @@ pub extern "C-unwind" fn zklock_lock_options_set_limit_at(
         let path = text("path", path)?;
         check_lock_path(path)?;
         LockOptions::change(options, |chosen| chosen.limit_at = Some(path.to_owned()))
+    })
+}
+
+/// For how long the lock's node stays after a release, as long as nobody else wants the lock. Default: 0, not at all. For
+/// mutexes, read and write sides.
+///
+/// Meanwhile nobody holds the lock, and the client's next acquire takes the node over without a request, or after one check if
+/// its lease does not run. When anybody else queues, by whatever library, the node is deleted: at once, or with the release
+/// if it is held. So a lock that one process takes again and again costs nothing, and one that others want costs them no more
+/// than a deletion. Readers of a client have one node together, until a writer queues.
+///
+/// Grants on one node have the same token: what the lock guards must accept one that is not smaller than it has seen. A try
+/// of another client that comes while the node lingers finds the lock busy, and makes it free. If the process is killed,
+/// others wait for its session timeout, as for any holder's.
+///
+///     zklock_lock_options *options;
+///
+///     if (zklock_lock_options_new(&options) != ZKLOCK_OK) return fail(zklock_last_error());
+///     if (zklock_lock_options_set_linger(options, 10000) != ZKLOCK_OK ||
+///         zklock_mutex_new(client, "/locks/report", options, &lock) != ZKLOCK_OK)
+///         return fail(zklock_last_error());
+///     zklock_lock_options_free(options);
+///
+/// @param options the options.
+/// @param milliseconds not negative.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_lock_options_set_linger(
+    options: *mut zklock_lock_options,
+    milliseconds: i64,
+) -> zklock_status {
+    call::status("zklock_lock_options_set_linger", || {
+        let linger = time("time to linger", milliseconds)?;
+        LockOptions::change(options, |chosen| chosen.linger = linger)
+    })
+}
+
+/// How many holders of this client follow one another on one node while others wait. Default: 1, so that clients take turns,
+/// whatever the number of their threads. For mutexes, read and write sides.
+///
+/// With more than one, or with zklock_lock_options_set_linger, threads pass the lock on without a request: for as long as nobody
+/// else waits, and so often otherwise. Grants on one node have the same token.
+///
+/// @param options the options.
+/// @param turns 1 to 4294967295.
+/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_lock_options_set_local_turns(
+    options: *mut zklock_lock_options,
+    turns: u32,
+) -> zklock_status {
+    call::status("zklock_lock_options_set_local_turns", || {
+        check_local_turns(turns)?;
+        LockOptions::change(options, |chosen| chosen.local_turns = turns)
     })
 }

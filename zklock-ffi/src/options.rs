@@ -1,13 +1,13 @@
 //! How a client connects.
 
 use crate::call;
+use crate::convert::time;
 use crate::failure::Failure;
 use crate::handle::{Object, handle};
 use crate::raw::{out, text};
 use crate::status::zklock_status;
 use std::ffi::{c_char, c_int};
 use std::sync::{Mutex, MutexGuard, PoisonError};
-use std::time::Duration;
 use zklock_core::{ClientOptions, Error};
 
 /// How a client connects. The defaults suit most programs.
@@ -117,7 +117,7 @@ pub extern "C-unwind" fn zklock_options_set_session_timeout(
     milliseconds: i64,
 ) -> zklock_status {
     call::status("zklock_options_set_session_timeout", || {
-        let timeout = positive(milliseconds)?;
+        let timeout = time("timeout", milliseconds)?;
         Options::change(options, |options| options.session_timeout(timeout))
     })
 }
@@ -135,7 +135,7 @@ pub extern "C-unwind" fn zklock_options_set_connect_timeout(
     milliseconds: i64,
 ) -> zklock_status {
     call::status("zklock_options_set_connect_timeout", || {
-        let timeout = positive(milliseconds)?;
+        let timeout = time("timeout", milliseconds)?;
         Options::change(options, |options| Ok(options.connect_timeout(timeout)))
     })
 }
@@ -153,7 +153,7 @@ pub extern "C-unwind" fn zklock_options_set_try_timeout(
     milliseconds: i64,
 ) -> zklock_status {
     call::status("zklock_options_set_try_timeout", || {
-        let timeout = positive(milliseconds)?;
+        let timeout = time("timeout", milliseconds)?;
         Options::change(options, |options| options.try_timeout(timeout))
     })
 }
@@ -229,9 +229,4 @@ pub extern "C-unwind" fn zklock_options_set_server_version(
     call::status("zklock_options_set_server_version", || {
         Options::change(options, |options| options.server_version(major, minor))
     })
-}
-
-fn positive(milliseconds: i64) -> Result<Duration, Failure> {
-    let negative = |_| Failure::argument(format!("a timeout of {milliseconds} ms: it must not be negative"));
-    u64::try_from(milliseconds).map(Duration::from_millis).map_err(negative)
 }
