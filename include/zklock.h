@@ -50,9 +50,12 @@
  * minSessionTimeout was lowered. The state of a hold, its descriptor, its callback, zklock_hold_wait_lost and
  * zklock_release report that it is lost: within a tenth of the session timeout, whatever the cause.
  *
+ * A holder may ask whether others wait (zklock_hold_is_wanted), and a lock that nobody else wants may stay with the client
+ * that took it last (zklock_lock_options_set_linger): then it can be acquired again without a request.
+ *
  * It cannot promise that the process is not paused right after it looked. Where that matters, let the resource that
- * the lock guards refuse a smaller token than it has seen (zklock_hold_token), or write to ZooKeeper itself
- * with zklock_hold_commit.
+ * the lock guards refuse a smaller token than it has seen and accept an equal one (zklock_hold_token), or write to
+ * ZooKeeper itself with zklock_hold_commit.
  *
  * Calls
  * -----
@@ -77,8 +80,8 @@
  * none.) There are two ways to learn that it has its result, which zklock_acquire_finish or zklock_call_finish gives.
  *
  * The first takes one descriptor for a client, however much goes on: zklock_client_fd. It is readable as long as the client
- * has an event: a ticket or a call has its result, a hold is lost, the connection has changed. The event brings the handle,
- * and a pointer of yours.
+ * has an event: a ticket or a call has its result, a hold is lost or wanted, the connection has changed. The event brings the
+ * handle, and a pointer of yours.
  *
  *     zklock_event event;
  *     struct pollfd any;
@@ -93,7 +96,7 @@
  *     }
  *
  * The second is a descriptor of each ticket, call, hold and observer: zklock_ticket_fd, zklock_call_fd, zklock_hold_fd,
- * zklock_observer_fd. They are made when they are first asked for.
+ * zklock_hold_wanted_fd, zklock_observer_fd. They are made when they are first asked for.
  *
  *     zklock_call *call;
  *     struct pollfd readable;
@@ -132,7 +135,7 @@
  * Callbacks
  * ---------
  *
- * Callbacks for a loss and for the log run on one thread of ours, one after the other, with none of our locks
+ * Callbacks for a loss, for waiters and for the log run on one thread of ours, one after the other, with none of our locks
  * held. They may make every call that does not wait; one that waits returns ZKLOCK_DEADLOCK there. A callback must
  * come back: it must not throw, longjmp out or end the thread, and while it lasts the others wait. All signals are
  * blocked in it, and in what it starts. It may run while the process is ending: before what it uses is destroyed,
@@ -427,6 +430,11 @@ typedef enum zklock_event_kind ZKLOCK_INT32 {
      * The client was closed. This is the last event of its connection.
      */
     ZKLOCK_EVENT_CLOSED = 8,
+    /**
+     * Others wait for what a hold has: of those holds alone for which zklock_hold_is_wanted or zklock_hold_wanted_fd
+     * was called.
+     */
+    ZKLOCK_EVENT_WANTED = 9,
 } zklock_event_kind;
 
 /**
@@ -720,7 +728,8 @@ typedef struct {
      */
     zklock_call *call;
     /**
-     * The hold of ZKLOCK_EVENT_LOST, and that of ZKLOCK_EVENT_RELEASED unless it is freed; otherwise NULL.
+     * The hold of ZKLOCK_EVENT_LOST and ZKLOCK_EVENT_WANTED, and that of ZKLOCK_EVENT_RELEASED unless it is freed;
+     * otherwise NULL.
      */
     zklock_hold *hold;
     /**
@@ -768,6 +777,11 @@ typedef struct {
  * Is called when a hold is lost.
  */
 typedef void (*zklock_loss_callback)(zklock_hold *hold, zklock_reason reason, void *context);
+
+/**
+ * Is called when others wait for what a hold has.
+ */
+typedef void (*zklock_wanted_callback)(zklock_hold *hold, void *context);
 
 /**
  * Is given a line for the log. The line is valid during the call.
@@ -1471,7 +1485,8 @@ zklock_status zklock_client_fd(zklock_client *client,
  *
  * From the first call of this or of zklock_client_fd on, there is one event of each ticket that comes to have its result,
  * even if it was begun before; of each call of the client and of its locks, holds, barriers and members that does so; of each
- * loss of a hold that was acquired from then on; and of each change of the connection, beginning with how it is then. A
+ * loss of a hold that was acquired from then on, and that others wait for it if zklock_hold_is_wanted or zklock_hold_wanted_fd
+ * was called for it; and of each change of the connection, beginning with how it is then. A
  * ticket or a call that is cancelled has its result by that. What is freed before its event was given has none. Events of
  * the connection that nobody asks for are told as fewer: several outages as one, several lost sessions as one, but never none.
  * All others are kept until they are asked for, or their handle is freed.
@@ -1613,8 +1628,8 @@ zklock_status zklock_release_start(zklock_hold *hold,
 
 /**
  * Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still held is
- * released in the background, whichever thread acquired it, and calls that wait with this hold end. No loss of it is told
- * from now on.
+ * released in the background, whichever thread acquired it, and calls that wait with this hold end. Nothing of it is
+ * told from now on.
  *
  * It waits for nothing but a callback of this hold that is just running, unless that is what calls it. So
  * call it with nothing locked that the callback locks.
@@ -1625,7 +1640,9 @@ void zklock_hold_free(zklock_hold *hold);
 
 /**
  * The fencing token: of two grants of one path that exclude each other, the later has the greater token. Let what the
- * lock guards refuse a token smaller than one it has seen.
+ * lock guards refuse a token smaller than one it has seen, and accept an equal one: grants that follow one another on one
+ * node have the same. Those are the holds within a hold of ZKLOCK_REENTRANT, and what zklock_lock_options_set_linger and
+ * zklock_lock_options_set_local_turns let a client take again.
  *
  * Holders that may hold together learn of their grants in any order: of two readers without a writer between them the later may
  * have the smaller token, and so may the later of two permits. So compare a reader's token with those of writers alone.
@@ -1765,6 +1782,69 @@ zklock_status zklock_hold_confirm(zklock_hold *hold,
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_confirm_start(zklock_hold *hold,
                                         zklock_call **call);
+
+/**
+ * Whether somebody is known to wait for what this hold has, of whatever process and library: to finish early, or to let the
+ * lock go between two pieces of work.
+ *
+ *     for (piece = 0; piece < pieces && !is_wanted; piece++) {
+ *         work_on(piece);
+ *         if (zklock_hold_is_wanted(hold, &is_wanted) != ZKLOCK_OK) return fail(zklock_last_error());
+ *     }
+ *
+ * It does not wait for the servers: the first call of this, or of another that asks for waiters, has the lock's queue listed, and
+ * leaves a watch that the next who queues sets off. A hold that never asks costs nothing. Readers do not wait for
+ * readers, so they do not count beside one. It stays so for this hold, even if the other has given up meanwhile. Nobody
+ * queues for a lock of zklock_exclusive_new, so there only the waiters of this client are seen.
+ *
+ * @param hold the hold.
+ * @param[out] is_wanted 1 if somebody waits; 0 if not, and if the hold is released or lost.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_is_wanted(zklock_hold *hold,
+                                    int *is_wanted);
+
+/**
+ * Another descriptor of a hold: readable when others wait for what the hold has, and from then on. Do not read from it, write
+ * to it or close it. See zklock_hold_is_wanted.
+ *
+ * @param hold the hold.
+ * @param[out] descriptor valid until the hold is freed.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_wanted_fd(zklock_hold *hold,
+                                    int *descriptor);
+
+/**
+ * Calls back when others wait for what the hold has: once, on a thread of ours, and not if it is released or lost before. If
+ * they wait already, that is told at once. Each call adds a callback. See zklock_hold_is_wanted.
+ *
+ * @param hold the hold.
+ * @param callback see "Callbacks" above. It may look at the hold, and free it, which releases it.
+ * @param context handed to it. Both must stay until zklock_hold_free returns.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks; ZKLOCK_INVALID_ARGUMENT,
+ *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_on_wanted(zklock_hold *hold,
+                                    zklock_wanted_callback callback,
+                                    void *context);
+
+/**
+ * Waits until others wait for what the hold has. See zklock_hold_is_wanted.
+ *
+ * @param hold the hold.
+ * @param timeout milliseconds; ZKLOCK_FOREVER waits as long as it takes.
+ * @return ZKLOCK_OK if somebody waits; ZKLOCK_TIMEOUT if nobody does by then; ZKLOCK_NOT_HELD if the hold is released;
+ *         ZKLOCK_LOST if it is lost; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
+ *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_hold_wait_wanted(zklock_hold *hold,
+                                      int64_t timeout);
 
 /**
  * Makes the mutex at a path: one holder at a time, in the order of arrival. Like every kind of lock it costs
@@ -2053,6 +2133,50 @@ zklock_status zklock_lock_options_set_permits(zklock_lock_options *options,
 ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_set_limit_at(zklock_lock_options *options,
                                                const char *path);
+
+/**
+ * For how long the lock's node stays after a release, as long as nobody else wants the lock. Default: 0, not at all. For
+ * mutexes, read and write sides.
+ *
+ * Meanwhile nobody holds the lock, and the client's next acquire takes the node over without a request, or after one check if
+ * its lease does not run. When anybody else queues, by whatever library, the node is deleted: at once, or with the release
+ * if it is held. So a lock that one process takes again and again costs nothing, and one that others want costs them no more
+ * than a deletion. Readers of a client have one node together, until a writer queues.
+ *
+ * Grants on one node have the same token: what the lock guards must accept one that is not smaller than it has seen. A try
+ * of another client that comes while the node lingers finds the lock busy, and makes it free. If the process is killed,
+ * others wait for its session timeout, as for any holder's.
+ *
+ *     zklock_lock_options *options;
+ *
+ *     if (zklock_lock_options_new(&options) != ZKLOCK_OK) return fail(zklock_last_error());
+ *     if (zklock_lock_options_set_linger(options, 10000) != ZKLOCK_OK ||
+ *         zklock_mutex_new(client, "/locks/report", options, &lock) != ZKLOCK_OK)
+ *         return fail(zklock_last_error());
+ *     zklock_lock_options_free(options);
+ *
+ * @param options the options.
+ * @param milliseconds not negative.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_lock_options_set_linger(zklock_lock_options *options,
+                                             int64_t milliseconds);
+
+/**
+ * How many holders of this client follow one another on one node while others wait. Default: 1, so that clients take turns,
+ * whatever the number of their threads. For mutexes, read and write sides.
+ *
+ * With more than one, or with zklock_lock_options_set_linger, threads pass the lock on without a request: for as long as nobody
+ * else waits, and so often otherwise. Grants on one node have the same token.
+ *
+ * @param options the options.
+ * @param turns 1 to 4294967295.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_lock_options_set_local_turns(zklock_lock_options *options,
+                                                  uint32_t turns);
 
 /**
  * Sends the library's log to a callback, or nowhere. There is one for the whole process: the last one that was set.

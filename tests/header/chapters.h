@@ -50,9 +50,12 @@
  * minSessionTimeout was lowered. The state of a hold, its descriptor, its callback, zklock_hold_wait_lost and
  * zklock_release report that it is lost: within a tenth of the session timeout, whatever the cause.
  *
+ * A holder may ask whether others wait (zklock_hold_is_wanted), and a lock that nobody else wants may stay with the client
+ * that took it last (zklock_lock_options_set_linger): then it can be acquired again without a request.
+ *
  * It cannot promise that the process is not paused right after it looked. Where that matters, let the resource that
- * the lock guards refuse a smaller token than it has seen (zklock_hold_token), or write to ZooKeeper itself
- * with zklock_hold_commit.
+ * the lock guards refuse a smaller token than it has seen and accept an equal one (zklock_hold_token), or write to
+ * ZooKeeper itself with zklock_hold_commit.
  *
  * Calls
  * -----
@@ -77,8 +80,8 @@
  * none.) There are two ways to learn that it has its result, which zklock_acquire_finish or zklock_call_finish gives.
  *
  * The first takes one descriptor for a client, however much goes on: zklock_client_fd. It is readable as long as the client
- * has an event: a ticket or a call has its result, a hold is lost, the connection has changed. The event brings the handle,
- * and a pointer of yours.
+ * has an event: a ticket or a call has its result, a hold is lost or wanted, the connection has changed. The event brings the
+ * handle, and a pointer of yours.
  *
  *     zklock_event event;
  *     struct pollfd any;
@@ -93,7 +96,7 @@
  *     }
  *
  * The second is a descriptor of each ticket, call, hold and observer: zklock_ticket_fd, zklock_call_fd, zklock_hold_fd,
- * zklock_observer_fd. They are made when they are first asked for.
+ * zklock_hold_wanted_fd, zklock_observer_fd. They are made when they are first asked for.
  *
  *     zklock_call *call;
  *     struct pollfd readable;
@@ -132,7 +135,7 @@
  * Callbacks
  * ---------
  *
- * Callbacks for a loss and for the log run on one thread of ours, one after the other, with none of our locks
+ * Callbacks for a loss, for waiters and for the log run on one thread of ours, one after the other, with none of our locks
  * held. They may make every call that does not wait; one that waits returns ZKLOCK_DEADLOCK there. A callback must
  * come back: it must not throw, longjmp out or end the thread, and while it lasts the others wait. All signals are
  * blocked in it, and in what it starts. It may run while the process is ending: before what it uses is destroyed,

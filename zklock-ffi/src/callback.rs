@@ -1,7 +1,8 @@
 //! A function of the host's that we may call, until the host says otherwise.
 
 use std::cell::Cell;
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use zklock_core::face::call_later;
 
 /// Whether it may be called, and whether it is just running.
 pub(crate) struct CallbackGate {
@@ -56,10 +57,20 @@ impl CallbackGate {
     }
 }
 
+/// What is to be called on the I/O thread, which has no time for callbacks.
+pub(crate) fn teller<V: Send + 'static>(
+    gate: Arc<CallbackGate>,
+    call: impl FnOnce(V) + Send + 'static,
+) -> Box<dyn FnOnce(V) + Send> {
+    Box::new(move |news| {
+        // Without a thread for it there is still what can be asked.
+        let _ = call_later(move || gate.run(|| call(news)));
+    })
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
-    use std::sync::Arc;
     use std::sync::mpsc::channel;
     use std::time::Duration;
 

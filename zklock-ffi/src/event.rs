@@ -23,7 +23,8 @@ pub struct zklock_event {
     pub ticket: *mut zklock_ticket,
     /// The call of ZKLOCK_EVENT_RELEASED and ZKLOCK_EVENT_CALL, otherwise NULL.
     pub call: *mut zklock_call,
-    /// The hold of ZKLOCK_EVENT_LOST, and that of ZKLOCK_EVENT_RELEASED unless it is freed; otherwise NULL.
+    /// The hold of ZKLOCK_EVENT_LOST and ZKLOCK_EVENT_WANTED, and that of ZKLOCK_EVENT_RELEASED unless it is freed;
+    /// otherwise NULL.
     pub hold: *mut zklock_hold,
     /// What has happened.
     pub kind: zklock_event_kind,
@@ -71,7 +72,8 @@ pub extern "C-unwind" fn zklock_client_fd(
 ///
 /// From the first call of this or of zklock_client_fd on, there is one event of each ticket that comes to have its result,
 /// even if it was begun before; of each call of the client and of its locks, holds, barriers and members that does so; of each
-/// loss of a hold that was acquired from then on; and of each change of the connection, beginning with how it is then. A
+/// loss of a hold that was acquired from then on, and that others wait for it if zklock_hold_is_wanted or zklock_hold_wanted_fd
+/// was called for it; and of each change of the connection, beginning with how it is then. A
 /// ticket or a call that is cancelled has its result by that. What is freed before its event was given has none. Events of
 /// the connection that nobody asks for are told as fewer: several outages as one, several lost sessions as one, but never none.
 /// All others are kept until they are asked for, or their handle is freed.
@@ -102,7 +104,7 @@ pub extern "C-unwind" fn zklock_client_next_event(
 /// As C has it.
 fn shown(event: &Event) -> zklock_event {
     use zklock_event_kind::{
-        ZKLOCK_EVENT_CALL, ZKLOCK_EVENT_LOST, ZKLOCK_EVENT_RELEASED, ZKLOCK_EVENT_TICKET,
+        ZKLOCK_EVENT_CALL, ZKLOCK_EVENT_LOST, ZKLOCK_EVENT_RELEASED, ZKLOCK_EVENT_TICKET, ZKLOCK_EVENT_WANTED,
     };
     let number =
         |handle: &Option<SentHandle<c_void>>| handle.as_ref().map_or(std::ptr::null_mut(), SentHandle::get);
@@ -114,7 +116,12 @@ fn shown(event: &Event) -> zklock_event {
         context: event.context.0,
         ticket: of(&[ZKLOCK_EVENT_TICKET]).cast(),
         call: of(&[ZKLOCK_EVENT_CALL, ZKLOCK_EVENT_RELEASED]).cast(),
-        hold: if is_release { number(&event.released) } else { of(&[ZKLOCK_EVENT_LOST]) }.cast(),
+        hold: if is_release {
+            number(&event.released)
+        } else {
+            of(&[ZKLOCK_EVENT_LOST, ZKLOCK_EVENT_WANTED])
+        }
+        .cast(),
         kind: event.kind,
         reserved: [0; 7],
     }

@@ -1,6 +1,6 @@
 //! All that happens to what a client made, in one queue: so its event loop needs one descriptor.
 //!
-//! What can happen once to a handle is a [`Notice`]: a ticket or a call has its result, a hold is lost. It has the readiness
+//! What can happen once to a handle is a [`Notice`]: a ticket or a call has its result, a hold is lost or wanted. It has the readiness
 //! of the handle itself, and is queued when it happens. It leaves the queue when its handle is freed. So the queue
 //! is never longer than there are handles, and holds nothing that cannot be given.
 
@@ -43,6 +43,9 @@ c_enum! {
         /// The client was closed. This is the last event of its connection.
         #[from(Closed)]
         ZKLOCK_EVENT_CLOSED = 8,
+        /// Others wait for what a hold has: of those holds alone for which zklock_hold_is_wanted or zklock_hold_wanted_fd
+        /// was called.
+        ZKLOCK_EVENT_WANTED = 9,
     }
 }
 
@@ -272,6 +275,11 @@ impl Notice {
     ) -> Arc<Self> {
         let state = Mutex::new(State { handle: None, context, progress: Progress::Waits });
         Arc::new(Self { kind, events, releases, ready: Readiness::default(), state })
+    }
+
+    /// Whether it is queued when it happens.
+    pub(crate) fn is_event(&self) -> bool {
+        self.events.is_some()
     }
 
     /// Gives it its handle, which is in its table by now.

@@ -3,18 +3,19 @@
 use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
 use crate::call;
+use crate::callback::{CallbackGate, teller};
 use crate::convert::{c_string, patience, whole};
 use crate::events::{Events, Notice, zklock_event_kind};
 use crate::failure::Failure;
-use crate::handle::{Object, handle};
-use crate::loss::{Told, zklock_reason};
-use crate::raw::{Context, out};
+use crate::handle::{Object, SentHandle, handle};
+use crate::loss::zklock_reason;
+use crate::raw::{Context, call_with_handle, out};
 use crate::status::zklock_status;
 use std::ffi::{CString, c_char, c_int, c_void};
 use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use zklock_core::blocking::{self, Watch};
 use zklock_core::face::call_later;
-use zklock_core::{HoldState, Owner};
+use zklock_core::{Error, HoldState, Owner};
 
 /// The proof that a lock is held.
 #[allow(non_camel_case_types, reason = "the name in C")]
@@ -56,15 +57,20 @@ pub(crate) struct Held {
     events: Arc<Events>,
     /// Of the loss.
     notice: Arc<Notice>,
-    loss: Mutex<Loss>,
+    /// That others wait.
+    wanted: Arc<Notice>,
+    told: Mutex<Told>,
 }
 
-/// What is notified of the loss.
+/// What is told of what happens to the hold.
 #[derive(Default)]
-struct Loss {
-    /// Its notice is among them.
-    is_watched: bool,
-    callbacks: Vec<Arc<Told<zklock_hold>>>,
+struct Told {
+    /// The notice of the loss is.
+    loss: bool,
+    /// The notice that others wait is.
+    wanted: bool,
+    /// Of each callback.
+    gates: Vec<Arc<CallbackGate>>,
     watches: Vec<Watch>,
     /// Nobody is to be told any more.
     ended: bool,
@@ -76,17 +82,18 @@ impl Held {
     /// From now on the loss is watched, if events are wanted.
     pub(crate) fn keep(inner: blocking::Hold, events: &Arc<Events>, context: Context) -> *mut zklock_hold {
         let (path, node, events) = (OnceLock::new(), OnceLock::new(), events.clone());
-        let told = events.are_wanted().then(|| events.clone());
-        let mut loss = Loss::default();
-        let is_told = told.is_some();
-        let notice = Notice::new(zklock_event_kind::ZKLOCK_EVENT_LOST, told, context);
-        if is_told {
+        let of = events.are_wanted().then(|| events.clone());
+        let notice = Notice::new(zklock_event_kind::ZKLOCK_EVENT_LOST, of.clone(), context);
+        let wanted = Notice::new(zklock_event_kind::ZKLOCK_EVENT_WANTED, of, context);
+        let (lost_notice, wanted_notice) = (notice.clone(), wanted.clone());
+        let held = Self { inner, path, node, events, notice, wanted, told: Mutex::default() };
+        if lost_notice.is_event() {
             // It fails only in a child, where nobody has a hold of the parent's.
-            let _ = loss.watch(&inner, &notice);
+            let _ = held.watch_loss(&mut held.told());
         }
-        let held = Self { inner, path, node, events, notice: notice.clone(), loss: Mutex::new(loss) };
         let handle = Self::table().put(held);
-        notice.known(handle);
+        lost_notice.known(handle);
+        wanted_notice.known(handle);
         handle
     }
 
@@ -99,39 +106,72 @@ impl Held {
         &self.inner
     }
 
-    fn loss(&self) -> MutexGuard<'_, Loss> {
-        self.loss.lock().unwrap_or_else(PoisonError::into_inner)
+    /// Of this that others wait.
+    pub(crate) fn wanted(&self) -> &Arc<Notice> {
+        &self.wanted
+    }
+
+    fn told(&self) -> MutexGuard<'_, Told> {
+        self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// An error if it is being freed by another thread.
-    fn open_loss(&self) -> Result<MutexGuard<'_, Loss>, Failure> {
-        let loss = self.loss();
-        if loss.ended {
+    fn open_told(&self) -> Result<MutexGuard<'_, Told>, Failure> {
+        let told = self.told();
+        if told.ended {
             Err(Failure::new(zklock_status::ZKLOCK_INVALID_HANDLE, "the zklock_hold has been freed"))
         } else {
-            Ok(loss)
+            Ok(told)
         }
+    }
+
+    fn watch_loss(&self, told: &mut Told) -> Result<(), Failure> {
+        if !told.loss {
+            let happen = self.notice.teller();
+            told.watches.push(self.inner.on_lost(|_| happen())?);
+            told.loss = true;
+        }
+        Ok(())
+    }
+
+    /// From now on the notice is told that others wait. Whether they do now.
+    pub(crate) fn watch_wanted(&self) -> Result<bool, Failure> {
+        let mut told = self.open_told()?;
+        if !told.wanted {
+            told.watches.push(self.inner.on_wanted(self.wanted.teller())?);
+            told.wanted = true;
+        }
+        let is_wanted = self.inner.is_wanted();
+        // At once, and not when the I/O thread comes to it.
+        if is_wanted {
+            self.wanted.happen();
+        }
+        Ok(is_wanted)
+    }
+
+    /// Has a function of the host's called when that happens for which `watch` looks out.
+    pub(crate) fn tell<V: Send + 'static>(
+        &self,
+        call: impl FnOnce(V) + Send + 'static,
+        watch: impl FnOnce(&blocking::Hold, Box<dyn FnOnce(V) + Send>) -> Result<Watch, Error>,
+    ) -> Result<(), Failure> {
+        // Better now than when it happens.
+        call_later(|| ())?;
+        let gate = Arc::new(CallbackGate::new());
+        let mut told = self.open_told()?;
+        told.watches.push(watch(&self.inner, teller(gate.clone(), call))?);
+        told.gates.push(gate);
+        Ok(())
     }
 
     /// From now on no callback of this hold begins, and none is running but the one that asks for this.
     fn tell_nobody(&self) {
-        let told = std::mem::replace(&mut *self.loss(), Loss { ended: true, ..Loss::default() });
+        let told = std::mem::replace(&mut *self.told(), Told { ended: true, ..Told::default() });
         drop(told.watches);
         // Not with the mutex locked: a callback may look at its hold.
-        for told in told.callbacks {
-            told.end();
+        for gate in told.gates {
+            gate.end();
         }
-    }
-}
-
-impl Loss {
-    fn watch(&mut self, hold: &blocking::Hold, notice: &Arc<Notice>) -> Result<(), Failure> {
-        if !self.is_watched {
-            let happen = notice.teller();
-            self.watches.push(hold.on_lost(|_| happen())?);
-            self.is_watched = true;
-        }
-        Ok(())
     }
 }
 
@@ -187,8 +227,8 @@ pub extern "C-unwind" fn zklock_release_start(
 }
 
 /// Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still held is
-/// released in the background, whichever thread acquired it, and calls that wait with this hold end. No loss of it is told
-/// from now on.
+/// released in the background, whichever thread acquired it, and calls that wait with this hold end. Nothing of it is
+/// told from now on.
 ///
 /// It waits for nothing but a callback of this hold that is just running, unless that is what calls it. So
 /// call it with nothing locked that the callback locks.
@@ -199,6 +239,7 @@ pub extern "C-unwind" fn zklock_hold_free(hold: *mut zklock_hold) {
     call::free("zklock_hold_free", || {
         if let Some(held) = Held::table().take(hold) {
             held.notice.end();
+            held.wanted.end();
             held.tell_nobody();
             held.inner.let_go();
         }
@@ -206,7 +247,9 @@ pub extern "C-unwind" fn zklock_hold_free(hold: *mut zklock_hold) {
 }
 
 /// The fencing token: of two grants of one path that exclude each other, the later has the greater token. Let what the
-/// lock guards refuse a token smaller than one it has seen.
+/// lock guards refuse a token smaller than one it has seen, and accept an equal one: grants that follow one another on one
+/// node have the same. Those are the holds within a hold of ZKLOCK_REENTRANT, and what zklock_lock_options_set_linger and
+/// zklock_lock_options_set_local_turns let a client take again.
 ///
 /// Holders that may hold together learn of their grants in any order: of two readers without a writer between them the later may
 /// have the smaller token, and so may the later of two permits. So compare a reader's token with those of writers alone.
@@ -322,9 +365,9 @@ pub extern "C-unwind" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *m
     call::status("zklock_hold_fd", || {
         let descriptor = out("descriptor", descriptor)?;
         let held = Held::table().find(hold)?;
-        let mut loss = held.open_loss()?;
+        let mut told = held.open_told()?;
         let number = held.notice.descriptor()?;
-        loss.watch(&held.inner, &held.notice)?;
+        held.watch_loss(&mut told)?;
         // If it is lost already, it is readable at once, and not when the I/O thread comes to it.
         if let HoldState::Lost(_) = held.inner.state() {
             held.notice.happen();
@@ -347,7 +390,9 @@ pub extern "C-unwind" fn zklock_hold_set_context(
     context: *mut c_void,
 ) -> zklock_status {
     call::status("zklock_hold_set_context", || {
-        Held::table().find(hold)?.notice.set_context(Context(context));
+        let held = Held::table().find(hold)?;
+        held.notice.set_context(Context(context));
+        held.wanted.set_context(Context(context));
         Ok(())
     })
 }
@@ -370,14 +415,9 @@ pub extern "C-unwind" fn zklock_hold_on_lost(
     call::status("zklock_hold_on_lost", || {
         let callback = callback.ok_or_else(|| Failure::argument("the callback is NULL"))?;
         let held = Held::table().find(hold)?;
-        // Better now than when it is lost.
-        call_later(|| ())?;
-        let told = Told::new(hold, callback, Context(context));
-        let mut loss = held.open_loss()?;
-        let watch = held.inner.on_lost(told.clone().teller())?;
-        loss.watches.push(watch);
-        loss.callbacks.push(told);
-        Ok(())
+        let (hold, context) = (SentHandle::new(hold), Context(context));
+        let call = move |why| call_with_handle(callback, hold.get(), zklock_reason::of(why), context);
+        held.tell(call, blocking::Hold::on_lost)
     })
 }
 

@@ -8,7 +8,7 @@
 //!  event
 //!  ticket  contenders  observer
 //!  client  lock  credentials  tls
-//!  options  lock_options  guarded
+//!  options  lock_options  guarded  hold_wanted
 //!  hold
 //!  async_call  log  last_error  version
 //!  loss  events                                      telling the host, and values as C has them
@@ -45,6 +45,7 @@ mod failure;
 pub mod guarded;
 mod handle;
 pub mod hold;
+pub mod hold_wanted;
 pub mod kinds;
 pub mod last_error;
 mod layout;

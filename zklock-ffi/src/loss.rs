@@ -1,12 +1,7 @@
-//! Telling the host that a hold is lost.
+//! Why a hold was lost.
 
 use crate::c_enum::c_enum;
-use crate::callback::CallbackGate;
-use crate::handle::SentHandle;
-use crate::raw::{Context, HandleCallback, call_with_handle};
-use std::sync::Arc;
 use zklock_core::LossReason;
-use zklock_core::face::call_later;
 
 c_enum! {
     /// Why a hold was lost.
@@ -36,42 +31,5 @@ c_enum! {
         /// names the right that it lacks.
         #[from(SessionClosed)]
         ZKLOCK_REASON_SESSION_CLOSED = 7,
-    }
-}
-
-/// One callback for the loss of one handle.
-pub(crate) struct Told<H> {
-    handle: SentHandle<H>,
-    callback: HandleCallback<H, zklock_reason>,
-    context: Context,
-    gate: CallbackGate,
-}
-
-impl<H: 'static> Told<H> {
-    pub(crate) fn new(
-        handle: *mut H,
-        callback: HandleCallback<H, zklock_reason>,
-        context: Context,
-    ) -> Arc<Self> {
-        Arc::new(Self { handle: SentHandle::new(handle), callback, context, gate: CallbackGate::new() })
-    }
-
-    /// What is to be called on the I/O thread, which has no time for callbacks.
-    pub(crate) fn teller(self: Arc<Self>) -> impl FnOnce(LossReason) + Send {
-        move |why| {
-            let tell = move || {
-                let call = || {
-                    call_with_handle(self.callback, self.handle.get(), zklock_reason::of(why), self.context);
-                };
-                self.gate.run(call);
-            };
-            // Without a thread for it there is still the descriptor and the state.
-            let _ = call_later(tell);
-        }
-    }
-
-    /// It is not called from now on.
-    pub(crate) fn end(&self) {
-        self.gate.end();
     }
 }

@@ -199,6 +199,8 @@ unsafe impl<T, const N: usize> Sync for WithStrings<T, N> {}
 pub(crate) type TextCallback = unsafe extern "C" fn(i32, *const c_char, *mut c_void);
 /// A callback that is given a handle and what there is to say of it.
 pub(crate) type HandleCallback<H, V> = unsafe extern "C" fn(*mut H, V, *mut c_void);
+/// A callback that is given a handle to which something has happened, of which there is no more to say.
+pub(crate) type NewsCallback<H> = unsafe extern "C" fn(*mut H, *mut c_void);
 /// A callback that is shown a struct.
 pub(crate) type Visitor<T> = unsafe extern "C" fn(*const T, *mut c_void);
 
@@ -215,6 +217,11 @@ pub(crate) fn call_with_handle<H, V>(
 ) {
     // SAFETY: the header asks for a function of this signature that may be called until what it was given to is freed.
     unsafe { callback(handle, value, context.0) }
+}
+
+pub(crate) fn call_with_news<H>(callback: NewsCallback<H>, handle: *mut H, context: Context) {
+    // SAFETY: as above.
+    unsafe { callback(handle, context.0) }
 }
 
 pub(crate) fn show<T>(visitor: Visitor<T>, value: &T, context: Context) {
