@@ -98,8 +98,9 @@ class [[nodiscard]] hold : public detail::owner<zklock_hold, zklock_hold_free> {
 public:
     using owner::owner;
     /**
-     * The fencing token: let what the lock guards refuse one that is smaller than it has seen. Of two grants that exclude
-     * each other the later has the greater one; among readers, or permits, that hold together the order says nothing.
+     * The fencing token: let what the lock guards refuse one that is smaller than it has seen, and accept an equal one. Of
+     * two grants that exclude each other the later has the greater one, but grants on one node have the same: see
+     * lock_options::linger(). Among readers, or permits, that hold together the order says nothing.
      */
     std::uint64_t token() const { return ask<std::uint64_t>(zklock_hold_token); }
     /** For how long the lock is certain to be held. Zero: others may hold it. */
@@ -128,17 +129,36 @@ public:
      * callback locks.
      */
     void on_lost(std::function<void(zklock_reason)> callback) {
-        const bool usable = callback != nullptr;
-        kept().push_front(std::make_shared<function>(std::move(callback)));
-        const zklock_status status = zklock_hold_on_lost(get(), usable ? tell : nullptr, &kept().front());
-        if (status != ZKLOCK_OK) kept().pop_front();
-        detail::check(status);
+        add<std::function<void(zklock_reason)>>(std::move(callback), zklock_hold_on_lost, tell_lost);
     }
 
     /** Waits until it is lost, and says why; nothing if it is still held then. A release makes it a misuse_error. */
     std::optional<zklock_reason> wait_lost_for(detail::span wait) const {
         return ask_unless<zklock_reason, zklock_reason>(ZKLOCK_TIMEOUT, zklock_hold_wait_lost, detail::ms(wait));
     }
+    /**
+     * Whether somebody is known to wait for what this hold has: to finish early, or to let the lock go between two pieces of
+     * work. It does not wait for the servers; the first call begins to look out. See zklock_hold_is_wanted.
+     */
+    bool is_wanted() const { return ask<int>(zklock_hold_is_wanted) != 0; }
+    /** Waits until somebody waits; false if nobody does by then. A loss is a lost_error, a release a misuse_error. */
+    bool wait_wanted_for(detail::span wait) const {
+        const zklock_status status = zklock_hold_wait_wanted(get(), detail::ms(wait));
+        if (status != ZKLOCK_TIMEOUT) detail::check(status);
+        return status == ZKLOCK_OK;
+    }
+    /** For event loops: readable once others wait. It lives as long as the hold; do not close it. */
+    int wanted_fd() const { return ask<int>(zklock_hold_wanted_fd); }
+    /**
+     * Calls back when others wait: once, and not if the hold is released or lost before. Each call adds a callback. What
+     * on_lost() says of its callback holds here.
+     *
+     *     hold.on_wanted([&] { is_to_finish = true; });
+     */
+    void on_wanted(std::function<void()> callback) {
+        add<std::function<void()>>(std::move(callback), zklock_hold_on_wanted, tell_wanted);
+    }
+
     /** Asks the servers for how long the lock is certain to be held; if it is not, that is a lost_error. */
     std::chrono::milliseconds confirm() const {
         return std::chrono::milliseconds(ask<std::int64_t>(zklock_hold_confirm));
@@ -177,18 +197,29 @@ public:
     /** As release(), in the background: it goes on without the call. */
     async_call<void> start_release() { return async_call<void>(ask<zklock_call *>(zklock_release_start)); }
 private:
-    using function = std::function<void(zklock_reason)>;
     std::pair<zklock_state, zklock_reason> stands() const {
         zklock_state state{};
         const auto reason = ask<zklock_reason>(zklock_hold_state, &state);
         return {state, reason};
     }
 
-    static void tell(zklock_hold *, zklock_reason reason, void *context) noexcept {
+    /** Adds a callback, which is kept until the handle is freed. */
+    template <class Function, class Call, class Tell>
+    void add(Function callback, Call call, Tell tell) {
+        const bool usable = callback != nullptr;
+        kept().push_front(std::make_shared<Function>(std::move(callback)));
+        const zklock_status status = call(get(), usable ? tell : nullptr, &kept().front());
+        if (status != ZKLOCK_OK) kept().pop_front();
+        detail::check(status);
+    }
+    template <class... News>
+    static void tell(void *context, News... news) {
         // If it destroys the hold, it must not destroy itself.
         const std::shared_ptr<void> callback = *static_cast<std::shared_ptr<void> *>(context);
-        (*static_cast<function *>(callback.get()))(reason);
+        (*static_cast<std::function<void(News...)> *>(callback.get()))(news...);
     }
+    static void tell_lost(zklock_hold *, zklock_reason reason, void *context) noexcept { tell(context, reason); }
+    static void tell_wanted(zklock_hold *, void *context) noexcept { tell(context); }
 };
 } // namespace zklock
 

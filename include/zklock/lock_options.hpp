@@ -3,6 +3,7 @@
 #ifndef ZKLOCK_LOCK_OPTIONS_HPP
 #define ZKLOCK_LOCK_OPTIONS_HPP
 
+#include <chrono>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -31,6 +32,15 @@ public:
     lock_options &permits(std::uint32_t count) { return permits_ = count, *this; }
     /** The node that says how many permits a semaphore has: see client::set_limit(). */
     lock_options &limit_at(std::string path) { return limit_at_ = std::move(path), *this; }
+    /**
+     * For how long the node of a mutex or a side of a read/write lock stays after a release, while nobody else wants the lock:
+     * the client takes it again without a request, and with the same token. See zklock_lock_options_set_linger. Default: 0.
+     *
+     *     const auto lock = client.mutex("/locks/report", zklock::lock_options().linger(10s));
+     */
+    lock_options &linger(std::chrono::milliseconds t) { return linger_ = t, *this; }
+    /** How many holders of this client follow one another on one node while others wait. Default: 1. */
+    lock_options &local_turns(std::uint32_t turns) { return local_turns_ = turns, *this; }
 
     /** The same for functions of zklock.h. */
     detail::owner<zklock_lock_options, zklock_lock_options_free> made() const {
@@ -39,6 +49,8 @@ public:
         detail::check(zklock_lock_options_set_flags(made.get(), flags_));
         detail::check(zklock_lock_options_set_dialect(made.get(), dialect_));
         detail::check(zklock_lock_options_set_permits(made.get(), permits_));
+        detail::check(zklock_lock_options_set_linger(made.get(), linger_.count()));
+        detail::check(zklock_lock_options_set_local_turns(made.get(), local_turns_));
         if (limit_at_) detail::check(zklock_lock_options_set_limit_at(made.get(), detail::text(*limit_at_)));
         return made;
     }
@@ -49,7 +61,8 @@ private:
         return *this;
     }
 
-    std::uint32_t flags_ = 0, permits_ = 1;
+    std::uint32_t flags_ = 0, permits_ = 1, local_turns_ = 1;
+    std::chrono::milliseconds linger_{0};
     zklock_dialect dialect_ = ZKLOCK_DIALECT_CURATOR;
     std::optional<std::string> limit_at_;
 };

@@ -166,6 +166,37 @@ TEST(a_loss_is_told_in_every_way) {
     THROWS(moved.release(), zklock::lost_error, ZKLOCK_LOST);
 }
 
+TEST(a_holder_is_told_that_others_wait) {
+    const auto client = new_cpp_client(), other = new_cpp_client();
+    const std::string path = fresh_path();
+    const auto lock = client.mutex(path, zklock::lock_options().linger(1h).local_turns(2));
+    auto first = lock.acquire();
+    first.release();
+    auto hold = lock.acquire();
+    CHECK(hold.token() == first.token() && hold.node() == first.node());
+    std::promise<void> told, late;
+    hold.on_wanted([&] { told.set_value(); });
+    THROWS(hold.on_wanted(nullptr), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    CHECK(!hold.is_wanted() && !hold.wait_wanted_for(0s) && !hold.wait_wanted_for(1ms));
+    CHECK(!readable(hold.wanted_fd(), 0));
+    auto waiting = in_background([&] { return other.mutex(path).acquire_for(SOON); });
+    CHECK(hold.wait_wanted_for(std::chrono::hours::max()) && hold.is_wanted());
+    CHECK(readable(hold.wanted_fd(), SOON_MS) && !readable(hold.fd(), 0));
+    soon(told.get_future());
+    hold.on_wanted([&] { late.set_value(); });
+    soon(late.get_future());
+    hold.release();
+    THROWS(hold.wait_wanted_for(1h), zklock::misuse_error, ZKLOCK_NOT_HELD);
+    const auto next = soon(waiting);
+    CHECK(next.token() > hold.token());
+    delete_node(next.node());
+    THROWS(next.wait_wanted_for(SOON), zklock::lost_error, ZKLOCK_LOST);
+    using zklock::lock_options;
+    THROWS(client.mutex(path, lock_options().linger(-1s)), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.mutex(path, lock_options().local_turns(0)), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.election(path, lock_options().linger(1s)), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+}
+
 TEST(a_callback_that_destroys_its_hold_lives_to_its_end) {
     struct last_words {
         std::atomic<bool> *dead;
@@ -350,6 +381,7 @@ TEST_MAIN("standalone max-session=5000",
           LISTED(what_was_moved_from_is_empty_and_what_is_assigned_to_lets_go),
           LISTED(a_handle_of_c_can_be_taken_over_and_lent),
           LISTED(a_loss_is_told_in_every_way),
+          LISTED(a_holder_is_told_that_others_wait),
           LISTED(a_callback_that_destroys_its_hold_lives_to_its_end),
           LISTED(a_hold_that_is_destroyed_waits_for_its_callback_and_keeps_nothing),
           LISTED(what_is_released_or_destroyed_or_assigned_over_calls_nobody_back),
