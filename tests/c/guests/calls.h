@@ -32,6 +32,10 @@ typedef struct {
     int blocks;
 } call;
 
+static inline void ignore_waiters(zklock_hold *hold, void *context) {
+    (void)hold, (void)context;
+}
+
 static inline void ignore_loss(zklock_hold *hold, zklock_reason reason, void *context) {
     (void)hold, (void)reason, (void)context;
 }
@@ -112,6 +116,8 @@ CALL(lock_options_set_flags) { return zklock_lock_options_set_flags(on->lock_opt
 CALL(lock_options_set_dialect) {
     return zklock_lock_options_set_dialect(on->lock_options, ZKLOCK_DIALECT_CURATOR);
 }
+CALL(lock_options_set_linger) { return zklock_lock_options_set_linger(on->lock_options, 0); }
+CALL(lock_options_set_local_turns) { return zklock_lock_options_set_local_turns(on->lock_options, 1); }
 CALL(lock_options_set_permits) { return zklock_lock_options_set_permits(on->lock_options, 1); }
 CALL(lock_options_set_limit_at) { return zklock_lock_options_set_limit_at(on->lock_options, on->path); }
 
@@ -256,6 +262,16 @@ CALL(hold_wait_lost) {
     zklock_reason reason;
     return zklock_hold_wait_lost(on->hold, 0, &reason);
 }
+CALL(hold_is_wanted) {
+    int is_wanted;
+    return zklock_hold_is_wanted(on->hold, &is_wanted);
+}
+CALL(hold_wanted_fd) {
+    int descriptor;
+    return zklock_hold_wanted_fd(on->hold, &descriptor);
+}
+CALL(hold_on_wanted) { return zklock_hold_on_wanted(on->hold, ignore_waiters, NULL); }
+CALL(hold_wait_wanted) { return zklock_hold_wait_wanted(on->hold, 0); }
 CALL(hold_confirm) { return zklock_hold_confirm(on->hold, NULL); }
 CALL(hold_commit) {
     char path[128];
@@ -372,6 +388,8 @@ static const call calls[] = {
     CALL(lock_options_new, ZKLOCK_OK, 0),
     CALL(lock_options_set_flags, ZKLOCK_OK, 0),
     CALL(lock_options_set_dialect, ZKLOCK_OK, 0),
+    CALL(lock_options_set_linger, ZKLOCK_OK, 0),
+    CALL(lock_options_set_local_turns, ZKLOCK_OK, 0),
     CALL(lock_options_set_permits, ZKLOCK_OK, 0),
     CALL(lock_options_set_limit_at, ZKLOCK_OK, 0),
     CALL(mutex_new, ZKLOCK_OK, 0),
@@ -421,6 +439,10 @@ static const call calls[] = {
     CALL(hold_set_context, ZKLOCK_OK, 0),
     CALL(hold_on_lost, ZKLOCK_OK, 0),
     CALL(hold_wait_lost, ZKLOCK_TIMEOUT, 1),
+    CALL(hold_is_wanted, ZKLOCK_OK, 0),
+    CALL(hold_wanted_fd, ZKLOCK_OK, 0),
+    CALL(hold_on_wanted, ZKLOCK_OK, 0),
+    CALL(hold_wait_wanted, ZKLOCK_TIMEOUT, 1),
     CALL(hold_confirm, ZKLOCK_OK, 1),
     CALL(hold_confirm_start, ZKLOCK_OK, 0),
     CALL(hold_commit, ZKLOCK_OK, 1),

@@ -315,6 +315,15 @@ static void *make_busy(kind kind) {
     }
 }
 
+static zklock_hold *wanted_hold(void) {
+    char path[64];
+    snprintf(path, sizeof path, "%s", fresh_path());
+    zklock_hold *result = keep(HOLD, acquire(make_lock(client, path, 0), SOON_MS));
+    make_ticket(other_client, path);
+    OK(zklock_hold_wait_wanted(result, SOON_MS));
+    return result;
+}
+
 /* zklock-ffi/src/handle.rs says what the bits of a handle mean. */
 static void *flipped(kind kind, int bit) { return (void *)((uintptr_t)bystander(kind) ^ (uintptr_t)1 << bit); }
 
@@ -329,6 +338,7 @@ static void *in_state(source state, kind kind) {
     case BUSY: return make_busy(kind);
     case NAMED: return make_lock(client, NAMED_PATH, 0);
     case TOLD: return told_observer();
+    case WANTED: return wanted_hold();
     case GRANTED: return granted_ticket();
     case CONNECTED:
     case ENTERED:

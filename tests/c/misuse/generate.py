@@ -31,6 +31,7 @@ GOOD = {
     ("zklock_client_free", "client"): "FRESH",
     ("zklock_acquire_finish", "ticket"): "GRANTED",
     ("zklock_hold_wait_lost", "hold"): "CLOSED",
+    ("zklock_hold_wait_wanted", "hold"): "WANTED",
     ("zklock_evict", "lock"): "NAMED",
     ("zklock_client_close_start", "client"): "FRESH",
     ("zklock_client_next_event", "client"): "FOLLOWED",
@@ -154,7 +155,7 @@ class Matrix:
                     return ("flags" if base == "uint32_t" else "enum"), named[1]
             if base == "int32_t" and parameter.name == "status":
                 return "enum", "zklock_status"
-            if base == "uint32_t" and parameter.name in ("limit", "permits", "members", "major", "minor"):
+            if base == "uint32_t" and parameter.name in ("limit", "permits", "members", "major", "minor", "turns"):
                 return "number", None
             if base == "int" and parameter.name == "creates":
                 return "truth", None
@@ -367,7 +368,7 @@ class Matrix:
             yield what, self.array(writes), wanted
 
 
-STATES = {"FRESH", "LIVE", "CLOSED", "GRANTED", "BUSY", "NAMED", "TOLD", "CONNECTED", "ENTERED", "WRITTEN", "SHOWN", "FOLLOWED"}
+STATES = {"FRESH", "LIVE", "CLOSED", "GRANTED", "BUSY", "NAMED", "TOLD", "CONNECTED", "ENTERED", "WRITTEN", "SHOWN", "FOLLOWED", "WANTED"}
 
 
 def kind_of(name):

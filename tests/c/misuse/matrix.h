@@ -54,6 +54,7 @@ typedef enum {
     REENTRANT, /* of a reentrant lock */
     BUSY,      /* of a lock that another client holds; a barrier that is set, or lacks a member; a member not alone */
     NAMED,     /* a lock with the path in whose queue NODE is */
+    WANTED,    /* a hold for which another client is known to wait */
     TOLD,      /* an observer that has told what there was */
     GRANTED,   /* with a result that nobody has fetched */
     FETCHED,

@@ -305,23 +305,31 @@ static void *wait_lost_for_ever(void *given) {
     return NULL;
 }
 
+static void *wait_wanted_for_ever(void *given) {
+    long_wait *wait = given;
+    ++*wait->begun;
+    wait->status = zklock_hold_wait_wanted(wait->handle, wait->timeout);
+    return NULL;
+}
+
 TEST(the_longest_waits_end_when_the_client_is_closed) {
     zklock_client *client = new_client(), *other = new_client();
     const char *path = fresh_path();
     zklock_lock *lock = new_mutex(client, path, 0), *other_lock = new_mutex(other, path, 0);
-    zklock_hold *hold = acquire(lock, SOON_MS), *never;
-    thread *threads[2 * WAITS];
+    zklock_lock *quiet_lock = new_mutex(client, fresh_path(), 0);
+    zklock_hold *hold = acquire(lock, SOON_MS), *unwanted = acquire(quiet_lock, SOON_MS), *never;
+    void *const handles[] = {other_lock, hold, unwanted};
+    void *(*const runs[])(void *) = {acquire_for_ever, wait_lost_for_ever, wait_wanted_for_ever};
+    thread *threads[3 * WAITS];
     zklock_ticket *tickets[WAITS];
     atomic_int begun = 0;
-    long_wait waits[2 * WAITS];
-    for (size_t at = 0; at < 2 * WAITS; at++) {
-        int is_acquire = at < WAITS;
-        void *handle = is_acquire ? (void *)other_lock : (void *)hold;
-        waits[at] = (long_wait){handle, for_ever[at % WAITS], ZKLOCK_INTERNAL, &begun};
-        threads[at] = start_thread(is_acquire ? acquire_for_ever : wait_lost_for_ever, &waits[at]);
-        if (is_acquire) OK(zklock_acquire_start(other_lock, for_ever[at], &tickets[at]));
+    long_wait waits[3 * WAITS];
+    for (size_t at = 0; at < 3 * WAITS; at++) {
+        waits[at] = (long_wait){handles[at / WAITS], for_ever[at % WAITS], ZKLOCK_INTERNAL, &begun};
+        threads[at] = start_thread(runs[at / WAITS], &waits[at]);
+        if (at < WAITS) OK(zklock_acquire_start(other_lock, for_ever[at], &tickets[at]));
     }
-    EVENTUALLY(begun == 2 * WAITS);
+    EVENTUALLY(begun == 3 * WAITS);
     for (size_t at = 0; at < WAITS; at++) IS(zklock_acquire_finish(tickets[at], &never), ZKLOCK_PENDING);
     OK(zklock_client_close(other));
     for (size_t at = 0; at < WAITS; at++) {
@@ -334,12 +342,14 @@ TEST(the_longest_waits_end_when_the_client_is_closed) {
         zklock_ticket_free(tickets[at]);
     }
     OK(zklock_client_close(client));
-    for (size_t at = WAITS; at < 2 * WAITS; at++) {
+    for (size_t at = WAITS; at < 3 * WAITS; at++) {
         join_thread(threads[at]);
-        IS(waits[at].status, ZKLOCK_OK);
+        IS(waits[at].status, at < 2 * WAITS ? ZKLOCK_OK : ZKLOCK_LOST);
     }
     zklock_hold_free(hold);
+    zklock_hold_free(unwanted);
     zklock_lock_free(lock);
+    zklock_lock_free(quiet_lock);
     zklock_lock_free(other_lock);
     zklock_client_free(client);
     zklock_client_free(other);

@@ -20,6 +20,10 @@ WAITS = {
         ("hold", "CLOSED", FOR_EVER + LONG + ["0"], "ZKLOCK_OK"),
         ("hold", "LIVE", ["0", "1"], "ZKLOCK_TIMEOUT"),
     ],
+    "zklock_hold_wait_wanted": [
+        ("hold", "WANTED", FOR_EVER + LONG + ["0"], "ZKLOCK_OK"),
+        ("hold", "LIVE", ["0", "1"], "ZKLOCK_TIMEOUT"),
+    ],
     "zklock_observer_next": [
         ("observer", "LIVE", FOR_EVER + LONG, "ZKLOCK_OK"),
         ("observer", "LIVE", ["0"], "ZKLOCK_TIMEOUT"),

@@ -2,16 +2,6 @@
 
 #include "test.h"
 
-/* How many requests were made since the record began, without those that only keep the session and its lease. */
-static int asked(int proxy) {
-    const char *at = ground("messages %d", proxy);
-    int count = 0;
-    for (; (at = strstr(at, "request:")); at++) {
-        count += strncmp(at, "request:multi:", 14) != 0 && strncmp(at, "request:ping:", 13) != 0;
-    }
-    return count;
-}
-
 /* What another thread finds when it releases. */
 static void *releases(void *hold) { return (void *)(intptr_t)zklock_release(hold); }
 

@@ -21,8 +21,9 @@ static inline zklock_event next(zklock_client *client) {
     int is_call = event.kind == ZKLOCK_EVENT_CALL || event.kind == ZKLOCK_EVENT_RELEASED;
     CHECK(!event.ticket == (event.kind != ZKLOCK_EVENT_TICKET));
     CHECK(!event.call == !is_call);
-    if (event.kind != ZKLOCK_EVENT_RELEASED) CHECK(!event.hold == (event.kind != ZKLOCK_EVENT_LOST));
-    if (event.kind >= ZKLOCK_EVENT_CONNECTED) CHECK(!event.context);
+    int is_of_hold = event.kind == ZKLOCK_EVENT_LOST || event.kind == ZKLOCK_EVENT_WANTED;
+    if (event.kind != ZKLOCK_EVENT_RELEASED) CHECK(!event.hold == !is_of_hold);
+    if (event.kind >= ZKLOCK_EVENT_CONNECTED && !is_of_hold) CHECK(!event.context);
     CHECK(!memcmp(event.reserved, nothing, sizeof nothing));
     return event;
 }

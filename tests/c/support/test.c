@@ -334,6 +334,15 @@ void await_hook(int hook) {
     }
 }
 
+int asked(int proxy) {
+    const char *at = ground("messages %d", proxy);
+    int count = 0;
+    for (; (at = strstr(at, "request:")); at++) {
+        count += strncmp(at, "request:multi:", 14) != 0 && strncmp(at, "request:ping:", 13) != 0;
+    }
+    return count;
+}
+
 void just_after_a_heartbeat(int proxy) { await_hook(new_hook("see-reply", proxy, "multi", 1, "")); }
 
 int contenders_at(const char *path) {

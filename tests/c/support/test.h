@@ -135,6 +135,9 @@ int hook_fired(int hook);
 /* Waits until it has fired. */
 void await_hook(int hook);
 
+/* How many requests went through the proxy since its record began, without those that only keep the session and its lease. */
+int asked(int proxy);
+
 /* The next heartbeat of the client behind the proxy has just been answered. */
 void just_after_a_heartbeat(int proxy);
 
