@@ -205,10 +205,10 @@ private:
 
     /** Adds a callback, which is kept until the handle is freed. */
     template <class Function, class Call, class Tell>
-    void add(Function callback, Call call, Tell tell) {
+    void add(Function callback, Call call, Tell how) {
         const bool usable = callback != nullptr;
         kept().push_front(std::make_shared<Function>(std::move(callback)));
-        const zklock_status status = call(get(), usable ? tell : nullptr, &kept().front());
+        const zklock_status status = call(get(), usable ? how : nullptr, &kept().front());
         if (status != ZKLOCK_OK) kept().pop_front();
         detail::check(status);
     }
