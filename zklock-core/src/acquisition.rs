@@ -12,8 +12,9 @@ use crate::machine::name::Name;
 use crate::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict};
 use crate::machine::single::Single;
 use crate::pool::Slot;
-use crate::session::{Holding, Session, Status};
+use crate::session::{Holding, Notice, Session, Status};
 use crate::stats::Progress;
+use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
 
@@ -30,6 +31,7 @@ pub(crate) struct Acquisition {
 }
 
 /// A granted lock.
+#[derive(Clone)]
 pub(crate) struct Granted {
     pub(crate) session: Arc<Session>,
     pub(crate) holding: Arc<Holding>,
@@ -102,7 +104,7 @@ impl Acquisition {
                     self.driver.send_next().await;
                     return Err(self.not_granted(refusal));
                 }
-                None => {}
+                Some(Verdict::Wanted) | None => {}
             }
             tokio::select! {
                 biased;
@@ -119,6 +121,11 @@ impl Acquisition {
     pub(crate) fn serve(&mut self, progress: Arc<Progress>) {
         progress.set_behind_others(self.driver.machine.is_waiting());
         self.progress = progress;
+    }
+
+    /// Whoever holds it, it is to be known when others wait.
+    pub(crate) fn ask_for_notice(&mut self) {
+        self.driver.machine.handle_notice();
     }
 
     /// Begins to leave. Its node's deletion is on its way when this returns, unless something else has to be answered
@@ -148,14 +155,31 @@ impl Acquisition {
         }
     }
 
-    /// Stays until the hold has come to its end.
-    pub(crate) async fn stay(&mut self, holding: &Arc<Holding>) {
+    /// Stays until the hold has come to its end. Meanwhile `beside` runs, which never ends by itself, and `wanted` is called
+    /// if others wait, and somebody has asked for that.
+    pub(crate) async fn stay(
+        &mut self,
+        holding: &Arc<Holding>,
+        beside: impl Future<Output = Infallible>,
+        wanted: impl Fn(),
+    ) {
         let Some(session) = self.driver.session().cloned() else { return };
         let mut guard = pin!(guard::stranger(session.clone(), self.claims.clone(), holding.clone()));
-        let mut status = holding.watch();
+        let mut beside = pin!(beside);
+        let (mut status, mut notice) = (holding.watch(), holding.notice());
         while !self.driver.machine.is_gone() && *status.borrow_and_update() == Status::Held {
+            if *notice.borrow_and_update() == Notice::Asked {
+                self.driver.machine.handle_notice();
+            }
+            if self.driver.machine.poll_verdict() == Some(Verdict::Wanted) {
+                holding.set_wanted(true);
+                wanted();
+                continue;
+            }
             tokio::select! {
                 _ = status.changed() => {}
+                _ = notice.changed() => {}
+                never = &mut beside => match never {},
                 name = &mut guard => {
                     tracing::warn!(path = &*self.path, name, "a contender has come that cannot see the hold");
                     session.lose(holding, LossReason::ForeignContender);

@@ -4,9 +4,10 @@ use crate::connection::{self, Connection, ConnectionState};
 use crate::diagnose;
 use crate::error::{Error, ErrorKind};
 use crate::held_at::HeldAt;
-use crate::local_queue::{LocalQueue, Shared};
+use crate::local_queue::{Handle, LocalQueue, Shared};
 use crate::lock::Lock;
 use crate::machine::claim::Claim;
+use crate::machine::turns::Passing;
 use crate::options::ClientOptions;
 use crate::pool::{Pool, Slot, SlotState};
 use crate::spec::LockSpec;
@@ -16,7 +17,8 @@ use std::collections::HashMap;
 use std::fmt;
 use std::sync::{Arc, Mutex, Weak};
 use std::time::Duration;
-use tokio::runtime::Handle;
+use tokio::runtime;
+use tokio::sync::watch;
 
 /// One logical connection to an ensemble. It is cheap to clone, and outlives sessions: when one
 /// expires it opens the next.
@@ -37,6 +39,7 @@ use tokio::runtime::Handle;
 /// ```
 #[derive(Clone)]
 pub struct Client {
+    handle: Handle,
     shared: Arc<Shared>,
     registry: Arc<Mutex<Registry>>,
 }
@@ -53,19 +56,21 @@ impl Client {
     /// * [`ErrorKind::InvalidInput`] if it is called outside of a tokio runtime, or the options do not
     ///   [go together](ClientOptions::check).
     pub async fn connect(options: ClientOptions) -> Result<Self, Error> {
-        let Ok(runtime) = Handle::try_current() else {
+        let Ok(runtime) = runtime::Handle::try_current() else {
             let message =
                 "a client is connected within a tokio runtime; without one, use zklock_core::blocking";
             return Err(Error::new(ErrorKind::InvalidInput, message));
         };
         options.check()?;
-        let shared = Arc::new(Shared { pool: Pool::new(options, runtime), counters: Arc::default() });
+        let (handle, handles) = watch::channel(());
+        let pool = Pool::new(options, runtime);
+        let shared = Arc::new(Shared { pool, counters: Arc::default(), handles });
         let slot = shared.pool.slot();
         let options = shared.pool.options();
         tokio::select! {
             biased;
             opened = slot.session() => match opened {
-                Ok(_) => Ok(Self { shared, registry: Arc::default() }),
+                Ok(_) => Ok(Self { handle: handle.into(), shared, registry: Arc::default() }),
                 Err(error) => Err(explained(slot, &options.hosts.chroot, error)),
             },
             error = diagnose::hosts(options, slot) => Err(error),
@@ -157,16 +162,17 @@ impl Client {
     /// [`ErrorKind::InvalidInput`] if a lock of this kind cannot have these options, or has too many permits for one
     /// request.
     pub fn lock(&self, spec: &LockSpec) -> Result<Lock, Error> {
-        let claims = spec.claims_of(self.shared.pool.options())?;
+        let wanted = (spec.claims_of(self.shared.pool.options())?, spec.passing);
         let mut registry = lock_ignoring_poison(&self.registry);
-        let queue = registry.queue(&claims).unwrap_or_else(|| {
+        let queue = registry.queue(&wanted).unwrap_or_else(|| {
+            let (claims, passing) = wanted.clone();
             let held_at = claims.iter().map(|claim| registry.held_at(&claim.directory)).collect();
-            let queue =
-                Arc::new(LocalQueue::new(spec.path().into(), claims.clone(), held_at, self.shared.clone()));
-            registry.queues.insert(claims, Arc::downgrade(&queue));
+            let (path, shared) = (spec.path().into(), self.shared.clone());
+            let queue = Arc::new(LocalQueue::new(path, claims, passing, held_at, shared));
+            registry.queues.insert(wanted, Arc::downgrade(&queue));
             queue
         });
-        Ok(Lock::new(queue, spec.clone()))
+        Ok(Lock::new(queue, spec.clone(), self.handle.clone()))
     }
 
     pub(crate) fn has_made(&self, lock: &Lock) -> bool {
@@ -182,13 +188,13 @@ impl Client {
 /// What equal locks of a client share, and what locks of one path share.
 #[derive(Default)]
 struct Registry {
-    queues: HashMap<Vec<Claim>, Weak<LocalQueue>>,
+    queues: HashMap<(Vec<Claim>, Passing), Weak<LocalQueue>>,
     held_at: HashMap<Arc<str>, Weak<HeldAt>>,
 }
 
 impl Registry {
-    fn queue(&mut self, claims: &[Claim]) -> Option<Arc<LocalQueue>> {
-        let queue = self.queues.get(claims).and_then(Weak::upgrade);
+    fn queue(&mut self, wanted: &(Vec<Claim>, Passing)) -> Option<Arc<LocalQueue>> {
+        let queue = self.queues.get(wanted).and_then(Weak::upgrade);
         if queue.is_none() && self.queues.len() == self.queues.capacity() {
             self.queues.retain(|_, queue| queue.strong_count() > 0);
         }

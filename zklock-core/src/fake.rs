@@ -1,12 +1,11 @@
 //! An ensemble for tests: one directory of nodes in memory, which answers at once, or not at all.
 
-use crate::acquisition::Granted;
 use crate::clock;
 use crate::ensemble::{
     Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
     Watched, Write, WriteFailure,
 };
-use crate::hold::{Grant, Hold, Token};
+use crate::hold::{Footing, Grant, Hold, Token};
 use crate::machine::Moment;
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, WatchEvent};
 use crate::owner::Owner;
@@ -65,9 +64,10 @@ impl FakeEnsemble {
         let node = format!("{path}/_c_{}-lock-0000000000", crate::platform::uuid());
         let czxid = self.create(&node);
         let holding = session.register(vec![node.as_str().into()], None, clock::now());
-        let granted = Granted { session: session.clone(), holding, czxid };
         let slot = Arc::new(Slot::new(SlotState::Open(session.clone())));
-        Grant::new(granted, Token::of(czxid), path.into(), Progress::new(&Arc::default()), owner, bound, slot)
+        let (session, path, progress) = (session.clone(), path.into(), Progress::new(&Arc::default()));
+        let footing = Footing { session, holding, path, token: Token::of(czxid), progress, slot };
+        Grant::new(footing, owner, bound, None)
     }
 
     /// It answers nothing any more, and does nothing either.
@@ -96,13 +96,8 @@ impl FakeEnsemble {
     /// Deletes a node, as an operator may; `false` if it is not there.
     pub(crate) fn delete_node(&self, path: &str) -> bool {
         let is_there = lock_ignoring_poison(&self.0.nodes).remove(path).is_some();
-        let watches = std::mem::take(&mut *lock_ignoring_poison(&self.0.watches));
-        let (told, left) = watches.into_iter().partition(|(watched, _)| is_there && watched == path);
-        *lock_ignoring_poison(&self.0.watches) = left;
-        let told: Vec<(String, oneshot::Sender<WatchEvent>)> = told;
-        for (_, watch) in told {
-            // Nobody may be listening any more.
-            let _ = watch.send(WatchEvent::Deleted);
+        if is_there {
+            self.tell(path, WatchEvent::Deleted);
         }
         is_there
     }
@@ -111,7 +106,19 @@ impl FakeEnsemble {
         let mut nodes = lock_ignoring_poison(&self.0.nodes);
         let czxid = nodes.values().max().map_or(1, |czxid| czxid + 1);
         nodes.insert(path.to_owned(), czxid);
+        drop(nodes);
+        self.tell(path.rsplit_once('/').map_or("", |(directory, _)| directory), WatchEvent::Changed);
         czxid
+    }
+
+    fn tell(&self, path: &str, event: WatchEvent) {
+        let watches = std::mem::take(&mut *lock_ignoring_poison(&self.0.watches));
+        let (told, left): (Vec<_>, _) = watches.into_iter().partition(|(watched, _)| watched == path);
+        *lock_ignoring_poison(&self.0.watches) = left;
+        for (_, watch) in told {
+            // Nobody may be listening any more.
+            let _ = watch.send(event);
+        }
     }
 
     fn watch(&self, path: &str) -> Pending<WatchEvent> {
@@ -143,7 +150,7 @@ impl FakeEnsemble {
         }
     }
 
-    fn next_number(&self) -> i64 {
+    pub(crate) fn next_number(&self) -> i64 {
         lock_ignoring_poison(&self.0.nodes).values().max().copied().unwrap_or_default()
     }
 

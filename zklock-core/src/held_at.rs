@@ -45,6 +45,11 @@ impl HeldAt {
         lock_ignoring_poison(&self.held).retain(|held| !held.grant.is_over());
     }
 
+    /// Forgets a grant that is over, since its node is passed on.
+    pub(crate) fn remove(&self, grant: &Grant) {
+        lock_ignoring_poison(&self.held).retain(|held| !std::ptr::eq(&*held.grant, grant));
+    }
+
     /// Takes note of a member, until it is [forgotten](Self::forget).
     pub(crate) fn note(&self, member: &Arc<str>, progress: &Arc<Progress>) {
         lock_ignoring_poison(&self.members).push((member.clone(), progress.clone()));

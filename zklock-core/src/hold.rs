@@ -3,8 +3,8 @@
 mod errors;
 mod nodes;
 mod owned;
+mod wanted;
 
-use crate::acquisition::Granted;
 use crate::clock;
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::guarded::Guarded;
@@ -13,6 +13,7 @@ use crate::pool::Slot;
 use crate::session::{Holding, Session, Status};
 use crate::stats::Progress;
 use std::fmt;
+use std::ops::Deref;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
@@ -66,7 +67,8 @@ enum Released {
     No,
     /// It was released with the grant, or after that was lost.
     Yes,
-    /// It was released while other holds of the owner went on. It is not concerned with the end of the grant.
+    /// It was released while other holds of the owner went on, or its node was passed on. It is not concerned with the end of
+    /// that.
     Before,
 }
 
@@ -103,18 +105,40 @@ impl Loss {
 
 /// One grant, shared by all holds of a reentrant owner.
 pub(crate) struct Grant {
-    session: Arc<Session>,
-    holding: Arc<Holding>,
-    path: Arc<str>,
-    token: Token,
+    footing: Footing,
     owner: Owner,
     /// Whether only the owner may release it.
     bound: bool,
     /// Holds that share this grant.
     holds: AtomicUsize,
-    progress: Arc<Progress>,
+    /// To whom the node goes back, if it may be passed on.
+    returns: Option<Arc<dyn Returns>>,
+}
+
+/// What a grant stands on. Grants that follow one another on one node share it.
+#[derive(Clone)]
+pub(crate) struct Footing {
+    pub(crate) session: Arc<Session>,
+    pub(crate) holding: Arc<Holding>,
+    pub(crate) path: Arc<str>,
+    pub(crate) token: Token,
+    pub(crate) progress: Arc<Progress>,
     /// Where to ask once the session is over.
-    slot: Arc<Slot>,
+    pub(crate) slot: Arc<Slot>,
+}
+
+impl Deref for Grant {
+    type Target = Footing;
+
+    fn deref(&self) -> &Footing {
+        &self.footing
+    }
+}
+
+/// Takes back the node of a grant that ends.
+pub(crate) trait Returns: Send + Sync {
+    /// Whether the node stays, for the next of this process.
+    fn give_back(&self, grant: &Grant) -> bool;
 }
 
 impl Hold {
@@ -367,7 +391,7 @@ impl Drop for Hold {
 /// What is left of a grant when one of its holds is released.
 #[derive(PartialEq, Eq)]
 enum Left {
-    /// Other holds of the owner.
+    /// Other holds of the owner, or the node for the next of this process.
     Others,
     /// Nothing: it is being released.
     Released,
@@ -377,16 +401,12 @@ enum Left {
 
 impl Grant {
     pub(crate) fn new(
-        granted: Granted,
-        token: Token,
-        path: Arc<str>,
-        progress: Arc<Progress>,
+        footing: Footing,
         owner: Owner,
         bound: bool,
-        slot: Arc<Slot>,
+        returns: Option<Arc<dyn Returns>>,
     ) -> Arc<Self> {
-        let (Granted { session, holding, .. }, holds) = (granted, AtomicUsize::new(1));
-        Arc::new(Self { session, holding, path, token, owner, bound, holds, progress, slot })
+        Arc::new(Self { footing, owner, bound, holds: AtomicUsize::new(1), returns })
     }
 
     pub(crate) fn token(&self) -> Token {
@@ -432,6 +452,9 @@ impl Grant {
         let is_lost = self.is_lost();
         if self.holds.fetch_sub(1, Ordering::AcqRel) > 1 {
             return if is_lost { Left::Lost } else { Left::Others };
+        }
+        if self.returns.as_ref().is_some_and(|returns| returns.give_back(self)) {
+            return Left::Others;
         }
         self.progress.owe();
         if self.session.release(&self.holding) { Left::Released } else { Left::Lost }

@@ -11,26 +11,30 @@
 //! (`tests/FIGURES.md`. The times did not differ by more than they vary.)
 
 mod attempt;
+mod kept;
 mod own;
 mod waiter;
 
-use crate::acquisition::Acquisition;
+use crate::acquisition::{Acquisition, Granted};
 use crate::error::Error;
 use crate::held_at::{HeldAt, Writer};
-use crate::hold::{Grant, Hold};
+use crate::hold::{Footing, Grant, Hold, Token};
 use crate::machine::claim::Claim;
 use crate::machine::name::Role;
 use crate::machine::protocol::Patience;
+use crate::machine::turns::Passing;
 use crate::owner::Owner;
 use crate::pool::Pool;
 use crate::session::Status;
 use crate::stats::{Counters, Progress};
 use crate::sync::lock_ignoring_poison;
 use attempt::Attempt;
+use kept::Kept;
 pub(crate) use own::Own;
 use std::collections::VecDeque;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
+use tokio::sync::watch;
 use waiter::Waiter;
 pub(crate) use waiter::{Answer, Ticket};
 
@@ -38,7 +42,12 @@ pub(crate) use waiter::{Answer, Ticket};
 pub(crate) struct Shared {
     pub(crate) pool: Pool,
     pub(crate) counters: Arc<Counters>,
+    /// Fails when no handle is left.
+    pub(crate) handles: watch::Receiver<()>,
 }
+
+/// What every client and lock has, as long as somebody has them. A node that is kept for the next of them does not.
+pub(crate) type Handle = Arc<watch::Sender<()>>;
 
 impl Drop for Shared {
     fn drop(&mut self) {
@@ -54,6 +63,8 @@ pub(crate) struct LocalQueue {
     /// One for each claim.
     held_at: Vec<Arc<HeldAt>>,
     width: Width,
+    /// How a node is passed on, instead of one for each holder.
+    passing: Passing,
     pub(crate) shared: Arc<Shared>,
     state: Mutex<State>,
 }
@@ -72,7 +83,7 @@ enum Width {
 }
 
 impl Width {
-    fn of(claims: &[Claim]) -> Self {
+    fn of(claims: &[Claim], passing: Passing) -> Self {
         let excludes = |claim: &&Claim| claim.permits.is_none() && claim.scheme.role() != Role::Read;
         if claims.iter().any(|claim| !claim.has_queue()) {
             Self::One
@@ -80,6 +91,9 @@ impl Width {
             Self::Two
         } else if claims.iter().any(|claim| claim.permits.is_some()) {
             Self::Next
+        } else if passing.is_on() {
+            // They have one node together, until others wait.
+            Self::Two
         } else {
             Self::All
         }
@@ -103,6 +117,8 @@ struct State {
     /// The one of them that has not entered yet. The next starts after it, so that they enter in order.
     entering: Option<Arc<Progress>>,
     grants: Vec<Arc<Grant>>,
+    /// The latest node that may be passed on.
+    kept: Option<Arc<Kept>>,
 }
 
 impl State {
@@ -118,6 +134,19 @@ impl State {
             }
         }
         None
+    }
+
+    /// Forgets those at the front that have gone away. Whether any is left.
+    fn tidy_front(&mut self) -> bool {
+        while self.waiting.front().is_some_and(|waiter| !waiter.progress.is_wanted()) {
+            self.waiting.pop_front();
+        }
+        !self.waiting.is_empty()
+    }
+
+    /// A grant whose node is passed on is over.
+    fn forget(&mut self, grant: &Grant) {
+        self.grants.retain(|other| !std::ptr::eq(&**other, grant));
     }
 
     /// Lets waiters of the same owner take part in the grant. If they queued before the owner had it (as two calls of one
@@ -139,11 +168,12 @@ impl LocalQueue {
     pub(crate) fn new(
         path: Arc<str>,
         claims: Vec<Claim>,
+        passing: Passing,
         held_at: Vec<Arc<HeldAt>>,
         shared: Arc<Shared>,
     ) -> Self {
-        let width = Width::of(&claims);
-        Self { path, claims, held_at, width, shared, state: Mutex::default() }
+        let width = Width::of(&claims, passing);
+        Self { path, claims, held_at, width, passing, shared, state: Mutex::default() }
     }
 
     /// Takes part in a grant that the owner has and nobody else may release; `None` if it has none.
@@ -184,7 +214,9 @@ impl LocalQueue {
         }
         let mut state = lock_ignoring_poison(&self.state);
         let (waiter, ticket) = Waiter::new(owner, within, reentrant, patience, progress);
-        let is_next = self.width == Width::Next && patience == Patience::TriesOnce;
+        // What a reader could hold beside others must not wait for how one of them gets in.
+        let is_free = self.width == Width::Next || self.is_shared();
+        let is_next = is_free && patience == Patience::TriesOnce;
         if self.width == Width::All || is_next {
             drop(state);
             if waiter.progress.begin() {
@@ -204,9 +236,21 @@ impl LocalQueue {
             state.waiting.retain(|waiter| waiter.progress.is_wanted());
         }
         state.waiting.push_back(waiter);
+        // A node that is idle may need a check first.
+        let undelivered = self.pass_on_to(&mut state);
+        // Of several permits another may be free.
+        if self.width != Width::Next {
+            state.grants.iter().for_each(|grant| grant.holding().set_wanted(true));
+        }
         drop(state);
+        undelivered.iter().for_each(Hold::let_go);
         self.start_next();
         Ok(ticket)
+    }
+
+    /// Whether several can hold it together.
+    fn is_shared(&self) -> bool {
+        !self.claims.iter().any(|claim| claim.scheme.role().excludes(claim.scheme.role()))
     }
 
     /// The write side that the owner alone can release, if this is the read side of the same lock.
@@ -233,6 +277,10 @@ impl LocalQueue {
         if state.entering.is_some() || state.attempts >= self.width.attempts() {
             return;
         }
+        if state.kept.as_ref().is_some_and(|kept| !kept.is_spent()) {
+            // They take that.
+            return;
+        }
         let next = std::iter::from_fn(|| state.waiting.pop_front()).find(|waiter| waiter.progress.begin());
         let Some(waiter) = next else { return };
         state.attempts += 1;
@@ -250,6 +298,13 @@ impl LocalQueue {
         }
         let slot = self.shared.pool.slot().clone();
         Acquisition::new(self.claims.clone(), waiter.patience, self.path.clone(), progress, slot)
+    }
+
+    /// What a grant of this queue stands on.
+    fn footing(&self, granted: Granted, token: Token, progress: Arc<Progress>) -> Footing {
+        let Granted { session, holding, .. } = granted;
+        let slot = self.shared.pool.slot().clone();
+        Footing { session, holding, path: self.path.clone(), token, progress, slot }
     }
 
     /// Waits until the releases that have begun are done. (Or refused: what cannot be deleted is in the way indeed.)

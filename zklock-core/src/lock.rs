@@ -3,7 +3,7 @@
 use crate::ask::silence;
 use crate::error::{Error, ErrorKind};
 use crate::hold::Hold;
-use crate::local_queue::{Answer, LocalQueue, Own, Shared, Ticket};
+use crate::local_queue::{Answer, Handle, LocalQueue, Own, Shared, Ticket};
 use crate::machine::claim::Claim;
 use crate::machine::protocol::Patience;
 use crate::owner::Owner;
@@ -37,11 +37,13 @@ use std::time::Duration;
 pub struct Lock {
     queue: Arc<LocalQueue>,
     spec: Arc<LockSpec>,
+    /// Kept for as long as somebody may acquire the lock.
+    _handle: Handle,
 }
 
 impl Lock {
-    pub(crate) fn new(queue: Arc<LocalQueue>, spec: LockSpec) -> Self {
-        Self { queue, spec: Arc::new(spec) }
+    pub(crate) fn new(queue: Arc<LocalQueue>, spec: LockSpec, handle: Handle) -> Self {
+        Self { queue, spec: Arc::new(spec), _handle: handle }
     }
 
     /// The path of the lock; of a set the paths of its locks in alphabetical order, with commas between them.
@@ -130,7 +132,7 @@ impl Lock {
         let patience = self.pool().options().try_timeout;
         let mut deadline = pin!(Wait::at_most(Some(patience)).over());
         loop {
-            if let Some(hold) = self.again(owner)? {
+            if let Some(hold) = self.at_once(owner)? {
                 return Ok(Some(hold));
             }
             let mut ticket = self.queue.join(owner, self.spec.is_reentrant(), Patience::TriesOnce)?;
@@ -166,16 +168,18 @@ impl Lock {
         })
     }
 
-    /// One more hold of an owner that has one, which costs no request and no wait; `None` if it has
-    /// none or the lock is not reentrant.
-    pub(crate) fn again(&self, owner: Owner) -> Result<Option<Hold>, Error> {
-        if self.spec.is_reentrant() { self.queue.again(owner) } else { Ok(None) }
+    /// A hold that costs no request and no wait: one more of an owner that has one of a reentrant lock, or of a node that the
+    /// process has kept.
+    pub(crate) fn at_once(&self, owner: Owner) -> Result<Option<Hold>, Error> {
+        let reentrant = self.spec.is_reentrant();
+        let again = if reentrant { self.queue.again(owner)? } else { None };
+        Ok(again.or_else(|| self.queue.take(owner, reentrant)))
     }
 
     async fn acquire_within(&self, owner: Owner, wait: Wait) -> Result<Hold, Error> {
         let mut deadline = pin!(wait.over());
         loop {
-            if let Some(hold) = self.again(owner)? {
+            if let Some(hold) = self.at_once(owner)? {
                 return Ok(hold);
             }
             let mut ticket = self.queue.join(owner, self.spec.is_reentrant(), Patience::Waits)?;

@@ -79,6 +79,17 @@ pub(crate) struct Holding {
     pub(crate) nodes: Vec<Arc<str>>,
     name_is_reused: bool,
     status: watch::Sender<Status>,
+    notice: watch::Sender<Notice>,
+}
+
+/// What is known of others that wait for a hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Notice {
+    /// Nobody has asked.
+    Unasked,
+    /// None wait, as far as is known; somebody is to be told when they do.
+    Asked,
+    Given,
 }
 
 impl Session {
@@ -268,7 +279,8 @@ impl Session {
         let mut kept = lock_ignoring_poison(&self.kept);
         let id = kept.keeper.handle_grant(held, sent);
         let status = watch::Sender::new(Status::Held);
-        let holding = Arc::new(Holding { id, nodes, name_is_reused: origin.is_some(), status });
+        let notice = watch::Sender::new(Notice::Unasked);
+        let holding = Arc::new(Holding { id, nodes, name_is_reused: origin.is_some(), status, notice });
         kept.holdings.insert(id, holding.clone());
         drop(kept);
         // The session may have ended just before.
@@ -441,6 +453,27 @@ impl Holding {
 
     pub(crate) fn watch(&self) -> watch::Receiver<Status> {
         self.status.subscribe()
+    }
+
+    pub(crate) fn notice(&self) -> watch::Receiver<Notice> {
+        self.notice.subscribe()
+    }
+
+    /// Somebody is to be told when others wait.
+    pub(crate) fn ask_for_notice(&self) {
+        self.notice.send_if_modified(|notice| {
+            let changes = *notice == Notice::Unasked;
+            if changes {
+                *notice = Notice::Asked;
+            }
+            changes
+        });
+    }
+
+    /// Others wait, or do not any more.
+    pub(crate) fn set_wanted(&self, is_wanted: bool) {
+        let known = if is_wanted { Notice::Given } else { Notice::Asked };
+        self.notice.send_if_modified(|notice| std::mem::replace(notice, known) != known);
     }
 
     /// Whether a later hold's node may have the name of its node.

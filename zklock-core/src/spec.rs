@@ -7,10 +7,12 @@ use crate::all::{check_set_fits, set_claims};
 use crate::error::{Error, ErrorKind};
 use crate::machine::claim::{Claim, Foreign, Watching};
 use crate::machine::name::{Dialect, Role, Scheme};
+use crate::machine::turns::Passing;
 use crate::node_data;
 use crate::options::ClientOptions;
 use crate::path::check_lock_path;
 use crate::semaphore::check_permits_fit;
+use std::time::Duration;
 
 /// What a [`Lock`](crate::Lock) is: its kind, its path and its options. [`Client::lock`](crate::Client::lock) makes the
 /// lock.
@@ -32,6 +34,8 @@ pub struct LockSpec {
     dialect: Dialect,
     foreign: Foreign,
     watching: Watching,
+    /// How a node is passed on within the process.
+    pub(crate) passing: Passing,
     pub(crate) permits: u32,
     pub(crate) limit_at: Option<String>,
 }
@@ -61,6 +65,7 @@ impl LockSpec {
             dialect: Dialect::default(),
             foreign: Foreign::default(),
             watching: Watching::default(),
+            passing: Passing::default(),
             permits: 1,
             limit_at: None,
         }
@@ -118,6 +123,59 @@ impl LockSpec {
     #[must_use]
     pub fn watching(mut self, watching: Watching) -> Self {
         self.watching = watching;
+        self
+    }
+
+    /// For how long the lock's node stays after a release, as long as nobody else wants the lock. Default: not at all.
+    ///
+    /// Meanwhile nobody holds it, and the next acquire of this client takes the node over without a request; after one check
+    /// if its lease does not run. When anybody else queues, by whatever library, the node is deleted: at once, or with the
+    /// release if it is held. So a lock that one process takes again and again is free, and one that others want costs them
+    /// no more than a deletion. Readers of a client have one node together, until a writer queues.
+    ///
+    /// Grants on one node have the same [token](crate::Hold::token): what the lock guards must accept one that is not
+    /// smaller. A try of another client that comes while the node lingers finds the lock busy, and makes it free. If the
+    /// process is killed, others wait for its session timeout, as for any holder's.
+    ///
+    /// A mutex can linger, and both sides of a read/write lock. Locks of one client with different times are contenders like
+    /// any others.
+    ///
+    /// ```no_run
+    /// use std::time::Duration;
+    /// use zklock_core::LockSpec;
+    ///
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let lock = client.lock(&LockSpec::mutex("/locks/report")?.linger(Duration::from_secs(10)))?;
+    /// for _ in 0..1_000 {
+    ///     // Only the first asks the servers.
+    ///     lock.acquire().await?.release().await?;
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn linger(mut self, linger: Duration) -> Self {
+        self.passing.linger = linger;
+        self
+    }
+
+    /// How many holders of this client follow one another on one node while others wait. Default: 1, so that clients take
+    /// turns, whatever the number of their threads or tasks.
+    ///
+    /// With more than one, or with [`linger`](Self::linger), threads and tasks pass the lock on without a request: for as long
+    /// as nobody else waits, and so often otherwise. Grants on one node have the same [token](crate::Hold::token).
+    ///
+    /// ```no_run
+    /// use zklock_core::LockSpec;
+    ///
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let lock = client.lock(&LockSpec::mutex("/locks/report")?.local_turns(64))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    #[must_use]
+    pub fn local_turns(mut self, turns: u32) -> Self {
+        self.passing.turns = turns;
         self
     }
 
@@ -224,6 +282,12 @@ impl LockSpec {
         if !is_semaphore && (self.permits != 1 || self.limit_at.is_some()) {
             return Err(self.invalid("only a semaphore has permits and a limit"));
         }
+        if self.passing.turns == 0 {
+            return Err(self.invalid("local_turns is 0: the holder itself has one, so the least is 1"));
+        }
+        if self.passing.is_on() && !matches!(self.kind, Kind::Mutex | Kind::Read | Kind::Write) {
+            return Err(self.invalid("only mutexes and read/write locks have linger and local_turns"));
+        }
         let scheme = self.scheme()?;
         match &self.kind {
             Kind::Mutex | Kind::Read | Kind::Write | Kind::Election => {
@@ -322,6 +386,11 @@ mod tests {
         let without: Vec<_> = kazoo.iter().filter_map(|refusal| refusal.split(": ").next()).collect();
         assert_eq!(without, ["election", "exclusive", "semaphore of 5", "all"]);
         assert_eq!(refusals(|spec| spec.dialect(Dialect::WriteLock)).len(), 6);
+        let lingering = refusals(|spec| spec.linger(Duration::from_secs(1)));
+        let without: Vec<_> = lingering.iter().filter_map(|refusal| refusal.split(": ").next()).collect();
+        assert_eq!(without, ["election", "exclusive", "semaphore of 5", "all"]);
+        assert_eq!(refusals(|spec| spec.local_turns(2)).len(), 4);
+        assert_eq!(refusals(|spec| spec.local_turns(0)).len(), 7);
     }
 
     #[test]

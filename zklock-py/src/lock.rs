@@ -265,7 +265,7 @@ impl SharedLock {
             return self.sit_through(&greenlet, timeout);
         }
         let owner = Owner::current();
-        if let Some(held) = self.again(owner).map_err(|error| raised(py, &error))? {
+        if let Some(held) = self.at_once(owner).map_err(|error| raised(py, &error))? {
             return Ok(Ok(held));
         }
         // One deadline, of which connecting may take a part.

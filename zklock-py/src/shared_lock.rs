@@ -41,11 +41,11 @@ impl SharedLock {
     }
 
     /// One more hold, where a reentrant lock is held by its owner.
-    pub(crate) fn again(&self, owner: Owner) -> Result<Option<Arc<SharedHold>>, Error> {
+    pub(crate) fn at_once(&self, owner: Owner) -> Result<Option<Arc<SharedHold>>, Error> {
         if !self.is_reentrant {
             return Ok(None);
         }
-        Ok(self.lock.again(owner)?.map(|hold| self.granted(hold, owner)))
+        Ok(self.lock.at_once(owner)?.map(|hold| self.granted(hold, owner)))
     }
 
     pub(crate) fn granted(&self, hold: Hold, owner: Owner) -> Arc<SharedHold> {

@@ -6,6 +6,7 @@ use crate::support::members::{barrier, enters};
 use crate::support::queue::{acquire, held};
 use crate::support::users::{ANN, BOB, Operator};
 use crate::support::{settled, soon};
+use ground::shared;
 use std::time::Duration;
 use zklock_core::{Access, Client, Error, ErrorKind, Hold, Lock, LossReason};
 use zookeeper_client::Permission;
@@ -65,23 +66,35 @@ fn place(row: &Row) -> &'static str {
     }
 }
 
-/// A lock waits for another, is held, and is released. It has come to wait when so many nodes are below this one.
-async fn takes_its_turn(
-    seer: &Operator,
-    rival: Lock,
-    lock: Lock,
-    queue: Option<(String, usize)>,
-) -> Result<(), Error> {
+/// By what it is seen that a lock has come to wait.
+enum Waits {
+    /// So many nodes are below this one.
+    Queued(String, usize),
+    /// Somebody watches this node.
+    Watching(String),
+}
+
+impl Waits {
+    async fn are_there(&self, seer: &Operator) -> bool {
+        match self {
+            Self::Queued(queue, count) => seer.children(queue).await.len() >= *count,
+            Self::Watching(path) => {
+                shared().server(0).word("wchp").unwrap_or_default().lines().any(|it| it == path)
+            }
+        }
+    }
+}
+
+/// A lock waits for another, is held, and is released.
+async fn takes_its_turn(seer: &Operator, rival: Lock, lock: Lock, until: Waits) -> Result<(), Error> {
     let first = held(&rival).await;
     let waits = acquire(&lock);
-    if let Some((queue, count)) = queue {
-        soon(async {
-            while !waits.is_finished() && seer.children(&queue).await.len() < count {
-                tokio::time::sleep(Duration::from_millis(2)).await;
-            }
-        })
-        .await;
-    }
+    soon(async {
+        while !waits.is_finished() && !until.are_there(seer).await {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+    })
+    .await;
     soon(first.release()).await.unwrap();
     soon(soon(waits).await.unwrap()?.release()).await
 }
@@ -109,7 +122,7 @@ async fn guarded(
 }
 
 async fn act(what: &str, seer: &Operator, ann: &Client, bob: &Client, path: &str) -> Result<(), Error> {
-    let queue = Some((path.to_owned(), 2));
+    let queue = Waits::Queued(path.to_owned(), 2);
     let in_turn = |make: fn(&Client, &str) -> Lock, rival: fn(&Client, &str) -> Lock, queue| {
         takes_its_turn(seer, rival(ann, path), make(bob, path), queue)
     };
@@ -124,21 +137,21 @@ async fn act(what: &str, seer: &Operator, ann: &Client, bob: &Client, path: &str
         }
         "an election" => in_turn(election, election, queue).await,
         "an exclusive lock" => {
-            in_turn(|it, path| it.exclusive(path).unwrap(), |it, path| it.exclusive(path).unwrap(), None)
-                .await
+            let exclusive = |it: &Client, path: &str| it.exclusive(path).unwrap();
+            in_turn(exclusive, exclusive, Waits::Watching(path.to_owned())).await
         }
         "a semaphore" => {
             in_turn(
                 |it, path| it.semaphore(path, 1).unwrap(),
                 |it, path| it.semaphore(path, 1).unwrap(),
-                Some((format!("{path}/locks"), 1)),
+                Waits::Queued(format!("{path}/locks"), 1),
             )
             .await
         }
         "a semaphore with `limit_at`" => {
-            in_turn(semaphore, semaphore, Some((format!("{path}/locks"), 1))).await
+            in_turn(semaphore, semaphore, Waits::Queued(format!("{path}/locks"), 1)).await
         }
-        "a set of locks" => in_turn(set, set, Some((format!("{path}/one"), 2))).await,
+        "a set of locks" => in_turn(set, set, Waits::Queued(format!("{path}/one"), 2)).await,
         "to write a limit" => soon(bob.set_limit(&format!("{path}/limit"), 3)).await,
         "to set a barrier" => soon(bob.barrier(&format!("{path}/new")).unwrap().set()).await.map(drop),
         "to remove or to wait for a barrier" => {
@@ -255,4 +268,16 @@ async fn each_right_of_the_table_is_needed_and_no_other() {
         }
     }
     assert!(wrong.is_empty(), "{}", wrong.join("\n"));
+}
+
+/// To wait it would need it.
+#[tokio::test]
+async fn an_exclusive_lock_that_is_free_is_held_and_released_without_the_right_to_list() {
+    let (bob, seer) = (BOB.client(Access::Open).await, ANN.operator().await);
+    let rights = Permission::CREATE | Permission::DELETE;
+    seer.create("/rights-unlisted", &[ANN.may_all(), BOB.may(rights)]).await;
+    let lock = bob.exclusive("/rights-unlisted").unwrap();
+    soon(held(&lock).await.release()).await.unwrap();
+    assert_eq!(seer.children("/rights-unlisted").await, [""; 0]);
+    settled(&bob).await;
 }

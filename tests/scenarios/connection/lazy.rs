@@ -247,8 +247,8 @@ fn all_calls_of_a_hold_go_on_by_themselves() {
     let ticket = lock.start(owner, SOON, ring).unwrap();
     ready.recv_timeout(SOON).unwrap();
     let hold = ticket.fetch().unwrap().unwrap();
-    assert!(lock.again(stranger).unwrap().is_none());
-    let inner = lock.again(owner).unwrap().unwrap();
+    assert!(lock.at_once(stranger).unwrap().is_none());
+    let inner = lock.at_once(owner).unwrap().unwrap();
     assert_eq!(inner.token(), hold.token());
 
     let (ring, ready) = bell();

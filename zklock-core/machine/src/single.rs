@@ -163,9 +163,11 @@ impl Single {
                 self.clear();
                 self.go(Step::Create);
             }
-            Outcome::Refused(refusal) => {
-                self.fail(refusal);
-                self.retry(Step::Recover, now);
+            // We may not list. The node itself tells as much to those who may read it, as the one who created it may.
+            Outcome::Refused(_) => {
+                self.clear();
+                self.node = Some(Node { name: SINGLE_NAME.to_owned(), origin: None });
+                self.go(Step::Adopt);
             }
             _ => self.retry(Step::Recover, now),
         }

@@ -141,6 +141,16 @@ impl Turns {
         self.idle.filter(|_| !self.is_over).map(|idle| idle + self.passing.linger)
     }
 
+    /// Whether it stays when nobody has it.
+    pub fn lingers(&self) -> bool {
+        !self.passing.linger.is_zero()
+    }
+
+    /// When to look again whether it has lingered: not later than it is due, whenever it becomes idle.
+    pub fn next_look(&self, now: Moment) -> Moment {
+        self.poll_timeout().unwrap_or_else(|| now + self.passing.linger)
+    }
+
     /// Whether it is to be given up: nobody has taken it for so long.
     pub fn handle_timeout(&mut self, now: Moment) -> bool {
         let is_due = self.poll_timeout().is_some_and(|due| now >= due);

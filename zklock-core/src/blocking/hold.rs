@@ -89,6 +89,46 @@ impl Hold {
         Ok(Watch::new(task, self.process()))
     }
 
+    /// Calls `callback` when others wait for what this hold has, unless it ends or the [`Watch`] is dropped before: on the
+    /// I/O thread, so it must not block. See [`Hold::wanted`](crate::Hold::wanted).
+    ///
+    /// ```no_run
+    /// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
+    /// let _watch = hold.on_wanted(|| eprintln!("somebody waits: make haste"))?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    pub fn on_wanted(&self, callback: impl FnOnce() + Send + 'static) -> Result<Watch, Error> {
+        let wanted = self.core.get()?.notice();
+        let task = self.core.io().spawn(async move {
+            if wanted.come().await {
+                callback();
+            }
+        });
+        Ok(Watch::new(task, self.process()))
+    }
+
+    /// Whether others are known to wait for what this hold has. See [`Hold::is_wanted`](crate::Hold::is_wanted).
+    pub fn is_wanted(&self) -> bool {
+        self.core.look(false, crate::Hold::is_wanted)
+    }
+
+    /// Waits until others wait for what this hold has; `false` if it ends before. See [`Hold::wanted`](crate::Hold::wanted).
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Timeout`](crate::ErrorKind::Timeout) if nobody waits by then,
+    /// [`ErrorKind::Interrupted`](crate::ErrorKind::Interrupted),
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked).
+    pub fn wait_wanted(
+        &self,
+        timeout: Option<Duration>,
+        interrupt: Option<&Interrupt>,
+    ) -> Result<bool, Error> {
+        let wait = Wait::at_most(timeout);
+        self.core.wait(wait, interrupt, |hold| async { Ok(hold.notice().come().await) })
+    }
+
     /// The loss of this hold, to be waited for.
     pub fn loss(&self) -> Loss {
         Loss { core: self.core.adopt(self.core.fixed().loss()) }

@@ -63,7 +63,7 @@ impl Lock {
     ) -> Result<Hold, Error> {
         let (wait, owner) = (wait.into(), Owner::current());
         refuse_to_block()?;
-        if let Some(hold) = self.again(owner)? {
+        if let Some(hold) = self.at_once(owner)? {
             return Ok(hold);
         }
         self.core.wait(wait, interrupt, |lock| lock.acquire_as(owner, wait)).and_then(Hold::here)
@@ -72,6 +72,9 @@ impl Lock {
     /// See [`Lock::try_acquire`](crate::Lock::try_acquire).
     pub fn try_acquire(&self) -> Result<Option<Hold>, Error> {
         let owner = Owner::current();
+        if let Some(hold) = self.at_once(owner)? {
+            return Ok(Some(hold));
+        }
         let hold = self.core.wait(Wait::Forever, None, |lock| lock.try_acquire_as(owner))?;
         hold.map(Hold::here).transpose()
     }
@@ -110,16 +113,17 @@ impl Lock {
         self.core.start(ready, wait, acquire).map(Ticket)
     }
 
-    /// One more hold of an owner that has one, if the lock is reentrant: without a request or a wait.
+    /// A hold without a request or a wait: one more of an owner that has one, if the lock is reentrant, or of a node that
+    /// the process has [kept](crate::LockSpec::linger).
     ///
     /// # Errors
     ///
     /// [`ErrorKind::Lost`](crate::ErrorKind::Lost) if the outer hold is lost,
     /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if its lease has lapsed;
     /// [`ErrorKind::Closed`](crate::ErrorKind::Closed), [`ErrorKind::Forked`](crate::ErrorKind::Forked).
-    pub fn again(&self, owner: Owner) -> Result<Option<Hold>, Error> {
+    pub fn at_once(&self, owner: Owner) -> Result<Option<Hold>, Error> {
         let Some(lock) = self.core.now()? else { return Ok(None) };
-        Ok(lock.get()?.again(owner)?.map(|hold| Hold::new(lock.adopt(hold))))
+        Ok(lock.get()?.at_once(owner)?.map(|hold| Hold::new(lock.adopt(hold))))
     }
 
     /// See [`Lock::contenders`](crate::Lock::contenders).

@@ -1,12 +1,14 @@
 //! One attempt of a local queue: from the turn of a waiter until nothing of it is left at the servers.
 
 use super::LocalQueue;
+use super::kept::Kept;
 use super::waiter::Waiter;
 use crate::acquisition::{Acquisition, Granted, NotGranted};
-use crate::hold::{Grant, Hold, Token};
+use crate::hold::{Footing, Grant, Hold, Token};
 use crate::machine::protocol::Patience;
 use crate::stats::{Counters, Progress};
 use crate::sync::lock_ignoring_poison;
+use std::future::pending;
 use std::sync::Arc;
 
 /// One attempt of the queue. Dropping it lets the next one begin.
@@ -19,6 +21,8 @@ pub(super) struct Attempt {
     /// Whether it came to its end. If not, its runtime is gone, and nothing more can be started.
     seen_through: bool,
     grant: Option<Arc<Grant>>,
+    /// The node, if it may be passed on.
+    kept: Option<Arc<Kept>>,
 }
 
 impl Attempt {
@@ -30,6 +34,7 @@ impl Attempt {
             entering: is_counted,
             seen_through: false,
             grant: None,
+            kept: None,
         };
         queue.shared.pool.runtime().spawn(attempt.run(waiter));
     }
@@ -42,12 +47,18 @@ impl Attempt {
         match entered {
             Ok(granted) => {
                 Counters::count(&queue.shared.counters.grants);
+                let is_kept = self.is_counted && within.is_none() && queue.passing.is_on();
                 // What the reader guards has seen the token of its writer, and the next writer is queued already
                 // with one that is smaller than that of the reader's node.
                 let token = within.map_or(Token::of(granted.czxid), |writer| writer.token);
                 let bound = reentrant && owner.returns();
-                let slot = queue.shared.pool.slot().clone();
-                let grant = Grant::new(granted, token, queue.path.clone(), progress, owner, bound, slot);
+                let footing = queue.footing(granted, token, progress);
+                let grant = if is_kept {
+                    let kept = self.keep(footing, &mut acquisition);
+                    kept.grant(owner, bound)
+                } else {
+                    Grant::new(footing, owner, bound, None)
+                };
                 self.grant = Some(grant.clone());
                 // Together, or a caller that has just gone away could find itself the holder.
                 let mut state = lock_ignoring_poison(&queue.state);
@@ -55,10 +66,14 @@ impl Attempt {
                 if reentrant {
                     state.take_part(&grant);
                 }
-                // If the caller is gone, it is released.
-                if let Err(Ok(Some(hold))) = answer.send(Ok(Some(Hold::new(grant)))) {
-                    hold.let_go();
+                let sent = answer.send(Ok(Some(Hold::new(grant))));
+                state.kept.clone_from(&self.kept);
+                let mut undelivered = queue.pass_on_to(&mut state);
+                if let Err(Ok(Some(hold))) = sent {
+                    undelivered.push(hold);
                 }
+                drop(state);
+                undelivered.iter().for_each(Hold::let_go);
             }
             Err(turned) => {
                 progress.owe();
@@ -72,8 +87,20 @@ impl Attempt {
         let holding = self.grant.as_ref().map(|grant| grant.holding());
         let is_lost = || self.grant.as_ref().is_some_and(|grant| grant.is_lost());
         if let Some(holding) = holding {
-            acquisition.stay(holding).await;
+            let kept = self.kept.clone();
+            let wanted = || {
+                kept.iter().for_each(|kept| kept.handle_wanted());
+            };
+            let deserted = queue.shared.handles.clone();
+            let beside = async {
+                match &kept {
+                    Some(kept) => kept.clone().look_after(deserted).await,
+                    None => pending().await,
+                }
+            };
+            acquisition.stay(holding, beside, wanted).await;
         }
+        self.kept.iter().for_each(|kept| kept.end());
         let was_lost = is_lost();
         // Not only when the node is gone: that may take as long as no server answers.
         if was_lost {
@@ -131,6 +158,19 @@ impl Attempt {
         true
     }
 
+    /// Keeps the node for the next of this process. From now on this attempt is nobody's but the node's.
+    fn keep(&mut self, footing: Footing, acquisition: &mut Acquisition) -> Arc<Kept> {
+        let progress = Progress::new(&self.queue.shared.counters);
+        progress.begin();
+        acquisition.serve(progress.clone());
+        // The next is to take it as long as nobody else waits.
+        acquisition.ask_for_notice();
+        std::mem::replace(&mut self.progress, progress.clone()).settle();
+        let kept = Kept::new(Footing { progress, ..footing }, &self.queue);
+        self.kept = Some(kept.clone());
+        kept
+    }
+
     fn entered(&mut self) {
         if std::mem::take(&mut self.entering) {
             lock_ignoring_poison(&self.queue.state).entering = None;
@@ -149,6 +189,12 @@ impl Drop for Attempt {
             state.entering = None;
         }
         self.progress.settle();
+        if let Some(kept) = self.kept.take() {
+            kept.end();
+            if state.kept.as_ref().is_some_and(|other| Arc::ptr_eq(other, &kept)) {
+                state.kept = None;
+            }
+        }
         if let Some(grant) = self.grant.take() {
             grant.abandon();
             // One that was lost is there as long as its owner has holds of it: until they are released, no

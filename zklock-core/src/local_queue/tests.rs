@@ -6,22 +6,35 @@ use crate::pool::{Slot, SlotState};
 
 /// A mutex, whose client has a session of this ensemble.
 fn mutex(ensemble: &FakeEnsemble) -> Arc<LocalQueue> {
-    let slot = Arc::new(Slot::new(SlotState::Open(ensemble.session())));
-    let shared = Arc::new(Shared { pool: Pool::of(slot), counters: Arc::default() });
-    Arc::new(LocalQueue::new(
-        "/a".into(),
-        vec![Claim::new("/a", Scheme::Mutex)],
-        vec![Arc::default()],
-        shared,
-    ))
+    queue(ensemble, Scheme::Mutex, Passing::default())
 }
 
-fn join(queue: &Arc<LocalQueue>, patience: Patience) -> Ticket {
+/// There is always somebody who may acquire it.
+pub(super) fn queue(ensemble: &FakeEnsemble, scheme: Scheme, passing: Passing) -> Arc<LocalQueue> {
+    let (queue, handle) = with_handle(ensemble, scheme, passing);
+    std::mem::forget(handle);
+    queue
+}
+
+pub(super) fn with_handle(
+    ensemble: &FakeEnsemble,
+    scheme: Scheme,
+    passing: Passing,
+) -> (Arc<LocalQueue>, Handle) {
+    let slot = Arc::new(Slot::new(SlotState::Open(ensemble.session())));
+    let (handle, handles) = watch::channel(());
+    let shared = Arc::new(Shared { pool: Pool::of(slot), counters: Arc::default(), handles });
+    let claims = vec![Claim::new("/a", scheme)];
+    let queue = LocalQueue::new("/a".into(), claims, passing, vec![Arc::default()], shared);
+    (Arc::new(queue), Arc::new(handle))
+}
+
+pub(super) fn join(queue: &Arc<LocalQueue>, patience: Patience) -> Ticket {
     queue.join(Owner::unique(), false, patience).unwrap()
 }
 
 /// The answer, if there is one as soon as everybody has done what can be done at once.
-async fn answer_at_once(ticket: &mut Ticket) -> Option<Option<Hold>> {
+pub(super) async fn answer_at_once(ticket: &mut Ticket) -> Option<Option<Hold>> {
     clock::timeout(Duration::from_millis(5), ticket.answer()).await.ok().map(Result::unwrap)
 }
 

@@ -65,7 +65,7 @@ impl SharedLock {
         let owner = task.unwrap_or_else(Owner::unique);
         let deliver = Deliver { core: self.clone(), owner, wanted };
         Ok(Coroutine::new(what, move |py, bell| {
-            if let Some(held) = deliver.core.again(deliver.owner).map_err(|error| raised(py, &error))? {
+            if let Some(held) = deliver.core.at_once(deliver.owner).map_err(|error| raised(py, &error))? {
                 return deliver.held(py, held).map(Begun::Done);
             }
             let (core, owner) = (deliver.core.clone(), deliver.owner);
@@ -81,7 +81,7 @@ impl SharedLock {
         timeout: Option<Duration>,
     ) -> PyResult<Result<Arc<SharedHold>, Error>> {
         let (core, owner) = (self.clone(), greenlet.owner);
-        let again = core.again(owner).map_err(|error| raised(greenlet.py(), &error))?;
+        let again = core.at_once(owner).map_err(|error| raised(greenlet.py(), &error))?;
         if let Some(held) = again {
             return Ok(Ok(held));
         }

@@ -120,3 +120,19 @@ fn a_new_session_begins_anew_and_a_hold_ends_with_its_session() {
     single.handle_session_over();
     assert!(single.is_gone());
 }
+
+#[test]
+fn one_that_may_not_list_is_released_all_the_same() {
+    let mut single = held();
+    single.handle_end();
+    answer(&mut single, vec![Outcome::Done, Outcome::Refused(Refusal::Denied)]);
+    answer(&mut single, vec![Outcome::Found(node(3, OURS))]);
+    assert_eq!(answer(&mut single, vec![Outcome::Done]), [Operation::Delete { path: "/a/lock".into() }]);
+    assert!(single.is_gone());
+    // Another has the path by now.
+    let mut single = held();
+    single.handle_end();
+    answer(&mut single, vec![Outcome::Done, Outcome::Refused(Refusal::Denied)]);
+    answer(&mut single, vec![Outcome::Found(node(5, ANOTHERS))]);
+    assert!(single.is_gone());
+}

@@ -1,0 +1,90 @@
+//! How a holder learns that others wait.
+
+use super::{Hold, Released};
+use crate::session::{Notice, Status};
+use tokio::sync::watch;
+
+impl Hold {
+    /// Waits until somebody waits for what this hold has, of whatever process and library: to finish early, or to let the
+    /// lock go between two pieces of work. `false` if the hold is released or lost instead.
+    ///
+    /// The first call lists the lock's queue, and leaves a watch that the next who queues sets off; a hold that never asks
+    /// costs nothing. Readers do not wait for readers, so they do not count beside one. It stays true for this hold even if
+    /// the other has given up meanwhile. Nobody queues for an [exclusive
+    /// lock](crate::Client::exclusive), so there only those of this client are seen.
+    ///
+    /// ```no_run
+    /// # async fn example(hold: zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// tokio::select! {
+    ///     true = hold.wanted() => hold.release().await?,
+    ///     _ = hold.lost() => {}
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Cancel safety
+    ///
+    /// May be dropped and called again.
+    pub async fn wanted(&self) -> bool {
+        self.notice().come().await
+    }
+
+    /// Whether somebody is known to wait for what this hold has. It costs no request by itself: the first call begins to
+    /// look out, and does not wait for what is seen. See [`wanted`](Self::wanted).
+    ///
+    /// ```no_run
+    /// # async fn example(hold: zklock_core::Hold) -> Result<(), zklock_core::Error> {
+    /// for piece in 0..1_000 {
+    ///     work_on(piece);
+    ///     if hold.is_wanted() {
+    ///         break;
+    ///     }
+    /// }
+    /// hold.release().await
+    /// # }
+    /// # fn work_on(_: u32) {}
+    /// ```
+    pub fn is_wanted(&self) -> bool {
+        self.notice().now()
+    }
+
+    /// As [`wanted`](Self::wanted), and does not keep the hold.
+    pub(crate) fn notice(&self) -> Wanted {
+        if !self.is_released() {
+            self.grant.holding.ask_for_notice();
+        }
+        Wanted {
+            notice: self.grant.holding.notice(),
+            status: self.grant.holding.watch(),
+            released: self.released.subscribe(),
+        }
+    }
+}
+
+/// Tells when others wait for what a hold has.
+#[derive(Clone, Debug)]
+pub(crate) struct Wanted {
+    notice: watch::Receiver<Notice>,
+    status: watch::Receiver<Status>,
+    released: watch::Receiver<Released>,
+}
+
+impl Wanted {
+    /// Waits for it; `false` if the hold ends before.
+    pub(crate) async fn come(self) -> bool {
+        let Self { mut notice, mut status, mut released } = self;
+        tokio::select! {
+            biased;
+            _ = released.wait_for(|released| *released != Released::No) => false,
+            _ = status.wait_for(|status| *status != Status::Held) => false,
+            given = notice.wait_for(|notice| *notice == Notice::Given) => given.is_ok(),
+        }
+    }
+
+    /// Whether it is known now.
+    pub(crate) fn now(&self) -> bool {
+        let is_held = *self.released.borrow() == Released::No && *self.status.borrow() == Status::Held;
+        is_held && *self.notice.borrow() == Notice::Given
+    }
+}

@@ -1,0 +1,221 @@
+//! A node that is passed on within the process, instead of one for each holder.
+//!
+//! The attempt that created it looks after it, and gives it up when [`Turns`] says so. Who takes it gets a grant of its own
+//! on it, without a request, as long as its lease runs. So whatever tells of its loss tells the one who has it.
+
+use super::{LocalQueue, State};
+use crate::clock;
+use crate::hold::{Footing, Grant, Hold, Returns};
+use crate::machine::turns::Turns;
+use crate::owner::Owner;
+use crate::session::Status;
+use crate::stats::Counters;
+use crate::sync::lock_ignoring_poison;
+use std::convert::Infallible;
+use std::sync::{Arc, Mutex, MutexGuard, Weak};
+use tokio::sync::{Notify, watch};
+
+pub(crate) struct Kept {
+    footing: Footing,
+    /// Not the other way about: it would keep its client open.
+    queue: Weak<LocalQueue>,
+    /// Locked after the state of the queue.
+    turns: Mutex<Turns>,
+    /// One who waits needs a check of the node first.
+    unproven: Notify,
+}
+
+impl Kept {
+    /// A node that has just been granted to one.
+    pub(super) fn new(footing: Footing, queue: &Arc<LocalQueue>) -> Arc<Self> {
+        let turns = Mutex::new(Turns::new(queue.passing, queue.is_shared()));
+        Arc::new(Self { footing, queue: Arc::downgrade(queue), turns, unproven: Notify::new() })
+    }
+
+    fn turns(&self) -> MutexGuard<'_, Turns> {
+        lock_ignoring_poison(&self.turns)
+    }
+
+    pub(super) fn is_spent(&self) -> bool {
+        self.turns().is_spent()
+    }
+
+    fn is_held(&self) -> bool {
+        self.footing.holding.status() == Status::Held
+    }
+
+    fn is_valid(&self) -> bool {
+        !self.footing.session.valid_for(&self.footing.holding).is_zero()
+    }
+
+    /// A grant on it. Its turn has been taken.
+    pub(super) fn grant(self: &Arc<Self>, owner: Owner, bound: bool) -> Arc<Grant> {
+        Grant::new(self.footing.clone(), owner, bound, Some(self.clone()))
+    }
+
+    /// A grant for the next, if the node may be taken without a request.
+    pub(super) fn take(self: &Arc<Self>, owner: Owner, bound: bool) -> Option<Arc<Grant>> {
+        let takes = self.is_held() && self.is_valid() && self.turns().take();
+        takes.then(|| self.grant(owner, bound))
+    }
+
+    /// Whether one who waits could take it, once the quorum has said that it is there.
+    fn needs_a_check(&self) -> bool {
+        self.is_held() && !self.is_valid() && self.turns().may_take()
+    }
+
+    /// Others wait.
+    pub(super) fn handle_wanted(&self) {
+        // Not locked any more when the queue is.
+        let is_over = self.turns().handle_wanted();
+        match self.queue.upgrade() {
+            _ if is_over => self.give_up(),
+            // The next of this process queues behind them.
+            Some(queue) => queue.start_next(),
+            None => {}
+        }
+    }
+
+    /// Gives it up if nobody has it, and tells what becomes of it.
+    pub(crate) fn give_up_idle(&self) -> watch::Receiver<Status> {
+        let mut turns = self.turns();
+        if turns.is_idle() {
+            turns.handle_end();
+            drop(turns);
+            self.give_up();
+        }
+        self.footing.holding.watch()
+    }
+
+    /// Has the attempt delete it.
+    fn give_up(&self) {
+        self.footing.progress.owe();
+        self.footing.session.release(&self.footing.holding);
+    }
+
+    /// It is gone, or about to be: nobody takes it any more.
+    pub(super) fn end(&self) {
+        self.turns().handle_end();
+    }
+
+    /// Does what is due while it is held or idle: gives it up when it has lingered, or when the last handle of its client is
+    /// gone; has it checked for those who wait.
+    pub(super) async fn look_after(self: Arc<Self>, mut deserted: watch::Receiver<()>) -> Infallible {
+        let mut is_deserted = false;
+        loop {
+            // It may become idle at any moment, without a word.
+            let next_look = self.turns().next_look(clock::now());
+            tokio::select! {
+                () = clock::sleep_until(next_look), if self.turns().lingers() => {
+                    let is_due = self.turns().handle_timeout(clock::now());
+                    if is_due {
+                        self.give_up();
+                    }
+                }
+                () = self.unproven.notified() => self.prove().await,
+                // The sender is dropped with the last handle.
+                _ = deserted.changed(), if !is_deserted => {
+                    is_deserted = true;
+                    self.give_up_idle();
+                }
+            }
+        }
+    }
+
+    /// A lapsed lease takes two checks to be restored.
+    async fn prove(&self) {
+        for _ in 0..2 {
+            self.footing.session.clone().prove(&self.footing.holding).await;
+        }
+        let Some(queue) = self.queue.upgrade() else { return };
+        queue.pass_on();
+    }
+}
+
+impl Returns for Kept {
+    fn give_back(&self, grant: &Grant) -> bool {
+        let Some(queue) = self.queue.upgrade() else { return false };
+        let mut state = lock_ignoring_poison(&queue.state);
+        if !self.is_held() {
+            self.end();
+            return false;
+        }
+        let awaits = state.waiting.iter().any(|waiter| waiter.progress.is_wanted());
+        let mut turns = self.turns();
+        let is_over = turns.give_back(awaits, clock::now());
+        if is_over || (turns.is_idle() && queue.is_deserted()) {
+            turns.handle_end();
+            return false;
+        }
+        drop(turns);
+        state.forget(grant);
+        queue.held_at.iter().for_each(|held_at| held_at.remove(grant));
+        let undelivered = queue.pass_on_to(&mut state);
+        drop(state);
+        undelivered.iter().for_each(Hold::let_go);
+        true
+    }
+}
+
+impl LocalQueue {
+    /// One more hold without a request and without a wait: of a node that the process has kept. `None` if there is none, or
+    /// others of the process come first.
+    pub(crate) fn take(&self, owner: Owner, reentrant: bool) -> Option<Hold> {
+        if !self.passing.is_on() || self.shared.pool.is_closed() {
+            return None;
+        }
+        let mut state = lock_ignoring_poison(&self.state);
+        if state.waiting.iter().any(|waiter| waiter.progress.is_wanted()) {
+            return None;
+        }
+        let grant = state.kept.as_ref()?.take(owner, reentrant && owner.returns())?;
+        Counters::count(&self.shared.counters.grants);
+        self.enter(&mut state, &grant);
+        Some(Hold::new(grant))
+    }
+
+    /// Gives the node that is kept to those who wait for it.
+    fn pass_on(&self) {
+        let undelivered = self.pass_on_to(&mut lock_ignoring_poison(&self.state));
+        undelivered.iter().for_each(Hold::let_go);
+    }
+
+    /// As [`pass_on`](Self::pass_on). The holds of those who have just gone away are to be let go when the state is not
+    /// locked any more: with that they give the node back.
+    #[must_use]
+    pub(super) fn pass_on_to(&self, state: &mut State) -> Vec<Hold> {
+        let mut undelivered = Vec::new();
+        let Some(kept) = state.kept.clone() else { return undelivered };
+        while state.tidy_front() {
+            let Some(waiter) = state.waiting.front() else { break };
+            let (owner, reentrant) = (waiter.owner, waiter.reentrant);
+            let Some(grant) = kept.take(owner, reentrant && owner.returns()) else {
+                if kept.needs_a_check() {
+                    kept.unproven.notify_one();
+                }
+                break;
+            };
+            let Some(waiter) = state.waiting.pop_front() else { break };
+            waiter.progress.begin();
+            waiter.progress.settle();
+            Counters::count(&self.shared.counters.grants);
+            self.enter(state, &grant);
+            if reentrant {
+                state.take_part(&grant);
+            }
+            if let Err(Ok(Some(hold))) = waiter.answer.send(Ok(Some(Hold::new(grant)))) {
+                undelivered.push(hold);
+            }
+        }
+        kept.footing.holding.set_wanted(kept.turns().is_wanted() || !state.waiting.is_empty());
+        undelivered
+    }
+
+    /// Whether no handle of the client is left: nobody could take a node that is kept.
+    fn is_deserted(&self) -> bool {
+        self.shared.handles.has_changed().is_err()
+    }
+}
+
+#[cfg(test)]
+mod tests;

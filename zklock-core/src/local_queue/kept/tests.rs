@@ -1,0 +1,264 @@
+use super::super::tests::{answer_at_once, join, queue, with_handle};
+use crate::clock::{self, virtual_clock};
+use crate::error::LossReason;
+use crate::fake::FakeEnsemble;
+use crate::hold::Hold;
+use crate::local_queue::LocalQueue;
+use crate::machine::name::Scheme;
+use crate::machine::protocol::Patience;
+use crate::machine::turns::Passing;
+use crate::owner::Owner;
+use std::sync::Arc;
+use std::time::Duration;
+
+const LINGERS: Passing = Passing { linger: Duration::from_secs(60), turns: 1 };
+
+/// Another process queues.
+fn rival(ensemble: &FakeEnsemble, kind: &str) -> String {
+    let number = ensemble.next_number();
+    let node = format!("/a/_c_00000000-0000-4000-8000-00000000abcd-{kind}{number:010}");
+    ensemble.create(&node);
+    node
+}
+
+/// Keeps the lease running.
+fn with_heartbeat(queue: &LocalQueue) {
+    let session = queue.shared.pool.slot().current().unwrap();
+    tokio::spawn(crate::heartbeat::run(session));
+}
+
+/// Long enough for everything that can be done at once.
+async fn a_moment() {
+    clock::sleep(Duration::from_millis(5)).await;
+}
+
+async fn acquired(queue: &Arc<LocalQueue>) -> Hold {
+    answer_at_once(&mut join(queue, Patience::Waits)).await.flatten().expect("the lock is free")
+}
+
+fn taken(queue: &LocalQueue) -> Option<Hold> {
+    queue.take(Owner::unique(), false)
+}
+
+/// A mutex whose node lingers.
+async fn idle(ensemble: &FakeEnsemble, passing: Passing) -> Arc<LocalQueue> {
+    let queue = queue(ensemble, Scheme::Mutex, passing);
+    acquired(&queue).await.release().await.unwrap();
+    a_moment().await;
+    queue
+}
+
+#[test]
+fn a_node_that_lingers_is_taken_again_and_again_without_a_request() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let queue = idle(&ensemble, LINGERS).await;
+        let nodes = ensemble.nodes();
+        assert_eq!(nodes.len(), 1);
+        let mut tokens = Vec::new();
+        for _ in 0..5 {
+            let hold = taken(&queue).expect("it lingers");
+            assert!(taken(&queue).is_none(), "it is held");
+            assert!(!hold.valid_for().is_zero());
+            tokens.push(hold.token());
+            hold.release().await.unwrap();
+            assert!(hold.valid_for().is_zero());
+        }
+        assert!(tokens.iter().all(|token| *token == tokens[0]));
+        assert_eq!(ensemble.nodes(), nodes);
+        assert_eq!(queue.shared.counters.read(0).grants, 6);
+    });
+}
+
+#[test]
+fn a_node_is_gone_when_it_has_lingered() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let start = clock::now();
+        let queue = idle(&ensemble, LINGERS).await;
+        with_heartbeat(&queue);
+        clock::sleep(Duration::from_secs(50)).await;
+        let hold = taken(&queue).expect("it lingers");
+        clock::sleep(Duration::from_secs(50)).await;
+        hold.release().await.unwrap();
+        clock::sleep(Duration::from_secs(59)).await;
+        assert_eq!(ensemble.nodes().len(), 1);
+        clock::sleep(Duration::from_secs(2)).await;
+        assert_eq!(ensemble.nodes(), [""; 0]);
+        assert!(clock::now().since(start) > Duration::from_secs(160));
+        assert!(taken(&queue).is_none());
+        assert_eq!(queue.shared.counters.read(0).owed, 0);
+        let _ = acquired(&queue).await;
+    });
+}
+
+#[test]
+fn a_node_that_another_wants_is_gone_at_once_if_nobody_has_it() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let queue = idle(&ensemble, LINGERS).await;
+        let rival = rival(&ensemble, "lock-");
+        a_moment().await;
+        assert_eq!(ensemble.nodes(), [rival.as_str()]);
+        assert!(taken(&queue).is_none());
+        // The next queues behind the other.
+        let mut next = join(&queue, Patience::Waits);
+        assert!(answer_at_once(&mut next).await.is_none());
+        ensemble.delete_node(&rival);
+        assert!(answer_at_once(&mut next).await.flatten().is_some());
+    });
+}
+
+#[test]
+fn a_node_that_another_wants_is_gone_when_it_is_released() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let queue = idle(&ensemble, LINGERS).await;
+        let hold = taken(&queue).unwrap();
+        assert!(!hold.is_wanted());
+        let rival = rival(&ensemble, "lock-");
+        assert!(hold.wanted().await);
+        let mut next = join(&queue, Patience::Waits);
+        assert!(answer_at_once(&mut next).await.is_none());
+        assert_eq!(ensemble.nodes().len(), 3, "the next of this process queues behind the other");
+        hold.release().await.unwrap();
+        a_moment().await;
+        assert_eq!(ensemble.nodes().len(), 2);
+        assert!(answer_at_once(&mut next).await.is_none());
+        ensemble.delete_node(&rival);
+        assert!(answer_at_once(&mut next).await.flatten().is_some());
+    });
+}
+
+#[test]
+fn those_of_a_process_pass_it_on_in_order_and_only_one_has_it() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let queue = queue(&ensemble, Scheme::Mutex, Passing { turns: 2, ..Passing::default() });
+        let mut tickets: Vec<_> = (0..9).map(|_| join(&queue, Patience::Waits)).collect();
+        let first = answer_at_once(&mut tickets[0]).await.flatten().unwrap();
+        let node = first.node().to_owned();
+        let mut hold = first;
+        for ticket in &mut tickets[1..] {
+            assert!(answer_at_once(ticket).await.is_none(), "it is held");
+            assert_eq!(ensemble.nodes(), [node.as_str()]);
+            assert!(hold.is_wanted(), "by one of this process");
+            hold.release().await.unwrap();
+            hold = answer_at_once(ticket).await.flatten().expect("its turn");
+        }
+        hold.release().await.unwrap();
+        a_moment().await;
+        assert_eq!(ensemble.nodes(), [""; 0], "it does not linger");
+    });
+}
+
+#[test]
+fn while_others_wait_so_many_of_a_process_follow_one_another() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let queue = queue(&ensemble, Scheme::Mutex, Passing { turns: 3, ..LINGERS });
+        let mut tickets: Vec<_> = (0..5).map(|_| join(&queue, Patience::Waits)).collect();
+        let mut hold = answer_at_once(&mut tickets[0]).await.flatten().unwrap();
+        let rival = rival(&ensemble, "lock-");
+        a_moment().await;
+        for ticket in &mut tickets[1..3] {
+            hold.release().await.unwrap();
+            hold = answer_at_once(ticket).await.flatten().expect("a turn is left");
+        }
+        hold.release().await.unwrap();
+        assert!(answer_at_once(&mut tickets[3]).await.is_none(), "it is the turn of the other");
+        assert!(ensemble.nodes().contains(&rival));
+    });
+}
+
+#[test]
+fn readers_have_one_node_until_a_writer_waits() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let queue = queue(&ensemble, Scheme::Read, LINGERS);
+        let mut tickets: Vec<_> = (0..3).map(|_| join(&queue, Patience::Waits)).collect();
+        let mut holds = Vec::new();
+        for ticket in &mut tickets {
+            holds.push(answer_at_once(ticket).await.flatten().expect("readers hold together"));
+        }
+        holds.push(taken(&queue).expect("without a request"));
+        assert_eq!(ensemble.nodes().len(), 1);
+        rival(&ensemble, "__WRIT__");
+        a_moment().await;
+        assert!(taken(&queue).is_none(), "behind the writer");
+        let last = holds.pop().unwrap();
+        for hold in holds {
+            hold.release().await.unwrap();
+        }
+        a_moment().await;
+        assert_eq!(ensemble.nodes().len(), 2, "one has it");
+        last.release().await.unwrap();
+        a_moment().await;
+        assert_eq!(ensemble.nodes().len(), 1);
+    });
+}
+
+#[test]
+fn a_node_that_is_deleted_while_nobody_has_it_is_taken_by_nobody() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let queue = queue(&ensemble, Scheme::Mutex, LINGERS);
+        let hold = acquired(&queue).await;
+        with_heartbeat(&queue);
+        hold.release().await.unwrap();
+        assert!(ensemble.delete_node(hold.node()));
+        clock::sleep(Duration::from_secs(2)).await;
+        assert!(taken(&queue).is_none());
+        assert!(hold.state() == crate::HoldState::Released, "it is not concerned");
+        let next = acquired(&queue).await;
+        assert!(ensemble.delete_node(next.node()));
+        assert_eq!(next.lost().await, Some(LossReason::NodeDeleted));
+    });
+}
+
+/// Without a heartbeat the lease runs out.
+#[test]
+fn a_node_whose_lease_does_not_run_is_checked_before_it_is_taken() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let queue = idle(&ensemble, LINGERS).await;
+        clock::sleep(Duration::from_secs(20)).await;
+        assert!(taken(&queue).is_none());
+        let checks = ensemble.checks().len();
+        let hold = acquired(&queue).await;
+        assert!(!hold.valid_for().is_zero());
+        assert!(ensemble.checks().len() > checks);
+        assert_eq!(ensemble.nodes(), [hold.node()]);
+    });
+}
+
+#[test]
+fn a_caller_that_goes_away_as_it_is_granted_passes_it_on() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let queue = queue(&ensemble, Scheme::Mutex, LINGERS);
+        let mut tickets: Vec<_> = (0..4).map(|_| join(&queue, Patience::Waits)).collect();
+        let hold = answer_at_once(&mut tickets[0]).await.flatten().unwrap();
+        let last = tickets.pop().unwrap();
+        // It is granted to the second, which goes away before it knows, and to the third after that.
+        hold.release().await.unwrap();
+        drop(tickets);
+        let mut last = last;
+        assert!(answer_at_once(&mut last).await.flatten().is_some());
+        assert_eq!(ensemble.nodes().len(), 1);
+    });
+}
+
+#[test]
+fn a_node_does_not_linger_for_a_client_that_nobody_has() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let (queue, handle) = with_handle(&ensemble, Scheme::Mutex, LINGERS);
+        acquired(&queue).await.release().await.unwrap();
+        a_moment().await;
+        assert_eq!(ensemble.nodes().len(), 1);
+        drop(handle);
+        a_moment().await;
+        assert_eq!(ensemble.nodes(), [""; 0]);
+    });
+}
