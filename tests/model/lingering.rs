@@ -132,7 +132,7 @@ impl Scene {
             Caller::Lingers(nodes) => client.caller = Caller::Holds(nodes),
             Caller::Holds(_) if is_shared => {}
             Caller::Holds(nodes) => {
-                self.violate("exclusive", format!("two of client {number} hold {nodes:?}"))
+                self.violate("exclusive", format!("two of client {number} hold {nodes:?}"));
             }
             caller => self.violate("passed on", format!("taken over from client {number}: {caller:?}")),
         }

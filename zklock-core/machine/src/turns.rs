@@ -208,7 +208,7 @@ mod tests {
             let mut node = Turns::new(Passing { turns, ..Passing::default() }, false);
             // As often as they like, as long as nobody else waits.
             for _ in 0..9 {
-                assert_eq!(node.give_back(true, at(0)), false);
+                assert!(!node.give_back(true, at(0)));
                 assert!(node.take());
             }
             assert!(!node.handle_wanted());
