@@ -1,20 +1,22 @@
 //! What the owners of this process hold at one path, by whatever lock. With that, a wait that could never end is refused
 //! at once, one that may never end is logged, and a writer may take the read side.
 
-use crate::hold::{Grant, Token};
+use crate::hold::Grant;
 use crate::machine::claim::Claim;
 use crate::machine::name::{Role, Scheme};
 use crate::machine::protocol::Outcome;
 use crate::owner::Owner;
-use crate::session::{Session, Status};
+use crate::session::Status;
 use crate::stats::Progress;
 use crate::sync::lock_ignoring_poison;
-use std::sync::{Arc, Mutex};
+use std::sync::{Arc, Mutex, Weak};
 use tokio::sync::watch;
 
 #[derive(Default)]
 pub(crate) struct HeldAt {
     held: Mutex<Vec<HeldClaim>>,
+    /// Nodes that may stay when nobody has them.
+    kept: Mutex<Vec<(Role, Weak<dyn Lingers>)>>,
     /// Members of a double barrier, by the names of their nodes.
     members: Mutex<Vec<(Arc<str>, Arc<Progress>)>>,
 }
@@ -28,9 +30,14 @@ struct HeldClaim {
 
 /// A write side that is held.
 pub(crate) struct Writer {
-    pub(crate) session: Arc<Session>,
     pub(crate) node: Arc<str>,
-    pub(crate) token: Token,
+    pub(crate) grant: Arc<Grant>,
+}
+
+/// A node that stays when nobody has it.
+pub(crate) trait Lingers: Send + Sync {
+    /// Gives it up if nobody has it, and tells what becomes of it.
+    fn give_up_idle(&self) -> watch::Receiver<Status>;
 }
 
 impl HeldAt {
@@ -101,18 +108,30 @@ impl HeldAt {
             held.scheme == writer && grant.is_bound() && grant.owner() == owner && grant.is_held()
         };
         let held = held.iter().find(is_owners)?;
-        Some(Writer {
-            session: held.grant.session().clone(),
-            node: held.node.clone()?,
-            token: held.grant.token(),
-        })
+        Some(Writer { node: held.node.clone()?, grant: held.grant.clone() })
     }
 
-    /// The holds whose release has begun, and which exclude this role until it is done.
-    pub(crate) fn releases(&self, role: Role) -> Vec<watch::Receiver<Status>> {
+    /// Takes note of a node that may stay when nobody has it.
+    pub(crate) fn note_kept<T: Lingers + 'static>(&self, role: Role, node: &Arc<T>) {
+        let node: Weak<dyn Lingers> = Arc::downgrade(&(node.clone() as Arc<dyn Lingers>));
+        let mut kept = lock_ignoring_poison(&self.kept);
+        kept.retain(|(_, other)| other.strong_count() > 0);
+        kept.push((role, node));
+    }
+
+    /// Gives up what nobody has and excludes this role. The holds whose release has begun, and which exclude the role until
+    /// it is done.
+    pub(crate) fn make_way(&self, role: Role) -> Vec<watch::Receiver<Status>> {
+        let kept: Vec<_> = lock_ignoring_poison(&self.kept)
+            .iter()
+            .filter(|(other, _)| role.excludes(*other))
+            .filter_map(|(_, kept)| kept.upgrade())
+            .collect();
         let held = lock_ignoring_poison(&self.held);
         let excludes = held.iter().filter(|held| role.excludes(held.scheme.role()));
-        let statuses = excludes.map(|held| held.grant.holding().watch());
+        let statuses: Vec<_> = excludes.map(|held| held.grant.holding().watch()).collect();
+        drop(held);
+        let statuses = statuses.into_iter().chain(kept.iter().map(|kept| kept.give_up_idle()));
         statuses.filter(|status| *status.borrow() == Status::Releasing).collect()
     }
 }
@@ -166,10 +185,10 @@ mod tests {
             let session = ensemble.session();
             let grant = ensemble.grant(&session, "/a", Owner::unique(), false);
             held_at.add(&Claim::new("/a", Scheme::Read), &grant);
-            assert!(held_at.releases(Role::Write).is_empty(), "it is held, and not being released");
+            assert!(held_at.make_way(Role::Write).is_empty(), "it is held, and not being released");
             Hold::new(grant.clone()).let_go();
-            assert!(held_at.releases(Role::Read).is_empty());
-            let mut releases = held_at.releases(Role::Write);
+            assert!(held_at.make_way(Role::Read).is_empty());
+            let mut releases = held_at.make_way(Role::Write);
             let start = clock::now();
             tokio::spawn(async move {
                 clock::sleep(Duration::from_secs(3)).await;
@@ -190,7 +209,7 @@ mod tests {
             assert!(held_at.writer(owner, Scheme::Read).is_none());
             let bound = ensemble.grant(&session, "/a", owner, true);
             held_at.add(&claim, &bound);
-            assert_eq!(held_at.writer(owner, Scheme::Read).unwrap().token, bound.token());
+            assert_eq!(held_at.writer(owner, Scheme::Read).unwrap().grant.token(), bound.token());
             assert!(held_at.writer(owner, Scheme::KazooRead).is_none());
             assert!(held_at.writer(Owner::unique(), Scheme::Read).is_none());
         });

@@ -91,6 +91,10 @@ impl Loss {
             ended = status.wait_for(|status| *status != Status::Held) => ended.map(|status| *status).ok()?,
             _ = released.wait_for(|released| *released != Released::No) => return None,
         };
+        // It may have been passed on before that.
+        if *released.borrow() == Released::Before {
+            return None;
+        }
         if let Status::Lost(reason) = ended { Some(reason) } else { None }
     }
 
@@ -113,6 +117,8 @@ pub(crate) struct Grant {
     holds: AtomicUsize,
     /// To whom the node goes back, if it may be passed on.
     returns: Option<Arc<dyn Returns>>,
+    /// Guarded writes of which it is not known that they are done, or will not be.
+    unsettled: AtomicUsize,
 }
 
 /// What a grant stands on. Grants that follow one another on one node share it.
@@ -139,6 +145,9 @@ impl Deref for Grant {
 pub(crate) trait Returns: Send + Sync {
     /// Whether the node stays, for the next of this process.
     fn give_back(&self, grant: &Grant) -> bool;
+
+    /// The node goes when this grant ends; `false` if that has ended.
+    fn keep_for_last(&self, grant: &Grant) -> bool;
 }
 
 impl Hold {
@@ -301,8 +310,11 @@ impl Hold {
         }
         grant.note_release_by(owner);
         let was_valid = !grant.session.valid_for(&grant.holding).is_zero();
-        if !self.leave().ok_or_else(|| grant.not_held())? {
-            return grant.told().map(|()| None);
+        match self.leave().ok_or_else(|| grant.not_held())? {
+            Left::Released => {}
+            // What becomes of the node is the next one's affair.
+            Left::PassedOn => return Ok(None),
+            Left::Others | Left::Lost => return grant.told().map(|()| None),
         }
         Ok(Some(async move {
             let mut status = grant.holding.watch();
@@ -343,8 +355,8 @@ impl Hold {
         self.leave();
     }
 
-    /// Releases this hold: `true` if the lock is being released with it, `None` if that was done before.
-    fn leave(&self) -> Option<bool> {
+    /// Releases this hold, and says what is left of its grant; `None` if that was done before.
+    fn leave(&self) -> Option<Left> {
         let first = self.released.send_if_modified(|released| {
             let first = *released == Released::No;
             if first {
@@ -353,10 +365,10 @@ impl Hold {
             first
         });
         let left = first.then(|| self.grant.let_go())?;
-        if left == Left::Others {
+        if matches!(left, Left::Others | Left::PassedOn) {
             self.released.send_replace(Released::Before);
         }
-        Some(left == Left::Released)
+        Some(left)
     }
 
     pub(crate) fn is_released(&self) -> bool {
@@ -391,8 +403,10 @@ impl Drop for Hold {
 /// What is left of a grant when one of its holds is released.
 #[derive(PartialEq, Eq)]
 enum Left {
-    /// Other holds of the owner, or the node for the next of this process.
+    /// Other holds of the owner.
     Others,
+    /// The node, for the next of this process.
+    PassedOn,
     /// Nothing: it is being released.
     Released,
     /// Nothing: it was lost.
@@ -406,7 +420,23 @@ impl Grant {
         bound: bool,
         returns: Option<Arc<dyn Returns>>,
     ) -> Arc<Self> {
-        Arc::new(Self { footing, owner, bound, holds: AtomicUsize::new(1), returns })
+        let (holds, unsettled) = (AtomicUsize::new(1), AtomicUsize::new(0));
+        Arc::new(Self { footing, owner, bound, holds, returns, unsettled })
+    }
+
+    /// Nobody gets its node after it; `false` if it has ended.
+    pub(crate) fn be_the_last(&self) -> bool {
+        self.returns.as_ref().is_none_or(|returns| returns.keep_for_last(self))
+    }
+
+    /// Whether somebody has it.
+    pub(crate) fn is_in_use(&self) -> bool {
+        self.holds.load(Ordering::Acquire) > 0
+    }
+
+    /// Whether something that it guards may be written after its end.
+    pub(crate) fn is_unsettled(&self) -> bool {
+        self.unsettled.load(Ordering::Acquire) > 0
     }
 
     pub(crate) fn token(&self) -> Token {
@@ -454,7 +484,7 @@ impl Grant {
             return if is_lost { Left::Lost } else { Left::Others };
         }
         if self.returns.as_ref().is_some_and(|returns| returns.give_back(self)) {
-            return Left::Others;
+            return Left::PassedOn;
         }
         self.progress.owe();
         if self.session.release(&self.holding) { Left::Released } else { Left::Lost }

@@ -144,6 +144,10 @@ impl State {
         !self.waiting.is_empty()
     }
 
+    fn is_latest(&self, kept: &Kept) -> bool {
+        self.kept.as_ref().is_some_and(|latest| std::ptr::eq(&**latest, kept))
+    }
+
     /// A grant whose node is passed on is over.
     fn forget(&mut self, grant: &Grant) {
         self.grants.retain(|other| !std::ptr::eq(&**other, grant));
@@ -217,7 +221,9 @@ impl LocalQueue {
         // What a reader could hold beside others must not wait for how one of them gets in.
         let is_free = self.width == Width::Next || self.is_shared();
         let is_next = is_free && patience == Patience::TriesOnce;
-        if self.width == Width::All || is_next {
+        // Nobody else may get in by that.
+        let is_within = waiter.within.is_some();
+        if self.width == Width::All || is_next || is_within {
             drop(state);
             if waiter.progress.begin() {
                 Attempt::start(self, waiter, false);
@@ -236,15 +242,12 @@ impl LocalQueue {
             state.waiting.retain(|waiter| waiter.progress.is_wanted());
         }
         state.waiting.push_back(waiter);
-        // A node that is idle may need a check first.
-        let undelivered = self.pass_on_to(&mut state);
         // Of several permits another may be free.
         if self.width != Width::Next {
             state.grants.iter().for_each(|grant| grant.holding().set_wanted(true));
         }
-        drop(state);
-        undelivered.iter().for_each(Hold::let_go);
-        self.start_next();
+        // A node that is idle may need a check first.
+        self.pass_on_from(state);
         Ok(ticket)
     }
 
@@ -256,7 +259,10 @@ impl LocalQueue {
     /// The write side that the owner alone can release, if this is the read side of the same lock.
     fn writer(&self, owner: Owner) -> Option<Writer> {
         match (&self.claims[..], &self.held_at[..]) {
-            ([claim], [held_at]) => held_at.writer(owner, claim.scheme),
+            // The next writer of this process must not have its node beside the reader.
+            ([claim], [held_at]) => {
+                held_at.writer(owner, claim.scheme).filter(|writer| writer.grant.be_the_last())
+            }
             _ => None,
         }
     }
@@ -294,7 +300,7 @@ impl LocalQueue {
         if let ([claim], Some(writer)) = (&self.claims[..], &waiter.within) {
             let name = writer.node.rsplit('/').next().map(str::to_owned);
             let claim = Claim { within: name, ..claim.clone() };
-            return Acquisition::within(writer.session.clone(), claim, self.path.clone(), progress);
+            return Acquisition::within(writer.grant.session().clone(), claim, self.path.clone(), progress);
         }
         let slot = self.shared.pool.slot().clone();
         Acquisition::new(self.claims.clone(), waiter.patience, self.path.clone(), progress, slot)
@@ -310,7 +316,7 @@ impl LocalQueue {
     /// Waits until the releases that have begun are done. (Or refused: what cannot be deleted is in the way indeed.)
     async fn released(&self) {
         let held_at = self.claims.iter().zip(&self.held_at);
-        let releases = held_at.flat_map(|(claim, held_at)| held_at.releases(claim.scheme.role()));
+        let releases = held_at.flat_map(|(claim, held_at)| held_at.make_way(claim.scheme.role()));
         for mut release in releases.collect::<Vec<_>>() {
             // It cannot fail as long as somebody sees the release through.
             let _ = release.wait_for(|status| *status != Status::Releasing).await;

@@ -189,3 +189,56 @@ async fn a_rival_that_comes_while_the_connection_is_broken_is_seen_after_it() {
     proxy.refuse(false);
     soon(granted(rival).await.release()).await.unwrap();
 }
+
+/// As a caller that has the write side and takes the read side within: it goes on reading while nobody writes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_within_its_own_writer_keeps_the_next_writer_of_the_process_out() {
+    for turns in [1, 8] {
+        let (client, path) = (client().await, format!("/linger/downgrade/{turns}"));
+        let spec = |spec: LockSpec| spec.reentrant(true).linger(LONG).local_turns(turns);
+        let write = client.lock(&spec(LockSpec::write(&path).unwrap())).unwrap();
+        let read = client.lock(&spec(LockSpec::read(&path).unwrap())).unwrap();
+        let outer = soon(write.acquire()).await.unwrap();
+        // Whoever has it releases it.
+        let next = LockSpec::write(&path).unwrap().linger(LONG).local_turns(turns);
+        let next = client.lock(&next).unwrap();
+        let other = acquire(&next);
+        let inner = soon(read.acquire()).await.unwrap();
+        soon(outer.release()).await.unwrap();
+        // The writer's node is gone, and the next one's is behind the reader.
+        let is_behind = || async { operator().children(&path).len() == 2 };
+        while !is_behind().await {
+            tokio::time::sleep(Duration::from_millis(2)).await;
+        }
+        assert!(!other.is_finished() && !inner.valid_for().is_zero());
+        assert!(soon(next.try_acquire()).await.unwrap().is_none());
+        soon(inner.release()).await.unwrap();
+        soon(granted(other).await.release()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reader_within_its_own_writer_does_not_wait_for_one_who_waits_for_it() {
+    let (client, path) = (client().await, "/linger/within");
+    let write = client.lock(&LockSpec::write(path).unwrap().reentrant(true)).unwrap();
+    let read = client.lock(&LockSpec::read(path).unwrap().linger(LONG)).unwrap();
+    let outer = soon(write.acquire()).await.unwrap();
+    let other = acquire(&read);
+    operator().wait_for_children(path, 2, SOON);
+    let inner = soon(read.acquire()).await.unwrap();
+    assert!(!other.is_finished(), "it is not let in by that");
+    soon(inner.release()).await.unwrap();
+    soon(outer.release()).await.unwrap();
+    soon(granted(other).await.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_try_of_the_same_client_does_not_find_its_own_idle_node() {
+    let (client, path) = (client().await, "/linger/own");
+    for _ in 0..20 {
+        let read = lingering(&client, path, Role::Read);
+        soon(held(&read).await.release()).await.unwrap();
+        let hold = soon(client.write(path).unwrap().try_acquire()).await.unwrap();
+        soon(hold.expect("nobody holds it").release()).await.unwrap();
+    }
+}

@@ -7,6 +7,9 @@
 use crate::Moment;
 use std::time::Duration;
 
+/// So often at most it is looked at whether a node that is held has become idle.
+const SHORTEST_LOOK: Duration = Duration::from_millis(50);
+
 /// How a node is passed on within its process.
 ///
 /// ```
@@ -86,6 +89,11 @@ impl Turns {
         !self.is_over && self.holders == 0
     }
 
+    /// Whether anybody has it.
+    pub fn has_holders(&self) -> bool {
+        self.holders > 0
+    }
+
     /// Whether another may take it now.
     pub fn may_take(&self) -> bool {
         !self.is_spent() && (self.is_shared || self.holders == 0)
@@ -146,9 +154,9 @@ impl Turns {
         !self.passing.linger.is_zero()
     }
 
-    /// When to look again whether it has lingered: not later than it is due, whenever it becomes idle.
+    /// When to look again whether it has lingered: hardly later than it is due, whenever it becomes idle.
     pub fn next_look(&self, now: Moment) -> Moment {
-        self.poll_timeout().unwrap_or_else(|| now + self.passing.linger)
+        self.poll_timeout().unwrap_or_else(|| now + self.passing.linger.max(SHORTEST_LOOK))
     }
 
     /// Whether it is to be given up: nobody has taken it for so long.

@@ -8,6 +8,7 @@ use crate::error::{Conflict, Error, ErrorKind, LossReason};
 use crate::guarded::Committed;
 use crate::path::check_path;
 use std::sync::Arc;
+use std::sync::atomic::Ordering;
 use std::time::Duration;
 
 /// How long a read may take at least, however short the session.
@@ -83,6 +84,18 @@ impl Hold {
         if grant.holding.name_is_reused() {
             return Err(Error::unguarded(&grant.path));
         }
+        // Before the hold is looked at: one that is released meanwhile does not pass its node on.
+        grant.unsettled.fetch_add(1, Ordering::AcqRel);
+        let committed = self.commit_unsettled(writes).await;
+        // A write that may still be under way keeps the node from the next, who would be taken for its author.
+        if committed.as_ref().err().is_none_or(|error| error.kind() != ErrorKind::Uncertain) {
+            grant.unsettled.fetch_sub(1, Ordering::AcqRel);
+        }
+        committed
+    }
+
+    async fn commit_unsettled(&self, writes: Vec<Write>) -> Result<Committed, Error> {
+        let grant = &self.grant;
         tokio::select! {
             biased;
             // Nothing has been sent: that is certain then.

@@ -9,8 +9,9 @@ impl Hold {
     /// lock go between two pieces of work. `false` if the hold is released or lost instead.
     ///
     /// The first call lists the lock's queue, and leaves a watch that the next who queues sets off; a hold that never asks
-    /// costs nothing. Readers do not wait for readers, so they do not count beside one. It stays true for this hold even if
-    /// the other has given up meanwhile. Nobody queues for an [exclusive
+    /// costs nothing. Readers do not wait for readers, so they do not count beside one. It is what was seen last: it
+    /// may stay true though the other has given up meanwhile. A contender for another permit of a semaphore counts as well,
+    /// even if one is free for it. Nobody queues for an [exclusive
     /// lock](crate::Client::exclusive), so there only those of this client are seen.
     ///
     /// ```no_run

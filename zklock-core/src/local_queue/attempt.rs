@@ -50,7 +50,7 @@ impl Attempt {
                 let is_kept = self.is_counted && within.is_none() && queue.passing.is_on();
                 // What the reader guards has seen the token of its writer, and the next writer is queued already
                 // with one that is smaller than that of the reader's node.
-                let token = within.map_or(Token::of(granted.czxid), |writer| writer.token);
+                let token = within.map_or(Token::of(granted.czxid), |writer| writer.grant.token());
                 let bound = reentrant && owner.returns();
                 let footing = queue.footing(granted, token, progress);
                 let grant = if is_kept {
@@ -67,13 +67,14 @@ impl Attempt {
                     state.take_part(&grant);
                 }
                 let sent = answer.send(Ok(Some(Hold::new(grant))));
-                state.kept.clone_from(&self.kept);
-                let mut undelivered = queue.pass_on_to(&mut state);
-                if let Err(Ok(Some(hold))) = sent {
-                    undelivered.push(hold);
+                if self.kept.is_some() {
+                    state.kept.clone_from(&self.kept);
                 }
-                drop(state);
-                undelivered.iter().for_each(Hold::let_go);
+                queue.pass_on_from(state);
+                // If the caller is gone, it is released.
+                if let Err(Ok(Some(hold))) = sent {
+                    hold.let_go();
+                }
             }
             Err(turned) => {
                 progress.owe();
@@ -100,7 +101,11 @@ impl Attempt {
             };
             acquisition.stay(holding, beside, wanted).await;
         }
-        self.kept.iter().for_each(|kept| kept.end());
+        if let Some(kept) = &self.kept {
+            kept.end();
+            // Those who waited for it queue for another.
+            queue.start_next();
+        }
         let was_lost = is_lost();
         // Not only when the node is gone: that may take as long as no server answers.
         if was_lost {
@@ -167,6 +172,9 @@ impl Attempt {
         acquisition.ask_for_notice();
         std::mem::replace(&mut self.progress, progress.clone()).settle();
         let kept = Kept::new(Footing { progress, ..footing }, &self.queue);
+        for (claim, held_at) in self.queue.claims.iter().zip(&self.queue.held_at) {
+            held_at.note_kept(claim.scheme.role(), &kept);
+        }
         self.kept = Some(kept.clone());
         kept
     }

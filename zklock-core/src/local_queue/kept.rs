@@ -6,6 +6,7 @@
 use super::{LocalQueue, State};
 use crate::ask::MOMENT;
 use crate::clock;
+use crate::held_at::Lingers;
 use crate::hold::{Footing, Grant, Hold, Returns};
 use crate::machine::turns::Turns;
 use crate::owner::Owner;
@@ -69,23 +70,16 @@ impl Kept {
     pub(super) fn handle_wanted(&self) {
         // Not locked any more when the queue is.
         let is_over = self.turns().handle_wanted();
-        match self.queue.upgrade() {
-            _ if is_over => self.give_up(),
-            // The next of this process queues behind them.
-            Some(queue) => queue.start_next(),
-            None => {}
+        if is_over {
+            return self.give_up();
         }
-    }
-
-    /// Gives it up if nobody has it, and tells what becomes of it.
-    pub(crate) fn give_up_idle(&self) -> watch::Receiver<Status> {
-        let mut turns = self.turns();
-        if turns.is_idle() {
-            turns.handle_end();
-            drop(turns);
-            self.give_up();
-        }
-        self.footing.holding.watch()
+        let Some(queue) = self.queue.upgrade() else { return };
+        // Not while one who passes it on says that nobody waits.
+        let state = lock_ignoring_poison(&queue.state);
+        self.footing.holding.set_wanted(true);
+        drop(state);
+        // The next of this process queues behind them.
+        queue.start_next();
     }
 
     /// Has the attempt delete it.
@@ -137,32 +131,59 @@ impl Kept {
         }
         // Somebody may have gone away meanwhile.
         if let Some(queue) = self.queue.upgrade() {
-            queue.pass_on();
+            queue.pass_on_from(lock_ignoring_poison(&queue.state));
         }
     }
 }
 
+impl Lingers for Kept {
+    fn give_up_idle(&self) -> watch::Receiver<Status> {
+        let mut turns = self.turns();
+        if turns.is_idle() {
+            turns.handle_end();
+            drop(turns);
+            self.give_up();
+        }
+        self.footing.holding.watch()
+    }
+}
+
 impl Returns for Kept {
+    fn keep_for_last(&self, grant: &Grant) -> bool {
+        let Some(queue) = self.queue.upgrade() else { return grant.is_in_use() };
+        let state = lock_ignoring_poison(&queue.state);
+        // One that ends now waits for this lock, and finds that the node is to go.
+        let is_in_use = grant.is_in_use();
+        if is_in_use {
+            self.end();
+        }
+        drop(state);
+        if is_in_use {
+            // Those who waited for it queue for another.
+            queue.start_next();
+        }
+        is_in_use
+    }
+
     fn give_back(&self, grant: &Grant) -> bool {
         let Some(queue) = self.queue.upgrade() else { return false };
         let mut state = lock_ignoring_poison(&queue.state);
-        if !self.is_held() {
+        if !self.is_held() || !state.is_latest(self) || grant.is_unsettled() {
             self.end();
-            return false;
         }
         let awaits = state.waiting.iter().any(|waiter| waiter.progress.is_wanted());
         let mut turns = self.turns();
         let is_over = turns.give_back(awaits, clock::now());
-        if is_over || (turns.is_idle() && queue.is_deserted()) {
+        if turns.has_holders() && self.is_held() {
+            // A reader beside others.
+        } else if is_over || queue.is_deserted() {
             turns.handle_end();
             return false;
         }
         drop(turns);
         state.forget(grant);
         queue.held_at.iter().for_each(|held_at| held_at.remove(grant));
-        let undelivered = queue.pass_on_to(&mut state);
-        drop(state);
-        undelivered.iter().for_each(Hold::let_go);
+        queue.pass_on_from(state);
         true
     }
 }
@@ -178,20 +199,23 @@ impl LocalQueue {
         if state.waiting.iter().any(|waiter| waiter.progress.is_wanted()) {
             return None;
         }
-        let grant = state.kept.as_ref()?.take(owner, reentrant && owner.returns())?;
+        let kept = state.kept.clone()?;
+        let grant = kept.take(owner, reentrant && owner.returns())?;
         Counters::count(&self.shared.counters.grants);
         self.enter(&mut state, &grant);
         Some(Hold::new(grant))
     }
 
-    /// Gives the node that is kept to those who wait for it.
-    fn pass_on(&self) {
-        let undelivered = self.pass_on_to(&mut lock_ignoring_poison(&self.state));
+    /// Gives the node that is kept to those who wait for it, as far as there are turns; the next queues for another.
+    pub(super) fn pass_on_from(self: &Arc<Self>, mut state: MutexGuard<'_, State>) {
+        let undelivered = self.pass_on_to(&mut state);
+        drop(state);
+        // With that they give the node back.
         undelivered.iter().for_each(Hold::let_go);
+        self.start_next();
     }
 
-    /// As [`pass_on`](Self::pass_on). The holds of those who have just gone away are to be let go when the state is not
-    /// locked any more: with that they give the node back.
+    /// The holds of those who have just gone away are to be let go when the state is not locked any more.
     #[must_use]
     pub(super) fn pass_on_to(&self, state: &mut State) -> Vec<Hold> {
         let mut undelivered = Vec::new();
@@ -200,7 +224,9 @@ impl LocalQueue {
             let Some(waiter) = state.waiting.front() else { break };
             let (owner, reentrant) = (waiter.owner, waiter.reentrant);
             let Some(grant) = kept.take(owner, reentrant && owner.returns()) else {
-                if kept.needs_a_check() {
+                // It may have been proven just now: then it is taken after all.
+                if kept.is_held() && kept.turns().may_take() {
+                    waiter.progress.set_behind_others(false);
                     kept.unproven.notify_one();
                 }
                 break;
@@ -230,8 +256,7 @@ impl LocalQueue {
     /// Whether this node has to be checked for those who wait.
     fn is_unproven(&self, kept: &Kept) -> bool {
         let mut state = lock_ignoring_poison(&self.state);
-        let is_latest = state.kept.as_ref().is_some_and(|latest| std::ptr::eq(&**latest, kept));
-        is_latest && state.tidy_front() && kept.needs_a_check()
+        state.is_latest(kept) && state.tidy_front() && kept.needs_a_check()
     }
 
     /// Whether no handle of the client is left: nobody could take a node that is kept.

@@ -298,3 +298,40 @@ fn a_node_for_one_who_went_away_before_the_check_is_given_up() {
         assert!(answer_at_once(&mut join(&queue, Patience::Waits)).await.flatten().is_some());
     });
 }
+
+#[test]
+fn a_node_whose_holder_may_yet_write_is_taken_by_nobody() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let queue = queue(&ensemble, Scheme::Mutex, LINGERS);
+        let hold = acquired(&queue).await;
+        // What was answered may be passed on.
+        hold.guarded().set_data("/b", b"", None).commit().await.unwrap();
+        hold.release().await.unwrap();
+        let hold = taken(&queue).expect("nothing is under way");
+        ensemble.fall_silent();
+        let writes = hold.guarded().set_data("/b", b"", None).commit();
+        assert!(clock::timeout(Duration::from_millis(5), writes).await.is_err());
+        let release = tokio::spawn(async move { hold.release().await });
+        a_moment().await;
+        assert!(taken(&queue).is_none(), "its write could land under the next one's hold");
+        drop(release);
+    });
+}
+
+#[test]
+fn one_who_tries_beside_readers_leaves_them_their_node() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let queue = queue(&ensemble, Scheme::Read, LINGERS);
+        // On its way before there is a node to be taken.
+        let (mut tries, mut waits) = (join(&queue, Patience::TriesOnce), join(&queue, Patience::Waits));
+        let (one, two) =
+            (answer_at_once(&mut tries).await.flatten(), answer_at_once(&mut waits).await.flatten());
+        let (one, two) = (one.expect("free"), two.expect("free"));
+        assert_ne!(one.node(), two.node());
+        one.release().await.unwrap();
+        let three = taken(&queue).expect("the node of the one that waited");
+        assert_eq!(three.node(), two.node());
+    });
+}
