@@ -1,7 +1,7 @@
 //! What both faces of a hold share.
 
 use crate::anchor::AnchoredCallbacks;
-use crate::loss_callbacks::LossCallbacks;
+use crate::hold_callbacks::HoldCallbacks;
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock, Weak};
 use zklock_core::blocking::Hold;
@@ -14,7 +14,7 @@ pub(crate) struct SharedHold {
     /// The thread in which it was granted, as long as that is there: that of the loop, if the owner is a task.
     pub(crate) thread: Weak<()>,
     pub(crate) is_reentrant: bool,
-    pub(crate) callbacks: Arc<LossCallbacks>,
+    pub(crate) callbacks: Arc<HoldCallbacks>,
     of_client: Arc<AnchoredCallbacks>,
     of_value: OnceLock<Arc<AnchoredCallbacks>>,
 }
@@ -27,7 +27,7 @@ impl SharedHold {
         of_client: &Arc<AnchoredCallbacks>,
     ) -> Arc<Self> {
         let thread = Arc::downgrade(&this_thread());
-        let (callbacks, of_client) = (LossCallbacks::new(), of_client.clone());
+        let (callbacks, of_client) = (HoldCallbacks::new(), of_client.clone());
         let of_value = OnceLock::new();
         Arc::new(Self { hold, owner, thread, is_reentrant, callbacks, of_client, of_value })
     }

@@ -67,6 +67,7 @@ before, wait, after = {
     "with": (nothing, enter, nothing),
     "hold": (nothing, lambda: lock.hold(), nothing),
     "lost.wait": (lock.acquire, lambda: lock.current.lost.wait(), lock.release),
+    "wanted.wait": (lock.acquire, lambda: lock.current.wanted.wait(), lock.release),
     "connect": (make_one, lambda: zk.connect(), nothing),
     "connect by entering": (make_one, lambda: zk.__enter__(), nothing),
     "connect by acquire": (make_one, lambda: zk.mutex(path).acquire(), nothing),
