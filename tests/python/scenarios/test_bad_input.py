@@ -310,11 +310,11 @@ def test_a_wait_for_a_loss_takes_what_an_event_takes(zk: zklock.Client, path: st
 
 def test_a_callback_that_is_none_is_refused(zk: zklock.Client, path: str) -> None:
     with zk.mutex(path) as hold:
-        untyped: typing.Any = hold.on_lost
+        untyped: typing.Any = hold
         for wrong in (None, "print", 7, object()):
-            is_type_error(lambda: untyped(wrong), "on_lost takes a function")
-            is_type_error(lambda: hold.on_wanted(wrong), "on_wanted takes a function")
-        is_type_error(lambda: untyped(), "callback")
+            is_type_error(lambda: untyped.on_lost(wrong), "on_lost takes a function")
+            is_type_error(lambda: untyped.on_wanted(wrong), "on_wanted takes a function")
+        is_type_error(lambda: untyped.on_lost(), "callback")
 
 
 def test_what_is_given_by_others_cannot_be_made(zk: zklock.Client) -> None:

@@ -242,8 +242,8 @@ def test_times_and_turns_that_make_no_sense_are_refused(zk: zklock.Client, path:
                 untyped(path, local_turns=wrong)
         # Beyond the end of time is for ever.
         assert untyped(path, linger=math.inf, local_turns=2**32 - 1).path == path
-    others: tuple[typing.Any, ...] = (zk.election, zk.exclusive, lambda *path, **more: zk.semaphore(*path, 2, **more))
-    for make in others:
+    for kind, more in ((zk.election, ()), (zk.exclusive, ()), (zk.semaphore, (2,))):
+        other: typing.Any = kind
         for option in ({"linger": 1}, {"local_turns": 2}):
             with pytest.raises(TypeError):
-                make(path, **option)
+                other(path, *more, **option)
