@@ -114,7 +114,7 @@ impl BaseHold {
         let callback = Callback::new(callback, "on_lost", "the reason of the loss")?;
         CALLBACKS.start_in_a_greenlet(py)?;
         let held = &self.held;
-        held.callbacks.add_lost(&held.hold, callback.clone()).map_err(|error| raised(py, &error))?;
+        held.callbacks().add_lost(&held.hold, callback.clone()).map_err(|error| raised(py, &error))?;
         held.anchored().add(&callback);
         Ok(())
     }
@@ -141,7 +141,7 @@ impl BaseHold {
         let callback = Callback::new(callback, "on_wanted", "nothing")?;
         CALLBACKS.start_in_a_greenlet(py)?;
         let held = &self.held;
-        held.callbacks.add_wanted(&held.hold, callback.clone()).map_err(|error| raised(py, &error))?;
+        held.callbacks().add_wanted(&held.hold, callback.clone()).map_err(|error| raised(py, &error))?;
         held.anchored().add(&callback);
         Ok(())
     }
