@@ -14,6 +14,12 @@ pub(crate) enum Action {
     Resume(u8),
     /// Its caller releases the hold.
     Release(u8),
+    /// The same, and another of its process awaits it.
+    Pass(u8),
+    /// Another of its process takes over what it has or keeps.
+    Take(u8),
+    /// What it keeps, and nobody has, has stayed for its time.
+    TimeOut(u8),
     /// It learns that its session is over.
     Learn(u8),
     /// Its connection is there again.

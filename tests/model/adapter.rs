@@ -12,7 +12,8 @@ use super::machine::name::{Scheme, Uuid};
 use super::machine::protocol::{Now, Operation, Outcome, Patience, Verdict, WatchEvent};
 use super::machine::single::Single;
 use super::machine::status::LossReason;
-use super::subject::{self, Attempt, Keeping, Machine, Reply, Sort, Term, Told, Want};
+use super::machine::turns::{Passing, Turns};
+use super::subject::{self, Attempt, Keeping, Machine, Passes, Reply, Sharing, Sort, Term, Told, Want};
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -37,6 +38,10 @@ pub(crate) const MACHINE: Machine = Machine {
     keeper: |timeout, opened| {
         let keeper = Keeper::new(timeout, opened, opened);
         Box::new(OwnKeeper { keeper, holds: Vec::new(), proof: None })
+    },
+    turns: |passes: Passes, is_shared| {
+        let linger = if passes.lingers { Duration::from_secs(5) } else { Duration::ZERO };
+        Box::new(OwnTurns(Turns::new(Passing { linger, turns: passes.turns }, is_shared)))
     },
     renews: |answer| answer == subject::Answer::QuorumWrite,
 };
@@ -73,6 +78,9 @@ struct Own<M>(M);
 
 #[derive(Clone, Hash, Debug)]
 struct OwnLease(Lease);
+
+#[derive(Clone, Hash, Debug)]
+struct OwnTurns(Turns);
 
 #[derive(Clone, Hash, Debug)]
 struct OwnKeeper {
@@ -158,6 +166,10 @@ impl<M: Talks + Clone + Hash + Debug + 'static> Attempt for Own<M> {
         self.0.handle_end();
     }
 
+    fn handle_notice(&mut self) {
+        self.0.handle_notice();
+    }
+
     fn handle_leave(&mut self) {
         self.0.leave();
     }
@@ -205,6 +217,44 @@ impl Term for OwnLease {
     }
 
     fn copy(&self) -> Box<dyn Term> {
+        Box::new(self.clone())
+    }
+
+    fn fingerprint(&self) -> u64 {
+        fingerprint(self)
+    }
+}
+
+impl Sharing for OwnTurns {
+    fn may_take(&self) -> bool {
+        self.0.may_take()
+    }
+
+    fn take(&mut self) -> bool {
+        self.0.take()
+    }
+
+    fn give_back(&mut self, awaits: bool, now: Moment) -> bool {
+        self.0.give_back(awaits, now)
+    }
+
+    fn handle_wanted(&mut self) -> bool {
+        self.0.handle_wanted()
+    }
+
+    fn handle_untaken(&mut self) -> bool {
+        self.0.handle_untaken()
+    }
+
+    fn handle_timeout(&mut self, now: Moment) -> bool {
+        self.0.handle_timeout(now)
+    }
+
+    fn handle_end(&mut self) {
+        self.0.handle_end();
+    }
+
+    fn copy(&self) -> Box<dyn Sharing> {
         Box::new(self.clone())
     }
 

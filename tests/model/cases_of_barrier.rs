@@ -60,6 +60,7 @@ fn wild(setup: Setup) -> Setup {
         refusals: 0,
         steps: 0,
         beats: 0,
+        takes: 0,
     };
     Setup { faults, ..setup }
 }

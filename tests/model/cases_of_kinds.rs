@@ -196,6 +196,7 @@ fn wild(setup: Setup) -> Setup {
         refusals: 1,
         steps: 4,
         beats: 0,
+        takes: 0,
     };
     Setup { faults, ..setup }
 }

@@ -161,6 +161,7 @@ fn wild(name: &'static str, clients: usize, attempts: u8) -> Setup {
         refusals: 1,
         steps: 6,
         beats: 0,
+        takes: 0,
     };
     Setup { attempts, ..Setup::new(name, clients, faults) }
 }

@@ -4,6 +4,7 @@
 //! every acknowledged quorum write to the lease first.
 
 use super::line::Line;
+use super::lingering::Passed;
 use super::machine::Moment;
 use super::machine::protocol::{Operation, Outcome, WatchEvent};
 use super::setup::Plan;
@@ -19,6 +20,8 @@ pub(crate) enum Caller {
     Wants,
     /// It was granted the lock with these nodes.
     Holds(Vec<String>),
+    /// It released the hold, and these nodes stay for the next of its process.
+    Lingers(Vec<String>),
     /// It is within the double barrier.
     Within,
     /// It leaves, and waits for the others.
@@ -51,6 +54,10 @@ pub(crate) struct Client {
     pub(crate) late: Vec<Operation>,
     /// The first of them that has something to tell is heard.
     pub(crate) watches: Vec<Watch>,
+    /// Who of its process has its node, if that is passed on.
+    pub(crate) passed: Option<Passed>,
+    /// Whether, since its attempt began, others waited behind it at some time.
+    pub(crate) was_wanted: bool,
     /// Whether it has done anything yet.
     pub(crate) acted: bool,
     /// Its nodes that were removed by an operator, and when.
@@ -80,6 +87,8 @@ impl Client {
             flight: None,
             late: Vec::new(),
             watches: Vec::new(),
+            passed: None,
+            was_wanted: false,
             acted: false,
             removed: Vec::new(),
             proofs: Vec::new(),
@@ -96,6 +105,7 @@ impl Client {
         self.contender = (self.machine.contender)(&plan.wants, None, plan.patience);
         self.attempt += 1;
         (self.caller, self.was_granted, self.was_busy) = (Caller::Wants, false, false);
+        (self.passed, self.was_wanted) = (None, false);
         self.removed.clear();
         self.proofs.clear();
         (self.opened, self.company) = (None, Vec::new());
@@ -220,9 +230,10 @@ impl Client {
             _ if self.caller == Caller::Asleep => {}
             _ => self.contender.handle_session_over(),
         }
-        if matches!(self.caller, Caller::Holds(_) | Caller::Within) {
+        if matches!(self.caller, Caller::Holds(_) | Caller::Lingers(_) | Caller::Within) {
             self.caller = Caller::Ended;
         }
+        self.end_turns();
     }
 
     /// The caller of a member leaves.
@@ -231,18 +242,33 @@ impl Client {
         self.contender.handle_leave();
     }
 
+    /// The nodes of its hold, whether anybody holds or not.
+    pub(crate) fn kept(&self) -> Option<&Vec<String>> {
+        match &self.caller {
+            Caller::Holds(nodes) | Caller::Lingers(nodes) => Some(nodes),
+            _ => None,
+        }
+    }
+
+    fn end_turns(&mut self) {
+        if let Some(passed) = &mut self.passed {
+            passed.turns.handle_end();
+        }
+    }
+
     /// The caller gives up, releases, or is told of a loss.
     pub(crate) fn end(&mut self) {
         self.caller = Caller::Ended;
+        self.end_turns();
         if self.flight.as_ref().is_some_and(|flight| flight.heartbeat) {
             self.flight = None;
         }
         self.contender.handle_end();
     }
 
-    /// A holder proves its nodes, as its driver does at every heartbeat.
+    /// A holder, or who keeps what nobody holds, proves the nodes, as its driver does at every heartbeat.
     pub(crate) fn beat(&mut self, now: Moment) {
-        if let Caller::Holds(nodes) = &self.caller {
+        if let Some(nodes) = self.kept() {
             let operations = vec![Operation::Check { paths: nodes.clone() }];
             self.flight = Some(Flight { operations, sent: now, replies: Vec::new(), heartbeat: true });
         }
@@ -250,12 +276,12 @@ impl Client {
 
     pub(crate) fn can_beat(&self, line: &Line, now: Moment) -> bool {
         let live = line.session.as_ref().is_some_and(|session| session.last_sent < now);
-        matches!(self.caller, Caller::Holds(_)) && self.flight.is_none() && !line.is_down && live
+        self.kept().is_some() && self.flight.is_none() && !line.is_down && live
     }
 
     /// As many heartbeats as fall due between two moments, all of them answered.
     pub(crate) fn beat_through(&self, line: &mut Line, moments: &[Moment]) {
-        if let (Caller::Holds(_), Some(session), false) = (&self.caller, &mut line.session, line.is_down) {
+        if let (Some(_), Some(session), false) = (self.kept(), &mut line.session, line.is_down) {
             if session.expired.is_none() {
                 for moment in moments {
                     session.lease.acknowledge(*moment, *moment);

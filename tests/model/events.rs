@@ -66,11 +66,19 @@ impl Scene {
         }
         // Nobody relies on the time after which a waiter looks again, but for what no watch tells.
         let looks_again = !client.contender.is_waiting() || !client.removed.is_empty();
+        // One whose nodes are gone is told so by a heartbeat.
+        let looks_again = looks_again && self.lost_nodes(index).next().is_none();
         if client.contender.poll_timeout().is_some() && looks_again {
             progress.push(Action::Resume(number));
         }
         if matches!(client.caller, Caller::Holds(_) | Caller::Within) {
             progress.push(Action::Release(number));
+        }
+        if self.may_take(index) && self.is_awaited(index) {
+            progress.push(Action::Take(number));
+        }
+        if self.has_time_to_go(index) {
+            progress.push(Action::TimeOut(number));
         }
         if self.line_of(index) == index {
             if line.is_down && line.is_live() {
@@ -105,7 +113,8 @@ impl Scene {
         if self.faults.refusals > 0 && next.is_some() {
             faults.push(Action::Refuse(number));
         }
-        let may_cancel = matches!(client.caller, Caller::Wants | Caller::Within | Caller::Leaves);
+        let may_cancel = matches!(client.caller, Caller::Wants | Caller::Within | Caller::Leaves)
+            || self.is_awaited(index);
         if self.faults.cancels > 0 && may_cancel {
             faults.push(Action::Cancel(number));
         }
@@ -115,6 +124,14 @@ impl Scene {
             && line.session.as_ref().is_some_and(expires)
         {
             faults.push(Action::Expire(number));
+        }
+        if self.faults.takes > 0 {
+            if matches!(client.caller, Caller::Holds(_)) && client.passed.is_some() {
+                faults.push(Action::Pass(number));
+            }
+            if self.may_take(index) && !self.is_awaited(index) {
+                faults.push(Action::Take(number));
+            }
         }
         if self.faults.beats > 0 && client.can_beat(line, self.now()) {
             faults.push(Action::Beat(number));
@@ -155,6 +172,9 @@ impl Scene {
 
     pub(super) fn hear(&mut self, number: usize, told: Told) {
         let Told::Lock(verdict) = told else { return self.hear_of_barrier(number, &told) };
+        if verdict == Verdict::Wanted {
+            return self.hear_wanted(number);
+        }
         let client = &mut self.clients[number];
         if client.caller != Caller::Wants {
             return self.violate("one answer", format!("{verdict:?} to a caller that has its answer"));
@@ -167,10 +187,12 @@ impl Scene {
                 self.violate("busy", format!("client {number} is told so, and nobody had what it wants"));
             }
             Verdict::Failed(_) => client.caller = Caller::Ended,
+            Verdict::Wanted => {}
             Verdict::Granted { nodes, czxid, proven } => {
                 client.caller = Caller::Holds(nodes.clone());
                 client.was_granted = true;
                 self.judge_grant(number, &Grant { nodes, czxid, proven });
+                self.begin_passing(number);
             }
         }
     }

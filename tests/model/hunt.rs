@@ -18,18 +18,20 @@ pub(crate) struct Catch {
 }
 
 /// What all seeds share.
-const MODEL: [&str; 20] = [
+const MODEL: [&str; 22] = [
     "action",
     "cases_of_barrier",
     "cases_of_holds",
     "cases_of_kinds",
     "cases_of_mutex",
+    "cases_of_turns",
     "client",
     "ensemble",
     "events",
     "explorer",
     "keep",
     "line",
+    "lingering",
     "properties",
     "pulse",
     "rounds",
@@ -42,7 +44,7 @@ const MODEL: [&str; 20] = [
 ];
 
 /// The machine's modules that can have a seed, and those that are to be compiled with them.
-const MODULES: [(&str, &[&str]); 12] = [
+const MODULES: [(&str, &[&str]); 13] = [
     ("name", &["name", "claim", "queue", "drive", "contender", "single", "member"]),
     ("claim", &["claim", "queue", "contender"]),
     ("queue", &["queue", "contender"]),
@@ -55,11 +57,12 @@ const MODULES: [(&str, &[&str]); 12] = [
     ("member", &["member"]),
     ("lease", &["lease", "keeper"]),
     ("keeper", &["keeper"]),
+    ("turns", &["turns"]),
 ];
 
 /// The rooms of the modules that have any.
 const ROOMS: [(&str, &[&str]); 2] =
-    [("contender", &["enter", "nodes", "renew", "turn"]), ("member", &["enter", "leave"])];
+    [("contender", &["enter", "nodes", "notice", "renew", "turn"]), ("member", &["enter", "leave"])];
 
 /// Builds and runs them all.
 pub(crate) fn hunt() -> io::Result<Vec<Catch>> {

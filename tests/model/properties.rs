@@ -95,13 +95,13 @@ impl Scene {
     }
 
     /// The want of a client in this queue.
-    fn want(&self, number: usize, queue: &str) -> Option<&Want> {
+    pub(crate) fn want(&self, number: usize, queue: &str) -> Option<&Want> {
         self.setup.plans[number].wants.iter().find(|want| want.queue == queue)
     }
 
     /// The nodes before that of this client in a queue, of those that it cannot share the lock with. Those of
     /// the one within whose write side it is do not count, nor do those who have their permits.
-    fn before(&self, number: usize, queue: &str) -> impl Iterator<Item = &Child> {
+    pub(crate) fn before(&self, number: usize, queue: &str) -> impl Iterator<Item = &Child> {
         let directory = self.ensemble.head().directory(queue);
         let children = || directory.into_iter().flat_map(|directory| &directory.children);
         let attempt = self.clients[number].attempt;
@@ -218,10 +218,10 @@ impl Scene {
         directory.is_none_or(|directory| directory.children.iter().all(|child| child.owner.client != number))
     }
 
-    /// The nodes of this holder that an operator deleted, and when.
+    /// The nodes of this holder, or of this client that keeps what nobody holds, that an operator deleted, and when.
     pub(crate) fn lost_nodes(&self, number: usize) -> impl Iterator<Item = Moment> {
         let client = &self.clients[number];
-        let is_held = |path: &String| matches!(&client.caller, Caller::Holds(nodes) if nodes.contains(path));
+        let is_held = |path: &String| client.kept().is_some_and(|nodes| nodes.contains(path));
         let lost =
             move |(path, _): &&(String, Moment)| is_held(path) && self.own_child(number, path).is_none();
         client.removed.iter().filter(lost).map(|(_, at)| *at)
@@ -350,7 +350,8 @@ impl Scene {
             }
             _ => {}
         }
-        queue.children.iter().any(is_own) && self.before(number, want.queue).next().is_none()
+        queue.children.iter().any(is_own)
+            && self.before(number, want.queue).all(|child| self.is_idle(child.owner.client))
     }
 
     /// What holds when nobody does anything any more: every attempt has come to its end.

@@ -75,7 +75,7 @@ impl Scene {
     /// The caller releases its hold, or leaves.
     pub(crate) fn release(&mut self, number: usize) {
         if self.clients[number].caller != Caller::Within {
-            return self.clients[number].end();
+            return self.give_back(number, false);
         }
         // What its server may not have heard of yet is not waited for.
         let seen = self.lines[number].floor;

@@ -8,6 +8,7 @@ mod of_barrier;
 mod of_holds;
 mod of_kinds;
 mod of_mutex;
+mod of_turns;
 
 /// Text that stands exactly once in a file, and what it is replaced by.
 #[derive(Debug)]
@@ -46,8 +47,10 @@ const fn edit(file: &'static str, text: &'static str, replacement: &'static str)
 const CONTENDER: &str = "contender.rs";
 const ENTER: &str = "contender/enter.rs";
 const NODES: &str = "contender/nodes.rs";
+const NOTICE: &str = "contender/notice.rs";
 const RENEW: &str = "contender/renew.rs";
 const TURN: &str = "contender/turn.rs";
+const TURNS: &str = "turns.rs";
 const QUEUE: &str = "queue.rs";
 const NAME: &str = "name.rs";
 const KEEPER: &str = "keeper.rs";
@@ -63,5 +66,6 @@ const LEASE: &str = "lease.rs";
 pub(crate) fn all() -> impl Iterator<Item = &'static Seed> {
     let of_locks = of_mutex::SEEDS.iter().chain(of_holds::SEEDS).chain(of_kinds::SEEDS);
     let chosen = std::env::var("ZKLOCK_BUG").unwrap_or_default();
-    of_locks.chain(of_barrier::SEEDS).filter(move |seed| seed.name.contains(&chosen))
+    let all = of_locks.chain(of_turns::SEEDS).chain(of_barrier::SEEDS);
+    all.filter(move |seed| seed.name.contains(&chosen))
 }

@@ -1,7 +1,7 @@
 //! What a world is made of: how many clients, what may go wrong, and how often.
 
 use super::machine::protocol::Patience;
-use super::subject::{Sort, Want};
+use super::subject::{Passes, Sort, Want};
 use std::time::Duration;
 
 /// The timeout of every session. A tick is a second, so a heartbeat is one tick.
@@ -40,6 +40,8 @@ pub(crate) struct Faults {
     pub(crate) steps: u8,
     /// Heartbeats, where they are actions of their own.
     pub(crate) beats: u8,
+    /// Others of a process who want what it has or keeps.
+    pub(crate) takes: u8,
 }
 
 impl Faults {
@@ -54,6 +56,7 @@ impl Faults {
         refusals: 0,
         steps: 0,
         beats: 0,
+        takes: 0,
     };
 }
 
@@ -65,6 +68,8 @@ pub(crate) struct Plan {
     /// The client in whose session it does it, once that client holds the write side: it takes the read
     /// side within.
     pub(crate) within: Option<usize>,
+    /// How its node is passed on, if it is.
+    pub(crate) passes: Option<Passes>,
 }
 
 /// One configuration.
@@ -99,7 +104,12 @@ impl Setup {
 
     /// Clients that want each of these all.
     pub(crate) fn of(name: &'static str, wants: &[Vec<Want>], faults: Faults) -> Self {
-        let plan = |wants: &Vec<Want>| Plan { wants: wants.clone(), patience: Patience::Waits, within: None };
+        let plan = |wants: &Vec<Want>| Plan {
+            wants: wants.clone(),
+            patience: Patience::Waits,
+            within: None,
+            passes: None,
+        };
         Self {
             name,
             plans: wants.iter().map(plan).collect(),
@@ -124,10 +134,16 @@ impl Setup {
         self
     }
 
+    /// The same with this many clients, the first ones, that pass their node on.
+    pub(crate) fn passing(mut self, clients: usize, passes: Passes) -> Self {
+        self.plans.iter_mut().take(clients).for_each(|plan| plan.passes = Some(passes));
+        self
+    }
+
     /// The same with one client more, which takes the read side within the write side of the first.
     pub(crate) fn downgrading(mut self) -> Self {
         let wants = self.plans[0].wants.iter().map(|want| Want { sort: Sort::Read, ..*want }).collect();
-        self.plans.push(Plan { wants, patience: Patience::TriesOnce, within: Some(0) });
+        self.plans.push(Plan { wants, patience: Patience::TriesOnce, within: Some(0), passes: None });
         self
     }
 

@@ -41,6 +41,7 @@ pub(crate) trait Attempt: Debug {
     fn handle_session(&mut self, session: i64, heartbeat: Duration, uuid: u128);
     fn handle_session_over(&mut self);
     fn handle_end(&mut self);
+    fn handle_notice(&mut self);
     /// Of a member that is within.
     fn handle_leave(&mut self);
     fn handle_timeout(&mut self, now: Moment);
@@ -77,6 +78,28 @@ pub(crate) trait Keeping: Debug {
     fn poll_beat(&mut self, now: Moment, is_connected: bool) -> Option<Vec<usize>>;
     fn copy(&self) -> Box<dyn Keeping>;
     fn fingerprint(&self) -> u64;
+}
+
+/// Who has a node that is passed on. The methods are its own; see there.
+pub(crate) trait Sharing: Debug {
+    fn may_take(&self) -> bool;
+    fn take(&mut self) -> bool;
+    fn give_back(&mut self, awaits: bool, now: Moment) -> bool;
+    fn handle_wanted(&mut self) -> bool;
+    fn handle_untaken(&mut self) -> bool;
+    fn handle_timeout(&mut self, now: Moment) -> bool;
+    fn handle_end(&mut self);
+    fn copy(&self) -> Box<dyn Sharing>;
+    fn fingerprint(&self) -> u64;
+}
+
+/// How a node is passed on. Each machine has a word of its own for it.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Passes {
+    /// Whether it stays when nobody has it.
+    pub(crate) lingers: bool,
+    /// How many have it in a row, while others wait.
+    pub(crate) turns: u32,
 }
 
 /// What became of a check. Each machine has words of its own for it.
@@ -165,6 +188,8 @@ pub(crate) struct Machine {
     pub(crate) lease: fn(Duration, Moment) -> Box<dyn Term>,
     /// Of a session that was opened at this moment.
     pub(crate) keeper: fn(Duration, Moment) -> Box<dyn Keeping>,
+    /// Of a node that was granted just now, and whether several can have it at once.
+    pub(crate) turns: fn(Passes, bool) -> Box<dyn Sharing>,
     /// Whether an answer renews the lease.
     pub(crate) renews: fn(Answer) -> bool,
 }
@@ -200,6 +225,18 @@ impl Clone for Box<dyn Keeping> {
 }
 
 impl Hash for dyn Keeping {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        state.write_u64(self.fingerprint());
+    }
+}
+
+impl Clone for Box<dyn Sharing> {
+    fn clone(&self) -> Self {
+        (**self).copy()
+    }
+}
+
+impl Hash for dyn Sharing {
     fn hash<H: Hasher>(&self, state: &mut H) {
         state.write_u64(self.fingerprint());
     }

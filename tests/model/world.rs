@@ -95,7 +95,7 @@ impl Scene {
         let client = &self.clients[number];
         let never_begins =
             || client.caller == Caller::Asleep && self.clients[self.line_of(number)].caller == Caller::Ended;
-        client.is_through(self.setup.attempts) || never_begins()
+        client.is_through(self.setup.attempts) || never_begins() || self.is_idle(number)
     }
 
     /// After every step: what the contenders have to say and to send, and what the watches see.
@@ -103,7 +103,7 @@ impl Scene {
         let now = self.now();
         for number in 0..self.clients.len() {
             let line = self.line_of(number);
-            if let Some(told) = self.clients[number].poll(&self.lines[line], now) {
+            while let Some(told) = self.clients[number].poll(&self.lines[line], now) {
                 self.hear(number, told);
             }
         }
@@ -112,7 +112,10 @@ impl Scene {
         for line in 0..self.lines.len() {
             let on_it = self.clients_on(line);
             let will_create = |number: &usize| self.clients[*number].will_create(&self.lines[line]);
-            if on_it.iter().all(|number| self.is_done(*number) && !will_create(number)) {
+            if on_it
+                .iter()
+                .all(|number| self.is_done(*number) && !self.is_idle(*number) && !will_create(number))
+            {
                 self.lines[line].close();
                 for number in on_it {
                     let client = &mut self.clients[number];
@@ -126,6 +129,7 @@ impl Scene {
         }
         self.look();
         self.note_who_is_busy();
+        self.note_who_is_wanted();
         self.ensemble.forget_before(oldest);
     }
 
@@ -209,6 +213,9 @@ impl World for Scene {
             A::Tell(number) => self.tell(number.into()),
             A::Resume(number) => self.resume(number.into()),
             A::Release(number) => self.release(number.into()),
+            A::Pass(number) => self.pass(number.into()),
+            A::Take(number) => self.take(number.into()),
+            A::TimeOut(number) => self.time_out(number.into()),
             A::Learn(number) => self.learn(number.into()),
             A::Connect(number) => self.lines[usize::from(number)].is_down = false,
             A::Open(number) => self.open(number.into()),
@@ -224,7 +231,7 @@ impl World for Scene {
             }
             A::Cancel(number) => {
                 self.faults.cancels -= 1;
-                self.clients[usize::from(number)].end();
+                self.cancel(number.into());
             }
             A::Expire(number) => self.expire(number.into()),
             A::Beat(number) => {
@@ -270,7 +277,8 @@ impl World for Scene {
         } else if progress.is_empty() {
             self.check_end()
         } else if progress.iter().all(|action| matches!(action, Action::Release(_))) {
-            self.check_waiting()
+            self.check_waiting()?;
+            self.check_told()
         } else {
             Ok(())
         }

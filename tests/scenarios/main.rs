@@ -153,6 +153,13 @@ mod semaphore {
     mod tries;
 }
 
+/// Nodes that stay for the next of their process, and holders that learn of those who wait.
+mod kept {
+    mod faults;
+    mod linger;
+    mod wanted;
+}
+
 /// Sets of locks.
 mod all {
     mod contest;

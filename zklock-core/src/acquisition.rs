@@ -172,8 +172,9 @@ impl Acquisition {
                 self.driver.machine.handle_notice();
             }
             if self.driver.machine.poll_verdict() == Some(Verdict::Wanted) {
-                holding.set_wanted(true);
+                // First, or one who passes the node on would say that nobody waits.
                 wanted();
+                holding.set_wanted(true);
                 continue;
             }
             tokio::select! {

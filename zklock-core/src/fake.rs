@@ -33,6 +33,8 @@ struct State {
     watches: Mutex<Vec<(String, oneshot::Sender<WatchEvent>)>>,
     /// When each check came.
     checks: Mutex<Vec<Moment>>,
+    /// How many checks to come are of no use.
+    unsure: Mutex<usize>,
     is_silent: watch::Sender<bool>,
     has_ended: watch::Sender<bool>,
     is_given_up: watch::Sender<bool>,
@@ -44,6 +46,7 @@ impl FakeEnsemble {
             nodes: Mutex::default(),
             watches: Mutex::default(),
             checks: Mutex::default(),
+            unsure: Mutex::default(),
             is_silent: watch::Sender::new(false),
             has_ended: watch::Sender::new(false),
             is_given_up: watch::Sender::new(false),
@@ -68,6 +71,11 @@ impl FakeEnsemble {
         let (session, path, progress) = (session.clone(), path.into(), Progress::new(&Arc::default()));
         let footing = Footing { session, holding, path, token: Token::of(czxid), progress, slot };
         Grant::new(footing, owner, bound, None)
+    }
+
+    /// What so many checks come to is not known.
+    pub(crate) fn be_unsure_of(&self, checks: usize) {
+        *lock_ignoring_poison(&self.0.unsure) = checks;
     }
 
     /// It answers nothing any more, and does nothing either.
@@ -199,6 +207,11 @@ impl Ensemble for FakeEnsemble {
 
     fn check(&self, nodes: Vec<HeldNode>) -> Pending<Check> {
         lock_ignoring_poison(&self.0.checks).push(clock::now());
+        let left = lock_ignoring_poison(&self.0.unsure).checked_sub(1);
+        if let Some(left) = left {
+            *lock_ignoring_poison(&self.0.unsure) = left;
+            return Box::pin(std::future::ready(Check::Unknown));
+        }
         self.answer(Check::Unknown, move |this| {
             let there = lock_ignoring_poison(&this.0.nodes);
             let missing = nodes.iter().enumerate().filter(|(_, node)| !there.contains_key(&*node.path));

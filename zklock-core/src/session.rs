@@ -8,6 +8,7 @@
 
 mod ending;
 mod healing;
+mod holding;
 mod undeletable;
 
 use crate::clock;
@@ -25,6 +26,7 @@ use crate::platform;
 use crate::sync::lock_ignoring_poison;
 pub(crate) use ending::Nodes;
 pub(crate) use healing::{Looking, Marked};
+pub(crate) use holding::{Holding, Notice};
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -70,26 +72,6 @@ pub(crate) struct Session {
 struct Kept {
     keeper: Keeper,
     holdings: BTreeMap<HoldId, Arc<Holding>>,
-}
-
-/// What a session keeps of one hold.
-pub(crate) struct Holding {
-    id: HoldId,
-    /// The paths of the nodes that stand for it: with one of them gone it is lost.
-    pub(crate) nodes: Vec<Arc<str>>,
-    name_is_reused: bool,
-    status: watch::Sender<Status>,
-    notice: watch::Sender<Notice>,
-}
-
-/// What is known of others that wait for a hold.
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) enum Notice {
-    /// Nobody has asked.
-    Unasked,
-    /// None wait, as far as is known; somebody is to be told when they do.
-    Asked,
-    Given,
 }
 
 impl Session {
@@ -278,9 +260,7 @@ impl Session {
         let held = nodes.iter().map(|path| HeldNode { path: path.clone(), origin }).collect();
         let mut kept = lock_ignoring_poison(&self.kept);
         let id = kept.keeper.handle_grant(held, sent);
-        let status = watch::Sender::new(Status::Held);
-        let notice = watch::Sender::new(Notice::Unasked);
-        let holding = Arc::new(Holding { id, nodes, name_is_reused: origin.is_some(), status, notice });
+        let holding = Arc::new(Holding::new(id, nodes, origin.is_some()));
         kept.holdings.insert(id, holding.clone());
         drop(kept);
         // The session may have ended just before.
@@ -444,65 +424,6 @@ impl Session {
 
 fn in_millis(timeout: Duration) -> u64 {
     u64::try_from(timeout.as_millis()).unwrap_or(u64::MAX)
-}
-
-impl Holding {
-    pub(crate) fn status(&self) -> Status {
-        *self.status.borrow()
-    }
-
-    pub(crate) fn watch(&self) -> watch::Receiver<Status> {
-        self.status.subscribe()
-    }
-
-    pub(crate) fn notice(&self) -> watch::Receiver<Notice> {
-        self.notice.subscribe()
-    }
-
-    /// Somebody is to be told when others wait.
-    pub(crate) fn ask_for_notice(&self) {
-        self.notice.send_if_modified(|notice| {
-            let changes = *notice == Notice::Unasked;
-            if changes {
-                *notice = Notice::Asked;
-            }
-            changes
-        });
-    }
-
-    /// Others wait, or do not any more.
-    pub(crate) fn set_wanted(&self, is_wanted: bool) {
-        let known = if is_wanted { Notice::Given } else { Notice::Asked };
-        self.notice.send_if_modified(|notice| std::mem::replace(notice, known) != known);
-    }
-
-    /// Whether a later hold's node may have the name of its node.
-    pub(crate) fn name_is_reused(&self) -> bool {
-        self.name_is_reused
-    }
-
-    /// The path of the first of its nodes.
-    pub(crate) fn node(&self) -> &str {
-        self.nodes.first().map_or("", |node| node)
-    }
-
-    /// The ensemble refuses to delete the node.
-    pub(crate) fn refuse(&self) {
-        self.change(Status::refuse);
-    }
-
-    /// Nothing is left at the servers: see [`Status::end`].
-    pub(crate) fn end(&self, deletion: Option<&Outcome>, over: Option<LossReason>) {
-        self.change(|status| status.end(deletion, over));
-    }
-
-    fn log_loss(&self, reason: LossReason) {
-        tracing::warn!(node = self.node(), %reason, "hold lost");
-    }
-
-    fn change(&self, change: impl FnOnce(&mut Status) -> bool) -> bool {
-        self.status.send_if_modified(change)
-    }
 }
 
 #[cfg(test)]

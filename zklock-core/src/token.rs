@@ -6,7 +6,8 @@ use std::fmt;
 ///
 /// So tokens grow from one holder of a mutex to the next, from one writer to the next, and between a reader and a
 /// writer both ways. Contenders that can hold together are granted in any order: of two readers without a writer between
-/// them the later may have the smaller token, and so may the later of two permits of a semaphore.
+/// them the later may have the smaller token, and so may the later of two permits of a semaphore. Holders of one process
+/// that pass a node on, as those of a lock that [lingers](crate::LockSpec::linger) do, have the same.
 ///
 /// Hand it to what the lock guards, and let that refuse a token smaller than one it has seen: so a
 /// holder that was paused past its lease, and does not know yet, does no harm. If readers hand theirs over too, compare a

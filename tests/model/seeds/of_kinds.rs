@@ -118,7 +118,7 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "semaphore",
         "semaphore: holder stays in the queue",
-        &[edit(TURN, "else { State::Ready(Step::Unqueue) };", "else { State::Held };")],
+        &[edit(TURN, "self.state = State::Ready(Step::Unqueue);", "self.state = State::Held;")],
     ),
     seed(
         "semaphore",

@@ -29,8 +29,8 @@ pub(super) const SEEDS: &[Seed] = &[
         "no cleaning after a cancel",
         &[edit(
             CONTENDER,
-            "_ => self.clean_up(),\n        }\n    }\n\n    fn handle_timeout",
-            "State::Held => self.clean_up(),\n            _ => self.state = State::Gone,\n        }\n    }\n\n    fn handle_timeout",
+            "_ => self.clean_up(),\n        }\n    }\n\n    fn handle_notice",
+            "State::Held => self.clean_up(),\n            _ => self.state = State::Gone,\n        }\n    }\n\n    fn handle_notice",
         )],
     ),
     seed(

@@ -109,11 +109,25 @@ impl Register {
     /// Of any two that exclude each other, the later has the greater token.
     #[track_caller]
     pub(crate) fn assert_growing(&self) {
+        self.assert_ordered(|before, token| before < token);
+    }
+
+    /// The same where holders of one process may have a token together.
+    #[track_caller]
+    pub(crate) fn assert_never_smaller(&self) {
+        self.assert_ordered(|before, token| before <= token);
+    }
+
+    #[track_caller]
+    fn assert_ordered(&self, is_right: impl Fn(u64, u64) -> bool) {
         let grants = self.grants();
         for (at, (token, weight)) in grants.iter().enumerate() {
             for (before, other) in &grants[..at] {
                 let excluded = weight + other > self.limit;
-                assert!(!excluded || before < token, "{token:#x} came after {before:#x}: {grants:x?}");
+                assert!(
+                    !excluded || is_right(*before, *token),
+                    "{token:#x} came after {before:#x}: {grants:x?}"
+                );
             }
         }
     }

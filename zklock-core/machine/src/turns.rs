@@ -107,12 +107,21 @@ impl Turns {
     pub fn give_back(&mut self, awaits: bool, now: Moment) -> bool {
         self.holders = self.holders.saturating_sub(1);
         if self.holders == 0 && !self.is_over {
-            let lingers = !self.is_wanted() && !self.passing.linger.is_zero();
-            let stays = !self.is_spent() && (awaits || lingers);
+            let stays = !self.is_spent() && (awaits || self.may_linger());
             self.idle = stays.then_some(now);
             self.is_over = !stays;
         }
         self.is_over
+    }
+
+    /// The one for whom it stayed does not take it, and no other of the process awaits it. Whether it is to be given up.
+    pub fn handle_untaken(&mut self) -> bool {
+        self.end_if(self.holders == 0 && !self.may_linger())
+    }
+
+    /// Whether it may stay for nobody in particular.
+    fn may_linger(&self) -> bool {
+        !self.is_wanted() && !self.passing.linger.is_zero()
     }
 
     /// Others wait. Whether it is to be given up at once.
@@ -199,7 +208,7 @@ mod tests {
             let mut node = Turns::new(Passing { turns, ..Passing::default() }, false);
             // As often as they like, as long as nobody else waits.
             for _ in 0..9 {
-                assert_eq!(node.give_back(true, at(0)), false);
+                assert!(!node.give_back(true, at(0)));
                 assert!(node.take());
             }
             assert!(!node.handle_wanted());
@@ -216,6 +225,19 @@ mod tests {
     fn without_lingering_a_node_goes_when_nobody_of_the_process_waits() {
         let mut node = Turns::new(Passing { turns: 64, ..Passing::default() }, false);
         assert!(node.give_back(false, at(0)));
+    }
+
+    #[test]
+    fn a_node_that_stayed_for_one_who_does_not_come_is_given_up_unless_it_lingers() {
+        for (linger, is_wanted) in [(0, false), (0, true), (5, true), (5, false)] {
+            let mut node = Turns::new(Passing { linger: Duration::from_secs(linger), turns: 2 }, false);
+            assert!(!is_wanted || !node.handle_wanted());
+            assert!(!node.give_back(true, at(0)));
+            assert_eq!(node.handle_untaken(), linger == 0 || is_wanted);
+            assert_eq!(node.take(), linger > 0 && !is_wanted);
+        }
+        let mut held = Turns::new(LINGERS, false);
+        assert!(!held.handle_wanted() && !held.handle_untaken());
     }
 
     #[test]

@@ -4,6 +4,7 @@
 //! on it, without a request, as long as its lease runs. So whatever tells of its loss tells the one who has it.
 
 use super::{LocalQueue, State};
+use crate::ask::MOMENT;
 use crate::clock;
 use crate::hold::{Footing, Grant, Hold, Returns};
 use crate::machine::turns::Turns;
@@ -122,13 +123,22 @@ impl Kept {
         }
     }
 
-    /// A lapsed lease takes two checks to be restored.
+    /// Has it checked until one who waits has it, or nobody waits any more, or it is lost.
     async fn prove(&self) {
-        for _ in 0..2 {
+        // A lapsed lease takes two checks to be restored.
+        let mut checks = 0;
+        while let Some(queue) = self.queue.upgrade().filter(|queue| queue.is_unproven(self)) {
+            drop(queue);
+            if checks >= 2 {
+                clock::sleep(MOMENT).await;
+            }
+            checks += 1;
             self.footing.session.clone().prove(&self.footing.holding).await;
         }
-        let Some(queue) = self.queue.upgrade() else { return };
-        queue.pass_on();
+        // Somebody may have gone away meanwhile.
+        if let Some(queue) = self.queue.upgrade() {
+            queue.pass_on();
+        }
     }
 }
 
@@ -207,8 +217,21 @@ impl LocalQueue {
                 undelivered.push(hold);
             }
         }
+        if state.waiting.is_empty() {
+            let is_over = kept.turns().handle_untaken();
+            if is_over {
+                kept.give_up();
+            }
+        }
         kept.footing.holding.set_wanted(kept.turns().is_wanted() || !state.waiting.is_empty());
         undelivered
+    }
+
+    /// Whether this node has to be checked for those who wait.
+    fn is_unproven(&self, kept: &Kept) -> bool {
+        let mut state = lock_ignoring_poison(&self.state);
+        let is_latest = state.kept.as_ref().is_some_and(|latest| std::ptr::eq(&**latest, kept));
+        is_latest && state.tidy_front() && kept.needs_a_check()
     }
 
     /// Whether no handle of the client is left: nobody could take a node that is kept.

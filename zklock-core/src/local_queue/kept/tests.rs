@@ -262,3 +262,39 @@ fn a_node_does_not_linger_for_a_client_that_nobody_has() {
         assert_eq!(ensemble.nodes(), [""; 0]);
     });
 }
+
+/// Its lease has run out, as it does without a heartbeat.
+async fn unproven_and_released(ensemble: &FakeEnsemble) -> (Arc<LocalQueue>, crate::local_queue::Ticket) {
+    let queue = queue(ensemble, Scheme::Mutex, Passing { turns: 2, ..Passing::default() });
+    let hold = acquired(&queue).await;
+    let waits = join(&queue, Patience::Waits);
+    clock::sleep(Duration::from_secs(20)).await;
+    ensemble.be_unsure_of(5);
+    hold.release().await.unwrap();
+    a_moment().await;
+    (queue, waits)
+}
+
+#[test]
+fn one_who_waits_has_it_as_soon_as_a_check_comes_back() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let (_queue, mut waits) = unproven_and_released(&ensemble).await;
+        assert!(answer_at_once(&mut waits).await.is_none());
+        clock::sleep(Duration::from_millis(100)).await;
+        let hold = answer_at_once(&mut waits).await.flatten().expect("it is there");
+        assert!(!hold.valid_for().is_zero());
+    });
+}
+
+#[test]
+fn a_node_for_one_who_went_away_before_the_check_is_given_up() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let (queue, waits) = unproven_and_released(&ensemble).await;
+        drop(waits);
+        clock::sleep(Duration::from_secs(10)).await;
+        assert_eq!(ensemble.nodes(), [""; 0]);
+        assert!(answer_at_once(&mut join(&queue, Patience::Waits)).await.flatten().is_some());
+    });
+}

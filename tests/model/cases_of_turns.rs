@@ -1,0 +1,106 @@
+//! What is explored of nodes that are passed on within a process.
+
+use super::setup::{Faults, Setup};
+use super::subject::{Passes, Sort, Want};
+use super::suite::{Case, scene, walks};
+
+const MUTEX: Want = Want::new("/a", Sort::Mutex);
+const READ: Want = Want::new("/a", Sort::Read);
+const WRITE: Want = Want::new("/a", Sort::Write);
+const PERMIT: Want =
+    Want::new("/s/locks", Sort::Semaphore { permits: "/s/leases", count: 1, limit: 1, limit_at: None });
+const B: Want = Want::new("/b", Sort::Mutex);
+
+const LINGERS: Passes = Passes { lingers: true, turns: 1 };
+const TWO_TURNS: Passes = Passes { lingers: false, turns: 2 };
+const BOTH: Passes = Passes { lingers: true, turns: 2 };
+
+/// One that asks who waits, and releases what it has all the same.
+const ASKS: Passes = Passes { lingers: false, turns: 1 };
+
+const NONE: Faults = Faults::NONE;
+const TAKE: Faults = Faults { takes: 1, ..NONE };
+
+/// Clients that want one thing each, the first of which pass on what they get.
+fn each(name: &'static str, wants: &[Want], passing: usize, passes: Passes, faults: Faults) -> Setup {
+    let wants: Vec<_> = wants.iter().map(|want| vec![*want]).collect();
+    Setup::of(name, &wants, faults).passing(passing, passes)
+}
+
+/// What is explored in every run.
+pub(crate) fn short() -> Vec<Case> {
+    let (two, sides, readers) = ([MUTEX; 2], [READ, WRITE], [READ, READ]);
+    let ticks = Faults { losses: 1, expiries: 2, steps: 40, beats: 20, takes: 4, ..NONE };
+    let lossy = Faults { losses: 1, ..NONE };
+    vec![
+        scene(each("lingers: 2, one does", &two, 1, LINGERS, TAKE)),
+        scene(each("lingers: 2, both do", &two, 2, LINGERS, TAKE)),
+        scene(each("lingers: 2, both do, loss", &two, 2, LINGERS, lossy)),
+        scene(each("lingers: 2, one does, cancel", &two, 1, LINGERS, Faults { cancels: 1, ..TAKE })),
+        scene(each("lingers: 2, one does, refusal", &two, 1, LINGERS, Faults { refusals: 1, ..NONE })),
+        scene(each("lingers: 2, one does, expiry", &two, 1, LINGERS, Faults { expiries: 1, ..TAKE })),
+        scene(each(
+            "lingers: 2, one does, deletion",
+            &two,
+            1,
+            LINGERS,
+            Faults { deletions: 1, steps: 1, ..TAKE },
+        )),
+        scene(each("lingers: 2, one does, twin", &two, 1, LINGERS, Faults { twins: 1, ..NONE })),
+        scene(each("lingers: 2, two turns", &two, 1, TWO_TURNS, Faults { takes: 3, ..NONE })),
+        scene(each("lingers: 2, lingers and two turns", &two, 1, BOTH, Faults { takes: 2, ..NONE })),
+        scene(each("lingers: r w", &sides, 1, LINGERS, Faults { takes: 2, ..NONE })),
+        scene(each("lingers: w r", &[WRITE, READ], 1, LINGERS, TAKE)),
+        scene(each("lingers: r r", &readers, 2, LINGERS, TAKE)),
+        scene(each("lingers: 2, one who does not come", &two, 1, BOTH, Faults { cancels: 1, ..TAKE })),
+        scene(each("told: 2", &two, 2, ASKS, NONE)),
+        scene(each("told: 2, loss", &two, 1, ASKS, lossy)),
+        scene(each("told: semaphore, 1 1 of 1", &[PERMIT; 2], 2, ASKS, NONE)),
+        scene(each("told: downgrade, w w", &[WRITE; 2], 1, ASKS, NONE).downgrading()),
+        scene(Setup { parent: None, ..each("lingers: 2, no parent", &two, 1, LINGERS, NONE) }),
+        scene(Setup::of("lingers: ab b", &[vec![MUTEX, B], vec![B]], NONE).passing(1, LINGERS)),
+        scene(Setup { attempts: 2, ..each("lingers: 2 twice", &two, 2, LINGERS, NONE) }),
+        walks(each("lingers: 3, ticks", &[MUTEX; 3], 2, LINGERS, ticks).ticking(3), 1_500),
+        walks(wild(each("lingers: 4, everything", &[MUTEX; 4], 3, LINGERS, NONE)), 1_500),
+        walks(wild(each("lingers: r r w w, everything", &[READ, READ, WRITE, WRITE], 3, BOTH, NONE)), 1_500),
+    ]
+}
+
+/// What takes longer.
+pub(crate) fn long() -> Vec<Case> {
+    let two = [MUTEX; 2];
+    let ticks = Faults { expiries: 1, steps: 9, beats: 1, ..TAKE };
+    vec![
+        scene(each("lingers: 3, all do", &[MUTEX; 3], 3, LINGERS, TAKE)),
+        scene(each("lingers: r r w", &[READ, READ, WRITE], 2, LINGERS, TAKE)),
+        scene(each("lingers: 2, both do, two losses", &two, 2, LINGERS, Faults { losses: 2, ..TAKE })),
+        scene(each(
+            "lingers: 2, both do, expiry, loss",
+            &two,
+            2,
+            LINGERS,
+            Faults { expiries: 1, losses: 1, ..TAKE },
+        )),
+        scene(each("lingers: 2, ticks", &two, 1, LINGERS, ticks).ticking(1)),
+        walks(wild(each("long: lingers: 4", &[MUTEX; 4], 3, LINGERS, NONE)), 50_000),
+        walks(wild(each("long: lingers: r r w w", &[READ, READ, WRITE, WRITE], 4, BOTH, NONE)), 50_000),
+    ]
+}
+
+/// The same with everything that can go wrong, twice each.
+fn wild(setup: Setup) -> Setup {
+    let faults = Faults {
+        losses: 3,
+        twins: 1,
+        cancels: 1,
+        expiries: 1,
+        deletions: 1,
+        parent_deletions: 1,
+        changes: 1,
+        refusals: 1,
+        steps: 4,
+        beats: 0,
+        takes: 6,
+    };
+    Setup { faults, attempts: 2, ..setup }
+}

@@ -1,0 +1,207 @@
+//! Nodes that are passed on within a process: who has one, who keeps one that nobody has, and what must hold then.
+//!
+//! That a node has stayed for its time comes up only for those whom nobody can notice. Otherwise it would hide that somebody
+//! waits who was not noticed.
+
+use super::client::{Caller, Client};
+use super::ensemble::Child;
+use super::explorer::Violation;
+use super::setup::TIMEOUT;
+use super::subject::{Sharing, Sort};
+use super::world::Scene;
+
+/// Who of a process has the node of its client.
+#[derive(Clone, Hash, Debug)]
+pub(crate) struct Passed {
+    pub(crate) turns: Box<dyn Sharing>,
+    /// How many hold by it.
+    holders: u8,
+    /// Whether one waits to whom it was left.
+    is_awaited: bool,
+    /// How many have taken it since the process was told that others wait.
+    since_wanted: Option<u8>,
+}
+
+impl Scene {
+    /// A client has just been granted what it wants. If it is to be passed on, it asks who else wants it.
+    pub(super) fn begin_passing(&mut self, number: usize) {
+        let plan = &self.setup.plans[number];
+        let Some(passes) = plan.passes else { return };
+        let is_shared = plan.wants.iter().all(|want| want.sort == Sort::Read);
+        let turns = (self.machine.turns)(passes, is_shared);
+        let client = &mut self.clients[number];
+        client.passed = Some(Passed { turns, holders: 1, is_awaited: false, since_wanted: None });
+        client.contender.handle_notice();
+    }
+
+    /// One who holds lets go. Another of its process may await what it had.
+    pub(super) fn give_back(&mut self, number: usize, awaits: bool) {
+        let now = self.now();
+        let client = &mut self.clients[number];
+        let (Some(passed), Caller::Holds(nodes)) = (&mut client.passed, &client.caller) else {
+            return client.end();
+        };
+        let is_over = passed.turns.give_back(awaits, now);
+        passed.holders -= 1;
+        passed.is_awaited = awaits && !is_over;
+        match (is_over, passed.holders) {
+            (false, 0) => client.caller = Caller::Lingers(nodes.clone()),
+            (true, 0) => client.end(),
+            (false, _) => {}
+            (true, holders) => {
+                self.violate("passed on", format!("client {number} gives up what {holders} of it hold"));
+            }
+        }
+    }
+
+    pub(super) fn pass(&mut self, number: usize) {
+        self.faults.takes -= 1;
+        self.give_back(number, true);
+    }
+
+    /// Whether another of the process of this client would take over its node. Whoever comes asks, whatever has become of
+    /// it.
+    pub(super) fn may_take(&self, number: usize) -> bool {
+        let session = self.lines[self.line_of(number)].session.as_ref();
+        let is_proven = session.is_some_and(|session| session.lease_until() > self.now());
+        let passed = self.clients[number].passed.as_ref();
+        is_proven && passed.is_some_and(|passed| passed.turns.may_take())
+    }
+
+    /// Whether one of its process is about to take over the node of this client.
+    pub(super) fn is_awaited(&self, number: usize) -> bool {
+        self.clients[number].passed.as_ref().is_some_and(|passed| passed.is_awaited)
+    }
+
+    /// Whether this client keeps a node that nobody has, and nobody of its process is about to take.
+    pub(crate) fn is_idle(&self, number: usize) -> bool {
+        let is_taken_next = self.is_awaited(number) && self.may_take(number);
+        matches!(self.clients[number].caller, Caller::Lingers(_)) && !is_taken_next
+    }
+
+    /// The caller of this client gives up, or the one of its process to whom its node was left.
+    pub(super) fn cancel(&mut self, number: usize) {
+        let client = &mut self.clients[number];
+        match client.passed.as_mut().filter(|passed| passed.is_awaited) {
+            Some(passed) => {
+                passed.is_awaited = false;
+                if passed.turns.handle_untaken() {
+                    client.end();
+                }
+            }
+            None => client.end(),
+        }
+    }
+
+    /// Whether the time of an idle node comes into play: somebody waits for it whose own node an operator deleted, so that
+    /// nothing tells of that one.
+    pub(super) fn has_time_to_go(&self, number: usize) -> bool {
+        let is_unseen = |client: &Client| client.caller == Caller::Wants && !client.removed.is_empty();
+        self.is_idle(number) && self.clients.iter().any(is_unseen)
+    }
+
+    /// A node that nobody has has stayed for its time.
+    pub(super) fn time_out(&mut self, number: usize) {
+        let later = self.now() + TIMEOUT;
+        let client = &mut self.clients[number];
+        if client.passed.as_mut().is_some_and(|passed| passed.turns.handle_timeout(later)) {
+            client.end();
+        } else {
+            self.violate("passed on", format!("client {number} keeps what nobody has had for so long"));
+        }
+    }
+
+    pub(super) fn take(&mut self, number: usize) {
+        let plan = &self.setup.plans[number];
+        let in_a_row = plan.passes.map_or(1, |passes| passes.turns);
+        let is_shared = plan.wants.iter().all(|want| want.sort == Sort::Read);
+        let client = &mut self.clients[number];
+        let Some(passed) = &mut client.passed else { return };
+        if !passed.is_awaited {
+            self.faults.takes -= 1;
+        }
+        passed.is_awaited = false;
+        if !passed.turns.take() {
+            return;
+        }
+        passed.holders += 1;
+        passed.since_wanted = passed.since_wanted.map(|taken| taken + 1);
+        // One had it when the process was told.
+        let are_too_many = passed.since_wanted.is_some_and(|taken| u32::from(taken) >= in_a_row);
+        match client.caller.clone() {
+            Caller::Lingers(nodes) => client.caller = Caller::Holds(nodes),
+            Caller::Holds(_) if is_shared => {}
+            Caller::Holds(nodes) => {
+                self.violate("exclusive", format!("two of client {number} hold {nodes:?}"));
+            }
+            caller => self.violate("passed on", format!("taken over from client {number}: {caller:?}")),
+        }
+        if are_too_many {
+            self.violate("turns", format!("client {number} has it more than {in_a_row} times in a row"));
+        }
+    }
+
+    /// A client is told that others wait for what it has.
+    pub(super) fn hear_wanted(&mut self, number: usize) {
+        // Whoever may not see whether others wait is told so too.
+        let is_refused = self.faults.refusals < self.setup.faults.refusals;
+        let client = &mut self.clients[number];
+        let (keeps, was_wanted) = (client.kept().is_some(), client.was_wanted);
+        let Some(passed) = client.passed.as_mut().filter(|passed| keeps && passed.since_wanted.is_none())
+        else {
+            return self.violate("wanted", format!("client {number} is told so, and cannot use it"));
+        };
+        passed.since_wanted = Some(0);
+        let holders = passed.holders;
+        if passed.turns.handle_wanted() {
+            client.end();
+            if holders > 0 {
+                self.violate("passed on", format!("client {number} gives up what {holders} of it hold"));
+            }
+        }
+        if !was_wanted && !is_refused {
+            self.violate("wanted", format!("client {number} is told so, and nobody waits for it"));
+        }
+    }
+
+    /// Takes note of the clients that may be told that others wait.
+    pub(super) fn note_who_is_wanted(&mut self) {
+        for number in 0..self.clients.len() {
+            let passes = self.setup.plans[number].passes.is_some();
+            if passes && !self.clients[number].was_wanted {
+                self.clients[number].was_wanted = self.has_rivals_behind(number);
+            }
+        }
+    }
+
+    /// What holds while nobody does anything but hold: whoever holds what others wait for knows it.
+    pub(crate) fn check_told(&self) -> Result<(), Violation> {
+        let is_untold = |number: &usize| {
+            let client = &self.clients[*number];
+            let is_asked = client.passed.as_ref().is_some_and(|passed| passed.since_wanted.is_none());
+            let holds = matches!(client.caller, Caller::Holds(_)) && client.removed.is_empty();
+            is_asked && holds && self.has_rivals_behind(*number)
+        };
+        match (0..self.clients.len()).find(is_untold) {
+            Some(number) => {
+                let detail = format!("client {number} is not told that others wait");
+                Err(Violation { property: "wanted", detail })
+            }
+            None => Ok(()),
+        }
+    }
+
+    /// Whether others queue behind this client in one of its queues who cannot have it together with it.
+    fn has_rivals_behind(&self, number: usize) -> bool {
+        self.setup.plans[number].wants.iter().any(|want| {
+            let directory = self.ensemble.head().directory(want.queue);
+            let mut children = directory.into_iter().flat_map(|directory| &directory.children);
+            let is_before = |child: &Child| self.before(number, want.queue).any(|other| other == child);
+            children.any(|child| {
+                let rival = child.owner.client;
+                let excludes = self.want(rival, want.queue).is_some_and(|other| want.excludes(other));
+                self.line_of(rival) != self.line_of(number) && excludes && !is_before(child)
+            })
+        })
+    }
+}

@@ -1,0 +1,92 @@
+//! What a session keeps of one hold, and what is known of those who wait for it.
+
+use crate::error::LossReason;
+use crate::machine::keeper::HoldId;
+use crate::machine::protocol::Outcome;
+use crate::machine::status::Status;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// What a session keeps of one hold.
+pub(crate) struct Holding {
+    pub(super) id: HoldId,
+    /// The paths of the nodes that stand for it: with one of them gone it is lost.
+    pub(crate) nodes: Vec<Arc<str>>,
+    name_is_reused: bool,
+    status: watch::Sender<Status>,
+    notice: watch::Sender<Notice>,
+}
+
+/// What is known of others that wait for a hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Notice {
+    /// Nobody has asked.
+    Unasked,
+    /// None wait, as far as is known; somebody is to be told when they do.
+    Asked,
+    Given,
+}
+
+impl Holding {
+    pub(super) fn new(id: HoldId, nodes: Vec<Arc<str>>, name_is_reused: bool) -> Self {
+        let (status, notice) = (watch::Sender::new(Status::Held), watch::Sender::new(Notice::Unasked));
+        Self { id, nodes, name_is_reused, status, notice }
+    }
+
+    pub(crate) fn status(&self) -> Status {
+        *self.status.borrow()
+    }
+
+    pub(crate) fn watch(&self) -> watch::Receiver<Status> {
+        self.status.subscribe()
+    }
+
+    pub(crate) fn notice(&self) -> watch::Receiver<Notice> {
+        self.notice.subscribe()
+    }
+
+    /// Somebody is to be told when others wait.
+    pub(crate) fn ask_for_notice(&self) {
+        self.notice.send_if_modified(|notice| {
+            let changes = *notice == Notice::Unasked;
+            if changes {
+                *notice = Notice::Asked;
+            }
+            changes
+        });
+    }
+
+    /// Others wait, or do not any more.
+    pub(crate) fn set_wanted(&self, is_wanted: bool) {
+        let known = if is_wanted { Notice::Given } else { Notice::Asked };
+        self.notice.send_if_modified(|notice| std::mem::replace(notice, known) != known);
+    }
+
+    /// Whether a later hold's node may have the name of its node.
+    pub(crate) fn name_is_reused(&self) -> bool {
+        self.name_is_reused
+    }
+
+    /// The path of the first of its nodes.
+    pub(crate) fn node(&self) -> &str {
+        self.nodes.first().map_or("", |node| node)
+    }
+
+    /// The ensemble refuses to delete the node.
+    pub(crate) fn refuse(&self) {
+        self.change(Status::refuse);
+    }
+
+    /// Nothing is left at the servers: see [`Status::end`].
+    pub(crate) fn end(&self, deletion: Option<&Outcome>, over: Option<LossReason>) {
+        self.change(|status| status.end(deletion, over));
+    }
+
+    pub(super) fn log_loss(&self, reason: LossReason) {
+        tracing::warn!(node = self.node(), %reason, "hold lost");
+    }
+
+    pub(super) fn change(&self, change: impl FnOnce(&mut Status) -> bool) -> bool {
+        self.status.send_if_modified(change)
+    }
+}
