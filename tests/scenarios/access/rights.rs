@@ -6,7 +6,7 @@ use crate::support::members::{barrier, enters};
 use crate::support::queue::{acquire, held};
 use crate::support::users::{ANN, BOB, Operator};
 use crate::support::{settled, soon};
-use ground::shared;
+use ground::{Kind, Message, Proxy, Side, shared};
 use std::time::Duration;
 use zklock_core::{Access, Client, Error, ErrorKind, Hold, Lock, LossReason};
 use zookeeper_client::Permission;
@@ -67,26 +67,28 @@ fn place(row: &Row) -> &'static str {
 }
 
 /// By what it is seen that a lock has come to wait.
-enum Waits {
+enum Waits<'a> {
     /// So many nodes are below this one.
     Queued(String, usize),
-    /// Somebody watches this node.
-    Watching(String),
+    /// A watch has been left on this node.
+    Watching(&'a Proxy, String),
 }
 
-impl Waits {
+impl Waits<'_> {
     async fn are_there(&self, seer: &Operator) -> bool {
         match self {
             Self::Queued(queue, count) => seer.children(queue).await.len() >= *count,
-            Self::Watching(path) => {
-                shared().server(0).word("wchp").unwrap_or_default().lines().any(|it| it == path)
+            Self::Watching(proxy, path) => {
+                let is_reply =
+                    |message: &Message| message.kind == Kind::GetChildren && message.side == Side::Reply;
+                proxy.messages().iter().any(|message| is_reply(message) && message.path == *path)
             }
         }
     }
 }
 
 /// A lock waits for another, is held, and is released.
-async fn takes_its_turn(seer: &Operator, rival: Lock, lock: Lock, until: Waits) -> Result<(), Error> {
+async fn takes_its_turn(seer: &Operator, rival: Lock, lock: Lock, until: Waits<'_>) -> Result<(), Error> {
     let first = held(&rival).await;
     let waits = acquire(&lock);
     soon(async {
@@ -121,7 +123,14 @@ async fn guarded(
     result
 }
 
-async fn act(what: &str, seer: &Operator, ann: &Client, bob: &Client, path: &str) -> Result<(), Error> {
+/// The requests of bob go through the proxy.
+async fn act(
+    what: &str,
+    (seer, proxy): (&Operator, &Proxy),
+    ann: &Client,
+    bob: &Client,
+    path: &str,
+) -> Result<(), Error> {
     let queue = Waits::Queued(path.to_owned(), 2);
     let in_turn = |make: fn(&Client, &str) -> Lock, rival: fn(&Client, &str) -> Lock, queue| {
         takes_its_turn(seer, rival(ann, path), make(bob, path), queue)
@@ -138,7 +147,7 @@ async fn act(what: &str, seer: &Operator, ann: &Client, bob: &Client, path: &str
         "an election" => in_turn(election, election, queue).await,
         "an exclusive lock" => {
             let exclusive = |it: &Client, path: &str| it.exclusive(path).unwrap();
-            in_turn(exclusive, exclusive, Waits::Watching(path.to_owned())).await
+            in_turn(exclusive, exclusive, Waits::Watching(proxy, path.to_owned())).await
         }
         "a semaphore" => {
             in_turn(
@@ -225,8 +234,9 @@ async fn is_clean(seer: &Operator, path: &str, nodes: &[&str]) {
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn each_right_of_the_table_is_needed_and_no_other() {
-    let (ann, bob, seer) =
-        (ANN.client(Access::Open).await, BOB.client(Access::Open).await, ANN.operator().await);
+    let proxy = Proxy::before(shared().server(0));
+    let bob = Client::connect(BOB.options(&proxy.connect_string(), Access::Open)).await.unwrap();
+    let (ann, seer) = (ANN.client(Access::Open).await, ANN.operator().await);
     let (rows, mut wrong) = (rows(), Vec::new());
     assert!(rows.len() > 15, "the table is there");
     seer.create("/rights", &[ANN.may_all(), BOB.may_all()]).await;
@@ -245,7 +255,8 @@ async fn each_right_of_the_table_is_needed_and_no_other() {
             if nodes(&row.what).contains(&"/limit") {
                 soon(ann.set_limit(&format!("{path}/limit"), 1)).await.unwrap();
             }
-            let done = act(&row.what, &seer, &ann, &bob, &path).await;
+            proxy.record();
+            let done = act(&row.what, (&seer, &proxy), &ann, &bob, &path).await;
             let is_fine = match &done {
                 Ok(()) => !row.rights.contains(letter),
                 Err(error) => {

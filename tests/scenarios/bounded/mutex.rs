@@ -442,10 +442,11 @@ async fn a_connect_is_bounded_where_something_else_listens_or_nobody_does() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_connect_has_all_of_its_time() {
     let proxy = Proxy::before(shared().server(0));
-    proxy.delay(Duration::from_millis(30));
-    let options = options(&proxy.connect_string()).connect_timeout(A_WHILE);
-    // The greeting takes some 60 ms each way and back: a fifth of what it may.
-    let client = in_time(A_WHILE, Client::connect(options)).await.unwrap_or_else(|error| panic!("{error}"));
+    proxy.delay(Duration::from_millis(300));
+    let timeout = A_WHILE * 10;
+    let options = options(&proxy.connect_string()).connect_timeout(timeout);
+    // The greeting takes some 600 ms each way and back: a fifth of what it may.
+    let client = in_time(timeout, Client::connect(options)).await.unwrap_or_else(|error| panic!("{error}"));
     assert!(client.session_id().is_some());
 }
 
