@@ -132,8 +132,11 @@ def test_ctrl_c_ends_a_wait_for_the_lock(
     assert program.finish()[:3] == (0, "", "")
 
 
-def test_ctrl_c_ends_a_wait_for_a_loss(start: Start, ground: Ground, hosts: str, path: str) -> None:
-    program = start(WAITS, "lost.wait", hosts, path, str(ROUNDS))
+@pytest.mark.parametrize("case", ["lost.wait", "wanted.wait"])
+def test_ctrl_c_ends_a_wait_for_an_event_of_a_hold(
+    start: Start, ground: Ground, hosts: str, path: str, case: str
+) -> None:
+    program = start(WAITS, case, hosts, path, str(ROUNDS))
     took = latencies(program, lambda: None, lambda: ground.expect_children(path, 1))
     not_later(statistics.median(took), SOON)
     ground.expect_children(path, 0)
