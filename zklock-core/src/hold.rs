@@ -20,6 +20,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use zklock_machine::listed;
 
+pub use self::wanted::Wanted;
 pub(crate) use crate::token::Token;
 
 listed! {

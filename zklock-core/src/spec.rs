@@ -189,6 +189,12 @@ impl LockSpec {
         self.reentrant
     }
 
+    /// Whether holds of this client may follow one another on one node.
+    #[doc(hidden)]
+    pub fn is_passed_on(&self) -> bool {
+        self.passing.is_on()
+    }
+
     /// The kind of the lock, in words.
     ///
     /// ```

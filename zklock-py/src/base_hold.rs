@@ -10,6 +10,7 @@ use crate::log;
 use crate::loss::Loss;
 use crate::shared_hold::SharedHold;
 use crate::value;
+use crate::wanted::Wanted;
 use pyo3::exceptions::PyResourceWarning;
 use pyo3::intern;
 use pyo3::prelude::*;
@@ -53,6 +54,9 @@ impl BaseHold {
 impl BaseHold {
     /// The fencing token of this grant. Of two grants of one path that exclude each other, the later has the greater
     /// token.
+    ///
+    /// A lock that was made with ``linger`` or ``local_turns`` may be passed on within its client: then the later grant has the
+    /// same token. So what such a lock guards must accept a token that is not smaller.
     ///
     /// Grants that do not exclude each other may get their tokens in any order: two readers with no writer between them,
     /// or two permits of a semaphore. So compare a reader's token only with those of writers.
@@ -110,7 +114,34 @@ impl BaseHold {
         let callback = Callback::new(callback, "on_lost", "the reason of the loss")?;
         CALLBACKS.start_in_a_greenlet(py)?;
         let held = &self.held;
-        held.callbacks.add(&held.hold, callback.clone()).map_err(|error| raised(py, &error))?;
+        held.callbacks().add_lost(&held.hold, callback.clone()).map_err(|error| raised(py, &error))?;
+        held.anchored().add(&callback);
+        Ok(())
+    }
+
+    /// The event that others wait for what this hold has: a ``Wanted``, which can be asked, waited for or awaited. To finish
+    /// early, or to let the lock go between two pieces of work.
+    ///
+    /// The first look at it begins to look out for others: that lists the queue once, and leaves a watch that the next who
+    /// queues sets off. A hold that never asks costs nothing.
+    #[getter]
+    fn wanted(&self) -> Wanted {
+        Wanted::of(&self.held)
+    }
+
+    /// Calls ``callback()`` once, when others wait for what this hold has. If they do already, the call comes at once; if the
+    /// hold is released or lost first, never.
+    ///
+    /// See ``wanted`` for what that costs, and ``on_lost`` for how callbacks are called.
+    ///
+    /// Raises ``TypeError`` if ``callback`` cannot be called, and ``ForkedError`` if this process was forked from the one
+    /// that holds the lock.
+    fn on_wanted(&self, callback: &Bound<'_, PyAny>) -> PyResult<()> {
+        let py = callback.py();
+        let callback = Callback::new(callback, "on_wanted", "nothing")?;
+        CALLBACKS.start_in_a_greenlet(py)?;
+        let held = &self.held;
+        held.callbacks().add_wanted(&held.hold, callback.clone()).map_err(|error| raised(py, &error))?;
         held.anchored().add(&callback);
         Ok(())
     }

@@ -13,7 +13,7 @@ use pyo3::exceptions::PyGeneratorExit;
 use pyo3::intern;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::PyType;
+use pyo3::types::{PyFrozenSet, PyType};
 
 /// The methods with which context managers enter and leave others.
 const GO_BETWEENS: [&str; 6] =
@@ -47,11 +47,18 @@ impl Block {
         let frame = FRAME.get_or_try_init(py, find)?.bind(py).call0()?;
         let code = frame.getattr(intern!(py, "f_code"))?;
         let name = code.getattr(intern!(py, "co_name"))?;
-        let is_between = GO_BETWEENS.iter().any(|known| name.eq(*known).unwrap_or_default());
+        let is_between = Self::go_betweens(py)?.contains(name)?;
         // To ask any frame for its variables would keep these as long as the frame is there.
         let go_between = is_between.then(|| Self::receiver(&frame, &code).ok()).flatten();
         let frame = Frame { frame: frame.as_ptr() as usize, code: code.as_ptr() as usize };
         Ok(Self { frame: Some(frame), go_between })
+    }
+
+    /// The names as a set of Python's: one look, where to compare them would make a string of each.
+    fn go_betweens(py: Python<'_>) -> PyResult<&Bound<'_, PyFrozenSet>> {
+        static NAMES: PyOnceLock<Py<PyFrozenSet>> = PyOnceLock::new();
+        let names = NAMES.get_or_try_init(py, || PyFrozenSet::new(py, GO_BETWEENS).map(Bound::unbind))?;
+        Ok(names.bind(py))
     }
 
     /// The first argument of a call.

@@ -26,6 +26,15 @@ use zklock_core::{Dialect, Error, Foreign, LockSpec, Watching};
 /// that cannot see ours: ``"refuse"`` raises ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching``
 /// is ``"nearest"``, to be woken when it may be our turn, or ``"children"``, to be woken by every change of the queue, as
 /// simpler libraries are.
+///
+/// A mutex, and both sides of a read/write lock, can be kept between two uses. ``linger`` is for how many seconds the lock's
+/// node stays after a release, as long as nobody else wants the lock: meanwhile nobody holds it, and this client takes it
+/// again without a request. When anybody else queues, by whatever library, the node is deleted: at once, or with the release if
+/// the lock is held. A try of another client that comes while the node lingers finds the lock busy, and makes it free. If the
+/// process is killed, others wait for its session timeout, as for any holder's. ``local_turns`` is how many holders of this
+/// client follow one another on one node while others wait, by default one; with more, or with ``linger``, threads and tasks
+/// pass the lock on without a request as long as nobody else waits. Grants on one node have the same token, so what the lock
+/// guards must accept one that is not smaller. In a set of locks both mean nothing.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseClient {
     /// Goes first, here and wherever it is: without it nothing is told, and the client may be closed next.
@@ -70,10 +79,20 @@ impl BaseClient {
     /// ...     outer.token == inner.token
     /// True
     ///
+    /// One that is used often can be kept between two uses, as long as nobody else wants it:
+    ///
+    /// >>> often = zk.mutex("/locks/doc", linger=10)
+    /// >>> with often as first:
+    /// ...     pass
+    /// >>> with often as second:
+    /// ...     second.token == first.token
+    /// True
+    ///
     /// It stands in one queue with Curator's ``InterProcessMutex`` of that path. ``dialect`` is whose names its nodes
     /// have: ``"curator"``, ``"kazoo"`` for the queue of a ``kazoo.recipe.lock.Lock``, or ``"writelock"`` for that of
     /// ZooKeeper's own ``WriteLock``.
-    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest"))]
+    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1))]
+    #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn mutex(
         slf: &Bound<'_, Self>,
         path: &str,
@@ -82,13 +101,11 @@ impl BaseClient {
         dialect: &str,
         foreign: &str,
         watching: &str,
+        linger: Option<f64>,
+        local_turns: i64,
     ) -> PyResult<Py<PyAny>> {
-        let py = slf.py();
-        let options = |spec: LockSpec| {
-            let spec = spec.reentrant(reentrant).dialect(dialect_of(py, dialect)?);
-            queued(py, spec, foreign, watching)
-        };
-        Self::made(slf, LockSpec::mutex(path), options, timeout)
+        let options = Options { reentrant, dialect, foreign, watching, linger, local_turns };
+        Self::made(slf, LockSpec::mutex(path), |spec| options.given_to(slf.py(), spec), timeout)
     }
 
     /// The read side of the read/write lock at ``path``: readers hold it together.
@@ -101,7 +118,8 @@ impl BaseClient {
     /// that, because it was made reentrant, it raises ``Deadlock`` instead. It stands in one queue with Curator's
     /// ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and ``WriteLock``. Tokens grow
     /// between a reader and a writer, both ways; among readers that hold together their order says nothing.
-    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest"))]
+    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1))]
+    #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn read(
         slf: &Bound<'_, Self>,
         path: &str,
@@ -110,13 +128,11 @@ impl BaseClient {
         dialect: &str,
         foreign: &str,
         watching: &str,
+        linger: Option<f64>,
+        local_turns: i64,
     ) -> PyResult<Py<PyAny>> {
-        let py = slf.py();
-        let options = |spec: LockSpec| {
-            let spec = spec.reentrant(reentrant).dialect(dialect_of(py, dialect)?);
-            queued(py, spec, foreign, watching)
-        };
-        Self::made(slf, LockSpec::read(path), options, timeout)
+        let options = Options { reentrant, dialect, foreign, watching, linger, local_turns };
+        Self::made(slf, LockSpec::read(path), |spec| options.given_to(slf.py(), spec), timeout)
     }
 
     /// The write side of the read/write lock at ``path``: its holder is alone.
@@ -132,7 +148,8 @@ impl BaseClient {
     /// lock that it reads by may be reentrant or not. A write hold that is not reentrant may be in use by any thread or
     /// task: until it is released, its acquirer waits to read as all others do. A writer that waits is not starved by
     /// readers that come later.
-    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest"))]
+    #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1))]
+    #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn write(
         slf: &Bound<'_, Self>,
         path: &str,
@@ -141,13 +158,11 @@ impl BaseClient {
         dialect: &str,
         foreign: &str,
         watching: &str,
+        linger: Option<f64>,
+        local_turns: i64,
     ) -> PyResult<Py<PyAny>> {
-        let py = slf.py();
-        let options = |spec: LockSpec| {
-            let spec = spec.reentrant(reentrant).dialect(dialect_of(py, dialect)?);
-            queued(py, spec, foreign, watching)
-        };
-        Self::made(slf, LockSpec::write(path), options, timeout)
+        let options = Options { reentrant, dialect, foreign, watching, linger, local_turns };
+        Self::made(slf, LockSpec::write(path), |spec| options.given_to(slf.py(), spec), timeout)
     }
 
     /// The semaphore at ``path`` with ``limit`` permits, of which a hold has one, or ``permits``.
@@ -381,6 +396,25 @@ fn describe(shared: &SharedClient, class: &str) -> String {
         }
     };
     format!("<zklock.{class} {:?} {state}>", shared.hosts)
+}
+
+/// The options of a mutex, and of both sides of a read/write lock, by the names of Python.
+struct Options<'a> {
+    reentrant: bool,
+    dialect: &'a str,
+    foreign: &'a str,
+    watching: &'a str,
+    linger: Option<f64>,
+    local_turns: i64,
+}
+
+impl Options<'_> {
+    fn given_to(&self, py: Python<'_>, spec: LockSpec) -> PyResult<LockSpec> {
+        let linger = number::seconds(py, "linger", self.linger.unwrap_or_default())?;
+        let local_turns = number::count(py, "local_turns", self.local_turns)?;
+        let spec = spec.reentrant(self.reentrant).dialect(dialect_of(py, self.dialect)?);
+        queued(py, spec.linger(linger).local_turns(local_turns), self.foreign, self.watching)
+    }
 }
 
 /// How the lock stands in its queue, by the names of Python.

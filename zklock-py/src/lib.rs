@@ -1,13 +1,13 @@
 //! The native module of the Python package `zklock`.
 //!
 //! ```text
-//!  client   lock   hold   guarded   observer   barrier   double_barrier   loss    what Python sees, with its threads
+//!  client   lock   hold   guarded   observer   barrier   double_barrier   loss   wanted   what Python sees, with its threads
 //!  aio/                                         the same for asyncio
 //!  kinds   base_lock   base_hold                what is the same in both, as Python sees it
 //!  shared_*   connecting                        and below that: what both faces of one thing share
 //!  kept   block   patience                      what is held, by whom, by which `with` block; how long to wait
 //!  hosts   options   credentials   tls          how to connect, and as whom
-//!  connection   loss_callbacks   callback       functions of the user's that are called
+//!  connection   hold_callbacks   callback       functions of the user's that are called
 //!  greenlet   coroutine   task                  calls as coroutines; tasks and greenlets as owners, and how those wait
 //!  testing                                      the embedded server, which uses none of these but the last row
 //!  wait   dispatch   log   patched   error   exit   value   number   mirror   sync    being a guest of the interpreter
@@ -36,13 +36,13 @@ mod exit;
 mod greenlet;
 mod guarded;
 mod hold;
+mod hold_callbacks;
 mod hosts;
 mod kept;
 mod kinds;
 mod lock;
 mod log;
 mod loss;
-mod loss_callbacks;
 mod mirror;
 mod number;
 mod observer;
@@ -61,6 +61,7 @@ mod testing;
 mod tls;
 mod value;
 mod wait;
+mod wanted;
 
 #[pyo3::pymodule(gil_used = false)]
 mod _zklock {
@@ -86,6 +87,7 @@ mod _zklock {
         observer::Observer,
         testing::{Injected, Server},
         tls::{PassPhrase, Tls},
+        wanted::Wanted,
     };
 
     #[pymodule_init]

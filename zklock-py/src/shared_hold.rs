@@ -1,7 +1,7 @@
 //! What both faces of a hold share.
 
 use crate::anchor::AnchoredCallbacks;
-use crate::loss_callbacks::LossCallbacks;
+use crate::hold_callbacks::HoldCallbacks;
 use pyo3::prelude::*;
 use std::sync::{Arc, OnceLock, Weak};
 use zklock_core::blocking::Hold;
@@ -14,7 +14,8 @@ pub(crate) struct SharedHold {
     /// The thread in which it was granted, as long as that is there: that of the loop, if the owner is a task.
     pub(crate) thread: Weak<()>,
     pub(crate) is_reentrant: bool,
-    pub(crate) callbacks: Arc<LossCallbacks>,
+    /// None as long as nobody has given any: most holds end without.
+    callbacks: OnceLock<Arc<HoldCallbacks>>,
     of_client: Arc<AnchoredCallbacks>,
     of_value: OnceLock<Arc<AnchoredCallbacks>>,
 }
@@ -27,8 +28,8 @@ impl SharedHold {
         of_client: &Arc<AnchoredCallbacks>,
     ) -> Arc<Self> {
         let thread = Arc::downgrade(&this_thread());
-        let (callbacks, of_client) = (LossCallbacks::new(), of_client.clone());
-        let of_value = OnceLock::new();
+        let of_client = of_client.clone();
+        let (callbacks, of_value) = (OnceLock::new(), OnceLock::new());
         Arc::new(Self { hold, owner, thread, is_reentrant, callbacks, of_client, of_value })
     }
 
@@ -51,10 +52,15 @@ impl SharedHold {
         self.hold.is_released()
     }
 
+    /// What is called when it is lost or wanted.
+    pub(crate) fn callbacks(&self) -> &Arc<HoldCallbacks> {
+        self.callbacks.get_or_init(HoldCallbacks::new)
+    }
+
     /// After its release no callback of it is called any more.
     pub(crate) fn forget_callbacks(&self, py: Python<'_>) {
-        if self.is_released() {
-            self.callbacks.forget(py);
+        if let Some(callbacks) = self.callbacks.get().filter(|_| self.is_released()) {
+            callbacks.forget(py);
         }
     }
 }

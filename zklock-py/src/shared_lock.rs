@@ -18,6 +18,8 @@ pub(crate) struct SharedLock {
     pub(crate) path: String,
     pub(crate) timeout: Option<Duration>,
     pub(crate) is_reentrant: bool,
+    /// Whether it may be had without a wait: again by its owner, or on a node that the client has kept.
+    may_be_at_once: bool,
     pub(crate) lock: Lock,
 }
 
@@ -36,13 +38,14 @@ impl SharedLock {
             path: spec.path().to_owned(),
             timeout,
             is_reentrant: spec.is_reentrant(),
+            may_be_at_once: spec.is_reentrant() || spec.is_passed_on(),
             lock,
         }))
     }
 
-    /// One more hold, where a reentrant lock is held by its owner.
+    /// A hold without a request: one more where a reentrant lock is held by its owner, or on a node that the client has kept.
     pub(crate) fn at_once(&self, owner: Owner) -> Result<Option<Arc<SharedHold>>, Error> {
-        if !self.is_reentrant {
+        if !self.may_be_at_once {
             return Ok(None);
         }
         Ok(self.lock.at_once(owner)?.map(|hold| self.granted(hold, owner)))

@@ -42,7 +42,7 @@ EXAMPLES = {name: doc for name, value in DOCUMENTED.items() if ">>>" in (doc := 
 def test_everything_public_is_seen() -> None:
     assert len(DOCUMENTED) > len(zklock.__all__)
     assert {"zklock", "Lock", "Lock.acquire", "Hold.token", "Guarded.create", "LockLost"} <= set(DOCUMENTED)
-    main = {"zklock", "Client", "Lock", "Hold", "Loss", "AsyncClient", "AsyncLock", "AsyncHold"}
+    main = {"zklock", "Client", "Lock", "Hold", "Loss", "Wanted", "AsyncClient", "AsyncLock", "AsyncHold"}
     main |= {"AsyncObserver", *(f"Client.{kind}" for kind in KINDS), *(f"AsyncClient.{kind}" for kind in KINDS)}
     assert main <= set(EXAMPLES)
 

@@ -146,11 +146,17 @@ def hold(hold: zklock.Hold) -> None:
     assert_type(hold.lost.wait(1), bool)
     assert_type(hold.lost.reason, typing.Optional[zklock.LossReason])
     assert_type(bool(hold.lost), bool)
+    assert_type(hold.wanted, zklock.Wanted)
+    assert_type(hold.wanted.is_set(), bool)
+    assert_type(hold.wanted.wait(1), bool)
+    assert_type(bool(hold.wanted), bool)
     assert_type(hold.valid_for(), float)
     assert_type(hold.confirm(), float)
     hold.on_lost(print)
     hold.on_lost(lambda reason: reason.value)
     hold.on_lost(lambda: None)  # type: ignore[misc,arg-type]
+    hold.on_wanted(print)
+    hold.on_wanted(lambda reason: None)  # type: ignore[misc,arg-type]
     with hold as same:
         assert_type(same, zklock.Hold)
     writes = hold.guarded().create("/a").create("/b", b"1").set_data("/a", bytearray(), 3).delete("/a", version=4)
@@ -175,6 +181,7 @@ async def in_asyncio(hosts: str) -> None:
             assert_type(hold, zklock.AsyncHold)
             assert_type(hold.token, int)
             assert_type(await hold.lost, typing.Optional[zklock.LossReason])
+            assert_type(await hold.wanted, bool)
             assert_type(await hold.confirm(), float)
             writes = hold.guarded().create("/a")
             assert_type(writes, zklock.AsyncGuarded)

@@ -59,6 +59,7 @@ def test_holds_and_what_comes_of_them(zk: zklock.Client, path: str) -> None:
     with zk.mutex(path) as hold:
         refuses(hold, "send its token")
         refuses(hold.lost, "look at it where the lock is held")
+        refuses(hold.wanted, "look at it where the lock is held")
         refuses(hold.guarded(), "commit it where the lock is held")
         refuses(zk.mutex(path).current, "send its token")
     refuses(hold, "send its token")

@@ -88,6 +88,7 @@ def test_of_a_hold_and_its_loss(zk: zklock.Client, ground: Ground, path: str) ->
     rest = f"token {hold.token}, node {re.escape(hold.node.rpartition('/')[2])}>"
     says(hold, f'<zklock.Hold of "{path}" held for {SECONDS} at least, {rest}')
     says(hold.lost, "<zklock.Loss not set>")
+    says(hold.wanted, "<zklock.Wanted not set>")
     hold.release()
     says(hold, f'<zklock.Hold of "{path}" released, {rest}')
     says(hold.lost, "<zklock.Loss not set>")

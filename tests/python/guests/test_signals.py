@@ -67,6 +67,7 @@ before, wait, after = {
     "with": (nothing, enter, nothing),
     "hold": (nothing, lambda: lock.hold(), nothing),
     "lost.wait": (lock.acquire, lambda: lock.current.lost.wait(), lock.release),
+    "wanted.wait": (lock.acquire, lambda: lock.current.wanted.wait(), lock.release),
     "connect": (make_one, lambda: zk.connect(), nothing),
     "connect by entering": (make_one, lambda: zk.__enter__(), nothing),
     "connect by acquire": (make_one, lambda: zk.mutex(path).acquire(), nothing),
@@ -131,8 +132,11 @@ def test_ctrl_c_ends_a_wait_for_the_lock(
     assert program.finish()[:3] == (0, "", "")
 
 
-def test_ctrl_c_ends_a_wait_for_a_loss(start: Start, ground: Ground, hosts: str, path: str) -> None:
-    program = start(WAITS, "lost.wait", hosts, path, str(ROUNDS))
+@pytest.mark.parametrize("case", ["lost.wait", "wanted.wait"])
+def test_ctrl_c_ends_a_wait_for_an_event_of_a_hold(
+    start: Start, ground: Ground, hosts: str, path: str, case: str
+) -> None:
+    program = start(WAITS, case, hosts, path, str(ROUNDS))
     took = latencies(program, lambda: None, lambda: ground.expect_children(path, 1))
     not_later(statistics.median(took), SOON)
     ground.expect_children(path, 0)

@@ -256,9 +256,22 @@ with lock as hold:
     contender, = lock.contenders()
     assert contender.token == hold.token
     assert hold.lost.wait(timeout=0.01) is False
+    assert hold.wanted.wait(timeout=0.01) is False
     waiting = spawn(hold.lost.wait)
+    ending = spawn(hold.wanted.wait)
     sleep(0)
+join(waiting, ending)
+often, told = zk.mutex(path + "-often", linger=40), []
+with often as first:
+    pass
+with often as second:
+    assert second.token == first.token and not second.wanted
+    second.on_wanted(lambda: told.append(True))
+    waiting = spawn(other.mutex(path + "-often").acquire)
+    assert second.wanted.wait(timeout=40) and second.wanted.wait()
+    until(lambda: told == [True])
 join(waiting)
+other.mutex(path + "-often").release()
 lost = lock.hold()
 assert other.mutex(path).evict(lost.node) is True
 assert lost.lost.wait(timeout=40) and lost.lost.wait()

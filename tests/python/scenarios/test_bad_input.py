@@ -292,6 +292,7 @@ def test_other_timeouts_that_are_no_numbers_are_refused(zk: zklock.Client, path:
             is_type_error(lambda: lock.hold(wrong), "number")
             is_type_error(lambda: lock.hold(timeout=wrong), "number")
             is_type_error(lambda: hold.lost.wait(wrong), "number")
+            is_type_error(lambda: hold.wanted.wait(wrong), "number")
         untyped: typing.Any = zk.mutex
         is_type_error(lambda: untyped(path, 5), "positional")
         for wrong in ("yes", None, 2, [True]):
@@ -304,19 +305,20 @@ def test_a_wait_for_a_loss_takes_what_an_event_takes(zk: zklock.Client, path: st
     event = threading.Event()
     with zk.mutex(path) as hold:
         for seconds in (0, -1, -math.inf, math.nan, 0.001, False):
-            assert hold.lost.wait(seconds) is event.wait(seconds) is False
+            assert hold.lost.wait(seconds) is hold.wanted.wait(seconds) is event.wait(seconds) is False
 
 
 def test_a_callback_that_is_none_is_refused(zk: zklock.Client, path: str) -> None:
     with zk.mutex(path) as hold:
-        untyped: typing.Any = hold.on_lost
+        untyped: typing.Any = hold
         for wrong in (None, "print", 7, object()):
-            is_type_error(lambda: untyped(wrong), "on_lost takes a function")
-        is_type_error(lambda: untyped(), "callback")
+            is_type_error(lambda: untyped.on_lost(wrong), "on_lost takes a function")
+            is_type_error(lambda: untyped.on_wanted(wrong), "on_wanted takes a function")
+        is_type_error(lambda: untyped.on_lost(), "callback")
 
 
 def test_what_is_given_by_others_cannot_be_made(zk: zklock.Client) -> None:
-    for name in ("Lock", "Hold", "BaseHold", "Loss", "Guarded", "AsyncClient", "AsyncLock", "AsyncHold"):
+    for name in ("Lock", "Hold", "BaseHold", "Loss", "Wanted", "Guarded", "AsyncClient", "AsyncLock", "AsyncHold"):
         is_type_error(getattr(zklock, name), f"cannot create 'zklock.{name}'")
     # Nor changed.
     for thing in (zk, zk.mutex("/bad-not")):

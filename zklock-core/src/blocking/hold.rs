@@ -1,6 +1,6 @@
 //! The hold of a thread.
 
-use super::Interrupt;
+use super::{Interrupt, Wanted};
 use crate::ensemble::NodeData;
 use crate::error::{Error, LossReason};
 use crate::guarded::{Committed, Guarded};
@@ -127,6 +127,14 @@ impl Hold {
     ) -> Result<bool, Error> {
         let wait = Wait::at_most(timeout);
         self.core.wait(wait, interrupt, |hold| async { Ok(hold.notice().come().await) })
+    }
+
+    /// That others wait for what this hold has, to be asked and waited for. From now on it looks out for them: see
+    /// [`Hold::wanted`](crate::Hold::wanted) for what that costs.
+    pub fn wanted(&self) -> Wanted {
+        // Not in a child, where its mutexes may be locked for ever.
+        self.core.look((), crate::Hold::look_out);
+        Wanted::new(self.core.adopt(self.core.fixed().unasked_notice()))
     }
 
     /// The loss of this hold, to be waited for.

@@ -123,7 +123,8 @@ impl Lock {
     /// [`ErrorKind::Closed`](crate::ErrorKind::Closed), [`ErrorKind::Forked`](crate::ErrorKind::Forked).
     pub fn at_once(&self, owner: Owner) -> Result<Option<Hold>, Error> {
         let Some(lock) = self.core.now()? else { return Ok(None) };
-        Ok(lock.get()?.at_once(owner)?.map(|hold| Hold::new(lock.adopt(hold))))
+        // It is of this process, or there would be none now.
+        Ok(lock.fixed().at_once(owner)?.map(|hold| Hold::new(lock.adopt(hold))))
     }
 
     /// See [`Lock::contenders`](crate::Lock::contenders).

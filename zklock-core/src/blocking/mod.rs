@@ -56,6 +56,7 @@ mod hold;
 mod lazy;
 mod lock;
 mod observer;
+mod wanted;
 
 use self::connector::{Connected, Connector};
 #[cfg(doc)]
@@ -76,6 +77,7 @@ pub use self::{
     lazy::Lazy,
     lock::{Lock, Ticket},
     observer::Observer,
+    wanted::Wanted,
 };
 pub use crate::threads::interrupt::Interrupt;
 

@@ -52,9 +52,19 @@ impl Hold {
 
     /// As [`wanted`](Self::wanted), and does not keep the hold.
     pub(crate) fn notice(&self) -> Wanted {
+        self.look_out();
+        self.unasked_notice()
+    }
+
+    /// Has the attempt look out for others.
+    pub(crate) fn look_out(&self) {
         if !self.is_released() {
             self.grant.holding.ask_for_notice();
         }
+    }
+
+    /// What others have asked to be told.
+    pub(crate) fn unasked_notice(&self) -> Wanted {
         Wanted {
             notice: self.grant.holding.notice(),
             status: self.grant.holding.watch(),
@@ -65,7 +75,7 @@ impl Hold {
 
 /// Tells when others wait for what a hold has.
 #[derive(Clone, Debug)]
-pub(crate) struct Wanted {
+pub struct Wanted {
     notice: watch::Receiver<Notice>,
     status: watch::Receiver<Status>,
     released: watch::Receiver<Released>,
@@ -73,7 +83,7 @@ pub(crate) struct Wanted {
 
 impl Wanted {
     /// Waits for it; `false` if the hold ends before.
-    pub(crate) async fn come(self) -> bool {
+    pub async fn come(self) -> bool {
         let Self { mut notice, mut status, mut released } = self;
         tokio::select! {
             biased;

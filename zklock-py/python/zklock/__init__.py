@@ -58,6 +58,7 @@ from ._zklock import (
     PassPhrase,
     Sasl,
     Tls,
+    Wanted,
     __version__,
 )
 
@@ -106,6 +107,7 @@ __all__ = [
     "Tls",
     "Uncertain",
     "Unreachable",
+    "Wanted",
     "__version__",
 ]
 

@@ -39,6 +39,7 @@ __all__ = [
     "Sasl",
     "Server",
     "Tls",
+    "Wanted",
     "__version__",
 ]
 
@@ -81,6 +82,15 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
     that cannot see ours: ``"refuse"`` raises ``ForeignContender``, ``"go-ahead"`` waits for it as for any other. ``watching``
     is ``"nearest"``, to be woken when it may be our turn, or ``"children"``, to be woken by every change of the queue, as
     simpler libraries are.
+
+    A mutex, and both sides of a read/write lock, can be kept between two uses. ``linger`` is for how many seconds the lock's
+    node stays after a release, as long as nobody else wants the lock: meanwhile nobody holds it, and this client takes it
+    again without a request. When anybody else queues, by whatever library, the node is deleted: at once, or with the release if
+    the lock is held. A try of another client that comes while the node lingers finds the lock busy, and makes it free. If the
+    process is killed, others wait for its session timeout, as for any holder's. ``local_turns`` is how many holders of this
+    client follow one another on one node while others wait, by default one; with more, or with ``linger``, threads and tasks
+    pass the lock on without a request as long as nobody else waits. Grants on one node have the same token, so what the lock
+    guards must accept one that is not smaller. In a set of locks both mean nothing.
     """
     def mutex(
         self,
@@ -91,12 +101,23 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         dialect: Literal["curator", "kazoo", "writelock"] = "curator",
         foreign: _Foreign = "refuse",
         watching: _Watching = "nearest",
+        linger: float | None = None,
+        local_turns: int = 1,
     ) -> _AnyLock:
         """The mutex at ``path``: one holder at a time, in the order of arrival.
 
         >>> lock = zk.mutex("/locks/doc", timeout=5, reentrant=True)
         >>> with lock as outer, lock as inner:
         ...     outer.token == inner.token
+        True
+
+        One that is used often can be kept between two uses, as long as nobody else wants it:
+
+        >>> often = zk.mutex("/locks/doc", linger=10)
+        >>> with often as first:
+        ...     pass
+        >>> with often as second:
+        ...     second.token == first.token
         True
 
         It stands in one queue with Curator's ``InterProcessMutex`` of that path. ``dialect`` is whose names its nodes
@@ -112,6 +133,8 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         dialect: Literal["curator", "kazoo"] = "curator",
         foreign: _Foreign = "refuse",
         watching: _Watching = "nearest",
+        linger: float | None = None,
+        local_turns: int = 1,
     ) -> _AnyLock:
         """The read side of the read/write lock at ``path``: readers hold it together.
 
@@ -133,6 +156,8 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         dialect: Literal["curator", "kazoo"] = "curator",
         foreign: _Foreign = "refuse",
         watching: _Watching = "nearest",
+        linger: float | None = None,
+        local_turns: int = 1,
     ) -> _AnyLock:
         """The write side of the read/write lock at ``path``: its holder is alone.
 
@@ -584,6 +609,9 @@ class BaseHold:
         """The fencing token of this grant. Of two grants of one path that exclude each other, the later has the greater
         token.
 
+        A lock that was made with ``linger`` or ``local_turns`` may be passed on within its client: then the later grant has the
+        same token. So what such a lock guards must accept a token that is not smaller.
+
         Grants that do not exclude each other may get their tokens in any order: two readers with no writer between them,
         or two permits of a semaphore. So compare a reader's token only with those of writers.
         """
@@ -615,6 +643,23 @@ class BaseHold:
         gevent and eventlet a greenlet of the main thread calls them. In asyncio, let the callback use
         ``loop.call_soon_threadsafe``. A callback is not called while the garbage collector takes it apart together with
         its hold.
+
+        Raises ``TypeError`` if ``callback`` cannot be called, and ``ForkedError`` if this process was forked from the one
+        that holds the lock.
+        """
+    @property
+    def wanted(self) -> Wanted:
+        """The event that others wait for what this hold has: a ``Wanted``, which can be asked, waited for or awaited. To finish
+        early, or to let the lock go between two pieces of work.
+
+        The first look at it begins to look out for others: that lists the queue once, and leaves a watch that the next who
+        queues sets off. A hold that never asks costs nothing.
+        """
+    def on_wanted(self, callback: Callable[[], object]) -> None:
+        """Calls ``callback()`` once, when others wait for what this hold has. If they do already, the call comes at once; if the
+        hold is released or lost first, never.
+
+        See ``wanted`` for what that costs, and ``on_lost`` for how callbacks are called.
 
         Raises ``TypeError`` if ``callback`` cannot be called, and ``ForkedError`` if this process was forked from the one
         that holds the lock.
@@ -748,6 +793,36 @@ class Loss:
         forked from the one that holds the lock.
         """
     def __await__(self) -> Generator[Any, Any, LossReason | None]: ...
+
+@final
+class Wanted:
+    """The event that others wait for what a hold has. It can be asked, waited for, or awaited.
+
+    >>> with zk.mutex("/locks/doc") as hold:
+    ...     hold.wanted.is_set(), bool(hold.wanted), hold.wanted.wait(timeout=0.01)
+    (False, False, False)
+
+    It is true once somebody of whatever process and library is known to wait, so ``while not hold.wanted:`` works on until
+    then. It stays true for this hold even if the other has given up meanwhile, and is false once the hold is released or
+    lost. In asyncio, ``await hold.wanted`` gives ``True``, or ``False`` if the hold ends first. A ``Wanted`` does not keep the
+    hold.
+
+    Readers do not wait for readers, so they do not count beside one. Nobody queues for an exclusive lock, so there only
+    those of this client are seen.
+    """
+    def is_set(self) -> bool:
+        """Whether others are known to wait. It asks nobody: right after the first look at ``Hold.wanted`` the answer of the
+        servers is still to come.
+        """
+    def __bool__(self) -> bool: ...
+    def wait(self, timeout: float | None = None) -> bool:
+        """Waits until others wait for what the hold has. Returns ``True`` then, and ``False`` if the hold ends first or nobody
+        waits within ``timeout`` seconds.
+
+        A negative ``timeout`` counts as zero, and ``None`` waits for ever. Raises ``ForkedError`` if this process was
+        forked from the one that holds the lock.
+        """
+    def __await__(self) -> Generator[Any, Any, bool]: ...
 
 @final
 class Observer:

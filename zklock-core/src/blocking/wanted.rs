@@ -1,0 +1,53 @@
+//! That others wait for what a thread holds.
+
+use super::Interrupt;
+use crate::error::Error;
+use crate::threads::fork_safe::ForkSafe;
+use crate::wait::Wait;
+use std::time::Duration;
+
+/// That others wait for what a [`Hold`](super::Hold) has, to be asked and waited for. It does not keep the hold.
+///
+/// ```no_run
+/// # fn example(hold: &zklock_core::blocking::Hold) -> Result<(), zklock_core::Error> {
+/// let wanted = hold.wanted();
+/// for piece in 0..1_000 {
+///     work_on(piece);
+///     if wanted.is_set() {
+///         break;
+///     }
+/// }
+/// hold.release()
+/// # }
+/// # fn work_on(_: u32) {}
+/// ```
+#[derive(Clone, Debug)]
+pub struct Wanted {
+    core: ForkSafe<crate::hold::Wanted>,
+}
+
+impl Wanted {
+    pub(super) fn new(core: ForkSafe<crate::hold::Wanted>) -> Self {
+        Self { core }
+    }
+
+    /// That of the core.
+    #[doc(hidden)]
+    pub fn core(&self) -> &ForkSafe<crate::hold::Wanted> {
+        &self.core
+    }
+
+    /// Whether others are known to wait. `false` once the hold has ended.
+    pub fn is_set(&self) -> bool {
+        self.core.look(false, crate::hold::Wanted::now)
+    }
+
+    /// Waits until others wait; `false` if the hold ends before.
+    ///
+    /// # Errors
+    ///
+    /// Those of [`Hold::wait_wanted`](super::Hold::wait_wanted).
+    pub fn wait(&self, timeout: Option<Duration>, interrupt: Option<&Interrupt>) -> Result<bool, Error> {
+        self.core.wait(Wait::at_most(timeout), interrupt, |wanted| async { Ok(wanted.clone().come().await) })
+    }
+}

@@ -1,0 +1,91 @@
+//! The event that others wait for what a hold has.
+
+use crate::coroutine::{Begun, Coroutine};
+use crate::error::{raised, unpicklable};
+use crate::greenlet::Greenlet;
+use crate::number;
+use crate::shared_hold::SharedHold;
+use crate::value;
+use crate::wait::detached;
+use pyo3::prelude::*;
+use std::sync::Arc;
+use zklock_core::ErrorKind;
+
+/// The event that others wait for what a hold has. It can be asked, waited for, or awaited.
+///
+/// >>> with zk.mutex("/locks/doc") as hold:
+/// ...     hold.wanted.is_set(), bool(hold.wanted), hold.wanted.wait(timeout=0.01)
+/// (False, False, False)
+///
+/// It is true once somebody of whatever process and library is known to wait, so ``while not hold.wanted:`` works on until
+/// then. It stays true for this hold even if the other has given up meanwhile, and is false once the hold is released or
+/// lost. In asyncio, ``await hold.wanted`` gives ``True``, or ``False`` if the hold ends first. A ``Wanted`` does not keep the
+/// hold.
+///
+/// Readers do not wait for readers, so they do not count beside one. Nobody queues for an exclusive lock, so there only
+/// those of this client are seen.
+#[pyclass(frozen, weakref, module = "zklock")]
+pub(crate) struct Wanted {
+    wanted: zklock_core::blocking::Wanted,
+}
+
+impl Wanted {
+    pub(crate) fn of(held: &SharedHold) -> Self {
+        Self { wanted: held.hold.wanted() }
+    }
+}
+
+#[pymethods]
+impl Wanted {
+    /// Whether others are known to wait. It asks nobody: right after the first look at ``Hold.wanted`` the answer of the
+    /// servers is still to come.
+    fn is_set(&self) -> bool {
+        self.wanted.is_set()
+    }
+
+    fn __bool__(&self) -> bool {
+        self.is_set()
+    }
+
+    /// Waits until others wait for what the hold has. Returns ``True`` then, and ``False`` if the hold ends first or nobody
+    /// waits within ``timeout`` seconds.
+    ///
+    /// A negative ``timeout`` counts as zero, and ``None`` waits for ever. Raises ``ForkedError`` if this process was
+    /// forked from the one that holds the lock.
+    #[pyo3(signature = (timeout=None), text_signature = "($self, timeout=None)")]
+    fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
+        // As that of threading.Event: what is less than nothing is nothing.
+        let timeout = number::patience(py, timeout.map(|seconds| seconds.max(0.0)))?;
+        if let Some(greenlet) = Greenlet::current(py)? {
+            let wanted = greenlet.sit_through(self.__await__(), timeout)?;
+            return wanted.map_or(Ok(false), |wanted| wanted.is_truthy(py));
+        }
+        let wanted = self.wanted.clone();
+        detached(py, || match wanted.wait(timeout, None) {
+            Err(error) if error.kind() == ErrorKind::Timeout => Ok(false),
+            wanted => wanted,
+        })
+    }
+
+    /// Awaits it: ``True``, or ``False`` if the hold ended first.
+    fn __await__(&self) -> Coroutine {
+        let wanted = self.wanted.clone();
+        Coroutine::new("Wanted.__await__", move |py, bell| {
+            let call = wanted
+                .core()
+                .start(bell.ringer(), |wanted| async move { Ok(Arc::unwrap_or_clone(wanted).come().await) });
+            let call = call.map_err(|error| raised(py, &error))?;
+            Ok(Begun::call(call, |py, wanted| {
+                wanted.map(|wanted| value::boolean(py, wanted)).map_err(|error| raised(py, &error))
+            }))
+        })
+    }
+
+    fn __repr__(&self) -> &'static str {
+        if self.is_set() { "<zklock.Wanted set>" } else { "<zklock.Wanted not set>" }
+    }
+
+    fn __reduce__(&self) -> PyResult<()> {
+        Err(unpicklable("Wanted", "look at it where the lock is held"))
+    }
+}
