@@ -1,6 +1,7 @@
 //! The proof that a lock is held.
 
 mod errors;
+mod loss;
 mod nodes;
 mod owned;
 mod wanted;
@@ -20,6 +21,7 @@ use std::time::Duration;
 use tokio::sync::watch;
 use zklock_machine::listed;
 
+pub use self::loss::Loss;
 pub use self::wanted::Wanted;
 pub(crate) use crate::token::Token;
 
@@ -71,41 +73,6 @@ enum Released {
     /// It was released while other holds of the owner went on, or its node was passed on. It is not concerned with the end of
     /// that.
     Before,
-}
-
-/// Reports the loss of a hold.
-#[derive(Clone, Debug)]
-pub struct Loss {
-    status: watch::Receiver<Status>,
-    released: watch::Receiver<Released>,
-}
-
-impl Loss {
-    /// Waits for it; `None` if the hold is released instead.
-    pub async fn come(self) -> Option<LossReason> {
-        let Self { mut status, mut released } = self;
-        if *released.borrow() == Released::Before {
-            return None;
-        }
-        let ended = tokio::select! {
-            biased;
-            ended = status.wait_for(|status| *status != Status::Held) => ended.map(|status| *status).ok()?,
-            _ = released.wait_for(|released| *released != Released::No) => return None,
-        };
-        // It may have been passed on before that.
-        if *released.borrow() == Released::Before {
-            return None;
-        }
-        if let Status::Lost(reason) = ended { Some(reason) } else { None }
-    }
-
-    /// Why the hold was lost, if it is.
-    pub(crate) fn now(&self) -> Option<LossReason> {
-        if *self.released.borrow() == Released::Before {
-            return None;
-        }
-        if let Status::Lost(reason) = *self.status.borrow() { Some(reason) } else { None }
-    }
 }
 
 /// One grant, shared by all holds of a reentrant owner.
