@@ -324,14 +324,28 @@ fn one_who_tries_beside_readers_leaves_them_their_node() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
         let queue = queue(&ensemble, Scheme::Read, LINGERS);
-        // On its way before there is a node to be taken.
-        let (mut tries, mut waits) = (join(&queue, Patience::TriesOnce), join(&queue, Patience::Waits));
-        let (one, two) =
-            (answer_at_once(&mut tries).await.flatten(), answer_at_once(&mut waits).await.flatten());
-        let (one, two) = (one.expect("free"), two.expect("free"));
+        // It is on its way before there is a node to be taken, and granted after that is there.
+        let (mut waits, mut tries) = (join(&queue, Patience::Waits), join(&queue, Patience::TriesOnce));
+        let two = answer_at_once(&mut waits).await.flatten().expect("free");
+        let one = answer_at_once(&mut tries).await.flatten().expect("free");
         assert_ne!(one.node(), two.node());
         one.release().await.unwrap();
         let three = taken(&queue).expect("the node of the one that waited");
         assert_eq!(three.node(), two.node());
+    });
+}
+
+#[test]
+fn a_node_that_is_released_when_nobody_has_its_client_any_more_does_not_linger() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let (queue, handle) = with_handle(&ensemble, Scheme::Mutex, LINGERS);
+        let hold = acquired(&queue).await;
+        drop(handle);
+        a_moment().await;
+        assert!(!hold.valid_for().is_zero());
+        hold.release().await.unwrap();
+        a_moment().await;
+        assert_eq!(ensemble.nodes(), [""; 0]);
     });
 }
