@@ -123,7 +123,7 @@ impl Acquisition {
         self.progress = progress;
     }
 
-    /// Whoever holds it, it is to be known when others wait.
+    /// It is to be known when others wait for what is held, or stays for the next.
     pub(crate) fn ask_for_notice(&mut self) {
         self.driver.machine.handle_notice();
     }

@@ -161,10 +161,9 @@ impl Hold {
     /// that is paused between this call and what it guards may find it changed. The [`token`](Self::token) and
     /// [`guarded`](Self::guarded) writes protect against that.
     pub fn valid_for(&self) -> Duration {
-        if self.is_released() {
-            return Duration::ZERO;
-        }
-        self.grant.session.valid_for(&self.grant.holding)
+        let valid_for = self.grant.session.valid_for(&self.grant.holding);
+        // Looked at last: the lease may be that of the next one by now.
+        if self.is_released() { Duration::ZERO } else { valid_for }
     }
 
     /// Waits until the hold is lost, and says why; `None` if it is released instead. The holds of a
@@ -278,13 +277,22 @@ impl Hold {
         }
         grant.note_release_by(owner);
         let was_valid = !grant.session.valid_for(&grant.holding).is_zero();
-        match self.leave().ok_or_else(|| grant.not_held())? {
+        let left = self.leave().ok_or_else(|| grant.not_held())?;
+        match left {
             Left::Released => {}
             // What becomes of the node is the next one's affair.
-            Left::PassedOn => return Ok(None),
+            Left::PassedOn if was_valid => return Ok(None),
+            // Others may have held the lock, and so the servers are to say that they did not.
+            Left::PassedOn => {}
             Left::Others | Left::Lost => return grant.told().map(|()| None),
         }
         Ok(Some(async move {
+            if left == Left::PassedOn {
+                let proves = grant.session.clone().prove(&grant.holding);
+                let is_known = clock::timeout(grant.session.timeout(), proves).await == Ok(true);
+                grant.told()?;
+                return if is_known { Ok(()) } else { Err(grant.unconfirmed_yet()) };
+            }
             let mut status = grant.holding.watch();
             let ended = async {
                 let goes_on =
@@ -307,13 +315,7 @@ impl Hold {
                     }
                 }
                 Ok(_) => grant.told(),
-                Err(_) => {
-                    let path = &grant.path;
-                    let message = format!(
-                        "the ensemble has not confirmed the release of {path} yet: it goes on in the background"
-                    );
-                    Err(Error::new(ErrorKind::Timeout, message))
-                }
+                Err(_) => Err(grant.unconfirmed_yet()),
             }
         }))
     }

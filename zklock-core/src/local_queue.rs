@@ -242,8 +242,8 @@ impl LocalQueue {
             state.waiting.retain(|waiter| waiter.progress.is_wanted());
         }
         state.waiting.push_back(waiter);
-        // Of several permits another may be free.
-        if self.width != Width::Next {
+        // Of several permits another may be free, and readers do not wait for readers.
+        if self.width != Width::Next && !self.is_shared() {
             state.grants.iter().for_each(|grant| grant.holding().set_wanted(true));
         }
         // A node that is idle may need a check first.

@@ -137,7 +137,7 @@ async fn what_ends_it_while_nobody_has_it_lets_nobody_take_it() {
     let (before, node) = (held(&lock).await, operator().children("/linger/ends").remove(0));
     soon(before.release()).await.unwrap();
     operator().delete(&format!("/linger/ends/{node}"));
-    // Within a heartbeat it may still be taken. Whoever has it then is told.
+    // Within a heartbeat it may still be taken. The one who has it then is told.
     let hold = soon(async {
         loop {
             let hold = lock.acquire().await.unwrap();
@@ -199,7 +199,7 @@ async fn a_reader_within_its_own_writer_keeps_the_next_writer_of_the_process_out
         let write = client.lock(&spec(LockSpec::write(&path).unwrap())).unwrap();
         let read = client.lock(&spec(LockSpec::read(&path).unwrap())).unwrap();
         let outer = soon(write.acquire()).await.unwrap();
-        // Whoever has it releases it.
+        // Not reentrant, so that this task may release it.
         let next = LockSpec::write(&path).unwrap().linger(LONG).local_turns(turns);
         let next = client.lock(&next).unwrap();
         let other = acquire(&next);

@@ -40,7 +40,7 @@ impl Passing {
     }
 }
 
-/// Who has a node that is passed on.
+/// The holders of a node that is passed on, one after the other or together.
 ///
 /// ```
 /// use std::time::Duration;
@@ -139,7 +139,7 @@ impl Turns {
         self.end_if(self.holders == 0)
     }
 
-    /// The node is gone, or is to be given up whoever has it.
+    /// The node is gone, or is to be given up by the one who has it.
     pub fn handle_end(&mut self) {
         self.is_over = true;
     }

@@ -59,6 +59,14 @@ impl Grant {
         Error::new(ErrorKind::Unreachable, message)
     }
 
+    /// It takes longer than a session timeout.
+    pub(super) fn unconfirmed_yet(&self) -> Error {
+        let path = &self.path;
+        let message =
+            format!("the ensemble has not confirmed the release of {path} yet: it goes on in the background");
+        Error::new(ErrorKind::Timeout, message)
+    }
+
     /// Why the hold has no lease: it is lost, or the ensemble was not heard from.
     pub(crate) fn unheard(&self) -> Error {
         if let Err(lost) = self.told() {

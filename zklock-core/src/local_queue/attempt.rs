@@ -53,6 +53,7 @@ impl Attempt {
                 let token = within.map_or(Token::of(granted.czxid), |writer| writer.grant.token());
                 let bound = reentrant && owner.returns();
                 let footing = queue.footing(granted, token, progress);
+                let entering = footing.progress.clone();
                 let grant = if is_kept {
                     let kept = self.keep(footing, &mut acquisition);
                     kept.grant(owner, bound)
@@ -63,6 +64,10 @@ impl Attempt {
                 // Together, or a caller that has just gone away could find itself the holder.
                 let mut state = lock_ignoring_poison(&queue.state);
                 queue.enter(&mut state, &grant);
+                if is_kept {
+                    // Not before, or a try would find nobody in its way. From now on only the node can owe anything.
+                    entering.settle();
+                }
                 if reentrant {
                     state.take_part(&grant);
                 }
@@ -170,7 +175,7 @@ impl Attempt {
         acquisition.serve(progress.clone());
         // The next is to take it as long as nobody else waits.
         acquisition.ask_for_notice();
-        std::mem::replace(&mut self.progress, progress.clone()).settle();
+        self.progress = progress.clone();
         let kept = Kept::new(Footing { progress, ..footing }, &self.queue);
         for (claim, held_at) in self.queue.claims.iter().zip(&self.queue.held_at) {
             held_at.note_kept(claim.scheme.role(), &kept);

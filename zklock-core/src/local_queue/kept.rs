@@ -1,6 +1,6 @@
 //! A node that is passed on within the process, instead of one for each holder.
 //!
-//! The attempt that created it looks after it, and gives it up when [`Turns`] says so. Who takes it gets a grant of its own
+//! The attempt that created it looks after it, and gives it up when [`Turns`] says so. One who takes it gets a grant of its own
 //! on it, without a request, as long as its lease runs. So whatever tells of its loss tells the one who has it.
 
 use super::{LocalQueue, State};

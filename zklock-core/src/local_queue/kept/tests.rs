@@ -269,8 +269,9 @@ async fn unproven_and_released(ensemble: &FakeEnsemble) -> (Arc<LocalQueue>, cra
     let hold = acquired(&queue).await;
     let waits = join(&queue, Patience::Waits);
     clock::sleep(Duration::from_secs(20)).await;
-    ensemble.be_unsure_of(5);
-    hold.release().await.unwrap();
+    ensemble.be_unsure_of(6);
+    let error = hold.release().await.unwrap_err();
+    assert_eq!(error.kind(), crate::ErrorKind::Timeout, "others may have held it");
     a_moment().await;
     (queue, waits)
 }
