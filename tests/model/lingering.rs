@@ -59,7 +59,7 @@ impl Scene {
         self.give_back(number, true);
     }
 
-    /// Whether another of the process of this client would take over its node. Whoever comes asks, whatever has become of
+    /// Whether another of the process of this client would take over its node. Each that comes asks, whatever has become of
     /// it.
     pub(super) fn may_take(&self, number: usize) -> bool {
         let session = self.lines[self.line_of(number)].session.as_ref();
@@ -143,7 +143,7 @@ impl Scene {
 
     /// A client is told that others wait for what it has.
     pub(super) fn hear_wanted(&mut self, number: usize) {
-        // Whoever may not see whether others wait is told so too.
+        // One who may not see whether others wait is told so too.
         let is_refused = self.faults.refusals < self.setup.faults.refusals;
         let client = &mut self.clients[number];
         let (keeps, was_wanted) = (client.kept().is_some(), client.was_wanted);
@@ -174,7 +174,7 @@ impl Scene {
         }
     }
 
-    /// What holds while nobody does anything but hold: whoever holds what others wait for knows it.
+    /// What holds while nobody does anything but hold: a holder of what others wait for knows it.
     pub(crate) fn check_told(&self) -> Result<(), Violation> {
         let is_untold = |number: &usize| {
             let client = &self.clients[*number];

@@ -80,7 +80,7 @@ pub(crate) trait Keeping: Debug {
     fn fingerprint(&self) -> u64;
 }
 
-/// Who has a node that is passed on. The methods are its own; see there.
+/// The turns on a node that is passed on. The methods are its own; see there.
 pub(crate) trait Sharing: Debug {
     fn may_take(&self) -> bool;
     fn take(&mut self) -> bool;

@@ -24,7 +24,7 @@ pub type zklock_wanted_callback = Option<unsafe extern "C" fn(hold: *mut zklock_
 ///
 /// It does not wait for the servers: the first call of this, or of another that asks for waiters, has the lock's queue listed, and
 /// leaves a watch that the next who queues sets off. A hold that never asks costs nothing. Readers do not wait for
-/// readers, so they do not count beside one. It stays so for this hold, even if the other has given up meanwhile. Nobody
+/// readers, so they do not count beside one. It is what was seen last: it may stay so though the other has given up. Nobody
 /// queues for a lock of zklock_exclusive_new, so there only the waiters of this client are seen.
 ///
 /// @param hold the hold.

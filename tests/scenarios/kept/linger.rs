@@ -206,10 +206,8 @@ async fn a_reader_within_its_own_writer_keeps_the_next_writer_of_the_process_out
         let inner = soon(read.acquire()).await.unwrap();
         soon(outer.release()).await.unwrap();
         // The writer's node is gone, and the next one's is behind the reader.
-        let is_behind = || async { operator().children(&path).len() == 2 };
-        while !is_behind().await {
-            tokio::time::sleep(Duration::from_millis(2)).await;
-        }
+        operator().wait_for_node(outer.node(), false, SOON);
+        operator().wait_for_children(&path, 2, SOON);
         assert!(!other.is_finished() && !inner.valid_for().is_zero());
         assert!(soon(next.try_acquire()).await.unwrap().is_none());
         soon(inner.release()).await.unwrap();

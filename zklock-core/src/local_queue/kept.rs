@@ -174,9 +174,8 @@ impl Returns for Kept {
         let awaits = state.waiting.iter().any(|waiter| waiter.progress.is_wanted());
         let mut turns = self.turns();
         let is_over = turns.give_back(awaits, clock::now());
-        if turns.has_holders() && self.is_held() {
-            // A reader beside others.
-        } else if is_over || queue.is_deserted() {
+        let has_others = turns.has_holders() && self.is_held();
+        if !has_others && (is_over || queue.is_deserted()) {
             turns.handle_end();
             return false;
         }

@@ -803,7 +803,7 @@ class Wanted:
     (False, False, False)
 
     It is true once somebody of whatever process and library is known to wait, so ``while not hold.wanted:`` works on until
-    then. It stays true for this hold even if the other has given up meanwhile, and is false once the hold is released or
+    then. It is what was seen last, so it may stay true though the other gave up, and is false once the hold is released or
     lost. In asyncio, ``await hold.wanted`` gives ``True``, or ``False`` if the hold ends first. A ``Wanted`` does not keep the
     hold.
 
