@@ -70,9 +70,16 @@ impl Subscriber for Collect {
 }
 
 /// A place in the code that other tests come to for the first time just when a collection begins stays silent for good: tracing
-/// asks who listens, and notes the place after that. So they are asked again.
-fn listen_again() {
-    tracing::callsite::rebuild_interest_cache();
+/// asks who listens, and notes the place after that. So they are asked again, until this thread's sessions are heard of.
+async fn listen(all: &Collect) {
+    let options = options(&shared().connect_string());
+    let heard = async {
+        while !all.0.lock().unwrap().contains("session opened") {
+            tracing::callsite::rebuild_interest_cache();
+            Client::connect(options.clone()).await.unwrap().close().await;
+        }
+    };
+    soon(heard).await;
 }
 
 /// On one thread, whose log is collected.
@@ -80,6 +87,7 @@ fn listen_again() {
 async fn no_password_is_said_by_anything() {
     let all = Collect::default();
     let _guard = tracing::subscriber::set_default(all.clone());
+    listen(&all).await;
     let proxy = Proxy::before(shared().server(0));
     let file = file("secrets", &BOB.line());
     let options = options(&proxy.connect_string()).credentials(ANN.credentials()).access(Access::CreatorAll);
@@ -94,7 +102,7 @@ async fn no_password_is_said_by_anything() {
     all.say(soon(lock.contenders()).await.unwrap());
     let stranger = Client::connect(crate::support::options(&shared().connect_string())).await.unwrap();
     fails(&soon(stranger.mutex("/access-secrets").unwrap().acquire()).await.unwrap_err());
-    listen_again();
+    tracing::callsite::rebuild_interest_cache();
     proxy.reset();
     soon(hold.release()).await.unwrap();
     // A session that cannot log in, and why.
@@ -135,6 +143,7 @@ async fn no_password_is_said_by_anything() {
 async fn no_password_for_sasl_is_said_by_anything() {
     let all = Collect::default();
     let _guard = tracing::subscriber::set_default(all.clone());
+    listen(&all).await;
     let proxy = Proxy::before(closed().server(0));
     let hosts = proxy.connect_string();
     let file = file("secrets-of-sasl", &BOB.line());
@@ -152,7 +161,7 @@ async fn no_password_for_sasl_is_said_by_anything() {
     fails(&soon(other.mutex("/sasl-secrets").unwrap().acquire()).await.unwrap_err());
     // The other may not log in again.
     std::fs::write(&file, format!("{}:{}", BOB.name, NEW_ANN.password)).unwrap();
-    listen_again();
+    tracing::callsite::rebuild_interest_cache();
     proxy.reset();
     soon(hold.release()).await.unwrap();
     let lock = other.mutex("/sasl-secrets-of-bob").unwrap();
