@@ -51,7 +51,6 @@ async fn the_first_that_comes_is_held_and_the_rest_are_left() {
     are(root, ABC, &[1, 0, 1]);
 }
 
-/// A task that asks more than 128 others is made to pause before it is through.
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn the_last_of_two_hundred_is_heard() {
     const COUNT: usize = 200;

@@ -71,6 +71,17 @@ async fn one_that_the_caller_holds_is_busy_and_a_reentrant_one_is_given_once_mor
     soon(busy.release()).await.unwrap();
 }
 
+/// On one thread, where the deletion could not be sent before the try begins.
+#[tokio::test]
+async fn one_that_was_let_go_just_now_is_free() {
+    let client = client().await;
+    let choice = client.any(&[client.mutex("/any/let-go/a").unwrap()]).unwrap();
+    let hold = soon(choice.acquire()).await.unwrap();
+    drop(hold);
+    let again = soon(choice.try_acquire()).await.unwrap().expect("nobody else wants it");
+    soon(again.release()).await.unwrap();
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_node_that_lingers_is_taken_without_a_request() {
     let (client, proxy) = proxied_client().await;

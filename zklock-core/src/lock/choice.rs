@@ -187,16 +187,15 @@ impl Lock {
 /// The first in the list that has an answer, which leaves its place. What others were granted is released when their places
 /// are dropped.
 async fn first_answer(places: &mut Vec<Place>) -> (usize, Answer) {
-    let answered = poll_fn(|context| {
+    poll_fn(|context| {
         for index in 0..places.len() {
             if let Poll::Ready(answer) = places[index].ticket.poll_answer(context) {
                 return Poll::Ready((places.remove(index).lock, answer));
             }
         }
         Poll::Pending
-    });
-    // Or those at the end would never be looked at: a task that asks so many others is made to pause among them.
-    tokio::task::coop::unconstrained(answered).await
+    })
+    .await
 }
 
 /// What is listed to see whether a place is free.
