@@ -182,5 +182,6 @@ TEST(an_operator_can_evict_and_break) {
 
 TEST_MAIN("standalone max-session=4000", LISTED(every_kind_comes_from_the_client_and_is_acquired_in_the_same_way),
           LISTED(options_can_be_copied_and_say_how_a_lock_behaves), LISTED(the_limit_of_a_semaphore_can_be_changed),
-          LISTED(a_set_is_made_of_locks_that_are_named_or_listed), LISTED(an_observer_tells_who_leads),
+          LISTED(a_set_is_made_of_locks_that_are_named_or_listed),
+          LISTED(any_of_several_locks_is_whichever_comes_first), LISTED(an_observer_tells_who_leads),
           LISTED(an_operator_can_evict_and_break), LISTED(who_logs_in_may_keep_what_it_creates_to_itself))
