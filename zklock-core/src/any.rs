@@ -40,6 +40,9 @@ impl Client {
     /// an acquire queues for all of them. If several come at the same time, it keeps the one that is named first. What it
     /// does not keep is deleted in the background, and counted as [owed](crate::Stats::owed) until then.
     ///
+    /// A lock that [lingers](LockSpec::linger) at another client looks held, so a try leaves it there for its time. An acquire
+    /// that queues makes it free.
+    ///
     /// Each lock is acquired as it is alone, with its own options. So one that the caller holds already is busy, unless it is
     /// reentrant: then it is given once more. One that only the caller itself can release is not waited for, if there are
     /// others. What is wrong with one lock ends the acquire, such as an access list that forbids it.

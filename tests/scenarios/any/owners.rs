@@ -59,6 +59,13 @@ async fn one_that_the_caller_holds_is_busy_and_a_reentrant_one_is_given_once_mor
     let outer = soon(reentrant.acquire()).await.unwrap();
     let again = soon(client.any(&[b.clone(), reentrant]).unwrap().acquire()).await.unwrap();
     assert_eq!(again.token(), outer.token());
+    // Within its own write side it may read, though that is in the queue.
+    let write = client.lock(&LockSpec::write("/any/own/w").unwrap().reentrant(true)).unwrap();
+    let writer = soon(write.acquire()).await.unwrap();
+    let reader = client.any(&[client.read("/any/own/w").unwrap()]).unwrap();
+    let reader = soon(reader.try_acquire()).await.unwrap().expect("it is the writer's");
+    soon(reader.release()).await.unwrap();
+    soon(writer.release()).await.unwrap();
     // What only its owner can release is waited for by nobody who could wait for another.
     let other = crate::support::client().await;
     let busy = held(&other.mutex("/any/own/b").unwrap()).await;
