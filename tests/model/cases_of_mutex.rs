@@ -59,6 +59,7 @@ pub(crate) fn short() -> Vec<Case> {
             ..Setup::new("2, old server", 2, Faults { losses: 1, expiries: 1, ..Faults::NONE })
         }),
         scene(Setup::new("3, deletion", 3, Faults { deletions: 1, ..Faults::NONE })),
+        scene(Setup::new("4, two cancels", 4, Faults { cancels: 2, ..Faults::NONE })),
     ];
     cases.extend([5, 2].into_iter().flat_map(|period| pulses(period, 12)));
     cases.extend(moving(10));

@@ -170,9 +170,9 @@ impl Scene {
         }
     }
 
-    /// No node is watched by two, but for the writer whose end lets several readers go on: its end would
-    /// wake both, and one of them for nothing. And nobody but the head of the queue watches the permits.
-    /// Whoever does not know yet that its own node is gone may still watch.
+    /// No node is watched by more than two, but for the writer whose end lets several readers go on: its end is to wake the
+    /// next, and the one behind it, which gets ready. And nobody but the head of the queue watches the permits.
+    /// A client that does not know yet that its own node is gone may still watch.
     fn check_herd(&self) -> Result<(), Violation> {
         let waits = |number: &usize| {
             let client = &self.clients[*number];
@@ -185,7 +185,9 @@ impl Scene {
                 let targets = || self.clients[one].watches.iter().map(|watch| &watch.on);
                 let is_shared =
                     |target: &&Target| self.clients[other].watches.iter().any(|watch| watch.on == **target);
-                let may_share = |target: &&Target| self.may_share(one, other, target);
+                let others = waiting[..index].iter().chain(&waiting[index + 1..]);
+                let others: Vec<usize> = others.copied().filter(|third| *third != other).collect();
+                let may_share = |target: &&Target| self.may_share(one, other, &others, target);
                 if let Some(target) = targets().find(|target| is_shared(target) && !may_share(target)) {
                     let detail = format!("clients {one} and {other} watch {target:?}");
                     return Err(Violation { property: "no herd", detail });
@@ -195,13 +197,16 @@ impl Scene {
         Ok(())
     }
 
-    fn may_share(&self, one: usize, other: usize, target: &Target) -> bool {
+    fn may_share(&self, one: usize, other: usize, others: &[usize], target: &Target) -> bool {
         let wants = |number: usize| &self.setup.plans[number].wants;
         match target {
             Target::Node(path) => {
                 let queue = path.rsplit_once('/').map_or("", |split| split.0);
                 let reads = |number| self.want(number, queue).is_some_and(|want| want.sort == Sort::Read);
-                reads(one) && reads(other)
+                let watches = |third: &&usize| {
+                    !reads(**third) && self.clients[**third].watches.iter().any(|watch| watch.on == *target)
+                };
+                reads(one) || reads(other) || others.iter().find(watches).is_none()
             }
             // Those who wait for the end of a directory have no node in it.
             Target::Children(path) if self.is_outside(one, path) && self.is_outside(other, path) => true,

@@ -19,7 +19,7 @@ mod fenced {
     mod semaphore;
 }
 
-/// Promise 3: grants follow the order of the nodes, and a release wakes one waiter, never a herd.
+/// Promise 3: grants follow the order of the nodes, and a release wakes the next two waiters, never a herd.
 mod fair {
     mod mutex;
     mod rwlock;

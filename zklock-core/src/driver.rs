@@ -140,6 +140,14 @@ impl<M: Machine + ?Sized> Driver<M> {
     }
 }
 
+impl<M: Machine + ?Sized> Drop for Driver<M> {
+    fn drop(&mut self) {
+        if let Some(work) = self.work.as_mut().filter(|_| self.machine.is_gone()) {
+            work.marked.end();
+        }
+    }
+}
+
 impl InSession {
     /// What is sent while there is no connection would wait without limit, and run even if by then
     /// nobody wants it.
@@ -152,7 +160,7 @@ impl InSession {
                 self.marked.use_mark(machine.mark());
                 self.looking = self.session.look_for_orphans(&flight);
                 self.operations.clone_from(&flight);
-                self.flight = Some(self.session.clone().send(flight));
+                self.flight = Some(self.session.send_for_attempt(flight));
             }
         }
     }

@@ -9,6 +9,7 @@
 mod ending;
 mod healing;
 mod holding;
+mod neighbours;
 mod undeletable;
 
 use crate::clock;
@@ -27,6 +28,7 @@ use crate::sync::lock_ignoring_poison;
 pub(crate) use ending::Nodes;
 pub(crate) use healing::{Looking, Marked};
 pub(crate) use holding::{Holding, Notice};
+use neighbours::Followers;
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::{Pin, pin};
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -58,6 +60,7 @@ pub(crate) struct Session {
     /// That of the lease, in milliseconds. A forked child may ask for it while nobody there will ever unlock that.
     timeout: AtomicU64,
     marks: Mutex<Marks>,
+    followers: Mutex<Followers>,
     /// The directories that attempts have left, the latest last.
     left: Mutex<VecDeque<Arc<str>>>,
     /// Wakes the heartbeat: a hold is there, or the lease has become shorter.
@@ -84,6 +87,7 @@ impl Session {
             timeout: AtomicU64::new(in_millis(keeper.lease().timeout())),
             kept: Mutex::new(Kept { keeper, holdings: BTreeMap::new() }),
             marks: Mutex::new(Marks::new(platform::uuid().session())),
+            followers: Mutex::default(),
             left: Mutex::default(),
             registered: Notify::new(),
             trouble: Mutex::default(),

@@ -39,7 +39,12 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "downgrade",
         "downgrade: a writer leaves no reader",
-        &[edit(QUEUE, "ahead().count() == 1 && !leaves_one", "ahead().count() == 1")],
+        &[edit(QUEUE, "others().next().is_none() && !leaves_one", "others().next().is_none()")],
+    ),
+    seed(
+        "downgrade",
+        "downgrade: a writer leaves no reader to the second after it",
+        &[edit(TURN, "self.watched(claim, *alone, watch, now);", "self.watched(claim, true, watch, now);")],
     ),
     seed(
         "downgrade",

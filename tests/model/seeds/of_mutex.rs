@@ -88,6 +88,15 @@ pub(super) const SEEDS: &[Seed] = &[
         &[edit(TURN, "let our_turn_in = alone.then_some(claim);", "let our_turn_in = Some(claim);")],
     ),
     seed(
+        "4, two cancels",
+        "the end of the nearest of an earlier look trusted",
+        &[edit(
+            TURN,
+            "second: None, alone } if nearest == watched => {",
+            "second: None, alone } => { let _ = (nearest, watched);",
+        )],
+    ),
+    seed(
         "",
         "any event taken for a deletion",
         &[edit(CONTENDER, "(WatchEvent::Deleted, Some(claim)) =>", "(_, Some(claim)) =>")],
@@ -151,9 +160,9 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "",
+        "4, two cancels",
         "the lowest is watched",
-        &[edit(QUEUE, "ahead().max_by(Name::compare)", "ahead().min_by(Name::compare)")],
+        &[edit(QUEUE, "others().max_by(Name::compare)", "others().min_by(Name::compare)")],
     ),
     seed(
         "lease",

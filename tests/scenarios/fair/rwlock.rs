@@ -2,7 +2,7 @@
 
 use crate::support::register::clients;
 use crate::support::{SOON, client, operator, soon};
-use ground::shared;
+use ground::{shared, until};
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
@@ -74,7 +74,8 @@ async fn a_stream_of_readers_lets_a_writer_through_in_its_turn() {
     let writer = client().await.write(path).unwrap();
     for _ in 0..10 {
         tokio::time::sleep(Duration::from_millis(50)).await;
-        assert!(!operator.children(path).is_empty(), "a stream that dries up lets anybody through");
+        let flows = || !operator.children(path).is_empty();
+        assert!(until(SOON, flows), "a stream that dries up lets anybody through");
         let hold = soon(writer.acquire()).await.unwrap();
         let overtaken = tokens.lock().unwrap().iter().filter(|token| **token > hold.token()).count();
         assert_eq!(overtaken, 0, "readers went before a writer that was there before them");

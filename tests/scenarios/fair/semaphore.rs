@@ -1,4 +1,5 @@
 //! Promise 3: permits go to the head of the queue, no return of one is missed, and nobody else is woken by it.
+//! A grant, by which the head leaves the queue, wakes the next two there.
 
 use crate::support::permits::{Waiter, has, semaphore, take};
 use crate::support::register::clients;
@@ -28,7 +29,7 @@ async fn whichever_permit_returns_goes_to_the_head() {
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
-async fn only_the_head_hears_of_a_permit_that_returns_and_only_the_next_of_its_grant() {
+async fn only_the_head_hears_of_a_permit_that_returns_and_only_the_next_two_of_its_grant() {
     let (client, operator, path) = (client().await, operator(), "/semaphore/heard");
     let mut holds = take(&client, path, 4, 4).await;
     let mut queue = VecDeque::new();
@@ -38,17 +39,17 @@ async fn only_the_head_hears_of_a_permit_that_returns_and_only_the_next_of_its_g
     has(&operator, path, 5, 5);
     let mut clients = Vec::new();
     // From anywhere among those that are held.
-    for place in [3, 0, 1] {
+    for (round, place) in [3, 0, 1].into_iter().enumerate() {
         let becomes_head = queue[1].proxy.on(Trigger::reply(Kind::Exists).path(path));
+        let gets_ready = queue[2].proxy.on(Trigger::reply(Kind::GetData));
         soon(holds.remove(place).release()).await.unwrap();
         let head = queue.pop_front().unwrap();
         assert!(becomes_head.wait(SOON), "the next does not become the head");
+        assert!(gets_ready.wait(SOON), "the one behind it does not watch it");
         let woken: Vec<_> = queue.iter().map(Waiter::woken).collect();
-        assert_eq!(
-            woken,
-            [&[1][..], &vec![0; queue.len() - 1]].concat(),
-            "the new head, and nobody behind it"
-        );
+        // The first of them was ready from the beginning.
+        let expected = [&[1 + usize::from(round > 0), 1][..], &vec![0; queue.len() - 2]].concat();
+        assert_eq!(woken, expected, "the new head and the next, and nobody behind them");
         // It has looked at the permits since it is the head, and not before.
         for (number, waiter) in queue.iter().enumerate() {
             let record = waiter.proxy.messages();

@@ -102,8 +102,10 @@ fn names() {
                 let several = children.iter().any(|child| Name::is_of_several_locks(child));
                 assert!(!several || claim.foreign == Foreign::GoAhead, "{children:?}");
             }
-            Standing::Waits { watch, .. } => {
-                assert!(names.iter().filter(in_the_way).any(|name| name.text == watch), "{children:?}");
+            Standing::Waits { nearest, second, alone } => {
+                let is_in_the_way = |text| names.iter().filter(in_the_way).any(|name| name.text == text);
+                assert!(is_in_the_way(nearest) && second.is_none_or(is_in_the_way), "{children:?}");
+                assert!(second != Some(nearest) && !(alone && second.is_some()), "{children:?}");
             }
             Standing::Foreign { name } => {
                 assert!(claim.foreign == Foreign::Refuse && children.iter().any(|child| child == name));

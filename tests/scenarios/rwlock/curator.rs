@@ -36,6 +36,7 @@ async fn a_downgraded_reader_is_waited_for_by_writers_and_joined_by_readers() {
     let reader = downgraded(&operator, &writer);
     assert!(!reading.is_finished(), "the stranger writes still");
 
+    let watched = writers.on(Trigger::reply(Kind::GetData).path(&reader));
     operator.delete(&writer);
     let read = soon(reading).await.unwrap();
     assert!(!read.valid_for().is_zero());
@@ -44,9 +45,8 @@ async fn a_downgraded_reader_is_waited_for_by_writers_and_joined_by_readers() {
     assert_eq!(holds[..2], [(&*reader, Role::Read, true), (read.node(), Role::Read, true)]);
     assert_eq!((holds.len(), holds[2].1, holds[2].2), (3, Role::Write, false));
 
-    let watched = writers.on(Trigger::reply(Kind::GetData).path(&reader));
-    soon(read.release()).await.unwrap();
     assert!(until(SOON, || watched.fired() || writing.is_finished()));
+    soon(read.release()).await.unwrap();
     assert!(!writing.is_finished(), "a writer beside the reader {reader}");
     operator.delete(&reader);
     soon(soon(writing).await.unwrap().release()).await.unwrap();

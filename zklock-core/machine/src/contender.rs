@@ -43,6 +43,11 @@ enum Step {
     /// Who owns the nodes that were found again, and where they stand.
     Adopt(Phase),
     Look(usize),
+    /// The second before us is gone: see whether the nearest is the last, and watch it in the same flight.
+    LookAhead {
+        claim: usize,
+        nearest: String,
+    },
     Watch {
         claim: usize,
         name: String,
@@ -90,7 +95,7 @@ impl Phase {
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 enum Turn {
     Unknown,
-    Waits { watch: String, alone: bool },
+    Waits { nearest: String, second: Option<String>, alone: bool },
     Holds,
 }
 
@@ -321,9 +326,10 @@ impl Machine for Contender {
             Step::Recover(phase) => self.recovery(*phase),
             Step::Adopt(phase) => self.adoption(*phase),
             Step::Look(claim) => vec![Operation::List { directory: self.directory(*claim) }],
-            Step::Watch { claim, name, .. } => {
-                vec![Operation::Watch { path: format!("{}/{name}", self.directory(*claim)) }]
+            Step::LookAhead { claim, nearest } => {
+                vec![Operation::List { directory: self.directory(*claim) }, self.watch(*claim, nearest)]
             }
+            Step::Watch { claim, name, .. } => vec![self.watch(*claim, name)],
             Step::LookAndWatch(claim) | Step::Drain(claim) => {
                 vec![Operation::ListAndWatch { directory: self.directory(*claim) }]
             }
@@ -423,6 +429,9 @@ impl Machine for Contender {
             Step::Recover(phase) => self.recovered(phase, &first(), rest.collect(), now),
             Step::Adopt(phase) => self.adopted(phase, rest.collect(), now),
             Step::Look(claim) => self.on_listing(claim, first(), now),
+            Step::LookAhead { claim, nearest } => {
+                self.looked_ahead(claim, &nearest, first(), rest.next().unwrap_or(Outcome::Unknown), now);
+            }
             Step::Watch { claim, alone, .. } => self.watched(claim, alone, first(), now),
             Step::LookAndWatch(claim) => self.on_watched_listing(claim, first(), now),
             Step::Renew(claim) => self.renewed(claim, &first(), now),

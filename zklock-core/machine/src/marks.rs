@@ -32,6 +32,8 @@ pub struct Marks {
     begun: u64,
     /// The marks of the attempts that may have nodes.
     live: BTreeMap<u64, Uuid>,
+    /// Those that nobody looks after any more, although they may have nodes.
+    abandoned: BTreeSet<Uuid>,
     listings: u64,
     /// The listings that are under way.
     under_way: BTreeSet<Listing>,
@@ -43,12 +45,30 @@ pub struct Marks {
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct Listing(u64);
 
+/// What a session knows of a node in a queue.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Neighbour {
+    /// It is that of an attempt of the session, with this mark.
+    Here(Uuid),
+    /// It was that of an attempt of the session, and is gone.
+    Gone,
+    /// Nothing: it is that of another session, or nobody looks after it.
+    Elsewhere,
+}
+
 impl Marks {
     /// Those of a session with this number, which must be random.
     pub fn new(random: u64) -> Self {
         let session = Uuid::of_attempt(random, 0).session();
-        let (live, under_way, ended) = (BTreeMap::new(), BTreeSet::new(), VecDeque::new());
-        Self { session, begun: 0, live, listings: 0, under_way, ended }
+        Self {
+            session,
+            begun: 0,
+            live: BTreeMap::new(),
+            abandoned: BTreeSet::new(),
+            listings: 0,
+            under_way: BTreeSet::new(),
+            ended: VecDeque::new(),
+        }
     }
 
     /// The first mark of a new attempt.
@@ -69,6 +89,37 @@ impl Marks {
     pub fn end(&mut self, mark: Uuid) {
         let earlier = self.live.remove(&mark.attempt());
         self.note_end(earlier);
+    }
+
+    /// Nobody looks after the attempt any more, and it may have nodes.
+    pub fn abandon(&mut self, mark: Uuid) {
+        self.end(mark);
+        self.abandoned.insert(mark);
+    }
+
+    /// These are there although they are of no attempt.
+    pub fn disown(&mut self, orphans: &[String]) {
+        let marks: Vec<_> = orphans.iter().filter_map(|orphan| self.of_session(orphan)).collect();
+        self.abandoned.extend(marks);
+    }
+
+    /// What the session knows of a node in a queue.
+    pub fn neighbour(&self, child: &str) -> Neighbour {
+        match self.of_session(child) {
+            Some(mark) if self.is_live(mark) => Neighbour::Here(mark),
+            Some(mark) if !self.abandoned.contains(&mark) => Neighbour::Gone,
+            _ => Neighbour::Elsewhere,
+        }
+    }
+
+    /// The mark of a node of this session.
+    fn of_session(&self, child: &str) -> Option<Uuid> {
+        let name = Name::parse(child).or_else(|| Name::parse_lease(child))?;
+        name.uuid().filter(|mark| mark.session() == self.session)
+    }
+
+    fn is_live(&self, mark: Uuid) -> bool {
+        self.live.get(&mark.attempt()) == Some(&mark)
     }
 
     fn note_end(&mut self, mark: Option<Uuid>) {
@@ -97,14 +148,10 @@ impl Marks {
     /// The children that bear marks of this session, and of no attempt that had nodes when the listing began.
     pub fn orphans<'a>(&self, listing: Listing, children: &'a [String]) -> impl Iterator<Item = &'a String> {
         let was_there = move |mark: Uuid| {
-            self.live.get(&mark.attempt()) == Some(&mark)
+            self.is_live(mark)
                 || self.ended.iter().any(|(listings, ended)| *listings > listing.0 && *ended == mark)
         };
-        let is_orphan = move |child: &&String| {
-            let name = Name::parse(child).or_else(|| Name::parse_lease(child));
-            let mark = name.and_then(|name| name.uuid()).filter(|mark| mark.session() == self.session);
-            mark.is_some_and(|mark| !was_there(mark))
-        };
+        let is_orphan = move |child: &&String| self.of_session(child).is_some_and(|mark| !was_there(mark));
         children.iter().filter(is_orphan)
     }
 }
@@ -182,6 +229,25 @@ mod tests {
         assert!(marks.ended.is_empty() && marks.under_way.is_empty());
         let late = marks.begin_listing();
         assert_eq!(marks.orphans(late, &children).count(), 2);
+    }
+
+    #[test]
+    fn a_node_is_known_to_be_gone_unless_nobody_has_seen_to_that() {
+        let mut marks = Marks::new(5);
+        let (mark, other) = (marks.begin(), marks.begin());
+        let of = |marks: &Marks, mark| marks.neighbour(&node(Scheme::KazooLock, mark));
+        assert_eq!(of(&marks, mark), Neighbour::Here(mark));
+        marks.renew(mark.next());
+        assert_eq!(of(&marks, mark), Neighbour::Gone);
+        assert_eq!(of(&marks, mark.next()), Neighbour::Here(mark.next()));
+        marks.abandon(mark.next());
+        assert_eq!(of(&marks, mark.next()), Neighbour::Elsewhere);
+        marks.end(other);
+        assert_eq!(of(&marks, other), Neighbour::Gone);
+        marks.disown(&[node(Scheme::Mutex, other)]);
+        assert_eq!(of(&marks, other), Neighbour::Elsewhere, "it has come back");
+        assert_eq!(of(&marks, Marks::new(6).begin()), Neighbour::Elsewhere);
+        assert_eq!(marks.neighbour("settings"), Neighbour::Elsewhere);
     }
 
     #[test]

@@ -13,11 +13,13 @@ pub enum Standing<'a> {
     Absent,
     /// Nobody is in its way.
     Holds,
-    /// It waits until `watch` is gone.
+    /// It waits.
     Waits {
-        /// The nearest contender in the way: the only one whose end can change anything.
-        watch: &'a str,
-        /// Whether nobody else is in the way, nor can be when this one is gone.
+        /// The nearest contender in the way: it goes last.
+        nearest: &'a str,
+        /// The one before that. When it is gone, the nearest holds, unless somebody has given up.
+        second: Option<&'a str>,
+        /// Whether nobody is in the way when the nearest is gone.
         alone: bool,
     },
     /// A contender is there that cannot see this one: the two could both believe that they hold.
@@ -29,8 +31,8 @@ pub enum Standing<'a> {
 
 /// Where the contender with the node `own` stands among `children`.
 ///
-/// Readers wait for the last writer before them, so that a writer that leaves wakes only those that can go on. All others
-/// wait for the nearest contender before them.
+/// Readers wait for the last writer before them, so that a writer that leaves wakes only those that can go on. They look for
+/// no second, or every writer would wake them all. All others wait for the nearest contender before them.
 ///
 /// ```
 /// use zklock_machine::claim::Claim;
@@ -42,7 +44,7 @@ pub enum Standing<'a> {
 /// assert_eq!(standing(&children, &children[1], &claim), Standing::Holds);
 /// assert_eq!(
 ///     standing(&children, &children[0], &claim),
-///     Standing::Waits { watch: "_c_a-lock-0000000001", alone: true }
+///     Standing::Waits { nearest: "_c_a-lock-0000000001", second: None, alone: true }
 /// );
 /// assert_eq!(standing(&children, "_c_c-lock-0000000003", &claim), Standing::Absent);
 /// ```
@@ -73,7 +75,9 @@ pub fn standing<'a>(children: &'a [String], own: &str, claim: &Claim) -> Standin
     let ahead = || rivals().filter(|other| !me.sequence.is_before(other.sequence));
     let Some(nearest) = ahead().max_by(Name::compare) else { return Standing::Holds };
     let leaves_one = nearest.scheme.may_leave_a_reader() && role.excludes(Role::Read);
-    Standing::Waits { watch: nearest.text, alone: ahead().count() == 1 && !leaves_one }
+    let others = || ahead().filter(|other| other.text != nearest.text);
+    let second = others().max_by(Name::compare).filter(|_| role != Role::Read).map(|other| other.text);
+    Standing::Waits { nearest: nearest.text, second, alone: others().next().is_none() && !leaves_one }
 }
 
 /// Whether a contender among `children` waits for the one with the node `own`, which holds; or, if that has left the queue
@@ -155,14 +159,22 @@ mod tests {
         standing(children, own, &Claim::new("/a", scheme))
     }
 
-    fn waits(watch: &str, alone: bool) -> Standing<'_> {
-        Standing::Waits { watch, alone }
+    /// Waits for this one, with no second.
+    fn waits(nearest: &str, alone: bool) -> Standing<'_> {
+        Standing::Waits { nearest, second: None, alone }
+    }
+
+    /// Waits for the first of these, with the second before it.
+    fn waits_behind<'a>(nearest: &'a str, second: &'a str) -> Standing<'a> {
+        Standing::Waits { nearest, second: Some(second), alone: false }
     }
 
     #[test]
-    fn the_nearest_before_is_watched_whatever_the_order_of_the_listing() {
+    fn the_nearest_two_before_count_whatever_the_order_of_the_listing() {
         let children = [node("z", 1), node("m", 9), node("a", 4), node("k", 7), "config".into()];
-        assert_eq!(stands(&children, &children[3]), waits(&children[2], false));
+        assert_eq!(stands(&children, &children[1]), waits_behind(&children[3], &children[2]));
+        assert_eq!(stands(&children, &children[3]), waits_behind(&children[2], &children[0]));
+        assert_eq!(stands(&children, &children[2]), waits(&children[0], true));
         assert_eq!(stands(&children, &children[0]), Standing::Holds);
     }
 
@@ -185,7 +197,7 @@ mod tests {
     #[test]
     fn writers_wait_for_the_nearest_of_all() {
         let children = [reader("a", 1), reader("b", 2), writer("c", 3)];
-        assert_eq!(stands(&children, &children[2]), waits(&children[1], false));
+        assert_eq!(stands(&children, &children[2]), waits_behind(&children[1], &children[0]));
         assert_eq!(stands(&children[1..], &children[2]), waits(&children[1], true));
     }
 

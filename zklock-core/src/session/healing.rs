@@ -50,8 +50,11 @@ impl Session {
     /// their deletion. Nothing waits for it: the next listing tries again.
     fn heal(self: &Arc<Self>, listing: Listing, directory: &str, children: &[String]) {
         let path_of = |name: &String| Operation::Delete { path: format!("{directory}/{name}") };
-        let orphans: Vec<_> =
-            lock_ignoring_poison(&self.marks).orphans(listing, children).map(path_of).collect();
+        let mut marks = lock_ignoring_poison(&self.marks);
+        let orphans: Vec<_> = marks.orphans(listing, children).cloned().collect();
+        marks.disown(&orphans);
+        drop(marks);
+        let orphans: Vec<_> = orphans.iter().map(path_of).collect();
         if !orphans.is_empty() {
             tracing::warn!(?orphans, "nodes of this session that no attempt knows are deleted");
             tokio::spawn(self.clone().send(orphans));
@@ -104,8 +107,10 @@ impl Marked {
     pub(crate) fn use_mark(&mut self, mark: Uuid) {
         self.has_begun = true;
         if mark != self.mark {
-            self.mark = mark;
+            let mut followers = lock_ignoring_poison(&self.session.followers);
             lock_ignoring_poison(&self.session.marks).renew(mark);
+            followers.tell(self.mark);
+            self.mark = mark;
         }
     }
 
@@ -114,7 +119,15 @@ impl Marked {
         if std::mem::replace(&mut self.has_ended, true) {
             return;
         }
+        let mut followers = lock_ignoring_poison(&self.session.followers);
         lock_ignoring_poison(&self.session.marks).end(self.mark);
+        followers.tell(self.mark);
+        drop(followers);
+        self.leave();
+    }
+
+    /// What it has left may have to be healed.
+    fn leave(&mut self) {
         if !self.has_begun {
             return;
         }
@@ -132,6 +145,16 @@ impl Marked {
 
 impl Drop for Marked {
     fn drop(&mut self) {
-        self.end();
+        if !self.has_begun {
+            self.end();
+        }
+        if !self.has_ended {
+            // Its node may be there, and a hold that stands on it.
+            let mut followers = lock_ignoring_poison(&self.session.followers);
+            lock_ignoring_poison(&self.session.marks).abandon(self.mark);
+            followers.forget(self.mark);
+            drop(followers);
+            self.leave();
+        }
     }
 }

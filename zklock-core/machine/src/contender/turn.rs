@@ -40,7 +40,9 @@ impl Contender {
                 let own = self.queue.slots[claim].name();
                 self.turns[claim] = match standing(&children, own, &self.claims[claim]) {
                     Standing::Holds => Turn::Holds,
-                    Standing::Waits { watch, alone } => Turn::Waits { watch: watch.to_owned(), alone },
+                    Standing::Waits { nearest, second, alone } => {
+                        Turn::Waits { nearest: nearest.to_owned(), second: second.map(str::to_owned), alone }
+                    }
                     Standing::Foreign { name } => {
                         self.fail(Refusal::ForeignContender(name.to_owned()));
                         return false;
@@ -106,8 +108,8 @@ impl Contender {
     /// How to wait for our turn in this queue.
     fn waiting(&self, claim: usize) -> Step {
         match &self.turns[claim] {
-            Turn::Waits { watch, alone } if self.claims[claim].watching == Watching::Nearest => {
-                Step::Watch { claim, name: watch.clone(), alone: *alone }
+            Turn::Waits { nearest, second, alone } if self.claims[claim].watching == Watching::Nearest => {
+                Step::Watch { claim, name: second.as_ref().unwrap_or(nearest).clone(), alone: *alone }
             }
             Turn::Waits { .. } => Step::LookAndWatch(claim),
             Turn::Unknown | Turn::Holds => Step::Look(claim),
@@ -141,19 +143,55 @@ impl Contender {
         }
     }
 
+    pub(super) fn watch(&self, claim: usize, name: &str) -> Operation {
+        Operation::Watch { path: format!("{}/{name}", self.directory(claim)) }
+    }
+
+    /// What to do when the watch has fired.
+    fn look(&self, claim: usize) -> Step {
+        match &self.turns[claim] {
+            // A try asks first whether there is anything left to wait for.
+            Turn::Waits { nearest, second: Some(_), .. } if self.patience == Patience::Waits => {
+                Step::LookAhead { claim, nearest: nearest.clone() }
+            }
+            _ => Step::Look(claim),
+        }
+    }
+
     pub(super) fn watched(&mut self, claim: usize, alone: bool, outcome: Outcome, now: Now) {
         match outcome {
             Outcome::Done if self.wanted => {
                 let our_turn_in = alone.then_some(claim);
-                self.state = State::Waiting { our_turn_in, look: Step::Look(claim) };
+                self.state = State::Waiting { our_turn_in, look: self.look(claim) };
             }
             // It went between the listing and the watch: as if the watch had fired.
             Outcome::NoNode if alone => self.our_turn(claim, now),
-            Outcome::Done | Outcome::NoNode => self.go(Step::Look(claim)),
+            Outcome::Done | Outcome::NoNode => self.go(self.look(claim)),
             // We may not read that node. What becomes of it can be seen from its directory, which we may read.
             Outcome::Refused(Refusal::Denied) => self.go(Step::LookAndWatch(claim)),
             Outcome::Refused(refusal) => self.fail(refusal),
             _ => self.retry(Step::Look(claim), now),
+        }
+    }
+
+    /// The listing of one queue, and a watch on the node that was the nearest before us.
+    pub(super) fn looked_ahead(
+        &mut self,
+        claim: usize,
+        watched: &str,
+        listing: Outcome,
+        watch: Outcome,
+        now: Now,
+    ) {
+        if !self.take_note(claim, listing, now) {
+            return;
+        }
+        self.failures.clear();
+        match &self.turns[claim] {
+            Turn::Waits { nearest, second: None, alone } if nearest == watched => {
+                self.watched(claim, *alone, watch, now);
+            }
+            _ => self.proceed(now),
         }
     }
 

@@ -1,0 +1,153 @@
+//! How an attempt hears of the end of another in the same session without the network.
+//!
+//! The callers of one client often wait for one another. That the node ahead is gone is known here as soon as its deletion is
+//! confirmed, or one round trip earlier if it has not been watched yet.
+
+use super::Session;
+use crate::clock;
+use crate::ensemble::{Landing, Pending, either};
+use crate::machine::marks::Neighbour;
+use crate::machine::name::Uuid;
+use crate::machine::protocol::{Operation, Outcome, WatchEvent};
+use crate::sync::lock_ignoring_poison;
+use std::collections::HashMap;
+use std::future::{pending, ready};
+use std::sync::Arc;
+use tokio::sync::oneshot;
+
+/// Those that wait for the end of an attempt, by its mark.
+#[derive(Default)]
+pub(super) struct Followers(HashMap<Uuid, Vec<oneshot::Sender<()>>>);
+
+impl Followers {
+    fn follow(&mut self, mark: Uuid) -> oneshot::Receiver<()> {
+        let (sender, receiver) = oneshot::channel();
+        let followers = self.0.entry(mark).or_default();
+        followers.retain(|other| !other.is_closed());
+        followers.push(sender);
+        receiver
+    }
+
+    /// The nodes with this mark are gone.
+    pub(super) fn tell(&mut self, mark: Uuid) {
+        for follower in self.0.remove(&mark).into_iter().flatten() {
+            // One that has gone away need not hear it.
+            let _ = follower.send(());
+        }
+    }
+
+    /// Nobody will know.
+    pub(super) fn forget(&mut self, mark: Uuid) {
+        self.0.remove(&mark);
+    }
+}
+
+impl Session {
+    /// As [`send`](Self::send), for an attempt. If it watches a node of this session, it also hears of its end from here.
+    pub(crate) fn send_for_attempt(self: &Arc<Self>, flight: Vec<Operation>) -> Pending<Landing> {
+        let watched = flight.iter().find_map(|operation| match operation {
+            Operation::Watch { path } => path.rsplit_once('/'),
+            _ => None,
+        });
+        let is_alone = flight.len() == 1;
+        let gone = watched.and_then(|(_, name)| self.end_of(name));
+        let flight = self.clone().send(flight);
+        match gone {
+            Some(gone) => Box::pin(beside(flight, gone, is_alone)),
+            None => flight,
+        }
+    }
+
+    /// Ends when the node is gone; `None` if it is of another session.
+    fn end_of(&self, name: &str) -> Option<Pending<WatchEvent>> {
+        // The followers are locked first, here and where a mark ends: nobody misses it in between.
+        let mut followers = lock_ignoring_poison(&self.followers);
+        let told = match lock_ignoring_poison(&self.marks).neighbour(name) {
+            Neighbour::Here(mark) => followers.follow(mark),
+            Neighbour::Gone => return Some(Box::pin(ready(WatchEvent::Deleted))),
+            Neighbour::Elsewhere => return None,
+        };
+        Some(Box::pin(async {
+            match told.await {
+                Ok(()) => WatchEvent::Deleted,
+                Err(_) => pending().await,
+            }
+        }))
+    }
+}
+
+/// The flight watches a node, and nothing else if `is_alone`; `gone` ends when that is gone.
+async fn beside(flight: Pending<Landing>, mut gone: Pending<WatchEvent>, is_alone: bool) -> Landing {
+    let mut landing = tokio::select! {
+        biased;
+        _ = &mut gone, if is_alone => {
+            return Landing { sent: clock::now(), outcomes: vec![Outcome::NoNode], watch: None };
+        }
+        landing = flight => landing,
+    };
+    landing.watch = landing.watch.map(|watch| either(gone, watch));
+    landing
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::clock::virtual_clock;
+    use crate::fake::FakeEnsemble;
+    use crate::machine::name::Scheme;
+
+    const DIRECTORY: &str = "/a";
+
+    fn path(mark: Uuid) -> String {
+        format!("{DIRECTORY}/{}0000000001", Scheme::Mutex.prefix(mark, 7))
+    }
+
+    fn watch(path: &str) -> Vec<Operation> {
+        vec![Operation::Watch { path: path.to_owned() }]
+    }
+
+    #[test]
+    fn the_end_of_a_neighbour_is_heard_without_a_server() {
+        virtual_clock::run(async {
+            let ensemble = FakeEnsemble::new();
+            let session = ensemble.session();
+            let mut ahead = session.begin_attempt(vec![DIRECTORY.into()]);
+            ahead.use_mark(ahead.mark());
+            let node = path(ahead.mark());
+            ensemble.create(&node);
+            let landing = session.send_for_attempt(watch(&node)).await;
+            assert_eq!(landing.outcomes, [Outcome::Done]);
+            ensemble.fall_silent();
+            let second = tokio::spawn(session.send_for_attempt(watch(&node)));
+            tokio::task::yield_now().await;
+            assert!(!second.is_finished(), "it is still there");
+            ahead.end();
+            assert_eq!(landing.watch.unwrap().await, WatchEvent::Deleted);
+            // One that comes too late has its answer at once, and so has one whose watch is still under way.
+            for late in [second.await.unwrap(), session.send_for_attempt(watch(&node)).await] {
+                assert_eq!(late.outcomes, [Outcome::NoNode]);
+            }
+            assert_eq!(ensemble.nodes(), [node], "nobody has asked for it");
+        });
+    }
+
+    #[test]
+    fn an_attempt_that_is_dropped_in_the_middle_is_not_known_to_be_gone() {
+        virtual_clock::run(async {
+            let ensemble = FakeEnsemble::new();
+            let session = ensemble.session();
+            let mut ahead = session.begin_attempt(vec![DIRECTORY.into()]);
+            ahead.use_mark(ahead.mark());
+            let node = path(ahead.mark());
+            ensemble.create(&node);
+            let watched = session.send_for_attempt(watch(&node)).await.watch.unwrap();
+            drop(ahead);
+            let mut watched = tokio::spawn(watched);
+            let again = session.send_for_attempt(watch(&node)).await;
+            assert_eq!(again.outcomes, [Outcome::Done]);
+            assert!(clock::timeout(crate::fake::TIMEOUT / 12, &mut watched).await.is_err());
+            assert!(ensemble.delete_node(&node));
+            assert_eq!(watched.await.unwrap(), WatchEvent::Deleted);
+        });
+    }
+}
