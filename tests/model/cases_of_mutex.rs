@@ -59,13 +59,13 @@ pub(crate) fn short() -> Vec<Case> {
             ..Setup::new("2, old server", 2, Faults { losses: 1, expiries: 1, ..Faults::NONE })
         }),
         scene(Setup::new("3, deletion", 3, Faults { deletions: 1, ..Faults::NONE })),
-        scene(Setup::new("4, two cancels", 4, Faults { cancels: 2, ..Faults::NONE })),
     ];
     cases.extend([5, 2].into_iter().flat_map(|period| pulses(period, 12)));
     cases.extend(moving(10));
     cases.extend([stalls(5, 0, 2, 40_000), stalls(4, 2, 2, 40_000), stalls(2, 3, 3, 40_000)]);
     cases.extend(wandering());
     cases.extend([
+        walks(Setup::new("4 clients, two cancels", 4, Faults { cancels: 2, ..Faults::NONE }), 4_000),
         walks(wild("4 clients, everything", 4, 2), 4_000),
         walks(Setup { parent: None, tells_origin: false, ..wild("3 clients, old server", 3, 3) }, 2_000),
         walks(ticking("3 clients, ticks", 3), 4_000),

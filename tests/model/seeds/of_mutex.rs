@@ -88,7 +88,7 @@ pub(super) const SEEDS: &[Seed] = &[
         &[edit(TURN, "let our_turn_in = alone.then_some(claim);", "let our_turn_in = Some(claim);")],
     ),
     seed(
-        "4, two cancels",
+        "4 clients, two cancels",
         "the end of the nearest of an earlier look trusted",
         &[edit(
             TURN,
@@ -160,7 +160,7 @@ pub(super) const SEEDS: &[Seed] = &[
         )],
     ),
     seed(
-        "4, two cancels",
+        "4 clients, two cancels",
         "the lowest is watched",
         &[edit(QUEUE, "others().max_by(Name::compare)", "others().min_by(Name::compare)")],
     ),
