@@ -37,7 +37,7 @@ async fn a_choice_that_makes_no_sense_is_refused_and_the_message_says_why() {
         says(&client.lock(&spec).unwrap_err(), ErrorKind::InvalidInput, &[part]);
     }
     let choice = client.any(&[mutex]).unwrap();
-    says(&choice.observe().err().expect("refused"), ErrorKind::InvalidInput, &["a choice"]);
+    says(&choice.observe().expect_err("refused"), ErrorKind::InvalidInput, &["a choice"]);
     soon(held(&choice).await.release()).await.unwrap();
 }
 
