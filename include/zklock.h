@@ -35,6 +35,7 @@
  * - zklock_rwlock_read_new, zklock_rwlock_write_new: many readers, or one writer
  * - zklock_semaphore_new: as many as there are permits
  * - zklock_all_new: several locks at once, all of them or none
+ * - zklock_any_new: any one of several locks, whichever comes first
  * - zklock_election_new: one leader, which zklock_observe shows
  * - zklock_exclusive_new: one node and no queue, for jobs that are tried once
  *
@@ -1997,6 +1998,30 @@ zklock_status zklock_set_limit(zklock_client *client,
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_all_new(zklock_client *client,
+                             zklock_lock *const *locks,
+                             size_t count,
+                             const zklock_lock_options *options,
+                             zklock_lock **lock);
+
+/**
+ * Makes any one of several locks: an acquire holds the first that comes, and leaves the queues of the rest. zklock_hold_path
+ * says which it is. It is for a worker that takes any free job out of many.
+ *
+ * All queues are looked at first, in one round trip that changes nothing, and of the locks that are free the one that is
+ * named first is acquired. If none is, an acquire queues for all. Each lock is acquired as it is alone, with its own options:
+ * so one that the caller holds already is busy, unless it is reentrant.
+ *
+ * @param client the client from which the locks come. It may be freed before the choice.
+ * @param locks mutexes, read and write sides, semaphores, elections and sets. They may be freed before the choice.
+ * @param count how many there are: one at least.
+ * @param options NULL for the defaults. No option but a default applies to a choice: give them to its locks.
+ * @param[out] lock the choice, which is a lock as well. Free it with zklock_lock_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, of another client, an exclusive one or such a
+ *         choice itself, if two are of one path, they are too many to be watched by one session, or an option does not
+ *         apply to a choice; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_any_new(zklock_client *client,
                              zklock_lock *const *locks,
                              size_t count,
                              const zklock_lock_options *options,

@@ -97,9 +97,18 @@ public:
      *     auto every = client.all({locks.begin(), locks.end()}).acquire();
      */
     lock all(const std::vector<detail::borrowed> &locks, const lock_options &how = lock_options()) const {
-        std::vector<zklock_lock *> given;
-        for (const detail::borrowed &each : locks) given.push_back(each.handle);
+        const std::vector<zklock_lock *> given = handles(locks);
         return lock(ask<zklock_lock *>(zklock_all_new, given.data(), given.size(), how.made().get()));
+    }
+    /**
+     * Any one of these locks: the first that comes is held, and the rest are left. The path of the hold says which it is.
+     *
+     *     auto hold = client.any({jobs.begin(), jobs.end()}).acquire();
+     *     run(hold.path());
+     */
+    lock any(const std::vector<detail::borrowed> &locks) const {
+        const std::vector<zklock_lock *> given = handles(locks);
+        return lock(ask<zklock_lock *>(zklock_any_new, given.data(), given.size(), nullptr));
     }
     /** Writes how many permits there are to the node of lock_options::limit_at(). Waiters notice. */
     void set_limit(const std::string &path, std::uint32_t limit) const {
@@ -111,6 +120,11 @@ public:
                 stat(ZKLOCK_STAT_SESSION_ID), std::chrono::milliseconds(stat(ZKLOCK_STAT_SESSION_TIMEOUT))};
     }
 private:
+    static std::vector<zklock_lock *> handles(const std::vector<detail::borrowed> &locks) {
+        std::vector<zklock_lock *> given;
+        for (const detail::borrowed &each : locks) given.push_back(each.handle);
+        return given;
+    }
     template <class Constructor>
     lock made(Constructor constructor, const std::string &path, const lock_options &how) const {
         return lock(ask<zklock_lock *>(constructor, detail::text(path), how.made().get()));

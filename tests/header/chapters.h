@@ -35,6 +35,7 @@
  * - zklock_rwlock_read_new, zklock_rwlock_write_new: many readers, or one writer
  * - zklock_semaphore_new: as many as there are permits
  * - zklock_all_new: several locks at once, all of them or none
+ * - zklock_any_new: any one of several locks, whichever comes first
  * - zklock_election_new: one leader, which zklock_observe shows
  * - zklock_exclusive_new: one node and no queue, for jobs that are tried once
  *

@@ -166,6 +166,13 @@ mod all {
     mod together;
 }
 
+/// Any one of several locks.
+mod any {
+    mod faults;
+    mod first;
+    mod owners;
+}
+
 mod election;
 mod exclusive_lock;
 

@@ -87,6 +87,9 @@ pub(crate) fn set_claims(path: &str, members: &[LockSpec]) -> Result<Vec<Claim>,
     if members.is_empty() {
         return Err(invalid(path, "name one lock at least"));
     }
+    if members.iter().any(|member| member.alternatives().is_some()) {
+        return Err(invalid(path, "one of them is any of several: acquire that by itself"));
+    }
     let claims = members.iter().map(LockSpec::claims).collect::<Result<Vec<_>, _>>()?;
     let mut claims: Vec<Claim> = claims.into_iter().flatten().collect();
     // In one order, so that the same set is the same, whatever the order in which it was named.

@@ -163,6 +163,13 @@ impl Client {
     /// request.
     pub fn lock(&self, spec: &LockSpec) -> Result<Lock, Error> {
         let wanted = (spec.claims_of(self.shared.pool.options())?, spec.passing);
+        if let Some(members) = spec.alternatives() {
+            let locks = members.iter().map(|member| self.lock(member)).collect::<Result<Vec<_>, _>>()?;
+            let held_at = wanted.0.iter().map(|claim| self.held_at(&claim.directory)).collect();
+            let (path, shared) = (spec.path().into(), self.shared.clone());
+            let queue = Arc::new(LocalQueue::new(path, wanted.0, wanted.1, held_at, shared));
+            return Ok(Lock::new(queue, spec.clone(), self.handle.clone()).any(locks));
+        }
         let mut registry = lock_ignoring_poison(&self.registry);
         let queue = registry.queue(&wanted).unwrap_or_else(|| {
             let (claims, passing) = wanted.clone();

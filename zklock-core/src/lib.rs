@@ -29,6 +29,7 @@
 //! | read/write lock | [`Client::read`], [`Client::write`] | Curator's `InterProcessReadWriteLock`; kazoo |
 //! | semaphore | [`Client::semaphore`] | Curator's `InterProcessSemaphoreV2`; of one permit: `InterProcessSemaphoreMutex` |
 //! | set of locks | [`Client::all`] | whatever its locks do |
+//! | any one of several | [`Client::any`] | whatever its locks do |
 //! | election | [`Client::election`] | Curator's `LeaderLatch` |
 //! | exclusive | [`Client::exclusive`] | any client that creates the node `lock` |
 //! | barrier | [`Client::barrier`] | Curator's `DistributedBarrier` |
@@ -66,7 +67,7 @@
 //!  face                                              what faces for other languages need, such as C and Python
 //!  blocking                                          the same for threads
 //!  threads                                           our threads, and how others wait for them
-//!  mutex   rwlock   semaphore   all                  the kinds of lock: each no more than what it claims
+//!  mutex   rwlock   semaphore   all   any            the kinds of lock: each no more than what it claims
 //!  election   exclusive   barrier   double_barrier   and the two kinds of barrier
 //!  client   spec   lock   hold   guarded   token     the public face
 //!  diagnose   handshake   probe                      why no session could be opened
@@ -96,6 +97,7 @@
 mod access;
 mod acquisition;
 mod all;
+mod any;
 mod ask;
 mod barrier;
 pub mod blocking;

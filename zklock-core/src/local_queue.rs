@@ -314,7 +314,7 @@ impl LocalQueue {
     }
 
     /// Waits until the releases that have begun are done. (Or refused: what cannot be deleted is in the way indeed.)
-    async fn released(&self) {
+    pub(crate) async fn released(&self) {
         let held_at = self.claims.iter().zip(&self.held_at);
         let releases = held_at.flat_map(|(claim, held_at)| held_at.make_way(claim.scheme.role()));
         for mut release in releases.collect::<Vec<_>>() {

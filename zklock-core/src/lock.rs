@@ -1,5 +1,8 @@
 //! A thing that can be acquired.
 
+mod choice;
+
+use crate::any::shortened;
 use crate::ask::silence;
 use crate::error::{Error, ErrorKind};
 use crate::hold::Hold;
@@ -10,12 +13,14 @@ use crate::owner::Owner;
 use crate::pool::Pool;
 use crate::spec::LockSpec;
 use crate::wait::Wait;
+use choice::Choice;
 use std::fmt;
 use std::pin::{Pin, pin};
 use std::sync::Arc;
 use std::time::Duration;
 
-/// A lock of any kind: a mutex, a side of a read/write lock, a semaphore, a set of locks, the lead of an election.
+/// A lock of any kind: a mutex, a side of a read/write lock, a semaphore, a set of locks or any one of several, the lead of an
+/// election.
 ///
 /// It is cheap to clone, and holds nothing itself: [`acquire`](Self::acquire) gives a [`Hold`].
 ///
@@ -37,16 +42,24 @@ use std::time::Duration;
 pub struct Lock {
     queue: Arc<LocalQueue>,
     spec: Arc<LockSpec>,
+    /// Its locks, if it is any one of several. Then nobody waits in its own queue, which says what all of them claim.
+    choice: Option<Arc<Choice>>,
     /// Kept for as long as somebody may acquire the lock.
     _handle: Handle,
 }
 
 impl Lock {
     pub(crate) fn new(queue: Arc<LocalQueue>, spec: LockSpec, handle: Handle) -> Self {
-        Self { queue, spec: Arc::new(spec), _handle: handle }
+        Self { queue, spec: Arc::new(spec), choice: None, _handle: handle }
     }
 
-    /// The path of the lock; of a set the paths of its locks in alphabetical order, with commas between them.
+    pub(crate) fn any(self, locks: Vec<Self>) -> Self {
+        let choice = Choice::new(locks, self.path());
+        Self { choice: Some(choice), ..self }
+    }
+
+    /// The path of the lock; of a set the paths of its locks in alphabetical order, with commas between them, and of a
+    /// choice in that in which they were named.
     pub fn path(&self) -> &str {
         self.spec.path()
     }
@@ -129,8 +142,16 @@ impl Lock {
     }
 
     pub(crate) async fn try_acquire_as(&self, owner: Owner) -> Result<Option<Hold>, Error> {
+        if let Some(choice) = &self.choice {
+            return choice.try_acquire_as(owner).await;
+        }
+        self.try_until(owner, Wait::at_most(Some(self.pool().options().try_timeout))).await
+    }
+
+    /// A try that ends with this wait.
+    async fn try_until(&self, owner: Owner, wait: Wait) -> Result<Option<Hold>, Error> {
         let patience = self.pool().options().try_timeout;
-        let mut deadline = pin!(Wait::at_most(Some(patience)).over());
+        let mut deadline = pin!(wait.over());
         loop {
             if let Some(hold) = self.at_once(owner)? {
                 return Ok(Some(hold));
@@ -163,6 +184,10 @@ impl Lock {
             return self.acquire_within(owner, wait).await;
         }
         self.try_acquire_as(owner).await?.ok_or_else(|| {
+            if self.choice.is_some() {
+                let message = format!("every one of the locks {} is held by another", shortened(self.path()));
+                return Error::new(ErrorKind::Timeout, message);
+            }
             let holder = if self.is_own(owner) { "this thread or task itself" } else { "another" };
             Error::new(ErrorKind::Timeout, format!("the lock {} is held by {holder}", self.path()))
         })
@@ -171,12 +196,18 @@ impl Lock {
     /// A hold that costs no request and no wait: one more of an owner that has one of a reentrant lock, or of a node that the
     /// process has kept.
     pub(crate) fn at_once(&self, owner: Owner) -> Result<Option<Hold>, Error> {
+        if let Some(choice) = &self.choice {
+            return choice.at_once(owner);
+        }
         let reentrant = self.spec.is_reentrant();
         let again = if reentrant { self.queue.again(owner)? } else { None };
         Ok(again.or_else(|| self.queue.take(owner, reentrant)))
     }
 
     async fn acquire_within(&self, owner: Owner, wait: Wait) -> Result<Hold, Error> {
+        if let Some(choice) = &self.choice {
+            return choice.acquire_within(owner, wait).await;
+        }
         let mut deadline = pin!(wait.over());
         loop {
             if let Some(hold) = self.at_once(owner)? {

@@ -4,6 +4,7 @@
 //! and checked here, once for all faces. Each kind's constructors are in the file of that kind.
 
 use crate::all::{check_set_fits, set_claims};
+use crate::any::check_choice;
 use crate::error::{Error, ErrorKind};
 use crate::machine::claim::{Claim, Foreign, Watching};
 use crate::machine::name::{Dialect, Role, Scheme};
@@ -49,6 +50,7 @@ pub(crate) enum Kind {
     Exclusive,
     Semaphore { limit: u32 },
     All(Vec<LockSpec>),
+    Any(Vec<LockSpec>),
 }
 
 impl LockSpec {
@@ -179,7 +181,8 @@ impl LockSpec {
         self
     }
 
-    /// The path of the lock; of a set the paths of its locks in alphabetical order, with commas between them.
+    /// The path of the lock; of a set the paths of its locks in alphabetical order, with commas between them, and of a
+    /// choice in that in which they were named.
     pub fn path(&self) -> &str {
         &self.path
     }
@@ -193,6 +196,11 @@ impl LockSpec {
     #[doc(hidden)]
     pub fn is_passed_on(&self) -> bool {
         self.passing.is_on()
+    }
+
+    /// The locks of a choice.
+    pub(crate) fn alternatives(&self) -> Option<&[Self]> {
+        if let Kind::Any(members) = &self.kind { Some(members) } else { None }
     }
 
     /// The kind of the lock, in words.
@@ -213,6 +221,7 @@ impl LockSpec {
             Kind::Semaphore { limit } if self.permits == 1 => format!("semaphore of {limit}"),
             Kind::Semaphore { limit } => format!("{} of semaphore of {limit}", self.permits),
             Kind::All(_) => "all".to_owned(),
+            Kind::Any(_) => "any".to_owned(),
         }
     }
 
@@ -223,10 +232,10 @@ impl LockSpec {
         let path = &self.path;
         match &self.kind {
             Kind::Semaphore { .. } => format!("semaphore({}) {path}", self.permits),
-            Kind::All(members) => {
+            Kind::All(members) | Kind::Any(members) => {
                 let mut keys: Vec<_> = members.iter().map(Self::key).collect();
                 keys.sort_unstable();
-                format!("all({})", keys.join(","))
+                format!("{}({})", self.kind(), keys.join(","))
             }
             _ => format!("{} {path}", self.kind()),
         }
@@ -255,13 +264,13 @@ impl LockSpec {
     ///
     /// # Errors
     ///
-    /// [`ErrorKind::InvalidInput`] of a set of locks, and of a semaphore.
+    /// [`ErrorKind::InvalidInput`] of a set or a choice of locks, and of a semaphore.
     pub fn check_observable(&self) -> Result<(), Error> {
         match self.kind {
-            Kind::Semaphore { .. } | Kind::All(_) => {
+            Kind::Semaphore { .. } | Kind::All(_) | Kind::Any(_) => {
                 let message = format!(
-                    "the lock {} has no one holder: observe the locks of a set one by one, and list the contenders \
-                     of a semaphore",
+                    "the lock {} has no one holder: observe the locks of a set or a choice one by one, and list the \
+                     contenders of a semaphore",
                     self.path
                 );
                 Err(Error::new(ErrorKind::InvalidInput, message))
@@ -272,6 +281,11 @@ impl LockSpec {
 
     /// What a lock of a client with these options claims.
     pub(crate) fn claims_of(&self, client: &ClientOptions) -> Result<Vec<Claim>, Error> {
+        if let Kind::Any(members) = &self.kind {
+            let claims = self.claims()?;
+            check_choice(&self.path, members, &claims, client.hosts.chroot.len())?;
+            return Ok(claims);
+        }
         let mut claims = self.claims()?;
         // Here, because a set may have sets among its members, and its nodes name the queues of all.
         node_data::write(&mut claims, &client.identity);
@@ -302,6 +316,12 @@ impl LockSpec {
             Kind::Exclusive => Ok(vec![Claim::new(&self.path, scheme)]),
             Kind::Semaphore { limit } => Ok(vec![self.semaphore_claim(*limit, scheme)?]),
             Kind::All(members) => set_claims(&self.path, members),
+            Kind::Any(_) if self.reentrant => {
+                Err(self.invalid("a choice of locks is not reentrant: its locks may be, one by one"))
+            }
+            Kind::Any(members) => {
+                Ok(members.iter().map(Self::claims).collect::<Result<Vec<_>, _>>()?.concat())
+            }
         }
     }
 
@@ -330,6 +350,7 @@ impl LockSpec {
             Kind::Semaphore { .. } => of_curator(Scheme::Mutex, "a semaphore"),
             // Its members have schemes of their own.
             Kind::All(_) => of_curator(Scheme::Mutex, "a set of locks"),
+            Kind::Any(_) => of_curator(Scheme::Mutex, "a choice of locks"),
         }
     }
 
@@ -357,7 +378,7 @@ mod tests {
 
     type Build = fn(&str) -> Result<LockSpec, Error>;
 
-    const KINDS: [Build; 7] = [
+    const KINDS: [Build; 8] = [
         LockSpec::mutex,
         LockSpec::read,
         LockSpec::write,
@@ -365,6 +386,7 @@ mod tests {
         LockSpec::exclusive,
         |path| LockSpec::semaphore(path, 5),
         |path| LockSpec::all([LockSpec::mutex(path)?, LockSpec::write("/other")?]),
+        |path| LockSpec::any([LockSpec::mutex(path)?, LockSpec::write("/other")?]),
     ];
 
     fn refusals(change: impl Fn(LockSpec) -> LockSpec) -> Vec<String> {
@@ -393,21 +415,24 @@ mod tests {
         let reentrant = refusals(|spec| spec.reentrant(true));
         assert_eq!(
             reentrant,
-            ["semaphore of 5: the semaphore /a: a permit belongs to nobody, so a semaphore is not reentrant"]
+            [
+                "semaphore of 5: the semaphore /a: a permit belongs to nobody, so a semaphore is not reentrant",
+                "any: the lock /a, /other: a choice of locks is not reentrant: its locks may be, one by one"
+            ]
         );
         let permits = refusals(|spec| spec.permits(2));
-        assert_eq!(permits.len(), 6, "{permits:?}");
+        assert_eq!(permits.len(), 7, "{permits:?}");
         assert!(permits.iter().all(|refusal| refusal.ends_with("only a semaphore has permits and a limit")));
-        assert_eq!(refusals(|spec| spec.limit_at("/limit")).len(), 6);
+        assert_eq!(refusals(|spec| spec.limit_at("/limit")).len(), 7);
         let kazoo = refusals(|spec| spec.dialect(Dialect::Kazoo));
         let without: Vec<_> = kazoo.iter().filter_map(|refusal| refusal.split(": ").next()).collect();
-        assert_eq!(without, ["election", "exclusive", "semaphore of 5", "all"]);
-        assert_eq!(refusals(|spec| spec.dialect(Dialect::WriteLock)).len(), 6);
+        assert_eq!(without, ["election", "exclusive", "semaphore of 5", "all", "any"]);
+        assert_eq!(refusals(|spec| spec.dialect(Dialect::WriteLock)).len(), 7);
         let lingering = refusals(|spec| spec.linger(Duration::from_secs(1)));
         let without: Vec<_> = lingering.iter().filter_map(|refusal| refusal.split(": ").next()).collect();
-        assert_eq!(without, ["election", "exclusive", "semaphore of 5", "all"]);
-        assert_eq!(refusals(|spec| spec.local_turns(2)).len(), 4);
-        assert_eq!(refusals(|spec| spec.local_turns(0)).len(), 7);
+        assert_eq!(without, ["election", "exclusive", "semaphore of 5", "all", "any"]);
+        assert_eq!(refusals(|spec| spec.local_turns(2)).len(), 5);
+        assert_eq!(refusals(|spec| spec.local_turns(0)).len(), 8);
     }
 
     #[test]

@@ -55,6 +55,19 @@ impl Wait {
         }
     }
 
+    /// For at most so long, counted from now, if it is not over before.
+    pub(crate) fn no_longer_than(self, patience: Duration) -> Self {
+        let patience = Self::at_most(Some(patience));
+        match (self.deadline(), patience.deadline()) {
+            (Some(own), Some(other)) if own <= other => self,
+            _ => patience,
+        }
+    }
+
+    pub(crate) fn is_over(self) -> bool {
+        self.deadline().is_some_and(|at| at <= Instant::now())
+    }
+
     /// The time that was given, when it is over.
     ///
     /// On a thread that wakes at the deadline by itself it looks at the clock when it is polled, and sets no timer: the I/O

@@ -9,7 +9,7 @@ use crate::lock_options::{LockOptions, zklock_lock_options};
 use crate::raw::{array, out, text};
 use crate::status::zklock_status;
 use std::ffi::c_char;
-use zklock_core::{Error, LockSpec};
+use zklock_core::{Error, LockSpec, blocking};
 
 /// Makes the mutex at a path: one holder at a time, in the order of arrival. Like every kind of lock it costs
 /// no request: the node is created by the first acquire.
@@ -191,7 +191,46 @@ pub extern "C-unwind" fn zklock_all_new(
     options: *const zklock_lock_options,
     lock: *mut *mut zklock_lock,
 ) -> zklock_status {
-    call::status("zklock_all_new", || {
+    of_several("zklock_all_new", client, locks, count, options, lock, blocking::Client::all_of)
+}
+
+/// Makes any one of several locks: an acquire holds the first that comes, and leaves the queues of the rest. zklock_hold_path
+/// says which it is. It is for a worker that takes any free job out of many.
+///
+/// All queues are looked at first, in one round trip that changes nothing, and of the locks that are free the one that is
+/// named first is acquired. If none is, an acquire queues for all. Each lock is acquired as it is alone, with its own options:
+/// so one that the caller holds already is busy, unless it is reentrant.
+///
+/// @param client the client from which the locks come. It may be freed before the choice.
+/// @param locks mutexes, read and write sides, semaphores, elections and sets. They may be freed before the choice.
+/// @param count how many there are: one at least.
+/// @param options NULL for the defaults. No option but a default applies to a choice: give them to its locks.
+/// @param[out] lock the choice, which is a lock as well. Free it with zklock_lock_free.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, of another client, an exclusive one or such a
+///         choice itself, if two are of one path, they are too many to be watched by one session, or an option does not
+///         apply to a choice; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_any_new(
+    client: *mut zklock_client,
+    locks: *const *mut zklock_lock,
+    count: usize,
+    options: *const zklock_lock_options,
+    lock: *mut *mut zklock_lock,
+) -> zklock_status {
+    of_several("zklock_any_new", client, locks, count, options, lock, blocking::Client::any_of)
+}
+
+fn of_several(
+    call: &str,
+    client: *mut zklock_client,
+    locks: *const *mut zklock_lock,
+    count: usize,
+    options: *const zklock_lock_options,
+    lock: *mut *mut zklock_lock,
+    spec: impl FnOnce(&blocking::Client, &[blocking::Lock]) -> Result<LockSpec, Error>,
+) -> zklock_status {
+    call::status(call, || -> Result<(), Failure> {
         let lock = out("lock", lock)?;
         let locks = array("locks", locks, count)?;
         let found: Vec<_> = locks
@@ -199,7 +238,7 @@ pub extern "C-unwind" fn zklock_all_new(
             .map(|lock| Lock::table().find(*lock).map(|lock| lock.inner().clone()))
             .collect::<Result<_, _>>()?;
         let client = Client::table().find(client)?;
-        let spec = LockOptions::apply(options, client.inner().all_of(&found)?)?;
+        let spec = LockOptions::apply(options, spec(client.inner(), &found)?)?;
         lock.set(Lock::keep(client.inner().lock(&spec)?, client.events()));
         Ok(())
     })

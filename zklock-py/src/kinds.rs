@@ -258,12 +258,26 @@ impl BaseClient {
         timeout: Option<f64>,
         reentrant: bool,
     ) -> PyResult<Py<PyAny>> {
-        let mut of_set = Vec::new();
-        for lock in locks.try_iter()? {
-            of_set.push(lock?.cast::<BaseLock>()?.get().core.lock.clone());
-        }
-        let spec = slf.get().shared.client.all_of(&of_set);
+        let spec = slf.get().shared.client.all_of(&locks_of(locks)?);
         Self::made(slf, spec, |spec| Ok(spec.reentrant(reentrant)), timeout)
+    }
+
+    /// Any one of these locks: the first that comes is held, and the rest are left.
+    ///
+    /// >>> jobs = [zk.mutex("/jobs/doc-1"), zk.mutex("/jobs/doc-2")]
+    /// >>> with zk.any(jobs, timeout=5) as hold:
+    /// ...     hold.path
+    /// '/jobs/doc-1'
+    ///
+    /// For a worker that takes any free job out of many; ``hold.path`` says which lock it is. All queues are looked at
+    /// first, in one round trip that changes nothing, and of the locks that are free the one that is named first is
+    /// acquired. If none is, it queues for all. Locks of any kind that has a queue may be mixed, but none of one path. Each
+    /// is acquired as it is alone, with its own options but for ``timeout``: one that the caller holds already is busy,
+    /// unless it is reentrant.
+    #[pyo3(signature = (locks, *, timeout=None))]
+    fn any(slf: &Bound<'_, Self>, locks: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
+        let spec = slf.get().shared.client.any_of(&locks_of(locks)?);
+        Self::made(slf, spec, Ok, timeout)
     }
 
     /// The barrier at ``path``: while it is set, callers of ``wait`` wait.
@@ -415,6 +429,11 @@ impl Options<'_> {
         let spec = spec.reentrant(self.reentrant).dialect(dialect_of(py, self.dialect)?);
         queued(py, spec.linger(linger).local_turns(local_turns), self.foreign, self.watching)
     }
+}
+
+/// The locks that were given, of whichever face.
+fn locks_of(locks: &Bound<'_, PyAny>) -> PyResult<Vec<zklock_core::blocking::Lock>> {
+    locks.try_iter()?.map(|lock| Ok(lock?.cast::<BaseLock>()?.get().core.lock.clone())).collect()
 }
 
 /// How the lock stands in its queue, by the names of Python.

@@ -115,6 +115,29 @@ TEST(a_set_is_made_of_locks_that_are_named_or_listed) {
     THROWS(every.observe(), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
 }
 
+TEST(any_of_several_locks_is_whichever_comes_first) {
+    const auto client = new_cpp_client(), other = new_cpp_client();
+    std::vector<zklock::lock> jobs;
+    for (int at = 0; at < 3; at++) jobs.push_back(client.mutex(fresh_path()));
+    const auto any = client.any({jobs.begin(), jobs.end()});
+    auto first = any.acquire(), second = any.acquire_for(SOON);
+    CHECK(first.path() == jobs[0].path() && second.path() == jobs[1].path());
+    {
+        const auto theirs = other.mutex(jobs[2].path()).acquire();
+        CHECK(!any.try_acquire());
+        auto ticket = any.start(SOON);
+        second.release();
+        CHECK(readable(ticket.fd(), SOON_MS));
+        const auto again = ticket.try_finish();
+        CHECK(again && again->path() == jobs[1].path());
+    }
+    first.release();
+    for (const auto &job : jobs) EVENTUALLY(is_free(other, job.path()));
+    THROWS(client.any({}), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.any({jobs[0], other.mutex(fresh_path())}), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+    THROWS(client.any({jobs[0], client.exclusive(fresh_path())}), zklock::misuse_error, ZKLOCK_INVALID_ARGUMENT);
+}
+
 TEST(an_observer_tells_who_leads) {
     auto client = zklock::client(servers(), zklock::options().session_timeout(SESSION).identity("the leader"));
     auto audience = new_cpp_client();
@@ -159,5 +182,6 @@ TEST(an_operator_can_evict_and_break) {
 
 TEST_MAIN("standalone max-session=4000", LISTED(every_kind_comes_from_the_client_and_is_acquired_in_the_same_way),
           LISTED(options_can_be_copied_and_say_how_a_lock_behaves), LISTED(the_limit_of_a_semaphore_can_be_changed),
-          LISTED(a_set_is_made_of_locks_that_are_named_or_listed), LISTED(an_observer_tells_who_leads),
+          LISTED(a_set_is_made_of_locks_that_are_named_or_listed),
+          LISTED(any_of_several_locks_is_whichever_comes_first), LISTED(an_observer_tells_who_leads),
           LISTED(an_operator_can_evict_and_break), LISTED(who_logs_in_may_keep_what_it_creates_to_itself))

@@ -113,6 +113,12 @@ CALL(all_new) {
     if (!status) zklock_lock_free(lock);
     return status;
 }
+CALL(any_new) {
+    zklock_lock *lock;
+    zklock_status status = zklock_any_new(on->client, &on->lock, 1, NULL, &lock);
+    if (!status) zklock_lock_free(lock);
+    return status;
+}
 CALL(lock_path) {
     const char *path;
     return zklock_lock_path(on->lock, &path);
@@ -362,6 +368,7 @@ static const call calls[] = {
     CALL(semaphore_new, ZKLOCK_OK, 0),
     CALL(set_limit, ZKLOCK_OK, 1),
     CALL(all_new, ZKLOCK_OK, 0),
+    CALL(any_new, ZKLOCK_OK, 0),
     CALL(lock_path, ZKLOCK_OK, 0),
     CALL(acquire, ZKLOCK_OK, 1),
     /* Before anybody waits. */

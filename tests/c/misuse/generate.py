@@ -45,6 +45,7 @@ GOOD = {
 # What comes of a closed client where the rule for it is not right.
 OF_CLOSED = {
     ("zklock_all_new", "client"): "ZKLOCK_INVALID_ARGUMENT",  # The locks are of another.
+    ("zklock_any_new", "client"): "ZKLOCK_INVALID_ARGUMENT",
     ("zklock_evict", "lock"): "ZKLOCK_INVALID_ARGUMENT",  # The node is below another.
     ("zklock_member_leave", "member"): "ZKLOCK_LOST",
 }

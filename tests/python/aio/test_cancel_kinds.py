@@ -20,6 +20,7 @@ KINDS: dict[str, Make] = {
     "semaphore": lambda zk, path: zk.semaphore(path, 2, permits=2),
     "election": lambda zk, path: zk.election(path),
     "exclusive": lambda zk, path: zk.exclusive(path),
+    "any": lambda zk, path: zk.any([zk.mutex(path), zk.semaphore(f"{path}-permits", 1)]),
     "all": lambda zk, path: zk.all([zk.mutex(path), zk.semaphore(f"{path}-permits", 1)]),
 }
 

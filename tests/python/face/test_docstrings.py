@@ -34,7 +34,7 @@ def documented() -> typing.Iterator[tuple[str, object]]:
                     yield f"{name}.{member}", defined.__func__ if isinstance(defined, staticmethod) else defined
 
 
-KINDS = ("mutex", "read", "write", "semaphore", "election", "exclusive", "all")
+KINDS = ("mutex", "read", "write", "semaphore", "election", "exclusive", "all", "any")
 DOCUMENTED = dict(documented())
 EXAMPLES = {name: doc for name, value in DOCUMENTED.items() if ">>>" in (doc := inspect.getdoc(value) or "")}
 

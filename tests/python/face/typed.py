@@ -61,6 +61,7 @@ def kinds(zk: zklock.Client) -> None:
     assert_type(zk.election("/a"), zklock.Lock)
     assert_type(zk.exclusive("/a", timeout=0), zklock.Lock)
     assert_type(zk.all([zk.mutex("/a"), zk.aio.read("/b")], timeout=5), zklock.Lock)
+    assert_type(zk.any([zk.mutex("/a"), zk.aio.read("/b")], timeout=5), zklock.Lock)
     assert_type(zk.aio.all(lock for lock in (zk.mutex("/a"), zk.read("/b"))), zklock.AsyncLock)
     zk.set_limit("/limit", 5)
     for leader in zk.election("/a").observe():

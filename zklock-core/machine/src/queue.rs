@@ -105,6 +105,28 @@ pub fn is_wanted(children: &[String], own: &str, claim: &Claim) -> bool {
     children.iter().filter_map(|child| Name::parse(child)).any(waits)
 }
 
+/// Whether one that queued now would wait. It would see all who are in its way: otherwise it finds out what is wrong with
+/// them if it does queue.
+///
+/// ```
+/// use zklock_machine::claim::Claim;
+/// use zklock_machine::name::Scheme;
+/// use zklock_machine::queue::is_taken;
+///
+/// let children = ["_c_a-__READ__0000000001".to_owned()];
+/// assert!(is_taken(&children, &Claim::new("/locks/report", Scheme::Write)));
+/// assert!(!is_taken(&children, &Claim::new("/locks/report", Scheme::Read)));
+/// ```
+pub fn is_taken(children: &[String], claim: &Claim) -> bool {
+    let role = claim.scheme.role();
+    let contenders = children.iter().filter_map(|child| Name::parse(child));
+    let mut rivals = contenders.filter(|other| role.excludes(other.scheme.role())).peekable();
+    let is_any = rivals.peek().is_some();
+    let is_seen = claim.foreign == Foreign::GoAhead
+        || rivals.all(|name| name.scheme.sees(claim.scheme)) && stranger_without_a_queue(children).is_none();
+    is_any && is_seen
+}
+
 /// One among the children of a lock's path that holds or wants something of that path, and takes no part in any queue of
 /// ours: a holder of kazoo's semaphore, or a contender for one of several locks that share this node.
 pub(crate) fn stranger_without_a_queue(children: &[String]) -> Option<&str> {
@@ -226,6 +248,17 @@ mod tests {
             claim.foreign = Foreign::GoAhead;
             assert_eq!(standing(&children, &children[0], &claim), Standing::Holds);
         }
+    }
+
+    #[test]
+    fn one_that_would_not_see_a_rival_does_not_take_the_lock_for_busy() {
+        let kazoo = format!("{}__lock__0000000001", "0".repeat(32));
+        let mut claim = Claim::new("/a", Scheme::Mutex);
+        assert!(is_taken(&[node("a", 2)], &claim));
+        assert!(!is_taken(&[node("a", 2), kazoo.clone()], &claim));
+        assert!(!is_taken(&["config".into()], &claim));
+        claim.foreign = Foreign::GoAhead;
+        assert!(is_taken(&[kazoo], &claim));
     }
 
     #[test]

@@ -271,13 +271,28 @@ impl Client {
 
     /// See [`Client::all_of`](crate::Client::all_of).
     pub fn all_of(&self, locks: &[Lock]) -> Result<LockSpec, Error> {
+        let specs = self.specs_of(locks)?;
+        specs.map_or_else(|others| Err(LockSpec::of_another_client(&others)), LockSpec::all)
+    }
+
+    /// See [`Client::any`](crate::Client::any).
+    pub fn any(&self, locks: &[Lock]) -> Result<Lock, Error> {
+        self.lock(&self.any_of(locks)?)
+    }
+
+    /// As [`any`](Self::any), as a description.
+    #[doc(hidden)]
+    pub fn any_of(&self, locks: &[Lock]) -> Result<LockSpec, Error> {
+        let specs = self.specs_of(locks)?;
+        specs.map_or_else(|others| Err(LockSpec::choice_of_another_client(&others)), LockSpec::any)
+    }
+
+    /// Of these locks; as an error if not all of them are of this client.
+    fn specs_of(&self, locks: &[Lock]) -> Result<Result<Vec<LockSpec>, Vec<LockSpec>>, Error> {
         self.connector.refuse_forked()?;
-        let specs: Vec<_> = locks.iter().map(|lock| lock.spec().clone()).collect();
-        if locks.iter().all(|lock| lock.core.connector().is_same(&self.connector)) {
-            LockSpec::all(specs)
-        } else {
-            Err(LockSpec::of_another_client(&specs))
-        }
+        let specs = locks.iter().map(|lock| lock.spec().clone()).collect();
+        let are_own = locks.iter().all(|lock| lock.core.connector().is_same(&self.connector));
+        Ok(if are_own { Ok(specs) } else { Err(specs) })
     }
 
     /// See [`Client::barrier`](crate::Client::barrier).

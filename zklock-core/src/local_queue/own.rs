@@ -44,6 +44,15 @@ impl LocalQueue {
         }
         Ok(own)
     }
+
+    /// Whether the owner may take the read side within its own write side, so that its own node is not in the way.
+    pub(crate) fn may_be_within(&self, owner: Owner) -> bool {
+        let mut queues = self.claims.iter().zip(&self.held_at);
+        let is_writer = |held: &(Role, bool)| *held == (Role::Write, true);
+        queues.any(|(claim, held_at)| {
+            claim.scheme.role() == Role::Read && held_at.held_by(owner).iter().any(is_writer)
+        })
+    }
 }
 
 fn deadlock(path: &str, wanted: Role, held: Role) -> Error {

@@ -6,7 +6,10 @@ use crate::hold::Hold;
 use crate::machine::protocol::Patience;
 use crate::owner::Owner;
 use crate::stats::Progress;
+use std::future::poll_fn;
+use std::pin::Pin;
 use std::sync::Arc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::sync::oneshot;
 
@@ -46,10 +49,15 @@ pub(crate) struct Ticket {
 
 impl Ticket {
     pub(crate) async fn answer(&mut self) -> Answer {
-        let answer = (&mut self.receiver).await;
+        poll_fn(|context| self.poll_answer(context)).await
+    }
+
+    /// As [`answer`](Self::answer), for one who waits for several. It comes once.
+    pub(crate) fn poll_answer(&mut self, context: &mut Context<'_>) -> Poll<Answer> {
+        let answer = ready!(Pin::new(&mut self.receiver).poll(context));
         self.answered = true;
         // Without an answer the attempt has been dropped, because the client is closed.
-        answer.unwrap_or_else(|_| Err(Error::closed()))
+        Poll::Ready(answer.unwrap_or_else(|_| Err(Error::closed())))
     }
 
     /// Whether it waits behind others, here or in the ensemble.

@@ -238,6 +238,20 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         write sides, semaphores and elections of this client may be mixed, but none of one path. Their own options stay,
         but ``timeout`` and ``reentrant`` are those of the set.
         """
+    def any(self, locks: Iterable[_BaseLock], *, timeout: float | None = None) -> _AnyLock:
+        """Any one of these locks: the first that comes is held, and the rest are left.
+
+        >>> jobs = [zk.mutex("/jobs/doc-1"), zk.mutex("/jobs/doc-2")]
+        >>> with zk.any(jobs, timeout=5) as hold:
+        ...     hold.path
+        '/jobs/doc-1'
+
+        For a worker that takes any free job out of many; ``hold.path`` says which lock it is. All queues are looked at
+        first, in one round trip that changes nothing, and of the locks that are free the one that is named first is
+        acquired. If none is, it queues for all. Locks of any kind that has a queue may be mixed, but none of one path. Each
+        is acquired as it is alone, with its own options but for ``timeout``: one that the caller holds already is busy,
+        unless it is reentrant.
+        """
     def barrier(self, path: str) -> _AnyBarrier:
         """The barrier at ``path``: while it is set, callers of ``wait`` wait.
 

@@ -1,0 +1,109 @@
+//! Any one of several locks, whatever message is the last or is lost, and in contest.
+
+use crate::support::register::Register;
+use crate::support::sweep::{Scene, Step, acquire, drop_at, strike};
+use crate::support::{SOON, client, operator, settled, soon};
+use ground::wire::Mode;
+use ground::{Action, Gate, Kind, Side};
+use std::sync::Arc;
+use tokio::task::JoinSet;
+use zklock_core::{Client, Lock};
+
+fn pair(client: &Client, root: &str) -> Lock {
+    client.any(&["a", "b"].map(|name| client.mutex(&format!("{root}/{name}")).unwrap())).unwrap()
+}
+
+/// The messages of an acquire that finds both busy, up to its wait.
+const STEPS: &[Step] = &[
+    (Kind::GetChildren, Side::Request, 1, "/a"),
+    (Kind::GetChildren, Side::Reply, 1, "/b"),
+    (Kind::Create, Side::Request, 1, "/a"),
+    (Kind::Create, Side::Reply, 1, "/a"),
+    (Kind::Create, Side::Reply, 1, "/b"),
+    (Kind::GetChildren, Side::Reply, 2, "/b"),
+    (Kind::GetData, Side::Request, 1, "/a"),
+    (Kind::GetData, Side::Reply, 1, "/b"),
+];
+
+/// Strangers that hold both.
+fn blocked(scene: &Scene, root: &str) -> [String; 2] {
+    ["a", "b"].map(|name| {
+        let directory = format!("{root}/{name}");
+        scene.admin.create_all(&directory, "");
+        let node = format!("{directory}/_c_stranger-lock-");
+        scene.admin.create_mode(&node, "stranger", Mode::EphemeralSequential)
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_cancel_at_every_step_leaves_no_node() {
+    let scene = Scene::new().await;
+    for (number, step) in STEPS.iter().enumerate() {
+        let root = format!("/any/cancel-{number}");
+        let blockers = blocked(&scene, &root);
+        let gate = Gate::new();
+        let held = strike(&scene.proxy, *step, &root, Action::Pause(gate.clone()));
+        drop_at(acquire(pair(&scene.client, &root)), &held, &root).await;
+        gate.open();
+        settled(&scene.client).await;
+        for blocker in blockers {
+            let (directory, _) = blocker.rsplit_once('/').unwrap();
+            assert_eq!(operator().children(directory).len(), 1, "{root}");
+            scene.admin.delete(&blocker);
+        }
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_reset_at_every_step_leaves_exactly_one_hold() {
+    let scene = Scene::new().await;
+    for (number, step) in STEPS.iter().enumerate() {
+        let root = format!("/any/reset-{number}");
+        let [_, b] = blocked(&scene, &root);
+        let struck = strike(&scene.proxy, *step, &root, Action::DropAndReset);
+        let call = acquire(pair(&scene.client, &root));
+        assert!(struck.wait(SOON), "{root} never came");
+        scene.admin.delete(&b);
+        let hold = soon(call).await.unwrap().unwrap_or_else(|error| panic!("{root}: {error}"));
+        assert_eq!(hold.path(), format!("{root}/b"));
+        settled(&scene.client).await;
+        scene.admin.wait_for_children(&format!("{root}/a"), 1, SOON);
+        scene.admin.wait_for_children(&format!("{root}/b"), 1, SOON);
+        soon(hold.release()).await.unwrap();
+    }
+}
+
+/// Rivals whose lists overlap, some of which want one lock alone: nobody holds what another holds, and all end.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn rivals_with_overlapping_lists_never_hold_the_same_and_all_have_their_turns() {
+    const PATHS: usize = 4;
+    const TURNS: usize = 25;
+    let registers: Arc<Vec<_>> = Arc::new((0..PATHS).map(|_| Register::of(1)).collect());
+    let mut rivals = JoinSet::new();
+    for rival in 0..9 {
+        let (client, registers) = (client().await, registers.clone());
+        rivals.spawn(async move {
+            let path = |number: usize| format!("/any/contest/{}", number % PATHS);
+            let locks: Vec<_> =
+                (0..1 + rival % 3).map(|more| client.mutex(&path(rival + more)).unwrap()).collect();
+            let choice = client.any(&locks).unwrap();
+            for turn in 0..TURNS {
+                let hold = match turn % 5 {
+                    4 => soon(choice.try_acquire()).await.unwrap(),
+                    _ => Some(soon(choice.acquire()).await.unwrap()),
+                };
+                let Some(hold) = hold.map(Arc::new) else { continue };
+                let number: usize = hold.path().rsplit('/').next().unwrap().parse().unwrap();
+                registers[number].enter(&hold, 1);
+                tokio::task::yield_now().await;
+                registers[number].leave();
+                soon(hold.release()).await.unwrap();
+            }
+            settled(&client).await;
+        });
+    }
+    soon(rivals.join_all()).await;
+    for number in 0..PATHS {
+        operator().wait_for_children(&format!("/any/contest/{number}"), 0, SOON);
+    }
+}

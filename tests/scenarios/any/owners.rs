@@ -1,0 +1,114 @@
+//! Any one of several locks that make no sense together, that the caller holds already, or that linger.
+
+use crate::support::queue::{A_WHILE, acquire, granted, held};
+use crate::support::{client, operator, proxied_client, says, soon};
+use ground::Kind;
+use std::time::Duration;
+use zklock_core::{Dialect, ErrorKind, Lock, LockSpec};
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_choice_that_makes_no_sense_is_refused_and_the_message_says_why() {
+    let (client, other) = (client().await, client().await);
+    let mutex = client.mutex("/any/input/m").unwrap();
+    let refused = |locks: &[Lock], parts: &[&str]| {
+        let error = client.any(locks).expect_err("it makes no sense");
+        says(&error, ErrorKind::InvalidInput, parts);
+    };
+    refused(&[], &["one lock at least"]);
+    refused(&[mutex.clone(), client.read("/any/input/m").unwrap()], &["two of them are of one path"]);
+    refused(
+        &[mutex.clone(), other.mutex("/any/input/n").unwrap()],
+        &["from the client that makes the choice"],
+    );
+    let exclusive = client.exclusive("/any/input/e").unwrap();
+    refused(&[mutex.clone(), exclusive], &["an exclusive lock has no queue", "/any/input/e"]);
+    let choice = client.any(std::slice::from_ref(&mutex)).unwrap();
+    refused(&[client.mutex("/any/input/o").unwrap(), choice.clone()], &["is such a choice itself"]);
+    says(&client.all(&[choice]).unwrap_err(), ErrorKind::InvalidInput, &["any of several"]);
+    let many: Vec<_> =
+        (0..2000).map(|number| client.mutex(&format!("/any/many/{number}")).unwrap()).collect();
+    refused(&many, &["too many to watch", "/any/many/0"]);
+    let spec = || LockSpec::any([LockSpec::mutex("/any/input/m").unwrap()]).unwrap();
+    for (spec, part) in [
+        (spec().reentrant(true), "is not reentrant"),
+        (spec().dialect(Dialect::Kazoo), "has no dialect kazoo"),
+        (spec().linger(Duration::from_secs(1)), "linger"),
+    ] {
+        says(&client.lock(&spec).unwrap_err(), ErrorKind::InvalidInput, &[part]);
+    }
+    let choice = client.any(&[mutex]).unwrap();
+    says(&choice.observe().expect_err("refused"), ErrorKind::InvalidInput, &["a choice"]);
+    soon(held(&choice).await.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_that_the_caller_holds_is_busy_and_a_reentrant_one_is_given_once_more() {
+    let client = client().await;
+    let [a, b] = ["a", "b"].map(|name| client.mutex(&format!("/any/own/{name}")).unwrap());
+    let choice = client.any(&[a.clone(), b.clone()]).unwrap();
+    let first = soon(choice.try_acquire()).await.unwrap().expect("free");
+    let second = soon(choice.try_acquire()).await.unwrap().expect("the other is free");
+    assert_eq!((first.path(), second.path()), ("/any/own/a", "/any/own/b"));
+    assert!(soon(choice.try_acquire()).await.unwrap().is_none());
+    // Whoever releases one ends the wait.
+    let waiter = acquire(&choice);
+    soon(second.release()).await.unwrap();
+    soon(granted(waiter).await.release()).await.unwrap();
+    soon(first.release()).await.unwrap();
+    let reentrant = client.lock(&LockSpec::mutex("/any/own/a").unwrap().reentrant(true)).unwrap();
+    let outer = soon(reentrant.acquire()).await.unwrap();
+    let again = soon(client.any(&[b.clone(), reentrant]).unwrap().acquire()).await.unwrap();
+    assert_eq!(again.token(), outer.token());
+    // Within its own write side it may read, though that is in the queue.
+    let write = client.lock(&LockSpec::write("/any/own/w").unwrap().reentrant(true)).unwrap();
+    let writer = soon(write.acquire()).await.unwrap();
+    let reader = client.any(&[client.read("/any/own/w").unwrap()]).unwrap();
+    let reader = soon(reader.try_acquire()).await.unwrap().expect("it is the writer's");
+    soon(reader.release()).await.unwrap();
+    soon(writer.release()).await.unwrap();
+    // What only its owner can release is waited for by nobody who could wait for another.
+    let other = crate::support::client().await;
+    let busy = held(&other.mutex("/any/own/b").unwrap()).await;
+    let in_vain = soon(choice.acquire_timeout(A_WHILE)).await.unwrap_err();
+    says(&in_vain, ErrorKind::Timeout, &["none of the 2 locks"]);
+    let deadlock = soon(client.any(&[a]).unwrap().acquire()).await.unwrap_err();
+    says(&deadlock, ErrorKind::Deadlock, &["/any/own/a", "reentrant"]);
+    soon(again.release()).await.unwrap();
+    soon(outer.release()).await.unwrap();
+    soon(busy.release()).await.unwrap();
+}
+
+/// On one thread, where the deletion could not be sent before the try begins.
+#[tokio::test]
+async fn one_that_was_let_go_just_now_is_free() {
+    let client = client().await;
+    let choice = client.any(&[client.mutex("/any/let-go/a").unwrap()]).unwrap();
+    let hold = soon(choice.acquire()).await.unwrap();
+    drop(hold);
+    let again = soon(choice.try_acquire()).await.unwrap().expect("nobody else wants it");
+    soon(again.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_lingers_is_taken_without_a_request() {
+    let (client, proxy) = proxied_client().await;
+    let lingering = LockSpec::mutex("/any/linger/b").unwrap().linger(Duration::from_secs(60));
+    let lingering = client.lock(&lingering).unwrap();
+    let token = {
+        let hold = held(&lingering).await;
+        let token = hold.token();
+        soon(hold.release()).await.unwrap();
+        token
+    };
+    let choice = client.any(&[client.mutex("/any/linger/a").unwrap(), lingering]).unwrap();
+    proxy.record();
+    let hold = soon(choice.try_acquire()).await.unwrap().expect("it is kept");
+    assert_eq!((hold.path(), hold.token()), ("/any/linger/b", token));
+    assert_eq!(proxy.counts().requests(Kind::Create), 0);
+    assert_eq!(operator().children("/any/linger/b").len(), 1);
+    // While it is held, the other is free.
+    let other = soon(choice.try_acquire()).await.unwrap().expect("it is free");
+    assert_eq!(other.path(), "/any/linger/a");
+    soon(other.release()).await.unwrap();
+    soon(hold.release()).await.unwrap();
+}

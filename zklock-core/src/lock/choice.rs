@@ -1,0 +1,235 @@
+//! How any one of several locks is acquired.
+//!
+//! It is made of the locks as they are: a place in the local queue of each. So whatever holds for a lock alone holds here too,
+//! and a wait that ends leaves nothing, because each of its tickets leaves nothing. A machine of its own, with all nodes in one
+//! transaction, would save about half of the requests of a wait. It would have to do again what every kind of lock does, and
+//! what local queues do.
+//!
+//! Before anything is created, all queues are listed. To try each lock instead would take every free one of them for a moment,
+//! and others would find these busy.
+
+use super::Lock;
+use crate::any::shortened;
+use crate::ask::{ask_for_ever, silence};
+use crate::ensemble::ReadFailure;
+use crate::error::{Error, ErrorKind};
+use crate::hold::Hold;
+use crate::local_queue::{Answer, Ticket};
+use crate::machine::claim::Claim;
+use crate::machine::protocol::{Operation, Outcome, Patience};
+use crate::machine::queue::is_taken;
+use crate::owner::Owner;
+use crate::platform::random_bits;
+use crate::pool::Pool;
+use crate::session::Session;
+use crate::wait::Wait;
+use std::future::poll_fn;
+use std::pin::{Pin, pin};
+use std::sync::Arc;
+use std::task::Poll;
+
+/// Locks of which one is to be held.
+pub(crate) struct Choice {
+    /// At least one.
+    locks: Vec<Lock>,
+    /// As messages name them.
+    paths: String,
+}
+
+/// Boxed, since it acquires locks for a lock.
+pub(super) type Acquiring<'a, T> = Pin<Box<dyn Future<Output = Result<T, Error>> + Send + 'a>>;
+
+/// A place in the queue of one of the locks, by its number.
+struct Place {
+    lock: usize,
+    ticket: Ticket,
+}
+
+impl Choice {
+    pub(crate) fn new(locks: Vec<Lock>, path: &str) -> Arc<Self> {
+        let paths = format!("{} locks {}", locks.len(), shortened(path));
+        Arc::new(Self { locks, paths })
+    }
+
+    pub(super) fn at_once(&self, owner: Owner) -> Result<Option<Hold>, Error> {
+        let mut held = self.locks.iter().map(|lock| lock.at_once(owner));
+        held.find_map(Result::transpose).transpose()
+    }
+
+    /// As [`Lock::try_acquire_as`].
+    pub(super) fn try_acquire_as(&self, owner: Owner) -> Acquiring<'_, Option<Hold>> {
+        let patience = self.pool().options().try_timeout;
+        Box::pin(self.try_until(owner, Wait::at_most(Some(patience))))
+    }
+
+    /// As [`Lock::acquire_as`], with a wait.
+    pub(super) fn acquire_within(&self, owner: Owner, wait: Wait) -> Acquiring<'_, Hold> {
+        Box::pin(async move {
+            let soon = wait.no_longer_than(self.pool().options().try_timeout);
+            match self.try_until(owner, soon).await {
+                Ok(Some(hold)) => return Ok(hold),
+                // Then it waits for the servers as well.
+                Err(error) if error.kind() != ErrorKind::Unreachable => return Err(error),
+                _ => {}
+            }
+            if let Some(hold) = self.at_once(owner)? {
+                return Ok(hold);
+            }
+            let mut places = self.join(owner)?;
+            let mut over = pin!(wait.over());
+            loop {
+                let (lock, answer) = tokio::select! {
+                    biased;
+                    first = first_answer(&mut places) => first,
+                    _ = &mut over => return Err(self.in_vain(&places, wait)),
+                };
+                match answer {
+                    Ok(Some(hold)) if !hold.valid_for().is_zero() => return Ok(hold),
+                    // The process slept past the lease between the grant and now: queue again.
+                    Ok(_) => places.push(self.locks[lock].place(lock, owner)?),
+                    Err(error) => return Err(error),
+                }
+                places.sort_unstable_by_key(|place| place.lock);
+            }
+        })
+    }
+
+    /// Acquires one that is free; `None` if there is none.
+    async fn try_until(&self, owner: Owner, wait: Wait) -> Result<Option<Hold>, Error> {
+        if let Some(hold) = self.at_once(owner)? {
+            return Ok(Some(hold));
+        }
+        let mut free = tokio::select! {
+            biased;
+            free = self.free(owner) => free?,
+            _ = wait.over() => return Err(self.unheard(wait)),
+        };
+        // The first that was named; but those that all went for it, and were too late, go different ways.
+        let mut next = 0;
+        while !free.is_empty() && !wait.is_over() {
+            let lock = &self.locks[free.remove(next)];
+            if let Some(hold) = lock.try_until(owner, wait).await? {
+                return Ok(Some(hold));
+            }
+            next = random_bits().checked_rem(free.len() as u128).map_or(0, |next| next as usize);
+        }
+        Ok(None)
+    }
+
+    /// The numbers of those of which nothing is known that is in the way.
+    async fn free(&self, owner: Owner) -> Result<Vec<usize>, Error> {
+        for lock in &self.locks {
+            // Otherwise it would seem to be busy because of a node that we are deleting.
+            lock.queue.released().await;
+        }
+        let queues = self.locks.iter().flat_map(|lock| lock.claims().iter().flat_map(directories));
+        // What others have released before is to be seen.
+        let barrier = Operation::Barrier { directory: self.locks[0].claims()[0].directory.clone() };
+        let flight: Vec<_> =
+            std::iter::once(barrier).chain(queues.map(|directory| Operation::List { directory })).collect();
+        let problem = || format!("the {} could not be looked at", self.paths);
+        let listed = ask_for_ever(self.pool(), problem, |session| look(session, flight.clone())).await?;
+        let mut listed = listed.iter().skip(1);
+        let mut free = Vec::new();
+        for (number, lock) in self.locks.iter().enumerate() {
+            // All of them, or the listings of the next would be taken for its own.
+            let taken = lock.claims().iter().filter(|claim| is_busy(claim, &mut listed)).count();
+            if taken == 0 || lock.queue.may_be_within(owner) {
+                free.push(number);
+            }
+        }
+        Ok(free)
+    }
+
+    /// A place in each queue. What the owner alone can release would be waited for in vain.
+    fn join(&self, owner: Owner) -> Result<Vec<Place>, Error> {
+        let (mut places, mut deadlock) = (Vec::new(), None);
+        for (number, lock) in self.locks.iter().enumerate() {
+            match lock.place(number, owner) {
+                Ok(place) => places.push(place),
+                Err(error) if error.kind() == ErrorKind::Deadlock => deadlock = Some(error),
+                Err(error) => return Err(error),
+            }
+        }
+        deadlock.filter(|_| places.is_empty()).map_or(Ok(places), Err)
+    }
+
+    fn in_vain(&self, places: &[Place], wait: Wait) -> Error {
+        let is_silent = |place: &Place| self.locks[place.lock].is_silent(&place.ticket);
+        let (kind, trouble) = if !self.pool().slot().is_connected() || places.iter().all(is_silent) {
+            (ErrorKind::Unreachable, silence(self.pool()))
+        } else if places.iter().any(|place| place.ticket.is_behind_others()) {
+            (ErrorKind::Timeout, "others are before us in their queues".to_owned())
+        } else {
+            (ErrorKind::Timeout, silence(self.pool()))
+        };
+        Error::new(kind, format!("none of the {} was acquired {wait}: {trouble}", self.paths))
+    }
+
+    /// The servers did not say in time which of them are free.
+    fn unheard(&self, wait: Wait) -> Error {
+        let (paths, silence) = (&self.paths, silence(self.pool()));
+        Error::new(ErrorKind::Unreachable, format!("none of the {paths} was tried {wait}: {silence}"))
+    }
+
+    fn pool(&self) -> &Pool {
+        self.locks[0].pool()
+    }
+}
+
+impl Lock {
+    fn place(&self, lock: usize, owner: Owner) -> Result<Place, Error> {
+        let ticket = self.queue.join(owner, self.spec.is_reentrant(), Patience::Waits)?;
+        Ok(Place { lock, ticket })
+    }
+}
+
+/// The first in the list that has an answer, which leaves its place. What others were granted is released when their places
+/// are dropped.
+async fn first_answer(places: &mut Vec<Place>) -> (usize, Answer) {
+    poll_fn(|context| {
+        for index in 0..places.len() {
+            if let Poll::Ready(answer) = places[index].ticket.poll_answer(context) {
+                return Poll::Ready((places.remove(index).lock, answer));
+            }
+        }
+        Poll::Pending
+    })
+    .await
+}
+
+/// What is listed to see whether a place is free.
+fn directories(claim: &Claim) -> impl Iterator<Item = Arc<str>> {
+    let permits = claim.permits.as_ref().map(|permits| permits.directory.clone());
+    std::iter::once(claim.directory.clone()).chain(permits)
+}
+
+/// Whether one that queued now would wait. What cannot be seen is not in the way: whoever tries it learns what is wrong.
+fn is_busy<'a>(claim: &Claim, listed: &mut impl Iterator<Item = &'a Outcome>) -> bool {
+    let mut next = || match listed.next() {
+        Some(Outcome::Children(children)) => children.as_slice(),
+        _ => &[],
+    };
+    let is_queued = is_taken(next(), claim);
+    let has_permits = claim.permits.as_ref().is_none_or(|permits| {
+        let taken = next().len();
+        // The node may say another limit.
+        permits.limit_at.is_some() || taken + permits.count as usize <= permits.limit as usize
+    });
+    is_queued || !has_permits
+}
+
+async fn look(session: Arc<Session>, flight: Vec<Operation>) -> Result<Vec<Outcome>, ReadFailure> {
+    let looking = session.look_for_orphans(&flight);
+    let landing = session.clone().send(flight).await;
+    if let Some(looking) = looking {
+        looking.heal(&landing.outcomes);
+    }
+    if landing.outcomes.contains(&Outcome::SessionOver) {
+        return Err(ReadFailure::SessionOver);
+    }
+    if landing.outcomes.contains(&Outcome::Unknown) {
+        return Err(ReadFailure::Unknown);
+    }
+    Ok(landing.outcomes)
+}
