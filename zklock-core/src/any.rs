@@ -1,6 +1,6 @@
 //! Any one of several locks: whichever comes first.
 //!
-//! Its locks may be contended by whoever wants only one of them: each keeps its own queue, its options and its rules. How
+//! Its locks may be contended by clients that want only one of them: each keeps its own queue, its options and its rules. How
 //! they are acquired is in [`choice`](crate::lock).
 
 use crate::client::Client;

@@ -50,7 +50,7 @@ async fn one_that_the_caller_holds_is_busy_and_a_reentrant_one_is_given_once_mor
     let second = soon(choice.try_acquire()).await.unwrap().expect("the other is free");
     assert_eq!((first.path(), second.path()), ("/any/own/a", "/any/own/b"));
     assert!(soon(choice.try_acquire()).await.unwrap().is_none());
-    // Whoever releases one ends the wait.
+    // The release of either ends the wait.
     let waiter = acquire(&choice);
     soon(second.release()).await.unwrap();
     soon(granted(waiter).await.release()).await.unwrap();

@@ -204,7 +204,7 @@ fn directories(claim: &Claim) -> impl Iterator<Item = Arc<str>> {
     std::iter::once(claim.directory.clone()).chain(permits)
 }
 
-/// Whether one that queued now would wait. What cannot be seen is not in the way: whoever tries it learns what is wrong.
+/// Whether one that queued now would wait. What cannot be seen is not in the way: one that tries it learns what is wrong.
 fn is_busy<'a>(claim: &Claim, listed: &mut impl Iterator<Item = &'a Outcome>) -> bool {
     let mut next = || match listed.next() {
         Some(Outcome::Children(children)) => children.as_slice(),
