@@ -59,7 +59,7 @@ impl Figures {
 }
 
 /// What scripts go by: the names that values have, line by line. Connections come in no order, and the last operation of one that
-/// was just answered may not be counted yet.
+/// was just answered may not be counted yet. Nor may the server be ready to hear from it again: it says 0 for 1 until then.
 fn form(answer: &str) -> String {
     let (mut lines, mut connections) = (Vec::new(), Vec::new());
     for line in answer.lines() {
@@ -68,6 +68,7 @@ fn form(answer: &str) -> String {
                 let (number, interest) =
                     who.trim_start_matches(" /127.0.0.1:").split_once('[').unwrap_or_default();
                 let number = if number.parse::<u16>().is_ok() { "port" } else { number };
+                let interest = if ["0]", "1]"].contains(&interest) { "0 or 1]" } else { interest };
                 let names: Vec<_> =
                     values.split(',').map(|value| value.split('=').next().unwrap_or("")).collect();
                 let end = if values.ends_with(')') { ")" } else { "" };
