@@ -43,6 +43,10 @@ impl Client {
     /// A lock that [lingers](LockSpec::linger) at another client looks held, so a try leaves it there for its time. An acquire
     /// that queues makes it free.
     ///
+    /// While it waits it has a watch for each lock, and the servers take the watches of one session only up to a length, when its
+    /// client connects again. So a choice has a limit, of some 700 locks; if several large ones wait at the same time, give them
+    /// clients of their own.
+    ///
     /// Each lock is acquired as it is alone, with its own options. So one that the caller holds already is busy, unless it is
     /// reentrant: then it is given once more. One that only the caller itself can release is not waited for, if there are
     /// others. What is wrong with one lock ends the acquire, such as an access list that forbids it.
@@ -116,7 +120,13 @@ pub(crate) fn check_choice(
     if claims.iter().any(|claim| !claim.has_queue()) {
         return Err(invalid(path, "an exclusive lock has no queue: use a mutex instead"));
     }
-    let watched = claims.iter().map(|claim| chroot + claim.directory.len() + BYTES_OF_A_NAME);
+    let watched = claims.iter().map(|claim| {
+        let permits = claim.permits.iter();
+        let beside = permits
+            .flat_map(|permits| [Some(&permits.directory), permits.limit_at.as_ref()].into_iter().flatten());
+        let of_permits: usize = beside.map(|path| chroot + path.len()).sum();
+        chroot + claim.directory.len() + BYTES_OF_A_NAME + of_permits
+    });
     if watched.sum::<usize>() > WATCHED_AT_MOST {
         return Err(invalid(
             path,

@@ -319,6 +319,9 @@ impl LockSpec {
             Kind::Any(_) if self.reentrant => {
                 Err(self.invalid("a choice of locks is not reentrant: its locks may be, one by one"))
             }
+            Kind::Any(_) if (self.foreign, self.watching) != (Foreign::default(), Watching::default()) => {
+                Err(self.invalid("a choice of locks has no such option: give it to its locks, one by one"))
+            }
             Kind::Any(members) => {
                 Ok(members.iter().map(Self::claims).collect::<Result<Vec<_>, _>>()?.concat())
             }
@@ -411,7 +414,11 @@ mod tests {
     #[test]
     fn every_kind_refuses_the_options_that_it_does_not_have() {
         assert_eq!(refusals(|spec| spec), [""; 0]);
-        assert_eq!(refusals(|spec| spec.foreign(Foreign::GoAhead).watching(Watching::Children)), [""; 0]);
+        let of_contenders = [
+            refusals(|spec| spec.foreign(Foreign::GoAhead)),
+            refusals(|spec| spec.watching(Watching::Children)),
+        ];
+        assert!(of_contenders.iter().all(|refused| refused.len() == 1 && refused[0].starts_with("any: ")));
         let reentrant = refusals(|spec| spec.reentrant(true));
         assert_eq!(
             reentrant,

@@ -2,12 +2,13 @@
 
 use crate::support::register::Register;
 use crate::support::sweep::{Scene, Step, acquire, drop_at, strike};
-use crate::support::{SOON, client, operator, settled, soon};
+use crate::support::{SOON, client, operator, options, settled, soon};
 use ground::wire::Mode;
-use ground::{Action, Gate, Kind, Side};
+use ground::{Action, Direction, Gate, Kind, Proxy, Side, shared};
 use std::sync::Arc;
+use std::time::Duration;
 use tokio::task::JoinSet;
-use zklock_core::{Client, Lock};
+use zklock_core::{Client, ErrorKind, Lock};
 
 fn pair(client: &Client, root: &str) -> Lock {
     client.any(&["a", "b"].map(|name| client.mutex(&format!("{root}/{name}")).unwrap())).unwrap()
@@ -106,4 +107,19 @@ async fn rivals_with_overlapping_lists_never_hold_the_same_and_all_have_their_tu
     for number in 0..PATHS {
         operator().wait_for_children(&format!("/any/contest/{number}"), 0, SOON);
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn an_outage_is_not_taken_for_locks_that_others_hold() {
+    let proxy = Proxy::before(shared().server(0));
+    // Long enough for the connection to be still believed in when the time is over.
+    let options = options(&proxy.connect_string()).session_timeout(Duration::from_secs(8)).unwrap();
+    let options = options.try_timeout(Duration::from_millis(200)).unwrap();
+    let client = Client::connect(options).await.unwrap();
+    let choice = pair(&client, "/any/outage");
+    proxy.freeze(Direction::Both);
+    let error = soon(choice.acquire_timeout(Duration::from_millis(300))).await.unwrap_err();
+    assert_eq!(error.kind(), ErrorKind::Unreachable, "{error}");
+    proxy.thaw();
+    soon(soon(choice.acquire()).await.unwrap().release()).await.unwrap();
 }

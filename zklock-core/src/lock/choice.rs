@@ -66,12 +66,13 @@ impl Choice {
     pub(super) fn acquire_within(&self, owner: Owner, wait: Wait) -> Acquiring<'_, Hold> {
         Box::pin(async move {
             let soon = wait.no_longer_than(self.pool().options().try_timeout);
-            match self.try_until(owner, soon).await {
+            let is_unheard = match self.try_until(owner, soon).await {
                 Ok(Some(hold)) => return Ok(hold),
+                Ok(None) => false,
                 // Then it waits for the servers as well.
-                Err(error) if error.kind() != ErrorKind::Unreachable => return Err(error),
-                _ => {}
-            }
+                Err(error) if error.kind() == ErrorKind::Unreachable => true,
+                Err(error) => return Err(error),
+            };
             if let Some(hold) = self.at_once(owner)? {
                 return Ok(hold);
             }
@@ -81,7 +82,7 @@ impl Choice {
                 let (lock, answer) = tokio::select! {
                     biased;
                     first = first_answer(&mut places) => first,
-                    _ = &mut over => return Err(self.in_vain(&places, wait)),
+                    _ = &mut over => return Err(self.in_vain(&places, wait, is_unheard)),
                 };
                 match answer {
                     Ok(Some(hold)) if !hold.valid_for().is_zero() => return Ok(hold),
@@ -154,11 +155,14 @@ impl Choice {
         deadlock.filter(|_| places.is_empty()).map_or(Ok(places), Err)
     }
 
-    fn in_vain(&self, places: &[Place], wait: Wait) -> Error {
+    /// Why none was had in time; `is_unheard` if the first look had no answer either.
+    fn in_vain(&self, places: &[Place], wait: Wait, is_unheard: bool) -> Error {
         let is_silent = |place: &Place| self.locks[place.lock].is_silent(&place.ticket);
-        let (kind, trouble) = if !self.pool().slot().is_connected() || places.iter().all(is_silent) {
+        let is_behind_others = places.iter().any(|place| place.ticket.is_behind_others());
+        let is_cut_off = !self.pool().slot().is_connected() || places.iter().all(is_silent);
+        let (kind, trouble) = if is_cut_off || is_unheard && !is_behind_others {
             (ErrorKind::Unreachable, silence(self.pool()))
-        } else if places.iter().any(|place| place.ticket.is_behind_others()) {
+        } else if is_behind_others {
             (ErrorKind::Timeout, "others are before us in their queues".to_owned())
         } else {
             (ErrorKind::Timeout, silence(self.pool()))
@@ -210,7 +214,9 @@ fn is_busy<'a>(claim: &Claim, listed: &mut impl Iterator<Item = &'a Outcome>) ->
         Some(Outcome::Children(children)) => children.as_slice(),
         _ => &[],
     };
-    let is_queued = is_taken(next(), claim);
+    let queue = next();
+    // In that of a semaphore nobody holds: those who are there are about to take permits, and may leave enough.
+    let is_queued = claim.permits.is_none() && is_taken(queue, claim);
     let has_permits = claim.permits.as_ref().is_none_or(|permits| {
         let taken = next().len();
         // The node may say another limit.
@@ -232,4 +238,33 @@ async fn look(session: Arc<Session>, flight: Vec<Operation>) -> Result<Vec<Outco
         return Err(ReadFailure::Unknown);
     }
     Ok(landing.outcomes)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::spec::LockSpec;
+
+    fn children(names: &[&str]) -> Outcome {
+        Outcome::Children(names.iter().map(|name| (*name).to_owned()).collect())
+    }
+
+    #[test]
+    fn a_semaphore_is_busy_when_its_permits_are_taken_and_a_mutex_when_somebody_is_there() {
+        let busy = |spec: LockSpec, listed: &[Outcome]| {
+            let mut listed = listed.iter();
+            let busy = spec.claims().unwrap().iter().any(|claim| is_busy(claim, &mut listed));
+            assert_eq!(listed.len(), 0, "all of it has been looked at");
+            busy
+        };
+        let queued = children(&["_c_a-lock-0000000001"]);
+        let mutex = || LockSpec::mutex("/a").unwrap();
+        assert!(busy(mutex(), &[queued.clone()]));
+        assert!(!busy(mutex(), &[children(&[])]) && !busy(mutex(), &[Outcome::NoNode]));
+        let semaphore = || LockSpec::semaphore("/a", 2).unwrap();
+        let (one, two) = (["_c_a-lease-0000000001"], ["_c_a-lease-0000000001", "_c_b-lease-0000000002"]);
+        assert!(!busy(semaphore(), &[queued.clone(), children(&one)]), "the one there may leave enough");
+        assert!(busy(semaphore(), &[children(&[]), children(&two)]));
+        assert!(busy(semaphore().permits(2), &[children(&[]), children(&one)]));
+    }
 }

@@ -23,7 +23,9 @@ impl Followers {
     fn follow(&mut self, mark: Uuid) -> oneshot::Receiver<()> {
         let (sender, receiver) = oneshot::channel();
         let followers = self.0.entry(mark).or_default();
-        followers.retain(|other| !other.is_closed());
+        if followers.len() == followers.capacity() {
+            followers.retain(|other| !other.is_closed());
+        }
         followers.push(sender);
         receiver
     }
