@@ -259,7 +259,7 @@ mod tests {
         };
         let queued = children(&["_c_a-lock-0000000001"]);
         let mutex = || LockSpec::mutex("/a").unwrap();
-        assert!(busy(mutex(), &[queued.clone()]));
+        assert!(busy(mutex(), std::slice::from_ref(&queued)));
         assert!(!busy(mutex(), &[children(&[])]) && !busy(mutex(), &[Outcome::NoNode]));
         let semaphore = || LockSpec::semaphore("/a", 2).unwrap();
         let (one, two) = (["_c_a-lease-0000000001"], ["_c_a-lease-0000000001", "_c_b-lease-0000000002"]);
