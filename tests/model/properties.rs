@@ -185,9 +185,7 @@ impl Scene {
                 let targets = || self.clients[one].watches.iter().map(|watch| &watch.on);
                 let is_shared =
                     |target: &&Target| self.clients[other].watches.iter().any(|watch| watch.on == **target);
-                let others = waiting[..index].iter().chain(&waiting[index + 1..]);
-                let others: Vec<usize> = others.copied().filter(|third| *third != other).collect();
-                let may_share = |target: &&Target| self.may_share(one, other, &others, target);
+                let may_share = |target: &&Target| self.may_share(one, other, &waiting, target);
                 if let Some(target) = targets().find(|target| is_shared(target) && !may_share(target)) {
                     let detail = format!("clients {one} and {other} watch {target:?}");
                     return Err(Violation { property: "no herd", detail });
@@ -197,16 +195,16 @@ impl Scene {
         Ok(())
     }
 
-    fn may_share(&self, one: usize, other: usize, others: &[usize], target: &Target) -> bool {
+    fn may_share(&self, one: usize, other: usize, waiting: &[usize], target: &Target) -> bool {
         let wants = |number: usize| &self.setup.plans[number].wants;
         match target {
             Target::Node(path) => {
                 let queue = path.rsplit_once('/').map_or("", |split| split.0);
                 let reads = |number| self.want(number, queue).is_some_and(|want| want.sort == Sort::Read);
-                let watches = |third: &&usize| {
-                    !reads(**third) && self.clients[**third].watches.iter().any(|watch| watch.on == *target)
+                let watches = |&&third: &&usize| {
+                    !reads(third) && self.clients[third].watches.iter().any(|watch| watch.on == *target)
                 };
-                reads(one) || reads(other) || others.iter().find(watches).is_none()
+                reads(one) || reads(other) || waiting.iter().filter(watches).count() <= 2
             }
             // Those who wait for the end of a directory have no node in it.
             Target::Children(path) if self.is_outside(one, path) && self.is_outside(other, path) => true,

@@ -190,12 +190,7 @@ async fn one_whose_session_ends_queues_again_everywhere() {
     are(root, ABC, &[2, 2, 2]);
     let before = client.session_id();
     expire_session(&proxy);
-    soon(async {
-        while client.session_id().is_none_or(|id| Some(id) == before) {
-            tokio::time::sleep(Duration::from_millis(5)).await;
-        }
-    })
-    .await;
+    assert!(until(SOON, || client.session_id().is_some_and(|id| Some(id) != before)), "no other session");
     are(root, ABC, &[2, 2, 2]);
     soon(holds.pop().unwrap().release()).await.unwrap();
     let hold = granted(waiter).await;

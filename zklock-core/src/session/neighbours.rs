@@ -97,11 +97,17 @@ mod tests {
     use crate::clock::virtual_clock;
     use crate::fake::FakeEnsemble;
     use crate::machine::name::Scheme;
+    use crate::session::Marked;
 
     const DIRECTORY: &str = "/a";
 
-    fn path(mark: Uuid) -> String {
-        format!("{DIRECTORY}/{}0000000001", Scheme::Mutex.prefix(mark, 7))
+    /// An attempt with a node, at this path.
+    fn begin_ahead(ensemble: &FakeEnsemble, session: &Arc<Session>) -> (Marked, String) {
+        let mut ahead = session.begin_attempt(vec![DIRECTORY.into()]);
+        ahead.use_mark(ahead.mark());
+        let node = format!("{DIRECTORY}/{}0000000001", Scheme::Mutex.prefix(ahead.mark(), session.id()));
+        ensemble.create(&node);
+        (ahead, node)
     }
 
     fn watch(path: &str) -> Vec<Operation> {
@@ -113,10 +119,7 @@ mod tests {
         virtual_clock::run(async {
             let ensemble = FakeEnsemble::new();
             let session = ensemble.session();
-            let mut ahead = session.begin_attempt(vec![DIRECTORY.into()]);
-            ahead.use_mark(ahead.mark());
-            let node = path(ahead.mark());
-            ensemble.create(&node);
+            let (mut ahead, node) = begin_ahead(&ensemble, &session);
             let landing = session.send_for_attempt(watch(&node)).await;
             assert_eq!(landing.outcomes, [Outcome::Done]);
             ensemble.fall_silent();
@@ -138,10 +141,7 @@ mod tests {
         virtual_clock::run(async {
             let ensemble = FakeEnsemble::new();
             let session = ensemble.session();
-            let mut ahead = session.begin_attempt(vec![DIRECTORY.into()]);
-            ahead.use_mark(ahead.mark());
-            let node = path(ahead.mark());
-            ensemble.create(&node);
+            let (ahead, node) = begin_ahead(&ensemble, &session);
             let watched = session.send_for_attempt(watch(&node)).await.watch.unwrap();
             drop(ahead);
             let mut watched = tokio::spawn(watched);
