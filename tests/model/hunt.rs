@@ -18,7 +18,7 @@ pub(crate) struct Catch {
 }
 
 /// What all seeds share.
-const MODEL: [&str; 22] = [
+const MODEL: [&str; 23] = [
     "action",
     "cases_of_barrier",
     "cases_of_holds",
@@ -29,6 +29,7 @@ const MODEL: [&str; 22] = [
     "ensemble",
     "events",
     "explorer",
+    "follower",
     "keep",
     "line",
     "lingering",
@@ -61,8 +62,11 @@ const MODULES: [(&str, &[&str]); 13] = [
 ];
 
 /// The rooms of the modules that have any.
-const ROOMS: [(&str, &[&str]); 2] =
-    [("contender", &["enter", "nodes", "notice", "renew", "turn"]), ("member", &["enter", "leave"])];
+const ROOMS: [(&str, &[&str]); 3] = [
+    ("contender", &["enter", "nodes", "notice", "renew", "turn"]),
+    ("keeper", &["lapses", "proof", "watching"]),
+    ("member", &["enter", "leave"]),
+];
 
 /// Builds and runs them all.
 pub(crate) fn hunt() -> io::Result<Vec<Catch>> {
