@@ -97,11 +97,7 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "watched holds",
         "a watch that tells of a deletion is not heard",
-        &[edit(
-            WATCHING,
-            "if is_deleted {",
-            "if is_deleted && is_watched() {\n            self.name(hold);\n        } else if is_deleted && false {",
-        )],
+        &[edit(WATCHING, "self.lose(hold, LossReason::NodeDeleted);", "")],
     ),
     seed(
         "watched holds",
