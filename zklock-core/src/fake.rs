@@ -33,6 +33,7 @@ struct State {
     watches: Mutex<Vec<(String, oneshot::Sender<WatchEvent>)>>,
     /// When each check came.
     checks: Mutex<Vec<Moment>>,
+    flights: Mutex<usize>,
     /// How many checks to come are of no use.
     unsure: Mutex<usize>,
     is_silent: watch::Sender<bool>,
@@ -46,6 +47,7 @@ impl FakeEnsemble {
             nodes: Mutex::default(),
             watches: Mutex::default(),
             checks: Mutex::default(),
+            flights: Mutex::default(),
             unsure: Mutex::default(),
             is_silent: watch::Sender::new(false),
             has_ended: watch::Sender::new(false),
@@ -94,6 +96,16 @@ impl FakeEnsemble {
 
     pub(crate) fn nodes(&self) -> Vec<String> {
         lock_ignoring_poison(&self.0.nodes).keys().cloned().collect()
+    }
+
+    /// How many flights have been sent.
+    pub(crate) fn flights(&self) -> usize {
+        *lock_ignoring_poison(&self.0.flights)
+    }
+
+    /// How many watches somebody listens to.
+    pub(crate) fn watches(&self) -> usize {
+        lock_ignoring_poison(&self.0.watches).iter().filter(|(_, watch)| !watch.is_closed()).count()
     }
 
     /// When the nodes of holds were checked.
@@ -188,6 +200,7 @@ impl FakeEnsemble {
 
 impl Ensemble for FakeEnsemble {
     fn send(&self, flight: Vec<Operation>) -> Pending<Landing> {
+        *lock_ignoring_poison(&self.0.flights) += 1;
         let sent = clock::now();
         let unknown = Landing { sent, outcomes: vec![Outcome::Unknown; flight.len()], watch: None };
         self.answer(unknown, move |this| {

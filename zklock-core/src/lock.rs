@@ -126,7 +126,12 @@ impl Lock {
 
     /// Acquires the lock if it is free; `None` if another holds it or is in the queue.
     ///
-    /// It waits for the ensemble's answer, but for no longer than the
+    /// After another client's node was found in the way of a mutex, an election or a side of a read/write lock, the next
+    /// tries by this lock are answered at once and without a request, for at most half a session timeout, as long as
+    /// the server tells nothing of that node and the connection is up. So right after another client's release a try may
+    /// still say that the lock is busy, for the moment that the notice takes. That a lock is free is always asked.
+    ///
+    /// Otherwise it waits for the ensemble's answer, but for no longer than the
     /// [try timeout](crate::ClientOptions::try_timeout).
     ///
     /// # Errors

@@ -138,6 +138,16 @@ impl Lease {
         self.cap.map_or(self.claimed, |cap| cap.min(self.claimed))
     }
 
+    /// Whether the connection is still the one on which a request was sent at `sent`.
+    pub fn is_connected_since(&self, sent: Moment) -> bool {
+        !self.is_asked && sent >= self.opened
+    }
+
+    /// When the latest write was sent that has been acknowledged on the present connection, or one shortly before it.
+    pub fn latest_write(&self) -> Option<Moment> {
+        self.writes.back().map(|write| write.sent)
+    }
+
     /// Notes that a server is asked for the session, on a new connection, by a request sent at `sent`. On
     /// earlier connections nothing is sent any more.
     pub fn ask(&mut self, sent: Moment) {
