@@ -18,12 +18,13 @@ pub(crate) struct Catch {
 }
 
 /// What all seeds share.
-const MODEL: [&str; 22] = [
+const MODEL: [&str; 24] = [
     "action",
     "cases_of_barrier",
     "cases_of_holds",
     "cases_of_kinds",
     "cases_of_mutex",
+    "cases_of_tries",
     "cases_of_turns",
     "client",
     "ensemble",
@@ -39,12 +40,13 @@ const MODEL: [&str; 22] = [
     "setup",
     "subject",
     "suite",
+    "tries",
     "watch",
     "world",
 ];
 
 /// The machine's modules that can have a seed, and those that are to be compiled with them.
-const MODULES: [(&str, &[&str]); 13] = [
+const MODULES: [(&str, &[&str]); 14] = [
     ("name", &["name", "claim", "queue", "drive", "contender", "single", "member"]),
     ("claim", &["claim", "queue", "contender"]),
     ("queue", &["queue", "contender"]),
@@ -55,14 +57,15 @@ const MODULES: [(&str, &[&str]); 13] = [
     ("single", &["single"]),
     ("barrier", &["barrier", "member"]),
     ("member", &["member"]),
-    ("lease", &["lease", "keeper"]),
+    ("lease", &["lease", "keeper", "memory"]),
     ("keeper", &["keeper"]),
+    ("memory", &["memory"]),
     ("turns", &["turns"]),
 ];
 
 /// The rooms of the modules that have any.
 const ROOMS: [(&str, &[&str]); 2] =
-    [("contender", &["enter", "nodes", "notice", "renew", "turn"]), ("member", &["enter", "leave"])];
+    [("contender", &["busy", "enter", "nodes", "notice", "renew", "turn"]), ("member", &["enter", "leave"])];
 
 /// Builds and runs them all.
 pub(crate) fn hunt() -> io::Result<Vec<Catch>> {
