@@ -120,6 +120,7 @@ mod children;
 mod dialects;
 mod dropped;
 mod strangers;
+mod tries;
 
 // What one kind has.
 
