@@ -106,7 +106,7 @@ impl Scene {
             let detail = if zxid <= seen {
                 format!("client {number} is told so, and has seen that it is free")
             } else if tick < self.ticks {
-                format!("client {number} is told so, and has it been free since tick {tick}")
+                format!("client {number} is told so, and it has been free since tick {tick}")
             } else {
                 return;
             };
