@@ -5,7 +5,7 @@ use super::machine::Moment;
 use super::machine::claim::{Claim, Foreign, Permits, Watching};
 use super::machine::contender::Contender;
 use super::machine::drive;
-use super::machine::keeper::{Check, HeldNode, HoldId, Keeper, Proof};
+use super::machine::keeper::{Check, HeldNode, HoldId, Keeper, Proof, Seen};
 use super::machine::lease::Lease;
 use super::machine::member::{Answer, Member};
 use super::machine::memory::Memory;
@@ -14,7 +14,7 @@ use super::machine::protocol::{Now, Operation, Outcome, Patience, Verdict, Watch
 use super::machine::single::Single;
 use super::machine::status::LossReason;
 use super::machine::turns::{Passing, Turns};
-use super::subject::{self, Attempt, Keeping, Machine, Passes, Reply, Sharing, Sort, Term, Told, Want};
+use super::subject::{self, Attempt, Keeping, Look, Machine, Passes, Reply, Sharing, Sort, Term, Told, Want};
 use std::fmt::Debug;
 use std::hash::Hash;
 use std::sync::Arc;
@@ -36,8 +36,8 @@ pub(crate) const MACHINE: Machine = Machine {
         Box::new(Own(Contender::new(claims.collect(), patience)))
     },
     lease: |timeout, sent| Box::new(OwnLease(Lease::new(timeout, sent))),
-    keeper: |timeout, opened| {
-        let keeper = Keeper::new(timeout, opened, opened);
+    keeper: |timeout, opened, named_at_most| {
+        let keeper = Keeper::new(timeout, opened, opened).naming_at_most(named_at_most);
         Box::new(OwnKeeper { keeper, holds: Vec::new(), proof: None })
     },
     turns: |passes: Passes, is_shared| {
@@ -327,6 +327,28 @@ impl Keeping for OwnKeeper {
     fn poll_lost(&mut self, now: Moment) -> Option<(usize, LossReason)> {
         let (hold, reason) = self.keeper.poll_lost(now)?;
         Some((self.number(hold), reason))
+    }
+
+    fn handle_seen(&mut self, looks: &[(usize, Look)], now: Moment) {
+        let seen = |(hold, look): &(usize, Look)| {
+            let seen = match look {
+                Look::There => Seen::There,
+                Look::Gone => Seen::Gone,
+                Look::Unknown => Seen::Unknown,
+            };
+            (self.holds[*hold], seen)
+        };
+        let seen: Vec<_> = looks.iter().map(seen).collect();
+        self.keeper.handle_seen(&seen, now);
+    }
+
+    fn handle_event(&mut self, hold: usize, is_deleted: bool) {
+        self.keeper.handle_event(self.holds[hold], is_deleted);
+    }
+
+    fn poll_watch(&mut self, now: Moment, is_connected: bool) -> Vec<usize> {
+        let asked = self.keeper.poll_watch(now, is_connected);
+        asked.iter().map(|to_watch| self.number(to_watch.hold)).collect()
     }
 
     fn poll_beat(&mut self, now: Moment, is_connected: bool) -> Option<Vec<usize>> {

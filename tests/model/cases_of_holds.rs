@@ -1,7 +1,7 @@
 //! What is explored of holds under their keeper.
 
 use super::keep::Trouble;
-use super::suite::{Case, kept, kept_in_walks};
+use super::suite::{Case, kept, kept_in_walks, watched, watched_in_walks};
 
 const NONE: Trouble = Trouble::NONE;
 
@@ -18,6 +18,13 @@ pub(crate) fn short() -> Vec<Case> {
         kept("stall", 28, Trouble { steps: 2, stalls: 1, expiries: 1, ..NONE }),
         kept("break", 28, Trouble { steps: 2, breaks: 1, writes: 1, expiries: 1, ..NONE }),
         kept_in_walks("trouble", 2_000),
+        watched("calm", 60, NONE),
+        watched("deletion", 20, Trouble { steps: 2, deletions: 1, lags: 1, ..NONE }),
+        watched("deletion, refusal", 16, Trouble { steps: 3, deletions: 1, refusals: 1, lags: 1, ..NONE }),
+        watched("break", 20, Trouble { steps: 2, breaks: 1, deletions: 1, expiries: 1, ..NONE }),
+        watched("sleep", 40, Trouble { steps: 2, nights: 1, deletions: 1, expiries: 1, ..NONE }),
+        watched("stall, grant", 24, Trouble { stalls: 1, ..two }),
+        watched_in_walks("trouble", 2_000),
     ]
 }
 
@@ -32,6 +39,12 @@ pub(crate) fn long() -> Vec<Case> {
         deletions: 1,
         expiries: 1,
         grants: 1,
+        lags: 1,
     };
-    vec![kept("trouble", 30, all), kept_in_walks("much trouble", 100_000)]
+    vec![
+        kept("trouble", 30, all),
+        kept_in_walks("much trouble", 100_000),
+        watched("trouble", 30, all),
+        watched_in_walks("much trouble", 100_000),
+    ]
 }

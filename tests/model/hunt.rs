@@ -18,7 +18,7 @@ pub(crate) struct Catch {
 }
 
 /// What all seeds share.
-const MODEL: [&str; 24] = [
+const MODEL: [&str; 25] = [
     "action",
     "cases_of_barrier",
     "cases_of_holds",
@@ -30,6 +30,7 @@ const MODEL: [&str; 24] = [
     "ensemble",
     "events",
     "explorer",
+    "follower",
     "keep",
     "line",
     "lingering",
@@ -64,8 +65,11 @@ const MODULES: [(&str, &[&str]); 14] = [
 ];
 
 /// The rooms of the modules that have any.
-const ROOMS: [(&str, &[&str]); 2] =
-    [("contender", &["busy", "enter", "nodes", "notice", "renew", "turn"]), ("member", &["enter", "leave"])];
+const ROOMS: [(&str, &[&str]); 3] = [
+    ("contender", &["busy", "enter", "nodes", "notice", "renew", "turn"]),
+    ("keeper", &["lapses", "proof", "watching"]),
+    ("member", &["enter", "leave"]),
+];
 
 /// Builds and runs them all.
 pub(crate) fn hunt() -> io::Result<Vec<Catch>> {

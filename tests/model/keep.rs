@@ -2,12 +2,15 @@
 //!
 //! That a session lives while its lease runs is checked [elsewhere](super::pulse) and taken for granted here: the session
 //! may end whenever its lease is over. What is checked is what the keeper makes of it: that no hold is relied upon whose
-//! session or node is gone, and that every holder is told in time, and of nothing but what has happened.
+//! session or node is gone, and that every holder is told in time, and of nothing but what has happened. Where there are more
+//! holds than a check names, the others are watched by a server that may lag behind.
 
 use super::explorer::{Actions, Violation, World};
+use super::follower::{Follower, Message, Request};
 use super::machine::Moment;
 use super::machine::status::LossReason;
-use super::subject::{Keeping, Machine, Reply};
+use super::subject::{Keeping, Look, Machine, Reply};
+use std::collections::BTreeSet;
 use std::time::Duration;
 
 /// The session's timeout. A beat is due two units after the last proof.
@@ -16,8 +19,9 @@ const TIMEOUT: Duration = Duration::from_secs(24);
 const TOLD_WITHIN: u8 = 3;
 /// How long a process is asleep.
 const NIGHT: u8 = 16;
-/// A hold that has lapsed is checked twice in a row. More checks at a time would be a flood.
-const BEATS_AT_MOST: u8 = 2;
+/// A hold that has lapsed is checked twice in a row, and one check before may have come too early for a watch of it. More
+/// at a time would be a flood.
+const BEATS_AT_MOST: u8 = 3;
 
 /// How often what may go wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -39,6 +43,8 @@ pub(crate) struct Trouble {
     pub(crate) expiries: u8,
     /// Another hold is granted.
     pub(crate) grants: u8,
+    /// The server does not hear of what is deleted, before it has to execute a write.
+    pub(crate) lags: u8,
 }
 
 impl Trouble {
@@ -52,17 +58,18 @@ impl Trouble {
         deletions: 0,
         expiries: 0,
         grants: 0,
+        lags: 0,
     };
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Action {
     Tick,
-    /// The server executes the check.
+    /// The server executes the next request.
     Execute,
-    /// The answer to it arrives.
-    Answer,
-    /// The answer is that nothing is known.
+    /// The next that it has sent arrives.
+    Hear,
+    /// The answer to the check is that nothing is known.
     Refuse,
     Stall,
     Resume,
@@ -73,6 +80,7 @@ pub(crate) enum Action {
     Delete(usize),
     Expire,
     Grant,
+    Lag,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
@@ -87,9 +95,9 @@ enum Link {
 #[derive(Clone, Hash, Debug)]
 struct Flight {
     sent: u8,
-    holds: Vec<usize>,
-    /// What the server found, if it has executed it.
-    found: Option<Reply>,
+    /// Those that it names, and those whose watches its sender knew of.
+    named: Vec<usize>,
+    watched: Vec<usize>,
 }
 
 /// A hold, and what its holder was told.
@@ -102,6 +110,16 @@ struct Held {
     lapsed: Option<u8>,
     /// Checks of it that were sent since then, and have found its node.
     fresh: u8,
+    /// Whether its holder knows that its node is watched.
+    is_watched: bool,
+}
+
+/// How many holds there are.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Holds {
+    pub(crate) at_first: usize,
+    /// In a check, while others can be watched.
+    pub(crate) named_at_most: usize,
 }
 
 #[derive(Clone, Hash, Debug)]
@@ -109,10 +127,15 @@ pub(crate) struct Keep {
     now: u8,
     end: u8,
     trouble: Trouble,
+    /// How many holds a check names while others can be watched.
+    named_at_most: usize,
     keeper: Box<dyn Keeping>,
     holds: Vec<Held>,
     link: Link,
+    server: Follower,
     flight: Option<Flight>,
+    /// The holds for which watches were asked for.
+    asked: Vec<usize>,
     expired: Option<u8>,
     /// When it was last that the servers were out of reach, or the process asleep.
     disturbed: Option<u8>,
@@ -123,17 +146,20 @@ pub(crate) struct Keep {
 }
 
 impl Keep {
-    pub(crate) fn new(machine: &'static Machine, end: u8, trouble: Trouble) -> Self {
-        let mut keeper = (machine.keeper)(TIMEOUT, at(0));
-        keeper.handle_grant("/0", at(0));
+    pub(crate) fn new(machine: &'static Machine, end: u8, trouble: Trouble, holds: Holds) -> Self {
+        let mut keeper = (machine.keeper)(TIMEOUT, at(0), holds.named_at_most);
+        (0..holds.at_first).for_each(|hold| keeper.handle_grant(&format!("/{hold}"), at(0)));
         Self {
             now: 0,
             end,
             trouble,
+            named_at_most: holds.named_at_most,
             keeper,
-            holds: vec![Held::new()],
+            holds: vec![Held::new(); holds.at_first],
             link: Link::Up,
+            server: Follower::default(),
             flight: None,
+            asked: Vec::new(),
             expired: None,
             disturbed: None,
             beats: 0,
@@ -157,9 +183,27 @@ impl Keep {
             self.judge_loss(hold, reason);
             self.holds[hold].lost = Some(reason);
         }
-        if let Some(holds) = self.keeper.poll_beat(at(self.now), self.link != Link::Down) {
+        let is_connected = self.link != Link::Down;
+        let asked = self.keeper.poll_watch(at(self.now), is_connected);
+        if !asked.is_empty() {
+            self.server.requests.push_back(Request::Watch(asked.clone()));
+            self.asked = asked;
+        }
+        if let Some(named) = self.keeper.poll_beat(at(self.now), is_connected) {
             self.beats += 1;
-            self.flight = Some(Flight { sent: self.now, holds, found: None });
+            self.judge_size(&named);
+            self.server.requests.push_back(Request::Check(named.clone()));
+            let watched = (0..self.holds.len()).filter(|hold| self.holds[*hold].is_watched).collect();
+            self.flight = Some(Flight { sent: self.now, named, watched });
+        }
+    }
+
+    fn judge_size(&mut self, named: &[usize]) {
+        let is_calm = self.holds.iter().all(|held| held.lapsed.is_none());
+        // Those that are due when more of them are held than it may name are watched by the next beat.
+        let at_most = self.named_at_most.max(1);
+        if is_calm && named.len() > at_most {
+            self.violate("constant cost", format!("a check names {named:?}"));
         }
     }
 
@@ -189,7 +233,8 @@ impl Keep {
     fn judge_loss(&mut self, number: usize, reason: LossReason) {
         let held = &self.holds[number];
         let has_happened = match reason {
-            LossReason::NodeDeleted => held.deleted.is_some(),
+            // A watch tells of the end of a session as of any deletion.
+            LossReason::NodeDeleted => held.deleted.is_some() || self.expired.is_some(),
             LossReason::SessionExpired => self.expired.is_some(),
             LossReason::LeaseLapsed => held.lapsed.is_some_and(|since| self.now >= since + TOLD_WITHIN),
             _ => false,
@@ -199,26 +244,73 @@ impl Keep {
         }
     }
 
-    /// The server looks for the nodes.
+    /// The server executes the next request.
     fn execute(&mut self) {
-        let is_expired = self.expired.is_some();
-        let Some(flight) = &mut self.flight else { return };
-        let is_missing = |index: &usize| self.holds[flight.holds[*index]].deleted.is_some();
-        let missing = (0..flight.holds.len()).filter(is_missing).collect();
-        flight.found = Some(if is_expired { Reply::SessionOver } else { Reply::Answered { missing } });
+        match self.server.requests.pop_front() {
+            Some(Request::Check(holds)) => {
+                let deleted: Vec<_> =
+                    (0..self.holds.len()).filter(|hold| self.holds[*hold].deleted.is_some()).collect();
+                let missing = (0..holds.len()).filter(|index| deleted.contains(&holds[*index])).collect();
+                let is_expired = self.expired.is_some();
+                // It was behind no longer when the quorum had committed the check.
+                self.server.learn(deleted.into_iter());
+                let reply = if is_expired { Reply::SessionOver } else { Reply::Answered { missing } };
+                self.server.messages.push_back(Message::Checked(reply));
+            }
+            Some(Request::Watch(holds)) => self.server.watch(&holds),
+            None => {}
+        }
     }
 
-    fn answer(&mut self, reply: Option<Reply>) {
+    /// The next that the server has sent arrives.
+    fn hear(&mut self) {
+        match self.server.messages.pop_front() {
+            Some(Message::Checked(reply)) => self.answer(&reply),
+            Some(Message::Seen(seen)) => self.see(&seen),
+            Some(Message::Gone(hold)) => self.unwatch(hold, true),
+            None => {}
+        }
+    }
+
+    fn see(&mut self, seen: &[(usize, Look)]) {
+        self.asked.clear();
+        seen.iter().for_each(|(hold, look)| self.holds[*hold].is_watched = *look == Look::There);
+        self.keeper.handle_seen(seen, at(self.now));
+    }
+
+    fn unwatch(&mut self, hold: usize, is_deleted: bool) {
+        self.holds[hold].is_watched = false;
+        self.keeper.handle_event(hold, is_deleted);
+    }
+
+    fn answer(&mut self, reply: &Reply) {
         let Some(flight) = self.flight.take() else { return };
-        let reply = reply.or(flight.found).unwrap_or(Reply::Unknown);
-        if let Reply::Answered { missing } = &reply {
-            for (index, hold) in flight.holds.iter().enumerate() {
-                let held = &mut self.holds[*hold];
-                let is_fresh = held.lapsed.is_some_and(|since| flight.sent >= since);
-                held.fresh += u8::from(is_fresh && !missing.contains(&index));
+        let missing = if let Reply::Answered { missing } = reply { Some(missing) } else { None };
+        // A check that has found nothing proves nothing.
+        if let Some(missing) = missing.filter(|missing| missing.len() < flight.named.len()) {
+            let found = flight.named.iter().enumerate().filter(|(index, _)| !missing.contains(index));
+            let silent = flight.watched.iter().filter(|hold| self.holds[**hold].is_watched);
+            let proven: BTreeSet<usize> = found.map(|(_, hold)| *hold).chain(silent.copied()).collect();
+            for hold in proven {
+                let held = &mut self.holds[hold];
+                held.fresh += u8::from(held.lapsed.is_some_and(|since| flight.sent >= since));
             }
         }
-        self.keeper.handle_proof(&reply, at(self.now));
+        self.keeper.handle_proof(reply, at(self.now));
+    }
+
+    /// The connection ends.
+    fn disconnect(&mut self) {
+        self.link = Link::Down;
+        self.server.disconnect();
+        self.answer(&Reply::Unknown);
+        let unseen: Vec<_> = self.asked.iter().map(|hold| (*hold, Look::Unknown)).collect();
+        if !unseen.is_empty() {
+            self.see(&unseen);
+        }
+        let watched = |hold: &usize| self.holds[*hold].is_watched;
+        let watched: Vec<_> = (0..self.holds.len()).filter(watched).collect();
+        watched.into_iter().for_each(|hold| self.unwatch(hold, false));
     }
 
     fn pass(&mut self, units: u8) {
@@ -263,7 +355,7 @@ impl Keep {
 
 impl Held {
     fn new() -> Self {
-        Self { deleted: None, lost: None, lapsed: None, fresh: 0 }
+        Self { deleted: None, lost: None, lapsed: None, fresh: 0, is_watched: false }
     }
 }
 
@@ -277,11 +369,11 @@ impl World for Keep {
             return actions;
         }
         let trouble = self.trouble;
-        let found = self.flight.as_ref().map(|flight| flight.found.is_some());
-        actions.progress.push(match found {
+        let is_up = self.link == Link::Up;
+        actions.progress.push(match &self.server {
             // What the servers can answer they answer at once.
-            Some(true) if self.link == Link::Up => A::Answer,
-            Some(false) if self.link == Link::Up => A::Execute,
+            server if is_up && !server.messages.is_empty() => A::Hear,
+            server if is_up && !server.requests.is_empty() => A::Execute,
             _ => A::Tick,
         });
         let resumption = match self.link {
@@ -293,19 +385,22 @@ impl World for Keep {
         if trouble.steps == 0 {
             return actions;
         }
-        let is_up = self.link == Link::Up;
         let may = [
             (A::Stall, trouble.stalls > 0 && is_up),
             (A::Break, trouble.breaks > 0 && self.link != Link::Down),
-            (A::Refuse, trouble.refusals > 0 && is_up && found.is_some()),
+            (A::Refuse, trouble.refusals > 0 && is_up && self.flight.is_some()),
             (A::Night, trouble.nights > 0 && self.now + NIGHT < self.end),
             (A::Write, trouble.writes > 0 && is_up && !self.has_written && self.expired.is_none()),
             // What the servers have confirmed may still become known.
             (
                 A::Expire,
-                trouble.expiries > 0 && self.expired.is_none() && found != Some(true) && self.lapses(),
+                trouble.expiries > 0
+                    && self.expired.is_none()
+                    && !self.server.has_answered_check()
+                    && self.lapses(),
             ),
             (A::Grant, trouble.grants > 0 && is_up && self.expired.is_none()),
+            (A::Lag, trouble.lags > 0 && is_up && !self.server.lags),
         ];
         actions.faults.extend(may.into_iter().filter(|(_, may)| *may).map(|(action, _)| action));
         actions.faults.extend((0..self.holds.len()).filter(|hold| self.can_delete(*hold)).map(A::Delete));
@@ -316,7 +411,7 @@ impl World for Keep {
         use Action as A;
         let trouble = &mut self.trouble;
         let budget = match action {
-            A::Tick | A::Execute | A::Answer | A::Resume | A::Reconnect => None,
+            A::Tick | A::Execute | A::Hear | A::Resume | A::Reconnect => None,
             A::Refuse => Some(&mut trouble.refusals),
             A::Stall => Some(&mut trouble.stalls),
             A::Break => Some(&mut trouble.breaks),
@@ -325,6 +420,7 @@ impl World for Keep {
             A::Delete(_) => Some(&mut trouble.deletions),
             A::Expire => Some(&mut trouble.expiries),
             A::Grant => Some(&mut trouble.grants),
+            A::Lag => Some(&mut trouble.lags),
         };
         if let Some(budget) = budget {
             *budget -= 1;
@@ -335,9 +431,10 @@ impl World for Keep {
             A::Tick => self.pass(1),
             A::Night => self.pass(NIGHT),
             A::Execute => self.execute(),
-            A::Answer => self.answer(None),
+            A::Hear => self.hear(),
             A::Refuse => {
-                self.answer(Some(Reply::Unknown));
+                self.server.forget_check();
+                self.answer(&Reply::Unknown);
                 self.disturbed = Some(self.now);
             }
             A::Stall => self.link = Link::Stalled,
@@ -345,12 +442,13 @@ impl World for Keep {
                 self.link = Link::Up;
                 self.disturbed = Some(self.now);
             }
-            A::Break => {
-                self.link = Link::Down;
-                self.answer(Some(Reply::Unknown));
-            }
+            A::Break => self.disconnect(),
+            A::Lag => self.server.lags = true,
             A::Reconnect => {
                 (self.link, self.disturbed) = (Link::Up, Some(self.now));
+                let deleted = |hold: &usize| self.holds[*hold].deleted.is_some();
+                // It has answered a write.
+                self.server.learn((0..self.holds.len()).filter(deleted).collect::<Vec<_>>().into_iter());
                 if self.expired.is_some() {
                     self.keeper.handle_over();
                 } else {
@@ -362,8 +460,18 @@ impl World for Keep {
                 self.has_written = true;
                 self.keeper.handle_write(now);
             }
-            A::Delete(hold) => self.holds[hold].deleted = Some(self.now),
-            A::Expire => self.expired = Some(self.now),
+            A::Delete(hold) => {
+                self.holds[hold].deleted = Some(self.now);
+                if !self.server.lags {
+                    self.server.learn(std::iter::once(hold));
+                }
+            }
+            A::Expire => {
+                self.expired = Some(self.now);
+                if !self.server.lags && self.link != Link::Down {
+                    self.server.learn(0..self.holds.len());
+                }
+            }
             A::Grant => {
                 self.keeper.handle_write(now);
                 // The contender grants nothing without a live lease.

@@ -30,6 +30,7 @@ mod client;
 mod ensemble;
 mod events;
 mod explorer;
+mod follower;
 mod hunt;
 mod keep;
 mod line;

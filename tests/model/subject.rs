@@ -78,6 +78,10 @@ pub(crate) trait Keeping: Debug {
     fn handle_over(&mut self);
     fn handle_proof(&mut self, reply: &Reply, now: Moment);
     fn poll_lost(&mut self, now: Moment) -> Option<(usize, LossReason)>;
+    fn handle_seen(&mut self, seen: &[(usize, Look)], now: Moment);
+    fn handle_event(&mut self, hold: usize, is_deleted: bool);
+    /// The holds that are to be watched.
+    fn poll_watch(&mut self, now: Moment, is_connected: bool) -> Vec<usize>;
     /// The holds that are to be checked.
     fn poll_beat(&mut self, now: Moment, is_connected: bool) -> Option<Vec<usize>>;
     fn copy(&self) -> Box<dyn Keeping>;
@@ -112,6 +116,14 @@ pub(crate) enum Reply {
     Answered { missing: Vec<usize> },
     Unknown,
     SessionOver,
+}
+
+/// What came of a request for watches. Each machine has words of its own for it.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(crate) enum Look {
+    There,
+    Gone,
+    Unknown,
 }
 
 /// What a driver may take an answer for.
@@ -190,8 +202,8 @@ pub(crate) type NewAttempt = fn(&[Want], Option<String>, Patience) -> Box<dyn At
 pub(crate) struct Machine {
     pub(crate) contender: NewAttempt,
     pub(crate) lease: fn(Duration, Moment) -> Box<dyn Term>,
-    /// Of a session that was opened at this moment.
-    pub(crate) keeper: fn(Duration, Moment) -> Box<dyn Keeping>,
+    /// Of a session that was opened at this moment, and whose checks name no more than so many holds.
+    pub(crate) keeper: fn(Duration, Moment, usize) -> Box<dyn Keeping>,
     /// Of a node that was granted just now, and whether several can have it at once.
     pub(crate) turns: fn(Passes, bool) -> Box<dyn Sharing>,
     /// Whether an answer renews the lease.

@@ -7,7 +7,7 @@ use super::cases_of_mutex as mutex;
 use super::cases_of_tries as tries;
 use super::cases_of_turns as turns;
 use super::explorer::{Report, explore, walk};
-use super::keep::{Keep, Trouble};
+use super::keep::{Holds, Keep, Trouble};
 use super::pulse::{Pulse, Server, Stops};
 use super::setup::Setup;
 use super::subject::Machine;
@@ -29,7 +29,13 @@ const MUCH_TROUBLE: Trouble = Trouble {
     deletions: 2,
     expiries: 1,
     grants: 4,
+    lags: 12,
 };
+
+/// All are named in a check.
+const NAMED: Holds = Holds { at_first: 1, named_at_most: 8 };
+/// One is named, and the others are watched.
+const WATCHED: Holds = Holds { at_first: 2, named_at_most: 1 };
 
 /// One exploration to make.
 #[derive(Clone, Debug)]
@@ -44,8 +50,8 @@ enum Task {
     Walks(Setup, u64),
     Pulse { period: u8, end: u8, stops: Stops, servers: &'static [Server] },
     PulseWalks { period: u8, stops: Stops, walks: u64, servers: &'static [Server] },
-    Keep(u8, Trouble),
-    KeepWalks(u64),
+    Keep(u8, Trouble, Holds),
+    KeepWalks(u64, Holds),
 }
 
 impl Case {
@@ -61,9 +67,9 @@ impl Case {
                 let pulse = Pulse::new(machine, *period, 60, *stops, servers);
                 walk(&pulse, *walks, first_seed, STEPS_AT_MOST)
             }
-            Task::Keep(end, trouble) => explore(&Keep::new(machine, *end, *trouble), limit),
-            Task::KeepWalks(walks) => {
-                walk(&Keep::new(machine, 240, MUCH_TROUBLE), *walks, first_seed, STEPS_AT_MOST)
+            Task::Keep(end, trouble, holds) => explore(&Keep::new(machine, *end, *trouble, *holds), limit),
+            Task::KeepWalks(walks, holds) => {
+                walk(&Keep::new(machine, 240, MUCH_TROUBLE, *holds), *walks, first_seed, STEPS_AT_MOST)
             }
         }
     }
@@ -141,12 +147,22 @@ pub(crate) fn wanders(period: u8, walks: u64, servers: &'static [Server]) -> Cas
 
 /// One hold or several under their keeper, for so many units of time.
 pub(crate) fn kept(name: &str, end: u8, trouble: Trouble) -> Case {
-    Case { name: format!("holds: {name}"), task: Task::Keep(end, trouble) }
+    Case { name: format!("holds: {name}"), task: Task::Keep(end, trouble, NAMED) }
 }
 
 /// The same at random, for ten session timeouts.
 pub(crate) fn kept_in_walks(name: &str, walks: u64) -> Case {
-    Case { name: format!("walks: holds: {name}"), task: Task::KeepWalks(walks) }
+    Case { name: format!("walks: holds: {name}"), task: Task::KeepWalks(walks, NAMED) }
+}
+
+/// More holds than are named in a check.
+pub(crate) fn watched(name: &str, end: u8, trouble: Trouble) -> Case {
+    Case { name: format!("watched holds: {name}"), task: Task::Keep(end, trouble, WATCHED) }
+}
+
+/// The same at random, for ten session timeouts.
+pub(crate) fn watched_in_walks(name: &str, walks: u64) -> Case {
+    Case { name: format!("walks: watched holds: {name}"), task: Task::KeepWalks(walks, WATCHED) }
 }
 
 /// What is explored in every run. The smallest of each kind come first, so that a violation has a short trace.

@@ -23,6 +23,10 @@ pub(crate) trait Ensemble: Send + Sync {
     /// the node has not been created anew.
     fn check(&self, nodes: Vec<HeldNode>) -> Pending<Check>;
 
+    /// Leaves a watch on each of these nodes that exists and is what it was. One that tells has told before anything that
+    /// the same connection answers later.
+    fn watch(&self, nodes: Vec<HeldNode>) -> Pending<Vec<Watch>>;
+
     /// Does the writes, all or none, if the nodes `guards` exist.
     fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<Versions, WriteFailure>>;
 
@@ -53,6 +57,15 @@ pub(crate) trait Ensemble: Send + Sync {
     fn is_open(&self) -> bool {
         true
     }
+}
+
+/// What came of a request to watch a node.
+pub(crate) enum Watch {
+    /// It is there, and this tells what happens to it. Dropping it takes the watch back.
+    There(Pending<WatchEvent>),
+    /// It is not there, or is another.
+    Gone,
+    Unknown,
 }
 
 /// What became of a flight.

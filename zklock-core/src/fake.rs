@@ -3,7 +3,7 @@
 use crate::clock;
 use crate::ensemble::{
     Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
-    Watched, Write, WriteFailure,
+    Watch, Watched, Write, WriteFailure,
 };
 use crate::hold::{Footing, Grant, Hold, Token};
 use crate::machine::Moment;
@@ -31,8 +31,8 @@ struct State {
     /// With the transaction that created each, by path.
     nodes: Mutex<BTreeMap<String, i64>>,
     watches: Mutex<Vec<(String, oneshot::Sender<WatchEvent>)>>,
-    /// When each check came.
-    checks: Mutex<Vec<Moment>>,
+    /// When each check came, and how many nodes it named.
+    checks: Mutex<Vec<(Moment, usize)>>,
     flights: Mutex<usize>,
     /// How many checks to come are of no use.
     unsure: Mutex<usize>,
@@ -110,7 +110,12 @@ impl FakeEnsemble {
 
     /// When the nodes of holds were checked.
     pub(crate) fn checks(&self) -> Vec<Moment> {
-        lock_ignoring_poison(&self.0.checks).clone()
+        lock_ignoring_poison(&self.0.checks).iter().map(|(when, _)| *when).collect()
+    }
+
+    /// How many nodes were checked each time.
+    pub(crate) fn checked(&self) -> Vec<usize> {
+        lock_ignoring_poison(&self.0.checks).iter().map(|(_, nodes)| *nodes).collect()
     }
 
     /// Deletes a node, as an operator may; `false` if it is not there.
@@ -219,7 +224,7 @@ impl Ensemble for FakeEnsemble {
     }
 
     fn check(&self, nodes: Vec<HeldNode>) -> Pending<Check> {
-        lock_ignoring_poison(&self.0.checks).push(clock::now());
+        lock_ignoring_poison(&self.0.checks).push((clock::now(), nodes.len()));
         let left = lock_ignoring_poison(&self.0.unsure).checked_sub(1);
         if let Some(left) = left {
             *lock_ignoring_poison(&self.0.unsure) = left;
@@ -229,6 +234,16 @@ impl Ensemble for FakeEnsemble {
             let there = lock_ignoring_poison(&this.0.nodes);
             let missing = nodes.iter().enumerate().filter(|(_, node)| !there.contains_key(&*node.path));
             Check::Answered { missing: missing.map(|(index, _)| index).collect() }
+        })
+    }
+
+    fn watch(&self, nodes: Vec<HeldNode>) -> Pending<Vec<Watch>> {
+        self.answer(Vec::new(), move |this| {
+            let is_there = |path: &str| lock_ignoring_poison(&this.0.nodes).contains_key(path);
+            let watch = |node: &HeldNode| {
+                if is_there(&node.path) { Watch::There(this.watch(&node.path)) } else { Watch::Gone }
+            };
+            nodes.iter().map(watch).collect()
         })
     }
 

@@ -2,39 +2,76 @@
 //! been renewed: as the session's [`Keeper`](crate::machine::keeper::Keeper) says.
 
 use crate::clock;
-use crate::ensemble::Check;
-use crate::session::Session;
+use crate::ensemble::Pending;
+use crate::machine::Moment;
+use crate::machine::keeper::HoldId;
+use crate::machine::protocol::WatchEvent;
+use crate::session::{Looked, Session};
+use futures_util::FutureExt;
+use futures_util::stream::{FuturesUnordered, StreamExt};
 use std::convert::Infallible;
-use std::pin::Pin;
 use std::sync::Arc;
+use tokio::task::unconstrained;
 
-type Beat = Pin<Box<dyn Future<Output = Check> + Send>>;
+/// The watches on the nodes of holds. One stays until it tells, also when its hold has ended: it tells of the deletion.
+type Watches = FuturesUnordered<Pending<(HoldId, WatchEvent)>>;
 
 /// Runs for as long as it is polled.
 pub(crate) async fn run(session: Arc<Session>) -> Infallible {
-    let mut beat: Option<Beat> = None;
+    let (mut beat, mut asking) = (None, None);
+    let mut watches = Watches::new();
     let mut link = session.link();
     loop {
-        let (proof, wake) = session.look_after();
-        if let Some(proof) = proof {
+        let due = session.look_after();
+        if let Some(proof) = due.beat {
             beat = Some(Box::pin(session.clone().check(proof)));
         }
-        let Some(wake) = wake else {
-            session.registered().await;
-            continue;
-        };
+        if !due.watches.is_empty() {
+            asking = Some(Box::pin(session.clone().watch(due.watches)));
+        }
         tokio::select! {
-            _ = poll(&mut beat) => beat = None,
-            () = clock::sleep_until(wake) => {}
+            (proof, check) = poll(&mut beat) => {
+                beat = None;
+                take_events(&session, &mut watches);
+                session.take_proof(&proof, &check);
+            }
+            looked = poll(&mut asking) => {
+                asking = None;
+                take_watches(&session, &mut watches, looked);
+            }
+            Some((hold, event)) = watches.next() => session.take_event(hold, event),
+            () = sleep_until(due.wake) => {}
             () = session.registered() => {}
             _ = link.changed() => {}
         }
     }
 }
 
-async fn poll(beat: &mut Option<Beat>) -> Check {
-    match beat {
-        Some(beat) => beat.await,
+fn take_watches(session: &Session, watches: &mut Watches, looked: Vec<Looked>) {
+    session.take_watches(&looked);
+    for Looked { hold, watches: of_hold, .. } in looked {
+        watches.extend(of_hold.into_iter().map(|watch| watch.map(move |event| (hold, event)).boxed()));
+    }
+}
+
+/// All that has arrived. What the connection brought before the answer to a check is known to the watch by now.
+fn take_events(session: &Session, watches: &mut Watches) {
+    // Tokio would have it pause after a while.
+    while let Some(Some((hold, event))) = unconstrained(watches.next()).now_or_never() {
+        session.take_event(hold, event);
+    }
+}
+
+async fn poll<T>(request: &mut Option<impl Future<Output = T> + Unpin>) -> T {
+    match request {
+        Some(request) => request.await,
+        None => std::future::pending().await,
+    }
+}
+
+async fn sleep_until(moment: Option<Moment>) {
+    match moment {
+        Some(moment) => clock::sleep_until(moment).await,
         None => std::future::pending().await,
     }
 }
@@ -45,7 +82,6 @@ mod tests {
     use crate::clock::{self, virtual_clock};
     use crate::error::LossReason;
     use crate::fake::FakeEnsemble;
-    use crate::machine::Moment;
     use crate::owner::Owner;
     use std::time::Duration;
 
@@ -80,6 +116,52 @@ mod tests {
             clock::sleep(Duration::from_millis(10)).await;
             assert_eq!(checks(&ensemble, start)[0], 60_000);
             assert!(!hold.valid_for().is_zero());
+        });
+    }
+
+    #[test]
+    fn of_many_holds_few_are_checked_and_the_others_are_told_by_watches() {
+        virtual_clock::run(async {
+            let ensemble = FakeEnsemble::new();
+            let session = ensemble.session();
+            let hold = |number| ensemble.hold(&session, &format!("/{number}"), Owner::unique());
+            let holds: Vec<_> = (0..50).map(hold).collect();
+            tokio::spawn(run(session.clone()));
+            clock::sleep(Duration::from_secs(30)).await;
+            assert!(ensemble.checked().iter().all(|nodes| *nodes <= 8), "{:?}", ensemble.checked());
+            assert!(ensemble.checked().len() <= 32, "{} checks", ensemble.checked().len());
+            assert!(holds.iter().all(|hold| hold.valid_for() > Duration::from_secs(4)));
+            assert!(holds.iter().all(|hold| hold.state() == crate::HoldState::Held));
+            let start = clock::now();
+            holds.iter().for_each(|hold| assert!(ensemble.delete_node(hold.node())));
+            for hold in &holds {
+                assert_eq!(hold.lost().await, Some(LossReason::NodeDeleted));
+            }
+            assert!(clock::now().since(start) <= Duration::from_secs(1));
+        });
+    }
+
+    #[test]
+    fn what_a_watch_has_told_is_known_before_the_answer_that_came_after_it() {
+        virtual_clock::run(async {
+            let ensemble = FakeEnsemble::new();
+            let session = ensemble.session();
+            let hold = |number| ensemble.hold(&session, &format!("/{number}"), Owner::unique());
+            // More than Tokio lets a task do at once.
+            let holds: Vec<_> = (0..300).map(hold).collect();
+            clock::sleep(Duration::from_secs(1)).await;
+            let due = session.look_after();
+            let (beat, mut watches) = (due.beat.expect("it is due"), Watches::new());
+            take_watches(&session, &mut watches, session.clone().watch(due.watches).await);
+            assert_eq!(watches.len(), 292);
+            let (proof, check) = session.clone().check(beat).await;
+            ensemble.nodes().iter().for_each(|node| assert!(ensemble.delete_node(node)));
+            take_events(&session, &mut watches);
+            assert_eq!(
+                holds.iter().filter(|hold| matches!(hold.state(), crate::HoldState::Lost(_))).count(),
+                292
+            );
+            session.take_proof(&proof, &check);
         });
     }
 

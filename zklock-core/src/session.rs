@@ -6,6 +6,7 @@
 //! It outlives its connections. A request that gets no reply in time ends the one on which it was sent,
 //! because nothing else would: a server may be alive and never answer.
 
+mod beating;
 mod ending;
 mod healing;
 mod holding;
@@ -14,18 +15,19 @@ mod undeletable;
 
 use crate::clock;
 use crate::ensemble::{
-    Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
-    Watched, Write, WriteFailure,
+    Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions, Watched,
+    Write, WriteFailure,
 };
 use crate::error::LossReason;
 use crate::machine::Moment;
-use crate::machine::keeper::{HoldId, Keeper, Proof};
+use crate::machine::keeper::{HoldId, Keeper};
 use crate::machine::marks::Marks;
 use crate::machine::memory::Memory;
 use crate::machine::protocol::{Now, Operation, Outcome};
 pub(crate) use crate::machine::status::Status;
 use crate::platform;
 use crate::sync::lock_ignoring_poison;
+pub(crate) use beating::Looked;
 pub(crate) use ending::Nodes;
 pub(crate) use healing::{Looking, Marked};
 pub(crate) use holding::{Holding, Notice};
@@ -169,52 +171,6 @@ impl Session {
         }
         self.see_refusals(&deletions, &mut landing.outcomes);
         landing
-    }
-
-    /// Proves one hold; `true` if the ensemble has answered.
-    pub(crate) async fn prove(self: Arc<Self>, holding: &Holding) -> bool {
-        let proof = lock_ignoring_poison(&self.kept).keeper.prove(holding.id, clock::now());
-        match proof {
-            Some(proof) => matches!(self.check(proof).await, Check::Answered { .. }),
-            None => false,
-        }
-    }
-
-    /// Has the nodes of a proof checked, and ends the holds whose node is gone.
-    pub(crate) async fn check(self: Arc<Self>, proof: Proof) -> Check {
-        let nodes = proof.nodes.clone();
-        let check = self.unless_over(Check::SessionOver, |ensemble| ensemble.check(nodes)).await;
-        if check == Check::SessionOver {
-            self.end(LossReason::SessionExpired);
-        }
-        lock_ignoring_poison(&self.kept).keeper.handle_proof(&proof, &check, clock::now());
-        self.tell_losses();
-        check
-    }
-
-    /// Tells the holds that are lost by now, and says when to look again, though nothing happens; `None` if there is
-    /// nothing to look after. With it comes the next beat, if it is due.
-    pub(crate) fn look_after(&self) -> (Option<Proof>, Option<Moment>) {
-        self.tell_losses();
-        let is_connected = self.is_connected();
-        let now = clock::now();
-        let keeper = &mut lock_ignoring_poison(&self.kept).keeper;
-        (keeper.poll_beat(now, is_connected), keeper.poll_timeout(now, is_connected))
-    }
-
-    fn tell_losses(&self) {
-        let now = clock::now();
-        let lost_next = || {
-            let kept = &mut *lock_ignoring_poison(&self.kept);
-            let (hold, reason) = kept.keeper.poll_lost(now)?;
-            // At once, so that nobody finds it held and yet not kept.
-            let lost =
-                kept.holdings.remove(&hold).filter(|holding| holding.change(|status| status.lose(reason)));
-            Some((lost, reason))
-        };
-        for (lost, reason) in std::iter::from_fn(lost_next) {
-            lost.inspect(|holding| holding.log_loss(reason));
-        }
     }
 
     pub(crate) fn commit(

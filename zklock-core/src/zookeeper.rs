@@ -33,12 +33,12 @@ pub(crate) use serving::End;
 use crate::clock;
 use crate::ensemble::{
     Check, Child, Deletion, Ensemble, HeldNode, Landing, NodeData, Pending, ReadFailure, Seen, Versions,
-    Watched, Write, WriteFailure, either, text_of,
+    Watch, Watched, Write, WriteFailure, either, text_of,
 };
 use crate::level::{Newer, ServerLevel};
 use crate::machine::protocol::{Operation, Outcome};
 use answers::{INVALID_LIST, TOO_OLD, is_answer, outcome, read_failure, source_of};
-use operations::{check_all, check_each, join, others, start, version_of};
+use operations::{check_all, check_each, join, others, start, version_of, watch_each};
 use rights::NodeList;
 use servers::Servers;
 use serving::{Serving, WatchKind};
@@ -148,6 +148,13 @@ impl Ensemble for ZooKeeper {
                 (check, _) => check,
             }
         })
+    }
+
+    fn watch(&self, nodes: Vec<HeldNode>) -> Pending<Vec<Watch>> {
+        let Connection { client, serving, .. } = self.connection.clone();
+        self.connection
+            .serving
+            .see_through(Box::pin(async move { watch_each(&client, &serving, &nodes).await }))
     }
 
     fn commit(&self, guards: Vec<Arc<str>>, writes: Vec<Write>) -> Pending<Result<Versions, WriteFailure>> {

@@ -1,43 +1,45 @@
 //! Bugs in what holds rest on.
 
-use super::{KEEPER, Seed, edit, seed};
+use super::{KEEPER, LAPSES, Seed, WATCHING, edit, seed};
 
 pub(super) const SEEDS: &[Seed] = &[
     seed(
         "holds",
         "a holder is told of a lapse too late",
-        &[edit(KEEPER, "now >= lapsed + heartbeat", "now >= lapsed + heartbeat * 2")],
+        &[edit(KEEPER, "now >= *lapsed + heartbeat", "now >= *lapsed + heartbeat * 2")],
     ),
     seed(
         "holds",
         "a holder is told of a lapse at once",
-        &[edit(KEEPER, "now >= lapsed + heartbeat", "now >= lapsed")],
+        &[edit(KEEPER, "now >= *lapsed + heartbeat", "now >= *lapsed")],
     ),
     seed(
         "holds",
         "a lapse is not forgotten",
         &[edit(
-            KEEPER,
-            "has_lapsed.then(|| record.lapsed.unwrap_or(now))",
-            "record.lapsed.or(has_lapsed.then_some(now))",
+            LAPSES,
+            "Some(since) if !has_lapsed => {",
+            "Some(since) if !has_lapsed && since > Moment::default() + lease.timeout() * 9 => {",
         )],
     ),
     seed(
         "holds",
         "one lapse counts for all holds",
-        &[
-            edit(
-                KEEPER,
-                "let (lease, heartbeat) =",
-                "let first = self.holds.values().filter_map(|record| record.lapsed).min();\n        let (lease, heartbeat) =",
-            ),
-            edit(KEEPER, "record.lapsed.unwrap_or(now)", "first.unwrap_or(now)"),
-        ],
+        &[edit(
+            LAPSES,
+            "None if has_lapsed => {",
+            "None if has_lapsed => {\n                let now = self.first().map_or(now, |(since, _)| since);",
+        )],
+    ),
+    seed(
+        "holds",
+        "a new hold's lapse is not noticed",
+        &[edit(LAPSES, "self.new.push(hold);", "let _ = hold;")],
     ),
     seed(
         "holds",
         "beats too far apart",
-        &[edit(KEEPER, "oldest + self.lease.beat(now)", "oldest + self.lease.timeout() / 6")],
+        &[edit(KEEPER, "let beat = self.lease.beat(now);", "let beat = self.lease.timeout() / 6;")],
     ),
     seed(
         "holds",
@@ -61,12 +63,12 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "holds",
         "a check from before the lapse restores",
-        &[edit(KEEPER, "was_valid: !self.valid_for(hold, now).is_zero(),", "was_valid: false,")],
+        &[edit(KEEPER, "term: self.lease.term(now),", "term: None,")],
     ),
     seed(
         "holds",
         "a check restores nothing",
-        &[edit(KEEPER, "share.checked(&self.lease, *was_valid);", "share.checked(&self.lease, true);")],
+        &[edit(KEEPER, "record.share.checked(&self.lease, proof.term);", "")],
     ),
     seed(
         "holds",
@@ -76,5 +78,62 @@ pub(super) const SEEDS: &[Seed] = &[
             "record.share.valid_for(&self.lease, now),",
             "Share::new(&self.lease).valid_for(&self.lease, now),",
         )],
+    ),
+    seed(
+        "watched holds",
+        "a check names all",
+        &[edit(KEEPER, "self.watching.named_at_most.max(1)", "usize::MAX")],
+    ),
+    seed(
+        "watched holds",
+        "what is watched needs no check",
+        &[edit(KEEPER, "(self.named.len() < self.holds.len()).then(|| beaten + beat)", "None")],
+    ),
+    seed(
+        "watched holds",
+        "a watch counts for a check that was sent before it",
+        &[edit(KEEPER, "number <= proof.watches", "number <= proof.watches + 1")],
+    ),
+    seed(
+        "watched holds",
+        "a silent watch proves nothing",
+        &[edit(KEEPER, "number <= proof.watches", "number == u64::MAX && number <= proof.watches")],
+    ),
+    seed(
+        "watched holds",
+        "a watch that tells of a deletion is not heard",
+        &[edit(
+            WATCHING,
+            "if is_deleted {",
+            "if is_deleted && is_watched() {\n            self.name(hold);\n        } else if is_deleted && false {",
+        )],
+    ),
+    seed(
+        "watched holds",
+        "a watch outlives its connection",
+        &[edit(WATCHING, "} else if is_watched() {", "} else if is_watched() && false {")],
+    ),
+    seed(
+        "watched holds",
+        "a node that is gone before it is watched ends no hold",
+        &[edit(
+            WATCHING,
+            "Seen::Gone => self.lose(*hold, LossReason::NodeDeleted),",
+            "Seen::Gone => record.proving = Proving::Watched(self.watching.left),",
+        )],
+    ),
+    seed(
+        "watched holds",
+        "a watch whose request has failed counts",
+        &[edit(
+            WATCHING,
+            "                    self.name(*hold);\n",
+            "                    record.proving = Proving::Watched(self.watching.left);\n",
+        )],
+    ),
+    seed(
+        "watched holds",
+        "nothing is watched after the first flight",
+        &[edit(WATCHING, "self.watching.is_asking = false;", "")],
     ),
 ];

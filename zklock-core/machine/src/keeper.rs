@@ -7,73 +7,45 @@
 //! A lease that lapses does not end its holds at once. A process that was asleep may find its session alive, and two
 //! checks of a hold's own nodes restore it. But the holder must learn of a loss within a heartbeat, so that is how long a
 //! hold may go without a lease before it is lost.
+//!
+//! # Many holds
+//!
+//! A check that names every node grows with them, and the servers write it to their logs. So only a few are named. Each
+//! of the others, when its first check is due, is watched instead. On one connection, a server tells what its watches
+//! have seen before it answers what came later. So a watch that was there when a check was sent, and is silent when the
+//! answer is heard, proves as much as if its node had been named. It does not matter how far that server lags behind the
+//! others: before it answers a check it has done all that was committed before the check. A watch ends with its
+//! connection. Then its node is named again, or watched anew.
+//!
+//! So the driver must hand over every event that came before the answer to a check, and only then the answer.
+
+mod lapses;
+mod proof;
+mod watching;
+
+pub use proof::{Check, HeldNode, HoldId, Proof};
+pub use watching::{Seen, ToWatch};
 
 use crate::Moment;
 use crate::lease::{Lease, Share};
 use crate::status::LossReason;
-use std::collections::{BTreeMap, VecDeque};
-use std::sync::Arc;
+use lapses::Lapses;
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::time::Duration;
+use watching::{Proving, Watching};
 
 /// Of paths in one request: a quarter of what servers take by default.
 const BYTES_AT_MOST: usize = 256 * 1024;
 /// What a check takes beside its path.
 const CHECK_BYTES: usize = 32;
 
-/// A hold among those of its session. It is not used again.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
-pub struct HoldId(u64);
-
-/// A node that stands for a hold.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct HeldNode {
-    /// Its path.
-    pub path: Arc<str>,
-    /// The transaction that created it, if a node of that name may be another's.
-    pub origin: Option<i64>,
-}
-
-/// A check of the nodes of some holds: to be sent as one request.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub struct Proof {
-    /// What the quorum is to confirm.
-    pub nodes: Vec<HeldNode>,
-    /// Whose they are: each hold, with the number of its nodes.
-    holds: Vec<Proven>,
-    /// When it was made, which is before it is sent.
-    sent: Moment,
-    is_beat: bool,
-}
-
-/// A hold in a proof.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct Proven {
-    hold: HoldId,
-    nodes: usize,
-    /// Whether it could still be relied upon when the proof was made.
-    was_valid: bool,
-}
-
-/// What became of a check.
-#[derive(Clone, PartialEq, Eq, Hash, Debug)]
-pub enum Check {
-    /// The quorum has answered for every node.
-    Answered {
-        /// Those that are not there, counted from 0.
-        missing: Vec<usize>,
-    },
-    /// Not known, or not allowed.
-    Unknown,
-    /// There is no session, and so no node, any more.
-    SessionOver,
-}
-
 /// The holds of one session, and its lease.
 ///
 /// Its driver tells it what happens by the `handle_` methods, and asks in this order: [`poll_lost`](Self::poll_lost) until
-/// there is none, [`poll_beat`](Self::poll_beat), [`poll_timeout`](Self::poll_timeout). It asks when the time of the last
-/// has come, and after what may bring something forward: a grant, a proof, the end of the session, a server that is asked
-/// or has granted the session again. A write and a release can but put off what is due.
+/// there is none, [`poll_watch`](Self::poll_watch), [`poll_beat`](Self::poll_beat), [`poll_timeout`](Self::poll_timeout).
+/// It asks when the time of the last has come, and after what may bring something forward: a grant, a proof, watches that
+/// are left or tell, the end of the session, a server that is asked or has granted the session again. A write and a
+/// release can but put off what is due.
 ///
 /// ```
 /// use std::time::Duration;
@@ -95,6 +67,10 @@ pub enum Check {
 pub struct Keeper {
     lease: Lease,
     holds: BTreeMap<HoldId, Record>,
+    /// Those that are named in checks, by when they were proven.
+    named: BTreeSet<(Moment, HoldId)>,
+    watching: Watching,
+    lapses: Lapses,
     next: HoldId,
     /// Whether a beat is on its way.
     is_beating: bool,
@@ -110,8 +86,9 @@ pub struct Keeper {
 struct Record {
     nodes: Vec<HeldNode>,
     share: Share,
-    /// When the latest write was sent that proved the nodes.
+    /// When the latest write was sent that proved the nodes by name.
     proven: Moment,
+    proving: Proving,
     /// When it was noticed that it has no lease.
     lapsed: Option<Moment>,
 }
@@ -122,14 +99,24 @@ impl Keeper {
         let mut lease = Lease::new(timeout, asked);
         lease.attach(asked, timeout, now);
         Self {
+            lapses: Lapses::new(&lease, now),
             lease,
             holds: BTreeMap::new(),
+            named: BTreeSet::new(),
+            watching: Watching::new(),
             next: HoldId(0),
             is_beating: false,
             earliest: Moment::default(),
             over: None,
             lost: VecDeque::new(),
         }
+    }
+
+    /// With a check that names no more than so many holds, while others can be watched.
+    #[must_use]
+    pub fn naming_at_most(mut self, holds: usize) -> Self {
+        self.watching.named_at_most = holds;
+        self
     }
 
     /// The lease of the session.
@@ -148,14 +135,17 @@ impl Keeper {
     /// Whether two heartbeats have gone by without a proof of the hold.
     pub fn is_late(&self, hold: HoldId, now: Moment) -> bool {
         let late = self.lease.heartbeat() * 2;
-        self.holds.get(&hold).is_none_or(|record| now.since(record.proven) > late)
+        self.holds.get(&hold).is_none_or(|record| now.since(self.watching.proven(record)) > late)
     }
 
     /// Keeps a new hold, which has these nodes; they were proven by a write that was sent at `proven`.
     pub fn handle_grant(&mut self, nodes: Vec<HeldNode>, proven: Moment) -> HoldId {
         let hold = self.next;
         self.next = HoldId(hold.0 + 1);
-        self.holds.insert(hold, Record { nodes, share: Share::new(&self.lease), proven, lapsed: None });
+        let (share, proving) = (Share::new(&self.lease), Proving::Named);
+        self.holds.insert(hold, Record { nodes, share, proven, proving, lapsed: None });
+        self.named.insert((proven, hold));
+        self.lapses.add(hold);
         // The session may have ended just before.
         if let Some(reason) = self.over {
             self.lose(hold, reason);
@@ -165,7 +155,7 @@ impl Keeper {
 
     /// Keeps the hold no longer: it is being released, or was found to be lost by other means.
     pub fn handle_release(&mut self, hold: HoldId) {
-        self.holds.remove(&hold);
+        self.remove(hold);
     }
 
     /// A quorum write of the session, sent at `sent`, has been acknowledged.
@@ -220,15 +210,12 @@ impl Keeper {
 
     /// A hold that is lost, and why. It is not kept any more.
     pub fn poll_lost(&mut self, now: Moment) -> Option<(HoldId, LossReason)> {
-        let (lease, heartbeat) = (&self.lease, self.lease.heartbeat());
-        for record in self.holds.values_mut() {
-            let has_lapsed = record.share.valid_for(lease, now).is_zero();
-            record.lapsed = has_lapsed.then(|| record.lapsed.unwrap_or(now));
+        self.lapses.look(&self.lease, &mut self.holds, now);
+        let heartbeat = self.lease.heartbeat();
+        let is_due = |(lapsed, _): &(Moment, HoldId)| now >= *lapsed + heartbeat;
+        while let Some((_, hold)) = self.lapses.first().filter(is_due) {
+            self.lose(hold, LossReason::LeaseLapsed);
         }
-        let is_due = |record: &Record| record.lapsed.is_some_and(|lapsed| now >= lapsed + heartbeat);
-        let due: Vec<_> =
-            self.holds.iter().filter(|(_, record)| is_due(record)).map(|(hold, _)| *hold).collect();
-        due.into_iter().for_each(|hold| self.lose(hold, LossReason::LeaseLapsed));
         self.lost.pop_front()
     }
 
@@ -245,74 +232,111 @@ impl Keeper {
     /// When to poll again, though nothing happens; `None` if there is nothing to keep.
     pub fn poll_timeout(&self, now: Moment, is_connected: bool) -> Option<Moment> {
         let due = self.due(now)?;
-        let lapsed = self.holds.values().filter_map(|record| record.lapsed).min();
-        let loss = lapsed.map_or(self.lease.until(), |lapsed| lapsed + self.lease.heartbeat());
-        Some(if self.is_beating || !is_connected { loss } else { loss.min(due) })
+        let loss =
+            self.lapses.first().map_or(self.lease.until(), |(lapsed, _)| lapsed + self.lease.heartbeat());
+        let beat = (!self.is_beating && is_connected).then_some(due);
+        [Some(loss), beat, self.watch_due(is_connected)].into_iter().flatten().min()
     }
 
-    /// When the next check is due; at once if a hold has no lease. `None` without a hold.
+    /// When the next check is due; at once if it can restore a hold that has no lease. `None` without a hold.
     fn due(&self, now: Moment) -> Option<Moment> {
-        let oldest = self.holds.values().map(|record| record.proven).min()?;
-        let has_lapsed = self.holds.values().any(|record| record.lapsed.is_some());
-        let due = if has_lapsed { now } else { oldest + self.lease.beat(now) };
+        if self.holds.is_empty() {
+            return None;
+        }
+        let beat = self.lease.beat(now);
+        let due = if self.lapses.holds().any(|hold| self.is_provable(hold)) {
+            now
+        } else {
+            let beaten = self.watching.beaten;
+            let named = self.named.first().map(|(proven, _)| *proven + beat);
+            // The next of many would be due right after this.
+            let named = named.map(|due| if self.is_crowded() { due.max(beaten + beat / 2) } else { due });
+            let others = (self.named.len() < self.holds.len()).then(|| beaten + beat);
+            // These were due when they came to be watched.
+            let new = (!self.watching.is_all_covered()).then(|| beaten + beat / 2);
+            [named, others, new].into_iter().flatten().min()?
+        };
         Some(due.max(self.earliest))
     }
 
-    /// As many as fit into one request, those first that were proven longest ago; but the first in any case. One that is
-    /// too large for the rest is the first as soon as the others are proven, and so has its turn as they do.
+    /// Whether a check that is made now can prove the hold.
+    fn is_provable(&self, hold: HoldId) -> bool {
+        self.holds.get(&hold).is_some_and(|record| record.proving != Proving::Asked)
+    }
+
+    /// Those that were proven longest ago come first. There are as many as fit into one request, or few, if the others
+    /// can be watched; but the first is there in any case. One that is too large for the rest is the first as soon as the
+    /// others are proven, and so has its turn as they do. Where all are watched, one is named all the same.
     fn most_urgent(&self) -> Vec<HoldId> {
-        let mut holds: Vec<_> = self.holds.iter().collect();
-        holds.sort_by_key(|(_, record)| record.proven);
+        let is_to_be_watched = self.is_crowded() && self.lapses.is_empty();
+        let at_most = if is_to_be_watched { self.watching.named_at_most.max(1) } else { usize::MAX };
         let mut bytes = 0;
-        holds.retain(|(_, record)| {
+        let fits = |(_, hold): &&(Moment, HoldId)| {
             let is_first = bytes == 0;
-            bytes += record.nodes.iter().map(|node| node.path.len() + CHECK_BYTES).sum::<usize>();
+            let nodes = self.holds.get(hold).map_or(&[][..], |record| &record.nodes);
+            bytes += nodes.iter().map(|node| node.path.len() + CHECK_BYTES).sum::<usize>();
             is_first || bytes <= BYTES_AT_MOST
-        });
-        holds.into_iter().map(|(hold, _)| *hold).collect()
+        };
+        let named: Vec<_> = self.named.iter().filter(fits).take(at_most).map(|(_, hold)| *hold).collect();
+        if named.is_empty() { self.holds.keys().next().copied().into_iter().collect() } else { named }
     }
 
     fn proof_of(&self, holds: &[HoldId], now: Moment, is_beat: bool) -> Proof {
         let records = || holds.iter().filter_map(|hold| Some((*hold, self.holds.get(hold)?)));
-        let proven = |(hold, record): (HoldId, &Record)| Proven {
-            hold,
-            nodes: record.nodes.len(),
-            was_valid: !self.valid_for(hold, now).is_zero(),
-        };
         Proof {
             nodes: records().flat_map(|(_, record)| record.nodes.iter().cloned()).collect(),
-            holds: records().map(proven).collect(),
+            holds: records().map(|(hold, record)| (hold, record.nodes.len())).collect(),
             sent: now,
             is_beat,
+            term: self.lease.term(now),
+            watches: if is_beat { self.watching.left } else { 0 },
         }
     }
 
     fn renew(&mut self, proof: &Proof, now: Moment) {
         self.lease.acknowledge(proof.sent, now);
-        for Proven { hold, was_valid, .. } in &proof.holds {
+        self.lapses.look(&self.lease, &mut self.holds, now);
+        if proof.is_beat {
+            self.watching.cover(proof.watches, proof.sent);
+        }
+        for (hold, _) in &proof.holds {
             if let Some(record) = self.holds.get_mut(hold) {
-                record.share.checked(&self.lease, *was_valid);
-                record.proven = record.proven.max(proof.sent);
+                let proven = record.proven.max(proof.sent);
+                let before = std::mem::replace(&mut record.proven, proven);
+                if record.proving == Proving::Named {
+                    self.named.remove(&(before, *hold));
+                    self.named.insert((proven, *hold));
+                }
+            }
+        }
+        self.restore(proof, now);
+    }
+
+    /// The proof counts for the holds without a lease that it covers.
+    fn restore(&mut self, proof: &Proof, now: Moment) {
+        let lapsed: Vec<_> = self.lapses.holds().collect();
+        let named: BTreeSet<_> = proof.holds.iter().map(|(hold, _)| *hold).collect();
+        for hold in lapsed {
+            let Some(record) = self.holds.get_mut(&hold) else { continue };
+            let is_watched = matches!(record.proving, Proving::Watched(number) if number <= proof.watches);
+            if is_watched || named.contains(&hold) {
+                record.share.checked(&self.lease, proof.term);
+                self.lapses.settle(hold, record, &self.lease, now);
             }
         }
     }
 
     fn lose(&mut self, hold: HoldId, reason: LossReason) {
-        if self.holds.remove(&hold).is_some() {
+        if self.remove(hold) {
             self.lost.push_back((hold, reason));
         }
     }
-}
 
-impl Proof {
-    /// Whose the node with this index is.
-    fn owner(&self, node: usize) -> Option<HoldId> {
-        let mut end = 0;
-        let is_within = |proven: &&Proven| {
-            end += proven.nodes;
-            node < end
-        };
-        self.holds.iter().find(is_within).map(|proven| proven.hold)
+    fn remove(&mut self, hold: HoldId) -> bool {
+        let Some(record) = self.holds.remove(&hold) else { return false };
+        self.named.remove(&(record.proven, hold));
+        self.lapses.remove(hold, &record);
+        true
     }
 }
 

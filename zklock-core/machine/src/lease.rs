@@ -148,6 +148,11 @@ impl Lease {
         self.writes.back().map(|write| write.sent)
     }
 
+    /// Which of its terms is running `now`, if one is: a new one begins when it has lapsed.
+    pub fn term(&self, now: Moment) -> Option<u64> {
+        (self.until() > now).then_some(self.gaps)
+    }
+
     /// Notes that a server is asked for the session, on a new connection, by a request sent at `sent`. On
     /// earlier connections nothing is sent any more.
     pub fn ask(&mut self, sent: Moment) {
@@ -247,9 +252,10 @@ impl Share {
 
     /// Notes that a check of the hold's own node was acknowledged; `lease` knows of it already.
     ///
-    /// `was_valid` says whether the hold could still be relied upon when the check was sent.
-    pub fn checked(&mut self, lease: &Lease, was_valid: bool) {
-        if self.gaps == lease.gaps || was_valid {
+    /// `term` is that of the lease that was running when the check was sent: so in its own the hold could still be relied
+    /// upon then.
+    pub fn checked(&mut self, lease: &Lease, term: Option<u64>) {
+        if self.gaps == lease.gaps || term == Some(self.gaps) {
             self.fresh = 0;
         } else if self.fresh == 0 {
             self.fresh = 1;
@@ -403,12 +409,12 @@ mod tests {
         assert_eq!(share.valid_for(&lease, at(4_800)), Duration::ZERO);
         // Sent in time, acknowledged after the lapse: not fresh.
         lease.acknowledge(at(4_000), at(10_000));
-        share.checked(&lease, true);
+        share.checked(&lease, Some(0));
         lease.acknowledge(at(10_100), at(10_101));
-        share.checked(&lease, false);
+        share.checked(&lease, None);
         assert_eq!(share.valid_for(&lease, at(10_101)), Duration::ZERO, "one check is not enough");
         lease.acknowledge(at(10_200), at(10_201));
-        share.checked(&lease, false);
+        share.checked(&lease, None);
         assert!(share.valid_for(&lease, at(10_201)) > Duration::from_secs(2));
     }
 
@@ -418,7 +424,7 @@ mod tests {
         let mut share = Share::new(&lease);
         for sent in [20_000, 21_000] {
             lease.acknowledge(at(sent), at(sent + 1));
-            share.checked(&lease, false);
+            share.checked(&lease, None);
         }
         assert_eq!(share.valid_for(&lease, at(21_001)), at(22_300).since(at(21_001)));
     }

@@ -1,10 +1,11 @@
 //! The requests of the machine, in the words of the library.
 
 use super::answers::{listing, outcome, source_of};
-use super::serving::WatchKind;
+use super::serving::{Serving, WatchKind};
 use super::{Connection, Newer, ServerLevel};
-use crate::ensemble::{Check, HeldNode, Pending};
+use crate::ensemble::{Check, HeldNode, Pending, Watch};
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
+use std::sync::Arc;
 use zookeeper_client::{
     Acls, Client, CreateMode, Error, MultiWriteError, MultiWriteResult, MultiWriter, Stat,
 };
@@ -398,6 +399,22 @@ pub(super) fn others<'a>(
         }
         Some(others)
     }
+}
+
+/// Leaves a watch on each of the nodes. The requests are sent together, when this is first polled.
+pub(super) async fn watch_each(client: &Client, serving: &Arc<Serving>, nodes: &[HeldNode]) -> Vec<Watch> {
+    let calls: Vec<_> = nodes.iter().map(|node| client.check_and_watch_stat(&node.path)).collect();
+    let mut watches = Vec::with_capacity(nodes.len());
+    for (node, call) in nodes.iter().zip(calls) {
+        let Ok((stat, watcher)) = call.await else {
+            watches.push(Watch::Unknown);
+            continue;
+        };
+        let is_ours = stat.is_some_and(|stat| node.origin.is_none_or(|origin| stat.czxid == origin));
+        let event = serving.watch(&node.path, WatchKind::Data, watcher);
+        watches.push(if is_ours { Watch::There(event) } else { Watch::Gone });
+    }
+    watches
 }
 
 /// Containers, so that the server clears them away when they are empty; plain nodes on a server that

@@ -181,7 +181,7 @@ fn the_holds_that_were_proven_longest_ago_come_first_in_a_request() {
     let beats = |keeper: &mut Keeper, now| {
         let proof = beat(keeper, now);
         keeper.handle_proof(&proof, &all_there(), now);
-        proof.holds.iter().map(|proven| proven.hold).collect::<Vec<_>>()
+        proof.holds.iter().map(|(hold, _)| *hold).collect::<Vec<_>>()
     };
     assert_eq!(beats(&mut keeper, at(2_010)), [small, early]);
     assert_eq!(beats(&mut keeper, at(2_010)), [late]);
@@ -193,4 +193,93 @@ fn one_hold_too_large_for_a_request_is_checked_all_the_same() {
     let mut keeper = keeper();
     keeper.handle_grant(node(&"x".repeat(BYTES_AT_MOST)), at(0));
     assert_eq!(beat(&mut keeper, at(2_000)).nodes.len(), 1);
+}
+
+/// A keeper that names one hold in a check, with three that were granted at 0.
+fn crowded() -> (Keeper, [HoldId; 3]) {
+    let mut keeper = keeper().naming_at_most(1);
+    let holds = ["/a", "/b", "/c"].map(|path| keeper.handle_grant(node(path), at(0)));
+    (keeper, holds)
+}
+
+/// The holds to be watched `now`.
+fn to_watch(keeper: &mut Keeper, now: Moment) -> Vec<HoldId> {
+    keeper.poll_watch(now, true).iter().map(|to_watch| to_watch.hold).collect()
+}
+
+#[test]
+fn of_many_holds_all_but_a_few_are_watched_when_their_first_check_is_due() {
+    let (mut keeper, holds) = crowded();
+    assert_eq!(to_watch(&mut keeper, at(1_999)), []);
+    assert_eq!(to_watch(&mut keeper, at(2_000)), holds[..2]);
+    assert_eq!(to_watch(&mut keeper, at(2_000)), [], "they are asked about");
+    keeper.handle_seen(&holds.map(|hold| (hold, Seen::There))[..2], at(2_010));
+    for now in [2_020, 4_020, 6_020] {
+        let proof = beat(&mut keeper, at(now));
+        assert_eq!(proof.nodes, node("/c"));
+        keeper.handle_proof(&proof, &all_there(), at(now + 10));
+    }
+    assert!(holds.iter().all(|hold| !keeper.is_late(*hold, at(6_020 + 4_800))));
+    assert!(holds.iter().all(|hold| keeper.is_late(*hold, at(6_020 + 4_801))));
+}
+
+#[test]
+fn a_watch_is_proven_soon_by_a_check_that_was_sent_after_it_was_left() {
+    let (mut keeper, holds) = crowded();
+    to_watch(&mut keeper, at(2_000));
+    let before = beat(&mut keeper, at(2_000));
+    keeper.handle_seen(&holds.map(|hold| (hold, Seen::There))[..2], at(2_010));
+    keeper.handle_proof(&before, &all_there(), at(2_020));
+    assert!(keeper.is_late(holds[0], at(4_801)), "it is proven by its creation only");
+    // Half the usual pause.
+    assert_eq!(keeper.poll_timeout(at(2_020), true), Some(at(3_000)));
+    let after = beat(&mut keeper, at(3_000));
+    keeper.handle_proof(&after, &all_there(), at(3_010));
+    assert!(!keeper.is_late(holds[0], at(7_800)));
+    assert_eq!(keeper.poll_timeout(at(3_010), true), Some(at(5_000)));
+}
+
+#[test]
+fn watches_that_were_asked_for_in_vain_are_asked_for_again_after_a_pause() {
+    let (mut keeper, holds) = crowded();
+    to_watch(&mut keeper, at(2_000));
+    beat(&mut keeper, at(2_000));
+    keeper.handle_seen(&[(holds[0], Seen::Unknown), (holds[1], Seen::Gone)], at(2_100));
+    assert_eq!(keeper.poll_lost(at(2_100)), Some((holds[1], LossReason::NodeDeleted)));
+    assert_eq!(to_watch(&mut keeper, at(2_699)), []);
+    assert_eq!(to_watch(&mut keeper, at(2_700)), holds[..1]);
+}
+
+#[test]
+fn a_hold_whose_watch_is_there_no_more_is_watched_anew() {
+    let (mut keeper, holds) = crowded();
+    to_watch(&mut keeper, at(2_000));
+    keeper.handle_seen(&holds.map(|hold| (hold, Seen::There))[..2], at(2_010));
+    let proof = beat(&mut keeper, at(2_020));
+    keeper.handle_proof(&proof, &all_there(), at(2_030));
+    keeper.handle_event(holds[0], false);
+    assert_eq!(to_watch(&mut keeper, at(4_019)), [], "it was proven not long ago");
+    assert_eq!(to_watch(&mut keeper, at(4_020)), holds[..1]);
+    keeper.handle_event(holds[1], true);
+    assert_eq!(keeper.poll_lost(at(4_020)), Some((holds[1], LossReason::NodeDeleted)));
+}
+
+#[test]
+fn where_all_are_watched_one_is_named_all_the_same() {
+    let (mut keeper, holds) = crowded();
+    to_watch(&mut keeper, at(2_000));
+    keeper.handle_seen(&holds.map(|hold| (hold, Seen::There))[..2], at(2_010));
+    keeper.handle_release(holds[2]);
+    assert_eq!(beat(&mut keeper, at(2_020)).nodes.len(), 1);
+}
+
+#[test]
+fn a_session_with_very_many_holds_takes_no_longer_to_grant_the_next() {
+    // Not timed: it would take minutes if each step looked at all of them.
+    let mut keeper = keeper();
+    for number in 0..100_000 {
+        keeper.handle_grant(node("/a"), at(number));
+        assert_eq!(keeper.poll_lost(at(0)), None);
+        assert!(keeper.poll_timeout(at(0), true).is_some());
+    }
 }

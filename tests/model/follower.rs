@@ -1,0 +1,78 @@
+//! The server to which the session of the holds is connected: it may lag behind the quorum.
+
+use super::subject::{Look, Reply};
+use std::collections::VecDeque;
+
+/// What is on its way to it. It is executed in this order.
+#[derive(Clone, Hash, Debug)]
+pub(crate) enum Request {
+    /// Of these holds, by the quorum.
+    Check(Vec<usize>),
+    /// Of these holds, by the server itself.
+    Watch(Vec<usize>),
+}
+
+/// What is on its way from it. It arrives in this order.
+#[derive(Clone, Hash, Debug)]
+pub(crate) enum Message {
+    Checked(Reply),
+    Seen(Vec<(usize, Look)>),
+    /// The node of this hold, which was watched, is gone.
+    Gone(usize),
+}
+
+#[derive(Clone, Default, Hash, Debug)]
+pub(crate) struct Follower {
+    pub(crate) requests: VecDeque<Request>,
+    pub(crate) messages: VecDeque<Message>,
+    /// The holds whose nodes are watched.
+    watched: Vec<usize>,
+    /// The holds whose nodes are deleted, as far as it knows.
+    gone: Vec<usize>,
+    /// Whether it does not hear at once of what the quorum has done.
+    pub(crate) lags: bool,
+}
+
+impl Follower {
+    /// These nodes are deleted.
+    pub(crate) fn learn(&mut self, deleted: impl Iterator<Item = usize>) {
+        self.lags = false;
+        for hold in deleted.filter(|hold| !self.gone.contains(hold)).collect::<Vec<_>>() {
+            self.gone.push(hold);
+            if self.watched.contains(&hold) {
+                self.watched.retain(|watched| *watched != hold);
+                self.messages.push_back(Message::Gone(hold));
+            }
+        }
+    }
+
+    /// Leaves watches, and says what it knows.
+    pub(crate) fn watch(&mut self, holds: &[usize]) {
+        let (gone, watched) = (&self.gone, &mut self.watched);
+        let look = |hold: &usize| {
+            let is_gone = gone.contains(hold);
+            if !is_gone {
+                watched.push(*hold);
+            }
+            (*hold, if is_gone { Look::Gone } else { Look::There })
+        };
+        self.messages.push_back(Message::Seen(holds.iter().map(look).collect()));
+    }
+
+    /// The check is forgotten on both ways.
+    pub(crate) fn forget_check(&mut self) {
+        self.requests.retain(|request| !matches!(request, Request::Check(_)));
+        self.messages.retain(|message| !matches!(message, Message::Checked(_)));
+    }
+
+    pub(crate) fn has_answered_check(&self) -> bool {
+        self.messages.iter().any(|message| matches!(message, Message::Checked(_)))
+    }
+
+    /// The connection ends, and with it all that was on its way. Another server may be the next.
+    pub(crate) fn disconnect(&mut self) {
+        self.requests.clear();
+        self.messages.clear();
+        self.watched.clear();
+    }
+}

@@ -1,0 +1,92 @@
+//! Of many holds a heartbeat names a few; the others are watched. Each is told all the same.
+
+use crate::support::loss::just_after_a_heartbeat;
+use crate::support::timing::{Noise, Observer};
+use crate::support::{HEARTBEAT, SOON, operator, proxied_client, soon};
+use ground::{Kind, Message, Proxy, Side, not_later, until};
+use std::sync::Arc;
+use std::time::Instant;
+use zklock_core::{Client, Hold, HoldState, LossReason};
+
+const HOLDS: usize = 60;
+
+async fn held(client: &Client, directory: &str) -> Vec<Arc<Hold>> {
+    let mut holds = Vec::new();
+    for number in 0..HOLDS {
+        let lock = client.mutex(&format!("{directory}/{number}")).unwrap();
+        holds.push(Arc::new(soon(lock.acquire()).await.unwrap()));
+    }
+    holds
+}
+
+fn requests(record: &[Message], kind: Kind) -> impl Iterator<Item = &Message> {
+    record.iter().filter(move |message| message.side == Side::Request && message.kind == kind)
+}
+
+/// Waits until a heartbeat names a few nodes only, and no more watches are asked for.
+fn settle(proxy: &Proxy) {
+    let is_small = || {
+        proxy.record();
+        just_after_a_heartbeat(proxy);
+        let record = proxy.take_record();
+        let names_few = |message: &Message| message.operations.len() <= 8;
+        requests(&record, Kind::Multi).all(names_few) && requests(&record, Kind::Exists).next().is_none()
+    };
+    assert!(until(SOON, is_small), "the heartbeat goes on naming all nodes");
+    just_after_a_heartbeat(proxy);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_heartbeat_of_many_holds_names_few_and_all_are_told() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let holds = held(&client, "/told-many").await;
+    settle(&proxy);
+    assert!(holds.iter().all(|hold| hold.state() == HoldState::Held && !hold.valid_for().is_zero()));
+
+    let noise = Noise::measured();
+    let observers: Vec<_> = holds.iter().map(|hold| Observer::of(hold.clone())).collect();
+    just_after_a_heartbeat(&proxy);
+    operator.delete_tree("/told-many");
+    let struck = Instant::now();
+    for observer in observers {
+        let (told, reason) = observer.told(SOON);
+        assert_eq!(reason, LossReason::NodeDeleted);
+        not_later(told.saturating_duration_since(struck), HEARTBEAT + noise.allowance());
+        observer.finish();
+    }
+    assert!(until(SOON, || client.stats().losses == HOLDS as u64), "{:?}", client.stats());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_deleted_while_the_connection_is_gone_is_told_on_the_next() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let holds = held(&client, "/told-again").await;
+    settle(&proxy);
+    proxy.refuse(true);
+    proxy.reset();
+    let (lost, kept) = holds.split_at(HOLDS / 2);
+    lost.iter().for_each(|hold| operator.delete(hold.node()));
+    proxy.refuse(false);
+    for hold in lost {
+        assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
+    }
+    settle(&proxy);
+    assert!(kept.iter().all(|hold| hold.state() == HoldState::Held), "{:?}", client.stats());
+    // The watches that were left anew tell as well.
+    operator.delete(kept[0].node());
+    assert_eq!(soon(kept[0].lost()).await, Some(LossReason::NodeDeleted));
+    assert_eq!(client.stats().losses, lost.len() as u64 + 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_that_is_watched_is_released_as_any() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let holds = held(&client, "/told-released").await;
+    settle(&proxy);
+    for hold in &holds {
+        soon(hold.release()).await.unwrap();
+        assert_eq!(hold.state(), HoldState::Released);
+        assert!(operator.stat(hold.node()).is_none());
+    }
+    assert_eq!(client.stats().losses, 0);
+}

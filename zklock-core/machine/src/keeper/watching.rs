@@ -1,0 +1,164 @@
+//! Which holds are named in a check, and which are watched instead.
+
+use super::{HeldNode, HoldId, Keeper, Record};
+use crate::Moment;
+use crate::status::LossReason;
+
+/// How many holds a check names as long as others are watched.
+const NAMED_AT_MOST: usize = 8;
+/// How many holds are asked about in one flight.
+const ASKED_AT_MOST: usize = 512;
+
+/// How a hold is proven.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub(super) enum Proving {
+    /// By a check that names its nodes.
+    Named,
+    /// Not yet: its nodes are about to be watched.
+    Asked,
+    /// By any check, as long as the watches on its nodes are silent. They are counted in the order in which they were left.
+    Watched(u64),
+}
+
+/// What came of a request to watch the nodes of a hold.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub enum Seen {
+    /// All are there, and watched.
+    There,
+    /// One is not.
+    Gone,
+    /// Not known: they are not watched.
+    Unknown,
+}
+
+/// A hold whose nodes are to be watched.
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct ToWatch {
+    /// Whose they are.
+    pub hold: HoldId,
+    /// What is to be watched.
+    pub nodes: Vec<HeldNode>,
+}
+
+#[derive(Clone, Hash, Debug)]
+pub(super) struct Watching {
+    pub(super) named_at_most: usize,
+    /// Whether nodes are being asked about.
+    is_asking: bool,
+    /// Nothing is asked before this: the last time it came to nothing.
+    earliest: Moment,
+    /// How many holds have been watched.
+    pub(super) left: u64,
+    /// As many of them are proven by the last beat that was answered.
+    covered: u64,
+    /// When that was sent.
+    pub(super) beaten: Moment,
+}
+
+impl Watching {
+    pub(super) fn new() -> Self {
+        Self {
+            named_at_most: NAMED_AT_MOST,
+            is_asking: false,
+            earliest: Moment::default(),
+            left: 0,
+            covered: 0,
+            beaten: Moment::default(),
+        }
+    }
+
+    /// A beat has been answered.
+    pub(super) fn cover(&mut self, watches: u64, sent: Moment) {
+        self.covered = self.covered.max(watches);
+        self.beaten = self.beaten.max(sent);
+    }
+
+    pub(super) fn is_all_covered(&self) -> bool {
+        self.covered == self.left
+    }
+
+    /// When the latest write was sent that has proven the hold.
+    pub(super) fn proven(&self, record: &Record) -> Moment {
+        match record.proving {
+            Proving::Watched(number) if number <= self.covered => record.proven.max(self.beaten),
+            _ => record.proven,
+        }
+    }
+}
+
+impl Keeper {
+    /// The holds whose nodes are to be watched from now on, if some are due: more are held than a check should name. They
+    /// are asked about in one flight, and there is one at a time. All come to [`handle_seen`](Self::handle_seen).
+    pub fn poll_watch(&mut self, now: Moment, is_connected: bool) -> Vec<ToWatch> {
+        let due = self.watch_due(is_connected).is_some_and(|due| now >= due);
+        if !due {
+            return Vec::new();
+        }
+        let beat = self.lease.beat(now);
+        let surplus = (self.named.len() - self.watching.named_at_most).min(ASKED_AT_MOST);
+        let is_due = |(proven, _): &&(Moment, HoldId)| now >= *proven + beat;
+        let holds: Vec<_> = self.named.iter().take_while(is_due).take(surplus).copied().collect();
+        self.watching.is_asking = !holds.is_empty();
+        let ask = |(proven, hold)| {
+            self.named.remove(&(proven, hold));
+            let record = self.holds.get_mut(&hold)?;
+            record.proving = Proving::Asked;
+            Some(ToWatch { hold, nodes: record.nodes.clone() })
+        };
+        holds.into_iter().filter_map(ask).collect()
+    }
+
+    /// When nodes are to be watched, though nothing happens.
+    pub(super) fn watch_due(&self, is_connected: bool) -> Option<Moment> {
+        // What has lapsed is restored first, and named for that.
+        if !self.is_crowded() || self.watching.is_asking || !is_connected || !self.lapses.is_empty() {
+            return None;
+        }
+        let (proven, _) = self.named.first()?;
+        Some((*proven + self.lease.timeout() / 12).max(self.watching.earliest))
+    }
+
+    /// Whether more are named than a check should.
+    pub(super) fn is_crowded(&self) -> bool {
+        self.named.len() > self.watching.named_at_most
+    }
+
+    /// What came of the requests for watches: of all that were asked for together.
+    pub fn handle_seen(&mut self, seen: &[(HoldId, Seen)], now: Moment) {
+        self.watching.is_asking = false;
+        for (hold, seen) in seen {
+            let Some(record) = self.holds.get_mut(hold) else { continue };
+            match seen {
+                Seen::There => {
+                    self.watching.left += 1;
+                    record.proving = Proving::Watched(self.watching.left);
+                }
+                Seen::Gone => self.lose(*hold, LossReason::NodeDeleted),
+                Seen::Unknown => {
+                    self.watching.earliest = now + self.lease.heartbeat() / 4;
+                    self.name(*hold);
+                }
+            }
+        }
+    }
+
+    /// A watch on a node of this hold tells: that it is deleted, or else that the watch is there no more.
+    pub fn handle_event(&mut self, hold: HoldId, is_deleted: bool) {
+        let is_watched =
+            || matches!(self.holds.get(&hold), Some(Record { proving: Proving::Watched(_), .. }));
+        if is_deleted {
+            self.lose(hold, LossReason::NodeDeleted);
+        } else if is_watched() {
+            self.name(hold);
+        }
+    }
+
+    /// The hold is named in checks from now on.
+    fn name(&mut self, hold: HoldId) {
+        if let Some(record) = self.holds.get_mut(&hold) {
+            record.proven = self.watching.proven(record);
+            record.proving = Proving::Named;
+            self.named.insert((record.proven, hold));
+        }
+    }
+}
