@@ -23,7 +23,8 @@ public:
     /** The same, for this time at most, whatever the network does: then it throws a timeout_error, or without a connection
         an unreachable_error. */
     hold acquire_for(detail::span wait) const { return hold(ask<zklock_hold *>(zklock_acquire, detail::ms(wait))); }
-    /** Tries once: nothing if the lock is held; an unreachable_error if no server answers within the try timeout. */
+    /** Tries once: nothing if the lock is held; an unreachable_error if no server answers within the try timeout. Further tries of
+        a busy lock cost no request, see zklock_acquire; so one right after another client's release may come too early. */
     [[nodiscard]] std::optional<hold> try_acquire() const { return try_acquire_for(detail::span(0)); }
     /** As acquire_for(), but nothing when the time is over. */
     [[nodiscard]] std::optional<hold> try_acquire_for(detail::span wait) const {

@@ -8,6 +8,7 @@ use super::machine::drive;
 use super::machine::keeper::{Check, HeldNode, HoldId, Keeper, Proof, Seen};
 use super::machine::lease::Lease;
 use super::machine::member::{Answer, Member};
+use super::machine::memory::Memory;
 use super::machine::name::{Scheme, Uuid};
 use super::machine::protocol::{Now, Operation, Outcome, Patience, Verdict, WatchEvent};
 use super::machine::single::Single;
@@ -170,6 +171,14 @@ impl<M: Talks + Clone + Hash + Debug + 'static> Attempt for Own<M> {
         self.0.handle_notice();
     }
 
+    fn handle_tried_before(&mut self) {
+        self.0.handle_tried_before();
+    }
+
+    fn busy_since(&self) -> Option<Moment> {
+        self.0.busy_since()
+    }
+
     fn handle_leave(&mut self) {
         self.0.leave();
     }
@@ -214,6 +223,14 @@ impl Term for OwnLease {
 
     fn attach(&mut self, sent: Moment, timeout: Duration, now: Moment) {
         self.0.attach(sent, timeout, now);
+    }
+
+    fn is_good(&self, since: Moment, is_told: bool, now: Moment) -> bool {
+        let mut memory = Memory::new(since);
+        if is_told {
+            memory.handle_watch();
+        }
+        memory.is_good(&self.0, now)
     }
 
     fn copy(&self) -> Box<dyn Term> {

@@ -9,6 +9,7 @@ use super::machine::Moment;
 use super::machine::protocol::{Operation, Outcome, WatchEvent};
 use super::setup::Plan;
 use super::subject::{Answer, Attempt, Machine, Sort, Told};
+use super::tries::Recollection;
 use super::watch::Watch;
 
 /// What the caller of an attempt knows.
@@ -72,6 +73,10 @@ pub(crate) struct Client {
     pub(crate) opened: Option<i64>,
     /// The members that it has to wait for when it leaves: whose they are, and what created their nodes.
     pub(crate) company: Vec<(usize, i64)>,
+    /// What it remembers of its last try, until it tries again.
+    pub(crate) memory: Option<Recollection>,
+    /// Since which tick and transaction what it tries to get is free, if it is.
+    pub(crate) free_since: Option<(u8, i64)>,
     /// Whether it ever ended without having waited for the others.
     pub(crate) is_untidy: bool,
 }
@@ -80,7 +85,7 @@ impl Client {
     pub(crate) fn new(machine: &'static Machine, plan: &Plan) -> Self {
         Self {
             machine,
-            contender: (machine.contender)(&plan.wants, None, plan.patience),
+            contender: new_attempt(machine, plan),
             attempt: 1,
             caller: if plan.within.is_some() { Caller::Asleep } else { Caller::Wants },
             was_granted: false,
@@ -96,14 +101,17 @@ impl Client {
             was_busy: false,
             opened: None,
             company: Vec::new(),
+            memory: None,
+            free_since: None,
             is_untidy: false,
         }
     }
 
     /// Begins the next attempt.
     pub(crate) fn try_again(&mut self, plan: &Plan) {
-        self.contender = (self.machine.contender)(&plan.wants, None, plan.patience);
+        self.contender = new_attempt(self.machine, plan);
         self.attempt += 1;
+        self.memory = None;
         (self.caller, self.was_granted, self.was_busy) = (Caller::Wants, false, false);
         (self.passed, self.was_wanted) = (None, false);
         self.removed.clear();
@@ -172,7 +180,9 @@ impl Client {
                 self.end();
             }
         } else {
+            self.hear_before(line.seen);
             self.contender.handle_replies(outcomes, flight.sent, line.now(now));
+            self.remember();
         }
     }
 
@@ -309,6 +319,14 @@ impl Client {
     pub(crate) fn is_through(&self, attempts: u8) -> bool {
         self.contender.is_gone() && self.caller == Caller::Ended && self.attempt >= attempts
     }
+}
+
+fn new_attempt(machine: &Machine, plan: &Plan) -> Box<dyn Attempt> {
+    let mut attempt = (machine.contender)(&plan.wants, None, plan.patience);
+    if plan.remembers {
+        attempt.handle_tried_before();
+    }
+    attempt
 }
 
 pub(crate) fn is_creation(operation: &Operation) -> bool {

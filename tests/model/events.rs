@@ -10,6 +10,7 @@ use super::properties::Grant;
 use super::server::survey_views;
 use super::setup::{Clock, TIMEOUT};
 use super::subject::Told;
+use super::tries::Recollection;
 use super::world::Scene;
 
 impl Scene {
@@ -61,7 +62,9 @@ impl Scene {
             }
         }
         let hears = client.flight.is_none() || client.contender.keeps_watch();
-        if hears && !line.is_down && client.watches.iter().any(|watch| watch.fired.is_some()) {
+        let has_to_tell = client.watches.iter().any(|watch| watch.fired.is_some())
+            || client.memory.as_ref().is_some_and(Recollection::has_to_tell);
+        if hears && !line.is_down && has_to_tell {
             progress.push(Action::Tell(number));
         }
         // Nobody relies on the time after which a waiter looks again, but for what no watch tells.
@@ -101,7 +104,10 @@ impl Scene {
             if flight.replies.len() < flight.operations.len() && line.is_live() {
                 faults.extend((0..=executed).map(|known| Action::GiveUp(number, known)));
             }
-        } else if !client.watches.is_empty() && !line.is_down && self.faults.losses > 0 {
+        } else if (!client.watches.is_empty() || client.memory.is_some())
+            && !line.is_down
+            && self.faults.losses > 0
+        {
             faults.push(Action::Lose(number, 0));
         }
         let next = client.next_operation(line).filter(|_| client.late.is_empty());
@@ -202,6 +208,8 @@ impl Scene {
         let client = &mut self.clients[number];
         if let Some((event, zxid)) = client.watches.iter().find_map(|watch| watch.fired) {
             client.hear(&mut self.lines[line], event, zxid, now);
+        } else {
+            client.hear_of_memory(&mut self.lines[line]);
         }
     }
 
@@ -228,6 +236,9 @@ impl Scene {
     }
 
     pub(super) fn try_again(&mut self, number: usize) {
+        if self.is_remembered(number) {
+            return self.answer_from_memory(number);
+        }
         self.clients[number].try_again(&self.setup.plans[number]);
         self.clients[number].enter(number, &mut self.lines[number]);
     }
@@ -255,6 +266,7 @@ impl Scene {
                 self.receive(other, 0);
             }
             self.clients[other].late.clear();
+            self.clients[other].lose_watch_of_memory();
             for watch in &mut self.clients[other].watches {
                 watch.leave_again(self.ensemble.head(), self.ensemble.zxid());
             }

@@ -18,12 +18,13 @@ pub(crate) struct Catch {
 }
 
 /// What all seeds share.
-const MODEL: [&str; 23] = [
+const MODEL: [&str; 25] = [
     "action",
     "cases_of_barrier",
     "cases_of_holds",
     "cases_of_kinds",
     "cases_of_mutex",
+    "cases_of_tries",
     "cases_of_turns",
     "client",
     "ensemble",
@@ -40,12 +41,13 @@ const MODEL: [&str; 23] = [
     "setup",
     "subject",
     "suite",
+    "tries",
     "watch",
     "world",
 ];
 
 /// The machine's modules that can have a seed, and those that are to be compiled with them.
-const MODULES: [(&str, &[&str]); 13] = [
+const MODULES: [(&str, &[&str]); 14] = [
     ("name", &["name", "claim", "queue", "drive", "contender", "single", "member"]),
     ("claim", &["claim", "queue", "contender"]),
     ("queue", &["queue", "contender"]),
@@ -56,14 +58,15 @@ const MODULES: [(&str, &[&str]); 13] = [
     ("single", &["single"]),
     ("barrier", &["barrier", "member"]),
     ("member", &["member"]),
-    ("lease", &["lease", "keeper"]),
+    ("lease", &["lease", "keeper", "memory"]),
     ("keeper", &["keeper"]),
+    ("memory", &["memory"]),
     ("turns", &["turns"]),
 ];
 
 /// The rooms of the modules that have any.
 const ROOMS: [(&str, &[&str]); 3] = [
-    ("contender", &["enter", "nodes", "notice", "renew", "turn"]),
+    ("contender", &["busy", "enter", "nodes", "notice", "renew", "turn"]),
     ("keeper", &["lapses", "proof", "watching"]),
     ("member", &["enter", "leave"]),
 ];

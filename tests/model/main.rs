@@ -10,9 +10,10 @@
 //! * [`action`], [`events`], [`ensemble`], [`server`], [`watch`], [`line`], [`client`], [`setup`]: its parts
 //! * [`properties`], [`rounds`]: what must hold in it, of locks and of double barriers
 //! * [`lingering`]: the same of nodes that are passed on within a process
+//! * [`tries`]: tries that are answered from memory
 //! * [`pulse`]: one session's lease against what the leader knows
 //! * [`keep`]: the holds of a session under their keeper, against what the servers know of them
-//! * [`suite`], [`cases_of_mutex`], [`cases_of_kinds`], [`cases_of_turns`], [`cases_of_barrier`], [`cases_of_holds`]: what is
+//! * [`suite`], [`cases_of_mutex`], [`cases_of_kinds`], [`cases_of_turns`], [`cases_of_tries`], [`cases_of_barrier`], [`cases_of_holds`]: what is
 //!   explored
 //! * [`subject`], [`adapter`]: the machine behind a door, so that others can be put in its place
 //! * [`seeds`], [`hunt`]: the bugs, and the program that has them
@@ -23,6 +24,7 @@ mod cases_of_barrier;
 mod cases_of_holds;
 mod cases_of_kinds;
 mod cases_of_mutex;
+mod cases_of_tries;
 mod cases_of_turns;
 mod client;
 mod ensemble;
@@ -41,6 +43,7 @@ mod server;
 mod setup;
 mod subject;
 mod suite;
+mod tries;
 mod watch;
 mod world;
 

@@ -8,6 +8,7 @@ mod of_barrier;
 mod of_holds;
 mod of_kinds;
 mod of_mutex;
+mod of_tries;
 mod of_turns;
 
 /// Text that stands exactly once in a file, and what it is replaced by.
@@ -44,6 +45,7 @@ const fn edit(file: &'static str, text: &'static str, replacement: &'static str)
     Edit { file, text, replacement }
 }
 
+const BUSY: &str = "contender/busy.rs";
 const CONTENDER: &str = "contender.rs";
 const ENTER: &str = "contender/enter.rs";
 const NODES: &str = "contender/nodes.rs";
@@ -63,11 +65,12 @@ const MEMBER: &str = "member.rs";
 const COME: &str = "member/enter.rs";
 const LEAVE: &str = "member/leave.rs";
 const LEASE: &str = "lease.rs";
+const MEMORY: &str = "memory.rs";
 
 /// All of them, or those whose names contain what `ZKLOCK_BUG` says.
 pub(crate) fn all() -> impl Iterator<Item = &'static Seed> {
     let of_locks = of_mutex::SEEDS.iter().chain(of_holds::SEEDS).chain(of_kinds::SEEDS);
     let chosen = std::env::var("ZKLOCK_BUG").unwrap_or_default();
-    let all = of_locks.chain(of_turns::SEEDS).chain(of_barrier::SEEDS);
+    let all = of_locks.chain(of_turns::SEEDS).chain(of_tries::SEEDS).chain(of_barrier::SEEDS);
     all.filter(move |seed| seed.name.contains(&chosen))
 }

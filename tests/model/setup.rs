@@ -70,6 +70,8 @@ pub(crate) struct Plan {
     pub(crate) within: Option<usize>,
     /// How its node is passed on, if it is.
     pub(crate) passes: Option<Passes>,
+    /// Whether it may be told from memory that what it tries to get is busy.
+    pub(crate) remembers: bool,
 }
 
 /// One configuration.
@@ -109,6 +111,7 @@ impl Setup {
             patience: Patience::Waits,
             within: None,
             passes: None,
+            remembers: false,
         };
         Self {
             name,
@@ -134,6 +137,14 @@ impl Setup {
         self
     }
 
+    /// The same with clients, all but this many, that do not wait and remember what they were told.
+    pub(crate) fn trying_again(mut self, but: usize) -> Self {
+        for plan in self.plans.iter_mut().skip(but) {
+            (plan.patience, plan.remembers) = (Patience::TriesOnce, true);
+        }
+        self
+    }
+
     /// The same with this many clients, the first ones, that pass their node on.
     pub(crate) fn passing(mut self, clients: usize, passes: Passes) -> Self {
         self.plans.iter_mut().take(clients).for_each(|plan| plan.passes = Some(passes));
@@ -143,7 +154,13 @@ impl Setup {
     /// The same with one client more, which takes the read side within the write side of the first.
     pub(crate) fn downgrading(mut self) -> Self {
         let wants = self.plans[0].wants.iter().map(|want| Want { sort: Sort::Read, ..*want }).collect();
-        self.plans.push(Plan { wants, patience: Patience::TriesOnce, within: Some(0), passes: None });
+        self.plans.push(Plan {
+            wants,
+            patience: Patience::TriesOnce,
+            within: Some(0),
+            passes: None,
+            remembers: false,
+        });
         self
     }
 

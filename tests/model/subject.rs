@@ -42,6 +42,8 @@ pub(crate) trait Attempt: Debug {
     fn handle_session_over(&mut self);
     fn handle_end(&mut self);
     fn handle_notice(&mut self);
+    fn handle_tried_before(&mut self);
+    fn busy_since(&self) -> Option<Moment>;
     /// Of a member that is within.
     fn handle_leave(&mut self);
     fn handle_timeout(&mut self, now: Moment);
@@ -58,6 +60,8 @@ pub(crate) trait Term: Debug {
     fn acknowledge(&mut self, sent: Moment, now: Moment);
     fn ask(&mut self, sent: Moment);
     fn attach(&mut self, sent: Moment, timeout: Duration, now: Moment);
+    /// Whether the memory of a lock that was busy is good.
+    fn is_good(&self, since: Moment, is_told: bool, now: Moment) -> bool;
     fn copy(&self) -> Box<dyn Term>;
     fn fingerprint(&self) -> u64;
 }

@@ -4,6 +4,7 @@ use super::cases_of_barrier as barrier;
 use super::cases_of_holds as holds;
 use super::cases_of_kinds as kinds;
 use super::cases_of_mutex as mutex;
+use super::cases_of_tries as tries;
 use super::cases_of_turns as turns;
 use super::explorer::{Report, explore, walk};
 use super::keep::{Holds, Keep, Trouble};
@@ -167,11 +168,11 @@ pub(crate) fn watched_in_walks(name: &str, walks: u64) -> Case {
 /// What is explored in every run. The smallest of each kind come first, so that a violation has a short trace.
 pub(crate) fn short() -> Vec<Case> {
     let of_locks = mutex::short().into_iter().chain(holds::short()).chain(kinds::short());
-    of_locks.chain(turns::short()).chain(barrier::short()).collect()
+    of_locks.chain(turns::short()).chain(tries::short()).chain(barrier::short()).collect()
 }
 
 /// What takes longer.
 pub(crate) fn long() -> Vec<Case> {
     let of_locks = mutex::long().into_iter().chain(holds::long()).chain(kinds::long());
-    of_locks.chain(turns::long()).chain(barrier::long()).collect()
+    of_locks.chain(turns::long()).chain(tries::long()).chain(barrier::long()).collect()
 }

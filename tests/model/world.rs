@@ -62,7 +62,8 @@ impl Scene {
             clients,
             lines,
             faults: setup.faults,
-            ticks: 0,
+            // What is remembered is older than what follows, by less than a tick.
+            ticks: setup.plans.iter().any(|plan| plan.remembers).into(),
             tokens: vec![(0, 0); paths.len()],
             released: None,
             is_cut_short: false,
@@ -130,6 +131,7 @@ impl Scene {
         self.look();
         self.note_who_is_busy();
         self.note_who_is_wanted();
+        self.note_what_is_free();
         self.ensemble.forget_before(oldest);
     }
 
@@ -142,6 +144,9 @@ impl Scene {
                 if watch.look(self.ensemble.head(), zxid) {
                     told.push((number, watch.on.clone()));
                 }
+            }
+            if let Some(watch) = client.memory_watch() {
+                watch.look(self.ensemble.head(), zxid);
             }
         }
         for (number, target) in told {
@@ -217,7 +222,7 @@ impl World for Scene {
             A::Take(number) => self.take(number.into()),
             A::TimeOut(number) => self.time_out(number.into()),
             A::Learn(number) => self.learn(number.into()),
-            A::Connect(number) => self.lines[usize::from(number)].is_down = false,
+            A::Connect(number) => self.connect(number.into()),
             A::Open(number) => self.open(number.into()),
             A::TryAgain(number) => self.try_again(number.into()),
             A::Begin(number) => self.begin(number.into()),

@@ -122,6 +122,7 @@ mod children;
 mod dialects;
 mod dropped;
 mod strangers;
+mod tries;
 
 // What one kind has.
 

@@ -12,6 +12,7 @@ use crate::machine::name::Name;
 use crate::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict};
 use crate::machine::single::Single;
 use crate::pool::Slot;
+use crate::remembered::Remembered;
 use crate::session::{Holding, Notice, Session, Status};
 use crate::stats::Progress;
 use std::convert::Infallible;
@@ -153,6 +154,18 @@ impl Acquisition {
         if let Some(holding) = holding {
             self.close(holding);
         }
+    }
+
+    /// The caller has found the lock busy before.
+    pub(crate) fn tried_before(&mut self) {
+        self.driver.machine.handle_tried_before();
+    }
+
+    /// After it has left: what may be remembered of a lock that was busy.
+    pub(crate) fn remembered(&mut self) -> Option<Remembered> {
+        let since = self.driver.machine.busy_since()?;
+        let watch = self.driver.take_watch()?;
+        Some(Remembered::new(self.driver.session()?, since, watch))
     }
 
     /// Stays until the hold has come to its end. Meanwhile `beside` runs, which never ends by itself, and `wanted` is called

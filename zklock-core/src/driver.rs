@@ -132,6 +132,11 @@ impl<M: Machine + ?Sized> Driver<M> {
         .await;
     }
 
+    /// The watch that the last flight has left, for those to whom it still has something to tell.
+    pub(crate) fn take_watch(&mut self) -> Option<Pending<WatchEvent>> {
+        self.work.as_mut()?.watch.take()
+    }
+
     /// Takes back the watch: nobody waits any more.
     pub(crate) fn stop_watching(&mut self) {
         if let Some(work) = &mut self.work {

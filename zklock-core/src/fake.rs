@@ -34,6 +34,7 @@ struct State {
     watches: Mutex<Vec<(String, oneshot::Sender<WatchEvent>)>>,
     /// When each check came, and how many nodes it named.
     checks: Mutex<Vec<(Moment, usize)>>,
+    flights: Mutex<usize>,
     /// How many checks to come are of no use.
     unsure: Mutex<usize>,
     is_silent: watch::Sender<bool>,
@@ -47,6 +48,7 @@ impl FakeEnsemble {
             nodes: Mutex::default(),
             watches: Mutex::default(),
             checks: Mutex::default(),
+            flights: Mutex::default(),
             unsure: Mutex::default(),
             is_silent: watch::Sender::new(false),
             has_ended: watch::Sender::new(false),
@@ -95,6 +97,16 @@ impl FakeEnsemble {
 
     pub(crate) fn nodes(&self) -> Vec<String> {
         lock_ignoring_poison(&self.0.nodes).keys().cloned().collect()
+    }
+
+    /// How many flights have been sent.
+    pub(crate) fn flights(&self) -> usize {
+        *lock_ignoring_poison(&self.0.flights)
+    }
+
+    /// How many watches somebody listens to.
+    pub(crate) fn watches(&self) -> usize {
+        lock_ignoring_poison(&self.0.watches).iter().filter(|(_, watch)| !watch.is_closed()).count()
     }
 
     /// When the nodes of holds were checked.
@@ -194,6 +206,7 @@ impl FakeEnsemble {
 
 impl Ensemble for FakeEnsemble {
     fn send(&self, flight: Vec<Operation>) -> Pending<Landing> {
+        *lock_ignoring_poison(&self.0.flights) += 1;
         let sent = clock::now();
         let unknown = Landing { sent, outcomes: vec![Outcome::Unknown; flight.len()], watch: None };
         self.answer(unknown, move |this| {

@@ -74,7 +74,7 @@
 //!  connection                                        how a client is connected
 //!  contenders   observe                              what others hold and wait for
 //!  local_queue   held_at                             one process's queue in front of a lock, and what it holds
-//!  acquisition   guard                               one attempt to hold a lock; looks out for strangers
+//!  acquisition   guard   remembered                  one attempt to hold a lock; looks out for strangers; who was in its way
 //!  double_barrier::membership                        one member of a double barrier
 //!  driver                                            runs any machine, owns its nodes
 //!  set                                               whether a set of locks holds
@@ -142,6 +142,7 @@ mod platform;
 mod pool;
 #[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 mod probe;
+mod remembered;
 mod rwlock;
 mod semaphore;
 mod session;

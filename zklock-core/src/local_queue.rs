@@ -25,6 +25,7 @@ use crate::machine::protocol::Patience;
 use crate::machine::turns::Passing;
 use crate::owner::Owner;
 use crate::pool::Pool;
+use crate::remembered::Remembered;
 use crate::session::Status;
 use crate::stats::{Counters, Progress};
 use crate::sync::lock_ignoring_poison;
@@ -119,6 +120,10 @@ struct State {
     grants: Vec<Arc<Grant>>,
     /// The latest node that may be passed on.
     kept: Option<Arc<Kept>>,
+    /// Whether a try has found it busy.
+    was_busy: bool,
+    /// What the last one left.
+    remembered: Option<Remembered>,
 }
 
 impl State {
@@ -223,6 +228,11 @@ impl LocalQueue {
         let is_next = is_free && patience == Patience::TriesOnce;
         // Nobody else may get in by that.
         let is_within = waiter.within.is_some();
+        if patience == Patience::TriesOnce && !is_within && self.is_known_busy(&mut state) {
+            drop(state);
+            let _ = waiter.answer.send(Ok(None));
+            return Ok(ticket);
+        }
         if self.width == Width::All || is_next || is_within {
             drop(state);
             if waiter.progress.begin() {
@@ -249,6 +259,17 @@ impl LocalQueue {
         // A node that is idle may need a check first.
         self.pass_on_from(state);
         Ok(ticket)
+    }
+
+    /// Whether a try would find the lock busy, as the server has told it before.
+    fn is_known_busy(&self, state: &mut State) -> bool {
+        let Some(remembered) = &mut state.remembered else { return false };
+        let session = self.shared.pool.slot().current();
+        let is_busy = session.is_some_and(|session| remembered.is_busy(&session));
+        if !is_busy {
+            state.remembered = None;
+        }
+        is_busy
     }
 
     /// Whether several can hold it together.

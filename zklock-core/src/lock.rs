@@ -126,7 +126,13 @@ impl Lock {
 
     /// Acquires the lock if it is free; `None` if another holds it or is in the queue.
     ///
-    /// It waits for the ensemble's answer, but for no longer than the
+    /// It may be tried again and again: from the second busy answer on, the servers tell this client when the one in the way has
+    /// gone, and as long as they do not, further tries by this lock and its clones cost no request. So right after another client's
+    /// release a try may still say that the lock is busy, for the moment that the notice takes, a tenth of the session timeout at
+    /// most. To ask the servers in any case, call [`acquire_timeout`](Self::acquire_timeout) with a short time. That a lock is
+    /// free is never answered from memory; nor is anything of semaphores, sets, choices and exclusive locks.
+    ///
+    /// Otherwise it waits for the ensemble's answer, but for no longer than the
     /// [try timeout](crate::ClientOptions::try_timeout).
     ///
     /// # Errors

@@ -22,6 +22,7 @@ use crate::error::LossReason;
 use crate::machine::Moment;
 use crate::machine::keeper::{HoldId, Keeper};
 use crate::machine::marks::Marks;
+use crate::machine::memory::Memory;
 use crate::machine::protocol::{Now, Operation, Outcome};
 pub(crate) use crate::machine::status::Status;
 use crate::platform;
@@ -141,6 +142,11 @@ impl Session {
         // The lease first: time that passes in between makes it look shorter, never longer.
         let lease_until = lock_ignoring_poison(&self.kept).keeper.lease().until();
         Now { moment: clock::now(), lease_until }
+    }
+
+    /// Whether a lock may be taken for busy that was so in this session.
+    pub(crate) fn is_good(&self, memory: &Memory, now: Moment) -> bool {
+        self.is_connected() && memory.is_good(lock_ignoring_poison(&self.kept).keeper.lease(), now)
     }
 
     pub(crate) fn send(self: Arc<Self>, flight: Vec<Operation>) -> Pending<Landing> {

@@ -83,6 +83,11 @@ pub extern "C-unwind" fn zklock_lock_path(
 /// A thread may acquire for others, and hand each hold to one that releases it: so it also waits for what it has
 /// acquired itself. If nobody else releases that, it waits in vain; a warning is logged when such a wait begins.
 ///
+/// With a timeout of 0 it may be called again and again: from the second time on that one and the same zklock_lock of a mutex, an
+/// election or a read/write lock was busy, further such calls cost no request until the servers tell that the one in the way has gone.
+/// So right after another client's release it may still be ZKLOCK_TIMEOUT, for the moment that this takes, a tenth of the
+/// session timeout at most. With a timeout that leaves the servers the time to answer, they are asked in any case.
+///
 /// @param lock the lock.
 /// @param timeout milliseconds: 0 tries once, which takes as long as the try timeout if no server
 ///        answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by

@@ -71,6 +71,11 @@ impl Lock {
     /// With ``blocking=False`` it waits only for the ensemble's answer, for the client's ``try_timeout`` at most. ``False``
     /// means that others have the lock, or that the time was too short for an answer; the reason is logged.
     ///
+    /// With ``blocking=False`` it may be called again and again: from the second time on that this lock object was busy, further
+    /// calls cost no request until the servers tell that the one in the way has gone (semaphores, sets, choices and exclusive
+    /// locks ask each time). So right after another client's release it may still be ``False``, for the moment that this takes, a
+    /// tenth of the session timeout at most. With a short timeout the servers are asked in any case.
+    ///
     /// Grants follow the order in which clients queue, and within a client that of its callers: however many wait, clients
     /// take turns. A caller that gives up leaves its place to the next of its client.
     ///

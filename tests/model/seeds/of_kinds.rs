@@ -1,6 +1,6 @@
 //! Bugs that show with the other kinds of lock.
 
-use super::{CONTENDER, ENTER, NAME, NODES, QUEUE, SINGLE, Seed, TURN, edit, seed};
+use super::{BUSY, CONTENDER, ENTER, NAME, NODES, QUEUE, SINGLE, Seed, TURN, edit, seed};
 
 pub(super) const SEEDS: &[Seed] = &[
     seed(
@@ -118,7 +118,7 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "semaphore",
         "semaphore: permits left behind",
-        &[edit(CONTENDER, "self.permits.paths().chain(self.queue.paths());", "self.queue.paths();")],
+        &[edit(BUSY, "self.permits.paths().chain(self.queue.paths())", "self.queue.paths()")],
     ),
     seed(
         "semaphore",

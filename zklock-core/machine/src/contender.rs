@@ -12,8 +12,10 @@
 //! * `turn`: how it waits for its turn in each queue, takes permits, and is granted
 //! * `nodes`: which nodes are there, may be there, or are to be
 //! * `notice`: how a holder learns that others wait
+//! * `busy`: what a try that found the lock busy leaves behind
 //! * `renew`: what to do if a directory has no numbers left
 
+mod busy;
 mod enter;
 mod nodes;
 mod notice;
@@ -29,6 +31,7 @@ use super::name::Uuid;
 use super::protocol::{Now, Operation, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use super::readiness::Readiness;
 use super::retry::{Failures, Parents};
+use busy::Busy;
 use nodes::Nodes;
 use notice::Notice;
 use std::time::Duration;
@@ -165,6 +168,7 @@ pub struct Contender {
     counted: Vec<usize>,
     /// The claim whose directory has no numbers left for us.
     used_up: Option<usize>,
+    busy: Busy,
     verdict: Option<Verdict>,
     answered: bool,
     notice: Notice,
@@ -189,6 +193,7 @@ impl Contender {
             turns: Vec::new(),
             counted: Vec::new(),
             used_up: None,
+            busy: Busy::default(),
             verdict: None,
             answered: false,
             notice: Notice::default(),
@@ -252,6 +257,7 @@ impl Contender {
         self.turns.clear();
         self.counted.clear();
         self.used_up = None;
+        self.busy.forget();
     }
 
     fn go(&mut self, step: Step) {
@@ -340,11 +346,7 @@ impl Machine for Contender {
             Step::Check => vec![self.proof()],
             Step::Unqueue => self.making_way(),
             Step::Notice => self.noticing(),
-            Step::Clear | Step::Leave => {
-                // The place in the queue last: the next head of the queue counts the permits.
-                let paths = self.permits.paths().chain(self.queue.paths());
-                paths.map(|path| Operation::Delete { path }).collect()
-            }
+            Step::Clear | Step::Leave => self.departure(&step),
         };
         match step {
             Step::Enter => self.queue.begin_creation(),
@@ -395,6 +397,14 @@ impl Machine for Contender {
         self.ask_for_notice();
     }
 
+    fn handle_tried_before(&mut self) {
+        self.busy.is_wanted = true;
+    }
+
+    fn busy_since(&self) -> Option<Moment> {
+        self.busy.since
+    }
+
     fn handle_timeout(&mut self, now: Moment) {
         if let State::Paused(step, until) = &self.state {
             if now >= *until {
@@ -442,7 +452,7 @@ impl Machine for Contender {
             Step::Check => self.checked(first(), sent, now),
             Step::Unqueue => self.made_way(rest.as_slice(), now),
             Step::Notice => self.noticed(rest.as_slice(), now),
-            Step::Clear | Step::Leave => self.on_deleted(step, rest.as_slice(), now),
+            Step::Clear | Step::Leave => self.departed(step, rest.as_slice(), sent, now),
         }
     }
 }

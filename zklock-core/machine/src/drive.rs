@@ -56,6 +56,15 @@ pub trait Machine {
     /// The holder is to be told when others wait for what it holds.
     fn handle_notice(&mut self) {}
 
+    /// The caller has found busy before what it tries to get.
+    fn handle_tried_before(&mut self) {}
+
+    /// Of a machine that is gone: since when the watch that is left says, as long as it is silent, that what the caller tried
+    /// to get is busy; if there is one. See [`memory`](crate::memory).
+    fn busy_since(&self) -> Option<Moment> {
+        None
+    }
+
     /// The time that [`poll_timeout`](Self::poll_timeout) named has come.
     fn handle_timeout(&mut self, now: Moment);
 

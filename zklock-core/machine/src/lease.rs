@@ -138,6 +138,16 @@ impl Lease {
         self.cap.map_or(self.claimed, |cap| cap.min(self.claimed))
     }
 
+    /// Whether the connection is still the one on which a request was sent at `sent`.
+    pub fn is_connected_since(&self, sent: Moment) -> bool {
+        !self.is_asked && sent >= self.opened
+    }
+
+    /// When the latest write was sent that has been acknowledged on the present connection, or one shortly before it.
+    pub fn latest_write(&self) -> Option<Moment> {
+        self.writes.back().map(|write| write.sent)
+    }
+
     /// Which of its terms is running `now`, if one is: a new one begins when it has lapsed.
     pub fn term(&self, now: Moment) -> Option<u64> {
         (self.until() > now).then_some(self.gaps)

@@ -18,6 +18,7 @@
 //! * [`protocol`]: the words in which a machine and its driver talk
 //! * [`lease`]: for how long acknowledged writes prove a session to be alive
 //! * [`keeper`]: the holds of a session: when each is to be proven, and when it is lost
+//! * [`memory`]: that a lock was busy, for those who try again
 //! * [`turns`]: who may have a node next that is passed on within a process, and when it is given up
 //! * [`status`]: what becomes of a hold, and why it is lost
 //! * [`marks`]: by what a node is recognised that no attempt knows of
@@ -54,6 +55,7 @@ pub mod keeper;
 pub mod lease;
 pub mod marks;
 pub mod member;
+pub mod memory;
 pub mod name;
 pub mod protocol;
 pub mod queue;

@@ -54,14 +54,8 @@ pub fn standing<'a>(children: &'a [String], own: &str, claim: &Claim) -> Standin
     let Some(me) = contenders().find(|name| name.text == own) else {
         return Standing::Absent;
     };
-    // Those that exclude us. A writer lets its own reader in.
-    let rivals = || {
-        contenders().filter(|other| {
-            other.text != own
-                && role.excludes(other.scheme.role())
-                && claim.within.as_deref() != Some(other.text)
-        })
-    };
+    let rivals = || rivals(children, own, claim);
+    let ahead = || ahead(children, &me, claim);
     if claim.foreign == Foreign::Refuse {
         if let Some(stranger) = rivals().find(|name| !name.scheme.sees(claim.scheme)) {
             return Standing::Foreign { name: stranger.text };
@@ -70,14 +64,44 @@ pub fn standing<'a>(children: &'a [String], own: &str, claim: &Claim) -> Standin
             return Standing::Foreign { name };
         }
     }
-    // One that shares our number was there before us: only a node that reuses the number of its own
-    // writer can (a reader after a downgrade).
-    let ahead = || rivals().filter(|other| !me.sequence.is_before(other.sequence));
     let Some(nearest) = ahead().max_by(Name::compare) else { return Standing::Holds };
     let leaves_one = nearest.scheme.may_leave_a_reader() && role.excludes(Role::Read);
     let others = || ahead().filter(|other| other.text != nearest.text);
     let second = others().max_by(Name::compare).filter(|_| role != Role::Read).map(|other| other.text);
     Standing::Waits { nearest: nearest.text, second, alone: others().next().is_none() && !leaves_one }
+}
+
+/// Those that exclude the contender with the node `own`. A writer lets its own reader in.
+fn rivals<'a>(children: &'a [String], own: &str, claim: &Claim) -> impl Iterator<Item = Name<'a>> {
+    children.iter().filter_map(|child| Name::parse(child)).filter(move |other| {
+        other.text != own
+            && claim.scheme.role().excludes(other.scheme.role())
+            && claim.within.as_deref() != Some(other.text)
+    })
+}
+
+/// Those of them that are before `me`. One that shares our number was there before us: only a node that reuses the number of
+/// its own writer can (a reader after a downgrade).
+fn ahead<'a>(children: &'a [String], me: &Name<'_>, claim: &Claim) -> impl Iterator<Item = Name<'a>> {
+    rivals(children, me.text, claim).filter(|other| !me.sequence.is_before(other.sequence))
+}
+
+/// The one that has been in the way of the node `own` for longest. As long as it stands, whoever comes is behind it. The
+/// nearest would tell as much, but it may be no more than another one's try.
+///
+/// ```
+/// use zklock_machine::claim::Claim;
+/// use zklock_machine::name::Scheme;
+/// use zklock_machine::queue::oldest_ahead;
+///
+/// let claim = Claim::new("/locks/report", Scheme::Mutex);
+/// let children = ["_c_c-lock-0000000003", "_c_a-lock-0000000001", "_c_b-lock-0000000002"].map(String::from);
+/// assert_eq!(oldest_ahead(&children, &children[0], &claim), Some("_c_a-lock-0000000001"));
+/// assert_eq!(oldest_ahead(&children, &children[1], &claim), None);
+/// ```
+pub fn oldest_ahead<'a>(children: &'a [String], own: &str, claim: &Claim) -> Option<&'a str> {
+    let me = Name::parse(own)?;
+    ahead(children, &me, claim).min_by(Name::compare).map(|oldest| oldest.text)
 }
 
 /// Whether a contender among `children` waits for the one with the node `own`, which holds; or, if that has left the queue

@@ -42,7 +42,11 @@ impl Attempt {
     async fn run(mut self, mut waiter: Waiter) {
         let queue = self.queue.clone();
         let mut acquisition = queue.acquisition(&waiter);
+        if lock_ignoring_poison(&queue.state).was_busy {
+            acquisition.tried_before();
+        }
         let entered = self.enter(&mut acquisition, &mut waiter).await;
+        let was_busy = matches!(entered, Err(NotGranted::Busy));
         let Waiter { owner, within, reentrant, answer, progress, .. } = waiter;
         match entered {
             Ok(granted) => {
@@ -117,6 +121,12 @@ impl Attempt {
             Counters::count(&queue.shared.counters.losses);
         }
         acquisition.leave(holding).await;
+        if was_busy {
+            let remembered = acquisition.remembered();
+            let mut state = lock_ignoring_poison(&queue.state);
+            state.was_busy = true;
+            state.remembered = remembered.or(state.remembered.take());
+        }
         if !was_lost && is_lost() {
             Counters::count(&queue.shared.counters.losses);
         }

@@ -104,3 +104,37 @@ fn a_try_is_told_at_once_that_the_lock_is_held() {
         assert!(answer_at_once(&mut join(&queue, Patience::TriesOnce)).await.flatten().is_some());
     });
 }
+
+/// A try that finds the lock busy, and whether it has asked for that.
+async fn asks(ensemble: &FakeEnsemble, queue: &Arc<LocalQueue>) -> bool {
+    let before = ensemble.flights();
+    assert!(matches!(answer_at_once(&mut join(queue, Patience::TriesOnce)).await, Some(None)));
+    ensemble.flights() > before
+}
+
+#[test]
+fn tries_of_a_lock_that_was_busy_ask_no_more_until_that_may_have_changed() {
+    virtual_clock::run(async {
+        for scheme in [Scheme::Mutex, Scheme::Read] {
+            let ensemble = FakeEnsemble::new();
+            let queue = queue(&ensemble, scheme, Passing::default());
+            let rival = format!("/a/_c_{}-__WRIT__0000000000", crate::platform::uuid());
+            let rival = if scheme == Scheme::Mutex { rival.replace("-__WRIT__", "-lock-") } else { rival };
+            ensemble.create(&rival);
+            assert!(asks(&ensemble, &queue).await);
+            assert_eq!(ensemble.watches(), 0, "one that may be the last leaves none");
+            assert!(asks(&ensemble, &queue).await);
+            for _ in 0..9 {
+                assert!(!asks(&ensemble, &queue).await);
+            }
+            assert_eq!(ensemble.watches(), 1);
+            // It is not known any more that the server is up to date.
+            clock::sleep(crate::fake::TIMEOUT / 10).await;
+            assert!(asks(&ensemble, &queue).await);
+            assert!(!asks(&ensemble, &queue).await);
+            assert!(ensemble.delete_node(&rival));
+            let hold = answer_at_once(&mut join(&queue, Patience::TriesOnce)).await.flatten();
+            assert!(hold.is_some(), "it is free");
+        }
+    });
+}

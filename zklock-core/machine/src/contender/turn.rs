@@ -41,7 +41,10 @@ impl Contender {
                 self.turns[claim] = match standing(&children, own, &self.claims[claim]) {
                     Standing::Holds => Turn::Holds,
                     Standing::Waits { nearest, second, alone } => {
-                        Turn::Waits { nearest: nearest.to_owned(), second: second.map(str::to_owned), alone }
+                        let second = second.map(str::to_owned);
+                        let turn = Turn::Waits { nearest: nearest.to_owned(), second, alone };
+                        self.note_in_the_way(&children);
+                        turn
                     }
                     Standing::Foreign { name } => {
                         self.fail(Refusal::ForeignContender(name.to_owned()));

@@ -1,0 +1,31 @@
+//! Bugs that show when tries are answered from memory.
+
+use super::{BUSY, MEMORY, Seed, edit, seed};
+
+pub(super) const SEEDS: &[Seed] = &[
+    seed("tries", "tries: the watch changes nothing", &[edit(MEMORY, "self.is_told = true;", "")]),
+    seed(
+        "tries",
+        "tries: remembered over a reconnection",
+        &[edit(MEMORY, "&& lease.is_connected_since(self.since)", "")],
+    ),
+    seed(
+        "tries",
+        "tries: a server that lags is believed",
+        &[edit(MEMORY, "is_watched && is_current &&", "is_watched &&")],
+    ),
+    seed(
+        "tries",
+        "tries: a watch that was not left",
+        &[edit(BUSY, "&& watched == [Outcome::Done]", "&& !watched.is_empty()")],
+    ),
+    seed(
+        "tries",
+        "tries: watches one that is not in the way",
+        &[edit(
+            BUSY,
+            "oldest_ahead(children, self.queue.slots[0].name(), claim).filter(is_others)",
+            "children.iter().map(String::as_str).filter(is_others).min_by_key(|name| Name::parse(name).map(|name| name.sequence.to_string()))",
+        )],
+    ),
+];

@@ -1,0 +1,137 @@
+//! Tries that are answered from memory: what a client remembers between its tries, and what must hold of such an answer.
+//!
+//! Of the watch no more is taken for granted than that it comes before any later reply on its connection. It falls silent with that,
+//! though a driver would say so: the machine is to know by itself.
+
+use super::client::Client;
+use super::line::Line;
+use super::machine::Moment;
+use super::setup::TIMEOUT;
+use super::subject::Want;
+use super::watch::Watch;
+use super::world::Scene;
+use std::time::Duration;
+
+/// What a client remembers of a try that found the lock busy.
+#[derive(Clone, Hash, Debug)]
+pub(crate) struct Recollection {
+    /// When the request was sent that has left the watch.
+    since: Moment,
+    /// `None` when the connection is lost.
+    watch: Option<Watch>,
+    is_told: bool,
+}
+
+impl Recollection {
+    pub(crate) fn has_to_tell(&self) -> bool {
+        !self.is_told && self.watch.as_ref().is_some_and(|watch| watch.fired.is_some())
+    }
+}
+
+impl Client {
+    /// Replies have come that are as of this transaction: what happened before it has been told before them.
+    pub(super) fn hear_before(&mut self, seen: i64) {
+        if let Some(memory) = &mut self.memory {
+            let fired = memory.watch.as_ref().and_then(|watch| watch.fired);
+            memory.is_told |= fired.is_some_and(|(_, zxid)| zxid <= seen);
+        }
+    }
+
+    /// Keeps what its try has left.
+    pub(super) fn remember(&mut self) {
+        if let Some(since) = self.contender.busy_since() {
+            // Whatever follows in the same tick, such as another connection, comes later.
+            let since = since.before(Duration::from_millis(1));
+            self.memory = Some(Recollection { since, watch: self.watches.pop(), is_told: false });
+            self.watches.clear();
+        }
+    }
+
+    /// The watch that its try has left tells.
+    pub(super) fn hear_of_memory(&mut self, line: &mut Line) {
+        let Some(memory) = &mut self.memory else { return };
+        memory.is_told = true;
+        if let Some((_, zxid)) = memory.watch.as_ref().and_then(|watch| watch.fired) {
+            line.floor = line.floor.max(zxid);
+            line.seen = line.seen.max(zxid);
+        }
+    }
+
+    pub(super) fn memory_watch(&mut self) -> Option<&mut Watch> {
+        self.memory.as_mut()?.watch.as_mut()
+    }
+
+    /// The connection is lost.
+    pub(super) fn lose_watch_of_memory(&mut self) {
+        if let Some(memory) = &mut self.memory {
+            memory.watch = None;
+        }
+    }
+}
+
+impl Scene {
+    /// Its connection is there again. The quorum has answered a write on it.
+    pub(super) fn connect(&mut self, number: usize) {
+        let (now, zxid) = (self.now(), self.ensemble.zxid());
+        let remembers = self.clients_on(number).iter().any(|other| self.clients[*other].memory.is_some());
+        let line = &mut self.lines[number];
+        line.is_down = false;
+        // To whoever remembers nothing it is all the same, and there are fewer states.
+        if let Some(session) = line.session.as_mut().filter(|_| remembers) {
+            session.lease.ask(now);
+            session.lease.attach(now, TIMEOUT, now);
+            session.lease.acknowledge(now, now);
+            session.touched = now;
+            (line.seen, line.floor) = (zxid, zxid);
+        }
+    }
+
+    /// Whether the next try of this client is answered from memory.
+    pub(super) fn is_remembered(&self, number: usize) -> bool {
+        let line = &self.lines[self.line_of(number)];
+        let session = line.session.as_ref().filter(|_| !line.is_down);
+        match (&self.clients[number].memory, session) {
+            (Some(memory), Some(session)) => session.lease.is_good(memory.since, memory.is_told, self.now()),
+            _ => false,
+        }
+    }
+
+    /// The caller tries again, and is told at once that the lock is busy. If it is not, nobody could have known: the lock has
+    /// become free in this very heartbeat, and by nothing that the client has seen.
+    pub(super) fn answer_from_memory(&mut self, number: usize) {
+        let seen = self.lines[self.line_of(number)].seen;
+        let client = &mut self.clients[number];
+        client.attempt += 1;
+        if let Some((tick, zxid)) = client.free_since {
+            let detail = if zxid <= seen {
+                format!("client {number} is told so, and has seen that it is free")
+            } else if tick < self.ticks {
+                format!("client {number} is told so, and it has been free since tick {tick}")
+            } else {
+                return;
+            };
+            self.violate("busy", detail);
+        }
+    }
+
+    /// Takes note of the clients that could have what they try to get.
+    pub(super) fn note_what_is_free(&mut self) {
+        let since = (self.ticks, self.ensemble.zxid());
+        for number in 0..self.clients.len() {
+            let plan = &self.setup.plans[number];
+            if plan.remembers {
+                let is_free = plan.wants.iter().all(|want| !self.has_rivals(number, want));
+                let client = &mut self.clients[number];
+                client.free_since = is_free.then(|| client.free_since.unwrap_or(since));
+            }
+        }
+    }
+
+    fn has_rivals(&self, number: usize, want: &Want) -> bool {
+        let directory = self.ensemble.head().directory(want.queue);
+        directory.into_iter().flat_map(|directory| &directory.children).any(|child| {
+            let other = self.want(child.owner.client, want.queue);
+            child.owner.client != number && other.is_some_and(|other| want.excludes(other))
+        })
+    }
+}

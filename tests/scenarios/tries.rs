@@ -1,0 +1,177 @@
+//! A try that found the lock busy is not asked again, as long as the server tells nothing of what was in the way.
+
+use crate::support::queue::held;
+use crate::support::{HEARTBEAT, client, operator, proxied_client, settled, soon};
+use ground::{Kind, Proxy};
+use std::time::Duration;
+use zklock_core::{Client, ConnectionState, Dialect, Hold, Lock, LockSpec};
+
+/// Of the protocol: a watch is taken back.
+const REMOVE_WATCHES: Kind = Kind::Other(18);
+
+/// How many requests of this kind a try has sent by the time that it finds the lock busy.
+async fn requests_of_a_try(lock: &Lock, proxy: &Proxy, kind: Kind) -> usize {
+    proxy.record();
+    assert!(soon(lock.try_acquire()).await.unwrap().is_none(), "it is held");
+    proxy.counts().requests(kind)
+}
+
+/// Tries until so many in a row are answered from memory. On a busy machine they may take longer than a memory lasts.
+async fn until_remembered(client: &Client, lock: &Lock, proxy: &Proxy) {
+    let mut in_a_row = 0;
+    soon(async {
+        while in_a_row < 20 {
+            in_a_row += 1;
+            if requests_of_a_try(lock, proxy, Kind::Any).await > 0 {
+                in_a_row = 0;
+                settled(client).await;
+            }
+        }
+    })
+    .await;
+}
+
+/// Tries until the lock is free: the notice may come some time after the release.
+async fn until_free(lock: &Lock) -> Hold {
+    soon(async {
+        loop {
+            if let Some(hold) = lock.try_acquire().await.unwrap() {
+                return hold;
+            }
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_try_of_a_lock_that_was_busy_sends_nothing_until_the_holder_has_gone() {
+    let (other, (client, proxy)) = (client().await, proxied_client().await);
+    let kazoo = |path: &str| LockSpec::mutex(path).unwrap().dialect(Dialect::Kazoo);
+    let pairs = [
+        ("a mutex", other.mutex("/tries/mutex"), client.mutex("/tries/mutex")),
+        ("an election", other.election("/tries/lead"), client.election("/tries/lead")),
+        ("a writer", other.read("/tries/write"), client.write("/tries/write")),
+        ("a reader", other.write("/tries/read"), client.read("/tries/read")),
+        ("kazoo's", other.lock(&kazoo("/tries/kazoo")), client.lock(&kazoo("/tries/kazoo"))),
+    ];
+    for (case, holder, tried) in pairs {
+        let (hold, tried) = (held(&holder.unwrap()).await, tried.unwrap());
+        until_remembered(&client, &tried, &proxy).await;
+        assert_eq!(operator().children(tried.path()).len(), 1, "{case}: only the holder");
+        soon(hold.release()).await.unwrap();
+        soon(until_free(&tried).await.release()).await.unwrap();
+    }
+    settled(&client).await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_try_leaves_no_watch_and_a_lock_that_is_dropped_takes_its_own_back() {
+    let (other, (client, proxy)) = (client().await, proxied_client().await);
+    let hold = held(&other.mutex("/tries/once").unwrap()).await;
+    for _ in 0..3 {
+        let once = client.mutex("/tries/once").unwrap();
+        assert!(requests_of_a_try(&once, &proxy, Kind::Any).await > 0);
+        settled(&client).await;
+        let counts = proxy.counts();
+        let asked =
+            [Kind::Any, Kind::Create, Kind::GetChildren, Kind::Delete].map(|kind| counts.requests(kind));
+        assert_eq!(asked, [3, 1, 1, 1]);
+    }
+    let tried = client.mutex("/tries/once").unwrap();
+    until_remembered(&client, &tried, &proxy).await;
+    proxy.record();
+    drop(tried);
+    soon(async {
+        while proxy.counts().requests(REMOVE_WATCHES) == 0 {
+            tokio::time::sleep(Duration::from_millis(5)).await;
+        }
+    })
+    .await;
+    soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn where_one_node_does_not_say_that_the_lock_is_busy_each_try_asks() {
+    let (other, (client, proxy)) = (client().await, proxied_client().await);
+    let both = |client: &Client| {
+        client.all(&[client.mutex("/tries/set-a").unwrap(), client.mutex("/tries/set-b").unwrap()]).unwrap()
+    };
+    let pairs = [
+        ("a set", both(&other), both(&client)),
+        (
+            "a semaphore",
+            other.semaphore("/tries/permits", 1).unwrap(),
+            client.semaphore("/tries/permits", 1).unwrap(),
+        ),
+    ];
+    for (case, holder, tried) in pairs {
+        let hold = held(&holder).await;
+        for _ in 0..4 {
+            assert!(requests_of_a_try(&tried, &proxy, Kind::Any).await > 0, "{case}");
+            settled(&client).await;
+        }
+        soon(hold.release()).await.unwrap();
+        let hold = soon(tried.try_acquire()).await.unwrap().expect(case);
+        soon(hold.release()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_has_seen_the_lock_free_is_not_told_that_it_is_busy() {
+    let (other, (client, proxy), path) = (client().await, proxied_client().await, "/tries/seen");
+    let (held_by_other, tried) = (other.mutex(path).unwrap(), client.mutex(path).unwrap());
+    for _ in 0..20 {
+        let hold = held(&held_by_other).await;
+        until_remembered(&client, &tried, &proxy).await;
+        soon(hold.release()).await.unwrap();
+        assert!(soon(tried.contenders()).await.unwrap().is_empty());
+        let hold = soon(tried.try_acquire()).await.unwrap().expect("it has seen that nobody is there");
+        soon(hold.release()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_was_remembered_is_forgotten_when_the_connection_is_lost() {
+    let (other, (client, proxy), path) = (client().await, proxied_client().await, "/tries/reset");
+    let (hold, tried) = (held(&other.mutex(path).unwrap()).await, client.mutex(path).unwrap());
+    until_remembered(&client, &tried, &proxy).await;
+    let mut connection = client.connection();
+    proxy.refuse(true);
+    proxy.reset();
+    soon(hold.release()).await.unwrap();
+    proxy.refuse(false);
+    soon(async {
+        let (mut was_lost, mut is_back) = (false, false);
+        while !is_back {
+            match connection.next().await.expect("it is open") {
+                ConnectionState::Connected => is_back = was_lost,
+                _ => was_lost = true,
+            }
+        }
+    })
+    .await;
+    // Nobody has told it of the release, but there was no watch either.
+    let hold = soon(tried.try_acquire()).await.unwrap().expect("it is free");
+    soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn without_a_word_of_the_quorum_nothing_is_remembered_for_longer_than_a_heartbeat() {
+    let (other, (client, proxy), path) = (client().await, proxied_client().await, "/tries/age");
+    let (hold, tried) = (held(&other.mutex(path).unwrap()).await, client.mutex(path).unwrap());
+    until_remembered(&client, &tried, &proxy).await;
+    tokio::time::sleep(HEARTBEAT).await;
+    assert_eq!(requests_of_a_try(&tried, &proxy, Kind::Create).await, 1);
+    // The heartbeat of another hold is such a word.
+    let kept = held(&client.mutex("/tries/age-other").unwrap()).await;
+    let mut asked = 0;
+    for _ in 0..8 {
+        tokio::time::sleep(HEARTBEAT / 4).await;
+        asked += requests_of_a_try(&tried, &proxy, Kind::Create).await;
+    }
+    assert!(asked < 8, "it is asked every time");
+    soon(kept.release()).await.unwrap();
+    soon(hold.release()).await.unwrap();
+    settled(&client).await;
+}

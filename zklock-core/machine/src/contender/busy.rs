@@ -1,0 +1,66 @@
+//! What a try that found the lock busy leaves behind: a watch, so that the next try need not ask.
+//!
+//! It costs two requests, to leave it and to take it back. So it is left only by one whose caller has tried before. It goes with the
+//! deletion of the try's own node, and after it: so the answer is no older than that write, and costs no round trip. While
+//! what was in the way stands, a new node would be behind it.
+//!
+//! Nothing is left where one node does not say that the lock is busy: a set of locks, permits. Nor where the node is of
+//! our own session: its deletion may be under way, and the next try waits for that.
+
+use super::{Contender, State, Step};
+use crate::Moment;
+use crate::name::Name;
+use crate::protocol::{Now, Operation, Outcome, Patience};
+use crate::queue::oldest_ahead;
+
+/// What is to be remembered of a try.
+#[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
+pub(super) struct Busy {
+    pub(super) is_wanted: bool,
+    /// The path of what is in the way.
+    in_the_way: Option<String>,
+    /// When the request was sent that has left the watch.
+    pub(super) since: Option<Moment>,
+}
+
+impl Busy {
+    pub(super) fn forget(&mut self) {
+        self.in_the_way = None;
+    }
+}
+
+impl Contender {
+    /// Takes note of what is in the way of a try.
+    pub(super) fn note_in_the_way(&mut self, children: &[String]) {
+        let [claim] = &self.claims[..] else { return };
+        if !self.busy.is_wanted || self.patience != Patience::TriesOnce || claim.permits.is_some() {
+            return;
+        }
+        let is_others = |name: &&str| {
+            let uuid = Name::parse(name).and_then(|name| name.uuid());
+            uuid.is_none_or(|uuid| uuid.session() != self.uuid.session())
+        };
+        let oldest = oldest_ahead(children, self.queue.slots[0].name(), claim).filter(is_others);
+        self.busy.in_the_way = oldest.map(|name| format!("{}/{name}", claim.directory));
+    }
+
+    /// The deletion of the own nodes, and the watch that a try leaves.
+    pub(super) fn departure(&self, step: &Step) -> Vec<Operation> {
+        let watched = self.busy.in_the_way.clone().filter(|_| *step == Step::Leave && self.answered);
+        let watch = watched.map(|path| Operation::Watch { path });
+        self.doomed().map(|path| Operation::Delete { path }).chain(watch).collect()
+    }
+
+    /// The place in the queue last: the next head of the queue counts the permits.
+    fn doomed(&self) -> impl Iterator<Item = String> {
+        self.permits.paths().chain(self.queue.paths())
+    }
+
+    pub(super) fn departed(&mut self, step: Step, outcomes: &[Outcome], sent: Moment, now: Now) {
+        let (deleted, watched) = outcomes.split_at(self.doomed().count().min(outcomes.len()));
+        self.on_deleted(step, deleted, now);
+        if self.state == State::Gone && watched == [Outcome::Done] {
+            self.busy.since = Some(sent);
+        }
+    }
+}

@@ -1,0 +1,96 @@
+//! That a lock is busy, as a try has found it, for those who try again.
+//!
+//! Programs that try many locks again and again would otherwise write a node and delete it for each "busy". So a try may
+//! leave a watch on what is in its way, and while that is silent, the next is told so without a request. "Free" is never
+//! remembered.
+//!
+//! A watch is only as current as the server that serves it, and silence is also what one says that is cut off. But a write that the
+//! quorum has answered on the same connection proves that its server had seen by then whatever had been committed when the
+//! write was sent, and had told of it before the answer. So the memory counts for a heartbeat from the latest such write,
+//! whoever has sent it. The rest is forgotten by the first who asks.
+
+use crate::Moment;
+use crate::lease::Lease;
+
+/// What is remembered of one lock.
+///
+/// ```
+/// use std::time::Duration;
+/// use zklock_machine::{lease::Lease, memory::Memory, Moment};
+///
+/// let at = |millis| Moment::at(Duration::from_millis(millis));
+/// let mut lease = Lease::new(Duration::from_secs(10), at(0));
+/// lease.acknowledge(at(5_000), at(5_001));
+/// let mut memory = Memory::new(at(5_000));
+/// assert!(memory.is_good(&lease, at(5_999)));
+/// assert!(!memory.is_good(&lease, at(6_000)), "the server may lag behind");
+/// lease.acknowledge(at(6_000), at(6_001));
+/// assert!(memory.is_good(&lease, at(6_001)));
+/// memory.handle_watch();
+/// assert!(!memory.is_good(&lease, at(6_002)));
+/// ```
+#[derive(Clone, PartialEq, Eq, Hash, Debug)]
+pub struct Memory {
+    /// When the request was sent that left the watch.
+    since: Moment,
+    is_told: bool,
+}
+
+impl Memory {
+    /// Of a lock that was busy when a request was answered that was sent at `since`, and has left a watch.
+    pub fn new(since: Moment) -> Self {
+        Self { since, is_told: false }
+    }
+
+    /// The watch has told of something.
+    pub fn handle_watch(&mut self) {
+        self.is_told = true;
+    }
+
+    /// Whether the lock may be taken for busy. `lease` is that of the session that is open now.
+    pub fn is_good(&self, lease: &Lease, now: Moment) -> bool {
+        // A watch does not outlive its connection.
+        let is_watched = !self.is_told && lease.is_connected_since(self.since);
+        let is_current = lease.latest_write().is_some_and(|sent| now < sent + lease.heartbeat());
+        // Nothing is built on silence for ever: a server may keep what it would tell from those who may not read the node.
+        is_watched && is_current && now < self.since + lease.timeout()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::Duration;
+
+    const TIMEOUT: Duration = Duration::from_secs(10);
+
+    fn at(millis: u64) -> Moment {
+        Moment::at(Duration::from_millis(millis))
+    }
+
+    #[test]
+    fn what_was_seen_on_one_connection_is_not_remembered_on_the_next() {
+        let mut lease = Lease::new(TIMEOUT, at(0));
+        lease.acknowledge(at(5_000), at(5_001));
+        let memory = Memory::new(at(5_000));
+        assert!(memory.is_good(&lease, at(5_100)));
+        lease.ask(at(5_100));
+        assert!(!memory.is_good(&lease, at(5_100)));
+        lease.attach(at(5_100), TIMEOUT, at(5_110));
+        lease.acknowledge(at(5_120), at(5_121));
+        assert!(!memory.is_good(&lease, at(5_130)));
+        assert!(Memory::new(at(5_120)).is_good(&lease, at(5_130)));
+    }
+
+    #[test]
+    fn silence_is_not_believed_for_longer_than_the_session_timeout() {
+        let mut lease = Lease::new(TIMEOUT, at(0));
+        let memory = Memory::new(at(5_000));
+        for sent in (5_000..14_200).step_by(800) {
+            lease.acknowledge(at(sent), at(sent + 1));
+            assert!(memory.is_good(&lease, at(sent + 799)));
+        }
+        lease.acknowledge(at(14_900), at(14_901));
+        assert!(!memory.is_good(&lease, at(15_000)));
+    }
+}

@@ -1,0 +1,37 @@
+//! That a lock was busy, with the watch that would tell if that may have changed.
+
+use crate::clock;
+use crate::ensemble::Pending;
+use crate::machine::Moment;
+use crate::machine::memory::Memory;
+use crate::machine::protocol::WatchEvent;
+use crate::session::Session;
+use std::sync::{Arc, Weak};
+use std::task::{Context, Waker};
+
+/// One busy answer. Dropping it takes back its watch.
+pub(crate) struct Remembered {
+    session: Weak<Session>,
+    memory: Memory,
+    watch: Pending<WatchEvent>,
+}
+
+impl Remembered {
+    /// The watch was left in this session, by a request that was sent at `since`.
+    pub(crate) fn new(session: &Arc<Session>, since: Moment, watch: Pending<WatchEvent>) -> Self {
+        Self { session: Arc::downgrade(session), memory: Memory::new(since), watch }
+    }
+
+    /// Whether the lock is still busy, as far as is known; `false` also ends the memory. `session` is the one that is open.
+    ///
+    /// The watch is asked here, and not awaited by a task. So it has told before anybody can act on an answer that came after
+    /// it on the same connection.
+    pub(crate) fn is_busy(&mut self, session: &Arc<Session>) -> bool {
+        let is_told = self.watch.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
+        if is_told {
+            self.memory.handle_watch();
+        }
+        let is_same = std::ptr::eq(self.session.as_ptr(), Arc::as_ptr(session));
+        is_same && session.is_good(&self.memory, clock::now())
+    }
+}
