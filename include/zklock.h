@@ -2352,6 +2352,24 @@ zklock_status zklock_options_set_create_chroot(zklock_options *options,
                                                int creates);
 
 /**
+ * Whether the servers are asked to confirm what is held, every twelfth of the session timeout. Default: yes.
+ *
+ * A client that holds anything, be it one lock or a thousand, writes that often to the ensemble. That is a load where thousands
+ * of clients hold something all day, such as the leaders of as many elections. Without a heartbeat they cost nothing. But
+ * then nothing proves that a hold is still there: half a session timeout after it was granted, zklock_hold_valid_for is
+ * zero for good. The hold is at risk while the client is disconnected. It is lost when the servers say that its session is
+ * over, or that its node is deleted. By then another may have held the lock for a while. zklock_hold_confirm and guarded
+ * writes ask the servers, with a heartbeat or without.
+ *
+ * @param options the options.
+ * @param beats 0 for no, any other number for yes.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_options_set_heartbeat(zklock_options *options,
+                                           int beats);
+
+/**
  * What others see as the contender's name: the data of its nodes. Default: "host/pid".
  *
  * @param options the options.

@@ -29,6 +29,11 @@ public:
     options &chroot(const std::string &path) { return set(zklock_options_set_chroot, detail::text(path)); }
     /** Create the chroot, with the nodes above it, if it is missing. Default: no. */
     options &create_chroot(bool creates = true) { return set(zklock_options_set_create_chroot, creates ? 1 : 0); }
+    /**
+     * Whether the servers are asked to confirm what is held, every twelfth of the session timeout. Default: yes. Without,
+     * valid_for() is zero soon after a grant, and a loss is told when the servers speak of it, which may be late.
+     */
+    options &heartbeat(bool beats) { return set(zklock_options_set_heartbeat, beats ? 1 : 0); }
     /** What others see as the contender's name. Default: "host/pid". */
     options &identity(const std::string &name) { return set(zklock_options_set_identity, detail::text(name)); }
     /** The version of the servers, 3.4 or later; otherwise they are asked. */

@@ -51,6 +51,7 @@ mod told {
     mod mutex;
     mod rwlock;
     mod semaphore;
+    mod without_heartbeat;
 }
 
 /// Promise 7: a grant is delivered only with a live lease, checked at the moment of delivery.

@@ -7,6 +7,7 @@ use crate::ensemble::{
 };
 use crate::hold::{Footing, Grant, Hold, Token};
 use crate::machine::Moment;
+use crate::machine::keeper::Keeper;
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, WatchEvent};
 use crate::owner::Owner;
 use crate::pool::{Slot, SlotState};
@@ -55,7 +56,7 @@ impl FakeEnsemble {
 
     /// A session that has just been opened.
     pub(crate) fn session(&self) -> Arc<Session> {
-        Session::new(Arc::new(self.clone()), SESSION, TIMEOUT, clock::now())
+        Session::new(Arc::new(self.clone()), SESSION, Keeper::new(TIMEOUT, clock::now(), clock::now()))
     }
 
     /// A hold in this session, whose node was created just now.

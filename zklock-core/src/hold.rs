@@ -463,7 +463,7 @@ impl Grant {
     fn is_at_risk(&self) -> bool {
         self.session.is_late(&self.holding)
             || !self.session.is_connected()
-            || self.session.valid_for(&self.holding).is_zero()
+            || self.session.has_heartbeat() && self.session.valid_for(&self.holding).is_zero()
     }
 }
 

@@ -44,6 +44,7 @@ pub struct ClientOptions {
     pub(crate) credentials: Vec<Credentials>,
     pub(crate) access: Access,
     pub(crate) create_chroot: bool,
+    pub(crate) heartbeat: bool,
     /// `None`: the servers are asked.
     pub(crate) server_level: Option<ServerLevel>,
     #[cfg(feature = "tls")]
@@ -67,6 +68,7 @@ impl ClientOptions {
             credentials: Vec::new(),
             access: Access::default(),
             create_chroot: false,
+            heartbeat: true,
             server_level: None,
             #[cfg(feature = "tls")]
             tls: None,
@@ -253,6 +255,27 @@ impl ClientOptions {
     #[must_use]
     pub fn create_chroot(mut self, creates: bool) -> Self {
         self.create_chroot = creates;
+        self
+    }
+
+    /// Whether the servers are asked to confirm what is held, every twelfth of the session timeout. Default: yes.
+    ///
+    /// A client that holds anything, be it one lock or a thousand, writes that often to the ensemble. That is a load where
+    /// thousands of clients hold something all day, such as the leaders of as many elections. Without a heartbeat they cost
+    /// nothing. But then nothing proves that a hold is still there: half a session timeout after it was granted,
+    /// [`valid_for`](crate::Hold::valid_for) is zero for good. The hold is [at risk](crate::HoldState::AtRisk) while the
+    /// client is disconnected. It is lost when the servers say that its session is over, or that its node is deleted. By
+    /// then another may have held the lock for a while. [`confirm`](crate::Hold::confirm) and
+    /// [guarded writes](crate::Hold::guarded) ask the servers, with a heartbeat or without.
+    ///
+    /// ```
+    /// # use zklock_core::ClientOptions;
+    /// let options = ClientOptions::new("zk1:2181")?.heartbeat(false);
+    /// # Ok::<(), zklock_core::Error>(())
+    /// ```
+    #[must_use]
+    pub fn heartbeat(mut self, beats: bool) -> Self {
+        self.heartbeat = beats;
         self
     }
 

@@ -12,6 +12,7 @@ use crate::clock;
 use crate::ensemble::{Ensemble, Pending};
 use crate::error::LossReason;
 use crate::heartbeat;
+use crate::machine::keeper::Keeper;
 use crate::options::ClientOptions;
 use crate::platform;
 use crate::session::{Link, Nodes, Session};
@@ -160,7 +161,10 @@ impl SessionKeeper {
                     self.slot.is_zookeeper();
                     let Opened { ensemble, asked, session, timeout } = opened;
                     let connection = Arc::new(ensemble);
-                    let session = Session::new(connection.clone(), session, timeout, asked);
+                    let keeper = Keeper::new(timeout, asked, clock::now());
+                    let beats = self.options.heartbeat;
+                    let keeper = if beats { keeper } else { keeper.without_heartbeat() };
+                    let session = Session::new(connection.clone(), session, keeper);
                     if self.follow(&session, connection, &mut closing).await == LossReason::ClientClosed {
                         return;
                     }

@@ -80,8 +80,7 @@ struct Kept {
 }
 
 impl Session {
-    pub(crate) fn new(ensemble: Arc<dyn Ensemble>, id: i64, timeout: Duration, asked: Moment) -> Arc<Self> {
-        let keeper = Keeper::new(timeout, asked, clock::now());
+    pub(crate) fn new(ensemble: Arc<dyn Ensemble>, id: i64, keeper: Keeper) -> Arc<Self> {
         Arc::new(Self {
             id,
             link: watch::Sender::new(Link::Connected),

@@ -44,6 +44,12 @@ use zklock_core::{ErrorKind, Wait};
 /// ``auth`` is a ``Digest``, ``Sasl`` or ``Kerberos`` to log in as, or a list of such. ``server_version`` is the version of the
 /// servers, such as ``(3, 4)``; otherwise they are asked.
 ///
+/// With ``heartbeat=False`` the servers are not asked to confirm what is held, which they are every twelfth of the session
+/// timeout otherwise: a load where thousands of clients hold something all day, such as the leaders of as many elections.
+/// But then nothing proves that a hold is still there: ``valid_for`` is zero soon after the grant. The hold is at risk while
+/// the client is disconnected, and lost when the servers say that its session is over or its node deleted. By then another
+/// may have held the lock for a while.
+///
 /// ``access`` says who may use what the client creates: everyone (``open``), only those who are logged in as its creator
 /// (``creator-all``), or these, while all others may read (``read-open``). All clients of a lock create, list, read and delete
 /// nodes there, so with the last two all must log in as the same user. Nodes that are there already stay as they are.
@@ -71,7 +77,7 @@ impl Client {
 #[pymethods]
 impl Client {
     #[new]
-    #[pyo3(signature = (hosts, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=false, identity=None, tls=None, auth=None, access=AccessText::default(), server_version=None), text_signature = "(hosts, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=False, identity=None, tls=None, auth=None, access='open', server_version=None)")]
+    #[pyo3(signature = (hosts, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=false, identity=None, tls=None, auth=None, access=AccessText::default(), server_version=None, heartbeat=true), text_signature = "(hosts, *, session_timeout=10.0, connect_timeout=10.0, try_timeout=1.0, chroot=None, create_chroot=False, identity=None, tls=None, auth=None, access='open', server_version=None, heartbeat=True)")]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn new(
         py: Python<'_>,
@@ -86,12 +92,14 @@ impl Client {
         auth: Option<Auth>,
         access: AccessText,
         server_version: Option<(u32, u32)>,
+        heartbeat: bool,
     ) -> PyResult<PyClassInitializer<Self>> {
         let tls = tls.map(Bound::get);
         let timeouts = Timeouts { session: session_timeout, connect: connect_timeout, trying: try_timeout };
         let Hosts(hosts) = hosts;
         let options = options(py, &hosts, &timeouts, chroot, identity, tls, server_version)?;
-        let options = with_access(py, options.create_chroot(create_chroot), auth, access)?;
+        let options =
+            with_access(py, options.create_chroot(create_chroot).heartbeat(heartbeat), auth, access)?;
         log::prepare(py)?;
         let shared = SharedClient::new(options, hosts);
         let weak = Arc::downgrade(&shared);

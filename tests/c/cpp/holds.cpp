@@ -60,6 +60,15 @@ TEST(options_reach_the_client) {
     CHECK(queue.size() == 1 && queue[0].identity == "Zoë" && queue[0].dialect == "curator");
 }
 
+TEST(without_a_heartbeat_a_hold_is_held_though_nothing_proves_it) {
+    const zklock::client client(servers(), zklock::options().session_timeout(SESSION).heartbeat(false));
+    const auto hold = client.mutex(fresh_path()).acquire_for(SOON);
+    EVENTUALLY(hold.valid_for() == 0ms);
+    CHECK(hold.state() == ZKLOCK_STATE_HELD);
+    ground("delete %s", hold.node().c_str());
+    EVENTUALLY(hold.state() == ZKLOCK_STATE_LOST);
+}
+
 TEST(a_hold_says_how_it_stands) {
     const auto client = new_cpp_client();
     const auto lock = client.mutex(fresh_path());
@@ -375,7 +384,7 @@ TEST(the_queue_is_shown_in_its_order) {
 TEST_MAIN("standalone max-session=5000",
           LISTED(every_error_is_of_one_base_and_has_its_status),
           LISTED(options_reach_the_client),
-          LISTED(a_hold_says_how_it_stands),
+          LISTED(without_a_heartbeat_a_hold_is_held_though_nothing_proves_it), LISTED(a_hold_says_how_it_stands),
           LISTED(trying_gives_nothing_while_others_hold_the_lock),
           LISTED(a_reentrant_lock_belongs_to_its_thread),
           LISTED(what_was_moved_from_is_empty_and_what_is_assigned_to_lets_go),

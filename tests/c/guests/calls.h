@@ -330,6 +330,7 @@ static const call calls[] = {
     CALL(options_set_try_timeout, ZKLOCK_OK, 0),
     CALL(options_set_chroot, ZKLOCK_OK, 0),
     CALL(options_set_create_chroot, ZKLOCK_OK, 0),
+    CALL(options_set_heartbeat, ZKLOCK_OK, 0),
     CALL(options_set_identity, ZKLOCK_OK, 0),
     CALL(options_add_digest, ZKLOCK_OK, 0),
     CALL(options_add_digest_from_file, ZKLOCK_INVALID_ARGUMENT, 0),

@@ -13,6 +13,7 @@ CALL(options_set_server_version) { return zklock_options_set_server_version(on->
 CALL(options_set_try_timeout) { return zklock_options_set_try_timeout(on->options, SOON_MS); }
 CALL(options_set_chroot) { return zklock_options_set_chroot(on->options, "/a"); }
 CALL(options_set_create_chroot) { return zklock_options_set_create_chroot(on->options, 1); }
+CALL(options_set_heartbeat) { return zklock_options_set_heartbeat(on->options, 0); }
 CALL(options_set_identity) { return zklock_options_set_identity(on->options, "a guest"); }
 CALL(options_add_digest) { return zklock_options_add_digest(on->options, "a guest", "and its password"); }
 CALL(options_add_digest_from_file) { return zklock_options_add_digest_from_file(on->options, "/no such file"); }

@@ -188,6 +188,29 @@ TEST(every_holder_of_a_session_is_told_within_a_heartbeat_when_all_nodes_are_del
     zklock_client_free(client);
 }
 
+TEST(without_a_heartbeat_a_hold_is_held_though_nothing_proves_it) {
+    zklock_options *options;
+    zklock_client *client;
+    zklock_state state;
+    zklock_reason reason;
+    const char *node;
+    OK(zklock_options_new(&options));
+    OK(zklock_options_set_session_timeout(options, SESSION_MS));
+    OK(zklock_options_set_heartbeat(options, 0));
+    OK(zklock_client_new(servers(), options, &client));
+    zklock_options_free(options);
+    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    EVENTUALLY(valid_for(hold) == 0);
+    OK(zklock_hold_state(hold, &state, &reason));
+    CHECK(state == ZKLOCK_STATE_HELD);
+    OK(zklock_hold_node(hold, &node));
+    ground("delete %s", node);
+    OK(zklock_hold_wait_lost(hold, SOON_MS, &reason));
+    CHECK(reason == ZKLOCK_REASON_NODE_DELETED);
+    free_all(hold, lock, client);
+}
+
 TEST(a_closed_client_tells_its_holders_and_a_release_is_no_loss) {
     zklock_client *client = new_client();
     zklock_lock *lock = new_mutex(client, fresh_path(), 0);
@@ -452,6 +475,7 @@ TEST_MAIN("standalone max-session=4000", LISTED(a_holder_is_told_within_a_heartb
           LISTED(a_holder_is_told_within_a_heartbeat_that_its_node_was_deleted),
           LISTED(a_holder_is_told_within_a_heartbeat_that_everything_was_deleted),
           LISTED(every_holder_of_a_session_is_told_within_a_heartbeat_when_all_nodes_are_deleted),
+          LISTED(without_a_heartbeat_a_hold_is_held_though_nothing_proves_it),
           LISTED(a_closed_client_tells_its_holders_and_a_release_is_no_loss),
           LISTED(a_holder_in_a_frozen_network_is_at_risk_then_lost_and_stays_lost),
           LISTED(a_cut_shorter_than_the_lease_is_survived_with_the_same_token),

@@ -33,11 +33,6 @@ pub(super) const SEEDS: &[Seed] = &[
     ),
     seed(
         "holds",
-        "a new hold's lapse is not noticed",
-        &[edit(LAPSES, "self.new.push(hold);", "let _ = hold;")],
-    ),
-    seed(
-        "holds",
         "beats too far apart",
         &[edit(KEEPER, "let beat = self.lease.beat(now);", "let beat = self.lease.timeout() / 6;")],
     ),

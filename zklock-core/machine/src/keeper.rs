@@ -66,6 +66,7 @@ const CHECK_BYTES: usize = 32;
 #[derive(Clone, Hash, Debug)]
 pub struct Keeper {
     lease: Lease,
+    has_heartbeat: bool,
     holds: BTreeMap<HoldId, Record>,
     /// Those that are named in checks, by when they were proven.
     named: BTreeSet<(Moment, HoldId)>,
@@ -101,6 +102,7 @@ impl Keeper {
         Self {
             lapses: Lapses::new(&lease, now),
             lease,
+            has_heartbeat: true,
             holds: BTreeMap::new(),
             named: BTreeSet::new(),
             watching: Watching::new(),
@@ -119,6 +121,20 @@ impl Keeper {
         self
     }
 
+    /// Without a heartbeat: nothing proves the holds but what their holders have checked, so they lapse without being lost.
+    /// All are watched.
+    #[must_use]
+    pub fn without_heartbeat(mut self) -> Self {
+        self.watching.named_at_most = 0;
+        self.has_heartbeat = false;
+        self
+    }
+
+    /// Whether it makes beats.
+    pub fn has_heartbeat(&self) -> bool {
+        self.has_heartbeat
+    }
+
     /// The lease of the session.
     pub fn lease(&self) -> &Lease {
         &self.lease
@@ -132,10 +148,12 @@ impl Keeper {
         }
     }
 
-    /// Whether two heartbeats have gone by without a proof of the hold.
+    /// Whether two heartbeats have gone by without a proof of the hold. Without heartbeats it is never late.
     pub fn is_late(&self, hold: HoldId, now: Moment) -> bool {
         let late = self.lease.heartbeat() * 2;
-        self.holds.get(&hold).is_none_or(|record| now.since(self.watching.proven(record)) > late)
+        let is_late =
+            self.holds.get(&hold).is_none_or(|record| now.since(self.watching.proven(record)) > late);
+        is_late && self.has_heartbeat
     }
 
     /// Keeps a new hold, which has these nodes; they were proven by a write that was sent at `proven`.
@@ -211,8 +229,8 @@ impl Keeper {
     /// A hold that is lost, and why. It is not kept any more.
     pub fn poll_lost(&mut self, now: Moment) -> Option<(HoldId, LossReason)> {
         self.lapses.look(&self.lease, &mut self.holds, now);
-        let heartbeat = self.lease.heartbeat();
-        let is_due = |(lapsed, _): &(Moment, HoldId)| now >= *lapsed + heartbeat;
+        let (ends, heartbeat) = (self.has_heartbeat, self.lease.heartbeat());
+        let is_due = |(lapsed, _): &(Moment, HoldId)| ends && now >= *lapsed + heartbeat;
         while let Some((_, hold)) = self.lapses.first().filter(is_due) {
             self.lose(hold, LossReason::LeaseLapsed);
         }
@@ -231,16 +249,17 @@ impl Keeper {
 
     /// When to poll again, though nothing happens; `None` if there is nothing to keep.
     pub fn poll_timeout(&self, now: Moment, is_connected: bool) -> Option<Moment> {
-        let due = self.due(now)?;
+        let Some(due) = self.due(now) else { return self.watch_due(is_connected) };
         let loss =
             self.lapses.first().map_or(self.lease.until(), |(lapsed, _)| lapsed + self.lease.heartbeat());
         let beat = (!self.is_beating && is_connected).then_some(due);
         [Some(loss), beat, self.watch_due(is_connected)].into_iter().flatten().min()
     }
 
-    /// When the next check is due; at once if it can restore a hold that has no lease. `None` without a hold.
+    /// When the next check is due; at once if it can restore a hold that has no lease. `None` without a hold,
+    /// or a heartbeat.
     fn due(&self, now: Moment) -> Option<Moment> {
-        if self.holds.is_empty() {
+        if self.holds.is_empty() || !self.has_heartbeat {
             return None;
         }
         let beat = self.lease.beat(now);

@@ -26,6 +26,10 @@ pub(crate) struct Looked {
 }
 
 impl Session {
+    pub(crate) fn has_heartbeat(&self) -> bool {
+        lock_ignoring_poison(&self.kept).keeper.has_heartbeat()
+    }
+
     /// Tells the holds that are lost by now, and says what is due.
     pub(crate) fn look_after(&self) -> Due {
         self.tell_losses();

@@ -340,6 +340,12 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
     ``auth`` is a ``Digest``, ``Sasl`` or ``Kerberos`` to log in as, or a list of such. ``server_version`` is the version of the
     servers, such as ``(3, 4)``; otherwise they are asked.
 
+    With ``heartbeat=False`` the servers are not asked to confirm what is held, which they are every twelfth of the session
+    timeout otherwise: a load where thousands of clients hold something all day, such as the leaders of as many elections.
+    But then nothing proves that a hold is still there: ``valid_for`` is zero soon after the grant. The hold is at risk while
+    the client is disconnected, and lost when the servers say that its session is over or its node deleted. By then another
+    may have held the lock for a while.
+
     ``access`` says who may use what the client creates: everyone (``open``), only those who are logged in as its creator
     (``creator-all``), or these, while all others may read (``read-open``). All clients of a lock create, list, read and delete
     nodes there, so with the last two all must log in as the same user. Nodes that are there already stay as they are.
@@ -363,6 +369,7 @@ class Client(_BaseClient[Lock, Barrier, DoubleBarrier]):
         auth: Digest | Sasl | Kerberos | Iterable[Digest | Sasl | Kerberos] | None = None,
         access: str | Iterable[str] = "open",
         server_version: tuple[int, int] | None = None,
+        heartbeat: bool = True,
     ) -> Self: ...
     @property
     def aio(self) -> AsyncClient:

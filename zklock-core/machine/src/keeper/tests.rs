@@ -265,6 +265,42 @@ fn a_hold_whose_watch_is_there_no_more_is_watched_anew() {
 }
 
 #[test]
+fn a_hold_that_is_granted_without_a_lease_is_lost_after_a_heartbeat() {
+    let mut keeper = keeper();
+    assert_eq!(keeper.poll_lost(at(60_000)), None);
+    let hold = keeper.handle_grant(node("/a"), at(60_000));
+    assert_eq!(keeper.poll_lost(at(60_000)), None);
+    assert_eq!(keeper.poll_timeout(at(60_000), false), Some(at(62_400)));
+    assert_eq!(keeper.poll_lost(at(62_400)), Some((hold, LossReason::LeaseLapsed)));
+}
+
+#[test]
+fn without_a_heartbeat_a_hold_is_watched_and_never_checked_and_lapses_without_being_lost() {
+    let mut keeper = keeper().without_heartbeat();
+    let hold = keeper.handle_grant(node("/a"), at(0));
+    assert_eq!(keeper.poll_timeout(at(0), true), Some(at(2_000)));
+    assert_eq!(to_watch(&mut keeper, at(2_000)), [hold]);
+    keeper.handle_seen(&[(hold, Seen::There)], at(2_010));
+    for now in [4_000, 20_000, 60_000] {
+        assert_eq!(keeper.poll_lost(at(now)), None);
+        assert!(keeper.poll_beat(at(now), true).is_none());
+        assert!(!keeper.is_late(hold, at(now)));
+    }
+    assert_eq!(keeper.poll_timeout(at(60_000), true), None);
+    assert!(keeper.valid_for(hold, at(60_000)).is_zero(), "nothing has proven it");
+    for sent in [60_010, 60_020] {
+        let proof = keeper.prove(hold, at(sent)).expect("it is kept");
+        keeper.handle_proof(&proof, &all_there(), at(sent + 1));
+    }
+    assert!(!keeper.valid_for(hold, at(60_021)).is_zero(), "its holder has checked it twice");
+    keeper.handle_event(hold, false);
+    assert_eq!(keeper.poll_timeout(at(60_030), true), Some(at(62_020)));
+    assert_eq!(to_watch(&mut keeper, at(62_020)), [hold]);
+    keeper.handle_seen(&[(hold, Seen::Gone)], at(62_030));
+    assert_eq!(keeper.poll_lost(at(62_030)), Some((hold, LossReason::NodeDeleted)));
+}
+
+#[test]
 fn where_all_are_watched_one_is_named_all_the_same() {
     let (mut keeper, holds) = crowded();
     to_watch(&mut keeper, at(2_000));

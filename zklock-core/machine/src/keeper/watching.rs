@@ -111,7 +111,8 @@ impl Keeper {
     /// When nodes are to be watched, though nothing happens.
     pub(super) fn watch_due(&self, is_connected: bool) -> Option<Moment> {
         // What has lapsed is restored first, and named for that.
-        if !self.is_crowded() || self.watching.is_asking || !is_connected || !self.lapses.is_empty() {
+        let restores = self.has_heartbeat && !self.lapses.is_empty();
+        if !self.is_crowded() || self.watching.is_asking || !is_connected || restores {
             return None;
         }
         let (proven, _) = self.named.first()?;

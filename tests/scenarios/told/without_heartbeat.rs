@@ -1,0 +1,58 @@
+//! Without a heartbeat nothing is written for a hold, and its holder is told what the servers say of it.
+
+use crate::support::loss::Blow;
+use crate::support::{SOON, operator, options, soon};
+use ground::{Kind, Proxy, Side, Trigger, shared, until};
+use zklock_core::{Client, Hold, HoldState};
+
+async fn held(path: &str) -> (Client, Proxy, Hold) {
+    let proxy = Proxy::before(shared().server(0));
+    let client = soon(Client::connect(options(&proxy.connect_string()).heartbeat(false))).await.unwrap();
+    let watched = proxy.on(Trigger::reply(Kind::Exists));
+    let hold = soon(client.mutex(path).unwrap().acquire()).await.unwrap();
+    assert!(watched.wait(SOON), "the node is not watched");
+    (client, proxy, hold)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_costs_nothing_and_is_held_though_nothing_proves_it() {
+    let (client, proxy, hold) = held("/quiet/calm").await;
+    proxy.record();
+    assert!(until(SOON, || hold.valid_for().is_zero()), "{:?}", hold.valid_for());
+    assert_eq!(hold.state(), HoldState::Held);
+    let asked = proxy.take_record();
+    // It looks once for contenders that cannot see it.
+    let is_expected = |kind| [Kind::Ping, Kind::GetChildren].contains(&kind);
+    let mut asked = asked.iter().filter(|message| message.side == Side::Request);
+    assert!(asked.all(|message| is_expected(message.kind)), "{asked:?}");
+    soon(hold.confirm()).await.unwrap();
+    soon(hold.release()).await.unwrap();
+    client.close().await;
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_holder_is_told_what_the_servers_say() {
+    let operator = operator();
+    for blow in Blow::ALL {
+        let path = format!("/quiet/{blow:?}");
+        let (client, proxy, hold) = held(&path).await;
+        blow.strike(&proxy, &operator, &path, hold.node());
+        assert_eq!(soon(hold.lost()).await, Some(blow.reason()));
+        assert!(until(SOON, || client.stats().losses == 1), "{:?}", client.stats());
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_is_at_risk_while_the_client_is_disconnected_and_watched_again_after_that() {
+    let (client, proxy, hold) = held("/quiet/cut").await;
+    let watched = proxy.on(Trigger::reply(Kind::Exists));
+    proxy.refuse(true);
+    proxy.reset();
+    assert!(until(SOON, || hold.state() == HoldState::AtRisk));
+    proxy.refuse(false);
+    assert!(until(SOON, || hold.state() == HoldState::Held));
+    assert!(watched.wait(SOON), "the node is not watched again");
+    operator().delete(hold.node());
+    assert_eq!(soon(hold.lost()).await, Some(Blow::NodeDeleted.reason()));
+    client.close().await;
+}
