@@ -1,0 +1,50 @@
+/* zklock's mutex from C. */
+#include "harness.h"
+
+#include <stdio.h>
+#include <stdlib.h>
+#include <zklock.h>
+
+struct lock {
+    zklock_lock *lock;
+    zklock_hold *hold;
+};
+
+static void must(const char *what, zklock_status status) {
+    if (status == ZKLOCK_OK) return;
+    fprintf(stderr, "%s\n", zklock_last_error());
+    die(what, status);
+}
+static void *session(const char *connect) {
+    zklock_options *options;
+    zklock_client *client;
+    must("options", zklock_options_new(&options));
+    must("session timeout", zklock_options_set_session_timeout(options, 30000));
+    must("client", zklock_client_new(connect, options, &client));
+    zklock_options_free(options);
+    return client;
+}
+static void session_end(void *client) {
+    zklock_client_close(client);
+    zklock_client_free(client);
+}
+static void *lock(void *client, const char *path) {
+    struct lock *l = calloc(1, sizeof *l);
+    must("mutex", zklock_mutex_new(client, path, NULL, &l->lock));
+    return l;
+}
+static void lock_end(void *ctx) {
+    zklock_lock_free(((struct lock *)ctx)->lock);
+    free(ctx);
+}
+static void acquire(void *ctx) {
+    struct lock *l = ctx;
+    must("acquire", zklock_acquire(l->lock, ZKLOCK_FOREVER, &l->hold));
+}
+static void release(void *ctx) {
+    struct lock *l = ctx;
+    must("release", zklock_release(l->hold));
+    zklock_hold_free(l->hold);
+}
+
+int main(void) { return harness(&(struct peer){session, session_end, lock, lock_end, acquire, release, NULL}); }

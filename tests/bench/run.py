@@ -1,0 +1,441 @@
+"""Runs every peer against real servers, in turn (A B C A B C), and prints tables of medians.
+
+Called by `run`, which builds the peers. README.md says what is measured and how a peer is added.
+"""
+
+import argparse
+import collections
+import json
+import math
+import os
+import pathlib
+import select
+import shlex
+import signal
+import socket
+import statistics
+import struct
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import xml.etree.ElementTree
+
+import plots
+
+HERE = pathlib.Path(__file__).resolve().parent
+CACHE = os.environ.get("MEASURE_CACHE", "")
+PY = [f"{CACHE}/venv/bin/python"]
+RUST = [f"{CACHE}/rust/release/raw_peers", "--one-thread"]
+JAVA = ["java", "-cp", os.environ.get("MEASURE_CLASSPATH", ""), "Curator"]
+
+WAIT = {"handoff", "drain"}
+LOCK = {"uncontended", "manylocks"} | WAIT
+# name: (command, benches, can contenders share a session?)
+PEERS = {
+    "wire-seq": ([f"{CACHE}/raw_wire", "seq"], {"uncontended", "manylocks"}, True),
+    "wire-pipe": ([f"{CACHE}/raw_wire", "pipe"], LOCK, False),
+    "wire-relist": ([f"{CACHE}/raw_wire", "relist"], WAIT, False),
+    "zkmt-seq": ([f"{CACHE}/raw_zkmt", "seq"], {"uncontended", "manylocks"}, True),
+    "zkmt-pipe": ([f"{CACHE}/raw_zkmt", "pipe"], LOCK, True),
+    "zkmt-bg": ([f"{CACHE}/raw_zkmt", "bg"], {"uncontended"}, True),
+    "rust-seq": ([*RUST, "raw-seq"], {"uncontended", "manylocks"}, True),
+    "rust-pipe": ([*RUST, "raw-pipe"], LOCK, True),
+    "rust-relist": ([*RUST, "raw-relist"], WAIT, True),
+    "rust-bg": ([*RUST, "raw-bg"], {"uncontended"}, True),
+    "zkclient": ([*RUST, "zkclient"], LOCK, True),
+    "curator": (JAVA, LOCK, True),
+    "kazoo": ([*PY, str(HERE / "peers/python/kazoo_peer.py")], LOCK, True),
+    "zklock-rust": ([f"{CACHE}/rust/release/zklock_peer", "--one-thread"], LOCK, True),
+    "zklock-c": ([f"{CACHE}/zklock_c"], LOCK, True),
+    "zklock-py": ([*PY, str(HERE / "peers/python/zklock_peer.py")], LOCK, True),
+}
+QUEUES_AT_HOME = {"zklock-rust", "zklock-c", "zklock-py"}  # a client has two nodes at most, however many wait in it
+RAW = ("rust-pipe", "zkmt-pipe")  # the raw limit: the better of the two
+FLOOR = "wire-pipe"
+
+
+def uncontended(rounds, n, warm):
+    return "uncontended", rounds, dict(n=n, warm=warm)
+
+
+def handoff(rounds, k, m, sessions=None, hold=None):
+    return "handoff", rounds, dict(k=k, sessions=sessions or k, m=m) | (dict(hold=hold) if hold else {})
+
+
+def drain(w):
+    """The waiters are threads or tasks on one client, except for peers that need a session each."""
+    return "drain", 1, dict(w=w, sessions=1)
+
+
+def manylocks(rounds, inner):
+    return "manylocks", rounds, dict(l=1000, threads=1000, rounds=inner)
+
+
+# (servers, storage, benches). Many short rounds rather than few long ones: noise comes in bursts.
+FULL = [
+    (1, "shm", [uncontended(7, 500, 100), handoff(5, 2, 200), handoff(5, 16, 200), handoff(3, 64, 200),
+                handoff(3, 16, 200, sessions=1),
+                handoff(2, 16, 100, hold=1), handoff(1, 8, 60, hold=20), drain(200), drain(1000), drain(2000), manylocks(3, 2)]),
+    (1, "disk", [uncontended(3, 150, 20), handoff(3, 16, 100)]),
+    (1, "nosync", [uncontended(3, 300, 50)]),
+    (3, "shm", [uncontended(5, 200, 50), handoff(3, 2, 200), handoff(3, 16, 200), handoff(1, 64, 200),
+                drain(1000), manylocks(2, 1)]),
+    (3, "disk", [uncontended(3, 100, 20), handoff(2, 16, 100)]),
+]
+QUICK = [
+    (1, "shm", [uncontended(3, 300, 100), handoff(3, 2, 100), handoff(3, 16, 100), drain(200), manylocks(1, 1)]),
+    (3, "shm", [uncontended(3, 100, 50), handoff(2, 16, 100)]),
+]
+CHECK = [(1, "shm", [uncontended(2, 20, 5), handoff(2, 2, 20), drain(10), ("manylocks", 2, dict(l=20, threads=20, rounds=1))])]
+
+
+# ---- servers ----
+
+
+def zk(*args):
+    return subprocess.run([str(HERE / "zk.sh"), *map(str, args)], check=True, text=True, stdout=subprocess.PIPE).stdout
+
+
+class Servers:
+    def __init__(self, n, storage, port):
+        self.dir = tempfile.mkdtemp(prefix="measure.")
+        self.connect = zk("start", self.dir, f"n={n}", f"storage={storage}", f"port={port}").strip()
+        self.pids = [int(p) for p in zk("pids", self.dir).split()]
+        roles = dict(line.split() for line in zk("roles", self.dir).splitlines())
+        self.pin = n == 1  # three servers want all the cores
+        for pid in self.pids if self.pin else ():
+            pin(pid, SERVER_CORES)
+        self.one = next((h for h, role in roles.items() if role == "follower"), self.connect)  # one session: a follower
+
+        self.over = threading.Event()
+        if n > 1:
+            threading.Thread(target=self.nudge, daemon=True).start()
+
+    def nudge(self):
+        """Pings each server now and then from a session of its own.
+
+        ZOOKEEPER-4537, fixed in 3.7.2 and 3.8.1: a server of an ensemble may notice a commit only when the next
+        request comes in. A lone client then waits until it pings; libzookeeper, which does not ping while it waits
+        for a reply, until it times out; wire-*, which never pings, for good.
+        """
+        sockets = []
+        for host, port in (h.split(":") for h in self.connect.split(",")):
+            sockets.append(socket.create_connection((host, int(port))))
+            sockets[-1].sendall(struct.pack(">iiqiqi17x", 45, 0, 0, 30000, 0, 16))
+        while not self.over.wait(0.2):
+            try:
+                for s in sockets:
+                    s.sendall(struct.pack(">iii", 8, -2, 11))
+                    s.recv(4096)
+            except OSError:
+                return
+
+    def stop(self):
+        self.over.set()
+        zk("stop", self.dir)
+        subprocess.run(["rm", "-rf", self.dir])
+
+    def counters(self):
+        """Sums over the servers: packets, the bytes of the open client connections, CPU seconds."""
+        total = collections.Counter()
+        for hostport in self.connect.split(","):
+            host, port = hostport.split(":")
+            with socket.create_connection((host, int(port))) as s:
+                s.sendall(b"mntr")
+                text = b"".join(iter(lambda: s.recv(65536), b"")).decode()
+            for key, value in (line.split("\t", 1) for line in text.splitlines() if "\t" in line):
+                if key in ("zk_packets_received", "zk_packets_sent", "zk_znode_count"):
+                    total[key] += int(float(value))
+        ports = " or ".join(f"sport = :{h.split(':')[1]}" for h in self.connect.split(","))
+        sockets = subprocess.run(["ss", "-tinH", "state", "established", ports], text=True, stdout=subprocess.PIPE)
+        for word in sockets.stdout.split():
+            if word.startswith(("bytes_sent:", "bytes_received:")):
+                total["bytes"] += int(word.split(":")[1])
+        total["server_cpu"] = sum(map(cpu, self.pids))
+        return total
+
+    def settle(self, nodes):
+        """Until the tree has that many nodes and requests no longer come in: all waiters have queued."""
+        end, before = time.monotonic() + 90, None
+        while time.monotonic() < end:
+            now = self.counters()
+            if before and now["zk_znode_count"] >= nodes and now["zk_packets_received"] - before < 20:
+                return
+            before = now["zk_packets_received"]
+            time.sleep(0.5)
+        raise TimeoutError("waiters did not queue")
+
+
+CORES = sorted(os.sched_getaffinity(0))
+SERVER_CORES, PEER_CORES = CORES[: len(CORES) // 2] or CORES, CORES[len(CORES) // 2 :]
+
+
+def pin(pid, cores):
+    """Servers and peers on different cores: by far the steadiest figures on a small machine."""
+    for task in os.listdir(f"/proc/{pid}/task"):
+        try:
+            os.sched_setaffinity(int(task), cores)
+        except ProcessLookupError:
+            pass
+
+
+def cpu(pid):
+    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+# ---- peers ----
+
+
+class Peer:
+    def __init__(self, name, command):
+        self.name, self.command, self.p = name, command, None
+
+    def start(self):
+        if not self.p or self.p.poll() is not None:
+            self.p = subprocess.Popen(self.command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, bufsize=0)
+            self.buffer = b""
+
+    def line(self, deadline):
+        while b"\n" not in self.buffer:
+            if not select.select([self.p.stdout], [], [], max(0, deadline - time.monotonic()))[0]:
+                raise TimeoutError("no answer in time")
+            chunk = os.read(self.p.stdout.fileno(), 65536)
+            if not chunk:
+                raise EOFError(f"peer ended: {self.p.wait()}")
+            self.buffer += chunk
+        line, self.buffer = self.buffer.split(b"\n", 1)
+        return json.loads(line)
+
+    def bench(self, servers, bench, params, path, limit):
+        """Figures of one run. Adds those that only the server side and /proc can tell."""
+        self.start()
+        pin(self.p.pid, PEER_CORES if servers.pin else CORES)
+        connect = servers.connect if params.get("sessions", 1) > 1 else servers.one
+        words = [bench, f"connect={connect}", f"path={path}", *(f"{k}={v}" for k, v in params.items())]
+        figures, marks, deadline = {}, [], time.monotonic() + limit
+        nodes, began = servers.counters()["zk_znode_count"], time.monotonic()
+        self.p.stdin.write((" ".join(words) + "\n").encode())
+        while "done" not in (answer := self.line(deadline)):
+            if "pause" in answer:
+                if bench == "drain" and not marks:
+                    queued = 2 if self.name in QUEUES_AT_HOME and params["sessions"] == 1 else params["w"] + 1
+                    servers.settle(nodes + queued)
+                    figures["queue_s"] = time.monotonic() - began
+                marks.append(servers.counters() + collections.Counter(client_cpu=cpu(self.p.pid)))
+                self.p.stdin.write(b"\n")
+            else:
+                figures[answer["figure"]] = answer["value"]
+        turns = {"uncontended": "n", "handoff": "m", "drain": "w", "manylocks": "l"}[bench]
+        turns = params[turns] * params.get("rounds", 1)
+        spent = collections.Counter({key: (marks[1][key] - marks[0][key]) / turns for key in marks[1]})
+        figures["requests"] = spent["zk_packets_received"]
+        figures["packets"] = spent["zk_packets_received"] + spent["zk_packets_sent"]
+        figures["bytes"] = spent["bytes"]
+        figures["client_cpu_us"] = spent["client_cpu"] * 1e6
+        figures["server_cpu_us"] = spent["server_cpu"] * 1e6
+        return figures
+
+    def stop(self):
+        if self.p and self.p.poll() is None:
+            self.p.kill()
+            self.p.wait()
+
+
+def warm(servers, seconds):
+    """For the servers' JIT: creates, deletes, lists and watches."""
+    peer, end = Peer("warm", PEERS["zkmt-pipe"][0]), time.monotonic() + seconds
+    while time.monotonic() < end:
+        for bench, _, params in (manylocks(1, 1), handoff(1, 8, 500)):
+            peer.bench(servers, bench, params, "/warm", 60)
+    peer.stop()
+
+
+def run(plan, peers, args, out):
+    live = {name: Peer(name, command) for name, (command, _, _) in peers.items()}
+    try:
+        run_plan(plan, peers, live, args, out)
+    finally:
+        for peer in live.values():
+            peer.stop()
+        print("\r".ljust(80) + "\r", end="", file=sys.stderr)
+
+
+def run_plan(plan, peers, live, args, out):
+    serial = 0
+    for n, storage, benches in plan:
+        kind = "standalone" if n == 1 else "ensemble"
+        if args.servers and kind not in args.servers or args.storage and storage not in args.storage:
+            continue
+        servers = Servers(n, storage, args.port)
+        try:
+            warm(servers, 1 if args.check else 4 if args.quick else 8)
+            for bench, rounds, params in benches:
+                if args.bench and bench not in args.bench:
+                    continue
+                for r in range(args.rounds or rounds):
+                    for name, (_, able, shares) in peers.items():
+                        p = dict(params)
+                        if bench not in able:
+                            continue
+                        if not shares and bench == "handoff" and p["sessions"] != p["k"]:
+                            continue
+                        if not shares and bench == "drain":
+                            p["sessions"] = p["w"] + 1
+                        serial += 1
+                        row = dict(server=kind, storage=storage, bench=bench, params=params, peer=name, round=r)
+                        began = time.monotonic()
+                        try:
+                            row["figures"] = live[name].bench(servers, bench, p, f"/b{serial}", args.limit)
+                        except (OSError, EOFError, TimeoutError) as e:
+                            row["error"] = str(e)
+                            live[name].stop()
+                        row["took_s"] = round(time.monotonic() - began, 2)
+                        out.append(row)
+                        print(json.dumps(row), file=args.log, flush=True)
+                        print(f"\r{kind} {storage} {bench} {name} round {r} ".ljust(79), end="", file=sys.stderr)
+        finally:
+            servers.stop()
+
+
+# ---- tables ----
+
+COMPARED = {"uncontended": "both_p50_us", "handoff": "handoff_p50_us", "drain": "drain_s", "manylocks": "locks_per_s"}
+HEAD = {  # column: (figure, format)
+    "uncontended": {"both p50": ("both_p50_us", ".0f"), "ops/s": ("ops_per_s", ".0f"), "acquire p50": ("acquire_p50_us", ".0f"),
+                    "p99": ("acquire_p99_us", ".0f"), "release p50": ("release_p50_us", ".0f"),
+                    "p99 ": ("release_p99_us", ".0f")},
+    "handoff": {"handoff p50": ("handoff_p50_us", ".0f"), "p99": ("handoff_p99_us", ".0f"),
+                "acq/s": ("acquisitions_per_s", ".0f")},
+    "drain": {"drain s": ("drain_s", ".2f"), "queue s": ("queue_s", ".1f")},
+    "manylocks": {"locks/s": ("locks_per_s", ".0f"), "first": ("first_locks_per_s", ".0f")},
+}
+COSTS = {"requests": ("requests", ".1f"), "packets": ("packets", ".1f"), "bytes": ("bytes", ".0f"),
+         "client cpu": ("client_cpu_us", ".0f"), "server cpu": ("server_cpu_us", ".0f")}
+
+
+def tables(rows):
+    groups = collections.defaultdict(lambda: collections.defaultdict(list))
+    for row in rows:
+        key = (row["server"], row["storage"], row["bench"], tuple(row["params"].items()))
+        groups[key][row["peer"]].append(row)
+    for (server, storage, bench, params), by_peer in groups.items():
+        print(f"\n### {bench} {' '.join(f'{k}={v}' for k, v in params)} — {server}, {storage}\n")
+        columns, main = HEAD[bench] | COSTS, COMPARED[bench]
+        good = {p: [r["figures"] for r in rs if "figures" in r] for p, rs in by_peer.items()}
+        median = lambda peer, figure: statistics.median(f[figure] for f in good[peer])
+        time_of = lambda peer: 1 / median(peer, main) if main.endswith("per_s") else median(peer, main)
+        raw = min((time_of(p) for p in RAW if good.get(p)), default=None)
+        floor = time_of(FLOOR) if good.get(FLOOR) else None
+        print("| peer | × raw | × wire |", " | ".join(columns), "| spread |")
+        print("|---|" + "---:|" * (len(columns) + 3))
+        for peer, rs in by_peer.items():
+            bad = [r["error"] for r in rs if "error" in r]
+            bad += [f"{f['violations']:.0f} overlaps" for f in good[peer] if f.get("violations")]
+            note = f" ({len(bad)} of {len(rs)}: {bad[0]})" if bad else ""
+            if not good[peer]:
+                print(f"| {peer}{note} |" + " |" * (len(columns) + 3))
+                continue
+            ratio = lambda base: format(time_of(peer) / base, ".2f") if base else ""
+            values = [f[main] for f in good[peer]]
+            spread = f"{100 * (max(values) - min(values)) / median(peer, main):.0f}%" if len(values) > 1 else ""
+            cells = [format(median(peer, figure), form) for figure, form in columns.values()]
+            print(f"| {peer}{note} | {ratio(raw)} | {ratio(floor)} |", " | ".join(cells), f"| {spread} |")
+
+
+def check(rows):
+    """What is wrong with the rows of `--check`: no peer may fail, overlap, or answer with what is no number."""
+    wrong = [] if rows else ["nothing was measured"]
+    for row in rows:
+        where, figures = f"{row['bench']} of {row['peer']}", row.get("figures", {})
+        if "error" in row:
+            wrong.append(f"{where}: {row['error']}")
+            continue
+        for figure in {COMPARED[row["bench"]], *(figure for figure, _ in HEAD[row["bench"]].values())} - figures.keys():
+            wrong.append(f"{where}: no {figure}")
+        wrong += [f"{where}: {k} is {v}" for k, v in figures.items() if not isinstance(v, (int, float)) or not math.isfinite(v)]
+        if row["bench"] in WAIT and figures.get("violations") != 0:
+            wrong.append(f"{where}: {figures.get('violations', 'it does not count its')} overlaps")
+    with tempfile.TemporaryDirectory() as folder:
+        groups = {(row["bench"], str(row["params"])) for row in rows}
+        if len(files := plots.write(rows, folder)) != len(groups):
+            wrong.append(f"{len(files)} plots of {len(groups)}")
+        for file in files:
+            xml.etree.ElementTree.parse(file)
+    return wrong
+
+
+def fsync_us(folder):
+    took = []
+    with tempfile.TemporaryFile(dir=folder) as f:
+        for _ in range(200):
+            f.write(b"x" * 200)
+            f.flush()
+            start = time.perf_counter()
+            os.fdatasync(f.fileno())
+            took.append((time.perf_counter() - start) * 1e6)
+    return sorted(took)
+
+
+def main():
+    names = lambda s: s.split(",")
+    ap = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    ap.add_argument("--quick", action="store_true", help="under 2 minutes")
+    ap.add_argument("--check", action="store_true", help="under a minute: that every peer works, without figures of use")
+    ap.add_argument("--servers", type=names, help="standalone,ensemble")
+    ap.add_argument("--storage", type=names, help="shm,disk,nosync")
+    ap.add_argument("--bench", type=names, help="uncontended,handoff,drain,manylocks")
+    ap.add_argument("--only", type=names, help="these peers (the raw ones stay, for the ratios)")
+    ap.add_argument("--skip", type=names, default=[], help="not these peers")
+    ap.add_argument("--extra", action="append", default=[], metavar="NAME=COMMAND",
+                    help="one more peer; NAME/s where each contender needs its own session")
+    ap.add_argument("--rounds", type=int)
+    ap.add_argument("--limit", type=float, default=40, help="seconds one run may take")
+    ap.add_argument("--port", type=int, default=21810)
+    ap.add_argument("--priority", type=int, help="nice value of this terminal session as a whole (root for < 0)")
+    ap.add_argument("--log", type=argparse.FileType("w"), default=os.devnull, help="results as JSON lines")
+    ap.add_argument("--show", type=argparse.FileType(), help="only print the tables of such a log")
+    ap.add_argument("--plots", metavar="FOLDER", help="writes the tables' first columns there as SVG; also with --show")
+    ap.add_argument("--no-pin", action="store_true", help="do not part the cores between servers and peers")
+    args = ap.parse_args()
+    if args.no_pin:
+        SERVER_CORES[:] = PEER_CORES[:] = CORES
+    if args.show:
+        rows = [json.loads(line) for line in args.show]
+        if args.plots:
+            plots.write(rows, args.plots)
+        return tables(rows)
+    peers = dict(PEERS)
+    for extra in args.extra:
+        name, command = extra.split("=", 1)
+        peers[name.removesuffix("/s")] = (shlex.split(command), LOCK, not name.endswith("/s"))
+    if unknown := {*(args.only or []), *args.skip} - peers.keys():
+        ap.error(f"no peer {', '.join(sorted(unknown))}; there are {', '.join(peers)}")
+    keep = lambda n: n not in args.skip and (not args.only or n in args.only or n in (*RAW, FLOOR))
+    peers = {n: p for n, p in peers.items() if keep(n)}
+    if args.priority:  # over what else runs here; see autogroup in sched(7)
+        pathlib.Path("/proc/self/autogroup").write_text(str(args.priority))
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    rows, start = [], time.monotonic()
+    took = fsync_us(tempfile.gettempdir())
+    try:
+        run(CHECK if args.check else QUICK if args.quick else FULL, peers, args, rows)
+    finally:
+        if args.priority:
+            pathlib.Path("/proc/self/autogroup").write_text("0")
+        tables(rows)
+        print(f"\nfdatasync on disk: p50 {took[100]:.0f} us, p99 {took[198]:.0f} us."
+              f" {os.cpu_count()} cores. {time.monotonic() - start:.0f} s in all."
+              "\n× raw, × wire: time over that of the better of " + ", ".join(RAW) + f" and of {FLOOR}."
+              " Latencies and CPU in us; both = acquire+release. requests, packets, bytes (TCP payload, both ways), CPU:"
+              " per acquire+release. spread ((max - min) / median over the rounds) and × are those of the first column.")
+    if args.plots:
+        plots.write(rows, args.plots)
+    if args.check and (wrong := check(rows)):
+        sys.exit("tests/bench/run --check: " + "; ".join(wrong))
+
+
+if __name__ == "__main__":
+    main()
