@@ -1,7 +1,7 @@
 //! A connection that breaks, or on which a reply never comes: the client attaches its session to the next one.
 
-use crate::support::{SESSION, SOON, client, operator, proxied_client, soon};
-use ground::{Action, Direction, Kind, Proxy, Side, Trigger};
+use crate::support::{SESSION, SOON, client, operator, options, proxied_client, soon};
+use ground::{Action, Direction, Kind, Proxy, Side, Trigger, shared};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
 use zklock_core::{Client, ErrorKind, HoldState};
@@ -132,7 +132,9 @@ async fn a_server_that_returns_is_found_soon() {
 async fn thousands_of_waiters_of_one_client_outlive_a_reconnect() {
     const WAITERS: usize = 2_000;
     let paths: Vec<String> = (0..WAITERS).map(|index| format!("/reconnect-many/{index:04}")).collect();
-    let (holder, (waiter, proxy)) = (client().await, proxied_client().await);
+    // On a busy machine so many requests at once may keep the lease of the locks from being renewed. They are to stay.
+    let patient = options(&shared().connect_string()).session_timeout(SESSION * 5).unwrap().heartbeat(false);
+    let (holder, (waiter, proxy)) = (soon(Client::connect(patient)).await.unwrap(), proxied_client().await);
     let mut holds = JoinSet::new();
     for path in paths.clone() {
         let lock = holder.mutex(&path).unwrap();
@@ -145,16 +147,26 @@ async fn thousands_of_waiters_of_one_client_outlive_a_reconnect() {
         let lock = waiter.mutex(path).unwrap();
         waits.spawn(async move { lock.acquire().await.unwrap().release().await.unwrap() });
     }
-    let all_watch = |proxy: &Proxy| {
-        let watched =
-            |message: &&ground::Message| message.side == Side::Reply && message.kind == Kind::GetData;
-        proxy.messages().iter().filter(watched).count() >= WAITERS
+    let watched = |proxy: &Proxy| {
+        let answered = proxy.counts().answered;
+        answered.iter().filter(|kind| **kind == Kind::GetData).count()
     };
-    assert!(tokio::task::block_in_place(|| ground::until(SOON * 12, || all_watch(&proxy))));
+    let all_watch = || {
+        let all = tokio::task::block_in_place(|| ground::until(SOON * 12, || watched(&proxy) >= WAITERS));
+        assert!(
+            all,
+            "{} watch; {:?}, {:?}, {:?}",
+            watched(&proxy),
+            waiter.stats(),
+            holder.stats(),
+            holds[0].state()
+        );
+    };
+    all_watch();
     proxy.record();
     let start = Instant::now();
     proxy.reset();
-    assert!(tokio::task::block_in_place(|| ground::until(SOON * 12, || all_watch(&proxy))));
+    all_watch();
     let counts = proxy.messages().len();
     println!("{WAITERS} waiters watch again {:?} after the reset, with {counts} messages", start.elapsed());
     assert_eq!(waiter.stats().sessions, 1, "they need no other session, and lose none");
