@@ -1,7 +1,7 @@
 //! What is explored of holds under their keeper.
 
-use super::keep::Trouble;
 use super::suite::{Case, kept, kept_in_walks, watched, watched_in_walks};
+use super::trouble::Trouble;
 
 const NONE: Trouble = Trouble::NONE;
 

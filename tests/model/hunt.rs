@@ -18,7 +18,7 @@ pub(crate) struct Catch {
 }
 
 /// What all seeds share.
-const MODEL: [&str; 25] = [
+const MODEL: [&str; 26] = [
     "action",
     "cases_of_barrier",
     "cases_of_holds",
@@ -41,6 +41,7 @@ const MODEL: [&str; 25] = [
     "setup",
     "subject",
     "suite",
+    "trouble",
     "tries",
     "watch",
     "world",

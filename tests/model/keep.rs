@@ -10,6 +10,7 @@ use super::follower::{Follower, Message, Request};
 use super::machine::Moment;
 use super::machine::status::LossReason;
 use super::subject::{Keeping, Look, Machine, Reply};
+use super::trouble::Trouble;
 use std::collections::BTreeSet;
 use std::time::Duration;
 
@@ -22,45 +23,6 @@ const NIGHT: u8 = 16;
 /// A hold that has lapsed is checked twice in a row, and one check before may have come too early for a watch of it. More
 /// at a time would be a flood.
 const BEATS_AT_MOST: u8 = 3;
-
-/// How often what may go wrong.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-pub(crate) struct Trouble {
-    /// All of it together.
-    pub(crate) steps: u8,
-    /// The connection stands still for a while, or ends.
-    pub(crate) stalls: u8,
-    pub(crate) breaks: u8,
-    /// A server does not answer a check, though it is there.
-    pub(crate) refusals: u8,
-    /// The process is asleep.
-    pub(crate) nights: u8,
-    /// Somebody else writes in the same session.
-    pub(crate) writes: u8,
-    /// An operator deletes a node.
-    pub(crate) deletions: u8,
-    /// The servers end the session.
-    pub(crate) expiries: u8,
-    /// Another hold is granted.
-    pub(crate) grants: u8,
-    /// The server does not hear of what is deleted, before it has to execute a write.
-    pub(crate) lags: u8,
-}
-
-impl Trouble {
-    pub(crate) const NONE: Self = Self {
-        steps: 0,
-        stalls: 0,
-        breaks: 0,
-        refusals: 0,
-        nights: 0,
-        writes: 0,
-        deletions: 0,
-        expiries: 0,
-        grants: 0,
-        lags: 0,
-    };
-}
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Action {

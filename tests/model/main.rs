@@ -44,6 +44,7 @@ mod setup;
 mod subject;
 mod suite;
 mod tries;
+mod trouble;
 mod watch;
 mod world;
 

@@ -7,10 +7,11 @@ use super::cases_of_mutex as mutex;
 use super::cases_of_tries as tries;
 use super::cases_of_turns as turns;
 use super::explorer::{Report, explore, walk};
-use super::keep::{Holds, Keep, Trouble};
+use super::keep::{Holds, Keep};
 use super::pulse::{Pulse, Server, Stops};
 use super::setup::Setup;
 use super::subject::Machine;
+use super::trouble::Trouble;
 use super::world::Scene;
 
 /// More states than any configuration here is meant to have.
