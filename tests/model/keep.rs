@@ -161,7 +161,7 @@ impl Keep {
     }
 
     fn judge_size(&mut self, named: &[usize]) {
-        let is_calm = self.holds.iter().all(|held| held.lapsed.is_none());
+        let is_calm = self.disturbed.is_none();
         // Those that are due when more of them are held than it may name are watched by the next beat.
         let at_most = self.named_at_most.max(1);
         if is_calm && named.len() > at_most {

@@ -11,7 +11,7 @@ pub(crate) use self::slot::{Slot, SlotState};
 use crate::clock;
 use crate::ensemble::{Ensemble, Pending};
 use crate::error::LossReason;
-use crate::heartbeat;
+use crate::heartbeat::{self, Watches};
 use crate::machine::keeper::Keeper;
 use crate::options::ClientOptions;
 use crate::platform;
@@ -237,9 +237,10 @@ impl SessionKeeper {
         let mut link = session.link();
         let mut tie = Tie::of(connection);
         let mut nodes = Nodes::Left;
+        let mut watches = Watches::new();
         // The library says good-bye when nothing has its client any more, a beat on its way included.
         let reason = {
-            let mut heart = std::pin::pin!(heartbeat::run(session.clone()));
+            let mut heart = std::pin::pin!(heartbeat::run(session.clone(), &mut watches));
             loop {
                 tokio::select! {
                     biased;
@@ -288,6 +289,7 @@ impl SessionKeeper {
                 nodes
             }
         };
+        drop(watches);
         session.set_nodes(nodes);
         reason
     }

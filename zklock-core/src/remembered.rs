@@ -27,11 +27,13 @@ impl Remembered {
     /// The watch is asked here, and not awaited by a task. So it has told before anybody can act on an answer that came after
     /// it on the same connection.
     pub(crate) fn is_busy(&mut self, session: &Arc<Session>) -> bool {
+        // Before the watch is asked: what is heard meanwhile must not make up for what it has told.
+        let is_same = std::ptr::eq(self.session.as_ptr(), Arc::as_ptr(session));
+        let is_good = is_same && session.is_good(&self.memory, clock::now());
         let is_told = self.watch.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_ready();
         if is_told {
             self.memory.handle_watch();
         }
-        let is_same = std::ptr::eq(self.session.as_ptr(), Arc::as_ptr(session));
-        is_same && session.is_good(&self.memory, clock::now())
+        is_good && !is_told
     }
 }

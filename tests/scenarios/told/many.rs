@@ -30,7 +30,7 @@ fn settle(proxy: &Proxy) {
         just_after_a_heartbeat(proxy);
         let record = proxy.take_record();
         let names_few = |message: &Message| message.operations.len() <= 8;
-        requests(&record, Kind::Multi).all(names_few) && requests(&record, Kind::Exists).next().is_none()
+        requests(&record, Kind::Multi).all(names_few) && requests(&record, Kind::GetData).next().is_none()
     };
     assert!(until(SOON, is_small), "the heartbeat goes on naming all nodes");
     just_after_a_heartbeat(proxy);

@@ -8,7 +8,7 @@ use zklock_core::{Client, Hold, HoldState};
 async fn held(path: &str) -> (Client, Proxy, Hold) {
     let proxy = Proxy::before(shared().server(0));
     let client = soon(Client::connect(options(&proxy.connect_string()).heartbeat(false))).await.unwrap();
-    let watched = proxy.on(Trigger::reply(Kind::Exists));
+    let watched = proxy.on(Trigger::reply(Kind::GetData));
     let hold = soon(client.mutex(path).unwrap().acquire()).await.unwrap();
     assert!(watched.wait(SOON), "the node is not watched");
     (client, proxy, hold)
@@ -45,7 +45,7 @@ async fn a_holder_is_told_what_the_servers_say() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_hold_is_at_risk_while_the_client_is_disconnected_and_watched_again_after_that() {
     let (client, proxy, hold) = held("/quiet/cut").await;
-    let watched = proxy.on(Trigger::reply(Kind::Exists));
+    let watched = proxy.on(Trigger::reply(Kind::GetData));
     proxy.refuse(true);
     proxy.reset();
     assert!(until(SOON, || hold.state() == HoldState::AtRisk));

@@ -70,6 +70,8 @@ pub struct Keeper {
     holds: BTreeMap<HoldId, Record>,
     /// Those that are named in checks, by when they were proven.
     named: BTreeSet<(Moment, HoldId)>,
+    /// Those that are watched, by when they were last named.
+    watched: BTreeSet<(Moment, HoldId)>,
     watching: Watching,
     lapses: Lapses,
     next: HoldId,
@@ -105,6 +107,7 @@ impl Keeper {
             has_heartbeat: true,
             holds: BTreeMap::new(),
             named: BTreeSet::new(),
+            watched: BTreeSet::new(),
             watching: Watching::new(),
             next: HoldId(0),
             is_beating: false,
@@ -244,7 +247,7 @@ impl Keeper {
             return None;
         }
         self.is_beating = true;
-        Some(self.proof_of(&self.most_urgent(), now, true))
+        Some(self.proof_of(&self.most_urgent(now), now, true))
     }
 
     /// When to poll again, though nothing happens; `None` if there is nothing to keep.
@@ -285,10 +288,15 @@ impl Keeper {
 
     /// Those that were proven longest ago come first. There are as many as fit into one request, or few, if the others
     /// can be watched; but the first is there in any case. One that is too large for the rest is the first as soon as the
-    /// others are proven, and so has its turn as they do. Where all are watched, one is named all the same.
-    fn most_urgent(&self) -> Vec<HoldId> {
-        let is_to_be_watched = self.is_crowded() && self.lapses.is_empty();
-        let at_most = if is_to_be_watched { self.watching.named_at_most.max(1) } else { usize::MAX };
+    /// others are proven, and so has its turn as they do. Where there is room, some that are watched are named all the same,
+    /// in turn: nothing is built on silence for ever.
+    fn most_urgent(&self, now: Moment) -> Vec<HoldId> {
+        let few = self.watching.named_at_most.max(1);
+        // Many at once are watched one flight after the other. Those that wait for it too long are named.
+        let is_late = |(proven, _): &(Moment, HoldId)| now.since(*proven) > self.lease.heartbeat();
+        let are_watched_in_time = !self.named.first().is_some_and(is_late);
+        let is_to_be_watched = self.is_crowded() && self.lapses.is_empty() && are_watched_in_time;
+        let at_most = if is_to_be_watched { few } else { usize::MAX };
         let mut bytes = 0;
         let fits = |(_, hold): &&(Moment, HoldId)| {
             let is_first = bytes == 0;
@@ -296,8 +304,10 @@ impl Keeper {
             bytes += nodes.iter().map(|node| node.path.len() + CHECK_BYTES).sum::<usize>();
             is_first || bytes <= BYTES_AT_MOST
         };
-        let named: Vec<_> = self.named.iter().filter(fits).take(at_most).map(|(_, hold)| *hold).collect();
-        if named.is_empty() { self.holds.keys().next().copied().into_iter().collect() } else { named }
+        let mut holds: Vec<_> = self.named.iter().filter(fits).take(at_most).map(|(_, hold)| *hold).collect();
+        let room = few.saturating_sub(holds.len());
+        holds.extend(self.watched.iter().take(room).map(|(_, hold)| *hold));
+        if holds.is_empty() { self.holds.keys().next().copied().into_iter().collect() } else { holds }
     }
 
     fn proof_of(&self, holds: &[HoldId], now: Moment, is_beat: bool) -> Proof {
@@ -322,10 +332,13 @@ impl Keeper {
             if let Some(record) = self.holds.get_mut(hold) {
                 let proven = record.proven.max(proof.sent);
                 let before = std::mem::replace(&mut record.proven, proven);
-                if record.proving == Proving::Named {
-                    self.named.remove(&(before, *hold));
-                    self.named.insert((proven, *hold));
-                }
+                let kept = match record.proving {
+                    Proving::Named => &mut self.named,
+                    Proving::Watched(_) => &mut self.watched,
+                    Proving::Asked => continue,
+                };
+                kept.remove(&(before, *hold));
+                kept.insert((proven, *hold));
             }
         }
         self.restore(proof, now);
@@ -333,12 +346,14 @@ impl Keeper {
 
     /// The proof counts for the holds without a lease that it covers.
     fn restore(&mut self, proof: &Proof, now: Moment) {
-        let lapsed: Vec<_> = self.lapses.holds().collect();
         let named: BTreeSet<_> = proof.holds.iter().map(|(hold, _)| *hold).collect();
-        for hold in lapsed {
+        // Without a heartbeat there may be many, and no proof covers but its own.
+        let may_cover: Vec<_> =
+            if proof.watches == 0 { named.iter().copied().collect() } else { self.lapses.holds().collect() };
+        for hold in may_cover {
             let Some(record) = self.holds.get_mut(&hold) else { continue };
             let is_watched = matches!(record.proving, Proving::Watched(number) if number <= proof.watches);
-            if is_watched || named.contains(&hold) {
+            if record.lapsed.is_some() && (is_watched || named.contains(&hold)) {
                 record.share.checked(&self.lease, proof.term);
                 self.lapses.settle(hold, record, &self.lease, now);
             }
@@ -354,6 +369,7 @@ impl Keeper {
     fn remove(&mut self, hold: HoldId) -> bool {
         let Some(record) = self.holds.remove(&hold) else { return false };
         self.named.remove(&(record.proven, hold));
+        self.watched.remove(&(record.proven, hold));
         self.lapses.remove(hold, &record);
         true
     }

@@ -403,16 +403,19 @@ pub(super) fn others<'a>(
 
 /// Leaves a watch on each of the nodes. The requests are sent together, when this is first polled.
 pub(super) async fn watch_each(client: &Client, serving: &Arc<Serving>, nodes: &[HeldNode]) -> Vec<Watch> {
-    let calls: Vec<_> = nodes.iter().map(|node| client.check_and_watch_stat(&node.path)).collect();
+    // Not whether it exists: newer servers tell nothing of a node to those who may not read it, and this is refused then.
+    let calls: Vec<_> = nodes.iter().map(|node| client.get_and_watch_data(&node.path)).collect();
     let mut watches = Vec::with_capacity(nodes.len());
     for (node, call) in nodes.iter().zip(calls) {
-        let Ok((stat, watcher)) = call.await else {
-            watches.push(Watch::Unknown);
-            continue;
-        };
-        let is_ours = stat.is_some_and(|stat| node.origin.is_none_or(|origin| stat.czxid == origin));
-        let event = serving.watch(&node.path, WatchKind::Data, watcher);
-        watches.push(if is_ours { Watch::There(event) } else { Watch::Gone });
+        watches.push(match call.await {
+            Ok((_, stat, watcher)) => {
+                let is_ours = node.origin.is_none_or(|origin| stat.czxid == origin);
+                let event = serving.watch(&node.path, WatchKind::Data, watcher);
+                if is_ours { Watch::There(event) } else { Watch::Gone }
+            }
+            Err(Error::NoNode) => Watch::Gone,
+            Err(_) => Watch::Unknown,
+        });
     }
     watches
 }

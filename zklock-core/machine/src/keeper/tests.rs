@@ -319,3 +319,29 @@ fn a_session_with_very_many_holds_takes_no_longer_to_grant_the_next() {
         assert!(keeper.poll_timeout(at(0), true).is_some());
     }
 }
+
+#[test]
+fn those_that_are_watched_are_named_in_turn_where_there_is_room() {
+    let mut keeper = keeper().naming_at_most(2);
+    let holds = ["/a", "/b", "/c", "/d"].map(|path| keeper.handle_grant(node(path), at(0)));
+    let watched = to_watch(&mut keeper, at(2_000));
+    assert_eq!(watched, holds[..2]);
+    keeper.handle_seen(&[(holds[0], Seen::There), (holds[1], Seen::There)], at(2_010));
+    keeper.handle_release(holds[2]);
+    let mut named = Vec::new();
+    for now in [2_020, 4_020, 6_020] {
+        let proof = beat(&mut keeper, at(now));
+        keeper.handle_proof(&proof, &all_there(), at(now + 10));
+        named.push(proof.nodes.iter().map(|node| node.path.to_string()).collect::<Vec<_>>());
+    }
+    assert_eq!(named, [["/d", "/a"], ["/d", "/b"], ["/d", "/a"]]);
+}
+
+#[test]
+fn those_that_wait_too_long_for_their_watches_are_named() {
+    let (mut keeper, holds) = crowded();
+    to_watch(&mut keeper, at(2_000));
+    // The connection has been away.
+    keeper.handle_seen(&holds.map(|hold| (hold, Seen::Unknown))[..2], at(2_010));
+    assert_eq!(beat(&mut keeper, at(2_401)).nodes.len(), 3);
+}

@@ -133,6 +133,7 @@ impl Keeper {
                 Seen::There => {
                     self.watching.left += 1;
                     record.proving = Proving::Watched(self.watching.left);
+                    self.watched.insert((record.proven, *hold));
                 }
                 Seen::Gone => self.lose(*hold, LossReason::NodeDeleted),
                 Seen::Unknown => {
@@ -157,6 +158,7 @@ impl Keeper {
     /// The hold is named in checks from now on.
     fn name(&mut self, hold: HoldId) {
         if let Some(record) = self.holds.get_mut(&hold) {
+            self.watched.remove(&(record.proven, hold));
             record.proven = self.watching.proven(record);
             record.proving = Proving::Named;
             self.named.insert((record.proven, hold));
