@@ -90,3 +90,19 @@ async fn a_hold_that_is_watched_is_released_as_any() {
     }
     assert_eq!(client.stats().losses, 0);
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_close_takes_no_watch_back_before_it_says_good_bye() {
+    let (client, proxy) = proxied_client().await;
+    let holds = held(&client, "/told-closed").await;
+    settle(&proxy);
+    proxy.record();
+    client.close().await;
+    let record = proxy.take_record();
+    assert_eq!(requests(&record, Kind::Close).count(), 1);
+    let other = |message: &&Message| !matches!(message.kind, Kind::Close | Kind::Ping | Kind::Multi);
+    let others: Vec<_> =
+        record.iter().filter(|message| message.side == Side::Request).filter(other).collect();
+    assert!(others.len() < HOLDS / 2, "{} requests, such as {:?}", others.len(), others.first());
+    assert!(holds.iter().all(|hold| matches!(hold.state(), HoldState::Lost(_))));
+}
