@@ -158,7 +158,7 @@ class Matrix:
                 return "enum", "zklock_status"
             if base == "uint32_t" and parameter.name in ("limit", "permits", "members", "major", "minor", "turns"):
                 return "number", None
-            if base == "int" and parameter.name == "creates":
+            if base == "int" and parameter.name in ("creates", "beats"):
                 return "truth", None
             if base == "int64_t" and parameter.name in ("timeout", "milliseconds"):
                 return parameter.name, None
