@@ -375,6 +375,6 @@ def test_a_loss_that_was_seen_stays_seen_when_the_hold_is_gone(
 def test_without_a_heartbeat_a_hold_is_held_though_nothing_proves_it(hosts: str, ground: Ground, path: str) -> None:
     with zklock.Client(hosts, session_timeout=SESSION, heartbeat=False) as zk:
         hold = zk.mutex(path).hold(timeout=SOON)
-        eventually(lambda: hold.valid_for == 0)
+        eventually(lambda: hold.valid_for() == 0)
         assert hold.state is zklock.HoldState.HELD
         lose(ground, hold)
