@@ -14,11 +14,11 @@ use std::sync::Arc;
 use tokio::task::unconstrained;
 
 /// The watches on the nodes of holds. One stays until it tells, also when its hold has ended: it tells of the deletion.
-pub(crate) type Watches = FuturesUnordered<Pending<(HoldId, WatchEvent)>>;
+type Watches = FuturesUnordered<Pending<(HoldId, WatchEvent)>>;
 
-/// Runs for as long as it is polled. The watches are to be dropped after the connection: each is a request as long as that
-/// lives.
-pub(crate) async fn run(session: Arc<Session>, watches: &mut Watches) -> Infallible {
+/// Runs for as long as it is polled.
+pub(crate) async fn run(session: Arc<Session>) -> Infallible {
+    let mut watches = Watches::new();
     let (mut beat, mut asking) = (None, None);
     let mut link = session.link();
     loop {
@@ -32,14 +32,14 @@ pub(crate) async fn run(session: Arc<Session>, watches: &mut Watches) -> Infalli
         tokio::select! {
             (proof, check) = poll(&mut beat) => {
                 beat = None;
-                take_events(&session, watches);
+                take_events(&session, &mut watches);
                 session.take_proof(&proof, &check);
             }
             looked = poll(&mut asking) => {
                 asking = None;
                 // What the connection before has left unsaid is not about these.
-                take_events(&session, watches);
-                take_watches(&session, watches, looked);
+                take_events(&session, &mut watches);
+                take_watches(&session, &mut watches, looked);
             }
             Some((hold, event)) = watches.next() => session.take_event(hold, event),
             () = sleep_until(due.wake) => {}
@@ -78,12 +78,6 @@ async fn sleep_until(moment: Option<Moment>) {
     }
 }
 
-/// For tests that have no connection to close.
-#[cfg(test)]
-pub(crate) async fn run_alone(session: Arc<Session>) -> Infallible {
-    run(session, &mut Watches::new()).await
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -104,7 +98,7 @@ mod tests {
             let (ensemble, start) = (FakeEnsemble::new(), clock::now());
             let session = ensemble.session();
             let hold = ensemble.hold(&session, "/a", Owner::unique());
-            tokio::spawn(run_alone(session));
+            tokio::spawn(run(session));
             clock::sleep(Duration::from_millis(3_500)).await;
             assert_eq!(checks(&ensemble, start), [1_000, 2_000, 3_000]);
             assert!(hold.valid_for() > Duration::from_secs(4));
@@ -116,7 +110,7 @@ mod tests {
         virtual_clock::run(async {
             let (ensemble, start) = (FakeEnsemble::new(), clock::now());
             let session = ensemble.session();
-            tokio::spawn(run_alone(session.clone()));
+            tokio::spawn(run(session.clone()));
             clock::sleep(Duration::from_secs(60)).await;
             assert_eq!(ensemble.checks(), []);
             // After so long the lease is over, so a hold would be checked at once; that proves little, so once more.
@@ -134,7 +128,7 @@ mod tests {
             let session = ensemble.session();
             let hold = |number| ensemble.hold(&session, &format!("/{number}"), Owner::unique());
             let holds: Vec<_> = (0..50).map(hold).collect();
-            tokio::spawn(run_alone(session.clone()));
+            tokio::spawn(run(session.clone()));
             clock::sleep(Duration::from_secs(30)).await;
             assert!(ensemble.checked().iter().all(|nodes| *nodes <= 8), "{:?}", ensemble.checked());
             assert!(ensemble.checked().len() <= 32, "{} checks", ensemble.checked().len());
@@ -179,7 +173,7 @@ mod tests {
             let (ensemble, start) = (FakeEnsemble::new(), clock::now());
             let session = ensemble.session();
             let hold = ensemble.hold(&session, "/a", Owner::unique());
-            tokio::spawn(run_alone(session));
+            tokio::spawn(run(session));
             clock::sleep(Duration::from_millis(1_500)).await;
             assert!(ensemble.delete_node(hold.node()));
             assert_eq!(hold.lost().await, Some(LossReason::NodeDeleted));

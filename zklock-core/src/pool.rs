@@ -11,7 +11,7 @@ pub(crate) use self::slot::{Slot, SlotState};
 use crate::clock;
 use crate::ensemble::{Ensemble, Pending};
 use crate::error::LossReason;
-use crate::heartbeat::{self, Watches};
+use crate::heartbeat;
 use crate::machine::keeper::Keeper;
 use crate::options::ClientOptions;
 use crate::platform;
@@ -237,11 +237,10 @@ impl SessionKeeper {
         let mut link = session.link();
         let mut tie = Tie::of(connection);
         let mut nodes = Nodes::Left;
-        let mut watches = Watches::new();
         // The library says good-bye when nothing has its client any more, a beat on its way included.
         let reason = {
-            let mut heart = std::pin::pin!(heartbeat::run(session.clone(), &mut watches));
-            loop {
+            let mut heart = std::pin::pin!(heartbeat::run(session.clone()));
+            let reason = loop {
                 tokio::select! {
                     biased;
                     _ = closing.wait_for(|closing| *closing) => break LossReason::ClientClosed,
@@ -262,7 +261,9 @@ impl SessionKeeper {
                     }
                     never = &mut heart => match never {},
                 }
-            }
+            };
+            tie.keep_watches();
+            reason
         };
         session.end(reason);
         tracing::info!(session = format_args!("{:#x}", session.id()), %reason, "session over");
@@ -289,7 +290,6 @@ impl SessionKeeper {
                 nodes
             }
         };
-        drop(watches);
         session.set_nodes(nodes);
         reason
     }
@@ -346,6 +346,13 @@ impl Tie {
                 }
             },
             Self::Attaching(attached) => attached.await.map(Self::of),
+        }
+    }
+
+    /// What watched for the session ends with it, without a request.
+    fn keep_watches(&self) {
+        if let Self::Connected(connection, _) = self {
+            connection.keep_watches();
         }
     }
 

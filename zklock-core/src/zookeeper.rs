@@ -67,6 +67,11 @@ struct Connection {
 }
 
 impl ZooKeeper {
+    /// The session is about to be closed: no watch is taken back any more.
+    pub(crate) fn keep_watches(&self) {
+        self.connection.serving.keep_watches();
+    }
+
     /// Whether the root of the paths, the chroot, exists. `None` if that could not be found out.
     pub(crate) async fn has_root(&self) -> Option<bool> {
         self.connection.client.check_stat("/").await.ok().map(|stat| stat.is_some())

@@ -94,7 +94,11 @@ async fn a_hold_that_is_watched_is_released_as_any() {
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn a_close_takes_no_watch_back_before_it_says_good_bye() {
     let (client, proxy) = proxied_client().await;
+    proxy.record();
     let holds = held(&client, "/told-closed").await;
+    // Each holder watches its queue as well, for those that cannot see it.
+    let is_watched = |message: &&Message| message.watch && message.kind == Kind::GetChildren;
+    assert!(until(SOON, || proxy.messages().iter().filter(is_watched).count() == HOLDS));
     settle(&proxy);
     proxy.record();
     client.close().await;
@@ -103,6 +107,6 @@ async fn a_close_takes_no_watch_back_before_it_says_good_bye() {
     let other = |message: &&Message| !matches!(message.kind, Kind::Close | Kind::Ping | Kind::Multi);
     let others: Vec<_> =
         record.iter().filter(|message| message.side == Side::Request).filter(other).collect();
-    assert!(others.len() < HOLDS / 2, "{} requests, such as {:?}", others.len(), others.first());
+    assert!(others.len() <= 8, "{} requests, such as {:?}", others.len(), others.first());
     assert!(holds.iter().all(|hold| matches!(hold.state(), HoldState::Lost(_))));
 }

@@ -10,7 +10,7 @@ fn a_hold_is_lost_a_heartbeat_after_its_lease_has_lapsed() {
         let (ensemble, start) = (FakeEnsemble::new(), clock::now());
         let session = ensemble.session();
         let hold = ensemble.hold(&session, "/a", Owner::unique());
-        tokio::spawn(heartbeat::run_alone(session.clone()));
+        tokio::spawn(heartbeat::run(session.clone()));
         ensemble.fall_silent();
         let lease = session.now().lease_until.since(start);
         clock::sleep(lease - Duration::from_millis(1)).await;

@@ -10,6 +10,7 @@
 //! The library takes back a watch that is dropped, and one whose request is, by a request that servers of 3.4 do not know.
 //! So on a connection to them such a request is awaited all the same, and such a watch is kept until it fires or the
 //! connection ends: one for each node, because the library takes none back as long as another of the node is left.
+//! When the session is about to be closed none is taken back on any connection: it would be a request for each.
 
 use crate::ensemble::Pending;
 use crate::level::ServerLevel;
@@ -65,6 +66,8 @@ struct Served {
     waker: Option<Waker>,
     /// The watches that nobody waits for any more.
     kept: HashMap<(String, WatchKind), Pending<WatchedEvent>>,
+    /// Those that were dropped since the session is about to be closed; `None` before.
+    last: Option<Vec<Pending<WatchedEvent>>>,
 }
 
 /// What is watched of a node.
@@ -84,6 +87,7 @@ impl Serving {
             states: client.state_watcher(),
             waker: None,
             kept: HashMap::new(),
+            last: None,
         };
         let (runtime, end) = (Handle::current(), watch::Sender::new(None));
         let serving = Arc::new(Self { level, runtime, served: Mutex::new(served), end });
@@ -124,6 +128,7 @@ impl Serving {
         if served.library.take().is_some() {
             served.client = None;
             served.kept.clear();
+            served.last = None;
             if let Some(waker) = served.waker.take() {
                 waker.wake();
             }
@@ -134,6 +139,14 @@ impl Serving {
 
     pub(super) fn is_open(&self) -> bool {
         lock_ignoring_poison(&self.served).library.is_some()
+    }
+
+    /// The session is about to be closed: no watch is taken back any more.
+    pub(super) fn keep_watches(&self) {
+        let mut served = lock_ignoring_poison(&self.served);
+        if served.library.is_some() {
+            served.last.get_or_insert_default();
+        }
     }
 
     /// Closes the session as soon as no request is under way.
@@ -169,13 +182,16 @@ impl Serving {
         Box::pin(poll_fn(move |context| request.poll(context)))
     }
 
-    fn keep(&self, path: String, kind: WatchKind, watcher: Pending<WatchedEvent>) {
+    /// Nobody waits for this watch any more. Unless it is kept, the library takes it back.
+    fn dismiss(&self, node: (String, WatchKind), watcher: Pending<WatchedEvent>) {
         let mut served = lock_ignoring_poison(&self.served);
-        if served.library.is_some() {
+        if let Some(last) = &mut served.last {
+            last.push(watcher);
+        } else if self.level == ServerLevel::V3_4 && served.library.is_some() {
             // None can fire meanwhile: the library is not polled.
             let mut context = Context::from_waker(Waker::noop());
             served.kept.retain(|_, kept| kept.as_mut().poll(&mut context).is_pending());
-            served.kept.entry((path, kind)).or_insert(watcher);
+            served.kept.entry(node).or_insert(watcher);
         }
     }
 }
@@ -205,10 +221,8 @@ impl Watch {
 
 impl Drop for Watch {
     fn drop(&mut self) {
-        if self.serving.level == ServerLevel::V3_4 {
-            if let Some(watcher) = self.watcher.take() {
-                self.serving.keep(std::mem::take(&mut self.node.0), self.node.1, watcher);
-            }
+        if let Some(watcher) = self.watcher.take() {
+            self.serving.dismiss((std::mem::take(&mut self.node.0), self.node.1), watcher);
         }
     }
 }

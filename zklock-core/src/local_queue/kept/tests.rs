@@ -24,7 +24,7 @@ fn rival(ensemble: &FakeEnsemble, kind: &str) -> String {
 /// Keeps the lease running.
 fn with_heartbeat(queue: &LocalQueue) {
     let session = queue.shared.pool.slot().current().unwrap();
-    tokio::spawn(crate::heartbeat::run_alone(session));
+    tokio::spawn(crate::heartbeat::run(session));
 }
 
 /// Long enough for everything that can be done at once.
