@@ -52,6 +52,8 @@ pub(crate) enum Action {
     DeleteParent(u8),
     /// An operator changes the data of this child.
     Change(u8),
+    /// Somebody asks in this child that its holder let go.
+    Revoke(u8),
     /// Time passes.
     Step,
 }

@@ -57,6 +57,7 @@ fn wild(setup: Setup) -> Setup {
         deletions: 1,
         parent_deletions: 0,
         changes: 1,
+        revokes: 0,
         refusals: 0,
         steps: 0,
         beats: 0,

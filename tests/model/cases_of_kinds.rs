@@ -193,6 +193,7 @@ fn wild(setup: Setup) -> Setup {
         deletions: 2,
         parent_deletions: 1,
         changes: 1,
+        revokes: 0,
         refusals: 1,
         steps: 4,
         beats: 0,

@@ -159,6 +159,7 @@ fn wild(name: &'static str, clients: usize, attempts: u8) -> Setup {
         deletions: 2,
         parent_deletions: 2,
         changes: 2,
+        revokes: 0,
         refusals: 1,
         steps: 6,
         beats: 0,

@@ -60,6 +60,7 @@ fn wild(setup: Setup) -> Setup {
         deletions: 1,
         parent_deletions: 1,
         changes: 1,
+        revokes: 0,
         refusals: 1,
         steps: 6,
         beats: 0,

@@ -19,6 +19,8 @@ const BOTH: Passes = Passes { lingers: true, turns: 2 };
 const ASKS: Passes = Passes { lingers: false, turns: 1 };
 
 const NONE: Faults = Faults::NONE;
+/// Somebody asks in the node, and an operator writes to it.
+const ASKED: Faults = Faults { revokes: 1, changes: 1, losses: 1, ..NONE };
 const TAKE: Faults = Faults { takes: 1, ..NONE };
 
 /// Clients that want one thing each, the first of which pass on what they get.
@@ -56,6 +58,11 @@ pub(crate) fn short() -> Vec<Case> {
         scene(each("told: 2", &two, 2, ASKS, NONE)),
         scene(each("told: 2, loss", &two, 1, ASKS, lossy)),
         scene(each("told: semaphore, 1 1 of 1", &[PERMIT; 2], 2, ASKS, NONE)),
+        scene(each("told: 1, asked", &[MUTEX], 1, ASKS, ASKED)),
+        scene(each("told: semaphore, asked", &[PERMIT], 1, ASKS, ASKED)),
+        scene(each("told: single, asked", &[Want::new("/a", Sort::Single)], 1, ASKS, ASKED)),
+        scene(Setup::of("told: ab, asked", &[vec![MUTEX, B]], ASKED).passing(1, ASKS)),
+        scene(each("lingers: 1, asked", &[MUTEX], 1, LINGERS, Faults { takes: 1, ..ASKED })),
         scene(each("told: downgrade, w w", &[WRITE; 2], 1, ASKS, NONE).downgrading()),
         scene(Setup { parent: None, ..each("lingers: 2, no parent", &two, 1, LINGERS, NONE) }),
         scene(Setup::of("lingers: ab b", &[vec![MUTEX, B], vec![B]], NONE).passing(1, LINGERS)),
@@ -97,6 +104,7 @@ fn wild(setup: Setup) -> Setup {
         deletions: 1,
         parent_deletions: 1,
         changes: 1,
+        revokes: 1,
         refusals: 1,
         steps: 4,
         beats: 0,

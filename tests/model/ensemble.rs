@@ -16,6 +16,8 @@ pub(crate) struct Child {
     /// Its place in the queue: the transaction that created it, or the node whose number it took.
     pub(crate) place: i64,
     pub(crate) owner: Owner,
+    /// Whether its data asks its holder to let go.
+    pub(crate) is_revoked: bool,
 }
 
 /// Whose a node is: what the servers know, and what the model knows.
@@ -59,7 +61,14 @@ impl Directory {
         // sticks at the largest number.
         self.counter = self.counter.max(self.counter.wrapping_add(1));
         self.changed = zxid;
-        let child = Child { name, czxid: zxid, mzxid: zxid, place: place.unwrap_or(zxid), owner };
+        let child = Child {
+            name,
+            czxid: zxid,
+            mzxid: zxid,
+            place: place.unwrap_or(zxid),
+            owner,
+            is_revoked: false,
+        };
         let index = self.children.partition_point(|other| other.name < child.name);
         self.children.insert(index, child.clone());
         child
@@ -243,13 +252,14 @@ impl Ensemble {
         });
     }
 
-    /// Changes the data of the child with this number, counted over all directories.
-    pub(crate) fn change(&mut self, index: usize) {
+    /// Changes the data of the child with this number, counted over all directories; perhaps to what asks its holder to let go.
+    pub(crate) fn change(&mut self, index: usize, revokes: bool) {
         self.commit(|tree, zxid| {
             let mut index = index;
             for directory in &mut tree.directories {
                 if index < directory.children.len() {
-                    Rc::make_mut(directory).children[index].mzxid = zxid;
+                    let child = &mut Rc::make_mut(directory).children[index];
+                    (child.mzxid, child.is_revoked) = (zxid, revokes);
                     return;
                 }
                 index -= directory.children.len();

@@ -306,6 +306,7 @@ fn is_read(operation: &Operation) -> bool {
             | O::Read { .. }
             | O::Survey { .. }
             | O::Watch { .. }
+            | O::WatchOwn { .. }
             | O::ReadLimit { .. }
     )
 }

@@ -169,18 +169,20 @@ impl Scene {
         for number in 0..self.clients.len() {
             let passes = self.setup.plans[number].passes.is_some();
             if passes && !self.clients[number].was_wanted {
-                self.clients[number].was_wanted = self.has_rivals_behind(number);
+                self.clients[number].was_wanted = self.has_rivals_behind(number) || self.was_asked(number);
             }
         }
     }
 
     /// What holds while nobody does anything but hold: a holder of what others wait for knows it.
     pub(crate) fn check_told(&self) -> Result<(), Violation> {
+        // One who may not read its own node is not told what it says.
+        let may_read = self.faults.refusals == self.setup.faults.refusals;
         let is_untold = |number: &usize| {
             let client = &self.clients[*number];
             let is_asked = client.passed.as_ref().is_some_and(|passed| passed.since_wanted.is_none());
             let holds = matches!(client.caller, Caller::Holds(_)) && client.removed.is_empty();
-            is_asked && holds && self.has_rivals_behind(*number)
+            is_asked && holds && (self.has_rivals_behind(*number) || may_read && self.is_revoked(client))
         };
         match (0..self.clients.len()).find(is_untold) {
             Some(number) => {
@@ -189,6 +191,19 @@ impl Scene {
             }
             None => Ok(()),
         }
+    }
+
+    /// Whether a node of what this client has asks it to let go.
+    fn is_revoked(&self, client: &Client) -> bool {
+        let head = self.ensemble.head();
+        let asks = |node: &String| head.find(node).is_some_and(|child| child.is_revoked);
+        client.kept().is_some_and(|nodes| nodes.iter().any(asks))
+    }
+
+    /// Whether any node of this client asks for that, even if it has nothing yet.
+    fn was_asked(&self, number: usize) -> bool {
+        let mut children = self.ensemble.head().children();
+        children.any(|(_, child)| child.is_revoked && child.owner.client == number)
     }
 
     /// Whether others queue behind this client in one of its queues who cannot have it together with it.

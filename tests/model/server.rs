@@ -41,6 +41,11 @@ impl Scene {
                 let found = views[0].1.find(path).is_some();
                 (done_if(found), true, Some(Target::Node(path.clone())))
             }
+            Operation::WatchOwn { path } => {
+                let found = views[0].1.find(path);
+                let said = |child: &Child| if child.is_revoked { Outcome::Revoked } else { Outcome::Done };
+                (found.map_or(Outcome::NoNode, said), true, Some(Target::Node(path.clone())))
+            }
             Operation::ReadLimit { .. } => {
                 let limit = views[0].1.limit.map(|limit| limit.0);
                 (Outcome::Limit(limit), true, Some(Target::Limit))

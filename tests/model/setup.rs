@@ -34,6 +34,8 @@ pub(crate) struct Faults {
     pub(crate) parent_deletions: u8,
     /// Children whose data an operator changes.
     pub(crate) changes: u8,
+    /// Children whose holders are asked in them to let go.
+    pub(crate) revokes: u8,
     /// Requests that the server refuses.
     pub(crate) refusals: u8,
     /// Steps of the clock.
@@ -53,6 +55,7 @@ impl Faults {
         deletions: 0,
         parent_deletions: 0,
         changes: 0,
+        revokes: 0,
         refusals: 0,
         steps: 0,
         beats: 0,

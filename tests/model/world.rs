@@ -190,6 +190,9 @@ impl World for Scene {
         if self.faults.changes > 0 {
             faults.extend((0..children).map(Action::Change));
         }
+        if self.faults.revokes > 0 {
+            faults.extend((0..children).map(Action::Revoke));
+        }
         if self.faults.parent_deletions > 0 {
             let there = (0..).zip(&head.directories).filter(|(_, directory)| directory.exists);
             faults.extend(there.map(|(index, _)| Action::DeleteParent(index)));
@@ -248,7 +251,11 @@ impl World for Scene {
             A::DeleteParent(index) => self.delete_directory(index.into()),
             A::Change(index) => {
                 self.faults.changes -= 1;
-                self.ensemble.change(index.into());
+                self.ensemble.change(index.into(), false);
+            }
+            A::Revoke(index) => {
+                self.faults.revokes -= 1;
+                self.ensemble.change(index.into(), true);
             }
             A::Step => {
                 self.faults.steps -= 1;

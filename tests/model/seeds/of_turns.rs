@@ -1,6 +1,6 @@
 //! Bugs that show when a node is passed on within a process.
 
-use super::{CONTENDER, NOTICE, QUEUE, Seed, TURN, TURNS, edit, seed};
+use super::{CONTENDER, NOTICE, QUEUE, SINGLE, Seed, TURN, TURNS, edit, seed};
 
 pub(super) const SEEDS: &[Seed] = &[
     seed(
@@ -152,6 +152,21 @@ pub(super) const SEEDS: &[Seed] = &[
         &[edit(TURNS, "self.end_if(self.holders == 0 && !self.may_linger())", "self.end_if(false)")],
     ),
     seed("told", "told: never while it has permits", &[edit(QUEUE, "None => true,", "None => false,")]),
+    seed(
+        "told",
+        "told: deaf to who asks in the node",
+        &[edit(NOTICE, "is_awaited |= *outcome == Outcome::Revoked;", "")],
+    ),
+    seed(
+        "told",
+        "told: a single node is read once",
+        &[edit(SINGLE, "State::Noticing => self.state = State::Ready(Step::Notice),", "State::Noticing => {}")],
+    ),
+    seed(
+        "told",
+        "told: asked in its place, not in its permit",
+        &[edit(NOTICE, "self.hold().filter_map(", "self.queue.slots.iter().filter_map(")],
+    ),
     seed(
         "told",
         "told: of the reader within",

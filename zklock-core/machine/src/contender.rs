@@ -11,7 +11,7 @@
 //! * `enter`: how an attempt gets its nodes, and finds them again
 //! * `turn`: how it waits for its turn in each queue, takes permits, and is granted
 //! * `nodes`: which nodes are there, may be there, or are to be
-//! * `notice`: how a holder learns that others wait
+//! * `notice`: how a holder learns that others wait or ask
 //! * `busy`: what a try that found the lock busy leaves behind
 //! * `renew`: what to do if a directory has no numbers left
 

@@ -53,7 +53,7 @@ pub trait Machine {
     /// The nodes are not wanted any more: the caller gave up, its time is over, or what it had was released or lost.
     fn handle_end(&mut self);
 
-    /// The holder is to be told when others wait for what it holds.
+    /// The holder is to be told when others wait for what it holds, or ask for it.
     fn handle_notice(&mut self) {}
 
     /// The caller has found busy before what it tries to get.

@@ -3,6 +3,9 @@
 use super::Moment;
 use std::sync::Arc;
 
+/// What a node says once its holder is asked to let go. It is the word of Curator's `Revoker`.
+pub const REVOKE: &[u8] = b"__REVOKE__";
+
 /// A request to the ensemble. Nodes are named by their paths.
 #[derive(Clone, PartialEq, Eq, Hash, Debug)]
 pub enum Operation {
@@ -78,6 +81,11 @@ pub enum Operation {
         /// The node.
         path: String,
     },
+    /// Read whether a node [asks](REVOKE) its holder to let go, and leave a watch on it. The node is our own.
+    WatchOwn {
+        /// The node.
+        path: String,
+    },
     /// Read how many permits there are, and leave a watch on the node that says so, or will.
     ReadLimit {
         /// The node.
@@ -134,6 +142,7 @@ impl Operation {
             | Self::Read { .. }
             | Self::Survey { .. }
             | Self::Watch { .. }
+            | Self::WatchOwn { .. }
             | Self::ReadLimit { .. } => false,
         }
     }
@@ -165,6 +174,8 @@ pub enum Outcome {
     Limit(Option<u32>),
     /// Done: committed, watched, checked, deleted, parents created.
     Done,
+    /// The node is watched, and it [asks](REVOKE) its holder to let go.
+    Revoked,
     /// The node is not there, or its parent, or the node that guards it.
     NoNode,
     /// A node of this name is there already.
@@ -244,7 +255,7 @@ pub enum Verdict {
     },
     /// The attempt is over; its node, if any, is being deleted.
     Failed(Refusal),
-    /// Others wait for what is held, or it cannot be seen whether they do. It comes only if it was
+    /// Others wait for what is held or have asked for it, or it cannot be seen whether they do. It comes only if it was
     /// [asked for](crate::drive::Machine::handle_notice).
     Wanted,
 }

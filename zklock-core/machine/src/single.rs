@@ -29,6 +29,8 @@ enum Step {
     Look,
     /// Prove the node and renew the lease, before a grant that could be stale.
     Check,
+    /// See whether somebody asks for what we hold.
+    Notice,
     Delete,
 }
 
@@ -43,6 +45,8 @@ enum State {
     /// Until the watch on the directory fires.
     Waiting,
     Held,
+    /// Held, and a watch tells when somebody asks for it.
+    Noticing,
     Gone,
 }
 
@@ -87,6 +91,8 @@ pub struct Single {
     parents: Parents,
     verdict: Option<Verdict>,
     answered: bool,
+    /// Whether the holder is to be told when somebody asks for what it has.
+    is_listening: bool,
 }
 
 impl Single {
@@ -108,6 +114,7 @@ impl Single {
             parents: Parents::default(),
             verdict: None,
             answered: false,
+            is_listening: false,
         }
     }
 
@@ -261,7 +268,26 @@ impl Single {
         self.readiness.clear();
         // Once an operator has deleted it, another may have a node of this path.
         self.in_doubt = true;
-        self.state = State::Held;
+        self.state = if self.is_listening { State::Ready(Step::Notice) } else { State::Held };
+    }
+
+    /// Nobody queues here. But somebody may [ask](crate::protocol::REVOKE) in the node.
+    fn noticed(&mut self, outcome: &Outcome, now: Now) {
+        if !self.wanted {
+            return self.clean_up();
+        }
+        match outcome {
+            Outcome::Revoked => {
+                self.verdict = Some(Verdict::Wanted);
+                self.state = State::Held;
+            }
+            Outcome::Unknown => self.retry(Step::Notice, now),
+            // Nobody asks; or the node is gone, or we may not read it, and then nobody can.
+            _ => {
+                self.failures.clear();
+                self.state = State::Noticing;
+            }
+        }
     }
 
     fn on_deleted(&mut self, outcome: &Outcome, now: Now) {
@@ -369,6 +395,7 @@ impl Machine for Single {
             Step::Check => {
                 vec![Operation::Check { paths: vec![path.clone()] }, Operation::Inspect { path }]
             }
+            Step::Notice => vec![Operation::WatchOwn { path }],
             Step::Delete => vec![Operation::Delete { path }],
         })
     }
@@ -403,6 +430,13 @@ impl Machine for Single {
         }
     }
 
+    fn handle_notice(&mut self) {
+        if !self.is_listening && self.state == State::Held {
+            self.state = State::Ready(Step::Notice);
+        }
+        self.is_listening = true;
+    }
+
     fn handle_timeout(&mut self, now: Moment) {
         if let State::Paused(step, until) = self.state {
             if now >= until {
@@ -412,8 +446,10 @@ impl Machine for Single {
     }
 
     fn handle_watch(&mut self, _: WatchEvent, _: Now) {
-        if self.state == State::Waiting {
-            self.state = State::Ready(Step::Create);
+        match self.state {
+            State::Waiting => self.state = State::Ready(Step::Create),
+            State::Noticing => self.state = State::Ready(Step::Notice),
+            _ => {}
         }
     }
 
@@ -431,6 +467,7 @@ impl Machine for Single {
             Step::Adopt => self.adopted(next(), now),
             Step::Look => self.on_listing(next(), now),
             Step::Check => self.checked(next(), next(), sent, now),
+            Step::Notice => self.noticed(&next(), now),
             Step::Delete => self.on_deleted(&next(), now),
         }
     }

@@ -77,7 +77,10 @@ pub(super) async fn explained(client: &Client, operation: &Operation, outcome: O
         Operation::Delete { path } => to_delete(path),
         Operation::DeleteDirectory { directory } => to_delete(directory),
         Operation::DeleteAll { paths } => paths.first().map_or_else(String::new, |path| to_delete(path)),
-        Operation::Barrier { .. } | Operation::Check { .. } | Operation::Watch { .. } => return outcome,
+        Operation::Barrier { .. }
+        | Operation::Check { .. }
+        | Operation::Watch { .. }
+        | Operation::WatchOwn { .. } => return outcome,
     };
     Outcome::Refused(Refusal::Answer(lack))
 }

@@ -10,7 +10,8 @@
 //! The library takes back a watch that is dropped, and one whose request is, by a request that servers of 3.4 do not know.
 //! So on a connection to them such a request is awaited all the same, and such a watch is kept until it fires or the
 //! connection ends: one for each node, because the library takes none back as long as another of the node is left.
-//! When the session is about to be closed none is taken back on any connection: it would be a request for each.
+//! When the session is about to be closed none is taken back on any connection: it would be a request for each. Nor is that
+//! of a holder on its own node, which goes with the hold.
 
 use crate::ensemble::Pending;
 use crate::level::ServerLevel;
@@ -75,6 +76,8 @@ struct Served {
 pub(super) enum WatchKind {
     /// Whether it is there, and its data.
     Data,
+    /// The same of a node of our own.
+    Own,
     Children,
 }
 
@@ -187,7 +190,7 @@ impl Serving {
         let mut served = lock_ignoring_poison(&self.served);
         if let Some(last) = &mut served.last {
             last.push(watcher);
-        } else if self.level == ServerLevel::V3_4 && served.library.is_some() {
+        } else if (self.level == ServerLevel::V3_4 || node.1 == WatchKind::Own) && served.library.is_some() {
             // None can fire meanwhile: the library is not polled.
             let mut context = Context::from_waker(Waker::noop());
             served.kept.retain(|_, kept| kept.as_mut().poll(&mut context).is_pending());

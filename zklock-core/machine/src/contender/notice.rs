@@ -1,8 +1,10 @@
-//! How a holder learns that others wait for what it holds.
+//! How a holder learns that others wait for what it holds, or ask for it.
 //!
-//! They need not do anything for that: the holder lists its queues, and leaves a watch that the next who queues sets off. So
-//! it works beside any library.
+//! Those who wait need not do anything for that: the holder lists its queues, and leaves a watch that the next who queues sets
+//! off. So it works beside any library. Those who ask write a [word](crate::protocol::REVOKE) into the node that holds, as
+//! Curator's `Revoker` does. So the holder reads its own nodes in the same flight, and leaves a watch on them as well.
 
+use super::nodes::NodeSlot;
 use super::{Contender, State, Step};
 use crate::protocol::{Now, Operation, Outcome, Verdict};
 use crate::queue::is_wanted;
@@ -38,15 +40,18 @@ impl Contender {
     /// A claim of several may be wanted alone.
     pub(super) fn noticing(&self) -> Vec<Operation> {
         let list = |directory| Operation::ListAndWatch { directory };
-        self.claims.iter().map(|claim| list(claim.directory.clone())).collect()
+        let read = |path| Operation::WatchOwn { path };
+        let lists = self.claims.iter().map(|claim| list(claim.directory.clone()));
+        lists.chain(self.hold().filter_map(NodeSlot::path).map(read)).collect()
     }
 
-    pub(super) fn noticed(&mut self, listed: &[Outcome], now: Now) {
+    pub(super) fn noticed(&mut self, outcomes: &[Outcome], now: Now) {
         if !self.wanted {
             return self.clean_up();
         }
         let mut is_known = true;
         let mut is_awaited = false;
+        let (listed, read) = outcomes.split_at(self.claims.len().min(outcomes.len()));
         for ((claim, slot), listing) in self.claims.iter().zip(&self.queue.slots).zip(listed) {
             match listing {
                 Outcome::Children(children) => is_awaited |= is_wanted(children, slot.name(), claim),
@@ -55,6 +60,11 @@ impl Contender {
                 // That the node is gone is found out by the check that proves the hold.
                 _ => is_known = false,
             }
+        }
+        for outcome in read {
+            is_awaited |= *outcome == Outcome::Revoked;
+            // One who may not read its own node is told of those who queue. A node that is gone asks nobody any more.
+            is_known &= !matches!(outcome, Outcome::Unknown);
         }
         if is_awaited {
             self.notice = Notice::Given;

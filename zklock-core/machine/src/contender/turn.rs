@@ -325,7 +325,7 @@ impl Contender {
     }
 
     /// What stands for the hold: permits if there are any, otherwise places in queues.
-    fn hold(&self) -> impl Iterator<Item = &NodeSlot> {
+    pub(super) fn hold(&self) -> impl Iterator<Item = &NodeSlot> {
         let queues = self.queue.slots.iter().filter(|slot| self.claims[slot.claim].permits.is_none());
         queues.chain(&self.permits.slots)
     }
