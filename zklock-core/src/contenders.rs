@@ -1,13 +1,13 @@
-//! The contenders in the queue of a lock, and how an operator takes one out of it.
+//! The contenders in the queue of a lock, how an operator takes one out of it, and how anybody asks the holders to let go.
 
 use crate::ask::{ask, catch_up, request};
-use crate::ensemble::{Child, Deletion, ReadFailure};
+use crate::ensemble::{Child, Deletion, ReadFailure, Write, WriteFailure};
 use crate::error::{Error, ErrorKind};
 use crate::hold::Token;
 use crate::lock::Lock;
 use crate::machine::claim::{Claim, Permits};
 use crate::machine::name::{Dialect, Name, Role, SINGLE_NAME, Scheme, Uuid};
-use crate::machine::protocol::{Operation, Outcome};
+use crate::machine::protocol::{Operation, Outcome, REVOKE};
 use crate::node_data::{self, Queue};
 use crate::session::Session;
 use crate::set;
@@ -25,7 +25,8 @@ pub struct QueuedContender {
     /// The path of its node.
     pub node: String,
     /// What it calls itself: the node's data. zklock writes `host/pid` or what the client's options say. What is not
-    /// UTF-8 is replaced, and what the nodes of a set of locks say of the set is left out.
+    /// UTF-8 is replaced, and what the nodes of a set of locks say of the set is left out. A holder that was
+    /// [asked](Lock::revoke) to let go has lost it: it is `__REVOKE__`.
     pub identity: String,
     /// The session that owns it.
     pub session: i64,
@@ -157,6 +158,60 @@ impl Lock {
             }
         }
         Ok(broken)
+    }
+
+    /// Asks all holders of the lock to let it go, and returns them. It takes nothing away: a holder is
+    /// [told](crate::Hold::wanted) if it wants to know, and goes on holding until it releases the lock.
+    ///
+    /// Each holder is asked as Curator's `Revoker` does it: the data of its node becomes `__REVOKE__`. So it reaches the holders
+    /// of Curator's `InterProcessMutex` that are `makeRevocable`, and those of zklock; other libraries do not look. The
+    /// holder's [identity](QueuedContender::identity) is that word from then on. Holders in this process are asked like
+    /// others, and whoever comes to hold an [exclusive](crate::Client::exclusive) lock at that very moment may be, in place of
+    /// the one that is returned.
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// for holder in client.mutex("/locks/report")?.revoke().await? {
+    ///     println!("{} is asked to let it go", holder.identity);
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// As [`contenders`](Self::contenders); [`ErrorKind::Refused`] also if the access list does not allow to write to a
+    /// holder's node.
+    pub async fn revoke(&self) -> Result<Vec<QueuedContender>, Error> {
+        let mut asked = Vec::new();
+        for contender in self.contenders().await? {
+            if contender.holds && self.ask_to_let_go(contender.node.as_str().into()).await? {
+                asked.push(contender);
+            }
+        }
+        Ok(asked)
+    }
+
+    /// `false` if the node is gone.
+    async fn ask_to_let_go(&self, node: Arc<str>) -> Result<bool, Error> {
+        let (node, tried) = (&node, &AtomicBool::new(false));
+        self.ask("a holder could not be asked to let it go", |session| async move {
+            let (path, data) = (node.to_string(), REVOKE.to_vec());
+            let write = Write::SetData { path, data, version: None };
+            let failure = match session.commit(vec![node.clone()], vec![write]).await {
+                Ok(_) => return Ok(true),
+                // If an answer was lost, it may have been asked before.
+                Err(WriteFailure::GuardGone) => return Ok(tried.load(Ordering::Relaxed)),
+                Err(WriteFailure::Refused { problem, .. } | WriteFailure::TooNew(problem)) => {
+                    return Err(ReadFailure::Refused(problem));
+                }
+                Err(WriteFailure::Unknown) => ReadFailure::Unknown,
+                Err(WriteFailure::SessionOver) => ReadFailure::SessionOver,
+            };
+            tried.store(true, Ordering::Relaxed);
+            Err(failure)
+        })
+        .await
     }
 
     fn name_is_reused(&self) -> bool {

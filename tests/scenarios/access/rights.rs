@@ -199,6 +199,9 @@ async fn act(
             let _ = soon(hold.release()).await;
             broken
         }
+        "to ask holders to let go" => {
+            is_read(bob, &mutex(ann, path), async |lock| soon(lock.revoke()).await.map(drop)).await
+        }
         "a guarded `create`" => {
             guarded(bob, path, async |hold| {
                 soon(hold.guarded().create(&format!("{path}/new"), b"").commit()).await.map(drop)

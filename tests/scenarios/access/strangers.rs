@@ -48,14 +48,18 @@ async fn a_stranger_is_refused_by_every_kind_and_leaves_nothing() {
             says(&error, ErrorKind::Refused, &["the right", "in the access list of", &path]);
             let error = soon(stranger.mutex(&path).unwrap().break_lock()).await;
             let listed = soon(stranger.mutex(&path).unwrap().contenders()).await;
+            let asked = soon(stranger.mutex(&path).unwrap().revoke()).await.unwrap_err();
             let lack = format!("the right READ in the access list of {path}");
             if access == Access::CreatorAll {
                 says(&listed.unwrap_err(), ErrorKind::Refused, &[&lack]);
                 says(&error.unwrap_err(), ErrorKind::Refused, &[&lack]);
+                says(&asked, ErrorKind::Refused, &[&lack]);
             } else {
                 assert_eq!(listed.unwrap().len(), 1);
                 let lack = format!("the right DELETE in the access list of {path}");
                 says(&error.unwrap_err(), ErrorKind::Refused, &[&lack]);
+                let lack = format!("the right WRITE in the access list of {}", hold.node());
+                says(&asked, ErrorKind::Refused, &[&lack]);
             }
         }
         assert_eq!(seer.children(&path).await, [hold.node()]);

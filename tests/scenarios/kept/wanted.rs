@@ -5,7 +5,7 @@ use crate::support::strangers::{SPOKEN, in_dialect};
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::wire::Mode;
 use std::time::Duration;
-use zklock_core::{Client, Lock, LockSpec, Role};
+use zklock_core::{Client, HoldState, Lock, LockSpec, Role};
 
 /// Too short for anything that does not happen.
 const A_MOMENT: Duration = Duration::from_millis(50);
@@ -85,6 +85,78 @@ async fn one_who_came_while_the_connection_was_broken_is_seen_after_it() {
     assert!(soon(hold.wanted()).await);
     soon(hold.release()).await.unwrap();
     soon(granted(rival).await.release()).await.unwrap();
+}
+
+/// Each is asked by `revoke`, and once more by what Curator's `Revoker` does.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn of_every_kind_by_those_who_ask_in_its_node() {
+    type Make = fn(&Client, &str) -> Lock;
+    let kinds: [(&str, Make); 7] = [
+        ("mutex", |client, path| client.mutex(path).unwrap()),
+        ("read", |client, path| client.read(path).unwrap()),
+        ("write", |client, path| client.write(path).unwrap()),
+        ("election", |client, path| client.election(path).unwrap()),
+        ("exclusive", |client, path| client.exclusive(path).unwrap()),
+        ("semaphore", |client, path| client.semaphore(path, 1).unwrap()),
+        ("all", |client, path| {
+            let one = |name| LockSpec::mutex(&format!("{path}/{name}")).unwrap();
+            client.lock(&LockSpec::all([one("a"), one("b")]).unwrap()).unwrap()
+        }),
+    ];
+    let (ours, theirs, curator) = (client().await, client().await, operator());
+    for (kind, make) in kinds {
+        let path = format!("/wanted/asked/{kind}");
+        let lock = make(&ours, &path);
+        assert_eq!(soon(make(&theirs, &path).revoke()).await.unwrap(), [], "{kind}: nobody holds it");
+        let hold = held(&lock).await;
+        assert!(!hold.is_wanted() && !is_told(&hold).await, "{kind}: nobody asks");
+        let asked = soon(make(&theirs, &path).revoke()).await.unwrap();
+        assert_eq!(asked[0].node, hold.node(), "{kind}");
+        assert!(soon(hold.wanted()).await && hold.is_wanted(), "{kind}");
+        assert_eq!(hold.state(), HoldState::Held, "{kind}: it is only asked");
+        soon(hold.release()).await.unwrap();
+
+        // It was asked before it asks.
+        let hold = held(&lock).await;
+        curator.set(hold.node(), "__REVOKE__");
+        assert!(soon(hold.wanted()).await, "{kind}");
+        soon(hold.release()).await.unwrap();
+
+        // What else is written to the node asks for nothing.
+        let hold = held(&lock).await;
+        assert!(!is_told(&hold).await);
+        curator.set(hold.node(), "__REVOKE__ not");
+        assert!(!is_told(&hold).await, "{kind}");
+        curator.set(hold.node(), "__REVOKE__");
+        assert!(soon(hold.wanted()).await, "{kind}");
+        soon(hold.release()).await.unwrap();
+    }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_who_hold_are_asked_and_nobody_who_waits() {
+    let (ours, theirs, path) = (client().await, client().await, "/wanted/holders");
+    let readers = [held(&ours.read(path).unwrap()).await, held(&theirs.read(path).unwrap()).await];
+    let writer = acquire(&theirs.write(path).unwrap());
+    operator().wait_for_children(path, 3, SOON);
+    let asked = soon(ours.write(path).unwrap().revoke()).await.unwrap();
+    assert_eq!(asked.iter().map(|it| it.token).collect::<Vec<_>>(), readers.each_ref().map(|it| it.token()));
+    for reader in readers {
+        assert!(soon(reader.wanted()).await);
+        soon(reader.release()).await.unwrap();
+    }
+    let writer = granted(writer).await;
+    assert!(!is_told(&writer).await);
+    soon(writer.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_nobody_has_goes_when_somebody_asks_for_it() {
+    let (ours, theirs, path) = (client().await, client().await, "/wanted/idle");
+    let spec = LockSpec::mutex(path).unwrap().linger(Duration::from_secs(3600));
+    soon(held(&ours.lock(&spec).unwrap()).await.release()).await.unwrap();
+    assert_eq!(soon(theirs.mutex(path).unwrap().revoke()).await.unwrap().len(), 1);
+    operator().wait_for_children(path, 0, SOON);
 }
 
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]

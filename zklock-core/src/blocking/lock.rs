@@ -142,6 +142,11 @@ impl Lock {
         self.core.wait(Wait::Forever, None, crate::Lock::break_lock)
     }
 
+    /// See [`Lock::revoke`](crate::Lock::revoke).
+    pub fn revoke(&self) -> Result<Vec<QueuedContender>, Error> {
+        self.core.wait(Wait::Forever, None, crate::Lock::revoke)
+    }
+
     /// See [`Lock::observe`](crate::Lock::observe).
     pub fn observe(&self) -> Result<Observer, Error> {
         self.spec.check_observable()?;

@@ -1,4 +1,4 @@
-//! How a holder learns that others wait.
+//! How a holder learns that others wait, or ask for what it has.
 
 use super::{Hold, Released};
 use crate::session::{Notice, Status};
@@ -6,13 +6,14 @@ use tokio::sync::watch;
 
 impl Hold {
     /// Waits until somebody waits for what this hold has, of whatever process and library: to finish early, or to let the
-    /// lock go between two pieces of work. `false` if the hold is released or lost instead.
+    /// lock go between two pieces of work. `false` if the hold is released or lost instead. Somebody who has asked for it by
+    /// [`revoke`](crate::Lock::revoke), or by Curator's `Revoker`, counts as one who waits.
     ///
-    /// The first call lists the lock's queue, and leaves a watch that the next who queues sets off; a hold that never asks
-    /// costs nothing. Readers do not wait for readers, so they do not count beside one. It is what was seen last: it
+    /// The first call lists the lock's queue and reads the hold's own nodes, and leaves watches that the next who queues or asks
+    /// sets off; a hold that never asks costs nothing. Readers do not wait for readers, so they do not count beside one. It is what was seen last: it
     /// may stay true though the other has given up meanwhile. A contender for another permit of a semaphore counts as well,
     /// even if one is free for it. Nobody queues for an [exclusive
-    /// lock](crate::Client::exclusive), so there only those of this client are seen.
+    /// lock](crate::Client::exclusive), so there only those of this client are seen, and those who have asked.
     ///
     /// ```no_run
     /// # async fn example(hold: zklock_core::Hold) -> Result<(), zklock_core::Error> {
@@ -31,7 +32,7 @@ impl Hold {
         self.notice().come().await
     }
 
-    /// Whether somebody is known to wait for what this hold has. It costs no request by itself: the first call begins to
+    /// Whether somebody is known to wait for what this hold has, or to have asked for it. It costs no request by itself: the first call begins to
     /// look out, and does not wait for what is seen. See [`wanted`](Self::wanted).
     ///
     /// ```no_run
