@@ -122,8 +122,10 @@ impl BaseHold {
     /// The event that others wait for what this hold has: a ``Wanted``, which can be asked, waited for or awaited. To finish
     /// early, or to let the lock go between two pieces of work.
     ///
-    /// The first look at it begins to look out for others: that lists the queue once, and leaves a watch that the next who
-    /// queues sets off. A hold that never asks costs nothing.
+    /// Somebody who has asked for it by ``Lock.revoke``, or by Curator's ``Revoker``, counts as one who waits.
+    ///
+    /// The first look at it begins to look out for others: that lists the queue and reads the hold's own nodes once, and leaves
+    /// watches that the next who queues or asks sets off. A hold that never asks costs nothing.
     #[getter]
     fn wanted(&self) -> Wanted {
         Wanted::of(&self.held)

@@ -194,6 +194,26 @@ impl Lock {
         value::contenders(py, broken)
     }
 
+    /// Asks all holders to let the lock go, and gives a list of them, each a ``Contender``.
+    ///
+    /// >>> hold = zk.mutex("/locks/doc").hold()
+    /// >>> [holder.node == hold.node for holder in zk.mutex("/locks/doc").revoke()], hold.wanted.wait(timeout=5)
+    /// ([True], True)
+    /// >>> hold.release()
+    ///
+    /// It takes nothing away: a holder is told by ``Hold.wanted`` if it wants to know, and holds until it releases the lock.
+    /// Each is asked as Curator's ``Revoker`` does it: the data of its node becomes ``__REVOKE__``, which is its identity from
+    /// then on. So it reaches the holders of Curator's ``InterProcessMutex`` that are ``makeRevocable``, and those of zklock;
+    /// other libraries do not look. Raises ``Refused`` if the access list does not allow to write to a holder's node.
+    fn revoke(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
+        let (py, core) = (slf.py(), Self::core(slf));
+        if let Some(greenlet) = Greenlet::current(py)? {
+            return greenlet.wait_for(AsyncLock::revoke(Self::aio(slf)?.bind(py)));
+        }
+        let asked = core.shared.call(py, || core.lock.revoke())?;
+        value::contenders(py, asked)
+    }
+
     /// Observes the holder of the lock without taking part; of an election, the leader.
     ///
     /// >>> lead = zk.election("/locks/doc")

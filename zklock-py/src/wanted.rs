@@ -23,7 +23,7 @@ use zklock_core::ErrorKind;
 /// hold.
 ///
 /// Readers do not wait for readers, so they do not count beside one. Nobody queues for an exclusive lock, so there only
-/// those of this client are seen.
+/// those of this client are seen, and those who have asked by ``Lock.revoke``.
 #[pyclass(frozen, weakref, module = "zklock")]
 pub(crate) struct Wanted {
     wanted: zklock_core::blocking::Wanted,

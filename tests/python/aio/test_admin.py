@@ -24,6 +24,8 @@ def test_evict_and_break(zk: zklock.Client, other: zklock.Client, path: str, gro
         assert await other.aio.mutex(path).evict(holder.node) is True
         assert await soon(hold.lost) is zklock.LossReason.NODE_DELETED
         second = await soon(waiting)
+        assert [one.node for one in await lock.revoke()] == [second.node]
+        assert await soon(second.wanted) is True
         assert await lock.evict(holder.node) is False
         assert [one.node for one in await lock.break_lock()] == [second.node]
         assert await soon(second.lost) is zklock.LossReason.NODE_DELETED

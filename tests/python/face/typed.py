@@ -69,6 +69,7 @@ def kinds(zk: zklock.Client) -> None:
     assert_type(zk.election("/a").observe().next(timeout=5), typing.Optional[zklock.Contender])
     assert_type(zk.mutex("/a").evict("/a/node"), bool)
     assert_type(zk.mutex("/a").break_lock(), typing.List[zklock.Contender])
+    assert_type(zk.mutex("/a").revoke(), typing.List[zklock.Contender])
     one = zk.mutex("/a").contenders()[0]
     assert_type((one.node, one.role, one.holds), typing.Tuple[str, str, bool])
     zk.mutex("/a", dialect="klingon")  # type: ignore[arg-type]
@@ -117,6 +118,7 @@ async def kinds_in_asyncio(zk: zklock.AsyncClient) -> None:
     assert_type(await zk.election("/a").observe().next(), typing.Optional[zklock.Contender])
     assert_type(await zk.mutex("/a").evict("/a/node"), bool)
     assert_type(await zk.mutex("/a").break_lock(), typing.List[zklock.Contender])
+    assert_type(await zk.mutex("/a").revoke(), typing.List[zklock.Contender])
 
 
 def lock(lock: zklock.Lock) -> None:

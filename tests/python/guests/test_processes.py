@@ -62,6 +62,7 @@ def check(hold, guarded, loss, of_asyncio):
         "on_lost": lambda: hold.on_lost(print),
         "evict": lambda: lock.evict(hold.node),
         "break_lock": lock.break_lock,
+        "revoke": lock.revoke,
         "set_limit": lambda: zk.set_limit("/limit", 1),
         "semaphore": lambda: zk.semaphore(path, 1),
         "all": lambda: zk.all([lock, again]),

@@ -249,7 +249,7 @@ with lock:
 ALL_CALLS = """
 zk.connect()
 lock = zk.mutex(path, timeout=40)
-assert lock.contenders() == [] and lock.break_lock() == []
+assert lock.contenders() == [] and lock.break_lock() == [] and lock.revoke() == []
 with lock as hold:
     assert hold.confirm() > 0
     hold.guarded().create(path + "-data", b"begun").delete(path + "-data").commit()

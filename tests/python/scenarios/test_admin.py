@@ -106,6 +106,16 @@ def test_to_break_a_lock_is_to_evict_all_who_hold_it(
         raises(zklock.LockLost, hold.release)
 
 
+def test_all_who_hold_are_asked_to_let_go(zk: zklock.Client, other: zklock.Client, path: str) -> None:
+    assert zk.read(path).revoke() == []
+    readers = [zk.read(path).hold(), other.read(path).hold()]
+    assert not readers[0].wanted
+    assert [one.node for one in zk.write(path).revoke()] == [reader.node for reader in readers]
+    for reader in readers:
+        assert reader.wanted.wait(SOON)
+        reader.release()
+
+
 def test_the_queue_is_that_of_the_path_and_not_of_the_lock(zk: zklock.Client, path: str) -> None:
     """Different kinds of one path are different locks to who releases, and one queue to who lists it."""
     with zk.mutex(path) as hold:

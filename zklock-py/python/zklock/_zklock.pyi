@@ -551,6 +551,19 @@ class Lock(_BaseLock):
         of its locks. The node of an exclusive lock is read right before it is deleted, so that the next holder is spared
         unless it comes between these two requests.
         """
+    def revoke(self) -> list[Contender]:
+        """Asks all holders to let the lock go, and gives a list of them, each a ``Contender``.
+
+        >>> hold = zk.mutex("/locks/doc").hold()
+        >>> [holder.node == hold.node for holder in zk.mutex("/locks/doc").revoke()], hold.wanted.wait(timeout=5)
+        ([True], True)
+        >>> hold.release()
+
+        It takes nothing away: a holder is told by ``Hold.wanted`` if it wants to know, and holds until it releases the lock.
+        Each is asked as Curator's ``Revoker`` does it: the data of its node becomes ``__REVOKE__``, which is its identity from
+        then on. So it reaches the holders of Curator's ``InterProcessMutex`` that are ``makeRevocable``, and those of zklock;
+        other libraries do not look. Raises ``Refused`` if the access list does not allow to write to a holder's node.
+        """
     def observe(self) -> Observer:
         """Observes the holder of the lock without taking part; of an election, the leader.
 
@@ -615,6 +628,8 @@ class AsyncLock(_BaseLock):
         """Takes a contender out of the queue by deleting its node. See ``Lock.evict`` for what that breaks."""
     async def break_lock(self) -> list[Contender]:
         """Takes the lock away from all its holders, and gives a list of them. See ``Lock.break_lock`` for what that breaks."""
+    async def revoke(self) -> list[Contender]:
+        """Asks all holders to let the lock go, and gives a list of them. See ``Lock.revoke``."""
     def observe(self) -> AsyncObserver:
         """Observes the holder of the lock without taking part; of an election, the leader. See ``Lock.observe``; use it with
         ``async for``.
@@ -678,8 +693,10 @@ class BaseHold:
         """The event that others wait for what this hold has: a ``Wanted``, which can be asked, waited for or awaited. To finish
         early, or to let the lock go between two pieces of work.
 
-        The first look at it begins to look out for others: that lists the queue once, and leaves a watch that the next who
-        queues sets off. A hold that never asks costs nothing.
+        Somebody who has asked for it by ``Lock.revoke``, or by Curator's ``Revoker``, counts as one who waits.
+
+        The first look at it begins to look out for others: that lists the queue and reads the hold's own nodes once, and leaves
+        watches that the next who queues or asks sets off. A hold that never asks costs nothing.
         """
     def on_wanted(self, callback: Callable[[], object]) -> None:
         """Calls ``callback()`` once, when others wait for what this hold has. If they do already, the call comes at once; if the
@@ -834,7 +851,7 @@ class Wanted:
     hold.
 
     Readers do not wait for readers, so they do not count beside one. Nobody queues for an exclusive lock, so there only
-    those of this client are seen.
+    those of this client are seen, and those who have asked by ``Lock.revoke``.
     """
     def is_set(self) -> bool:
         """Whether others are known to wait. It asks nobody: right after the first look at ``Hold.wanted`` the answer of the

@@ -260,6 +260,12 @@ impl AsyncLock {
         Self::ask(slf, "AsyncLock.break_lock", ask, value::contenders)
     }
 
+    /// Asks all holders to let the lock go, and gives a list of them. See ``Lock.revoke``.
+    pub(crate) fn revoke(slf: &Bound<'_, Self>) -> Coroutine {
+        let ask = |lock: Arc<Lock>| async move { lock.revoke().await };
+        Self::ask(slf, "AsyncLock.revoke", ask, value::contenders)
+    }
+
     /// Observes the holder of the lock without taking part; of an election, the leader. See ``Lock.observe``; use it with
     /// ``async for``.
     fn observe(slf: &Bound<'_, Self>) -> PyResult<AsyncObserver> {
