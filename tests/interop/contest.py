@@ -73,6 +73,12 @@ PROGRAMS: dict[str, list[str]] = {
 FACES = ("python", "c", "cpp", "rust")
 
 
+def curators_program(name: str, *words: str) -> subprocess.Popen[str]:
+    """Another program of those in peers/java, with Curator, which says line by line what it does."""
+    command = ["setpriv", "--pdeathsig", "KILL", *PROGRAMS["curator"][:-1], name, *words]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+
+
 class Side(typing.NamedTuple):
     """Contenders that are killed and replaced by turns."""
 

@@ -9,7 +9,7 @@ import time
 import typing
 
 import zklock
-from contest import PROGRAMS
+from contest import curators_program
 from ground import Ground
 
 Figures = typing.Callable[[str], None]
@@ -22,8 +22,7 @@ SOON = 60.0
 
 
 def curator(*words: str) -> subprocess.Popen[str]:
-    command = ["setpriv", "--pdeathsig", "KILL", *PROGRAMS["curator"][:-1], "BarrierRounds", *words]
-    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    return curators_program("BarrierRounds", *words)
 
 
 def said_by(process: subprocess.Popen[str]) -> Said:
