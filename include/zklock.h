@@ -77,8 +77,9 @@
  * -----------
  *
  * Every call that waits for the servers has a twin that does not, whose name ends with _start: zklock_acquire_start gives a
- * zklock_ticket, the others a zklock_call. (zklock_hold_read, zklock_set_limit, zklock_evict and zklock_break_lock have
- * none.) There are two ways to learn that it has its result, which zklock_acquire_finish or zklock_call_finish gives.
+ * zklock_ticket, the others a zklock_call. (zklock_hold_read, zklock_set_limit, zklock_evict, zklock_break_lock and
+ * zklock_revoke have none.) There are two ways to learn that it has its result, which zklock_acquire_finish or
+ * zklock_call_finish gives.
  *
  * The first takes one descriptor for a client, however much goes on: zklock_client_fd. It is readable as long as the client
  * has an event: a ticket or a call has its result, a hold is lost or wanted, the connection has changed. The event brings the
@@ -1201,6 +1202,26 @@ zklock_status zklock_break_lock(zklock_lock *lock,
                                 void *context);
 
 /**
+ * Asks all holders of the lock to let it go. It takes nothing away: a holder is told if it wants to know, see
+ * zklock_hold_is_wanted, and goes on holding until it releases the lock.
+ *
+ * Each holder is asked as Curator's Revoker does it: the data of its node becomes `__REVOKE__`, which is its identity from then
+ * on. So it reaches the holders of Curator's InterProcessMutex that are makeRevocable, and those of zklock; other libraries do
+ * not look. Holders in this process are asked like others.
+ *
+ * @param lock the lock.
+ * @param visitor called by this thread for each of them, before zklock_revoke returns. It may make any call. It may be NULL.
+ * @param context handed to it.
+ * @return ZKLOCK_OK, also if nobody holds it; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+ *         ZKLOCK_REFUSED, also if the access list does not allow to write to a holder's node; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in
+ *         a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_revoke(zklock_lock *lock,
+                            zklock_contender_visitor visitor,
+                            void *context);
+
+/**
  * Log in as this user, with ZooKeeper's scheme "digest", and as those that were added before. The password crosses the
  * network as it is: use TLS where others could listen. It is in no message and no log line.
  *
@@ -1793,10 +1814,13 @@ zklock_status zklock_hold_confirm_start(zklock_hold *hold,
  *         if (zklock_hold_is_wanted(hold, &is_wanted) != ZKLOCK_OK) return fail(zklock_last_error());
  *     }
  *
- * It does not wait for the servers: the first call of this, or of another that asks for waiters, has the lock's queue listed, and
- * leaves a watch that the next who queues sets off. A hold that never asks costs nothing. Readers do not wait for
- * readers, so they do not count beside one. It is what was seen last: it may stay so though the other has given up. Nobody
- * queues for a lock of zklock_exclusive_new, so there only the waiters of this client are seen.
+ * Somebody who has asked for it by zklock_revoke, or by Curator's Revoker, counts as one who waits.
+ *
+ * It does not wait for the servers: the first call of this, or of another that asks for waiters, has the lock's queue listed and
+ * the hold's own nodes read, and leaves watches that the next who queues or asks sets off. A hold that never asks costs
+ * nothing. Readers do not wait for readers, so they do not count beside one. It is what was seen last: it may stay so though
+ * the other has given up. Nobody queues for a lock of zklock_exclusive_new, so there only the waiters of this client are
+ * seen, and those who have asked.
  *
  * @param hold the hold.
  * @param[out] is_wanted 1 if somebody waits; 0 if not, and if the hold is released or lost.

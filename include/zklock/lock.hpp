@@ -44,6 +44,8 @@ public:
     bool evict(const std::string &node) const { return ask<int>(zklock_evict, detail::text(node)) != 0; }
     /** Takes the lock away from all its holders, and returns them. See zklock_evict for what that breaks. */
     std::vector<contender> break_lock() const { return detail::shown_by(zklock_break_lock, get()); }
+    /** Asks all holders to let the lock go, and returns them. See zklock_revoke. */
+    std::vector<contender> revoke() const { return detail::shown_by(zklock_revoke, get()); }
     /** Observes who holds it. A misuse_error for a semaphore and for a set, which have no single holder. */
     zklock::observer observe() const { return zklock::observer(ask<zklock_observer *>(zklock_observe)); }
     /** The path; of a set of locks, the paths of all. */

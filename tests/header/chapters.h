@@ -77,8 +77,9 @@
  * -----------
  *
  * Every call that waits for the servers has a twin that does not, whose name ends with _start: zklock_acquire_start gives a
- * zklock_ticket, the others a zklock_call. (zklock_hold_read, zklock_set_limit, zklock_evict and zklock_break_lock have
- * none.) There are two ways to learn that it has its result, which zklock_acquire_finish or zklock_call_finish gives.
+ * zklock_ticket, the others a zklock_call. (zklock_hold_read, zklock_set_limit, zklock_evict, zklock_break_lock and
+ * zklock_revoke have none.) There are two ways to learn that it has its result, which zklock_acquire_finish or
+ * zklock_call_finish gives.
  *
  * The first takes one descriptor for a client, however much goes on: zklock_client_fd. It is readable as long as the client
  * has an event: a ticket or a call has its result, a hold is lost or wanted, the connection has changed. The event brings the

@@ -196,6 +196,35 @@ pub extern "C-unwind" fn zklock_break_lock(
     })
 }
 
+/// Asks all holders of the lock to let it go. It takes nothing away: a holder is told if it wants to know, see
+/// zklock_hold_is_wanted, and goes on holding until it releases the lock.
+///
+/// Each holder is asked as Curator's Revoker does it: the data of its node becomes `__REVOKE__`, which is its identity from then
+/// on. So it reaches the holders of Curator's InterProcessMutex that are makeRevocable, and those of zklock; other libraries do
+/// not look. Holders in this process are asked like others.
+///
+/// @param lock the lock.
+/// @param visitor called by this thread for each of them, before zklock_revoke returns. It may make any call. It may be NULL.
+/// @param context handed to it.
+/// @return ZKLOCK_OK, also if nobody holds it; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+///         ZKLOCK_REFUSED, also if the access list does not allow to write to a holder's node; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in
+///         a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+#[must_use]
+#[unsafe(no_mangle)]
+pub extern "C-unwind" fn zklock_revoke(
+    lock: *mut zklock_lock,
+    visitor: zklock_contender_visitor,
+    context: *mut c_void,
+) -> zklock_status {
+    call::status("zklock_revoke", || {
+        let asked = Lock::table().find(lock)?.inner().revoke()?;
+        if let Some(visitor) = visitor {
+            show_all(&asked, visitor, Context(context));
+        }
+        Ok(())
+    })
+}
+
 fn show_all(contenders: &[QueuedContender], visitor: Visitor<zklock_contender>, context: Context) {
     for contender in contenders {
         show(visitor, shown(contender).value(), context);

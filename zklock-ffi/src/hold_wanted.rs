@@ -22,10 +22,13 @@ pub type zklock_wanted_callback = Option<unsafe extern "C" fn(hold: *mut zklock_
 ///         if (zklock_hold_is_wanted(hold, &is_wanted) != ZKLOCK_OK) return fail(zklock_last_error());
 ///     }
 ///
-/// It does not wait for the servers: the first call of this, or of another that asks for waiters, has the lock's queue listed, and
-/// leaves a watch that the next who queues sets off. A hold that never asks costs nothing. Readers do not wait for
-/// readers, so they do not count beside one. It is what was seen last: it may stay so though the other has given up. Nobody
-/// queues for a lock of zklock_exclusive_new, so there only the waiters of this client are seen.
+/// Somebody who has asked for it by zklock_revoke, or by Curator's Revoker, counts as one who waits.
+///
+/// It does not wait for the servers: the first call of this, or of another that asks for waiters, has the lock's queue listed and
+/// the hold's own nodes read, and leaves watches that the next who queues or asks sets off. A hold that never asks costs
+/// nothing. Readers do not wait for readers, so they do not count beside one. It is what was seen last: it may stay so though
+/// the other has given up. Nobody queues for a lock of zklock_exclusive_new, so there only the waiters of this client are
+/// seen, and those who have asked.
 ///
 /// @param hold the hold.
 /// @param[out] is_wanted 1 if somebody waits; 0 if not, and if the hold is released or lost.

@@ -164,10 +164,12 @@ TEST(an_observer_tells_who_leads) {
 TEST(an_operator_can_evict_and_break) {
     const auto client = new_cpp_client(), other = new_cpp_client(), desk = new_cpp_client();
     const auto lock = client.mutex(fresh_path()), seen = desk.mutex(lock.path());
-    CHECK(seen.break_lock().empty());
+    CHECK(seen.break_lock().empty() && seen.revoke().empty());
     const auto hold = lock.acquire();
     auto waiting = other.mutex(lock.path()).start();
     EVENTUALLY(seen.contenders().size() == 2);
+    const auto asked = seen.revoke();
+    CHECK(asked.size() == 1 && asked[0].node == hold.node());
     const auto queue = seen.contenders();
     CHECK(queue[0].holds && queue[0].node == hold.node() && !queue[1].holds);
     CHECK(seen.evict(queue[0].node) && !seen.evict(queue[0].node));

@@ -264,6 +264,7 @@ CALL(evict) {
     return zklock_evict(on->lock, node, NULL);
 }
 CALL(break_lock) { return zklock_break_lock(on->unused, NULL, NULL); }
+CALL(revoke) { return zklock_revoke(on->unused, NULL, NULL); }
 CALL(release) { return zklock_release(on->hold); }
 CALL(client_close) { return zklock_client_close(on->client); }
 
@@ -384,6 +385,7 @@ static const call calls[] = {
     CALL(observer_next, ZKLOCK_OK, 1),
     CALL(evict, ZKLOCK_OK, 1),
     CALL(break_lock, ZKLOCK_OK, 1),
+    CALL(revoke, ZKLOCK_OK, 1),
     CALL(barrier_new, ZKLOCK_OK, 0),
     CALL(barrier_set, ZKLOCK_OK, 1),
     CALL(barrier_is_set, ZKLOCK_OK, 1),

@@ -133,6 +133,26 @@ TEST(a_broken_lock_is_taken_from_all_who_hold_it_and_from_nobody_else) {
     free_all(next, writer, third);
 }
 
+TEST(all_who_hold_are_asked_to_let_go_and_keep_what_they_have) {
+    const char *path = fresh_path();
+    zklock_client *client = new_client(), *other = new_client();
+    zklock_lock *one = new_lock(zklock_rwlock_read_new, client, path), *two = new_lock(zklock_rwlock_read_new, other, path);
+    seen asked = {0};
+    OK(zklock_revoke(two, see, &asked));
+    CHECK(asked.count == 0);
+    zklock_hold *holds[] = {acquire(one, SOON_MS), acquire(two, SOON_MS)};
+    IS(zklock_hold_wait_wanted(holds[0], 50), ZKLOCK_TIMEOUT);
+    OK(zklock_revoke(two, see, &asked));
+    CHECK(asked.count == 2);
+    for (int at = 0; at < 2; at++) {
+        CHECK(!strcmp(asked.nodes[at], node_of(holds[at])));
+        OK(zklock_hold_wait_wanted(holds[at], SOON_MS));
+    }
+    OK(zklock_revoke(one, NULL, NULL));
+    free_all(holds[0], one, client);
+    free_all(holds[1], two, other);
+}
+
 TEST(only_contenders_of_the_lock_can_be_evicted) {
     const char *path = fresh_path();
     char below[80], near[160];
@@ -158,4 +178,5 @@ TEST_MAIN("standalone max-session=4000", LISTED(a_queue_is_shown_with_what_each_
           LISTED(a_holder_that_is_evicted_is_told_and_the_next_one_holds),
           LISTED(a_waiter_that_is_evicted_queues_again_at_the_end),
           LISTED(a_broken_lock_is_taken_from_all_who_hold_it_and_from_nobody_else),
+          LISTED(all_who_hold_are_asked_to_let_go_and_keep_what_they_have),
           LISTED(only_contenders_of_the_lock_can_be_evicted))
