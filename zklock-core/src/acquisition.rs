@@ -1,6 +1,7 @@
 //! One attempt to hold a lock: what the lock's local queue tells its machine, and what becomes of the verdict.
 
 use crate::driver::{Driver, SessionSource};
+use crate::ensemble::Pending;
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::guard;
 use crate::level::Newer;
@@ -13,7 +14,7 @@ use crate::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict};
 use crate::machine::single::Single;
 use crate::pool::Slot;
 use crate::remembered::Remembered;
-use crate::session::{Holding, Notice, Session, Status};
+use crate::session::{Holding, Notice, Session, Status, Told};
 use crate::stats::Progress;
 use std::convert::Infallible;
 use std::pin::pin;
@@ -173,15 +174,18 @@ impl Acquisition {
     pub(crate) async fn stay(
         &mut self,
         holding: &Arc<Holding>,
-        beside: impl Future<Output = Infallible>,
+        mut beside: Pending<Infallible>,
         wanted: impl Fn(),
     ) {
         let Some(session) = self.driver.session().cloned() else { return };
         let mut guard = pin!(guard::stranger(session.clone(), self.claims.clone(), holding.clone()));
-        let mut beside = pin!(beside);
-        let (mut status, mut notice) = (holding.watch(), holding.notice());
-        while !self.driver.machine.is_gone() && *status.borrow_and_update() == Status::Held {
-            if *notice.borrow_and_update() == Notice::Asked {
+        let mut told = holding.watch();
+        loop {
+            let Told { status, notice } = *told.borrow_and_update();
+            if self.driver.machine.is_gone() || status != Status::Held {
+                return;
+            }
+            if notice == Notice::Asked {
                 self.driver.machine.handle_notice();
             }
             if self.driver.machine.poll_verdict() == Some(Verdict::Wanted) {
@@ -191,15 +195,14 @@ impl Acquisition {
                 continue;
             }
             tokio::select! {
-                _ = status.changed() => {}
-                _ = notice.changed() => {}
+                _ = told.changed() => {}
                 never = &mut beside => match never {},
                 name = &mut guard => {
                     tracing::warn!(path = &*self.path, name, "a contender has come that cannot see the hold");
                     session.lose(holding, LossReason::ForeignContender);
                 }
                 // Without a client there is no session, and the hold has been told.
-                stepped = self.step() => if stepped.is_err() { break }
+                stepped = self.step() => if stepped.is_err() { return }
             }
         }
     }

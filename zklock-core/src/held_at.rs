@@ -6,7 +6,7 @@ use crate::machine::claim::Claim;
 use crate::machine::name::{Role, Scheme};
 use crate::machine::protocol::Outcome;
 use crate::owner::Owner;
-use crate::session::Status;
+use crate::session::{Status, Told};
 use crate::stats::Progress;
 use crate::sync::lock_ignoring_poison;
 use std::sync::{Arc, Mutex, Weak};
@@ -37,7 +37,7 @@ pub(crate) struct Writer {
 /// A node that stays when nobody has it.
 pub(crate) trait Lingers: Send + Sync {
     /// Gives it up if nobody has it, and tells what becomes of it.
-    fn give_up_idle(&self) -> watch::Receiver<Status>;
+    fn give_up_idle(&self) -> watch::Receiver<Told>;
 }
 
 impl HeldAt {
@@ -121,7 +121,7 @@ impl HeldAt {
 
     /// Gives up what nobody has and excludes this role. The holds whose release has begun, and which exclude the role until
     /// it is done.
-    pub(crate) fn make_way(&self, role: Role) -> Vec<watch::Receiver<Status>> {
+    pub(crate) fn make_way(&self, role: Role) -> Vec<watch::Receiver<Told>> {
         let kept: Vec<_> = lock_ignoring_poison(&self.kept)
             .iter()
             .filter(|(other, _)| role.excludes(*other))
@@ -132,7 +132,7 @@ impl HeldAt {
         let statuses: Vec<_> = excludes.map(|held| held.grant.holding().watch()).collect();
         drop(held);
         let statuses = statuses.into_iter().chain(kept.iter().map(|kept| kept.give_up_idle()));
-        statuses.filter(|status| *status.borrow() == Status::Releasing).collect()
+        statuses.filter(|told| told.borrow().status == Status::Releasing).collect()
     }
 }
 
@@ -194,7 +194,7 @@ mod tests {
                 clock::sleep(Duration::from_secs(3)).await;
                 grant.abandon();
             });
-            releases[0].wait_for(|status| *status != Status::Releasing).await.unwrap();
+            releases[0].wait_for(|told| told.status != Status::Releasing).await.unwrap();
             assert_eq!(clock::now().since(start), Duration::from_secs(3));
         });
     }

@@ -178,7 +178,7 @@ impl Hold {
 
     /// As [`lost`](Self::lost), and does not keep the hold.
     pub(crate) fn loss(&self) -> Loss {
-        Loss { status: self.grant.holding.watch(), released: self.released.subscribe() }
+        Loss { told: self.grant.holding.watch(), released: self.released.subscribe() }
     }
 
     /// Asks the quorum whether the lock is still held, and says for how long it is certain to be.
@@ -293,13 +293,13 @@ impl Hold {
                 grant.told()?;
                 return if is_known { Ok(()) } else { Err(grant.unconfirmed_yet()) };
             }
-            let mut status = grant.holding.watch();
+            let mut told = grant.holding.watch();
             let ended = async {
                 let goes_on =
                     |status: &Status| matches!(status, Status::Held | Status::Releasing | Status::Stuck);
-                let ended = status.wait_for(|status| !goes_on(status));
+                let ended = told.wait_for(|told| !goes_on(&told.status));
                 // Copied: as long as it is borrowed nobody can write it, and nobody read it again.
-                let ended = ended.await.map(|status| *status);
+                let ended = ended.await.map(|told| told.status);
                 let gone = matches!(ended, Ok(Status::Lost(_))) && grant.session.gone().await;
                 (ended, gone)
             };

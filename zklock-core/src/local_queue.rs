@@ -340,7 +340,7 @@ impl LocalQueue {
         let releases = held_at.flat_map(|(claim, held_at)| held_at.make_way(claim.scheme.role()));
         for mut release in releases.collect::<Vec<_>>() {
             // It cannot fail as long as somebody sees the release through.
-            let _ = release.wait_for(|status| *status != Status::Releasing).await;
+            let _ = release.wait_for(|told| told.status != Status::Releasing).await;
         }
     }
 

@@ -30,7 +30,7 @@ use crate::sync::lock_ignoring_poison;
 pub(crate) use beating::Looked;
 pub(crate) use ending::Nodes;
 pub(crate) use healing::{Looking, Marked};
-pub(crate) use holding::{Holding, Notice};
+pub(crate) use holding::{Holding, Notice, Told};
 use neighbours::Followers;
 use std::collections::{BTreeMap, VecDeque};
 use std::pin::{Pin, pin};

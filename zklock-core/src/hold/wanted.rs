@@ -1,7 +1,7 @@
 //! How a holder learns that others wait, or ask for what it has.
 
 use super::{Hold, Released};
-use crate::session::{Notice, Status};
+use crate::session::{Notice, Status, Told};
 use tokio::sync::watch;
 
 impl Hold {
@@ -66,37 +66,32 @@ impl Hold {
 
     /// What others have asked to be told.
     pub(crate) fn unasked_notice(&self) -> Wanted {
-        Wanted {
-            notice: self.grant.holding.notice(),
-            status: self.grant.holding.watch(),
-            released: self.released.subscribe(),
-        }
+        Wanted { told: self.grant.holding.watch(), released: self.released.subscribe() }
     }
 }
 
 /// Tells when others wait for what a hold has.
 #[derive(Clone, Debug)]
 pub struct Wanted {
-    notice: watch::Receiver<Notice>,
-    status: watch::Receiver<Status>,
+    told: watch::Receiver<Told>,
     released: watch::Receiver<Released>,
 }
 
 impl Wanted {
     /// Waits for it; `false` if the hold ends before.
     pub async fn come(self) -> bool {
-        let Self { mut notice, mut status, mut released } = self;
+        let Self { mut told, mut released } = self;
+        let says = |told: &Told| told.status != Status::Held || told.notice == Notice::Given;
         tokio::select! {
             biased;
             _ = released.wait_for(|released| *released != Released::No) => false,
-            _ = status.wait_for(|status| *status != Status::Held) => false,
-            given = notice.wait_for(|notice| *notice == Notice::Given) => given.is_ok(),
+            told = told.wait_for(says) => told.is_ok_and(|told| told.status == Status::Held),
         }
     }
 
     /// Whether it is known now.
     pub(crate) fn now(&self) -> bool {
-        let is_held = *self.released.borrow() == Released::No && *self.status.borrow() == Status::Held;
-        is_held && *self.notice.borrow() == Notice::Given
+        let Told { status, notice } = *self.told.borrow();
+        *self.released.borrow() == Released::No && status == Status::Held && notice == Notice::Given
     }
 }

@@ -4,10 +4,12 @@ use super::LocalQueue;
 use super::kept::Kept;
 use super::waiter::Waiter;
 use crate::acquisition::{Acquisition, Granted, NotGranted};
+use crate::ensemble::Pending;
 use crate::hold::{Footing, Grant, Hold, Token};
 use crate::machine::protocol::Patience;
 use crate::stats::{Counters, Progress};
 use crate::sync::lock_ignoring_poison;
+use std::convert::Infallible;
 use std::future::pending;
 use std::sync::Arc;
 
@@ -102,11 +104,10 @@ impl Attempt {
                 kept.iter().for_each(|kept| kept.handle_wanted());
             };
             let deserted = queue.shared.handles.clone();
-            let beside = async {
-                match &kept {
-                    Some(kept) => kept.clone().look_after(deserted).await,
-                    None => pending().await,
-                }
+            // Boxed: most tasks are there for a hold that is not kept, and would be larger by a kilobyte twice.
+            let beside: Pending<Infallible> = match &kept {
+                Some(kept) => Box::pin(kept.clone().look_after(deserted)),
+                None => Box::pin(pending()),
             };
             acquisition.stay(holding, beside, wanted).await;
         }

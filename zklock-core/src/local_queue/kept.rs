@@ -10,7 +10,7 @@ use crate::held_at::Lingers;
 use crate::hold::{Footing, Grant, Hold, Returns};
 use crate::machine::turns::Turns;
 use crate::owner::Owner;
-use crate::session::Status;
+use crate::session::{Status, Told};
 use crate::stats::Counters;
 use crate::sync::lock_ignoring_poison;
 use std::convert::Infallible;
@@ -137,7 +137,7 @@ impl Kept {
 }
 
 impl Lingers for Kept {
-    fn give_up_idle(&self) -> watch::Receiver<Status> {
+    fn give_up_idle(&self) -> watch::Receiver<Told> {
         let mut turns = self.turns();
         if turns.is_idle() {
             turns.handle_end();

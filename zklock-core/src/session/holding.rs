@@ -13,8 +13,15 @@ pub(crate) struct Holding {
     /// The paths of the nodes that stand for it: with one of them gone it is lost.
     pub(crate) nodes: Vec<Arc<str>>,
     name_is_reused: bool,
-    status: watch::Sender<Status>,
-    notice: watch::Sender<Notice>,
+    /// One channel for both: it is half a kilobyte.
+    told: watch::Sender<Told>,
+}
+
+/// What is to be told of a hold.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) struct Told {
+    pub(crate) status: Status,
+    pub(crate) notice: Notice,
 }
 
 /// What is known of others that wait for a hold.
@@ -29,28 +36,24 @@ pub(crate) enum Notice {
 
 impl Holding {
     pub(super) fn new(id: HoldId, nodes: Vec<Arc<str>>, name_is_reused: bool) -> Self {
-        let (status, notice) = (watch::Sender::new(Status::Held), watch::Sender::new(Notice::Unasked));
-        Self { id, nodes, name_is_reused, status, notice }
+        let told = watch::Sender::new(Told { status: Status::Held, notice: Notice::Unasked });
+        Self { id, nodes, name_is_reused, told }
     }
 
     pub(crate) fn status(&self) -> Status {
-        *self.status.borrow()
+        self.told.borrow().status
     }
 
-    pub(crate) fn watch(&self) -> watch::Receiver<Status> {
-        self.status.subscribe()
-    }
-
-    pub(crate) fn notice(&self) -> watch::Receiver<Notice> {
-        self.notice.subscribe()
+    pub(crate) fn watch(&self) -> watch::Receiver<Told> {
+        self.told.subscribe()
     }
 
     /// Somebody is to be told when others wait.
     pub(crate) fn ask_for_notice(&self) {
-        self.notice.send_if_modified(|notice| {
-            let changes = *notice == Notice::Unasked;
+        self.told.send_if_modified(|told| {
+            let changes = told.notice == Notice::Unasked;
             if changes {
-                *notice = Notice::Asked;
+                told.notice = Notice::Asked;
             }
             changes
         });
@@ -59,7 +62,7 @@ impl Holding {
     /// Others wait, or do not any more.
     pub(crate) fn set_wanted(&self, is_wanted: bool) {
         let known = if is_wanted { Notice::Given } else { Notice::Asked };
-        self.notice.send_if_modified(|notice| std::mem::replace(notice, known) != known);
+        self.told.send_if_modified(|told| std::mem::replace(&mut told.notice, known) != known);
     }
 
     /// Whether a later hold's node may have the name of its node.
@@ -87,6 +90,6 @@ impl Holding {
     }
 
     pub(super) fn change(&self, change: impl FnOnce(&mut Status) -> bool) -> bool {
-        self.status.send_if_modified(change)
+        self.told.send_if_modified(|told| change(&mut told.status))
     }
 }
