@@ -61,14 +61,8 @@ impl Directory {
         // sticks at the largest number.
         self.counter = self.counter.max(self.counter.wrapping_add(1));
         self.changed = zxid;
-        let child = Child {
-            name,
-            czxid: zxid,
-            mzxid: zxid,
-            place: place.unwrap_or(zxid),
-            owner,
-            is_revoked: false,
-        };
+        let child =
+            Child { name, czxid: zxid, mzxid: zxid, place: place.unwrap_or(zxid), owner, is_revoked: false };
         let index = self.children.partition_point(|other| other.name < child.name);
         self.children.insert(index, child.clone());
         child

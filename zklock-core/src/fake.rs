@@ -167,7 +167,9 @@ impl FakeEnsemble {
             Operation::ListAndWatch { directory } => {
                 (Outcome::Children(self.children_of(directory)), Some(self.watch(directory)))
             }
-            Operation::Watch { path } | Operation::WatchOwn { path } if exists(path) => (Outcome::Done, Some(self.watch(path))),
+            Operation::Watch { path } | Operation::WatchOwn { path } if exists(path) => {
+                (Outcome::Done, Some(self.watch(path)))
+            }
             Operation::Watch { .. } | Operation::WatchOwn { .. } => (Outcome::NoNode, None),
             Operation::Check { paths } => (found(paths.iter().all(exists)), None),
             Operation::Delete { path } => (found(self.delete_node(path)), None),

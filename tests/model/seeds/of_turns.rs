@@ -160,7 +160,11 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "told",
         "told: a single node is read once",
-        &[edit(SINGLE, "State::Noticing => self.state = State::Ready(Step::Notice),", "State::Noticing => {}")],
+        &[edit(
+            SINGLE,
+            "State::Noticing => self.state = State::Ready(Step::Notice),",
+            "State::Noticing => {}",
+        )],
     ),
     seed(
         "told",

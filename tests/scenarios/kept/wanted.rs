@@ -5,12 +5,12 @@ use crate::support::strangers::{SPOKEN, in_dialect};
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::wire::Mode;
 use std::time::Duration;
-use zklock_core::{Client, HoldState, Lock, LockSpec, Role};
+use zklock_core::{Client, Hold, HoldState, Lock, LockSpec, Role};
 
 /// Too short for anything that does not happen.
 const A_MOMENT: Duration = Duration::from_millis(50);
 
-async fn is_told(hold: &zklock_core::Hold) -> bool {
+async fn is_told(hold: &Hold) -> bool {
     tokio::time::timeout(A_MOMENT, hold.wanted()).await == Ok(true)
 }
 
@@ -140,7 +140,7 @@ async fn all_who_hold_are_asked_and_nobody_who_waits() {
     let writer = acquire(&theirs.write(path).unwrap());
     operator().wait_for_children(path, 3, SOON);
     let asked = soon(ours.write(path).unwrap().revoke()).await.unwrap();
-    assert_eq!(asked.iter().map(|it| it.token).collect::<Vec<_>>(), readers.each_ref().map(|it| it.token()));
+    assert_eq!(asked.iter().map(|it| it.token).collect::<Vec<_>>(), readers.each_ref().map(Hold::token));
     for reader in readers {
         assert!(soon(reader.wanted()).await);
         soon(reader.release()).await.unwrap();

@@ -110,3 +110,26 @@ async fn a_close_takes_no_watch_back_before_it_says_good_bye() {
     assert!(others.len() <= 8, "{} requests, such as {:?}", others.len(), others.first());
     assert!(holds.iter().all(|hold| matches!(hold.state(), HoldState::Lost(_))));
 }
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_hold_that_is_watched_is_asked_in_its_node_and_goes_on() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let holds = held(&client, "/told-asked").await;
+    settle(&proxy);
+    assert!(!holds.iter().any(|hold| hold.is_wanted()));
+    for hold in &holds {
+        operator.set(hold.node(), "__REVOKE__");
+    }
+    for hold in &holds {
+        assert!(soon(hold.wanted()).await);
+    }
+    settle(&proxy);
+    assert!(holds.iter().all(|hold| hold.state() == HoldState::Held && !hold.valid_for().is_zero()));
+    assert_eq!(client.stats().losses, 0);
+    // They are watched anew.
+    operator.delete(holds[0].node());
+    assert_eq!(soon(holds[0].lost()).await, Some(LossReason::NodeDeleted));
+    for hold in &holds[1..] {
+        soon(hold.release()).await.unwrap();
+    }
+}
