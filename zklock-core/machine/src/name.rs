@@ -37,9 +37,11 @@ impl Sequence {
 
     /// Reads a number exactly as the server writes it (`%010d`) and in no other form.
     pub fn parse(text: &str) -> Option<Self> {
-        let value = Self(text.parse().ok()?);
-        // Also turns away a leading `+`, missing zeros and superfluous ones.
-        (value.to_string() == text).then_some(value)
+        let value: i32 = text.parse().ok()?;
+        let width = if value <= -1_000_000_000 { 11 } else { 10 };
+        // The parser takes `+` for a sign, and `-` before nothing but zeros.
+        let is_signed = text.starts_with(['+', '-']);
+        (text.len() == width && is_signed == (value < 0)).then_some(Self(value))
     }
 
     /// Whether a contender may not hold or wait with this number: it is so near to the end that others could get the

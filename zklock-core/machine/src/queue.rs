@@ -50,12 +50,14 @@ pub enum Standing<'a> {
 /// ```
 pub fn standing<'a>(children: &'a [String], own: &str, claim: &Claim) -> Standing<'a> {
     let role = claim.scheme.role();
-    let contenders = || children.iter().filter_map(|child| Name::parse(child));
+    // Read once: they may be thousands.
+    let names = names_in(children);
+    let contenders = || names.iter().copied();
     let Some(me) = contenders().find(|name| name.text == own) else {
         return Standing::Absent;
     };
-    let rivals = || rivals(children, own, claim);
-    let ahead = || ahead(children, &me, claim);
+    let rivals = || rivals(&names, own, claim);
+    let ahead = || ahead(&names, &me, claim);
     if claim.foreign == Foreign::Refuse {
         if let Some(stranger) = rivals().find(|name| !name.scheme.sees(claim.scheme)) {
             return Standing::Foreign { name: stranger.text };
@@ -71,9 +73,13 @@ pub fn standing<'a>(children: &'a [String], own: &str, claim: &Claim) -> Standin
     Standing::Waits { nearest: nearest.text, second, alone: others().next().is_none() && !leaves_one }
 }
 
+fn names_in(children: &[String]) -> Vec<Name<'_>> {
+    children.iter().filter_map(|child| Name::parse(child)).collect()
+}
+
 /// Those that exclude the contender with the node `own`. A writer lets its own reader in.
-fn rivals<'a>(children: &'a [String], own: &str, claim: &Claim) -> impl Iterator<Item = Name<'a>> {
-    children.iter().filter_map(|child| Name::parse(child)).filter(move |other| {
+fn rivals<'a>(names: &[Name<'a>], own: &str, claim: &Claim) -> impl Iterator<Item = Name<'a>> {
+    names.iter().copied().filter(move |other| {
         other.text != own
             && claim.scheme.role().excludes(other.scheme.role())
             && claim.within.as_deref() != Some(other.text)
@@ -82,8 +88,8 @@ fn rivals<'a>(children: &'a [String], own: &str, claim: &Claim) -> impl Iterator
 
 /// Those of them that are before `me`. One that shares our number was there before us: only a node that reuses the number of
 /// its own writer can (a reader after a downgrade).
-fn ahead<'a>(children: &'a [String], me: &Name<'_>, claim: &Claim) -> impl Iterator<Item = Name<'a>> {
-    rivals(children, me.text, claim).filter(|other| !me.sequence.is_before(other.sequence))
+fn ahead<'a>(names: &[Name<'a>], me: &Name<'_>, claim: &Claim) -> impl Iterator<Item = Name<'a>> {
+    rivals(names, me.text, claim).filter(|other| !me.sequence.is_before(other.sequence))
 }
 
 /// The one that has been in the way of the node `own` for longest. As long as it stands, whoever comes is behind it. The
@@ -101,7 +107,7 @@ fn ahead<'a>(children: &'a [String], me: &Name<'_>, claim: &Claim) -> impl Itera
 /// ```
 pub fn oldest_ahead<'a>(children: &'a [String], own: &str, claim: &Claim) -> Option<&'a str> {
     let me = Name::parse(own)?;
-    ahead(children, &me, claim).min_by(Name::compare).map(|oldest| oldest.text)
+    ahead(&names_in(children), &me, claim).min_by(Name::compare).map(|oldest| oldest.text)
 }
 
 /// Whether a contender among `children` waits for the one with the node `own`, which holds; or, if that has left the queue

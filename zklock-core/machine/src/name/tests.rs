@@ -38,6 +38,26 @@ fn negative_and_wide_numbers_are_read_as_the_server_writes_them() {
 }
 
 #[test]
+fn a_number_is_read_in_the_form_of_the_server_and_in_no_other() {
+    for value in [0, 7, -1, -999_999_999, -1_000_000_000, i32::MIN, i32::MAX] {
+        assert_eq!(Sequence::parse(&Sequence::new(value).to_string()), Some(Sequence::new(value)));
+    }
+    let others = [
+        "+000000001",
+        "-000000000",
+        "-0000000001",
+        "00000000001",
+        "000000001",
+        "0000 00001",
+        "-2147483649",
+        "",
+    ];
+    for text in others {
+        assert_eq!(Sequence::parse(text), None, "{text}");
+    }
+}
+
+#[test]
 fn other_children_are_no_contenders() {
     for text in [
         "",
