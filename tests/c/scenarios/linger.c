@@ -61,8 +61,8 @@ TEST(a_lingering_lock_is_taken_again_without_a_request_until_another_wants_it) {
         hold = acquire(lock, SOON_MS);
         CHECK(token_of(hold) == token);
     }
-    /* Those of the first, and of the watch for others. */
-    CHECK(asked(proxy) < ROUNDS / 10);
+    /* Those of the first, of the watches for others, and of heartbeats if this takes long. Each round would take three. */
+    CHECK(asked(proxy) < ROUNDS / 2);
 
     /* It is given up with the release if it is held, and at once if nobody has it. */
     attempt *attempt = start_acquire(others, SOON_MS);

@@ -22,8 +22,8 @@ pub(super) const SEEDS: &[Seed] = &[
         "lingers: only the first of several is listed",
         &[edit(
             NOTICE,
-            "self.claims.iter().map(|claim| list(",
-            "self.claims.iter().take(1).map(|claim| list(",
+            "self.claims.iter().map(|claim| list(claim.directory.clone()))",
+            "self.claims.iter().map(|_| list(self.claims[0].directory.clone()))",
         )],
     ),
     seed(
@@ -67,7 +67,10 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "lingers",
         "lingers: unknown taken for silence",
-        &[edit(NOTICE, "_ => is_known = false,", "_ => {}")],
+        &[
+            edit(NOTICE, "_ => is_known = false,", "_ => {}"),
+            edit(NOTICE, "is_known &= !matches!(outcome, Outcome::Unknown);", "let _ = outcome;"),
+        ],
     ),
     seed(
         "lingers",
