@@ -11,6 +11,7 @@ MEASURES = {
     "uncontended": ("both_p50_us", "µs for acquire and release (p50)", "shorter is better"),
     "handoff": ("handoff_p50_us", "µs from release to the next one's acquire (p50)", "shorter is better"),
     "drain": ("drain_s", "seconds until all have had their turn", "shorter is better"),
+    "tries": ("try_p50_us", "µs for a try of a lock that is held (p50)", "shorter is better"),
     "manylocks": ("locks_per_s", "locks per second", "longer is better"),
 }
 STYLE = """text { font: 13px sans-serif; fill: #1f2328 } .title { font-weight: bold } .note { font-size: 11px; fill: #59636e }

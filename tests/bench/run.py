@@ -12,17 +12,15 @@ import pathlib
 import select
 import shlex
 import signal
-import socket
 import statistics
-import struct
 import subprocess
 import sys
 import tempfile
-import threading
 import time
 import xml.etree.ElementTree
 
 import plots
+from servers import CORES, PEER_CORES, SERVER_CORES, Other, Servers, cpu, pin
 
 HERE = pathlib.Path(__file__).resolve().parent
 CACHE = os.environ.get("MEASURE_CACHE", "")
@@ -32,6 +30,7 @@ JAVA = ["java", "-cp", os.environ.get("MEASURE_CLASSPATH", ""), "Curator"]
 
 WAIT = {"handoff", "drain"}
 LOCK = {"uncontended", "manylocks"} | WAIT
+TRIES = LOCK | {"tries"}
 # name: (command, benches, can contenders share a session?)
 PEERS = {
     "wire-seq": ([f"{CACHE}/raw_wire", "seq"], {"uncontended", "manylocks"}, True),
@@ -45,23 +44,31 @@ PEERS = {
     "rust-relist": ([*RUST, "raw-relist"], WAIT, True),
     "rust-bg": ([*RUST, "raw-bg"], {"uncontended"}, True),
     "zkclient": ([*RUST, "zkclient"], LOCK, True),
-    "curator": (JAVA, LOCK, True),
-    "kazoo": ([*PY, str(HERE / "peers/python/kazoo_peer.py")], LOCK, True),
-    "zklock-rust": ([f"{CACHE}/rust/release/zklock_peer", "--one-thread"], LOCK, True),
-    "zklock-c": ([f"{CACHE}/zklock_c"], LOCK, True),
-    "zklock-py": ([*PY, str(HERE / "peers/python/zklock_peer.py")], LOCK, True),
+    "curator": (JAVA, TRIES, True),
+    "kazoo": ([*PY, str(HERE / "peers/python/kazoo_peer.py")], TRIES, True),
+    "zklock-rust": ([f"{CACHE}/rust/release/zklock_peer", "--one-thread"], TRIES, True),
+    "zklock-c": ([f"{CACHE}/zklock_c"], TRIES, True),
+    "zklock-py": ([*PY, str(HERE / "peers/python/zklock_peer.py")], TRIES, True),
+    "redis-py": ([*PY, str(HERE / "peers/python/redis_peer.py")], {"uncontended", "handoff", "tries"}, True),
+    "etcd": ([*PY, str(HERE / "peers/python/etcd_peer.py")], {"uncontended", "handoff"}, True),
 }
+OTHERS = {"redis-py": "redis", "etcd": "etcd"}  # what they lock on; measured beside one server on tmpfs
+OURS = {"linger", "turns"}  # asked of zklock alone: the others do the ordinary work beside it
 QUEUES_AT_HOME = {"zklock-rust", "zklock-c", "zklock-py"}  # a client has two nodes at most, however many wait in it
 RAW = ("rust-pipe", "zkmt-pipe")  # the raw limit: the better of the two
 FLOOR = "wire-pipe"
 
 
-def uncontended(rounds, n, warm):
-    return "uncontended", rounds, dict(n=n, warm=warm)
+def uncontended(rounds, n, warm, **ours):
+    return "uncontended", rounds, dict(n=n, warm=warm) | ours
 
 
-def handoff(rounds, k, m, sessions=None, hold=None):
-    return "handoff", rounds, dict(k=k, sessions=sessions or k, m=m) | (dict(hold=hold) if hold else {})
+def handoff(rounds, k, m, sessions=None, **more):
+    return "handoff", rounds, dict(k=k, sessions=sessions or k, m=m) | more
+
+
+def tries(rounds, n, warm):
+    return "tries", rounds, dict(n=n, warm=warm, sessions=2)
 
 
 def drain(w):
@@ -75,10 +82,10 @@ def manylocks(rounds, inner):
 
 # (servers, storage, benches). Many short rounds rather than few long ones: noise comes in bursts.
 FULL = [
-    (1, "shm", [uncontended(7, 500, 100), handoff(5, 2, 200), handoff(5, 16, 200), handoff(3, 64, 200),
-                handoff(3, 16, 200, sessions=1),
+    (1, "shm", [uncontended(7, 500, 100), uncontended(5, 500, 100, linger=60), tries(5, 500, 100), handoff(5, 2, 200), handoff(5, 16, 200), handoff(3, 64, 200),
+                handoff(3, 16, 200, sessions=1), handoff(3, 16, 200, sessions=1, turns=64),
                 handoff(2, 16, 100, hold=1), handoff(1, 8, 60, hold=20), drain(200), drain(1000), drain(2000), manylocks(3, 2)]),
-    (1, "disk", [uncontended(3, 150, 20), handoff(3, 16, 100)]),
+    (1, "disk", [uncontended(3, 150, 20), uncontended(3, 150, 20, linger=60), handoff(3, 16, 100)]),
     (1, "nosync", [uncontended(3, 300, 50)]),
     (3, "shm", [uncontended(5, 200, 50), handoff(3, 2, 200), handoff(3, 16, 200), handoff(1, 64, 200),
                 drain(1000), manylocks(2, 1)]),
@@ -88,102 +95,7 @@ QUICK = [
     (1, "shm", [uncontended(3, 300, 100), handoff(3, 2, 100), handoff(3, 16, 100), drain(200), manylocks(1, 1)]),
     (3, "shm", [uncontended(3, 100, 50), handoff(2, 16, 100)]),
 ]
-CHECK = [(1, "shm", [uncontended(2, 20, 5), handoff(2, 2, 20), drain(10), ("manylocks", 2, dict(l=20, threads=20, rounds=1))])]
-
-
-# ---- servers ----
-
-
-def zk(*args):
-    return subprocess.run([str(HERE / "zk.sh"), *map(str, args)], check=True, text=True, stdout=subprocess.PIPE).stdout
-
-
-class Servers:
-    def __init__(self, n, storage, port):
-        self.dir = tempfile.mkdtemp(prefix="measure.")
-        self.connect = zk("start", self.dir, f"n={n}", f"storage={storage}", f"port={port}").strip()
-        self.pids = [int(p) for p in zk("pids", self.dir).split()]
-        roles = dict(line.split() for line in zk("roles", self.dir).splitlines())
-        self.pin = n == 1  # three servers want all the cores
-        for pid in self.pids if self.pin else ():
-            pin(pid, SERVER_CORES)
-        self.one = next((h for h, role in roles.items() if role == "follower"), self.connect)  # one session: a follower
-
-        self.over = threading.Event()
-        if n > 1:
-            threading.Thread(target=self.nudge, daemon=True).start()
-
-    def nudge(self):
-        """Pings each server now and then from a session of its own.
-
-        ZOOKEEPER-4537, fixed in 3.7.2 and 3.8.1: a server of an ensemble may notice a commit only when the next
-        request comes in. A lone client then waits until it pings; libzookeeper, which does not ping while it waits
-        for a reply, until it times out; wire-*, which never pings, for good.
-        """
-        sockets = []
-        for host, port in (h.split(":") for h in self.connect.split(",")):
-            sockets.append(socket.create_connection((host, int(port))))
-            sockets[-1].sendall(struct.pack(">iiqiqi17x", 45, 0, 0, 30000, 0, 16))
-        while not self.over.wait(0.2):
-            try:
-                for s in sockets:
-                    s.sendall(struct.pack(">iii", 8, -2, 11))
-                    s.recv(4096)
-            except OSError:
-                return
-
-    def stop(self):
-        self.over.set()
-        zk("stop", self.dir)
-        subprocess.run(["rm", "-rf", self.dir])
-
-    def counters(self):
-        """Sums over the servers: packets, the bytes of the open client connections, CPU seconds."""
-        total = collections.Counter()
-        for hostport in self.connect.split(","):
-            host, port = hostport.split(":")
-            with socket.create_connection((host, int(port))) as s:
-                s.sendall(b"mntr")
-                text = b"".join(iter(lambda: s.recv(65536), b"")).decode()
-            for key, value in (line.split("\t", 1) for line in text.splitlines() if "\t" in line):
-                if key in ("zk_packets_received", "zk_packets_sent", "zk_znode_count"):
-                    total[key] += int(float(value))
-        ports = " or ".join(f"sport = :{h.split(':')[1]}" for h in self.connect.split(","))
-        sockets = subprocess.run(["ss", "-tinH", "state", "established", ports], text=True, stdout=subprocess.PIPE)
-        for word in sockets.stdout.split():
-            if word.startswith(("bytes_sent:", "bytes_received:")):
-                total["bytes"] += int(word.split(":")[1])
-        total["server_cpu"] = sum(map(cpu, self.pids))
-        return total
-
-    def settle(self, nodes):
-        """Until the tree has that many nodes and requests no longer come in: all waiters have queued."""
-        end, before = time.monotonic() + 90, None
-        while time.monotonic() < end:
-            now = self.counters()
-            if before and now["zk_znode_count"] >= nodes and now["zk_packets_received"] - before < 20:
-                return
-            before = now["zk_packets_received"]
-            time.sleep(0.5)
-        raise TimeoutError("waiters did not queue")
-
-
-CORES = sorted(os.sched_getaffinity(0))
-SERVER_CORES, PEER_CORES = CORES[: len(CORES) // 2] or CORES, CORES[len(CORES) // 2 :]
-
-
-def pin(pid, cores):
-    """Servers and peers on different cores: by far the steadiest figures on a small machine."""
-    for task in os.listdir(f"/proc/{pid}/task"):
-        try:
-            os.sched_setaffinity(int(task), cores)
-        except ProcessLookupError:
-            pass
-
-
-def cpu(pid):
-    fields = open(f"/proc/{pid}/stat").read().rsplit(")", 1)[1].split()
-    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+CHECK = [(1, "shm", [uncontended(2, 20, 5), uncontended(1, 20, 5, linger=60), tries(1, 20, 5), handoff(2, 2, 20), drain(10), ("manylocks", 2, dict(l=20, threads=20, rounds=1))])]
 
 
 # ---- peers ----
@@ -228,12 +140,14 @@ class Peer:
                 self.p.stdin.write(b"\n")
             else:
                 figures[answer["figure"]] = answer["value"]
-        turns = {"uncontended": "n", "handoff": "m", "drain": "w", "manylocks": "l"}[bench]
+        turns = {"uncontended": "n", "tries": "n", "handoff": "m", "drain": "w", "manylocks": "l"}[bench]
         turns = params[turns] * params.get("rounds", 1)
         spent = collections.Counter({key: (marks[1][key] - marks[0][key]) / turns for key in marks[1]})
-        figures["requests"] = spent["zk_packets_received"]
-        figures["packets"] = spent["zk_packets_received"] + spent["zk_packets_sent"]
-        figures["bytes"] = spent["bytes"]
+        if "zk_packets_received" in spent:
+            figures["requests"] = spent["zk_packets_received"]
+        if "bytes" in spent:
+            figures["packets"] = spent["zk_packets_received"] + spent["zk_packets_sent"]
+            figures["bytes"] = spent["bytes"]
         figures["client_cpu_us"] = spent["client_cpu"] * 1e6
         figures["server_cpu_us"] = spent["server_cpu"] * 1e6
         return figures
@@ -255,15 +169,20 @@ def warm(servers, seconds):
 
 def run(plan, peers, args, out):
     live = {name: Peer(name, command) for name, (command, _, _) in peers.items()}
+    others = {}
     try:
-        run_plan(plan, peers, live, args, out)
+        others.update((name, Other(kind, args.port + 100 + 10 * i))
+                      for i, (name, kind) in enumerate(OTHERS.items()) if name in peers)
+        run_plan(plan, peers, live, others, args, out)
     finally:
+        for other in others.values():
+            other.stop()
         for peer in live.values():
             peer.stop()
         print("\r".ljust(80) + "\r", end="", file=sys.stderr)
 
 
-def run_plan(plan, peers, live, args, out):
+def run_plan(plan, peers, live, others, args, out):
     serial = 0
     for n, storage, benches in plan:
         kind = "standalone" if n == 1 else "ensemble"
@@ -278,8 +197,10 @@ def run_plan(plan, peers, live, args, out):
                 for r in range(args.rounds or rounds):
                     for name, (_, able, shares) in peers.items():
                         p = dict(params)
-                        if bench not in able:
+                        if bench not in able or name in others and (n, storage) != (1, "shm"):
                             continue
+                        if not name.startswith("zklock"):
+                            p = {key: value for key, value in p.items() if key not in OURS}
                         if not shares and bench == "handoff" and p["sessions"] != p["k"]:
                             continue
                         if not shares and bench == "drain":
@@ -288,7 +209,7 @@ def run_plan(plan, peers, live, args, out):
                         row = dict(server=kind, storage=storage, bench=bench, params=params, peer=name, round=r)
                         began = time.monotonic()
                         try:
-                            row["figures"] = live[name].bench(servers, bench, p, f"/b{serial}", args.limit)
+                            row["figures"] = live[name].bench(others.get(name, servers), bench, p, f"/b{serial}", args.limit)
                         except (OSError, EOFError, TimeoutError) as e:
                             row["error"] = str(e)
                             live[name].stop()
@@ -302,15 +223,17 @@ def run_plan(plan, peers, live, args, out):
 
 # ---- tables ----
 
-COMPARED = {"uncontended": "both_p50_us", "handoff": "handoff_p50_us", "drain": "drain_s", "manylocks": "locks_per_s"}
+COMPARED = {"uncontended": "both_p50_us", "handoff": "handoff_p50_us", "drain": "drain_s", "manylocks": "locks_per_s",
+            "tries": "try_p50_us"}
 HEAD = {  # column: (figure, format)
-    "uncontended": {"both p50": ("both_p50_us", ".0f"), "ops/s": ("ops_per_s", ".0f"), "acquire p50": ("acquire_p50_us", ".0f"),
+    "uncontended": {"both p50": ("both_p50_us", ".1f"), "ops/s": ("ops_per_s", ".0f"), "acquire p50": ("acquire_p50_us", ".0f"),
                     "p99": ("acquire_p99_us", ".0f"), "release p50": ("release_p50_us", ".0f"),
                     "p99 ": ("release_p99_us", ".0f")},
     "handoff": {"handoff p50": ("handoff_p50_us", ".0f"), "p99": ("handoff_p99_us", ".0f"),
                 "acq/s": ("acquisitions_per_s", ".0f")},
     "drain": {"drain s": ("drain_s", ".2f"), "queue s": ("queue_s", ".1f")},
     "manylocks": {"locks/s": ("locks_per_s", ".0f"), "first": ("first_locks_per_s", ".0f")},
+    "tries": {"try p50": ("try_p50_us", ".1f"), "p99": ("try_p99_us", ".0f"), "tries/s": ("tries_per_s", ".0f")},
 }
 COSTS = {"requests": ("requests", ".1f"), "packets": ("packets", ".1f"), "bytes": ("bytes", ".0f"),
          "client cpu": ("client_cpu_us", ".0f"), "server cpu": ("server_cpu_us", ".0f")}
@@ -341,7 +264,7 @@ def tables(rows):
             ratio = lambda base: format(time_of(peer) / base, ".2f") if base else ""
             values = [f[main] for f in good[peer]]
             spread = f"{100 * (max(values) - min(values)) / median(peer, main):.0f}%" if len(values) > 1 else ""
-            cells = [format(median(peer, figure), form) for figure, form in columns.values()]
+            cells = [format(median(peer, figure), form) if figure in good[peer][0] else "" for figure, form in columns.values()]
             print(f"| {peer}{note} | {ratio(raw)} | {ratio(floor)} |", " | ".join(cells), f"| {spread} |")
 
 
@@ -386,7 +309,7 @@ def main():
     ap.add_argument("--check", action="store_true", help="under a minute: that every peer works, without figures of use")
     ap.add_argument("--servers", type=names, help="standalone,ensemble")
     ap.add_argument("--storage", type=names, help="shm,disk,nosync")
-    ap.add_argument("--bench", type=names, help="uncontended,handoff,drain,manylocks")
+    ap.add_argument("--bench", type=names, help="uncontended,tries,handoff,drain,manylocks")
     ap.add_argument("--only", type=names, help="these peers (the raw ones stay, for the ratios)")
     ap.add_argument("--skip", type=names, default=[], help="not these peers")
     ap.add_argument("--extra", action="append", default=[], metavar="NAME=COMMAND",

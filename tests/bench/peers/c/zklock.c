@@ -30,7 +30,12 @@ static void session_end(void *client) {
 }
 static void *lock(void *client, const char *path) {
     struct lock *l = calloc(1, sizeof *l);
-    must("mutex", zklock_mutex_new(client, path, NULL, &l->lock));
+    zklock_lock_options *options;
+    must("options", zklock_lock_options_new(&options));
+    if (option("linger")) must("linger", zklock_lock_options_set_linger(options, option("linger") * 1000));
+    if (option("turns")) must("turns", zklock_lock_options_set_local_turns(options, option("turns")));
+    must("mutex", zklock_mutex_new(client, path, options, &l->lock));
+    zklock_lock_options_free(options);
     return l;
 }
 static void lock_end(void *ctx) {
@@ -47,4 +52,12 @@ static void release(void *ctx) {
     zklock_hold_free(l->hold);
 }
 
-int main(void) { return harness(&(struct peer){session, session_end, lock, lock_end, acquire, release, NULL}); }
+static int attempt(void *ctx) {
+    struct lock *l = ctx;
+    zklock_status status = zklock_acquire(l->lock, 0, &l->hold);
+    if (status == ZKLOCK_TIMEOUT) return 0;
+    must("try", status);
+    return 1;
+}
+
+int main(void) { return harness(&(struct peer){session, session_end, lock, lock_end, acquire, release, attempt, NULL}); }

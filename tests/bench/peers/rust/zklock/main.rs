@@ -4,7 +4,7 @@
 mod harness;
 
 use std::time::Duration;
-use zklock_core::{Client, ClientOptions, Hold, Lock};
+use zklock_core::{Client, ClientOptions, Hold, Lock, LockSpec};
 
 struct Zklock {
     lock: Lock,
@@ -18,8 +18,19 @@ impl harness::Peer for Zklock {
         let options = ClientOptions::new(connect).unwrap().session_timeout(Duration::from_secs(30)).unwrap();
         Client::connect(options).await.unwrap()
     }
-    async fn new(client: &Client, path: &str) -> Self {
-        Self { lock: client.mutex(path).unwrap(), held: None }
+    async fn new(client: &Client, path: &str, args: &harness::Args) -> Self {
+        let mut spec = LockSpec::mutex(path).unwrap();
+        if let Some(seconds) = args.option("linger") {
+            spec = spec.linger(Duration::from_secs(seconds.into()));
+        }
+        if let Some(turns) = args.option("turns") {
+            spec = spec.local_turns(turns);
+        }
+        Self { lock: client.lock(&spec).unwrap(), held: None }
+    }
+    async fn attempt(&mut self) -> bool {
+        self.held = self.lock.try_acquire().await.unwrap();
+        self.held.is_some()
     }
     async fn acquire(&mut self) {
         self.held = Some(self.lock.acquire().await.unwrap());
