@@ -338,7 +338,8 @@ int asked(int proxy) {
     const char *at = ground("messages %d", proxy);
     int count = 0;
     for (; (at = strstr(at, "request:")); at++) {
-        count += strncmp(at, "request:multi:", 14) != 0 && strncmp(at, "request:ping:", 13) != 0;
+        count += strncmp(at, "request:multi:", 14) && strncmp(at, "request:ping:", 13) &&
+                 strncmp(at, "request:getchildren:", 20);
     }
     return count;
 }

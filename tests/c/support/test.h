@@ -135,7 +135,8 @@ int hook_fired(int hook);
 /* Waits until it has fired. */
 void await_hook(int hook);
 
-/* How many requests went through the proxy since its record began, without those that only keep the session and its lease. */
+/* How many requests went through the proxy since its record began, without those that only keep the session and its lease,
+ * and without the look that a hold of more than a heartbeat takes at its queue. */
 int asked(int proxy);
 
 /* The next heartbeat of the client behind the proxy has just been answered. */

@@ -8,11 +8,16 @@ import threading
 import time
 
 import pytest
-from ground import Ground
+from ground import Ground, Proxy
 from punctual import not_later
 from scenes import SOON, Attempt, Far, asked, elsewhere, eventually, lose, raises, settled
 
 import zklock
+
+
+def asked_for_it(proxy: Proxy) -> list[str]:
+    """What was asked, without the look that a hold of more than a heartbeat takes at its queue: a slow machine comes to it."""
+    return [said for said in asked(proxy) if not said.startswith("request:getchildren:")]
 
 
 def test_an_inner_acquire_asks_nobody_and_only_the_last_release_frees(far: Far, ground: Ground, path: str) -> None:
@@ -36,10 +41,10 @@ def test_an_inner_acquire_asks_nobody_and_only_the_last_release_frees(far: Far, 
     lock.release()
     again.release()
     assert lock.locked() and lock.current is not None and lock.current.valid_for() > 0
-    assert asked(proxy) == []
+    assert asked_for_it(proxy) == []
     assert len(ground.children(path)) == 1
     lock.release()
-    assert len(asked(proxy)) == 1
+    assert len(asked_for_it(proxy)) == 1
     assert ground.children(path) == [] and not lock.locked()
     raises(zklock.NotHeld, lock.release).says(path)
     with lock as hold:
@@ -97,7 +102,7 @@ def test_a_release_by_another_thread_is_refused_and_changes_nothing(far: Far, gr
     for release in (lock.release, hold.release, zk.mutex(path, reentrant=True).release):
         raises(zklock.NotOwner, lambda: elsewhere(release)).says(path, "release it there")
         assert hold.state is zklock.HoldState.HELD and hold.valid_for() > 0
-    assert asked(proxy) == []
+    assert asked_for_it(proxy) == []
     assert len(ground.children(path)) == 1
     lock.release()
     assert ground.children(path) == []
