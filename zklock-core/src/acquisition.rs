@@ -19,6 +19,7 @@ use crate::stats::Progress;
 use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
+use std::task::{Context, Waker};
 
 pub(crate) struct Acquisition {
     driver: Driver<dyn Machine<Verdict = Verdict> + Send>,
@@ -123,6 +124,15 @@ impl Acquisition {
     pub(crate) fn serve(&mut self, progress: Arc<Progress>) {
         progress.set_behind_others(self.driver.machine.is_waiting());
         self.progress = progress;
+    }
+
+    /// Sends what it begins with, if there is a session, without waiting for anything.
+    pub(crate) fn set_out(&mut self) {
+        // Who waits for it afterwards polls it again, and is woken.
+        let mut context = Context::from_waker(Waker::noop());
+        if pin!(self.driver.begin()).poll(&mut context).is_ready() {
+            let _ = pin!(self.driver.send_next()).poll(&mut context);
+        }
     }
 
     /// It is to be known when others wait for what is held, or stays for the next.

@@ -2,7 +2,8 @@
 //!
 //! However many threads wait for a mutex, the ensemble sees at most two nodes of theirs: the holder's,
 //! and one queued ahead for the next, created while the holder works, so that a hand-over within the
-//! process takes one round trip. Thousands of threads in one queue of the ensemble would make every
+//! process takes one round trip. Where holds are so brief that there is no time for that, the next is created right behind
+//! the deletion of the holder's, which takes one round trip as well, and no watch. Thousands of threads in one queue of the ensemble would make every
 //! listing thousands of names long. Callers that can hold together, such as readers, have a node each.
 //!
 //! So processes take turns, whatever the number of their threads. To queue more ahead would be nearer to the order of
@@ -16,6 +17,7 @@ mod own;
 mod waiter;
 
 use crate::acquisition::{Acquisition, Granted};
+use crate::clock;
 use crate::error::Error;
 use crate::held_at::{HeldAt, Writer};
 use crate::hold::{Footing, Grant, Hold, Token};
@@ -29,15 +31,20 @@ use crate::remembered::Remembered;
 use crate::session::Status;
 use crate::stats::{Counters, Progress};
 use crate::sync::lock_ignoring_poison;
-use attempt::Attempt;
+use attempt::Beginning;
 use kept::Kept;
 pub(crate) use own::Own;
 use std::collections::VecDeque;
+use std::convert::Infallible;
+use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
 use waiter::Waiter;
 pub(crate) use waiter::{Answer, Ticket};
+
+/// How long a hold is brief. A contender of another process that comes within that may be before the next of this process.
+const BRIEF: Duration = Duration::from_millis(1);
 
 /// What all handles of a client share. The last of them closes its sessions.
 pub(crate) struct Shared {
@@ -118,6 +125,10 @@ struct State {
     /// The one of them that has not entered yet. The next starts after it, so that they enter in order.
     entering: Option<Arc<Progress>>,
     grants: Vec<Arc<Grant>>,
+    /// Whether the latest hold was a brief one.
+    was_brief: bool,
+    /// The next waits for the end of the hold, which is probably a brief one, too.
+    holds_back: bool,
     /// The latest node that may be passed on.
     kept: Option<Arc<Kept>>,
     /// Whether a try has found it busy.
@@ -236,7 +247,7 @@ impl LocalQueue {
         if self.width == Width::All || is_next || is_within {
             drop(state);
             if waiter.progress.begin() {
-                Attempt::start(self, waiter, false);
+                Beginning::new(self, waiter, false).start();
             }
             return Ok(ticket);
         }
@@ -296,24 +307,40 @@ impl LocalQueue {
     }
 
     fn start_next(self: &Arc<Self>) {
+        if let Some(waiter) = self.take_next() {
+            Beginning::new(self, waiter, true).start();
+        }
+    }
+
+    /// Holds the next back for a moment. A node that is created while the holder works delays the deletion of the holder's,
+    /// since servers do what a session asks in its order, and needs a watch; one that is created right behind that is the
+    /// first of the queue at once.
+    async fn hold_back(self: Arc<Self>) -> Infallible {
+        clock::sleep(BRIEF).await;
+        lock_ignoring_poison(&self.state).holds_back = false;
+        self.start_next();
+        pending().await
+    }
+
+    /// The next, who is to begin now.
+    fn take_next(&self) -> Option<Waiter> {
         let mut state = lock_ignoring_poison(&self.state);
         if self.shared.pool.is_closed() {
             // Their receivers hear of it.
             state.waiting.clear();
         }
-        if state.entering.is_some() || state.attempts >= self.width.attempts() {
-            return;
+        if state.entering.is_some() || state.attempts >= self.width.attempts() || state.holds_back {
+            return None;
         }
         if state.kept.as_ref().is_some_and(|kept| !kept.is_spent()) {
             // They take that.
-            return;
+            return None;
         }
-        let next = std::iter::from_fn(|| state.waiting.pop_front()).find(|waiter| waiter.progress.begin());
-        let Some(waiter) = next else { return };
+        let mut waiting = std::iter::from_fn(|| state.waiting.pop_front());
+        let next = waiting.find(|waiter| waiter.progress.begin())?;
         state.attempts += 1;
-        state.entering = Some(waiter.progress.clone());
-        drop(state);
-        Attempt::start(self, waiter, true);
+        state.entering = Some(next.progress.clone());
+        Some(next)
     }
 
     fn acquisition(&self, waiter: &Waiter) -> Acquisition {

@@ -1,11 +1,13 @@
 //! One attempt of a local queue: from the turn of a waiter until nothing of it is left at the servers.
 
-use super::LocalQueue;
 use super::kept::Kept;
 use super::waiter::Waiter;
+use super::{BRIEF, LocalQueue, Width};
 use crate::acquisition::{Acquisition, Granted, NotGranted};
+use crate::clock;
 use crate::ensemble::Pending;
 use crate::hold::{Footing, Grant, Hold, Token};
+use crate::machine::Moment;
 use crate::machine::protocol::Patience;
 use crate::stats::{Counters, Progress};
 use crate::sync::lock_ignoring_poison;
@@ -13,13 +15,22 @@ use std::convert::Infallible;
 use std::future::pending;
 use std::sync::Arc;
 
+/// An attempt, whom it serves, and what it does at the servers.
+pub(super) struct Beginning {
+    attempt: Attempt,
+    waiter: Waiter,
+    acquisition: Acquisition,
+}
+
 /// One attempt of the queue. Dropping it lets the next one begin.
-pub(super) struct Attempt {
+struct Attempt {
     queue: Arc<LocalQueue>,
     progress: Arc<Progress>,
     /// Whether it counts against the width of the queue.
     is_counted: bool,
     entering: bool,
+    /// Since when it has held, until the deletion of its node is sent.
+    holds_since: Option<Moment>,
     /// Whether it came to its end. If not, its runtime is gone, and nothing more can be started.
     seen_through: bool,
     grant: Option<Arc<Grant>>,
@@ -27,26 +38,45 @@ pub(super) struct Attempt {
     kept: Option<Arc<Kept>>,
 }
 
-impl Attempt {
-    pub(super) fn start(queue: &Arc<LocalQueue>, waiter: Waiter, is_counted: bool) {
-        let attempt = Self {
+impl Beginning {
+    pub(super) fn new(queue: &Arc<LocalQueue>, waiter: Waiter, is_counted: bool) -> Self {
+        let attempt = Attempt {
             queue: queue.clone(),
             progress: waiter.progress.clone(),
             is_counted,
             entering: is_counted,
+            holds_since: None,
             seen_through: false,
             grant: None,
             kept: None,
         };
-        queue.shared.pool.runtime().spawn(attempt.run(waiter));
-    }
-
-    async fn run(mut self, mut waiter: Waiter) {
-        let queue = self.queue.clone();
         let mut acquisition = queue.acquisition(&waiter);
         if lock_ignoring_poison(&queue.state).was_busy {
             acquisition.tried_before();
         }
+        Self { attempt, waiter, acquisition }
+    }
+
+    pub(super) fn start(self) {
+        let Self { attempt, waiter, acquisition } = self;
+        let runtime = attempt.queue.shared.pool.runtime().clone();
+        runtime.spawn(attempt.run(waiter, acquisition));
+    }
+
+    /// As [`start`](Self::start). What it begins with is on its way when this returns, if that can be.
+    fn start_at_once(mut self) {
+        // A try first waits for releases, and servers may not know how to create several nodes.
+        let Attempt { queue, .. } = &self.attempt;
+        if self.waiter.patience == Patience::Waits && queue.width == Width::Two && queue.claims.len() == 1 {
+            self.acquisition.set_out();
+        }
+        self.start();
+    }
+}
+
+impl Attempt {
+    async fn run(mut self, mut waiter: Waiter, mut acquisition: Acquisition) {
+        let queue = self.queue.clone();
         let entered = self.enter(&mut acquisition, &mut waiter).await;
         let was_busy = matches!(entered, Err(NotGranted::Busy));
         let Waiter { owner, within, reentrant, answer, progress, .. } = waiter;
@@ -70,6 +100,10 @@ impl Attempt {
                 // Together, or a caller that has just gone away could find itself the holder.
                 let mut state = lock_ignoring_poison(&queue.state);
                 queue.enter(&mut state, &grant);
+                if self.is_counted && queue.width == Width::Two {
+                    self.holds_since = Some(clock::now());
+                    state.holds_back = state.was_brief && !is_kept;
+                }
                 if is_kept {
                     // Not before, or a try would find nobody in its way. From now on only the node can owe anything.
                     entering.settle();
@@ -96,8 +130,9 @@ impl Attempt {
             }
         }
         self.entered();
-        let holding = self.grant.as_ref().map(|grant| grant.holding());
-        let is_lost = || self.grant.as_ref().is_some_and(|grant| grant.is_lost());
+        let grant = self.grant.clone();
+        let holding = grant.as_ref().map(|grant| grant.holding());
+        let is_lost = || grant.as_ref().is_some_and(|grant| grant.is_lost());
         if let Some(holding) = holding {
             let kept = self.kept.clone();
             let wanted = || {
@@ -107,14 +142,19 @@ impl Attempt {
             // Boxed: most tasks are there for a hold that is not kept, and would be larger by a kilobyte twice.
             let beside: Pending<Infallible> = match &kept {
                 Some(kept) => Box::pin(kept.clone().look_after(deserted)),
+                None if lock_ignoring_poison(&queue.state).holds_back => Box::pin(queue.clone().hold_back()),
                 None => Box::pin(pending()),
             };
             acquisition.stay(holding, beside, wanted).await;
-        }
-        if let Some(kept) = &self.kept {
-            kept.end();
-            // Those who waited for it queue for another.
-            queue.start_next();
+            if let Some(kept) = &self.kept {
+                kept.end();
+            }
+            acquisition.withdraw().await;
+            self.left();
+            // The next is right behind, also one who waited for the node that was kept.
+            if let Some(waiter) = queue.take_next() {
+                Beginning::new(&queue, waiter, true).start_at_once();
+            }
         }
         let was_lost = is_lost();
         // Not only when the node is gone: that may take as long as no server answers.
@@ -195,6 +235,15 @@ impl Attempt {
         kept
     }
 
+    /// It holds no more, and the deletion of its node is on its way.
+    fn left(&mut self) {
+        if let Some(since) = self.holds_since.take() {
+            let mut state = lock_ignoring_poison(&self.queue.state);
+            state.was_brief = clock::now().since(since) < BRIEF;
+            state.holds_back = false;
+        }
+    }
+
     fn entered(&mut self) {
         if std::mem::take(&mut self.entering) {
             lock_ignoring_poison(&self.queue.state).entering = None;
@@ -205,6 +254,7 @@ impl Attempt {
 
 impl Drop for Attempt {
     fn drop(&mut self) {
+        self.left();
         let mut state = lock_ignoring_poison(&self.queue.state);
         if self.is_counted {
             state.attempts -= 1;

@@ -39,6 +39,33 @@ pub(super) async fn answer_at_once(ticket: &mut Ticket) -> Option<Option<Hold>> 
 }
 
 #[test]
+fn where_holds_are_brief_the_next_queues_at_their_end_or_after_a_moment() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let queue = mutex(&ensemble);
+        let mut tickets: Vec<_> = (0..4).map(|_| join(&queue, Patience::Waits)).collect();
+        let mut queued = Vec::new();
+        let mut wait = Duration::ZERO;
+        while !tickets.is_empty() {
+            let hold = answer_at_once(&mut tickets.remove(0)).await.flatten().expect("its turn");
+            // No time passes by that.
+            for _ in 0..10 {
+                tokio::task::yield_now().await;
+            }
+            let at_once = ensemble.nodes().len();
+            clock::sleep(wait).await;
+            queued.push((at_once, ensemble.nodes().len()));
+            hold.release().await.unwrap();
+            // Only the second hold is longer.
+            wait = if queued.len() == 1 { BRIEF * 3 } else { Duration::ZERO };
+        }
+        // The first in front of the queue, behind a brief one, behind a longer one, and the last.
+        assert_eq!(queued, [(2, 2), (1, 2), (2, 2), (1, 1)]);
+        assert_eq!(ensemble.nodes(), [""; 0]);
+    });
+}
+
+#[test]
 fn a_local_queue_grants_in_the_order_of_arrival() {
     virtual_clock::run(async {
         let ensemble = FakeEnsemble::new();
