@@ -10,6 +10,7 @@ from html import escape
 MEASURES = {
     "uncontended": ("both_p50_us", "µs for acquire and release (p50)", "shorter is better"),
     "handoff": ("handoff_p50_us", "µs from release to the next one's acquire (p50)", "shorter is better"),
+    "wanted": ("wanted_p50_us", "µs to acquire what lingers at another session (p50)", "shorter is better"),
     "drain": ("drain_s", "seconds until all have had their turn", "shorter is better"),
     "tries": ("try_p50_us", "µs for a try of a lock that is held (p50)", "shorter is better"),
     "manylocks": ("locks_per_s", "locks per second", "longer is better"),

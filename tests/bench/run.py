@@ -31,6 +31,7 @@ JAVA = ["java", "-cp", os.environ.get("MEASURE_CLASSPATH", ""), "Curator"]
 WAIT = {"handoff", "drain"}
 LOCK = {"uncontended", "manylocks"} | WAIT
 TRIES = LOCK | {"tries"}
+OURS_ALL = TRIES | {"wanted"}
 # name: (command, benches, can contenders share a session?)
 PEERS = {
     "wire-seq": ([f"{CACHE}/raw_wire", "seq"], {"uncontended", "manylocks"}, True),
@@ -46,9 +47,9 @@ PEERS = {
     "zkclient": ([*RUST, "zkclient"], LOCK, True),
     "curator": (JAVA, TRIES, True),
     "kazoo": ([*PY, str(HERE / "peers/python/kazoo_peer.py")], TRIES, True),
-    "zklock-rust": ([f"{CACHE}/rust/release/zklock_peer", "--one-thread"], TRIES, True),
-    "zklock-c": ([f"{CACHE}/zklock_c"], TRIES, True),
-    "zklock-py": ([*PY, str(HERE / "peers/python/zklock_peer.py")], TRIES, True),
+    "zklock-rust": ([f"{CACHE}/rust/release/zklock_peer", "--one-thread"], OURS_ALL, True),
+    "zklock-c": ([f"{CACHE}/zklock_c"], OURS_ALL, True),
+    "zklock-py": ([*PY, str(HERE / "peers/python/zklock_peer.py")], OURS_ALL, True),
     "redis-py": ([*PY, str(HERE / "peers/python/redis_peer.py")], {"uncontended", "handoff", "tries"}, True),
     "etcd": ([*PY, str(HERE / "peers/python/etcd_peer.py")], {"uncontended", "handoff"}, True),
 }
@@ -71,6 +72,10 @@ def tries(rounds, n, warm):
     return "tries", rounds, dict(n=n, warm=warm, sessions=2)
 
 
+def wanted(rounds, n, warm):
+    return "wanted", rounds, dict(n=n, warm=warm, sessions=2, linger=600)
+
+
 def drain(w):
     """The waiters are threads or tasks on one client, except for peers that need a session each."""
     return "drain", 1, dict(w=w, sessions=1)
@@ -82,12 +87,12 @@ def manylocks(rounds, inner):
 
 # (servers, storage, benches). Many short rounds rather than few long ones: noise comes in bursts.
 FULL = [
-    (1, "shm", [uncontended(7, 500, 100), uncontended(5, 500, 100, linger=60), tries(5, 500, 100), handoff(5, 2, 200), handoff(5, 16, 200), handoff(3, 64, 200),
-                handoff(3, 16, 200, sessions=1), handoff(3, 16, 200, sessions=1, turns=64),
+    (1, "shm", [uncontended(7, 500, 100), uncontended(5, 500, 100, linger=60), tries(5, 500, 100), handoff(5, 2, 200), wanted(5, 200, 50), handoff(5, 16, 200),
+                handoff(3, 64, 200), handoff(3, 16, 200, sessions=1), handoff(3, 16, 200, sessions=1, turns=64),
                 handoff(2, 16, 100, hold=1), handoff(1, 8, 60, hold=20), drain(200), drain(1000), drain(2000), manylocks(3, 2)]),
     (1, "disk", [uncontended(3, 150, 20), uncontended(3, 150, 20, linger=60), handoff(3, 16, 100)]),
     (1, "nosync", [uncontended(3, 300, 50)]),
-    (3, "shm", [uncontended(5, 200, 50), handoff(3, 2, 200), handoff(3, 16, 200), handoff(1, 64, 200),
+    (3, "shm", [uncontended(5, 200, 50), handoff(3, 2, 200), wanted(3, 200, 50), handoff(3, 16, 200), handoff(1, 64, 200),
                 drain(1000), manylocks(2, 1)]),
     (3, "disk", [uncontended(3, 100, 20), handoff(2, 16, 100)]),
 ]
@@ -95,7 +100,7 @@ QUICK = [
     (1, "shm", [uncontended(3, 300, 100), handoff(3, 2, 100), handoff(3, 16, 100), drain(200), manylocks(1, 1)]),
     (3, "shm", [uncontended(3, 100, 50), handoff(2, 16, 100)]),
 ]
-CHECK = [(1, "shm", [uncontended(2, 20, 5), uncontended(1, 20, 5, linger=60), tries(1, 20, 5), handoff(2, 2, 20), drain(10), ("manylocks", 2, dict(l=20, threads=20, rounds=1))])]
+CHECK = [(1, "shm", [uncontended(2, 20, 5), uncontended(1, 20, 5, linger=60), tries(1, 20, 5), handoff(2, 2, 20), wanted(1, 20, 4), drain(10), ("manylocks", 2, dict(l=20, threads=20, rounds=1))])]
 
 
 # ---- peers ----
@@ -140,7 +145,7 @@ class Peer:
                 self.p.stdin.write(b"\n")
             else:
                 figures[answer["figure"]] = answer["value"]
-        turns = {"uncontended": "n", "tries": "n", "handoff": "m", "drain": "w", "manylocks": "l"}[bench]
+        turns = {"uncontended": "n", "tries": "n", "wanted": "n", "handoff": "m", "drain": "w", "manylocks": "l"}[bench]
         turns = params[turns] * params.get("rounds", 1)
         spent = collections.Counter({key: (marks[1][key] - marks[0][key]) / turns for key in marks[1]})
         if "zk_packets_received" in spent:
@@ -224,7 +229,7 @@ def run_plan(plan, peers, live, others, args, out):
 # ---- tables ----
 
 COMPARED = {"uncontended": "both_p50_us", "handoff": "handoff_p50_us", "drain": "drain_s", "manylocks": "locks_per_s",
-            "tries": "try_p50_us"}
+            "tries": "try_p50_us", "wanted": "wanted_p50_us"}
 HEAD = {  # column: (figure, format)
     "uncontended": {"both p50": ("both_p50_us", ".1f"), "ops/s": ("ops_per_s", ".0f"), "acquire p50": ("acquire_p50_us", ".0f"),
                     "p99": ("acquire_p99_us", ".0f"), "release p50": ("release_p50_us", ".0f"),
@@ -234,6 +239,7 @@ HEAD = {  # column: (figure, format)
     "drain": {"drain s": ("drain_s", ".2f"), "queue s": ("queue_s", ".1f")},
     "manylocks": {"locks/s": ("locks_per_s", ".0f"), "first": ("first_locks_per_s", ".0f")},
     "tries": {"try p50": ("try_p50_us", ".1f"), "p99": ("try_p99_us", ".0f"), "tries/s": ("tries_per_s", ".0f")},
+    "wanted": {"wanted p50": ("wanted_p50_us", ".0f"), "p99": ("wanted_p99_us", ".0f")},
 }
 COSTS = {"requests": ("requests", ".1f"), "packets": ("packets", ".1f"), "bytes": ("bytes", ".0f"),
          "client cpu": ("client_cpu_us", ".0f"), "server cpu": ("server_cpu_us", ".0f")}
@@ -309,7 +315,7 @@ def main():
     ap.add_argument("--check", action="store_true", help="under a minute: that every peer works, without figures of use")
     ap.add_argument("--servers", type=names, help="standalone,ensemble")
     ap.add_argument("--storage", type=names, help="shm,disk,nosync")
-    ap.add_argument("--bench", type=names, help="uncontended,tries,handoff,drain,manylocks")
+    ap.add_argument("--bench", type=names, help="uncontended,tries,wanted,handoff,drain,manylocks")
     ap.add_argument("--only", type=names, help="these peers (the raw ones stay, for the ratios)")
     ap.add_argument("--skip", type=names, default=[], help="not these peers")
     ap.add_argument("--extra", action="append", default=[], metavar="NAME=COMMAND",

@@ -7,7 +7,7 @@
 
 struct lock {
     zklock_lock *lock;
-    zklock_hold *hold;
+    zklock_hold *hold, *outer;
 };
 
 static void must(const char *what, zklock_status status) {
@@ -34,12 +34,19 @@ static void *lock(void *client, const char *path) {
     must("options", zklock_lock_options_new(&options));
     if (option("linger")) must("linger", zklock_lock_options_set_linger(options, option("linger") * 1000));
     if (option("turns")) must("turns", zklock_lock_options_set_local_turns(options, option("turns")));
+    if (option("reentrant")) must("flags", zklock_lock_options_set_flags(options, ZKLOCK_REENTRANT));
     must("mutex", zklock_mutex_new(client, path, options, &l->lock));
     zklock_lock_options_free(options);
+    if (option("reentrant")) must("acquire", zklock_acquire(l->lock, ZKLOCK_FOREVER, &l->outer));
     return l;
 }
 static void lock_end(void *ctx) {
-    zklock_lock_free(((struct lock *)ctx)->lock);
+    struct lock *l = ctx;
+    if (l->outer) {
+        must("release", zklock_release(l->outer));
+        zklock_hold_free(l->outer);
+    }
+    zklock_lock_free(l->lock);
     free(ctx);
 }
 static void acquire(void *ctx) {
