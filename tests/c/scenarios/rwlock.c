@@ -192,6 +192,7 @@ TEST(a_mutex_and_a_reader_of_one_path_refuse_each_other_unless_told_to_go_ahead)
     zklock_hold *read = acquire(reader, SOON_MS), *none = NULL;
     IS(zklock_acquire(mutex, SOON_MS, &none), ZKLOCK_FOREIGN_CONTENDER);
     SAYS("__READ__");
+    settled(other);
     CHECK(!none && contenders_at(path) == 1);
     attempt *waiting = start_acquire(bold, SOON_MS);
     wait_for_contenders(path, 2);
