@@ -1213,8 +1213,8 @@ zklock_status zklock_break_lock(zklock_lock *lock,
  * @param visitor called by this thread for each of them, before zklock_revoke returns. It may make any call. It may be NULL.
  * @param context handed to it.
  * @return ZKLOCK_OK, also if nobody holds it; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
- *         ZKLOCK_REFUSED, also if the access list does not allow to write to a holder's node; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in
- *         a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ *         ZKLOCK_REFUSED, also if the access list does not allow to write to a holder's node (all others are asked, and
+ *         none is visited); ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_revoke(zklock_lock *lock,

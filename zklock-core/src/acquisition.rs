@@ -128,7 +128,7 @@ impl Acquisition {
 
     /// Sends what it begins with, if there is a session, without waiting for anything.
     pub(crate) fn set_out(&mut self) {
-        // Who waits for it afterwards polls it again, and is woken.
+        // Whatever waits for it afterwards polls it again, and is woken.
         let mut context = Context::from_waker(Waker::noop());
         if pin!(self.driver.begin()).poll(&mut context).is_ready() {
             let _ = pin!(self.driver.send_next()).poll(&mut context);

@@ -6,12 +6,11 @@ use crate::error::{Error, ErrorKind};
 use crate::hold::Token;
 use crate::lock::Lock;
 use crate::machine::claim::{Claim, Permits};
-use crate::machine::name::{Dialect, Name, Role, SINGLE_NAME, Scheme, Uuid};
-use crate::machine::protocol::{Operation, Outcome, REVOKE};
+use crate::machine::name::{Dialect, Name, Role, SINGLE_NAME, Scheme};
+use crate::machine::protocol::{Operation, Outcome};
 use crate::node_data::{self, Queue};
 use crate::session::Session;
 use crate::set;
-use std::collections::HashMap;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::{Arc, OnceLock};
 use std::time::SystemTime;
@@ -42,6 +41,8 @@ pub struct QueuedContender {
     /// Whether it holds the lock, as far as its place tells. A set of locks holds none of them before it is its turn in
     /// all of their queues, even if it is the first in this one.
     pub holds: bool,
+    /// The queues that its node names, if it is of a set.
+    queues: Vec<Queue>,
 }
 
 impl Lock {
@@ -165,8 +166,8 @@ impl Lock {
     ///
     /// Each holder is asked as Curator's `Revoker` does it: the data of its node becomes `__REVOKE__`. So it reaches the holders
     /// of Curator's `InterProcessMutex` that are `makeRevocable`, and those of zklock; other libraries do not look. The
-    /// holder's [identity](QueuedContender::identity) is that word from then on. Holders in this process are asked like
-    /// others, and whoever comes to hold an [exclusive](crate::Client::exclusive) lock at that very moment may be, in place of
+    /// holder's [identity](QueuedContender::identity) is that word from then on. (What the nodes of a set say of the set stays
+    /// below it.) Holders in this process are asked like others, and whoever comes to hold an [exclusive](crate::Client::exclusive) lock at that very moment may be, in place of
     /// the one that is returned.
     ///
     /// ```no_run
@@ -181,22 +182,26 @@ impl Lock {
     /// # Errors
     ///
     /// As [`contenders`](Self::contenders); [`ErrorKind::Refused`] also if the access list does not allow to write to a
-    /// holder's node.
+    /// holder's node. All others have been asked then.
     pub async fn revoke(&self) -> Result<Vec<QueuedContender>, Error> {
-        let mut asked = Vec::new();
-        for contender in self.contenders().await? {
-            if contender.holds && self.ask_to_let_go(contender.node.as_str().into()).await? {
-                asked.push(contender);
+        let (mut asked, mut refused) = (Vec::new(), None);
+        for contender in self.contenders().await?.into_iter().filter(|contender| contender.holds) {
+            match self.ask_to_let_go(&contender).await {
+                Ok(true) => asked.push(contender),
+                Ok(false) => {}
+                Err(error) if error.kind() == ErrorKind::Refused => refused = refused.or(Some(error)),
+                Err(error) => return Err(error),
             }
         }
-        Ok(asked)
+        refused.map_or(Ok(asked), Err)
     }
 
     /// `false` if the node is gone.
-    async fn ask_to_let_go(&self, node: Arc<str>) -> Result<bool, Error> {
-        let (node, tried) = (&node, &AtomicBool::new(false));
+    async fn ask_to_let_go(&self, holder: &QueuedContender) -> Result<bool, Error> {
+        let (node, tried): (&Arc<str>, _) = (&holder.node.as_str().into(), &AtomicBool::new(false));
+        let data = &node_data::asking(&holder.queues);
         self.ask("a holder could not be asked to let it go", |session| async move {
-            let (path, data) = (node.to_string(), REVOKE.to_vec());
+            let (path, data) = (node.to_string(), data.clone());
             let write = Write::SetData { path, data, version: None };
             let failure = match session.commit(vec![node.clone()], vec![write]).await {
                 Ok(_) => return Ok(true),
@@ -272,13 +277,13 @@ async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<Queu
             .map(|node| contender(&claim.directory, node, claim.scheme, true))
             .collect());
     }
-    let sets = sets_among(&children);
     let mut queue = in_order(&claim.directory, children, |name| Name::parse(name));
     if claim.permits.is_none() {
         mark_holders(&mut queue);
         for contender in queue.iter_mut().filter(|contender| contender.holds) {
-            if let Some((mark, queues)) = sets.get(&contender.name) {
-                contender.holds = set::holds(session, &claim.directory, *mark, queues).await?;
+            let mark = Name::parse(&contender.name).and_then(|name| name.uuid());
+            if let Some(mark) = mark.filter(|_| !contender.queues.is_empty()) {
+                contender.holds = set::holds(session, &claim.directory, mark, &contender.queues).await?;
             }
         }
     }
@@ -289,16 +294,6 @@ async fn contenders_of(session: &Arc<Session>, claim: &Claim) -> Result<Vec<Queu
     }
     contenders.extend(queue);
     Ok(contenders)
-}
-
-/// The children that belong to sets: their marks, and the queues that they name.
-fn sets_among(children: &[Child]) -> HashMap<String, (Uuid, Vec<Queue>)> {
-    let of_a_set = |child: &Child| {
-        let mark = Name::parse(&child.name)?.uuid()?;
-        let queues = node_data::read(&child.data).1;
-        (!queues.is_empty()).then(|| (child.name.clone(), (mark, queues)))
-    };
-    children.iter().filter_map(of_a_set).collect()
 }
 
 /// What the contender has chosen of a node's name.
@@ -340,9 +335,11 @@ fn in_order(
 }
 
 pub(crate) fn contender(directory: &str, child: Child, scheme: Scheme, holds: bool) -> QueuedContender {
+    let (identity, queues) = node_data::read(&child.data);
     QueuedContender {
         node: format!("{directory}/{}", child.name),
-        identity: node_data::read(&child.data).0,
+        identity,
+        queues,
         session: child.session,
         token: Token::of(child.czxid),
         since: child.created,

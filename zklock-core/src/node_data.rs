@@ -6,6 +6,7 @@
 //! set, and that one all the others. (Were each to name all, the data would grow with the square of their number.)
 
 use crate::machine::claim::Claim;
+use crate::machine::protocol::REVOKE;
 use std::sync::Arc;
 
 /// Stands between the identity and the queues. An identity may contain it as well, a path cannot: so the last one counts.
@@ -44,8 +45,23 @@ pub(crate) fn write(claims: &mut [Claim], identity: &str) {
 }
 
 fn naming(identity: &str, own: &Queue, others: &[Queue]) -> String {
-    let lines: Vec<_> = std::iter::once(own).chain(others).map(Queue::line).collect();
-    format!("{identity}{MARK}{}", lines.join("\n"))
+    format!("{identity}{}", below(std::iter::once(own).chain(others)))
+}
+
+fn below<'a>(queues: impl Iterator<Item = &'a Queue>) -> String {
+    format!("{MARK}{}", queues.map(Queue::line).collect::<Vec<_>>().join("\n"))
+}
+
+/// What a node that names these queues says when its holder is asked to let go. The queues stay, or a set that waits would
+/// look as if it held.
+pub(crate) fn asking(queues: &[Queue]) -> Vec<u8> {
+    let below = if queues.is_empty() { String::new() } else { below(queues.iter()) };
+    [REVOKE, below.as_bytes()].concat()
+}
+
+/// Whether a node says that its holder is asked to let go.
+pub(crate) fn asks(data: &[u8]) -> bool {
+    data.starts_with(REVOKE) && read(data).0.as_bytes() == REVOKE
 }
 
 /// How many bytes a set with these queues takes in all the data of its nodes, at most, beside the identity.
@@ -130,6 +146,20 @@ mod tests {
         for identity in ["", "\n", "a\n/b", MARK, "in a set of locks with the queues\n/y"] {
             assert_eq!(read(said(&set()[..1], identity)[0].as_bytes()), (identity.to_owned(), vec![]));
         }
+    }
+
+    #[test]
+    fn a_holder_is_asked_by_a_word_in_place_of_its_identity() {
+        for claims in [&set()[..1], &set()] {
+            for data in said(claims, "db7/4711") {
+                let (_, queues) = read(data.as_bytes());
+                let asking = asking(&queues);
+                assert!(asks(&asking) && !asks(data.as_bytes()));
+                let (identity, kept) = read(&asking);
+                assert_eq!((&*identity, shown(&kept)), ("__REVOKE__", shown(&queues)));
+            }
+        }
+        assert!(asks(b"__REVOKE__") && !asks(b"__REVOKE__ not") && !asks(b"") && !asks(b"__REVOKE__\n/a"));
     }
 
     #[test]

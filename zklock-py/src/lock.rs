@@ -204,7 +204,8 @@ impl Lock {
     /// It takes nothing away: a holder is told by ``Hold.wanted`` if it wants to know, and holds until it releases the lock.
     /// Each is asked as Curator's ``Revoker`` does it: the data of its node becomes ``__REVOKE__``, which is its identity from
     /// then on. So it reaches the holders of Curator's ``InterProcessMutex`` that are ``makeRevocable``, and those of zklock;
-    /// other libraries do not look. Raises ``Refused`` if the access list does not allow to write to a holder's node.
+    /// other libraries do not look. Raises ``Refused`` if the access list does not allow to write to a holder's node; all others
+    /// have been asked then.
     fn revoke(slf: &Bound<'_, Self>) -> PyResult<Py<PyAny>> {
         let (py, core) = (slf.py(), Self::core(slf));
         if let Some(greenlet) = Greenlet::current(py)? {

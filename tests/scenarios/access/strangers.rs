@@ -67,6 +67,46 @@ async fn a_stranger_is_refused_by_every_kind_and_leaves_nothing() {
     }
 }
 
+/// One that sees not all queues of a set takes it for a holder, and asks it. Others still see that it waits.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_set_that_is_asked_while_it_waits_is_not_seen_as_holding() {
+    let path = |name: &str| format!("/access-set-asked/{name}");
+    let (owner, open) = (ANN.client(Access::CreatorAll).await, ANN.client(Access::Open).await);
+    ["a", "b"].map(|name| operator().create_all(&path(name), ""));
+    let hold = held(&owner.mutex(&path("c")).unwrap()).await;
+    let waiter = acquire(&open.all(&["a", "b", "c"].map(|name| open.mutex(&path(name)).unwrap())).unwrap());
+    ANN.operator().await.wait_for_children(&path("c"), 2).await;
+
+    let stranger = client().await;
+    assert_eq!(soon(stranger.mutex(&path("a")).unwrap().revoke()).await.unwrap().len(), 1);
+    for name in ["a", "b", "c"] {
+        let seen = soon(owner.mutex(&path(name)).unwrap().contenders()).await.unwrap();
+        let holding: Vec<_> = seen.iter().filter(|it| it.holds).map(|it| &*it.node).collect();
+        let expected = if name == "c" { vec![hold.node()] } else { vec![] };
+        assert_eq!((seen.len(), holding), (1 + expected.len(), expected), "{name}");
+    }
+    soon(hold.release()).await.unwrap();
+    let set = granted(waiter).await;
+    assert!(soon(set.wanted()).await, "it was asked before it held");
+    soon(set.release()).await.unwrap();
+}
+
+/// The first reader's node may not be written to.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn all_other_holders_are_asked_if_one_may_not_be() {
+    let path = "/access-asked-others";
+    operator().create_all(path, "");
+    let (closed, open, asker) = (ANN.client(Access::ReadOpen).await, client().await, client().await);
+    let first = held(&closed.read(path).unwrap()).await;
+    let second = held(&open.read(path).unwrap()).await;
+    let error = soon(asker.read(path).unwrap().revoke()).await.unwrap_err();
+    says(&error, ErrorKind::Refused, &["WRITE", first.node()]);
+    assert!(soon(second.wanted()).await);
+    for hold in [first, second] {
+        soon(hold.release()).await.unwrap();
+    }
+}
+
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn guarded_writes_name_the_right_that_they_lack() {
     let (owner, path) = (ANN.client(Access::CreatorAll).await, "/access-guarded");

@@ -4,7 +4,8 @@ use super::answers::{listing, outcome, source_of};
 use super::serving::{Serving, WatchKind};
 use super::{Connection, Newer, ServerLevel};
 use crate::ensemble::{Check, HeldNode, Pending, Watch};
-use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, REVOKE, Refusal, WatchEvent};
+use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
+use crate::node_data;
 use std::sync::Arc;
 use zookeeper_client::{
     Acls, Client, CreateMode, Error, MultiWriteError, MultiWriteResult, MultiWriter, Stat,
@@ -138,8 +139,7 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
             Box::pin(async move {
                 match call.await {
                     Ok((data, _, watcher)) => {
-                        let is_asked = data == REVOKE;
-                        let outcome = if is_asked { Outcome::Revoked } else { Outcome::Done };
+                        let outcome = if node_data::asks(&data) { Outcome::Revoked } else { Outcome::Done };
                         (outcome, Some(serving.watch(path, WatchKind::Own, watcher)))
                     }
                     Err(error) => (outcome(&error), None),
