@@ -104,6 +104,7 @@ mod access {
     mod lists;
     mod login;
     mod rights;
+    mod rights_taken;
     mod sasl;
     mod secrets;
     mod strangers;
