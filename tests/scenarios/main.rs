@@ -104,6 +104,7 @@ mod access {
     mod lists;
     mod login;
     mod rights;
+    mod rights_taken;
     mod sasl;
     mod secrets;
     mod strangers;
@@ -159,6 +160,7 @@ mod semaphore {
 /// Nodes that stay for the next of their process, and holders that learn of those who wait.
 mod kept {
     mod faults;
+    mod frozen;
     mod linger;
     mod wanted;
 }

@@ -131,6 +131,10 @@ impl Operator {
         let options = zookeeper_client::CreateMode::Persistent.with_acls(acl.into());
         soon(self.0.create(path, b"", &options)).await.unwrap();
     }
+
+    pub(crate) async fn set_acl(&self, path: &str, acl: &[Acl]) {
+        soon(self.0.set_acl(path, acl, None)).await.unwrap_or_else(|error| panic!("{path}: {error}"));
+    }
 }
 
 /// A file of this test, with this text.

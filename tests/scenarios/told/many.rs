@@ -2,13 +2,14 @@
 
 use crate::support::loss::just_after_a_heartbeat;
 use crate::support::timing::{Noise, Observer};
-use crate::support::{HEARTBEAT, SOON, operator, proxied_client, soon};
-use ground::{Kind, Message, Proxy, Side, not_later, until};
+use crate::support::{HEARTBEAT, SOON, operator, options, proxied_client, soon};
+use ground::{Action, Kind, Message, Proxy, Side, Trigger, not_later, shared, until};
 use std::sync::Arc;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 use zklock_core::{Client, Hold, HoldState, LossReason};
 
 const HOLDS: usize = 60;
+const BRIEF: Duration = Duration::from_secs(1);
 
 async fn held(client: &Client, directory: &str) -> Vec<Arc<Hold>> {
     let mut holds = Vec::new();
@@ -29,7 +30,7 @@ fn settle(proxy: &Proxy) {
         proxy.record();
         just_after_a_heartbeat(proxy);
         let record = proxy.take_record();
-        let names_few = |message: &Message| message.operations.len() <= 8;
+        let names_few = |message: &Message| message.operations.len() <= 10;
         requests(&record, Kind::Multi).all(names_few) && requests(&record, Kind::GetData).next().is_none()
     };
     assert!(until(SOON, is_small), "the heartbeat goes on naming all nodes");
@@ -132,4 +133,54 @@ async fn a_hold_that_is_watched_is_asked_in_its_node_and_goes_on() {
     for hold in &holds[1..] {
         soon(hold.release()).await.unwrap();
     }
+}
+
+/// A watch tells once, and of the writing: what comes right after that is found by other means.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_written_to_and_deleted_in_the_same_moment_is_told() {
+    let ((client, proxy), operator) = (proxied_client().await, operator());
+    let holds = held(&client, "/told-written").await;
+    settle(&proxy);
+    let noise = Noise::measured();
+    let (kept, lost) = holds.split_at(HOLDS / 2);
+    let observers: Vec<_> = lost.iter().map(|hold| Observer::of(hold.clone())).collect();
+    just_after_a_heartbeat(&proxy);
+    for hold in lost {
+        operator.set(hold.node(), "anything");
+        operator.delete(hold.node());
+    }
+    let struck = Instant::now();
+    for observer in observers {
+        let (told, reason) = observer.told(SOON);
+        assert_eq!(reason, LossReason::NodeDeleted);
+        not_later(told.saturating_duration_since(struck), HEARTBEAT + noise.allowance());
+        observer.finish();
+    }
+    assert!(kept.iter().all(|hold| hold.state() == HoldState::Held), "{:?}", client.stats());
+}
+
+/// As newer servers do to those who may not read the node any more. A heartbeat names two that are watched, in turn.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_no_server_tells_is_found_out_in_turn() {
+    let (proxy, operator) = (Proxy::before(shared().server(0)), operator());
+    let brief = options(&proxy.connect_string()).session_timeout(BRIEF).unwrap();
+    let client = soon(Client::connect(brief)).await.unwrap();
+    let holds = held(&client, "/told-withheld").await;
+    settle(&proxy);
+    let withheld = |hold: &Arc<Hold>| {
+        let event = Trigger::reply(Kind::Event).path(hold.node());
+        let withheld = proxy.on(event.then(Action::Swallow));
+        operator.delete(hold.node());
+        withheld
+    };
+    let (kept, lost) = holds.split_at(HOLDS / 2);
+    let withheld: Vec<_> = lost.iter().map(withheld).collect();
+    let noise = Noise::measured();
+    let struck = Instant::now();
+    for hold in lost {
+        assert_eq!(soon(hold.lost()).await, Some(LossReason::NodeDeleted));
+    }
+    not_later(struck.elapsed(), BRIEF / 10 * HOLDS as u32 / 2 + noise.allowance());
+    assert!(withheld.iter().filter(|event| event.fired()).count() > HOLDS / 4, "they are watched");
+    assert!(kept.iter().all(|hold| hold.state() == HoldState::Held), "{:?}", client.stats());
 }

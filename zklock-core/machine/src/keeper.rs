@@ -288,8 +288,8 @@ impl Keeper {
 
     /// Those that were proven longest ago come first. There are as many as fit into one request, or few, if the others
     /// can be watched; but the first is there in any case. One that is too large for the rest is the first as soon as the
-    /// others are proven, and so has its turn as they do. Where there is room, some that are watched are named all the same,
-    /// in turn: nothing is built on silence for ever.
+    /// others are proven, and so has its turn as they do. Some that are watched are named all the same, in turn:
+    /// nothing is built on silence for ever.
     fn most_urgent(&self, now: Moment) -> Vec<HoldId> {
         let few = self.watching.named_at_most.max(1);
         // Many at once are watched one flight after the other. Those that wait for it too long are named.
@@ -305,7 +305,8 @@ impl Keeper {
             is_first || bytes <= BYTES_AT_MOST
         };
         let mut holds: Vec<_> = self.named.iter().filter(fits).take(at_most).map(|(_, hold)| *hold).collect();
-        let room = few.saturating_sub(holds.len());
+        // Mostly all of those few are named, and there would be no room.
+        let room = few.saturating_sub(holds.len()).max(few / 4);
         holds.extend(self.watched.iter().take(room).map(|(_, hold)| *hold));
         if holds.is_empty() { self.holds.keys().next().copied().into_iter().collect() } else { holds }
     }

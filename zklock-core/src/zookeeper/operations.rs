@@ -337,16 +337,19 @@ fn checks<'a>(
     Ok(writer)
 }
 
+/// Of an answer that is about none of the checks.
+const NONE_OF_THEM: usize = usize::MAX;
+
 /// Sends the checks before it returns. Says which was the first, counted from 0, that failed.
 fn check<'a>(
     writer: Result<MultiWriter<'a>, Error>,
 ) -> impl Future<Output = Result<(), (usize, Outcome)>> + Send + 'a {
     let call = writer.map(|mut writer| writer.commit());
     async move {
-        match call.map_err(|error| (0, outcome(&error)))?.await {
+        match call.map_err(|error| (NONE_OF_THEM, outcome(&error)))?.await {
             Ok(_) => Ok(()),
             Err(MultiWriteError::OperationFailed { index, source }) => Err((index, outcome(&source))),
-            Err(error) => Err((0, outcome(&source_of(error)))),
+            Err(error) => Err((NONE_OF_THEM, outcome(&source_of(error)))),
         }
     }
 }
@@ -354,7 +357,8 @@ fn check<'a>(
 /// Looks which of the nodes are not there. The first request is sent before this returns.
 ///
 /// It names the first that is missing, so that one is left out and the others are checked again. Where many are
-/// missing that would take a round trip for each: so after a few the rest is checked one by one.
+/// missing that would take a round trip for each: so after a few the rest is checked one by one. One that may not be read
+/// any more is there: servers look for it first.
 pub(super) fn check_each<'a>(
     client: &'a Client,
     nodes: &'a [&'a str],
@@ -367,13 +371,16 @@ pub(super) fn check_each<'a>(
             match checked.await {
                 Ok(()) => return Check::Answered { missing },
                 Err((index, Outcome::NoNode)) if index < left.len() => missing.push(left.remove(index)),
+                Err((index, Outcome::Refused(Refusal::Denied))) if index < left.len() => {
+                    left.remove(index);
+                }
                 Err((_, Outcome::SessionOver)) => return Check::SessionOver,
                 Err(_) => return Check::Unknown,
             }
             if left.is_empty() {
                 return Check::Answered { missing };
             }
-            if missing.len() <= REPEATS_AT_MOST {
+            if nodes.len() - left.len() <= REPEATS_AT_MOST {
                 call = Some(check(checks(client, left.iter().map(|index| nodes[*index]))));
             }
         }
@@ -383,20 +390,21 @@ pub(super) fn check_each<'a>(
 
 /// In one flight.
 async fn check_one_by_one(client: &Client, nodes: &[&str], left: &[usize], mut missing: Vec<usize>) -> Check {
-    let calls: Vec<_> = left.iter().map(|index| (*index, check_all(client, [nodes[*index]]))).collect();
+    let calls: Vec<_> = left.iter().map(|index| (*index, check(checks(client, [nodes[*index]])))).collect();
     for (index, call) in calls {
         match call.await {
-            Outcome::Done => {}
-            Outcome::NoNode => missing.push(index),
-            Outcome::SessionOver => return Check::SessionOver,
-            _ => return Check::Unknown,
+            Ok(()) | Err((0, Outcome::Refused(Refusal::Denied))) => {}
+            Err((0, Outcome::NoNode)) => missing.push(index),
+            Err((_, Outcome::SessionOver)) => return Check::SessionOver,
+            Err(_) => return Check::Unknown,
         }
     }
     Check::Answered { missing }
 }
 
-/// Which of the nodes, counted from 0, were created by another transaction than the one that is given. `None` if that
-/// is not known. The requests are sent before this returns.
+/// Which of the nodes, counted from 0, were created by another transaction than the one that is given, or may have been:
+/// newer servers do not show a node to those who may not read it. `None` if that is not known. The requests are sent before
+/// this returns.
 pub(super) fn others<'a>(
     client: &'a Client,
     nodes: &'a [HeldNode],
@@ -406,8 +414,10 @@ pub(super) fn others<'a>(
     async move {
         let mut others = Vec::new();
         for (index, origin, call) in calls {
-            if call.await.ok()?.is_none_or(|stat| stat.czxid != origin) {
-                others.push(index);
+            match call.await {
+                Ok(Some(stat)) if stat.czxid == origin => {}
+                Ok(_) | Err(Error::NoAuth) => others.push(index),
+                Err(_) => return None,
             }
         }
         Some(others)

@@ -1,0 +1,38 @@
+//! An operator who changes the access list of a node that stands for a hold.
+
+use crate::support::queue::held;
+use crate::support::users::{ANN, BOB};
+use crate::support::{SESSION, operator, soon};
+use zklock_core::{Access, HoldState, LossReason};
+
+/// A check of such a node is refused, which says as well that it is there.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_node_that_its_holder_may_not_read_any_more_is_held_and_ends_no_other_hold() {
+    let (ann, bob) = (ANN.operator().await, BOB.client(Access::Open).await);
+    let lock = |name: &str| bob.mutex(&format!("/rights-taken/{name}")).unwrap();
+    let single = bob.exclusive("/rights-taken/single").unwrap();
+    let (first, secret) = (held(&lock("first")).await, held(&lock("secret")).await);
+    let (single, last) = (held(&single).await, held(&lock("last")).await);
+    for hold in [&secret, &single] {
+        ann.set_acl(hold.node(), &[ANN.may_all()]).await;
+    }
+    // Longer than any lease.
+    tokio::time::sleep(SESSION * 3 / 4).await;
+    for hold in [&first, &secret, &last] {
+        assert_eq!(hold.state(), HoldState::Held, "{}", hold.path());
+        assert!(!soon(hold.confirm()).await.unwrap().is_zero());
+    }
+    // Of this one newer servers do not say whether it is the same, which its name does not tell.
+    let is_told = [HoldState::Held, HoldState::Lost(LossReason::NodeDeleted)].contains(&single.state());
+    assert!(is_told, "{:?}", single.state());
+    // What is deleted is told all the same.
+    for gone in [last, secret] {
+        operator().delete(gone.node());
+        assert_eq!(soon(gone.lost()).await, Some(LossReason::NodeDeleted));
+    }
+    assert_eq!(first.state(), HoldState::Held);
+    soon(first.release()).await.unwrap();
+    soon(bob.close()).await;
+    assert_eq!(ann.children("/rights-taken/single").await, [""; 0]);
+    assert_eq!(ann.children("/rights-taken/secret").await, [""; 0]);
+}
