@@ -72,7 +72,9 @@ async fn a_stranger_is_refused_by_every_kind_and_leaves_nothing() {
 async fn a_set_that_is_asked_while_it_waits_is_not_seen_as_holding() {
     let path = |name: &str| format!("/access-set-asked/{name}");
     let (owner, open) = (ANN.client(Access::CreatorAll).await, ANN.client(Access::Open).await);
-    ["a", "b"].map(|name| operator().create_all(&path(name), ""));
+    for name in ["a", "b"] {
+        operator().create_all(&path(name), "");
+    }
     let hold = held(&owner.mutex(&path("c")).unwrap()).await;
     let waiter = acquire(&open.all(&["a", "b", "c"].map(|name| open.mutex(&path(name)).unwrap())).unwrap());
     ANN.operator().await.wait_for_children(&path("c"), 2).await;
