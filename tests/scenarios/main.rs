@@ -141,6 +141,7 @@ mod mutex {
     mod self_waits;
     mod threads;
     mod tickets;
+    mod ways_in;
     mod wire;
 }
 

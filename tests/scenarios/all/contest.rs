@@ -1,6 +1,7 @@
 //! Sets of locks in contest: no deadlock, no partial hold, every lock as it is alone.
 
 use crate::support::queue::run_time;
+use crate::support::random::Random;
 use crate::support::register::{Faults, Register, clients};
 use crate::support::{SOON, client_of, operator, settled, soon};
 use ground::{shared, until};
@@ -67,7 +68,7 @@ impl Ground {
 
     /// Random sets, one after the other.
     async fn contend(self: Arc<Self>, client: Client, seed: u64) {
-        let mut random = Random(seed.wrapping_mul(0x9E37_79B9_7F4A_7C15));
+        let mut random = Random::of(seed);
         while !self.ended.load(Ordering::Relaxed) {
             let mut paths = BTreeSet::new();
             for _ in 0..=random.below(4) {
@@ -143,18 +144,6 @@ impl Ground {
     }
 }
 
-/// Marsaglia's xorshift: the same in every run.
-struct Random(u64);
-
-impl Random {
-    fn below(&mut self, limit: usize) -> usize {
-        self.0 ^= self.0 << 13;
-        self.0 ^= self.0 >> 7;
-        self.0 ^= self.0 << 17;
-        (self.0 % limit as u64) as usize
-    }
-}
-
 #[tokio::test(flavor = "multi_thread", worker_threads = 2)]
 async fn fifty_clients_with_random_sets_of_ten_locks_neither_deadlock_nor_hold_a_part() {
     let ground = Ground::new("/all-contest");
@@ -226,7 +215,7 @@ async fn operators_who_delete_nodes_make_sets_queue_again_but_never_wait_for_eac
         let ground = ground.clone();
         let deleted = Arc::clone(&deleted);
         std::thread::spawn(move || {
-            let (operator, mut random) = (operator(), Random(7));
+            let (operator, mut random) = (operator(), Random::of(7));
             while !ground.ended.load(Ordering::Relaxed) {
                 let path = random.below(PATHS);
                 let place = if path == 7 || path == 8 { "/locks" } else { "" };
