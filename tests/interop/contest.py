@@ -214,7 +214,8 @@ def contend(
         shares = by_program(register.grants)
         has_killed = not kills or contest.killed >= 2 * len(sides)
         has_had_turns = all(shares[program] >= share for program in programs)
-        return has_killed and has_had_turns and shows(register.peak, programs_of(register.together))
+        has_lingered = register.again > 0 or not rules.lingers
+        return has_killed and has_had_turns and has_lingered and shows(register.peak, programs_of(register.together))
 
     def exists(node: str) -> bool:
         # Those of a semaphore lie deeper.
@@ -247,6 +248,9 @@ def contend(
             assert shares[program] >= share, f"{program} has hardly had a turn: {shares}"
         figures = [f"{sum(shares.values())} grants in {seconds:.1f} s, {contest.killed} killed"]
         figures.append(", ".join(f"{program} {count}" for program, count in sorted(shares.items())))
+        if rules.lingers:
+            assert register.again, "nobody came in again with its node"
+            figures.append(f"{register.again} came in again")
         for title, lines in (("excused", register.excused), ("notes", register.notes)):
             if lines:
                 kinds = collections.Counter(line.split(": ", 1)[-1][:60] for line in lines)

@@ -7,6 +7,7 @@ import typing
 from contest import contend, foreign_side, zklock_side
 from ground import Ground
 from kinds import needs_go
+from register import REST, Rules
 
 Figures = typing.Callable[[str], None]
 
@@ -26,3 +27,13 @@ def test_mutex_with_zookeepers_write_lock(ground: Ground, path: str, figures: Fi
 @needs_go()
 def test_mutex_with_go_zookeeper(ground: Ground, path: str, figures: Figures) -> None:
     figures(contend(ground, path, [foreign_side("go", "mutex"), zklock_side("mutex")]).figures)
+
+
+def test_mutex_that_lingers_with_curator(ground: Ground, path: str, figures: Figures) -> None:
+    ours = zklock_side("mutex", "--linger=3600", REST)
+    figures(contend(ground, path, [foreign_side("curator", "mutex", REST), ours], Rules(lingers=True)).figures)
+
+
+def test_mutex_that_lingers_with_kazoo(ground: Ground, path: str, figures: Figures) -> None:
+    ours = zklock_side("mutex", "--linger=3600", "--dialect=kazoo", REST)
+    figures(contend(ground, path, [foreign_side("kazoo", "mutex", REST), ours], Rules(lingers=True)).figures)

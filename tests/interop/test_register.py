@@ -84,6 +84,28 @@ def test_readers_may_be_inside_together_also_one_that_was_a_writer(opened: Opene
     gone(lines, register)
 
 
+def test_one_may_come_in_again_with_its_node_until_another_was_in(opened: Opened) -> None:
+    for rules, other_comes, text in ((Rules(), False, "came in after"), (Rules(lingers=True), True, "came in after")):
+        register = opened(rules)
+        one, other = lines = come(register, "one", "other")
+        for _ in range(1 + rules.lingers):
+            assert one.enter("x", node(1), 5) and one.leave()
+        if other_comes:
+            assert register.again == 1 and not register.violations
+            assert other.enter("x", node(2), 6) and other.leave()
+        one.enter("x", node(1), 5)
+        expect(register, text)
+        gone(lines, register)
+    # Not with the node of another, nor with a smaller token.
+    for name, token, text in (("other", 5, "came in after"), ("one", 4, "has token 4, after 5")):
+        register = opened(Rules(lingers=True))
+        lines = come(register, "one", "other")
+        assert lines[0].enter("x", node(1), 5) and lines[0].leave()
+        next(line for line in lines if line.name == name).enter("x", node(1), token)
+        expect(register, text)
+        gone(lines, register)
+
+
 def test_a_semaphore_has_its_limit(opened: Opened) -> None:
     register = opened(Rules(limit=3, ordered=False))
     one, other, late = lines = come(register, "one", "other", "late")

@@ -7,6 +7,7 @@ import typing
 from contest import Side, contend, foreign_side, zklock_side
 from ground import Ground
 from kinds import needs_curator_that_downgrades
+from register import REST, Rules
 
 Figures = typing.Callable[[str], None]
 
@@ -18,15 +19,22 @@ def shared(library: str) -> typing.Callable[[int, set[frozenset[str]]], bool]:
     return lambda peak, together: peak > 1 and any(library in pair and len(pair) == 2 for pair in together)
 
 
-def contest(ground: Ground, path: str, foreign: Side, ours: Side, figures: Figures) -> None:
+def contest(
+    ground: Ground, path: str, foreign: Side, ours: Side, figures: Figures, rules: Rules = Rules()
+) -> None:
     (library,) = set(foreign.programs)
-    outcome = contend(ground, path, [foreign, ours], shows=shared(library))
+    outcome = contend(ground, path, [foreign, ours], rules, shows=shared(library))
     figures(outcome.figures)
     assert shared(library)(outcome.peak, outcome.together), outcome
 
 
 def test_read_write_lock_with_curator(ground: Ground, path: str, figures: Figures) -> None:
     contest(ground, path, foreign_side("curator", "rw"), zklock_side("rw"), figures)
+
+
+def test_read_write_lock_that_lingers_with_curator(ground: Ground, path: str, figures: Figures) -> None:
+    curator, ours = foreign_side("curator", "rw", REST), zklock_side("rw", "--linger=3600", REST)
+    contest(ground, path, curator, ours, figures, Rules(lingers=True))
 
 
 def test_downgrade_beside_curator(ground: Ground, path: str, figures: Figures) -> None:

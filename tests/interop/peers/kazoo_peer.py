@@ -11,7 +11,7 @@ import typing
 from kazoo.client import KazooClient, KazooState
 from kazoo.exceptions import KazooException
 from kazoo.handlers.threading import KazooTimeoutError
-from line import Line, words
+from line import Line, take_rest, words
 
 # kazoo has no types.
 Lock = typing.Any
@@ -38,6 +38,7 @@ def main() -> None:
             line.enter(mode, lock.node)
             goes_on = line.leave() if len(losses) == before else line.lost(losses[-1])
             lock.release()
+            take_rest(given)
         except (KazooException, KazooTimeoutError) as error:
             line.note(f"{type(error).__name__}: {error}")
             time.sleep(0.05)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import random
 import socket
+import time
 import typing
 
 
@@ -63,5 +65,12 @@ def words(options: typing.Callable[[argparse.ArgumentParser], object]) -> argpar
     parser.add_argument("session_ms", type=int)
     parser.add_argument("register")
     parser.add_argument("name")
+    parser.add_argument("--rest", type=float, default=0.0)
     options(parser)
     return parser.parse_args()
+
+
+def take_rest(given: argparse.Namespace) -> None:
+    """Between two turns, for as long as the command line says, at most. Otherwise somebody always waits."""
+    if given.rest:
+        time.sleep(random.uniform(0.0, given.rest))

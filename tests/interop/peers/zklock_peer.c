@@ -8,6 +8,8 @@
 static zklock_lock *locks[2];
 static const char *modes[2];
 static int count = 0;
+/* Between two turns, in seconds, at most. Without one somebody always waits. */
+static double rest = 0;
 
 static void ok(zklock_status status) {
     if (status == ZKLOCK_OK) return;
@@ -21,9 +23,10 @@ static zklock_lock **next(const char *mode) {
     return &locks[count++];
 }
 
-/* --dialect=kazoo, --dialect=writelock, --foreign=go-ahead */
+/* --dialect=kazoo, --dialect=writelock, --foreign=go-ahead, --linger=SECONDS, --rest=SECONDS */
 static zklock_lock_options *options_of(char **words, int words_count) {
     zklock_lock_options *options;
+    double seconds;
     int word;
     ok(zklock_lock_options_new(&options));
     for (word = 0; word < words_count; word++) {
@@ -33,6 +36,10 @@ static zklock_lock_options *options_of(char **words, int words_count) {
             ok(zklock_lock_options_set_dialect(options, ZKLOCK_DIALECT_WRITELOCK));
         } else if (strcmp(words[word], "--foreign=go-ahead") == 0) {
             ok(zklock_lock_options_set_flags(options, ZKLOCK_ALLOW_FOREIGN));
+        } else if (sscanf(words[word], "--linger=%lf", &seconds) == 1) {
+            ok(zklock_lock_options_set_linger(options, (int64_t)(seconds * 1000)));
+        } else if (sscanf(words[word], "--rest=%lf", &rest) == 1) {
+            continue;
         } else {
             fprintf(stderr, "no option: %s\n", words[word]);
             exit(1);
@@ -103,6 +110,7 @@ int main(int words_count, char **words) {
         /* The write side comes first, and once in four times. */
         const int which = count == 2 && rand() % 4 != 0;
         goes_on = turn(locks[which], modes[which]);
+        nanosleep(&(struct timespec){0, (long)(rest * 1e9 * rand() / RAND_MAX)}, NULL);
     }
     ok(zklock_client_close(client));
     zklock_lock_options_free(how);

@@ -1,7 +1,9 @@
 // zklock's C++ face in the queue: CONNECT KIND PATH SESSION_MS REGISTER NAME [OPTIONS]
 
 #include <chrono>
+#include <cmath>
 #include <cstdio>
+#include <cstdlib>
 #include <functional>
 #include <iostream>
 #include <memory>
@@ -16,6 +18,9 @@
 #include "line.h"
 
 namespace {
+/** Between two turns, at most. Without one somebody always waits. */
+std::chrono::duration<double> rest{0};
+
 /** Whether to go on. */
 using turn = std::function<bool()>;
 
@@ -38,13 +43,16 @@ turn simply(zklock::lock lock, std::string mode) {
     };
 }
 
-/** --dialect=kazoo, --dialect=writelock, --foreign=go-ahead */
+/** --dialect=kazoo, --dialect=writelock, --foreign=go-ahead, --linger=SECONDS, --rest=SECONDS */
 zklock::lock_options options_of(const std::vector<std::string> &words) {
     zklock::lock_options options;
     for (const std::string &word : words) {
         if (word == "--dialect=kazoo") options.dialect(ZKLOCK_DIALECT_KAZOO);
         else if (word == "--dialect=writelock") options.dialect(ZKLOCK_DIALECT_WRITELOCK);
         else if (word == "--foreign=go-ahead") options.allow_foreign();
+        else if (word.rfind("--linger=", 0) == 0) {
+            options.linger(std::chrono::milliseconds(std::lround(std::stod(word.substr(9)) * 1000)));
+        } else if (word.rfind("--rest=", 0) == 0) rest = std::chrono::duration<double>(std::stod(word.substr(7)));
         else throw std::invalid_argument("no option: " + word);
     }
     return options;
@@ -80,6 +88,7 @@ int main(int count, char **words) try {
     while (goes_on) {
         try {
             goes_on = next();
+            std::this_thread::sleep_for(rest * std::rand() / RAND_MAX);
         } catch (const zklock::error &error) {
             if (error.status() == ZKLOCK_FOREIGN_CONTENDER) throw;
             line_tell("note", error.what());

@@ -9,7 +9,7 @@ import random
 import time
 import typing
 
-from line import Line, words
+from line import Line, take_rest, words
 
 import zklock
 
@@ -17,12 +17,13 @@ import zklock
 def options(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--dialect")
     parser.add_argument("--foreign")
+    parser.add_argument("--linger", type=float)
 
 
 def main() -> None:
     given = words(options)
     line = Line(given.register, given.name)
-    extra = {name: value for name in ("dialect", "foreign") if (value := getattr(given, name))}
+    extra = {name: value for name in ("dialect", "foreign", "linger") if (value := getattr(given, name))}
     with zklock.Client(given.connect, session_timeout=given.session_ms / 1000, identity=given.name) as client:
         client.connect()
         goes_on = line.hello()
@@ -31,6 +32,7 @@ def main() -> None:
             mode, turn = choose()
             try:
                 goes_on = turn(line, mode)
+                take_rest(given)
             except zklock.ForeignContender:
                 raise
             except zklock.Error as error:
@@ -42,7 +44,7 @@ Turn = typing.Callable[[Line, str], bool]
 Choose = typing.Callable[[], "tuple[str, Turn]"]
 
 
-def chooser(client: zklock.Client, kind: str, path: str, extra: dict[str, str]) -> Choose:
+def chooser(client: zklock.Client, kind: str, path: str, extra: dict[str, typing.Any]) -> Choose:
     """Gives the mode and the lock of the next turn."""
     name, *numbers = kind.split(":")
     if name == "mutex":

@@ -1,4 +1,5 @@
-//! zklock's Rust face in the queue: `zklock-peer CONNECT KIND PATH SESSION_MS REGISTER NAME [--dialect=D] [--foreign=F]`.
+//! zklock's Rust face in the queue: `zklock-peer CONNECT KIND PATH SESSION_MS REGISTER NAME [--dialect=D] [--foreign=F]
+//! [--linger=SECONDS] [--rest=SECONDS]`.
 
 use std::io::{BufRead, BufReader, Write};
 use std::net::TcpStream;
@@ -127,9 +128,27 @@ fn with_options(spec: LockSpec, words: &[String]) -> Outcome<LockSpec> {
             "--dialect=writelock" => spec.dialect(Dialect::WriteLock),
             "--foreign=refuse" => spec.foreign(Foreign::Refuse),
             "--foreign=go-ahead" => spec.foreign(Foreign::GoAhead),
-            _ => return Err(format!("no option: {word}").into()),
+            _ => match (seconds(word, "--linger=")?, seconds(word, "--rest=")?) {
+                (Some(linger), _) => spec.linger(linger),
+                (None, Some(_)) => spec,
+                (None, None) => return Err(format!("no option: {word}").into()),
+            },
         })
     })
+}
+
+/// Of the option with that beginning, if the word is one.
+fn seconds(word: &str, option: &str) -> Outcome<Option<Duration>> {
+    Ok(word.strip_prefix(option).map(str::parse).transpose()?.map(Duration::from_secs_f64))
+}
+
+/// Between two turns, for as long as the option says, at most. Otherwise somebody always waits.
+fn take_rest(options: &[String]) -> Outcome<()> {
+    let random = std::time::SystemTime::UNIX_EPOCH.elapsed()?.subsec_micros() % 1000;
+    for word in options {
+        sleep(seconds(word, "--rest=")?.unwrap_or_default() * random / 1000);
+    }
+    Ok(())
 }
 
 fn main() -> Outcome<()> {
@@ -159,6 +178,7 @@ fn main() -> Outcome<()> {
             },
             goes_on => goes_on?,
         };
+        take_rest(more)?;
     }
     client.close()?;
     Ok(())
