@@ -130,6 +130,12 @@ fn others() -> Vec<Case> {
         scene(each("single: 2, loss, cancel, twin", &[SINGLE; 2], Faults { twins: 1, ..lossy })),
         scene(each("single: 2, expiry, loss", &[SINGLE; 2], Faults { losses: 1, ..EXPIRY })),
         scene(old(each("single: 2, old server, loss", &[SINGLE; 2], LOSS))),
+        scene(hidden(each(
+            "single: 2, hidden, loss, cancel, twin",
+            &[SINGLE; 2],
+            Faults { twins: 1, ..lossy },
+        ))),
+        scene(hidden(each("single: 2, hidden, expiry, loss", &[SINGLE; 2], Faults { losses: 1, ..EXPIRY }))),
         // With an operator who deletes between the last look at a node and its deletion, that of the next holder is
         // deleted, who is told so within a heartbeat: names that are shared have no remedy for that.
     ]
@@ -181,6 +187,11 @@ fn raised(setup: Setup) -> Setup {
 /// The same with servers that do not tell where a node that they create comes from.
 fn old(setup: Setup) -> Setup {
     Setup { tells_origin: false, ..setup }
+}
+
+/// The same with nodes that may not be read.
+fn hidden(setup: Setup) -> Setup {
+    Setup { hides_nodes: true, ..setup }
 }
 
 /// The same with everything that can go wrong.

@@ -303,6 +303,7 @@ fn is_read(operation: &Operation) -> bool {
             | O::ListAndWatch { .. }
             | O::Inspect { .. }
             | O::InspectAndWatch { .. }
+            | O::Owns { .. }
             | O::Read { .. }
             | O::Survey { .. }
             | O::Watch { .. }

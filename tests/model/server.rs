@@ -24,6 +24,14 @@ impl Scene {
             Operation::ListAndWatch { directory } => {
                 (listing(views, directory), true, Some(Target::Children(directory.to_string())))
             }
+            Operation::Inspect { .. } if self.setup.hides_nodes => {
+                (Outcome::Refused(Refusal::Denied), true, None)
+            }
+            Operation::Owns { path } => {
+                let session = self.lines[line].session.as_ref().map(|session| session.id);
+                let found = views[0].1.find(path).filter(|child| Some(child.owner.session) == session);
+                (done_if(found.is_some()), true, None)
+            }
             Operation::Inspect { path } => {
                 let found = views[0].1.find(path).map(|child| node(child, true));
                 (found.map_or(Outcome::NoNode, Outcome::Found), true, None)

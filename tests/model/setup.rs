@@ -94,6 +94,8 @@ pub(crate) struct Setup {
     pub(crate) slow: usize,
     /// Whether the server tells the origin of a node with its creation.
     pub(crate) tells_origin: bool,
+    /// Whether an operator has taken the right to read nodes.
+    pub(crate) hides_nodes: bool,
     pub(crate) faults: Faults,
 }
 
@@ -125,6 +127,7 @@ impl Setup {
             clock: Clock::Leaps,
             slow: wants.len(),
             tells_origin: true,
+            hides_nodes: false,
             faults,
         }
     }

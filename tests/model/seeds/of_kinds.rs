@@ -170,11 +170,7 @@ pub(super) const SEEDS: &[Seed] = &[
     seed(
         "single",
         "single: deletion repeated blindly",
-        &[edit(
-            SINGLE,
-            "self.in_doubt = true;\n            self.retry(Step::Delete, now);",
-            "self.retry(Step::Delete, now);",
-        )],
+        &[edit(SINGLE, "self.in_doubt = true;\n        if let", "if let")],
     ),
     seed(
         "single",
@@ -183,6 +179,24 @@ pub(super) const SEEDS: &[Seed] = &[
             SINGLE,
             "} else if self.is_ours() {\n            State::Ready(Step::Delete)",
             "} else if self.node.is_some() {\n            State::Ready(Step::Delete)",
+        )],
+    ),
+    seed(
+        "single",
+        "single: what may not be read taken for its own",
+        &[edit(
+            SINGLE,
+            "Outcome::Done => self.state = State::Ready(Step::Delete),\n            Outcome::NoNode => {",
+            "Outcome::Done | Outcome::NoNode => self.state = State::Ready(Step::Delete),\n            Outcome::NotEmpty => {",
+        )],
+    ),
+    seed(
+        "single",
+        "single: what may not be read is left behind",
+        &[edit(
+            SINGLE,
+            "Outcome::Refused(_) => self.state = State::Ready(Step::Claim),",
+            "Outcome::Refused(refusal) => {\n                self.clear();\n                self.fail(refusal);\n            }",
         )],
     ),
     seed(

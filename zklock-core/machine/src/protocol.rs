@@ -66,6 +66,12 @@ pub enum Operation {
         /// The node.
         path: String,
     },
+    /// Ask whether the node is one of this session's. Unlike [`Inspect`](Self::Inspect) it takes no right to read the node,
+    /// and does not tell the transaction.
+    Owns {
+        /// The node.
+        path: String,
+    },
     /// Read a node's data to see which transaction created it.
     Read {
         /// The node.
@@ -139,6 +145,7 @@ impl Operation {
             | Self::ListAndWatch { .. }
             | Self::Inspect { .. }
             | Self::InspectAndWatch { .. }
+            | Self::Owns { .. }
             | Self::Read { .. }
             | Self::Survey { .. }
             | Self::Watch { .. }
@@ -172,11 +179,11 @@ pub enum Outcome {
     Found(Node),
     /// How many permits there are; `None` if the node is not there.
     Limit(Option<u32>),
-    /// Done: committed, watched, checked, deleted, parents created.
+    /// Done: committed, watched, checked, deleted, parents created; the node is this session's.
     Done,
     /// The node is watched, and it [asks](REVOKE) its holder to let go.
     Revoked,
-    /// The node is not there, or its parent, or the node that guards it.
+    /// The node is not there, or its parent, or the node that guards it, or it is not this session's.
     NoNode,
     /// A node of this name is there already.
     NodeExists,

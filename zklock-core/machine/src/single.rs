@@ -25,6 +25,8 @@ enum Step {
     Recover,
     /// Whose the node is that was found.
     Adopt,
+    /// Whether the node is ours that was found and may not be read.
+    Claim,
     /// See when another's node goes.
     Look,
     /// Prove the node and renew the lease, before a grant that could be stale.
@@ -195,9 +197,18 @@ impl Single {
                 self.clear();
                 self.go(Step::Create);
             }
-            Outcome::Refused(refusal) => {
-                self.fail(refusal);
-                self.retry(Step::Adopt, now);
+            Outcome::Refused(_) => self.state = State::Ready(Step::Claim),
+            _ => self.retry(Step::Adopt, now),
+        }
+    }
+
+    /// Whose the node is that may not be read. If it is ours, its token is not known, so it is no grant.
+    fn claimed(&mut self, owns: &Outcome, now: Now) {
+        match owns {
+            Outcome::Done => self.state = State::Ready(Step::Delete),
+            Outcome::NoNode => {
+                self.clear();
+                if self.wanted { self.occupied() } else { self.clean_up() }
             }
             _ => self.retry(Step::Adopt, now),
         }
@@ -290,15 +301,17 @@ impl Single {
         }
     }
 
-    fn on_deleted(&mut self, outcome: &Outcome, now: Now) {
+    fn on_deleted(&mut self, outcome: Outcome, now: Now) {
         if matches!(outcome, Outcome::Done | Outcome::NoNode) {
             self.clear();
-            self.clean_up();
-        } else {
-            // If the deletion was executed, what has this path may be another's by now.
-            self.in_doubt = true;
-            self.retry(Step::Delete, now);
+            return self.go(Step::Create);
         }
+        // If the deletion was executed, what has this path may be another's by now.
+        self.in_doubt = true;
+        if let Outcome::Refused(refusal) = outcome {
+            self.fail(refusal);
+        }
+        self.retry(Step::Recover, now);
     }
 
     fn fail(&mut self, refusal: Refusal) {
@@ -391,6 +404,7 @@ impl Machine for Single {
                 vec![Operation::Barrier { directory: directory.clone() }, Operation::List { directory }]
             }
             Step::Adopt => vec![Operation::Inspect { path }],
+            Step::Claim => vec![Operation::Owns { path }],
             Step::Look => vec![Operation::ListAndWatch { directory }],
             Step::Check => {
                 vec![Operation::Check { paths: vec![path.clone()] }, Operation::Inspect { path }]
@@ -425,7 +439,7 @@ impl Machine for Single {
         self.wanted = false;
         match self.state {
             // What is under way decides what is left to do.
-            State::InFlight(_) | State::Gone | State::Paused(Step::Delete | Step::Recover, _) => {}
+            State::InFlight(_) | State::Gone | State::Paused(Step::Recover, _) => {}
             _ => self.clean_up(),
         }
     }
@@ -465,10 +479,11 @@ impl Machine for Single {
             Step::CreateParents => self.parents_created(next(), now),
             Step::Recover => self.recovered(&next(), next(), now),
             Step::Adopt => self.adopted(next(), now),
+            Step::Claim => self.claimed(&next(), now),
             Step::Look => self.on_listing(next(), now),
             Step::Check => self.checked(next(), next(), sent, now),
             Step::Notice => self.noticed(&next(), now),
-            Step::Delete => self.on_deleted(&next(), now),
+            Step::Delete => self.on_deleted(next(), now),
         }
     }
 }

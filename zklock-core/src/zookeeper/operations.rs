@@ -103,6 +103,14 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
                 call.await.map(|stat| stat.map_or(Outcome::NoNode, found))
             })
         }
+        Operation::Owns { path } => {
+            // Only of newer servers than 3.5, which do not know this request: older ones let all read who owns a node.
+            let call = client.list_ephemerals(path);
+            unwatched(async move {
+                let is_ours = |own: Vec<String>| own.iter().any(|own| own == path);
+                call.await.map(|own| if is_ours(own) { Outcome::Done } else { Outcome::NoNode })
+            })
+        }
         Operation::Read { path } => {
             let call = client.get_data(path);
             unwatched(async move { call.await.map(|(_, stat)| Outcome::Found(node_of_any(path, &stat))) })

@@ -79,6 +79,7 @@ pub(super) async fn explained(client: &Client, operation: &Operation, outcome: O
         Operation::DeleteAll { paths } => paths.first().map_or_else(String::new, |path| to_delete(path)),
         Operation::Barrier { .. }
         | Operation::Check { .. }
+        | Operation::Owns { .. }
         | Operation::Watch { .. }
         | Operation::WatchOwn { .. } => return outcome,
     };

@@ -75,6 +75,50 @@ fn a_release_looks_whose_the_node_is_before_it_deletes_it() {
 }
 
 #[test]
+fn a_release_deletes_a_node_that_may_not_be_read_any_more_if_it_is_of_its_session() {
+    for (owns, is_deleted) in [(Outcome::Done, true), (Outcome::NoNode, false)] {
+        let mut single = held();
+        single.handle_end();
+        answer(&mut single, vec![Outcome::Done, listed()]);
+        answer(&mut single, vec![Outcome::Refused(Refusal::Denied)]);
+        let flight = answer(&mut single, vec![owns]);
+        assert_eq!(flight, [Operation::Owns { path: "/a/lock".into() }]);
+        assert_eq!(single.is_gone(), !is_deleted);
+        if is_deleted {
+            let flight = answer(&mut single, vec![Outcome::Done]);
+            assert_eq!(flight, [Operation::Delete { path: "/a/lock".into() }]);
+            assert!(single.is_gone());
+        }
+    }
+}
+
+#[test]
+fn a_node_whose_token_may_not_be_read_is_no_grant_but_made_anew() {
+    let mut single = in_session(Patience::Waits);
+    answer(&mut single, vec![Outcome::Unknown]);
+    answer(&mut single, vec![Outcome::Done, listed()]);
+    answer(&mut single, vec![Outcome::Refused(Refusal::Denied)]);
+    answer(&mut single, vec![Outcome::Done]);
+    assert_eq!(answer(&mut single, vec![Outcome::Done]), [Operation::Delete { path: "/a/lock".into() }]);
+    assert_eq!(single.poll_verdict(), None);
+    answer(&mut single, vec![Outcome::Created(vec![node(5, OURS)])]);
+    assert!(matches!(single.poll_verdict(), Some(Verdict::Granted { czxid: 5, .. })));
+}
+
+#[test]
+fn a_deletion_that_is_refused_is_told_to_a_caller_who_waits() {
+    let mut single = in_session(Patience::Waits);
+    answer(&mut single, vec![Outcome::Unknown]);
+    answer(&mut single, vec![Outcome::Done, listed()]);
+    answer(&mut single, vec![Outcome::Refused(Refusal::Denied)]);
+    answer(&mut single, vec![Outcome::Done]);
+    answer(&mut single, vec![Outcome::Refused(Refusal::Denied)]);
+    assert_eq!(single.poll_verdict(), Some(Verdict::Failed(Refusal::Denied)));
+    // It goes on with the cleaning.
+    assert!(!single.is_gone());
+}
+
+#[test]
 fn a_deletion_whose_reply_is_lost_is_not_repeated_before_the_node_has_been_looked_at() {
     let mut single = held();
     single.handle_end();
