@@ -182,11 +182,11 @@ impl Single {
         }
     }
 
-    fn adopted(&mut self, found: Outcome, now: Now) {
+    fn adopted(&mut self, found: &Outcome, now: Now) {
         match found {
             Outcome::Found(Node { origin: Some(origin), .. }) => {
                 if origin.session == self.session {
-                    self.node = Some(Node { name: SINGLE_NAME.to_owned(), origin: Some(origin) });
+                    self.node = Some(Node { name: SINGLE_NAME.to_owned(), origin: Some(*origin) });
                     self.grant(now);
                 } else {
                     self.clear();
@@ -478,7 +478,7 @@ impl Machine for Single {
             Step::Create => self.created(next(), sent, now),
             Step::CreateParents => self.parents_created(next(), now),
             Step::Recover => self.recovered(&next(), next(), now),
-            Step::Adopt => self.adopted(next(), now),
+            Step::Adopt => self.adopted(&next(), now),
             Step::Claim => self.claimed(&next(), now),
             Step::Look => self.on_listing(next(), now),
             Step::Check => self.checked(next(), next(), sent, now),
