@@ -1,0 +1,81 @@
+//! The servers, the ways to them, the workers and the register: all that a fault can strike, or that sees what comes of it.
+
+use std::io;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use ground::wire::Admin;
+use ground::{Dice, Ensemble, Proxy, connect_string};
+
+use crate::register::Register;
+use crate::workers::{Program, Workers};
+
+/// The length of a server's tick, and the timeout of all sessions.
+pub(crate) const TICK: Duration = Duration::from_millis(500);
+pub(crate) const SESSION: Duration = Duration::from_secs(2);
+/// Workers that share a way to the servers.
+const GROUPS: usize = 6;
+/// How often what the workers say is judged.
+const PAUSE: Duration = Duration::from_millis(100);
+
+pub(crate) struct Field {
+    pub(crate) ensemble: Ensemble,
+    /// Of each group: a way to each server.
+    pub(crate) groups: Vec<Vec<Proxy>>,
+    pub(crate) workers: Workers,
+    pub(crate) register: Register,
+    pub(crate) dice: Dice,
+    pub(crate) troubles: Vec<String>,
+}
+
+impl Field {
+    pub(crate) fn open(folder: &Path, seed: u64, version: Option<&str>) -> io::Result<Self> {
+        let mut builder = Ensemble::builder().servers(3).tick(TICK).quorum_proxies(true);
+        if let Some(version) = version {
+            builder = builder.version(version);
+        }
+        let ensemble = builder.start();
+        let ways = |_| ensemble.servers().iter().map(Proxy::before).collect();
+        let groups: Vec<Vec<Proxy>> = (0..GROUPS).map(ways).collect();
+        let register = Register::open(&folder.join("claims.log"))?;
+        let workers = Workers::new(register.address, SESSION, folder);
+        let mut field =
+            Self { ensemble, groups, workers, register, dice: Dice::new(seed), troubles: Vec::new() };
+        field.prepare();
+        Ok(field)
+    }
+
+    /// The paths, which stay: servers delete containers that are empty, and numbers would begin anew.
+    fn prepare(&mut self) {
+        let admin = self.admin();
+        for path in ["/chaos", "/peers"] {
+            admin.create(path, b"");
+        }
+    }
+
+    /// An operator at a server that no fault comes between. It is there as long as that server is.
+    pub(crate) fn admin(&self) -> Admin {
+        Admin::connect(self.ensemble.leader().address())
+    }
+
+    pub(crate) fn start(&mut self, program: &'static Program, group: usize) -> io::Result<()> {
+        let hosts = connect_string(self.groups[group].iter().map(Proxy::address));
+        let seed = self.dice.throw();
+        self.workers.start(program, &hosts, group, seed)
+    }
+
+    /// Lets time pass, in which the workers are heard.
+    pub(crate) fn pass(&mut self, time: Duration) -> io::Result<()> {
+        let end = Instant::now() + time;
+        loop {
+            self.register.judge()?;
+            let ended = self.workers.ended();
+            self.troubles.extend(ended);
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                return Ok(());
+            }
+            std::thread::sleep(left.min(PAUSE));
+        }
+    }
+}

@@ -1,0 +1,154 @@
+//! Who claimed to hold what, from when until when, and what of that cannot all be true.
+//!
+//! It knows nothing of ZooKeeper. A claim is what lies between two moments at which a worker had made certain that it holds:
+//! one that is not confirmed after it was made is no claim, because the worker may have been stopped in between.
+
+use std::collections::{BTreeMap, HashMap, HashSet};
+
+/// Claims that ended so long before the latest one are not compared any more: longer than a worker is ever stopped.
+const KEPT: u64 = 60_000_000_000;
+
+/// How one holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    /// With nobody beside it.
+    Alone,
+    /// With others that share it.
+    Shared,
+    /// With so many at once, itself included.
+    Counted(usize),
+}
+
+impl Mode {
+    fn excludes(self, other: Self) -> bool {
+        self == Self::Alone || other == Self::Alone
+    }
+}
+
+/// One hold of one worker. Times are nanoseconds of the machine's monotonic clock.
+#[derive(Clone, Debug)]
+pub(crate) struct Claim {
+    pub(crate) worker: String,
+    pub(crate) turn: u64,
+    pub(crate) mode: Mode,
+    /// 0 where its library has none.
+    pub(crate) token: i64,
+    pub(crate) node: String,
+    pub(crate) begin: u64,
+    /// Later than `begin` once it is confirmed.
+    pub(crate) end: u64,
+}
+
+impl Claim {
+    fn is_confirmed(&self) -> bool {
+        self.end > self.begin
+    }
+
+    fn overlaps(&self, other: &Self) -> bool {
+        self.begin < other.end && other.begin < self.end
+    }
+
+    /// Whether both are turns on one node, as holders of one process have that pass it on.
+    fn shares_node(&self, other: &Self) -> bool {
+        self.worker == other.worker && self.node == other.node
+    }
+
+    fn text(&self) -> String {
+        let [begin, end] = [self.begin, self.end].map(|time| time / 1_000);
+        format!(
+            "{} turn {} ({:?}, token {}, {}) from {begin} to {end} µs",
+            self.worker, self.turn, self.mode, self.token, self.node
+        )
+    }
+}
+
+/// Two claims, or more, that cannot all be true.
+#[derive(Clone, Debug)]
+pub(crate) struct Violation {
+    /// The workers concerned.
+    pub(crate) workers: Vec<String>,
+    pub(crate) text: String,
+}
+
+/// The claims of all paths.
+#[derive(Debug, Default)]
+pub(crate) struct Judge {
+    claims: HashMap<String, Vec<Claim>>,
+    reported: HashSet<(String, String)>,
+    pub(crate) violations: Vec<Violation>,
+    /// Claims that were confirmed, by worker.
+    pub(crate) confirmed: BTreeMap<String, u64>,
+}
+
+impl Judge {
+    /// A worker has made certain that it holds.
+    pub(crate) fn begins(&mut self, path: &str, claim: Claim) {
+        let claims = self.claims.entry(path.to_owned()).or_default();
+        claims.retain(|old| old.end + KEPT > claim.begin);
+        claims.push(claim);
+    }
+
+    /// It has done so again.
+    pub(crate) fn goes_on(&mut self, path: &str, worker: &str, turn: u64, until: u64) {
+        let Some(claims) = self.claims.get_mut(path) else { return };
+        let Some(at) = claims.iter().rposition(|claim| claim.worker == worker && claim.turn == turn) else {
+            return;
+        };
+        let was_confirmed = claims[at].is_confirmed();
+        claims[at].end = claims[at].end.max(until);
+        if !claims[at].is_confirmed() {
+            return;
+        }
+        if !was_confirmed {
+            *self.confirmed.entry(worker.to_owned()).or_default() += 1;
+        }
+        let (claim, claims) = (claims[at].clone(), claims.clone());
+        let others =
+            || claims.iter().enumerate().filter(|(other, claim)| *other != at && claim.is_confirmed());
+        for (_, other) in others().filter(|(_, other)| other.mode.excludes(claim.mode)) {
+            if claim.overlaps(other) {
+                self.report(path, &[&claim, other], "hold at the same time");
+            } else if !was_confirmed && is_stale(&claim, other) {
+                self.report(path, &[&claim, other], "have tokens in the wrong order");
+            }
+        }
+        if let Mode::Counted(limit) = claim.mode {
+            let beside: Vec<_> =
+                others().map(|(_, other)| other).filter(|other| claim.overlaps(other)).collect();
+            if let Some(crowd) = crowd(&claim, &beside, limit) {
+                self.report(path, &crowd, "hold more permits than there are");
+            }
+        }
+    }
+
+    fn report(&mut self, path: &str, claims: &[&Claim], what: &str) {
+        let mut names: Vec<_> =
+            claims.iter().map(|claim| format!("{}/{}", claim.worker, claim.turn)).collect();
+        names.sort();
+        if self.reported.insert((path.to_owned(), names.join(" "))) {
+            let texts: Vec<_> = claims.iter().map(|claim| claim.text()).collect();
+            self.violations.push(Violation {
+                workers: claims.iter().map(|claim| claim.worker.clone()).collect(),
+                text: format!("{path}: {} {what}", texts.join(" and ")),
+            });
+        }
+    }
+}
+
+/// Whether the later of the two has no greater token. Turns on one node have the same.
+fn is_stale(one: &Claim, other: &Claim) -> bool {
+    let (first, second) = if one.begin < other.begin { (one, other) } else { (other, one) };
+    let both_have = first.token != 0 && second.token != 0;
+    both_have && (second.token < first.token || second.token == first.token && !first.shares_node(second))
+}
+
+/// Those that hold at one moment with the claim, itself included, if they are more than the limit.
+fn crowd<'a>(claim: &'a Claim, beside: &[&'a Claim], limit: usize) -> Option<Vec<&'a Claim>> {
+    let moments = std::iter::once(claim.begin).chain(beside.iter().map(|other| other.begin.max(claim.begin)));
+    moments
+        .map(|moment| {
+            let at = |other: &&&Claim| other.begin <= moment && moment < other.end;
+            beside.iter().filter(at).copied().chain([claim]).collect::<Vec<_>>()
+        })
+        .find(|crowd| crowd.len() > limit)
+}

@@ -1,0 +1,83 @@
+//! The judge is judged: it finds what cannot be, and nothing else.
+
+mod judge;
+
+use judge::{Claim, Judge, Mode, Violation};
+
+const PATH: &str = "/a";
+
+/// A claim from one moment to another, at `/a`.
+fn claim(judge: &mut Judge, worker: &str, mode: Mode, token: i64, from: u64, to: u64) {
+    let turn = u64::try_from(token).unwrap();
+    let (worker, node) = (worker.to_owned(), format!("{worker}-{token}"));
+    judge.begins(PATH, Claim { worker: worker.clone(), turn, mode, token, node, begin: from, end: from });
+    judge.goes_on(PATH, &worker, turn, to);
+}
+
+fn judged(claims: &[(&str, Mode, i64, u64, u64)]) -> Vec<Violation> {
+    let mut judge = Judge::default();
+    for (worker, mode, token, from, to) in claims {
+        claim(&mut judge, worker, *mode, *token, *from, *to);
+    }
+    judge.violations
+}
+
+#[test]
+fn holders_that_exclude_each_other_and_overlap_are_found_in_whatever_order_they_are_heard() {
+    for modes in [(Mode::Alone, Mode::Alone), (Mode::Alone, Mode::Shared), (Mode::Shared, Mode::Alone)] {
+        let (early, late) = (("a", modes.0, 1, 10, 20), ("b", modes.1, 2, 19, 30));
+        for claims in [[early, late], [late, early]] {
+            let found = judged(&claims);
+            assert_eq!(found.len(), 1, "{found:?}");
+            assert!(found[0].text.contains("at the same time"), "{found:?}");
+            assert_eq!(found[0].workers.len(), 2);
+        }
+    }
+    assert!(judged(&[("a", Mode::Alone, 1, 10, 20), ("b", Mode::Alone, 2, 20, 30)]).is_empty());
+    assert!(judged(&[("a", Mode::Shared, 1, 10, 20), ("b", Mode::Shared, 2, 15, 30)]).is_empty());
+}
+
+#[test]
+fn a_claim_that_is_not_confirmed_is_none() {
+    let mut judge = Judge::default();
+    claim(&mut judge, "a", Mode::Alone, 2, 10, 30);
+    claim(&mut judge, "b", Mode::Alone, 1, 20, 20);
+    assert!(judge.violations.is_empty());
+    judge.goes_on(PATH, "b", 1, 21);
+    assert_eq!(judge.violations.len(), 1);
+    // And said once.
+    judge.goes_on(PATH, "b", 1, 22);
+    assert_eq!((judge.violations.len(), &judge.confirmed["b"]), (1, &1));
+}
+
+#[test]
+fn a_token_that_does_not_grow_is_found() {
+    let (early, late) = (("a", Mode::Alone, 7, 10, 20), ("b", Mode::Alone, 6, 20, 30));
+    for claims in [[early, late], [late, early]] {
+        let found = judged(&claims);
+        assert!(found.len() == 1 && found[0].text.contains("wrong order"), "{found:?}");
+    }
+    assert_eq!(judged(&[early, ("b", Mode::Alone, 7, 20, 30)]).len(), 1);
+    // Among readers there is no order.
+    assert!(judged(&[("a", Mode::Shared, 7, 10, 20), ("b", Mode::Shared, 6, 20, 30)]).is_empty());
+}
+
+#[test]
+fn a_node_that_is_passed_on_keeps_its_token() {
+    let mut judge = Judge::default();
+    for (turn, begin) in [(1, 10), (2, 20)] {
+        let (worker, node) = ("a".to_owned(), "n".to_owned());
+        judge.begins(PATH, Claim { worker, turn, mode: Mode::Alone, token: 5, node, begin, end: begin });
+        judge.goes_on(PATH, "a", turn, begin + 5);
+    }
+    assert!(judge.violations.is_empty());
+}
+
+#[test]
+fn permits_are_counted_at_each_moment() {
+    let two = Mode::Counted(2);
+    let chain = [("a", two, 1, 10, 20), ("b", two, 2, 15, 30), ("c", two, 3, 20, 40)];
+    assert!(judged(&chain).is_empty());
+    let crowd = [("a", two, 1, 10, 21), ("b", two, 2, 15, 30), ("c", two, 3, 20, 40)];
+    assert!(judged(&crowd)[0].text.contains("more permits"));
+}

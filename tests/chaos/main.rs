@@ -1,0 +1,155 @@
+//! Tries to make zklock lie: see README.md.
+
+mod faults;
+mod field;
+mod judge;
+mod record;
+mod register;
+mod report;
+mod workers;
+
+use std::io;
+use std::path::PathBuf;
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use faults::FAULTS;
+use field::{Field, SESSION, TICK};
+use report::{Report, Struck, now};
+use workers::PROGRAMS;
+
+const HELP: &str = "chaos [--seconds N] [--seed N] [--version RELEASE] [--workers NAME=COUNT,...] [--fault TEXT] [--folder FOLDER] [--until-found]
+
+  --seconds   how long faults come, 60 by default
+  --seed      which faults come, and what the workers do; by default another one each time
+  --version   of the servers, such as 3.9.5; by default what is installed
+  --workers   rust, python, c, curator, curator-alone, curator-deaf, kazoo, kazoo-deaf
+  --fault     only those with this in their names
+  --folder    where claims, and what workers say, are kept
+  --until-found   it is over as soon as zklock is found to lie";
+
+struct Options {
+    seconds: u64,
+    seed: u64,
+    version: Option<String>,
+    workers: Vec<(String, usize)>,
+    fault: String,
+    folder: PathBuf,
+    until_found: bool,
+}
+
+fn options() -> Result<Options, String> {
+    let seed = u64::try_from(std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis());
+    let mut options = Options {
+        seconds: 60,
+        seed: seed.unwrap_or_default(),
+        version: None,
+        workers: parse_workers("rust=8,python=4,c=4,curator=2,curator-alone=2,kazoo=2")?,
+        fault: String::new(),
+        folder: std::env::temp_dir().join(format!("zklock-chaos-{}", std::process::id())),
+        until_found: false,
+    };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        let mut next = || words.next().ok_or(format!("{word} needs a value"));
+        let number = |text: String| text.parse::<u64>().map_err(|_| format!("no number: {text}"));
+        match word.as_str() {
+            "--seconds" => options.seconds = number(next()?)?,
+            "--seed" => options.seed = number(next()?)?,
+            "--version" => options.version = Some(next()?),
+            "--workers" => options.workers = parse_workers(&next()?)?,
+            "--fault" => options.fault = next()?,
+            "--until-found" => options.until_found = true,
+            "--folder" => options.folder = next()?.into(),
+            _ => return Err(HELP.to_owned()),
+        }
+    }
+    Ok(options)
+}
+
+fn parse_workers(text: &str) -> Result<Vec<(String, usize)>, String> {
+    text.split(',')
+        .map(|word| {
+            let (name, count) = word.split_once('=').unwrap_or((word, "1"));
+            if !PROGRAMS.iter().any(|program| program.name == name) {
+                return Err(format!("no worker {name}"));
+            }
+            Ok((name.to_owned(), count.parse().map_err(|_| format!("no number: {count}"))?))
+        })
+        .collect()
+}
+
+fn main() -> ExitCode {
+    let options = match options() {
+        Ok(options) => options,
+        Err(problem) => {
+            eprintln!("{problem}");
+            return ExitCode::from(2);
+        }
+    };
+    match run(&options) {
+        Ok(true) => ExitCode::SUCCESS,
+        Ok(false) => ExitCode::FAILURE,
+        Err(problem) => {
+            eprintln!("chaos: {problem}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+/// Whether nothing was found.
+fn run(options: &Options) -> io::Result<bool> {
+    std::fs::create_dir_all(&options.folder)?;
+    let Options { seconds, seed, version, .. } = options;
+    println!("chaos: seed {seed}, {seconds} s, what is said goes to {}", options.folder.display());
+    let mut field = Field::open(&options.folder, *seed, version.as_deref())?;
+    let mut group = 0;
+    for (name, count) in &options.workers {
+        let program = PROGRAMS.iter().find(|program| program.name == *name);
+        for program in program.into_iter().cycle().take(*count) {
+            field.start(program, group % field.groups.len())?;
+            group += 1;
+        }
+    }
+    let mut report = Report::new(*seed);
+    // Until each has had a lock, so that the first faults meet some.
+    let all_begun = Instant::now() + Duration::from_secs(60);
+    while field.register.book.latest.len() < group && Instant::now() < all_begun {
+        field.pass(Duration::from_millis(200))?;
+    }
+    report.begun();
+    let chosen: Vec<_> = FAULTS.iter().filter(|fault| fault.name.contains(&options.fault)).collect();
+    let weights: Vec<_> = chosen.iter().map(|fault| fault.weight).collect();
+    let end = Instant::now() + Duration::from_secs(*seconds);
+    while Instant::now() < end && !chosen.is_empty() {
+        if options.until_found && field.register.book.is_against_zklock() {
+            println!("found after {:.0} s", report.seconds());
+            break;
+        }
+        let fault = chosen[field.dice.weighted(&weights)];
+        let begin = now();
+        field.register.note(&format!("{begin} {}", fault.name))?;
+        (fault.strike)(&mut field)?;
+        report.struck.push(Struck { name: fault.name, begin, end: now() });
+        let rest = 500 + u64::try_from(field.dice.below(3000)).unwrap_or_default();
+        field.pass(Duration::from_millis(rest))?;
+    }
+    let quiet = now();
+    // Whoever is left waits for a session of those before it at most, which ends a tick or two later.
+    let patience = SESSION + 2 * TICK + Duration::from_secs(20);
+    let all_served = |field: &Field| {
+        let latest = &field.register.book.latest;
+        field.workers.running.iter().all(|worker| latest.get(&worker.name).is_some_and(|at| *at > quiet))
+    };
+    let give_up = Instant::now() + patience;
+    while !all_served(&field) && Instant::now() < give_up {
+        field.pass(Duration::from_millis(200))?;
+    }
+    report.starved(&field, quiet, patience);
+    field.register.end()?;
+    let bad = field.workers.finish(Duration::from_secs(30));
+    field.troubles.extend(bad);
+    field.register.judge()?;
+    report.left_behind(&field, SESSION + 2 * TICK + Duration::from_secs(5));
+    Ok(report.print(&field))
+}

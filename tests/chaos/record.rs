@@ -1,0 +1,101 @@
+//! What workers say, a line each: see README.md.
+
+use crate::judge::{Claim, Judge, Mode};
+use crate::workers::is_ours;
+use std::collections::HashMap;
+
+/// What became of the turns of all workers.
+#[derive(Debug, Default)]
+pub(crate) struct Book {
+    pub(crate) judge: Judge,
+    /// The turns that are not over.
+    turns: HashMap<(String, u64), Turn>,
+    /// By reason.
+    pub(crate) gave: HashMap<String, u64>,
+    pub(crate) lost: HashMap<String, u64>,
+    /// When each worker last got a lock, and what was said that could not be read.
+    pub(crate) latest: HashMap<String, u64>,
+    pub(crate) unread: Vec<String>,
+    /// When each path was last free, and how long after that somebody had it who had been waiting for it: in nanoseconds.
+    freed: HashMap<String, u64>,
+    pub(crate) handed_over: Vec<(u64, u64)>,
+}
+
+#[derive(Debug)]
+struct Turn {
+    path: String,
+    mode: Mode,
+    wanted: u64,
+}
+
+impl Book {
+    /// Takes down a line of a worker.
+    pub(crate) fn hear(&mut self, worker: &str, line: &str) {
+        if self.take(worker, line).is_none() {
+            self.unread.push(format!("{worker}: {line}"));
+        }
+    }
+
+    /// Whether two of zklock's workers have claimed what only one can have.
+    pub(crate) fn is_against_zklock(&self) -> bool {
+        self.judge.violations.iter().any(|violation| violation.workers.iter().all(is_ours))
+    }
+
+    fn take(&mut self, worker: &str, line: &str) -> Option<()> {
+        let mut words = line.split(' ');
+        let word = words.next()?;
+        let turn: u64 = words.next()?.parse().ok()?;
+        let key = (worker.to_owned(), turn);
+        let mut words = words.map(str::to_owned);
+        match word {
+            "want" => {
+                let (path, mode) = lock(&words.next()?)?;
+                let wanted = words.next()?.parse().ok()?;
+                self.turns.insert(key, Turn { path, mode, wanted });
+            }
+            "have" => {
+                let token = words.next()?.parse().ok()?;
+                let node = words.next()?;
+                let begin = words.next()?.parse().ok()?;
+                let Turn { path, mode, wanted } = self.turns.get(&key)?;
+                let freed = self.freed.get(path).copied().unwrap_or(u64::MAX);
+                if *wanted <= freed && freed <= begin {
+                    self.handed_over.push((begin, begin - freed));
+                }
+                let claim =
+                    Claim { worker: worker.to_owned(), turn, mode: *mode, token, node, begin, end: begin };
+                self.judge.begins(path, claim);
+                self.latest.insert(worker.to_owned(), begin);
+            }
+            "still" | "done" => {
+                let until = words.next()?.parse().ok()?;
+                let path = &self.turns.get(&key)?.path;
+                self.judge.goes_on(path, worker, turn, until);
+                if word == "done" {
+                    let freed = self.freed.entry(path.clone()).or_default();
+                    *freed = until.max(*freed);
+                }
+            }
+            "lost" => *self.lost.entry(words.nth(1)?).or_default() += 1,
+            "free" => drop(self.turns.remove(&key)),
+            "gave" => {
+                *self.gave.entry(words.nth(1)?).or_default() += 1;
+                self.turns.remove(&key);
+            }
+            _ => return None,
+        }
+        Some(())
+    }
+}
+
+/// The path of what a worker calls a lock, and how it is held.
+fn lock(text: &str) -> Option<(String, Mode)> {
+    let (kind, path) = text.split_once(':')?;
+    let mode = match kind.split_once('=') {
+        Some(("semaphore", count)) => Mode::Counted(count.parse().ok()?),
+        None if kind == "read" => Mode::Shared,
+        None if matches!(kind, "mutex" | "lingering" | "write" | "exclusive") => Mode::Alone,
+        _ => return None,
+    };
+    Some((path.to_owned(), mode))
+}

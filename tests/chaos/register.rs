@@ -1,0 +1,93 @@
+//! Where workers say what they hold. It is outside ZooKeeper, and what it hears is on the disk before it is judged.
+
+use std::fs::File;
+use std::io::{self, BufRead, BufReader, Write};
+use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
+use std::path::Path;
+use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
+use std::thread;
+
+use crate::record::Book;
+
+/// What a connection brings.
+enum Heard {
+    Open(TcpStream),
+    Line(String, String),
+}
+
+/// Its threads end with their connections; the one that listens, with the process.
+pub(crate) struct Register {
+    pub(crate) address: SocketAddr,
+    heard: Receiver<Heard>,
+    connections: Vec<TcpStream>,
+    log: File,
+    pub(crate) book: Book,
+}
+
+impl Register {
+    pub(crate) fn open(log: &Path) -> io::Result<Self> {
+        let listener = TcpListener::bind("127.0.0.1:0")?;
+        let address = listener.local_addr()?;
+        let (sender, heard) = channel();
+        thread::spawn(move || {
+            for connection in listener.incoming().map_while(Result::ok) {
+                let sender = sender.clone();
+                thread::spawn(move || read(connection, &sender));
+            }
+        });
+        let log = File::create(log)?;
+        Ok(Self { address, heard, connections: Vec::new(), log, book: Book::default() })
+    }
+
+    /// Writes down and judges what has been heard.
+    pub(crate) fn judge(&mut self) -> io::Result<()> {
+        let (mut lines, mut text) = (Vec::new(), Vec::new());
+        loop {
+            match self.heard.try_recv() {
+                Ok(Heard::Open(connection)) => self.connections.push(connection),
+                Ok(Heard::Line(worker, line)) => {
+                    writeln!(text, "{worker} {line}")?;
+                    lines.push((worker, line));
+                }
+                Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
+            }
+        }
+        self.log.write_all(&text)?;
+        self.log.sync_data()?;
+        for (worker, line) in lines {
+            self.book.hear(&worker, &line);
+        }
+        Ok(())
+    }
+
+    /// Notes something in the log that is not from a worker.
+    pub(crate) fn note(&mut self, text: &str) -> io::Result<()> {
+        writeln!(self.log, "# {text}")
+    }
+
+    /// Tells all workers that it is over.
+    pub(crate) fn end(&mut self) -> io::Result<()> {
+        self.judge()?;
+        for connection in self.connections.drain(..) {
+            // One that has ended before is not there any more.
+            let _ = connection.shutdown(Shutdown::Write);
+        }
+        Ok(())
+    }
+}
+
+/// Reads a connection to its end. Its first line says whose it is.
+fn read(connection: TcpStream, sender: &Sender<Heard>) {
+    let Ok(copy) = connection.try_clone() else { return };
+    let mut lines = BufReader::new(connection).lines().map_while(Result::ok);
+    let Some(hello) = lines.next() else { return };
+    let Some(name) = hello.split(' ').nth(1).map(str::to_owned) else { return };
+    if sender.send(Heard::Open(copy)).is_err() {
+        return;
+    }
+    for line in lines {
+        if sender.send(Heard::Line(name.clone(), line)).is_err() {
+            return;
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! What a run has shown.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use crate::field::Field;
+use crate::workers::is_ours;
+
+/// A fault, and from when until when it lasted.
+pub(crate) struct Struck {
+    pub(crate) name: &'static str,
+    pub(crate) begin: u64,
+    pub(crate) end: u64,
+}
+
+pub(crate) struct Report {
+    seed: u64,
+    started: Instant,
+    pub(crate) struck: Vec<Struck>,
+    troubles: Vec<String>,
+}
+
+/// The machine's monotonic clock, which all processes share, in nanoseconds.
+pub(crate) fn now() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let number = |part: i64| u64::try_from(part).unwrap_or_default();
+    number(time.tv_sec) * 1_000_000_000 + number(time.tv_nsec)
+}
+
+impl Report {
+    pub(crate) fn new(seed: u64) -> Self {
+        Self { seed, started: Instant::now(), struck: Vec::new(), troubles: Vec::new() }
+    }
+
+    /// Faults come from now on.
+    pub(crate) fn begun(&mut self) {
+        self.started = Instant::now();
+    }
+
+    pub(crate) fn seconds(&self) -> f64 {
+        self.started.elapsed().as_secs_f64()
+    }
+
+    /// Those who had nothing since the faults were over.
+    pub(crate) fn starved(&mut self, field: &Field, quiet: u64, patience: Duration) {
+        for worker in &field.workers.running {
+            if field.register.book.latest.get(&worker.name).is_none_or(|at| *at <= quiet) {
+                self.troubles
+                    .push(format!("{} had no lock within {patience:?} after the last fault", worker.name));
+            }
+        }
+    }
+
+    /// Nodes of those who have ended.
+    pub(crate) fn left_behind(&mut self, field: &Field, within: Duration) {
+        let admin = field.admin();
+        let left = || {
+            let tree = ["/chaos", "/peers"].into_iter().flat_map(|path| admin.tree(path));
+            let is_contender = |path: &String| path.rsplit('-').next().is_some_and(|end| end.len() == 10);
+            tree.filter(|path| is_contender(path) || path.ends_with("/lock")).collect::<Vec<_>>()
+        };
+        if !ground::until(within, || left().is_empty()) {
+            self.troubles.push(format!("nodes are left behind: {:?}", left()));
+        }
+    }
+
+    /// Whether nothing is against zklock.
+    pub(crate) fn print(&self, field: &Field) -> bool {
+        let book = &field.register.book;
+        let mut grants = BTreeMap::<&str, u64>::new();
+        for (worker, count) in &book.judge.confirmed {
+            *grants.entry(worker.rsplit_once('-').map_or("?", |split| split.0)).or_default() += count;
+        }
+        let total: u64 = grants.values().sum();
+        println!("seed {}: {total} grants in {:.0} s: {grants:?}", self.seed, self.seconds());
+        let mut faults = BTreeMap::<&str, u64>::new();
+        self.struck.iter().for_each(|struck| *faults.entry(struck.name).or_default() += 1);
+        println!("{} faults: {faults:?}", self.struck.len());
+        println!("lost: {:?}", sorted(&book.lost));
+        println!("not got: {:?}", sorted(&book.gave));
+        self.print_hand_overs(&book.handed_over);
+        let (mut ours, mut with_peers, mut of_peers) = (Vec::new(), 0, 0);
+        for violation in &book.judge.violations {
+            match violation.workers.iter().filter(|worker| is_ours(worker)).count() {
+                0 => of_peers += 1,
+                count if count == violation.workers.len() => ours.push(&violation.text),
+                _ => with_peers += 1,
+            }
+        }
+        println!(
+            "overlaps: {} of zklock alone, {with_peers} of zklock and a peer, {of_peers} of peers alone",
+            ours.len()
+        );
+        let unread = book.unread.iter().map(|line| format!("cannot be read: {line}"));
+        let troubles: Vec<_> =
+            self.troubles.iter().chain(&field.troubles).chain(ours).cloned().chain(unread).collect();
+        troubles.iter().for_each(|trouble| println!("TROUBLE: {trouble}"));
+        troubles.is_empty()
+    }
+
+    /// How long it took until a waiter had what was free, without faults and with each.
+    fn print_hand_overs(&self, handed_over: &[(u64, u64)]) {
+        let mut times = BTreeMap::<&str, Vec<u64>>::new();
+        for (at, took) in handed_over {
+            let begin = at - took;
+            let fault = self.struck.iter().find(|struck| struck.begin < *at && begin < struck.end);
+            times.entry(fault.map_or("none", |struck| struck.name)).or_default().push(*took);
+        }
+        println!("hand-overs to one that waited, ms:");
+        for (fault, mut took) in times {
+            took.sort_unstable();
+            let at = |part: usize| millis(took[(took.len() - 1) * part / 100]);
+            println!("  {fault}: {} of them, p50 {}, p99 {}, max {}", took.len(), at(50), at(99), at(100));
+        }
+    }
+}
+
+fn millis(nanoseconds: u64) -> String {
+    let micros = nanoseconds / 1_000;
+    format!("{}.{}", micros / 1_000, micros % 1_000 / 100)
+}
+
+fn sorted<T: Ord + Clone>(counts: &std::collections::HashMap<T, u64>) -> BTreeMap<T, u64> {
+    counts.iter().map(|(key, count)| (key.clone(), *count)).collect()
+}

@@ -1,0 +1,210 @@
+//! The worker processes: which programs there are, and what each is to take.
+
+use rustix::process::{Pid, Signal, kill_process};
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::net::SocketAddr;
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::Duration;
+
+/// What zklock's workers take. Few paths, so that they meet.
+const OURS: &[&str] = &[
+    "mutex:/chaos/mutex",
+    "lingering:/chaos/mutex",
+    "lingering:/chaos/lingering",
+    "read:/chaos/sides",
+    "write:/chaos/sides",
+    "semaphore=2:/chaos/permits",
+    "exclusive:/chaos/exclusive",
+];
+/// What those of Curator take: the same, but for what they do not know.
+const CURATORS: &[&str] =
+    &["mutex:/chaos/mutex", "read:/chaos/sides", "write:/chaos/sides", "semaphore=2:/chaos/permits"];
+/// What a peer takes that is by itself.
+const KAZOOS: &[&str] = &[
+    "mutex:/peers/kazoo",
+    "read:/peers/kazoo-sides",
+    "write:/peers/kazoo-sides",
+    "semaphore=2:/peers/kazoo-permits",
+];
+const CURATORS_ALONE: &[&str] = &[
+    "mutex:/peers/curator",
+    "read:/peers/curator-sides",
+    "write:/peers/curator-sides",
+    "semaphore=2:/peers/curator-permits",
+];
+
+/// A program that takes locks.
+#[derive(Debug)]
+pub(crate) struct Program {
+    pub(crate) name: &'static str,
+    locks: &'static [&'static str],
+    /// Last words of its command line.
+    more: &'static [&'static str],
+    /// Whether what it claims is zklock's word.
+    pub(crate) is_ours: bool,
+}
+
+pub(crate) const PROGRAMS: &[Program] = &[
+    Program { name: "rust", locks: OURS, more: &[], is_ours: true },
+    Program { name: "python", locks: OURS, more: &[], is_ours: true },
+    Program { name: "c", locks: OURS, more: &[], is_ours: true },
+    Program { name: "curator", locks: CURATORS, more: &["--listens"], is_ours: false },
+    Program { name: "curator-alone", locks: CURATORS_ALONE, more: &["--listens"], is_ours: false },
+    Program { name: "curator-deaf", locks: CURATORS_ALONE, more: &[], is_ours: false },
+    Program { name: "kazoo", locks: KAZOOS, more: &["--listens"], is_ours: false },
+    Program { name: "kazoo-deaf", locks: KAZOOS, more: &[], is_ours: false },
+];
+
+/// Whether what this worker claims is zklock's word.
+pub(crate) fn is_ours(worker: &String) -> bool {
+    let name = worker.rsplit_once('-').map_or("", |split| split.0);
+    PROGRAMS.iter().any(|program| program.name == name && program.is_ours)
+}
+
+/// How the programs are started, from the environment that `tests/chaos/run` makes.
+fn command(program: &Program) -> io::Result<Command> {
+    let family = program.name.split('-').next().unwrap_or_default();
+    let variable = format!("CHAOS_{}", family.to_uppercase());
+    let words = std::env::var(&variable)
+        .map_err(|_| io::Error::other(format!("{variable} is not set: call tests/chaos/run")))?;
+    let mut words = words.split_whitespace();
+    let mut command = Command::new(words.next().unwrap_or_default());
+    command.args(words);
+    Ok(command)
+}
+
+#[derive(Debug)]
+pub(crate) struct Worker {
+    pub(crate) name: String,
+    pub(crate) program: &'static Program,
+    /// The way to the servers that it shares with others.
+    pub(crate) group: usize,
+    child: Child,
+    pub(crate) is_paused: bool,
+}
+
+impl Worker {
+    fn signal(&self, signal: Signal) {
+        let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
+        // One that has ended is found out when its end is looked for.
+        let _ = pid.map(|pid| kill_process(pid, signal));
+    }
+
+    pub(crate) fn pause(&mut self) {
+        self.is_paused = true;
+        self.signal(Signal::STOP);
+    }
+
+    pub(crate) fn resume(&mut self) {
+        self.is_paused = false;
+        self.signal(Signal::CONT);
+    }
+}
+
+/// All that run. Dropping it kills them.
+pub(crate) struct Workers {
+    pub(crate) running: Vec<Worker>,
+    numbers: BTreeMap<&'static str, u64>,
+    register: SocketAddr,
+    session: Duration,
+    logs: PathBuf,
+}
+
+impl Workers {
+    pub(crate) fn new(register: SocketAddr, session: Duration, logs: &Path) -> Self {
+        Self { running: Vec::new(), numbers: BTreeMap::new(), register, session, logs: logs.to_owned() }
+    }
+
+    /// Starts one.
+    pub(crate) fn start(
+        &mut self,
+        program: &'static Program,
+        hosts: &str,
+        group: usize,
+        seed: u64,
+    ) -> io::Result<()> {
+        let number = self.numbers.entry(program.name).or_default();
+        *number += 1;
+        let name = format!("{}-{number}", program.name);
+        let log = File::create(self.logs.join(&name))?;
+        let child = command(program)?
+            .args([hosts, &self.session.as_millis().to_string(), &self.register.to_string(), &name])
+            .arg(seed.to_string())
+            .args(program.locks)
+            .args(program.more)
+            .stdin(Stdio::null())
+            .stdout(log.try_clone()?)
+            .stderr(log)
+            .spawn()?;
+        self.running.push(Worker { name, program, group, child, is_paused: false });
+        Ok(())
+    }
+
+    /// Kills one, and says which it was.
+    pub(crate) fn kill(&mut self, at: usize) -> io::Result<Worker> {
+        let mut worker = self.running.remove(at);
+        worker.child.kill()?;
+        worker.child.wait()?;
+        Ok(worker)
+    }
+
+    /// Those that have ended though nobody told them to, and their last words.
+    pub(crate) fn ended(&mut self) -> Vec<String> {
+        let mut ended = Vec::new();
+        for worker in &mut self.running {
+            if let Ok(Some(status)) = worker.child.try_wait() {
+                ended.push(format!(
+                    "{} has ended with {status}: {}",
+                    worker.name,
+                    said(&self.logs, &worker.name)
+                ));
+            }
+        }
+        self.running.retain_mut(|worker| matches!(worker.child.try_wait(), Ok(None)));
+        ended
+    }
+
+    /// Waits for the end of all, which were told of it. Those that do not end well are named.
+    pub(crate) fn finish(&mut self, within: Duration) -> Vec<String> {
+        let mut bad = Vec::new();
+        let all_ended = |workers: &mut Vec<Worker>| {
+            workers.iter_mut().all(|worker| matches!(worker.child.try_wait(), Ok(Some(_))))
+        };
+        ground::until(within, || all_ended(&mut self.running));
+        for mut worker in self.running.drain(..) {
+            match worker.child.try_wait() {
+                Ok(Some(status)) if status.success() => {}
+                status => {
+                    let _ = worker.child.kill();
+                    let _ = worker.child.wait();
+                    let how = status.ok().flatten().map_or("does not end".to_owned(), describe);
+                    bad.push(format!("{} {how}: {}", worker.name, said(&self.logs, &worker.name)));
+                }
+            }
+        }
+        bad
+    }
+}
+
+fn describe(status: ExitStatus) -> String {
+    format!("has ended with {status}")
+}
+
+/// The last words of a worker.
+fn said(logs: &Path, name: &str) -> String {
+    let text = std::fs::read_to_string(logs.join(name)).unwrap_or_default();
+    let lines: Vec<_> = text.lines().collect();
+    lines[lines.len().saturating_sub(5)..].join(" | ")
+}
+
+impl Drop for Workers {
+    fn drop(&mut self) {
+        for worker in &mut self.running {
+            let _ = worker.child.kill();
+            let _ = worker.child.wait();
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! zklock's Rust face under chaos: see ../README.md for its words and what it says.
+
+use std::io::{Read, Write};
+use std::net::TcpStream;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::sleep;
+use std::time::{Duration, Instant};
+
+use ground::Dice;
+use zklock_core::blocking::{Client, Hold, Lock};
+use zklock_core::{ClientOptions, ErrorKind, LockSpec};
+
+type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
+
+const LINGER: Duration = Duration::from_secs(2);
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it says that it still holds.
+const STEP: Duration = Duration::from_millis(2);
+
+/// The clock that all processes of a machine share.
+fn now() -> u64 {
+    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
+    let number = |part: i64| u64::try_from(part).unwrap_or_default();
+    number(time.tv_sec) * 1_000_000_000 + number(time.tv_nsec)
+}
+
+/// The line to the register.
+struct Line {
+    socket: TcpStream,
+    is_over: Arc<AtomicBool>,
+}
+
+impl Line {
+    fn open(address: &str, name: &str) -> Outcome<Self> {
+        let socket = TcpStream::connect(address)?;
+        socket.set_nodelay(true)?;
+        let is_over = Arc::new(AtomicBool::new(false));
+        let (mut reading, tells) = (socket.try_clone()?, Arc::clone(&is_over));
+        std::thread::spawn(move || {
+            // Nothing is said to us: whatever comes of it is the end.
+            let _ = reading.read(&mut [0]);
+            tells.store(true, Ordering::Relaxed);
+        });
+        let mut line = Self { socket, is_over };
+        line.say(&format!("hello {name} {}", std::process::id()))?;
+        Ok(line)
+    }
+
+    fn say(&mut self, text: &str) -> Outcome<()> {
+        Ok(self.socket.write_all(format!("{text}\n").as_bytes())?)
+    }
+
+    fn is_over(&self) -> bool {
+        self.is_over.load(Ordering::Relaxed)
+    }
+}
+
+/// The lock of a word such as `semaphore=2:/a`.
+fn lock(client: &Client, word: &str) -> Outcome<Lock> {
+    let (kind, path) = word.split_once(':').ok_or("KIND:PATH")?;
+    let spec = match kind.split_once('=') {
+        Some(("semaphore", count)) => LockSpec::semaphore(path, count.parse()?)?,
+        None if kind == "mutex" => LockSpec::mutex(path)?,
+        None if kind == "lingering" => LockSpec::mutex(path)?.linger(LINGER),
+        None if kind == "read" => LockSpec::read(path)?,
+        None if kind == "write" => LockSpec::write(path)?,
+        None if kind == "exclusive" => LockSpec::exclusive(path)?,
+        _ => return Err(format!("no kind: {kind}").into()),
+    };
+    Ok(client.lock(&spec)?)
+}
+
+fn millis(dice: &mut Dice, most: usize) -> Duration {
+    Duration::from_millis(u64::try_from(dice.below(most + 1)).unwrap_or_default())
+}
+
+/// One that will not get a lock now, and why.
+fn gave(line: &mut Line, turn: u64, reason: &str) -> Outcome<()> {
+    line.say(&format!("gave {turn} {} {reason}", now()))?;
+    if !matches!(reason, "busy" | "timeout") {
+        sleep(Duration::from_millis(100));
+    }
+    Ok(())
+}
+
+fn take(line: &mut Line, dice: &mut Dice, turn: u64, word: &str, lock: &Lock, time: Duration) -> Outcome<()> {
+    line.say(&format!("want {turn} {word} {}", now()))?;
+    let got = if dice.chance(20) { lock.try_acquire() } else { lock.acquire_timeout(PATIENCE).map(Some) };
+    let hold = match got {
+        Ok(Some(hold)) => hold,
+        Ok(None) => return gave(line, turn, "busy"),
+        Err(error) if error.kind() == ErrorKind::Timeout => return gave(line, turn, "timeout"),
+        Err(error) => return gave(line, turn, &format!("{:?}", error.kind())),
+    };
+    if hold.valid_for().is_zero() {
+        return let_go(line, turn, &hold);
+    }
+    line.say(&format!("have {turn} {} {} {}", hold.token().value(), hold.node(), now()))?;
+    let end = Instant::now() + time;
+    loop {
+        let seen = now();
+        if hold.valid_for().is_zero() {
+            return let_go(line, turn, &hold);
+        }
+        if Instant::now() >= end || line.is_over() {
+            line.say(&format!("done {turn} {seen}"))?;
+            break;
+        }
+        line.say(&format!("still {turn} {seen}"))?;
+        sleep(STEP);
+    }
+    // Whether it was confirmed does not matter here: the claim is over.
+    let _ = hold.release();
+    line.say(&format!("free {turn} {}", now()))
+}
+
+fn let_go(line: &mut Line, turn: u64, hold: &Hold) -> Outcome<()> {
+    line.say(&format!("lost {turn} {} {}", now(), format!("{:?}", hold.state()).replace(' ', "")))?;
+    let _ = hold.release();
+    line.say(&format!("free {turn} {}", now()))
+}
+
+fn main() -> Outcome<()> {
+    let words: Vec<String> = std::env::args().skip(1).collect();
+    let [hosts, session, register, name, seed, locks @ ..] = words.as_slice() else {
+        return Err("HOSTS SESSION_MS REGISTER NAME SEED LOCK...".into());
+    };
+    let session = Duration::from_millis(session.parse()?);
+    let mut dice = Dice::new(seed.parse()?);
+    let mut line = Line::open(register, name)?;
+    let client = Client::lazy(ClientOptions::new(hosts)?.session_timeout(session)?.identity(name)?);
+    let locks = locks.iter().map(|word| Ok((word, lock(&client, word)?))).collect::<Outcome<Vec<_>>>()?;
+    for turn in 1.. {
+        if line.is_over() {
+            break;
+        }
+        let (word, lock) = &locks[dice.below(locks.len())];
+        let time = match dice.below(500) {
+            0 => session * 3 / 2,
+            1..=50 => millis(&mut dice, 200),
+            _ => millis(&mut dice, 5),
+        };
+        take(&mut line, &mut dice, turn, word, lock, time)?;
+        if dice.chance(33) {
+            sleep(millis(&mut dice, 20));
+        }
+    }
+    client.close()?;
+    Ok(())
+}
