@@ -7,6 +7,7 @@ use ground::wire::try_expire;
 use ground::{Direction, Server};
 
 use crate::field::{Field, SESSION};
+use crate::workers::PLACES;
 
 /// How long the servers may take until they serve again.
 const MENDED: Duration = Duration::from_secs(30);
@@ -84,14 +85,15 @@ pub(crate) const FAULTS: &[Fault] = &[
         Ok(())
     }),
     fault("node deleted", 5, |field| {
-        let place =
-            field.dice.pick(&["/chaos/mutex", "/chaos/lingering", "/chaos/sides", "/chaos/permits/leases"]);
+        let (place, lock) =
+            (field.dice.pick(&PLACES), field.dice.pick(&["mutex", "lingering", "sides", "permits/leases"]));
+        let path = format!("/{place}/{lock}");
         let admin = field.admin();
-        let Ok(Some(children)) = admin.try_children(place) else { return Ok(()) };
+        let Ok(Some(children)) = admin.try_children(&path) else { return Ok(()) };
         if !children.is_empty() {
             let child = field.dice.pick(&children);
             // Its owner may have been quicker.
-            let _ = admin.try_delete(&format!("{place}/{child}"));
+            let _ = admin.try_delete(&format!("{path}/{child}"));
         }
         Ok(())
     }),

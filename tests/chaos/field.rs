@@ -8,7 +8,7 @@ use ground::wire::Admin;
 use ground::{Dice, Ensemble, Proxy, connect_string};
 
 use crate::register::Register;
-use crate::workers::{Program, Workers};
+use crate::workers::{PLACES, Program, Workers};
 
 /// The length of a server's tick, and the timeout of all sessions.
 pub(crate) const TICK: Duration = Duration::from_millis(500);
@@ -48,8 +48,8 @@ impl Field {
     /// The paths, which stay: servers delete containers that are empty, and numbers would begin anew.
     fn prepare(&mut self) {
         let admin = self.admin();
-        for path in ["/chaos", "/peers"] {
-            admin.create(path, b"");
+        for place in PLACES {
+            admin.create(&format!("/{place}"), b"");
         }
     }
 

@@ -4,7 +4,10 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::field::Field;
-use crate::workers::is_ours;
+use crate::workers::{PLACES, is_ours};
+
+/// How many troubles are named.
+const SAID: usize = 20;
 
 /// A fault, and from when until when it lasted.
 pub(crate) struct Struck {
@@ -55,7 +58,7 @@ impl Report {
     pub(crate) fn left_behind(&mut self, field: &Field, within: Duration) {
         let admin = field.admin();
         let left = || {
-            let tree = ["/chaos", "/peers"].into_iter().flat_map(|path| admin.tree(path));
+            let tree = PLACES.into_iter().flat_map(|place| admin.tree(&format!("/{place}")));
             let is_contender = |path: &String| path.rsplit('-').next().is_some_and(|end| end.len() == 10);
             tree.filter(|path| is_contender(path) || path.ends_with("/lock")).collect::<Vec<_>>()
         };
@@ -94,7 +97,10 @@ impl Report {
         let unread = book.unread.iter().map(|line| format!("cannot be read: {line}"));
         let troubles: Vec<_> =
             self.troubles.iter().chain(&field.troubles).chain(ours).cloned().chain(unread).collect();
-        troubles.iter().for_each(|trouble| println!("TROUBLE: {trouble}"));
+        troubles.iter().take(SAID).for_each(|trouble| println!("TROUBLE: {trouble}"));
+        if troubles.len() > SAID {
+            println!("and {} more", troubles.len() - SAID);
+        }
         troubles.is_empty()
     }
 

@@ -11,30 +11,32 @@ use std::time::Duration;
 
 /// What zklock's workers take. Few paths, so that they meet.
 const OURS: &[&str] = &[
-    "mutex:/chaos/mutex",
-    "lingering:/chaos/mutex",
-    "lingering:/chaos/lingering",
-    "read:/chaos/sides",
-    "write:/chaos/sides",
-    "semaphore=2:/chaos/permits",
-    "exclusive:/chaos/exclusive",
+    "mutex:/PLACE/mutex",
+    "lingering:/PLACE/mutex",
+    "lingering:/PLACE/lingering",
+    "read:/PLACE/sides",
+    "write:/PLACE/sides",
+    "semaphore=2:/PLACE/permits",
+    "exclusive:/PLACE/exclusive",
 ];
-/// What those of Curator take: the same, but for what they do not know.
+/// What those of Curator take beside them.
 const CURATORS: &[&str] =
-    &["mutex:/chaos/mutex", "read:/chaos/sides", "write:/chaos/sides", "semaphore=2:/chaos/permits"];
-/// What a peer takes that is by itself.
-const KAZOOS: &[&str] = &[
-    "mutex:/peers/kazoo",
-    "read:/peers/kazoo-sides",
-    "write:/peers/kazoo-sides",
-    "semaphore=2:/peers/kazoo-permits",
-];
+    &["mutex:/PLACE/mutex", "read:/PLACE/sides", "write:/PLACE/sides", "semaphore=2:/PLACE/permits"];
+/// What peers take by themselves.
 const CURATORS_ALONE: &[&str] = &[
-    "mutex:/peers/curator",
-    "read:/peers/curator-sides",
-    "write:/peers/curator-sides",
-    "semaphore=2:/peers/curator-permits",
+    "mutex:/PLACE/curator",
+    "read:/PLACE/curator-sides",
+    "write:/PLACE/curator-sides",
+    "semaphore=2:/PLACE/curator-permits",
 ];
+const KAZOOS: &[&str] = &[
+    "mutex:/PLACE/kazoo",
+    "read:/PLACE/kazoo-sides",
+    "write:/PLACE/kazoo-sides",
+    "semaphore=2:/PLACE/kazoo-permits",
+];
+/// Where locks are held for a moment, and where for so long that much goes wrong meanwhile. Every other worker is at either.
+pub(crate) const PLACES: [&str; 2] = ["quick", "slow"];
 
 /// A program that takes locks.
 #[derive(Debug)]
@@ -83,7 +85,6 @@ pub(crate) struct Worker {
     /// The way to the servers that it shares with others.
     pub(crate) group: usize,
     child: Child,
-    pub(crate) is_paused: bool,
 }
 
 impl Worker {
@@ -94,12 +95,10 @@ impl Worker {
     }
 
     pub(crate) fn pause(&mut self) {
-        self.is_paused = true;
         self.signal(Signal::STOP);
     }
 
     pub(crate) fn resume(&mut self) {
-        self.is_paused = false;
         self.signal(Signal::CONT);
     }
 }
@@ -129,17 +128,19 @@ impl Workers {
         let number = self.numbers.entry(program.name).or_default();
         *number += 1;
         let name = format!("{}-{number}", program.name);
+        let place = PLACES[usize::try_from(*number).unwrap_or_default() % 2];
+        let locks = program.locks.iter().map(|lock| lock.replace("PLACE", place));
         let log = File::create(self.logs.join(&name))?;
         let child = command(program)?
             .args([hosts, &self.session.as_millis().to_string(), &self.register.to_string(), &name])
             .arg(seed.to_string())
-            .args(program.locks)
+            .args(locks)
             .args(program.more)
             .stdin(Stdio::null())
             .stdout(log.try_clone()?)
             .stderr(log)
             .spawn()?;
-        self.running.push(Worker { name, program, group, child, is_paused: false });
+        self.running.push(Worker { name, program, group, child });
         Ok(())
     }
 

@@ -15,6 +15,8 @@ type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
 const LINGER: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(10);
+/// What is held for long, so that much goes wrong meanwhile.
+const SLOW: &str = ":/slow/";
 /// How often it says that it still holds.
 const STEP: Duration = Duration::from_millis(2);
 
@@ -127,6 +129,7 @@ fn main() -> Outcome<()> {
         return Err("HOSTS SESSION_MS REGISTER NAME SEED LOCK...".into());
     };
     let session = Duration::from_millis(session.parse()?);
+    let longest = usize::try_from(session.as_millis() * 3)?;
     let mut dice = Dice::new(seed.parse()?);
     let mut line = Line::open(register, name)?;
     let client = Client::lazy(ClientOptions::new(hosts)?.session_timeout(session)?.identity(name)?);
@@ -136,9 +139,9 @@ fn main() -> Outcome<()> {
             break;
         }
         let (word, lock) = &locks[dice.below(locks.len())];
-        let time = match dice.below(500) {
-            0 => session * 3 / 2,
-            1..=50 => millis(&mut dice, 200),
+        let time = match dice.below(10) {
+            _ if word.contains(SLOW) => millis(&mut dice, longest),
+            0 => millis(&mut dice, 200),
             _ => millis(&mut dice, 5),
         };
         take(&mut line, &mut dice, turn, word, lock, time)?;

@@ -1,0 +1,188 @@
+import java.io.IOException;
+import java.io.OutputStream;
+import java.net.Socket;
+import java.nio.charset.StandardCharsets;
+import java.util.Arrays;
+import java.util.Random;
+import java.util.concurrent.TimeUnit;
+import java.util.concurrent.atomic.AtomicInteger;
+import org.apache.curator.framework.CuratorFramework;
+import org.apache.curator.framework.CuratorFrameworkFactory;
+import org.apache.curator.framework.recipes.locks.InterProcessLock;
+import org.apache.curator.framework.recipes.locks.InterProcessMutex;
+import org.apache.curator.framework.recipes.locks.InterProcessReadWriteLock;
+import org.apache.curator.framework.recipes.locks.InterProcessSemaphoreV2;
+import org.apache.curator.framework.recipes.locks.Lease;
+import org.apache.curator.framework.state.ConnectionState;
+import org.apache.curator.retry.RetryForever;
+
+/**
+ * Curator among the workers (see ../README.md). With --listens, a word of its listener that is not "connected" ends a hold;
+ * without, it believes that it holds until it releases.
+ */
+final class CuratorWorker {
+    private static final long PATIENCE_MS = 10_000;
+
+    private final CuratorFramework client;
+    private final Socket socket;
+    private final OutputStream out;
+    private final Random chance;
+    private final int session;
+    private final boolean listens;
+    // How often the listener was told of anything else than that it is connected.
+    private final AtomicInteger troubles = new AtomicInteger();
+    private volatile boolean isOver;
+    private long turn;
+
+    /** What it can take: acquired within a time, it says how it is let go, or null. */
+    private interface Taking {
+        Release within(long millis) throws Exception;
+    }
+
+    private interface Release {
+        void run() throws Exception;
+    }
+
+    private CuratorWorker(String[] words, boolean listens) throws IOException {
+        session = Integer.parseInt(words[1]);
+        this.listens = listens;
+        int colon = words[2].lastIndexOf(':');
+        socket = new Socket(words[2].substring(0, colon), Integer.parseInt(words[2].substring(colon + 1)));
+        socket.setTcpNoDelay(true);
+        out = socket.getOutputStream();
+        chance = new Random(new java.math.BigInteger(words[4]).longValue());
+        client = CuratorFrameworkFactory.newClient(words[0], session, 10_000, new RetryForever(100));
+        client.getConnectionStateListenable().addListener((curator, state) -> {
+            if (state != ConnectionState.CONNECTED && state != ConnectionState.RECONNECTED) troubles.incrementAndGet();
+        });
+    }
+
+    private void say(Object... words) throws IOException {
+        StringBuilder line = new StringBuilder();
+        for (Object word : words) line.append(line.length() == 0 ? "" : " ").append(word);
+        out.write(line.append('\n').toString().getBytes(StandardCharsets.UTF_8));
+    }
+
+    private void run(String name, String[] locks) throws IOException, InterruptedException {
+        say("hello", name, ProcessHandle.current().pid());
+        Thread end = new Thread(this::awaitEnd);
+        end.setDaemon(true);
+        end.start();
+        client.start();
+        while (!isOver) {
+            turn++;
+            takeTurn(locks[chance.nextInt(locks.length)]);
+            if (chance.nextInt(3) == 0) Thread.sleep(chance.nextInt(21));
+        }
+    }
+
+    /** What waits within Curator does not see the end of the register: so the process ends for it, a little later. */
+    private void awaitEnd() {
+        try {
+            while (socket.getInputStream().read() >= 0) { }
+        } catch (IOException broken) {
+            // The same.
+        }
+        isOver = true;
+        try {
+            Thread.sleep(2_000);
+            client.close();
+            Thread.sleep(2_000);
+        } catch (InterruptedException stopped) {
+            Thread.currentThread().interrupt();
+        }
+        Runtime.getRuntime().halt(0);
+    }
+
+    private void takeTurn(String lock) throws IOException, InterruptedException {
+        boolean tries = chance.nextInt(5) == 0;
+        say("want", turn, lock, System.nanoTime());
+        // From before the acquire: what comes while it returns would not be seen otherwise.
+        int before = troubles.get();
+        Release release;
+        try {
+            release = taking(lock).within(tries ? 0 : PATIENCE_MS);
+        } catch (Exception failed) {
+            say("gave", turn, System.nanoTime(), failed.getClass().getSimpleName());
+            Thread.sleep(100);
+            return;
+        }
+        if (release == null) {
+            say("gave", turn, System.nanoTime(), tries ? "busy" : "timeout");
+            return;
+        }
+        hold(lock, before);
+        try {
+            release.run();
+        } catch (Exception failed) {
+            // Curator goes on with it in the background.
+        }
+        say("free", turn, System.nanoTime());
+    }
+
+    private void hold(String lock, int before) throws IOException, InterruptedException {
+        if (isLost(before)) {
+            say("lost", turn, System.nanoTime(), "listener");
+            return;
+        }
+        say("have", turn, 0, "-", System.nanoTime());
+        int longest = lock.contains(":/slow/") ? 3 * session : chance.nextInt(10) == 0 ? 200 : 5;
+        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(chance.nextInt(longest + 1));
+        while (true) {
+            // Read before the flag is looked at: it did not hold for longer than it says.
+            long now = System.nanoTime();
+            if (isLost(before)) {
+                say("lost", turn, System.nanoTime(), "listener");
+                return;
+            }
+            boolean isLast = now >= end || isOver;
+            say(isLast ? "done" : "still", turn, now);
+            if (isLast) return;
+            Thread.sleep(2);
+        }
+    }
+
+    private boolean isLost(int before) {
+        return listens && troubles.get() != before;
+    }
+
+    private Taking taking(String lock) {
+        String kind = lock.substring(0, lock.indexOf(':'));
+        String path = lock.substring(lock.indexOf(':') + 1);
+        switch (kind.split("=")[0]) {
+            case "mutex": case "lingering": return simply(new InterProcessMutex(client, path));
+            case "read": return simply(new InterProcessReadWriteLock(client, path).readLock());
+            case "write": return simply(new InterProcessReadWriteLock(client, path).writeLock());
+            case "semaphore": {
+                InterProcessSemaphoreV2 permits = new InterProcessSemaphoreV2(client, path, Integer.parseInt(kind.split("=")[1]));
+                return millis -> {
+                    Lease lease = permits.acquire(millis, TimeUnit.MILLISECONDS);
+                    return lease == null ? null : () -> permits.returnLease(lease);
+                };
+            }
+            default: throw new IllegalArgumentException(kind);
+        }
+    }
+
+    private static Taking simply(InterProcessLock lock) {
+        return millis -> lock.acquire(millis, TimeUnit.MILLISECONDS) ? lock::release : null;
+    }
+
+    public static void main(String[] words) throws IOException, InterruptedException {
+        boolean listens = words.length > 0 && words[words.length - 1].equals("--listens");
+        String[] rest = listens ? Arrays.copyOf(words, words.length - 1) : words;
+        if (rest.length < 6) {
+            System.err.println("HOSTS SESSION_MS REGISTER NAME SEED LOCK... [--listens]");
+            System.exit(2);
+        }
+        for (String lock : Arrays.copyOfRange(rest, 5, rest.length)) {
+            if (lock.startsWith("exclusive:")) {
+                System.err.println("Curator has no such lock: " + lock);
+                System.exit(2);
+            }
+        }
+        new CuratorWorker(rest, listens).run(rest[3], Arrays.copyOfRange(rest, 5, rest.length));
+        // Its threads would keep it.
+        System.exit(0);
+    }
+}

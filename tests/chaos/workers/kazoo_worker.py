@@ -1,0 +1,232 @@
+"""kazoo among the workers (see ../README.md). With --listens, a word of its listener that is not "connected" ends a hold."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import random
+import socket
+import sys
+import threading
+import time
+import typing
+
+from kazoo.client import KazooClient, KazooState
+from kazoo.exceptions import LockTimeout
+from kazoo.protocol.states import KeeperState
+
+# kazoo has no types.
+Lock = typing.Any
+
+PATIENCE = 10.0
+# For the end: so long a turn may go on by itself, and so long its client may take to close.
+GRACE = 1.0
+LAST_GRACE = 5.0
+# kazoo's own would rest for an hour at last.
+RETRY = {"max_tries": -1, "max_delay": 0.5}
+
+
+class RegisterGone(Exception):
+    """There is nobody to tell anything."""
+
+
+class Register:
+    """Lines to it, and its end."""
+
+    def __init__(self, address: str) -> None:
+        host, port = address.rsplit(":", 1)
+        self.over = threading.Event()
+        self._socket = socket.create_connection((host, int(port)))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+
+    def say(self, *words: object) -> None:
+        try:
+            self._socket.sendall(" ".join(map(str, words)).encode() + b"\n")
+        except OSError as error:
+            self.over.set()
+            raise RegisterGone from error
+
+    def await_end(self) -> None:
+        with contextlib.suppress(OSError):
+            while self._socket.recv(4096):
+                pass
+        self.over.set()
+
+
+class Session:
+    """A client, and how often its listener was told of anything else than that it is connected."""
+
+    def __init__(self, hosts: str, session_ms: int) -> None:
+        self.troubles = 0
+        self.client = KazooClient(hosts, timeout=session_ms / 1000, connection_retry=RETRY, command_retry=RETRY)
+        self.client.add_listener(self._listen)
+
+    def _listen(self, state: str) -> None:
+        if state != KazooState.CONNECTED:
+            self.troubles += 1
+
+    def is_closed(self) -> bool:
+        return self.client.client_state in (KeeperState.CLOSED, KeeperState.AUTH_FAILED)
+
+    def close(self) -> None:
+        # An error of it (OSError, WriterNotClosedException) leaves the session to its timeout.
+        with contextlib.suppress(Exception):
+            self.client.stop()
+            self.client.close()
+
+    def lock(self, lock: str, name: str) -> Lock:
+        kind, path = lock.split(":", 1)
+        if kind == "read":
+            return self.client.ReadLock(path, name)
+        if kind == "write":
+            return self.client.WriteLock(path, name)
+        if kind.startswith("semaphore="):
+            return self.client.Semaphore(path, name, max_leases=int(kind.partition("=")[2]))
+        return self.client.Lock(path, name)
+
+    def forget(self, lock: Lock) -> None:
+        # A semaphore leaves its listener behind: one more for each turn.
+        self.client.remove_listener(lock._watch_session)
+
+
+class Worker:
+    def __init__(self, hosts: str, session_ms: str, register: str, name: str, seed: str, locks: list[str], listens: bool) -> None:
+        self._hosts, self._session_ms, self._name, self._locks, self._listens = hosts, int(session_ms), name, locks, listens
+        self._chance = random.Random(seed)
+        self._register = Register(register)
+        self._over = self._register.over
+        self._session: Session | None = None
+        self._turn = 0
+
+    def run(self) -> None:
+        threading.Thread(target=self._end, daemon=True).start()
+        try:
+            self._register.say("hello", self._name, os.getpid())
+            while not self._over.is_set():
+                session = self._connected()
+                if session:
+                    self._take_turn(session)
+                    if self._chance.randrange(3) == 0:
+                        self._over.wait(self._chance.uniform(0, 0.02))
+        except RegisterGone:
+            pass
+        finally:
+            self._drop_session()
+
+    def _end(self) -> None:
+        """What waits in kazoo does not see the end of the register: to close the client wakes it."""
+        self._register.await_end()
+        time.sleep(GRACE)
+        threading.Thread(target=self._drop_session, daemon=True).start()
+        time.sleep(LAST_GRACE)
+        os._exit(0)
+
+    def _connected(self) -> Session | None:
+        if self._session and self._session.is_closed():
+            self._drop_session()
+        if not self._session:
+            self._session = session = Session(self._hosts, self._session_ms)
+            try:
+                session.client.start(PATIENCE)
+            except Exception as error:  # whatever it is, it is tried again
+                logging.error("no connection: %r", error)
+                self._drop_session()
+                self._over.wait(0.1)
+        return self._session
+
+    def _drop_session(self) -> None:
+        """Ends the session, and whatever kazoo may have left behind in it."""
+        session, self._session = self._session, None
+        if session:
+            session.close()
+
+    def _take_turn(self, session: Session) -> None:
+        self._turn += 1
+        chosen = self._chance.choice(self._locks)
+        tries = self._chance.randrange(5) == 0
+        lock = session.lock(chosen, self._name)
+        self._say("want", chosen, time.monotonic_ns())
+        # From before the acquire: what comes while it returns would not be seen otherwise.
+        before = session.troubles
+        try:
+            has = lock.acquire(blocking=False) if tries else lock.acquire(timeout=PATIENCE)
+            why = "" if has else "busy" if tries else "timeout"
+        except LockTimeout:
+            has, why = False, "timeout"
+        except Exception as error:  # no error of the library ends the worker
+            has, why = False, type(error).__name__
+        if has and self._listens and session.troubles != before:
+            # It may be one of before the trouble: nothing was claimed yet, so it has not got it.
+            why = "suspended"
+        now = time.monotonic_ns()
+        if why:
+            self._say("gave", now, why)
+            # Neither cancel() nor release() deletes the node of an acquire that failed, if kazoo could not at once.
+            is_left = has and not self._release(lock)
+            if is_left or not has and session.troubles != before or why not in ("busy", "timeout", "suspended"):
+                self._drop_session()
+            if why not in ("busy", "timeout"):
+                self._over.wait(0.1)
+        else:
+            self._say("have", 0, "-", now)
+            self._hold(session, before, chosen)
+            if not self._release(lock):
+                self._drop_session()
+            self._say("free", time.monotonic_ns())
+        session.forget(lock)
+
+    def _hold(self, session: Session, before: int, chosen: str) -> None:
+        longest = 0.2 if self._chance.randrange(10) == 0 else 0.005
+        if ":/slow/" in chosen:
+            longest = 3 * self._session_ms / 1000
+        until = time.monotonic() + self._chance.uniform(0, longest)
+        word = "still"
+        while word == "still":
+            now = time.monotonic_ns()
+            # The flag is looked at after the time was read: it did not hold for longer than it says.
+            if self._listens and session.troubles != before:
+                self._say("lost", time.monotonic_ns(), "listener")
+                return
+            self._say(word, now)
+            left = until - time.monotonic()
+            if left > 0 and not self._over.wait(min(left, 0.002)):
+                continue
+            word = "done"
+        now = time.monotonic_ns()
+        if self._listens and session.troubles != before:
+            self._say("lost", time.monotonic_ns(), "listener")
+        else:
+            self._say(word, now)
+
+    def _release(self, lock: Lock) -> bool:
+        try:
+            lock.release()
+        except Exception as error:  # no error of the library ends the worker
+            logging.error("no release: %r", error)
+            return False
+        return True
+
+    def _say(self, word: str, *rest: object) -> None:
+        self._register.say(word, self._turn, *rest)
+
+
+def main() -> None:
+    *words, last = sys.argv[1:] or [""]
+    listens = last == "--listens"
+    if not listens:
+        words.append(last)
+    if len(words) < 6:
+        sys.exit("HOSTS SESSION_MS REGISTER NAME SEED LOCK... [--listens]")
+    hosts, session_ms, register, name, seed, *locks = words
+    for lock in locks:
+        kind = lock.split(":", 1)[0].split("=")[0]
+        if kind not in ("mutex", "lingering", "read", "write", "semaphore"):
+            print(f"kazoo has no such lock: {lock}", file=sys.stderr)
+            sys.exit(2)
+    logging.basicConfig(level=logging.ERROR)
+    Worker(hosts, session_ms, register, name, seed, locks, listens).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,149 @@
+"""zklock's Python face under chaos: see ../README.md for its words and what it says."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import random
+import socket
+import sys
+import threading
+import time
+
+import zklock
+
+LINGER = 2.0
+PATIENCE = 10.0
+# How often it says that it still holds.
+STEP = 0.002
+
+
+class Register:
+    """Lines to it, and its end. What cannot be said any more is not said: then it is over as well."""
+
+    def __init__(self, address: str) -> None:
+        host, port = address.rsplit(":", 1)
+        self.over = threading.Event()
+        self._socket = socket.create_connection((host, int(port)))
+        self._socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        threading.Thread(target=self._await_end, daemon=True).start()
+
+    def say(self, *words: object) -> None:
+        try:
+            self._socket.sendall(" ".join(map(str, words)).encode() + b"\n")
+        except OSError:
+            self.over.set()
+
+    def _await_end(self) -> None:
+        # Nothing is said to us.
+        with contextlib.suppress(OSError):
+            while self._socket.recv(4096):
+                pass
+        self.over.set()
+
+
+def lock_of(client: zklock.Client, word: str) -> zklock.Lock:
+    """The lock of a word such as ``semaphore=2:/a``."""
+    kind, path = word.split(":", 1)
+    if kind == "mutex":
+        return client.mutex(path)
+    if kind == "lingering":
+        return client.mutex(path, linger=LINGER)
+    if kind == "read":
+        return client.read(path)
+    if kind == "write":
+        return client.write(path)
+    if kind == "exclusive":
+        return client.exclusive(path)
+    name, _, limit = kind.partition("=")
+    if name == "semaphore":
+        return client.semaphore(path, int(limit))
+    raise SystemExit(f"no kind: {kind}")
+
+
+class Turn:
+    """One turn: how a lock is asked for, claimed and let go."""
+
+    def __init__(self, register: Register, number: int, tries: bool, time_to_hold: float) -> None:
+        self._register, self._number, self._tries, self._time = register, number, tries, time_to_hold
+
+    def take(self, word: str, lock: zklock.Lock) -> None:
+        self._say("want", word, time.monotonic_ns())
+        try:
+            hold = lock.hold(timeout=0 if self._tries else PATIENCE)
+        except zklock.Timeout:
+            self._say("gave", time.monotonic_ns(), "busy" if self._tries else "timeout")
+        except zklock.Error as error:
+            self._say("gave", time.monotonic_ns(), type(error).__name__)
+            self._register.over.wait(0.1)
+        else:
+            self._claim(hold)
+            # What it says does not matter here: the claim is over.
+            with contextlib.suppress(zklock.Error):
+                hold.release()
+            self._say("free", time.monotonic_ns())
+
+    def _claim(self, hold: zklock.Hold) -> None:
+        token, node = hold.token, hold.node
+        # Here the clock is read after the look, so that the claim does not begin before the hold.
+        if hold.valid_for() <= 0:
+            return self._lose(hold)
+        self._say("have", token, node, time.monotonic_ns())
+        end = time.monotonic() + self._time
+        is_last = False
+        while not is_last:
+            is_last = time.monotonic() >= end or self._register.over.is_set()
+            # From here on it is read before the look, so that the claim does not last longer than the hold.
+            now = time.monotonic_ns()
+            if hold.valid_for() <= 0:
+                return self._lose(hold)
+            self._say("done" if is_last else "still", now)
+            if not is_last:
+                self._register.over.wait(STEP)
+
+    def _lose(self, hold: zklock.Hold) -> None:
+        # It may be at risk first: its lease is over, and the servers have not yet said what became of it.
+        why = (hold.lost.reason or hold.state).name
+        self._say("lost", time.monotonic_ns(), why.title().replace("_", ""))
+
+    def _say(self, word: str, *rest: object) -> None:
+        self._register.say(word, self._number, *rest)
+
+
+def time_to_hold(chance: random.Random, word: str, session_timeout: float) -> float:
+    """Mostly short; of some paths long, so that much goes wrong meanwhile."""
+    if ":/slow/" in word:
+        return chance.uniform(0, 3 * session_timeout)
+    return chance.uniform(0, 0.2 if chance.randrange(10) == 0 else 0.005)
+
+
+def work(client: zklock.Client, register: Register, chance: random.Random, words: list[str], session_timeout: float) -> None:
+    locks = [(word, lock_of(client, word)) for word in words]
+    number = 0
+    while not register.over.is_set():
+        number += 1
+        word, lock = chance.choice(locks)
+        turn = Turn(register, number, chance.randrange(5) == 0, time_to_hold(chance, word, session_timeout))
+        turn.take(word, lock)
+        if chance.randrange(3) == 0:
+            register.over.wait(chance.uniform(0, 0.02))
+
+
+def main() -> None:
+    if len(sys.argv) < 7:
+        sys.exit("HOSTS SESSION_MS REGISTER NAME SEED LOCK...")
+    hosts, session_ms, address, name, seed, *words = sys.argv[1:]
+    session_timeout = int(session_ms) / 1000
+    # It connects when it is first needed, and as often as that takes.
+    client = zklock.Client(hosts, session_timeout=session_timeout, identity=name)
+    register = Register(address)
+    register.say("hello", name, os.getpid())
+    try:
+        work(client, register, random.Random(seed), words, session_timeout)
+    finally:
+        with contextlib.suppress(zklock.Error):
+            client.close()
+
+
+if __name__ == "__main__":
+    main()
