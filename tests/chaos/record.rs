@@ -38,7 +38,7 @@ impl Book {
 
     /// Whether two of zklock's workers have claimed what only one can have.
     pub(crate) fn is_against_zklock(&self) -> bool {
-        self.judge.violations.iter().any(|violation| violation.workers.iter().all(is_ours))
+        self.judge.violations.iter().any(|violation| violation.workers.iter().all(|worker| is_ours(worker)))
     }
 
     fn take(&mut self, worker: &str, line: &str) -> Option<()> {

@@ -61,7 +61,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
 ];
 
 /// Whether what this worker claims is zklock's word.
-pub(crate) fn is_ours(worker: &String) -> bool {
+pub(crate) fn is_ours(worker: &str) -> bool {
     let name = worker.rsplit_once('-').map_or("", |split| split.0);
     PROGRAMS.iter().any(|program| program.name == name && program.is_ours)
 }

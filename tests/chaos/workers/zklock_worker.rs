@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use ground::Dice;
 use zklock_core::blocking::{Client, Hold, Lock};
-use zklock_core::{ClientOptions, ErrorKind, LockSpec};
+use zklock_core::{ClientOptions, ErrorKind, HoldState, LockSpec};
 
 type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 
@@ -118,7 +118,12 @@ fn take(line: &mut Line, dice: &mut Dice, turn: u64, word: &str, lock: &Lock, ti
 }
 
 fn let_go(line: &mut Line, turn: u64, hold: &Hold) -> Outcome<()> {
-    line.say(&format!("lost {turn} {} {}", now(), format!("{:?}", hold.state()).replace(' ', "")))?;
+    // It may be at risk first: its lease is over, and the servers have not yet said what became of it.
+    let why = match hold.state() {
+        HoldState::Lost(reason) => format!("{reason:?}"),
+        state => format!("{state:?}"),
+    };
+    line.say(&format!("lost {turn} {} {why}", now()))?;
     let _ = hold.release();
     line.say(&format!("free {turn} {}", now()))
 }
