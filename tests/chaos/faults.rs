@@ -7,6 +7,7 @@ use ground::wire::try_expire;
 use ground::{Direction, Server};
 
 use crate::field::{Field, SESSION};
+use crate::report::now;
 use crate::workers::PLACES;
 
 /// How long the servers may take until they serve again.
@@ -80,8 +81,13 @@ pub(crate) const FAULTS: &[Fault] = &[
         let address = field.ensemble.leader().address();
         let latest: Vec<_> = field.groups[at].iter().filter_map(|way| way.session().pop()).collect();
         let (id, password, _) = field.dice.pick(&latest);
+        // It creates no node more that the judge would not know of.
+        field.groups[at].iter().for_each(|way| way.freeze(Direction::ToServer));
+        field.pass(Duration::from_millis(100))?;
+        forgive(field, |_, owner| owner == id);
         // It may have ended by itself.
         let _ = try_expire(address, id, &password);
+        field.groups[at].iter().for_each(ground::Proxy::thaw);
         Ok(())
     }),
     fault("node deleted", 5, |field| {
@@ -91,9 +97,10 @@ pub(crate) const FAULTS: &[Fault] = &[
         let admin = field.admin();
         let Ok(Some(children)) = admin.try_children(&path) else { return Ok(()) };
         if !children.is_empty() {
-            let child = field.dice.pick(&children);
+            let node = format!("{path}/{}", field.dice.pick(&children));
+            forgive(field, |path, _| *path == node);
             // Its owner may have been quicker.
-            let _ = admin.try_delete(&format!("{path}/{child}"));
+            let _ = admin.try_delete(&node);
         }
         Ok(())
     }),
@@ -133,6 +140,17 @@ pub(crate) const FAULTS: &[Fault] = &[
         mended(field);
         Ok(())
     }),
+    fault("shorter sessions granted", 1, |field| {
+        let at = follower(field);
+        // Half of what the sessions have: a fifth or more is borne.
+        let (least, most) = (SESSION / 2, SESSION * 10);
+        field.ensemble.server(at).restart_with(&format!("maxSessionTimeout={}", least.as_millis()));
+        let time = sessions(field, 5, 20);
+        field.pass(time)?;
+        field.ensemble.server(at).restart_with(&format!("maxSessionTimeout={}", most.as_millis()));
+        mended(field);
+        Ok(())
+    }),
     fault("rolling restart", 1, |field| {
         for at in 0..field.ensemble.servers().len() {
             field.ensemble.server(at).stop();
@@ -143,6 +161,19 @@ pub(crate) const FAULTS: &[Fault] = &[
         Ok(())
     }),
 ];
+
+/// Tells the judge which nodes an operator deletes now, by their path and owner.
+fn forgive(field: &mut Field, is_one: impl Fn(&String, i64) -> bool) {
+    let admin = field.admin();
+    let nodes = PLACES.into_iter().flat_map(|place| admin.tree(&format!("/{place}")));
+    for node in nodes {
+        // It may be gone by now.
+        let Ok(Some(stat)) = admin.try_stat(&node) else { continue };
+        if is_one(&node, stat.ephemeral_owner) {
+            field.register.book.judge.deletes(node, now());
+        }
+    }
+}
 
 fn millis(field: &mut Field, least: usize, most: usize) -> Duration {
     let millis = least + field.dice.below(most - least);

@@ -8,6 +8,10 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// Claims that ended so long before the latest one are not compared any more: longer than a worker is ever stopped.
 const KEPT: u64 = 60_000_000_000;
 
+/// How late one may be told that an operator has deleted its node, on a busy machine: a quarter of a session timeout.
+/// Promised is a tenth.
+const TOLD_WITHIN: u64 = 500_000_000;
+
 /// How one holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Mode {
@@ -75,6 +79,10 @@ pub(crate) struct Violation {
 pub(crate) struct Judge {
     claims: HashMap<String, Vec<Claim>>,
     reported: HashSet<(String, String)>,
+    /// Nodes that an operator deletes, and when. Who holds by one is told within a heartbeat; until then the next may have it.
+    deleted: HashMap<String, u64>,
+    /// How long after that one still claimed what another had, at most.
+    pub(crate) told_after: u64,
     pub(crate) violations: Vec<Violation>,
     /// Claims that were confirmed, by worker.
     pub(crate) confirmed: BTreeMap<String, u64>,
@@ -86,6 +94,20 @@ impl Judge {
         let claims = self.claims.entry(path.to_owned()).or_default();
         claims.retain(|old| old.end + KEPT > claim.begin);
         claims.push(claim);
+    }
+
+    /// An operator is about to delete this node.
+    pub(crate) fn deletes(&mut self, node: String, at: u64) {
+        self.deleted.insert(node, at);
+    }
+
+    /// Whether one of them holds by a node that an operator has deleted, and may not know it yet.
+    fn may_not_know(&mut self, claims: [&Claim; 2]) -> bool {
+        let shared = claims[0].end.min(claims[1].end);
+        let since = claims.iter().filter_map(|claim| self.deleted.get(&claim.node)).max();
+        let Some(late) = since.and_then(|at| shared.checked_sub(*at)) else { return false };
+        self.told_after = self.told_after.max(late);
+        late < TOLD_WITHIN
     }
 
     /// It has done so again.
@@ -107,6 +129,9 @@ impl Judge {
             || claims.iter().enumerate().filter(|(other, claim)| *other != at && claim.is_confirmed());
         for (_, other) in others().filter(|(_, other)| other.mode.excludes(claim.mode)) {
             if claim.overlaps(other) {
+                if self.may_not_know([&claim, other]) {
+                    continue;
+                }
                 self.report(path, &[&claim, other], "hold at the same time");
             } else if !was_confirmed && is_stale(&claim, other) {
                 self.report(path, &[&claim, other], "have tokens in the wrong order");
@@ -115,7 +140,9 @@ impl Judge {
         if let Mode::Counted(limit) = claim.mode {
             let beside: Vec<_> =
                 others().map(|(_, other)| other).filter(|other| claim.overlaps(other)).collect();
-            if let Some(crowd) = crowd(&claim, &beside, limit) {
+            let crowd = crowd(&claim, &beside, limit).unwrap_or_default();
+            let knows = |judge: &mut Self, other: &Claim| !judge.may_not_know([&claim, other]);
+            if !crowd.is_empty() && crowd.iter().all(|other| knows(self, other)) {
                 self.report(path, &crowd, "hold more permits than there are");
             }
         }

@@ -74,6 +74,17 @@ fn a_node_that_is_passed_on_keeps_its_token() {
 }
 
 #[test]
+fn one_whose_node_an_operator_deletes_may_not_know_it_for_a_while() {
+    for (late, is_found) in [(200_000_000, false), (700_000_000, true)] {
+        let mut judge = Judge::default();
+        judge.deletes("a-1".to_owned(), 10);
+        claim(&mut judge, "a", Mode::Alone, 1, 5, late);
+        claim(&mut judge, "b", Mode::Alone, 2, 20, late + 10);
+        assert_eq!((judge.violations.len() == 1, judge.told_after), (is_found, late - 10));
+    }
+}
+
+#[test]
 fn permits_are_counted_at_each_moment() {
     let two = Mode::Counted(2);
     let chain = [("a", two, 1, 10, 20), ("b", two, 2, 15, 30), ("c", two, 3, 20, 40)];

@@ -94,6 +94,10 @@ impl Report {
             "overlaps: {} of zklock alone, {with_peers} of zklock and a peer, {of_peers} of peers alone",
             ours.len()
         );
+        println!(
+            "one whose node was deleted claimed what another had for {} ms at most",
+            millis(book.judge.told_after)
+        );
         let unread = book.unread.iter().map(|line| format!("cannot be read: {line}"));
         let troubles: Vec<_> =
             self.troubles.iter().chain(&field.troubles).chain(ours).cloned().chain(unread).collect();
