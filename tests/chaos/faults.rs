@@ -6,7 +6,7 @@ use std::time::Duration;
 use ground::wire::try_expire;
 use ground::{Direction, Server};
 
-use crate::field::{Field, SESSION};
+use crate::field::{DISK, Field, SESSION};
 use crate::report::now;
 use crate::workers::PLACES;
 
@@ -151,6 +151,26 @@ pub(crate) const FAULTS: &[Fault] = &[
         mended(field);
         Ok(())
     }),
+    fault("slow disk of the leader", 2, |field| {
+        let (at, delay) = (leader(field), millis(field, 20, 400));
+        let time = sessions(field, 5, 20);
+        disk(field, at, &format!("slow {}", delay.as_millis()), time)
+    }),
+    fault("slow disk of a follower", 2, |field| {
+        let (at, delay) = (follower(field), millis(field, 20, 400));
+        let time = sessions(field, 5, 20);
+        disk(field, at, &format!("slow {}", delay.as_millis()), time)
+    }),
+    fault("full disk", 1, |field| {
+        let at = field.dice.below(field.ensemble.servers().len());
+        let time = sessions(field, 5, 20);
+        disk(field, at, "full", time)?;
+        // It may have ended by itself, or be of no use any more.
+        field.ensemble.server(at).stop();
+        field.ensemble.server(at).start();
+        mended(field);
+        Ok(())
+    }),
     fault("rolling restart", 1, |field| {
         for at in 0..field.ensemble.servers().len() {
             field.ensemble.server(at).stop();
@@ -173,6 +193,14 @@ fn forgive(field: &mut Field, is_one: impl Fn(&String, i64) -> bool) {
             field.register.book.judge.deletes(node, now());
         }
     }
+}
+
+/// Gives the disk of a server this order for a time: see disk.c.
+fn disk(field: &mut Field, at: usize, order: &str, time: Duration) -> io::Result<()> {
+    let orders = field.ensemble.server(at).home().join(DISK);
+    std::fs::write(&orders, order)?;
+    field.pass(time)?;
+    std::fs::remove_file(orders)
 }
 
 fn millis(field: &mut Field, least: usize, most: usize) -> Duration {

@@ -13,6 +13,8 @@ use crate::workers::{PLACES, Program, Workers};
 /// The length of a server's tick, and the timeout of all sessions.
 pub(crate) const TICK: Duration = Duration::from_millis(500);
 pub(crate) const SESSION: Duration = Duration::from_secs(2);
+/// The file in a server's folder that tells disk.c what to do.
+pub(crate) const DISK: &str = "disk";
 /// Workers that share a way to the servers.
 const GROUPS: usize = 6;
 /// How often what the workers say is judged.
@@ -29,8 +31,25 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    pub(crate) fn open(folder: &Path, seed: u64, version: Option<&str>) -> io::Result<Self> {
-        let mut builder = Ensemble::builder().servers(3).tick(TICK).quorum_proxies(true);
+    /// With servers of this release, whose clocks run so much faster.
+    pub(crate) fn open(
+        folder: &Path,
+        seed: u64,
+        version: Option<&str>,
+        clock: Option<&str>,
+    ) -> io::Result<Self> {
+        let library = |name: &str| {
+            std::env::var(name)
+                .map_err(|_| io::Error::other(format!("{name} is not set: call tests/chaos/run")))
+        };
+        let mut preloaded = format!("LD_PRELOAD={}", library("CHAOS_DISK_LIBRARY")?);
+        let (disk, mut rate) = (format!("CHAOS_DISK={{home}}/{DISK}"), "FAKETIME=".to_owned());
+        if let Some(clock) = clock {
+            preloaded = format!("{preloaded}:{}", library("CHAOS_CLOCK_LIBRARY")?);
+            rate = format!("FAKETIME=+0 x{clock}");
+        }
+        let under = ["env", &preloaded, &disk, &rate];
+        let mut builder = Ensemble::builder().servers(3).tick(TICK).quorum_proxies(true).under(&under);
         if let Some(version) = version {
             builder = builder.version(version);
         }

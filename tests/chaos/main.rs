@@ -6,6 +6,7 @@ mod judge;
 mod record;
 mod register;
 mod report;
+mod soak;
 mod workers;
 
 use std::io;
@@ -18,24 +19,28 @@ use field::{Field, SESSION, TICK};
 use report::{Report, Struck, now};
 use workers::PROGRAMS;
 
-const HELP: &str = "chaos [--seconds N] [--seed N] [--version RELEASE] [--workers NAME=COUNT,...] [--fault TEXT] [--folder FOLDER] [--until-found]
+const HELP: &str = "chaos [--seconds N] [--seed N] [--version RELEASE] [--clock RATE] [--workers NAME=COUNT,...] [--fault TEXT] [--folder FOLDER] [--soak] [--until-found]
 
   --seconds   how long faults come, 60 by default
   --seed      which faults come, and what the workers do; by default another one each time
   --version   of the servers, such as 3.9.5; by default what is installed
+  --clock     how much faster the servers' clocks run, such as 1.015
   --workers   rust, python, c, curator, curator-alone, curator-deaf, kazoo, kazoo-deaf
   --fault     only those with this in their names
   --folder    where claims, and what workers say, are kept
+  --soak      no faults; what workers and servers use is written down and compared
   --until-found   it is over as soon as zklock is found to lie";
 
 struct Options {
     seconds: u64,
     seed: u64,
     version: Option<String>,
+    clock: Option<String>,
     workers: Vec<(String, usize)>,
     fault: String,
     folder: PathBuf,
     until_found: bool,
+    soak: bool,
 }
 
 fn options() -> Result<Options, String> {
@@ -44,10 +49,12 @@ fn options() -> Result<Options, String> {
         seconds: 60,
         seed: seed.unwrap_or_default(),
         version: None,
+        clock: None,
         workers: parse_workers("rust=8,python=4,c=4,curator=2,curator-alone=2,kazoo=2")?,
         fault: String::new(),
         folder: std::env::temp_dir().join(format!("zklock-chaos-{}", std::process::id())),
         until_found: false,
+        soak: false,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -57,9 +64,16 @@ fn options() -> Result<Options, String> {
             "--seconds" => options.seconds = number(next()?)?,
             "--seed" => options.seed = number(next()?)?,
             "--version" => options.version = Some(next()?),
+            "--clock" => options.clock = Some(next()?),
             "--workers" => options.workers = parse_workers(&next()?)?,
-            "--fault" => options.fault = next()?,
+            "--fault" => {
+                options.fault = next()?;
+                if !FAULTS.iter().any(|fault| fault.name.contains(&options.fault)) {
+                    return Err(format!("no fault {}", options.fault));
+                }
+            }
             "--until-found" => options.until_found = true,
+            "--soak" => options.soak = true,
             "--folder" => options.folder = next()?.into(),
             _ => return Err(HELP.to_owned()),
         }
@@ -100,9 +114,9 @@ fn main() -> ExitCode {
 /// Whether nothing was found.
 fn run(options: &Options) -> io::Result<bool> {
     std::fs::create_dir_all(&options.folder)?;
-    let Options { seconds, seed, version, .. } = options;
+    let Options { seconds, seed, version, clock, .. } = options;
     println!("chaos: seed {seed}, {seconds} s, what is said goes to {}", options.folder.display());
-    let mut field = Field::open(&options.folder, *seed, version.as_deref())?;
+    let mut field = Field::open(&options.folder, *seed, version.as_deref(), clock.as_deref())?;
     let mut group = 0;
     for (name, count) in &options.workers {
         let program = PROGRAMS.iter().find(|program| program.name == *name);
@@ -118,10 +132,13 @@ fn run(options: &Options) -> io::Result<bool> {
         field.pass(Duration::from_millis(200))?;
     }
     report.begun();
+    if options.soak {
+        soak::soak(&mut field, Duration::from_secs(*seconds), &options.folder.join("used.tsv"))?;
+    }
     let chosen: Vec<_> = FAULTS.iter().filter(|fault| fault.name.contains(&options.fault)).collect();
     let weights: Vec<_> = chosen.iter().map(|fault| fault.weight).collect();
     let end = Instant::now() + Duration::from_secs(*seconds);
-    while Instant::now() < end && !chosen.is_empty() {
+    while Instant::now() < end && !options.soak {
         if options.until_found && field.register.book.is_against_zklock() {
             println!("found after {:.0} s", report.seconds());
             break;

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::field::Field;
+use crate::field::{Field, SESSION, TICK};
 use crate::workers::{PLACES, is_ours};
 
 /// How many troubles are named.
@@ -110,10 +110,12 @@ impl Report {
 
     /// How long it took until a waiter had what was free, without faults and with each.
     fn print_hand_overs(&self, handed_over: &[(u64, u64)]) {
+        let after = u64::try_from((SESSION + 2 * TICK).as_nanos()).unwrap_or(u64::MAX);
         let mut times = BTreeMap::<&str, Vec<u64>>::new();
         for (at, took) in handed_over {
             let begin = at - took;
-            let fault = self.struck.iter().find(|struck| struck.begin < *at && begin < struck.end);
+            // Of two, the later: what follows a fault ends with the session that it ended.
+            let fault = self.struck.iter().rfind(|struck| struck.begin < *at && begin < struck.end + after);
             times.entry(fault.map_or("none", |struck| struck.name)).or_default().push(*took);
         }
         println!("hand-overs to one that waited, ms:");

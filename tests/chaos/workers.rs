@@ -88,6 +88,10 @@ pub(crate) struct Worker {
 }
 
 impl Worker {
+    pub(crate) fn pid(&self) -> u32 {
+        self.child.id()
+    }
+
     fn signal(&self, signal: Signal) {
         let pid = i32::try_from(self.child.id()).ok().and_then(Pid::from_raw);
         // One that has ended is found out when its end is looked for.

@@ -75,6 +75,7 @@ impl Ensemble {
             container_check: Duration::from_secs(3600),
             configuration: String::new(),
             properties: Vec::new(),
+            under: Vec::new(),
             real: None,
             version: std::env::var(VERSION).ok().filter(|version| !version.is_empty()),
         };
@@ -221,6 +222,7 @@ pub struct Builder {
     container_check: Duration,
     configuration: String,
     properties: Vec<String>,
+    under: Vec<String>,
     real: Option<&'static str>,
     /// `None`: the one that is installed.
     version: Option<String>,
@@ -282,6 +284,12 @@ impl Builder {
     /// One more Java system property, such as `zookeeper.skipACL=yes`.
     pub fn property(mut self, property: &str) -> Self {
         self.properties.push(format!("-D{property}"));
+        self
+    }
+
+    /// What each server's command begins with, such as `env NAME=VALUE`. `{home}` stands for its [folder](Server::home).
+    pub fn under(mut self, words: &[&str]) -> Self {
+        self.under = words.iter().map(|&word| word.to_owned()).collect();
         self
     }
 
@@ -395,6 +403,7 @@ impl Builder {
             (self.max_session_timeout.is_some(), "a longest session timeout"),
             (!self.configuration.is_empty(), "configuration"),
             (!self.properties.is_empty(), "system properties"),
+            (!self.under.is_empty(), "another command"),
             (self.version.is_some(), "a release"),
         ];
         self.real.or_else(|| needs.into_iter().find_map(|(is_so, what)| is_so.then_some(what)))
@@ -421,7 +430,9 @@ impl Builder {
 
     fn command(&self, install: &Install, home: &Path) -> Vec<String> {
         let folder = home.display();
-        let mut command = vec![install.java.display().to_string()];
+        let mut command: Vec<_> =
+            self.under.iter().map(|word| word.replace("{home}", &folder.to_string())).collect();
+        command.push(install.java.display().to_string());
         // For a quick start, and no trace outside of the folder.
         command.extend(
             ["-Xmx256m", "-XX:TieredStopAtLevel=1", "-XX:+UseSerialGC", "-Xshare:auto", "-XX:-UsePerfData"]

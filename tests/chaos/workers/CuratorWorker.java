@@ -126,7 +126,8 @@ final class CuratorWorker {
             return;
         }
         say("have", turn, 0, "-", System.nanoTime());
-        int longest = lock.contains(":/slow/") ? 3 * session : chance.nextInt(10) == 0 ? 200 : 5;
+        boolean isSlow = lock.contains(":/slow/");
+        int longest = isSlow ? 3 * session : chance.nextInt(10) == 0 ? 200 : 5;
         long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(chance.nextInt(longest + 1));
         while (true) {
             // Read before the flag is looked at: it did not hold for longer than it says.
@@ -138,7 +139,7 @@ final class CuratorWorker {
             boolean isLast = now >= end || isOver;
             say(isLast ? "done" : "still", turn, now);
             if (isLast) return;
-            Thread.sleep(2);
+            Thread.sleep(isSlow ? 20 : 2);
         }
     }
 

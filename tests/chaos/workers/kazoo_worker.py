@@ -177,9 +177,9 @@ class Worker:
         session.forget(lock)
 
     def _hold(self, session: Session, before: int, chosen: str) -> None:
-        longest = 0.2 if self._chance.randrange(10) == 0 else 0.005
+        longest, step = 0.2 if self._chance.randrange(10) == 0 else 0.005, 0.002
         if ":/slow/" in chosen:
-            longest = 3 * self._session_ms / 1000
+            longest, step = 3 * self._session_ms / 1000, 0.02
         until = time.monotonic() + self._chance.uniform(0, longest)
         word = "still"
         while word == "still":
@@ -190,7 +190,7 @@ class Worker:
                 return
             self._say(word, now)
             left = until - time.monotonic()
-            if left > 0 and not self._over.wait(min(left, 0.002)):
+            if left > 0 and not self._over.wait(min(left, step)):
                 continue
             word = "done"
         now = time.monotonic_ns()

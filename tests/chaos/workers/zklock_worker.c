@@ -16,8 +16,9 @@
 
 #define LINGER_MS 2000
 #define PATIENCE_MS 10000
-/* How often it says that it still holds. */
+/* How often it says that it still holds: what is held for long, ten times more rarely. */
 #define STEP_NS INT64_C(2000000)
+#define IS_SLOW(word) (strstr(word, ":/slow/") != NULL)
 #define MS_IN_NS INT64_C(1000000)
 
 /* The line to the register, and whether that is over: the end of a turn is said all the same, as long as that works. */
@@ -155,7 +156,7 @@ static int is_valid(const zklock_hold *hold) {
 }
 
 /* Says what is certain, for as long as the turn lasts. */
-static void claim(const zklock_hold *hold, uint64_t turn, int64_t time) {
+static void claim(const zklock_hold *hold, uint64_t turn, int64_t time, int64_t step) {
     const char *node;
     uint64_t token;
     int64_t end;
@@ -178,7 +179,7 @@ static void claim(const zklock_hold *hold, uint64_t turn, int64_t time) {
         }
         is_last = seen >= end || is_over();
         say("%s %" PRIu64 " %" PRId64, is_last ? "done" : "still", turn, seen);
-        if (!is_last) rest(STEP_NS);
+        if (!is_last) rest(step);
     }
 }
 
@@ -193,7 +194,7 @@ static void take(zklock_lock *lock, const char *word, uint64_t turn, int tries, 
         if (status != ZKLOCK_TIMEOUT) rest(100 * MS_IN_NS);
         return;
     }
-    claim(hold, turn, time);
+    claim(hold, turn, time, IS_SLOW(word) ? STEP_NS * 10 : STEP_NS);
     /* What it says does not matter here: the claim is over. */
     zklock_release(hold);
     zklock_hold_free(hold);
@@ -202,7 +203,7 @@ static void take(zklock_lock *lock, const char *word, uint64_t turn, int tries, 
 
 /* Mostly short; of some paths long, so that much goes wrong meanwhile. */
 static int64_t time_to_hold(const char *word, int64_t session_ms) {
-    if (strstr(word, ":/slow/")) return up_to_ms(3 * session_ms);
+    if (IS_SLOW(word)) return up_to_ms(3 * session_ms);
     return up_to_ms(below(10) == 0 ? 200 : 5);
 }
 

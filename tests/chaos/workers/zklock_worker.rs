@@ -17,7 +17,7 @@ const LINGER: Duration = Duration::from_secs(2);
 const PATIENCE: Duration = Duration::from_secs(10);
 /// What is held for long, so that much goes wrong meanwhile.
 const SLOW: &str = ":/slow/";
-/// How often it says that it still holds.
+/// How often it says that it still holds: what is held for long, ten times more rarely.
 const STEP: Duration = Duration::from_millis(2);
 
 /// The clock that all processes of a machine share.
@@ -100,6 +100,7 @@ fn take(line: &mut Line, dice: &mut Dice, turn: u64, word: &str, lock: &Lock, ti
     }
     line.say(&format!("have {turn} {} {} {}", hold.token().value(), hold.node(), now()))?;
     let end = Instant::now() + time;
+    let step = if word.contains(SLOW) { STEP * 10 } else { STEP };
     loop {
         let seen = now();
         if hold.valid_for().is_zero() {
@@ -110,7 +111,7 @@ fn take(line: &mut Line, dice: &mut Dice, turn: u64, word: &str, lock: &Lock, ti
             break;
         }
         line.say(&format!("still {turn} {seen}"))?;
-        sleep(STEP);
+        sleep(step);
     }
     // Whether it was confirmed does not matter here: the claim is over.
     let _ = hold.release();

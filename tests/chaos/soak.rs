@@ -1,0 +1,71 @@
+//! What workers and servers use while nothing goes wrong: none of it is to grow.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io::{self, Write};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use crate::field::Field;
+
+/// How often it is looked at.
+const EVERY: Duration = Duration::from_secs(10);
+/// Of the servers, what could grow with each turn.
+const OF_SERVERS: [&str; 4] =
+    ["zk_watch_count", "zk_num_alive_connections", "zk_ephemerals_count", "zk_global_sessions"];
+
+/// Values by what they are of, at one time.
+type Values = BTreeMap<String, u64>;
+
+/// Lets workers take turns for a time and no fault strike, and prints what they used early and late. All values go to a table.
+pub(crate) fn soak(field: &mut Field, time: Duration, table: &Path) -> io::Result<()> {
+    let (begun, mut series) = (Instant::now(), BTreeMap::<String, Vec<u64>>::new());
+    let mut table = fs::File::create(table)?;
+    while begun.elapsed() < time {
+        field.pass(EVERY)?;
+        for (name, value) in look(field) {
+            writeln!(table, "{}\t{name}\t{value}", begun.elapsed().as_secs())?;
+            series.entry(name).or_default().push(value);
+        }
+    }
+    println!("used, median of the second tenth of the time and of the last:");
+    for (name, values) in &series {
+        let tenth = values.len() / 10;
+        println!("  {name}: {} {}", median(&values[tenth..]), median(&values[values.len() - tenth.max(1)..]));
+    }
+    Ok(())
+}
+
+/// The middle one of as many as a tenth of all has.
+fn median(values: &[u64]) -> u64 {
+    let mut sorted = values[..(values.len() / 9).max(1)].to_vec();
+    sorted.sort_unstable();
+    sorted[sorted.len() / 2]
+}
+
+/// Of all workers of a program together, and of all servers.
+fn look(field: &Field) -> Values {
+    let mut sums = Values::new();
+    for worker in &field.workers.running {
+        let process = format!("/proc/{}", worker.pid());
+        // One that has just ended is found out elsewhere.
+        let Ok(status) = fs::read_to_string(format!("{process}/status")) else { continue };
+        let number = |key: &str| {
+            let line = status.lines().find(|line| line.starts_with(key));
+            line.and_then(|line| line.split_whitespace().nth(1)?.parse().ok()).unwrap_or(0)
+        };
+        let descriptors = fs::read_dir(format!("{process}/fd")).map_or(0, Iterator::count);
+        let name = worker.program.name;
+        *sums.entry(format!("{name} memory, kB")).or_default() += number("VmRSS:");
+        *sums.entry(format!("{name} threads")).or_default() += number("Threads:");
+        *sums.entry(format!("{name} descriptors")).or_default() += u64::try_from(descriptors).unwrap_or(0);
+    }
+    for server in field.ensemble.servers() {
+        let told = server.mntr();
+        for key in OF_SERVERS {
+            let value = told.get(key).and_then(|value| value.parse().ok()).unwrap_or(0);
+            *sums.entry(format!("servers {key}")).or_default() += value;
+        }
+    }
+    sums
+}
