@@ -25,7 +25,7 @@ const HELP: &str = "chaos [--seconds N] [--seed N] [--version RELEASE] [--clock 
   --seed      which faults come, and what the workers do; by default another one each time
   --version   of the servers, such as 3.9.5; by default what is installed
   --clock     how much faster the servers' clocks run, such as 1.015
-  --workers   rust, python, c, curator, curator-alone, curator-deaf, kazoo, kazoo-deaf
+  --workers   rust, python, c, curator, curator-alone, curator-deaf, kazoo, kazoo-deaf, library
   --fault     only those with this in their names
   --folder    where claims, and what workers say, are kept
   --soak      no faults; what workers and servers use is written down and compared

@@ -35,6 +35,7 @@ const KAZOOS: &[&str] = &[
     "write:/PLACE/kazoo-sides",
     "semaphore=2:/PLACE/kazoo-permits",
 ];
+const LIBRARYS: &[&str] = &["mutex:/PLACE/library"];
 /// Where locks are held for a moment, and where for so long that much goes wrong meanwhile. Every other worker is at either.
 pub(crate) const PLACES: [&str; 2] = ["quick", "slow"];
 
@@ -56,6 +57,7 @@ pub(crate) const PROGRAMS: &[Program] = &[
     Program { name: "curator", locks: CURATORS, more: &["--listens"], is_ours: false },
     Program { name: "curator-alone", locks: CURATORS_ALONE, more: &["--listens"], is_ours: false },
     Program { name: "curator-deaf", locks: CURATORS_ALONE, more: &[], is_ours: false },
+    Program { name: "library", locks: LIBRARYS, more: &[], is_ours: false },
     Program { name: "kazoo", locks: KAZOOS, more: &["--listens"], is_ours: false },
     Program { name: "kazoo-deaf", locks: KAZOOS, more: &[], is_ours: false },
 ];

@@ -1,62 +1,16 @@
 //! zklock's Rust face under chaos: see ../README.md for its words and what it says.
 
-use std::io::{Read, Write};
-use std::net::TcpStream;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+mod common;
+
 use std::thread::sleep;
 use std::time::{Duration, Instant};
 
+use common::{Line, Outcome, PATIENCE, millis, now, time};
 use ground::Dice;
 use zklock_core::blocking::{Client, Hold, Lock};
 use zklock_core::{ClientOptions, ErrorKind, HoldState, LockSpec};
 
-type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
-
 const LINGER: Duration = Duration::from_secs(2);
-const PATIENCE: Duration = Duration::from_secs(10);
-/// What is held for long, so that much goes wrong meanwhile.
-const SLOW: &str = ":/slow/";
-/// How often it says that it still holds: what is held for long, ten times more rarely.
-const STEP: Duration = Duration::from_millis(2);
-
-/// The clock that all processes of a machine share.
-fn now() -> u64 {
-    let time = rustix::time::clock_gettime(rustix::time::ClockId::Monotonic);
-    let number = |part: i64| u64::try_from(part).unwrap_or_default();
-    number(time.tv_sec) * 1_000_000_000 + number(time.tv_nsec)
-}
-
-/// The line to the register.
-struct Line {
-    socket: TcpStream,
-    is_over: Arc<AtomicBool>,
-}
-
-impl Line {
-    fn open(address: &str, name: &str) -> Outcome<Self> {
-        let socket = TcpStream::connect(address)?;
-        socket.set_nodelay(true)?;
-        let is_over = Arc::new(AtomicBool::new(false));
-        let (mut reading, tells) = (socket.try_clone()?, Arc::clone(&is_over));
-        std::thread::spawn(move || {
-            // Nothing is said to us: whatever comes of it is the end.
-            let _ = reading.read(&mut [0]);
-            tells.store(true, Ordering::Relaxed);
-        });
-        let mut line = Self { socket, is_over };
-        line.say(&format!("hello {name} {}", std::process::id()))?;
-        Ok(line)
-    }
-
-    fn say(&mut self, text: &str) -> Outcome<()> {
-        Ok(self.socket.write_all(format!("{text}\n").as_bytes())?)
-    }
-
-    fn is_over(&self) -> bool {
-        self.is_over.load(Ordering::Relaxed)
-    }
-}
 
 /// The lock of a word such as `semaphore=2:/a`.
 fn lock(client: &Client, word: &str) -> Outcome<Lock> {
@@ -73,10 +27,6 @@ fn lock(client: &Client, word: &str) -> Outcome<Lock> {
     Ok(client.lock(&spec)?)
 }
 
-fn millis(dice: &mut Dice, most: usize) -> Duration {
-    Duration::from_millis(u64::try_from(dice.below(most + 1)).unwrap_or_default())
-}
-
 /// One that will not get a lock now, and why.
 fn gave(line: &mut Line, turn: u64, reason: &str) -> Outcome<()> {
     line.say(&format!("gave {turn} {} {reason}", now()))?;
@@ -86,7 +36,14 @@ fn gave(line: &mut Line, turn: u64, reason: &str) -> Outcome<()> {
     Ok(())
 }
 
-fn take(line: &mut Line, dice: &mut Dice, turn: u64, word: &str, lock: &Lock, time: Duration) -> Outcome<()> {
+fn take(
+    line: &mut Line,
+    dice: &mut Dice,
+    turn: u64,
+    word: &str,
+    lock: &Lock,
+    times: (Duration, Duration),
+) -> Outcome<()> {
     line.say(&format!("want {turn} {word} {}", now()))?;
     let got = if dice.chance(20) { lock.try_acquire() } else { lock.acquire_timeout(PATIENCE).map(Some) };
     let hold = match got {
@@ -99,8 +56,7 @@ fn take(line: &mut Line, dice: &mut Dice, turn: u64, word: &str, lock: &Lock, ti
         return let_go(line, turn, &hold);
     }
     line.say(&format!("have {turn} {} {} {}", hold.token().value(), hold.node(), now()))?;
-    let end = Instant::now() + time;
-    let step = if word.contains(SLOW) { STEP * 10 } else { STEP };
+    let (end, step) = (Instant::now() + times.0, times.1);
     loop {
         let seen = now();
         if hold.valid_for().is_zero() {
@@ -135,7 +91,6 @@ fn main() -> Outcome<()> {
         return Err("HOSTS SESSION_MS REGISTER NAME SEED LOCK...".into());
     };
     let session = Duration::from_millis(session.parse()?);
-    let longest = usize::try_from(session.as_millis() * 3)?;
     let mut dice = Dice::new(seed.parse()?);
     let mut line = Line::open(register, name)?;
     let client = Client::lazy(ClientOptions::new(hosts)?.session_timeout(session)?.identity(name)?);
@@ -145,12 +100,8 @@ fn main() -> Outcome<()> {
             break;
         }
         let (word, lock) = &locks[dice.below(locks.len())];
-        let time = match dice.below(10) {
-            _ if word.contains(SLOW) => millis(&mut dice, longest),
-            0 => millis(&mut dice, 200),
-            _ => millis(&mut dice, 5),
-        };
-        take(&mut line, &mut dice, turn, word, lock, time)?;
+        let times = time(&mut dice, word, session);
+        take(&mut line, &mut dice, turn, word, lock, times)?;
         if dice.chance(33) {
             sleep(millis(&mut dice, 20));
         }
