@@ -196,7 +196,7 @@ pub(super) const SEEDS: &[Seed] = &[
         &[edit(
             SINGLE,
             "Outcome::Refused(_) => self.state = State::Ready(Step::Claim),",
-            "Outcome::Refused(refusal) => {\n                self.clear();\n                self.fail(refusal);\n            }",
+            "Outcome::Refused(refusal) => {\n                self.clear();\n                self.fail(refusal.clone());\n            }",
         )],
     ),
     seed(

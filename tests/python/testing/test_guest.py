@@ -140,4 +140,5 @@ with zklock.Client(server.hosts):
 def test_its_threads_take_no_signals(start: Start) -> None:
     ended = start(SIGNALS, options=STRICT).finish()
     assert (ended.status, ended.err) == (0, "")
-    assert sorted(ended.out.splitlines()) == [f"{name} True" for name in ("zk-accept", "zk-clock", "zk-read", "zk-write")]
+    # There may be more of a name: threads of a connection that is just ending, or that has not its own name yet.
+    assert set(ended.out.splitlines()) == {f"{name} True" for name in ("zk-accept", "zk-clock", "zk-read", "zk-write")}
