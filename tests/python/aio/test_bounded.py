@@ -162,6 +162,8 @@ def test_a_timeout_of_zero_tries_once(zk: zklock.Client, other: zklock.Client, p
                 with pytest.raises(zklock.Timeout):
                     await lock.hold(timeout=0)
             await queue(ground, path, 1)
+        # The lock that was busy may have to hear first that it is free; another one asks.
+        lock = zk.aio.mutex(path)
         assert await lock.acquire(blocking=False) is True
         await lock.release()
         async with zk.aio.mutex(path, timeout=0):

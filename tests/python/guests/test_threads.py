@@ -54,8 +54,8 @@ def test_many_threads_share_one_lock(zk: zklock.Client, ground: Ground, path: st
         thread.join()
     assert (most, done) == (1, 320)
     assert tokens == sorted(set(tokens)) and len(tokens) == 320
-    # The holder's, and that of the next of this process.
-    assert max(nodes) == 2
+    # The holder's, and that of the next of this process. Whether both are ever seen together is chance.
+    assert max(nodes) <= 2
     assert zk.stats()[:3] == (1, 320, 0)
 
 
