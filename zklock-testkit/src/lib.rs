@@ -57,6 +57,8 @@ mod kind;
 mod net;
 mod path;
 mod profile;
+#[doc(hidden)]
+pub mod replicas;
 mod request;
 mod server;
 mod stat;

@@ -3,6 +3,8 @@
 //! It knows no clock, no thread and no socket: time is a parameter, and what it wants to have sent is its answer. So
 //! the faults, which strike between it and the sockets, are no concern of it, and it can be fed with anything.
 
+pub(crate) mod replica;
+
 use std::collections::BTreeMap;
 use std::hash::{BuildHasher, RandomState};
 use std::net::SocketAddr;
@@ -55,6 +57,12 @@ pub(crate) enum Effect {
 }
 
 impl Effect {
+    pub(crate) fn connection(&self) -> u64 {
+        match self {
+            Self::Send { connection, .. } | Self::Close { connection } => *connection,
+        }
+    }
+
     pub(crate) fn length(&self) -> usize {
         match self {
             Self::Send { frame, .. } => frame.len(),

@@ -1,0 +1,415 @@
+//! An ensemble of servers without sockets and clocks, for simulations. Not part of the API.
+//!
+//! What the quorum has committed is one log. Each server applies it to a [`World`] of its own, as late as its network and its
+//! pauses have it, and answers reads from that. Requests that change anything go to the leader. What ZooKeeper leaves to chance
+//! is left to chance here: how long a message takes, which of the proposals of a leader that has gone survive it, how long an
+//! election lasts. A leader that is cut off goes on to answer its clients until it finds out; so does a follower.
+//!
+//! It knows no clock: time is a parameter. Of one seed the same comes again.
+
+mod leading;
+mod server;
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::time::Duration;
+
+use crate::access;
+use crate::server::Server as Embedded;
+use crate::world::Moment;
+use leading::Leadership;
+use server::{Role, Server};
+
+/// A number below the one that is given.
+pub type Dice = Box<dyn FnMut(u64) -> u64>;
+
+/// How servers are set up.
+#[derive(Debug, Clone, Copy)]
+pub struct Timing {
+    /// ZooKeeper's unit of time.
+    pub tick: Duration,
+    /// After how many ticks of silence servers give each other up.
+    pub limit: u32,
+    /// The shortest and the longest timeout of a session.
+    pub sessions: (Duration, Duration),
+    /// How often empty containers are deleted.
+    pub reaping: Duration,
+    /// How long a session that is granted a second lives on, in ms: less if servers' clocks run ahead.
+    pub second: u32,
+}
+
+/// What the log has.
+#[derive(Debug, Clone)]
+enum Entry {
+    Open { session: i64, timeout: Duration, origin: (usize, u64) },
+    Request { session: i64, frame: Vec<u8>, origin: (usize, u64) },
+    Expire { session: i64 },
+    Remove { path: String },
+    Epoch(i64),
+}
+
+/// What servers tell one another, and what they do at a time. `generation` is that of the server named: what was for it before it
+/// has lost its leader, or ended, is for it no more.
+#[derive(Debug, Clone)]
+enum Event {
+    /// From the server to its leader.
+    Ask {
+        server: usize,
+        generation: u64,
+        asked: Asked,
+    },
+    /// Others have written down what the leader has proposed up to then.
+    Acknowledged {
+        server: usize,
+        generation: u64,
+    },
+    Apply {
+        server: usize,
+        generation: u64,
+        upto: usize,
+    },
+    /// The leader's answer to what is no change.
+    Answer {
+        server: usize,
+        generation: u64,
+        connection: u64,
+        answer: Answer,
+    },
+    /// Twice in a tick.
+    Beat {
+        server: usize,
+    },
+    Lost {
+        server: usize,
+        generation: u64,
+    },
+    Join {
+        server: usize,
+        generation: u64,
+    },
+    Election,
+    /// A message of a client.
+    Receive {
+        connection: u64,
+        frame: Vec<u8>,
+    },
+}
+
+#[derive(Debug, Clone)]
+enum Asked {
+    Open { connection: u64, timeout: Duration },
+    Resume { connection: u64, session: i64, timeout: Duration },
+    Write { connection: u64, session: i64, xid: i32, frame: Vec<u8> },
+    Sync { connection: u64, xid: i32 },
+}
+
+#[derive(Debug, Clone, Copy)]
+enum Answer {
+    Resumed {
+        session: i64,
+        timeout: Duration,
+        is_there: bool,
+    },
+    Synced {
+        xid: i32,
+    },
+    /// That request is not even tried.
+    Refused {
+        xid: i32,
+        code: i32,
+    },
+    /// The client is connected to another server by now.
+    Moved,
+}
+
+/// What is to be done on a connection: something sent, or its end.
+pub type Effect = (u64, Option<Vec<u8>>);
+
+/// The ensemble.
+pub struct Replicas {
+    timing: Timing,
+    dice: Dice,
+    now: Duration,
+    servers: Vec<Server>,
+    log: Vec<Entry>,
+    /// Those that the log knows, with what they were granted.
+    sessions: BTreeMap<i64, Duration>,
+    next_session: i64,
+    epoch: i64,
+    events: BTreeMap<(Duration, u64), Event>,
+    /// What waits for a pause or a cut to end.
+    held: Vec<Event>,
+    next_event: u64,
+    /// The server of each connection.
+    homes: BTreeMap<u64, usize>,
+    cuts: BTreeSet<(usize, usize)>,
+    is_electing: bool,
+    /// What the last leader that has ended had proposed.
+    orphans: Vec<Entry>,
+    effects: Vec<Effect>,
+}
+
+impl std::fmt::Debug for Replicas {
+    fn fmt(&self, formatter: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        formatter.debug_struct("Replicas").field("now", &self.now).finish_non_exhaustive()
+    }
+}
+
+impl Replicas {
+    /// Servers that have just been started.
+    pub fn new(count: usize, timing: Timing, dice: Dice) -> Self {
+        let settings = Embedded::builder().tick(timing.tick).into_settings();
+        let (shortest, longest) = timing.sessions;
+        let settings = crate::world::Settings { session_timeouts: (shortest, longest), ..settings };
+        let moment = moment(Duration::ZERO);
+        let servers = (0..count).map(|_| Server::new(settings.clone(), moment)).collect();
+        let mut all = Self {
+            timing,
+            dice,
+            now: Duration::ZERO,
+            servers,
+            log: Vec::new(),
+            sessions: BTreeMap::new(),
+            next_session: 0x10_0000,
+            epoch: 0,
+            events: BTreeMap::new(),
+            held: Vec::new(),
+            next_event: 0,
+            homes: BTreeMap::new(),
+            cuts: BTreeSet::new(),
+            is_electing: false,
+            orphans: Vec::new(),
+            effects: Vec::new(),
+        };
+        for server in 0..count {
+            let half = all.millis(1, 100);
+            all.schedule(half, Event::Beat { server });
+        }
+        all.consider_election();
+        all
+    }
+
+    /// Puts a node there before anything begins, at all servers.
+    pub fn place(&mut self, path: &str) {
+        for server in &mut self.servers {
+            let access = [access::Entry::anyone(access::right::ALL)].into();
+            server
+                .world
+                .transaction(moment(Duration::ZERO), 0, |transaction| transaction.place(path, access));
+        }
+    }
+
+    /// When [`advance`](Self::advance) is to be called next, at the latest.
+    pub fn next(&self) -> Duration {
+        self.events.keys().next().map_or(Duration::MAX, |(time, _)| *time)
+    }
+
+    /// Time has passed.
+    pub fn advance(&mut self, to: Duration) {
+        while let Some(entry) = self.events.first_entry().filter(|entry| entry.key().0 <= to) {
+            self.now = self.now.max(entry.key().0);
+            let event = entry.remove();
+            if self.is_held(&event) {
+                self.held.push(event);
+            } else {
+                self.handle(event);
+            }
+        }
+        self.now = self.now.max(to);
+    }
+
+    /// What is to be done, in order.
+    pub fn effects(&mut self) -> Vec<Effect> {
+        std::mem::take(&mut self.effects)
+    }
+
+    /// A client connects to a server; `false` where nobody listens.
+    pub fn connect(&mut self, server: usize, connection: u64) -> bool {
+        let one = &mut self.servers[server];
+        if one.is_up {
+            one.world.connect(moment(self.now), connection, ([127, 0, 0, 1], 0).into());
+            one.queues.insert(connection, server::Queue::default());
+            self.homes.insert(connection, server);
+        }
+        one.is_up
+    }
+
+    /// The connection has ended.
+    pub fn disconnect(&mut self, connection: u64) {
+        if let Some(server) = self.homes.remove(&connection) {
+            self.servers[server].queues.remove(&connection);
+            self.servers[server].world.disconnect(connection);
+        }
+    }
+
+    /// A message has come, without its length.
+    pub fn receive(&mut self, connection: u64, frame: Vec<u8>) {
+        self.schedule(Duration::ZERO, Event::Receive { connection, frame });
+    }
+
+    /// Stops the process of a server.
+    pub fn pause(&mut self, server: usize) {
+        self.servers[server].is_paused = true;
+    }
+
+    /// Lets it go on, with all that has come meanwhile.
+    pub fn resume(&mut self, server: usize) {
+        self.servers[server].is_paused = false;
+        self.release_held();
+    }
+
+    /// Ends the process of a server.
+    pub fn kill(&mut self, server: usize) {
+        self.servers[server].is_up = false;
+        self.servers[server].is_paused = false;
+        self.step_down(server);
+        self.release_held();
+    }
+
+    /// Starts it again.
+    pub fn start(&mut self, server: usize) {
+        self.servers[server].is_up = true;
+        self.consider_election();
+    }
+
+    /// Nothing passes between two servers any more.
+    pub fn cut(&mut self, one: usize, other: usize) {
+        self.cuts.insert((one.min(other), one.max(other)));
+    }
+
+    /// All servers hear each other again.
+    pub fn heal(&mut self) {
+        self.cuts.clear();
+        self.release_held();
+        self.consider_election();
+    }
+
+    /// Which sessions this server grants from now on.
+    pub fn limit(&mut self, server: usize, shortest: Duration, longest: Duration) {
+        self.servers[server].world.settings.session_timeouts = (shortest, longest);
+    }
+
+    /// Which server leads, as all would say that hear each other.
+    pub fn leader(&self) -> Option<usize> {
+        let leads =
+            |server: &Server| matches!(&server.role, Role::Leading(leading) if leading.epoch == self.epoch);
+        self.servers.iter().position(|server| server.is_up && leads(server))
+    }
+
+    /// An operator ends a session; `false` without a leader.
+    pub fn expire(&mut self, session: i64) -> bool {
+        let Some(leader) = self.leader() else { return false };
+        self.expire_at(leader, session);
+        true
+    }
+
+    /// An operator deletes a node; `false` without a leader.
+    pub fn delete(&mut self, path: &str) -> bool {
+        let Some(leader) = self.leader() else { return false };
+        self.propose(leader, Entry::Remove { path: path.to_owned() });
+        true
+    }
+
+    /// Paths of the nodes that the quorum has committed, without the servers' own.
+    pub fn nodes(&self) -> Vec<String> {
+        let most = self.servers.iter().max_by_key(|server| server.applied);
+        most.map(|server| crate::tree::listing(&server.world.tree, "/").into_keys().collect())
+            .unwrap_or_default()
+    }
+
+    /// The transaction that has created a node, if the quorum has committed that there is one.
+    pub fn created(&self, path: &str) -> Option<i64> {
+        let most = self.servers.iter().max_by_key(|server| server.applied)?;
+        Some(most.world.tree.node(path)?.czxid)
+    }
+
+    /// The sessions that the quorum knows.
+    pub fn sessions(&self) -> Vec<i64> {
+        self.sessions.keys().copied().collect()
+    }
+
+    /// How many watches all servers keep.
+    pub fn watches(&self) -> usize {
+        self.servers.iter().map(|server| server.world.watches.count()).sum()
+    }
+
+    fn millis(&mut self, least: u64, most: u64) -> Duration {
+        Duration::from_millis(least + (self.dice)(most - least + 1))
+    }
+
+    fn schedule(&mut self, after: Duration, event: Event) {
+        self.schedule_at(self.now.saturating_add(after), event);
+    }
+
+    fn schedule_at(&mut self, time: Duration, event: Event) {
+        self.next_event += 1;
+        self.events.insert((time, self.next_event), event);
+    }
+
+    /// What waited for a pause or a cut is due at once, and may have to wait on.
+    fn release_held(&mut self) {
+        for event in std::mem::take(&mut self.held) {
+            self.schedule(Duration::ZERO, event);
+        }
+    }
+
+    fn hear_each_other(&self, one: usize, other: usize) -> bool {
+        one == other || !self.cuts.contains(&(one.min(other), one.max(other)))
+    }
+
+    fn is_running(&self, server: usize) -> bool {
+        self.servers[server].is_up && !self.servers[server].is_paused
+    }
+
+    /// Whether a process that is stopped, or a cut, is in its way.
+    fn is_held(&self, event: &Event) -> bool {
+        let is_paused = |server: usize| self.servers[server].is_paused;
+        let leader = |server: usize| self.servers[server].leader(server);
+        let is_away = |server| leader(server).is_some_and(|leader| !self.hear_each_other(server, leader));
+        match event {
+            Event::Ask { server, .. } => leader(*server).is_some_and(is_paused) || is_away(*server),
+            Event::Apply { server, .. } | Event::Answer { server, .. } => {
+                is_paused(*server) || is_away(*server)
+            }
+            Event::Acknowledged { server, .. } => is_paused(*server),
+            Event::Receive { connection, .. } => {
+                self.homes.get(connection).is_some_and(|home| is_paused(*home))
+            }
+            Event::Beat { .. } | Event::Lost { .. } | Event::Join { .. } | Event::Election => false,
+        }
+    }
+
+    fn handle(&mut self, event: Event) {
+        let is_of = |all: &Self, server: usize, generation: u64| all.servers[server].generation == generation;
+        match event {
+            Event::Ask { server, generation, asked } if is_of(self, server, generation) => {
+                self.ask(server, asked);
+            }
+            Event::Acknowledged { server, generation } if is_of(self, server, generation) => {
+                self.commit(server);
+            }
+            Event::Apply { server, generation, upto } if is_of(self, server, generation) => {
+                self.apply(server, upto);
+            }
+            Event::Answer { server, generation, connection, answer } if is_of(self, server, generation) => {
+                self.take_answer(server, connection, answer);
+            }
+            Event::Lost { server, generation } if is_of(self, server, generation) => self.step_down(server),
+            Event::Join { server, generation } if is_of(self, server, generation) => self.join(server),
+            Event::Beat { server } => {
+                if self.is_running(server) {
+                    self.beat(server);
+                }
+                let half = self.timing.tick / 2;
+                self.schedule(half, Event::Beat { server });
+            }
+            Event::Election => self.elect(),
+            Event::Receive { connection, frame } => self.hear(connection, frame),
+            _ => {}
+        }
+    }
+}
+
+fn moment(elapsed: Duration) -> Moment {
+    let millis = i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX);
+    Moment { elapsed, wall: 1_700_000_000_000 + millis }
+}
