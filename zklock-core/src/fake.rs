@@ -262,8 +262,11 @@ impl Ensemble for FakeEnsemble {
         self.answer(Err(ReadFailure::Unknown), |_| Ok(Vec::new()))
     }
 
-    fn look(&self, _: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>> {
-        self.answer(Err(ReadFailure::Unknown), |_| Ok(None))
+    fn look(&self, path: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>> {
+        self.answer(Err(ReadFailure::Unknown), move |this| {
+            let czxid = lock_ignoring_poison(&this.0.nodes).get(&*path).copied();
+            Ok(czxid.map(|czxid| Seen { czxid, version: 0 }))
+        })
     }
 
     fn delete(&self, _: Arc<str>, _: i32) -> Pending<Result<Deletion, ReadFailure>> {

@@ -300,7 +300,13 @@ impl Hold {
                 let ended = told.wait_for(|told| !goes_on(&told.status));
                 // Copied: as long as it is borrowed nobody can write it, and nobody read it again.
                 let ended = ended.await.map(|told| told.status);
-                let gone = matches!(ended, Ok(Status::Lost(_))) && grant.session.gone().await;
+                let gone = match ended {
+                    Ok(Status::Lost(LossReason::SessionExpired)) if grant.session.nodes_are_gone() => {
+                        grant.is_gone().await.is_ok()
+                    }
+                    Ok(Status::Lost(_)) => grant.session.gone().await,
+                    _ => false,
+                };
                 (ended, gone)
             };
             match clock::timeout(grant.session.timeout(), ended).await {

@@ -1,12 +1,13 @@
 //! What a hold does with other nodes than its own: guarded writes, and reads.
 
-use super::Hold;
-use crate::ask::MOMENT;
+use super::{Grant, Hold, Token};
+use crate::ask::{MOMENT, catch_up};
 use crate::clock;
-use crate::ensemble::{NodeData, ReadFailure, Write, WriteFailure};
+use crate::ensemble::{NodeData, ReadFailure, Seen, Write, WriteFailure};
 use crate::error::{Conflict, Error, ErrorKind, LossReason};
 use crate::guarded::Committed;
 use crate::path::check_path;
+use crate::session::Session;
 use std::sync::Arc;
 use std::sync::atomic::Ordering;
 use std::time::Duration;
@@ -40,7 +41,8 @@ impl Hold {
     ///
     /// # Errors
     ///
-    /// * [`ErrorKind::Unreachable`] if the ensemble did not answer within a session timeout, or two seconds;
+    /// * [`ErrorKind::Unreachable`] if the ensemble did not answer within a session timeout, or two seconds; also if it has
+    ///   not ended the hold's session by then, though one of its servers has said so;
     /// * [`ErrorKind::Refused`] if the access list does not allow to read it;
     /// * [`ErrorKind::InvalidInput`] for a bad path;
     /// * [`ErrorKind::Closed`] after the client was closed.
@@ -64,8 +66,12 @@ impl Hold {
         let grant = &self.grant;
         loop {
             // As long as the hold's own session lives its writes may be under way, and only there they come before the read.
-            let session =
-                if grant.session.is_over() { grant.slot.session().await? } else { grant.session.clone() };
+            let session = if grant.session.is_over() {
+                grant.is_gone().await?;
+                grant.slot.session().await?
+            } else {
+                grant.session.clone()
+            };
             match session.read(path.clone()).await {
                 Ok(node) => return Ok(node),
                 Err(ReadFailure::Refused(why)) => {
@@ -123,4 +129,38 @@ impl Hold {
             }
         }
     }
+}
+
+impl Grant {
+    /// Waits until the quorum knows the nodes of the hold no more. That its session is over is one server's word: a leader that has
+    /// lost its followers ends sessions too, and those live on if another leads before anybody has committed that.
+    pub(super) async fn is_gone(&self) -> Result<(), Error> {
+        for node in &self.holding.nodes {
+            while self.may_be_there(node).await? {
+                clock::sleep(10 * MOMENT).await;
+            }
+        }
+        Ok(())
+    }
+
+    async fn may_be_there(&self, node: &Arc<str>) -> Result<bool, Error> {
+        let session = self.slot.session().await?;
+        match seen(&session, node).await {
+            Ok(None) => Ok(false),
+            // There may be another one at the same path.
+            Ok(Some(seen)) => Ok(!self.holding.name_is_reused() || Token::of(seen.czxid) == self.token),
+            Err(ReadFailure::Refused(why)) => Err(Error::new(ErrorKind::Refused, format!("{node}: {why}"))),
+            Err(ReadFailure::SessionOver) => {
+                session.end(LossReason::SessionExpired);
+                Ok(true)
+            }
+            Err(ReadFailure::Unknown) => Ok(true),
+        }
+    }
+}
+
+async fn seen(session: &Arc<Session>, node: &Arc<str>) -> Result<Option<Seen>, ReadFailure> {
+    let directory = node.rsplit_once('/').map_or("", |(directory, _)| directory);
+    catch_up(session, &directory.into()).await?;
+    session.look(node.clone()).await
 }

@@ -2,7 +2,9 @@ use super::*;
 use crate::clock::virtual_clock;
 use crate::fake::{FakeEnsemble, TIMEOUT};
 use crate::heartbeat;
+use crate::pool::SlotState;
 use crate::session::Nodes;
+use std::future::ready;
 
 #[test]
 fn a_hold_is_lost_a_heartbeat_after_its_lease_has_lapsed() {
@@ -62,26 +64,54 @@ fn a_release_that_nobody_confirms_times_out_after_a_session_timeout() {
     });
 }
 
+/// What comes of a release that is under way while its session ends, and another one follows. `end` may do something later.
+fn kind_after<F: Future<Output = ()> + 'static>(
+    end: impl FnOnce(FakeEnsemble, Arc<Session>, String) -> F,
+) -> Result<(), ErrorKind> {
+    virtual_clock::run(async move {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let hold = ensemble.hold(&session, "/a", Owner::unique());
+        let release = hold.begin_release(Owner::current()).unwrap().unwrap();
+        let later = end(ensemble.clone(), session.clone(), hold.node().to_owned());
+        // As the pool and the attempt that owns the node do then.
+        hold.grant.slot.set(SlotState::Open(ensemble.session()));
+        hold.grant.holding.end(None, session.loss());
+        let (released, ()) = tokio::join!(release, later);
+        released.map_err(|error| error.kind())
+    })
+}
+
 #[test]
 fn a_release_is_confirmed_by_the_end_of_the_session_only_if_the_servers_have_said_so() {
-    let kind_after = |end: &dyn Fn(&Session)| {
-        virtual_clock::run(async move {
-            let ensemble = FakeEnsemble::new();
-            let session = ensemble.session();
-            let hold = ensemble.hold(&session, "/a", Owner::unique());
-            let release = hold.begin_release(Owner::current()).unwrap().unwrap();
-            end(&session);
-            // As the attempt that owns the node does then.
-            hold.grant.holding.end(None, session.loss());
-            release.await.map_err(|error| error.kind())
+    let closed = |nodes| {
+        kind_after(move |_, session, _| {
+            session.end(LossReason::SessionClosed);
+            session.set_nodes(nodes);
+            ready(())
         })
     };
-    assert_eq!(kind_after(&|session| session.end(LossReason::SessionExpired)), Ok(()));
-    assert_eq!(kind_after(&Session::abandon_nodes), Err(ErrorKind::Unreachable));
-    let closed = |session: &Session, nodes| {
-        session.end(LossReason::SessionClosed);
-        session.set_nodes(nodes);
+    assert_eq!(closed(Nodes::Gone), Ok(()));
+    assert_eq!(closed(Nodes::Left), Err(ErrorKind::Unreachable));
+    let abandoned = kind_after(|_, session, _| {
+        session.abandon_nodes();
+        ready(())
+    });
+    assert_eq!(abandoned, Err(ErrorKind::Unreachable));
+}
+
+#[test]
+fn a_release_is_not_confirmed_by_the_word_of_one_server_while_its_node_is_there() {
+    let deleted_after = |time: Duration| {
+        kind_after(move |ensemble, session, node| {
+            session.end(LossReason::SessionExpired);
+            async move {
+                clock::sleep(time).await;
+                assert!(ensemble.delete_node(&node));
+            }
+        })
     };
-    assert_eq!(kind_after(&|session| closed(session, Nodes::Gone)), Ok(()));
-    assert_eq!(kind_after(&|session| closed(session, Nodes::Left)), Err(ErrorKind::Unreachable));
+    assert_eq!(deleted_after(Duration::ZERO), Ok(()));
+    assert_eq!(deleted_after(TIMEOUT / 2), Ok(()));
+    assert_eq!(deleted_after(2 * TIMEOUT), Err(ErrorKind::Timeout));
 }
