@@ -1,0 +1,77 @@
+"""Plants bugs into copies of zklock: a harness that finds nothing proves nothing. See controls.py of tests/chaos and of tests/simulation."""
+
+from __future__ import annotations
+
+import pathlib
+import subprocess
+import typing
+
+ROOT = pathlib.Path(__file__).resolve().parents[1]
+MACHINE = "zklock-core/machine/src"
+
+
+class Control(typing.NamedTuple):
+    """A mistake that somebody could make: a text that stands once in a file, and what it is replaced by."""
+
+    name: str
+    file: str
+    text: str
+    replacement: str
+
+
+LEASE_TOO_LONG = Control(
+    "a lease for as long as the server said that the session lives",
+    f"{MACHINE}/lease.rs",
+    "let claimed = proven.min(sent + self.timeout / 2);",
+    "let claimed = proven.max(sent + self.timeout + self.timeout / 2);",
+)
+NO_LEASE = Control(
+    "no lease",
+    f"{MACHINE}/lease.rs",
+    "if self.gaps == lease.gaps { lease.until().since(now) } else { Duration::ZERO }",
+    "{ let _ = now; lease.timeout }",
+)
+OTHERS_AHEAD = Control(
+    "a deletion trusted while others are ahead",
+    f"{MACHINE}/contender/turn.rs",
+    "let our_turn_in = alone.then_some(claim);",
+    "let our_turn_in = Some(claim);",
+)
+WRITERS_OVERLOOKED = Control(
+    "a reader that overlooks writers",
+    f"{MACHINE}/name.rs",
+    "(Self::Read, Self::Read))",
+    "(Self::Read, _))",
+)
+ONE_PERMIT_MORE = Control(
+    "one permit more",
+    f"{MACHINE}/contender/turn.rs",
+    "u32::try_from(taken)",
+    "u32::try_from(taken.max(1) - 1)",
+)
+
+
+def plant(control: Control, copy: pathlib.Path) -> None:
+    """Makes the copy what the tree is, but for that mistake."""
+    copy.mkdir(parents=True, exist_ok=True)
+    kinds = ("*.rs", "*.toml", "*.md", "Cargo.lock")
+    listed = subprocess.run(["git", "ls-files", "-z", *kinds], cwd=ROOT, check=True, capture_output=True)
+    for name in listed.stdout.decode().split("\0"):
+        source = ROOT / name
+        if not name or not source.is_file():
+            continue
+        target = copy / name
+        text = source.read_bytes()
+        if name == control.file:
+            if text.count(control.text.encode()) != 1:
+                raise SystemExit(f"{control.name}: its text is not once in {name}")
+            text = text.replace(control.text.encode(), control.replacement.encode())
+        # What is as it was is not compiled anew.
+        if not target.exists() or target.read_bytes() != text:
+            target.parent.mkdir(parents=True, exist_ok=True)
+            target.write_bytes(text)
+
+
+def chosen(controls: typing.Sequence[Control], words: typing.Sequence[str]) -> list[Control]:
+    """All, or those with the first word in their names."""
+    return [control for control in controls if not words or words[0] in control.name]

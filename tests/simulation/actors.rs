@@ -1,0 +1,171 @@
+//! Clients of the library as it ships, which take locks in turn.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use ground::Dice;
+use tokio::time::{sleep, timeout};
+use zklock_core::{Client, ClientOptions, ErrorKind, Hold, LockSpec};
+
+use crate::claims::{Claims, Mode};
+use crate::network::{Shared, hosts};
+use crate::plan::{SESSION, millis};
+use crate::writes::Writes;
+
+const LINGER: Duration = Duration::from_secs(1);
+const PATIENCE: Duration = Duration::from_secs(10);
+
+/// What is taken: a kind, and a path with few rivals.
+const KINDS: &[(&str, &str, Mode)] = &[
+    ("mutex", "/mutex", Mode::Alone),
+    ("lingering", "/mutex", Mode::Alone),
+    ("passed on", "/mutex", Mode::Alone),
+    ("read", "/sides", Mode::Shared),
+    ("lingering read", "/sides", Mode::Shared),
+    ("write", "/sides", Mode::Alone),
+    ("semaphore", "/permits", Mode::Counted(2)),
+    ("exclusive", "/exclusive", Mode::Alone),
+];
+
+fn spec(kind: &str, path: &str) -> Result<LockSpec, zklock_core::Error> {
+    Ok(match kind {
+        "lingering" => LockSpec::mutex(path)?.linger(LINGER),
+        "passed on" => LockSpec::mutex(path)?.local_turns(3),
+        "read" => LockSpec::read(path)?,
+        "lingering read" => LockSpec::read(path)?.linger(LINGER),
+        "write" => LockSpec::write(path)?,
+        "semaphore" => LockSpec::semaphore(path, 2)?,
+        "exclusive" => LockSpec::exclusive(path)?,
+        _ => LockSpec::mutex(path)?,
+    })
+}
+
+/// What all clients of a run share.
+pub(crate) struct Stage {
+    pub(crate) network: Shared,
+    pub(crate) claims: RefCell<Claims>,
+    /// All is well, so that each must get something within [`Stage::served`].
+    pub(crate) is_calm: Cell<bool>,
+    pub(crate) is_over: Cell<bool>,
+    pub(crate) troubles: RefCell<Vec<String>>,
+    /// Each that has had something since all is well.
+    pub(crate) served: RefCell<Vec<String>>,
+    pub(crate) lost: Cell<u64>,
+    pub(crate) writes: Writes,
+    /// The clients that are there.
+    pub(crate) numbers: RefCell<Vec<usize>>,
+}
+
+impl Stage {
+    pub(crate) async fn sleep_until(&self, time: Duration) {
+        let now = self.network.borrow().now();
+        sleep(time.saturating_sub(now)).await;
+    }
+
+    /// Looks whether what all believe can be true.
+    pub(crate) fn look(&self) {
+        let now = self.network.borrow().now();
+        self.claims.borrow_mut().look(now);
+    }
+
+    pub(crate) fn trouble(&self, text: &str) {
+        let now = self.network.borrow().now();
+        self.troubles.borrow_mut().push(format!("at {now:?} {text}"));
+    }
+}
+
+pub(crate) fn options(number: usize) -> Result<ClientOptions, zklock_core::Error> {
+    ClientOptions::new(&hosts(number))?
+        .session_timeout(SESSION)?
+        .identity(&format!("client {number}"))?
+        .server_version(3, 8)
+}
+
+/// One of the tasks of a client takes turns until the run is over.
+pub(crate) async fn act(stage: Rc<Stage>, client: Client, number: usize, name: String, mut dice: Dice) {
+    while !stage.is_over.get() {
+        let (kind, path, mode) = dice.pick(KINDS);
+        let lock = match spec(kind, path).and_then(|spec| client.lock(&spec)) {
+            Ok(lock) => lock,
+            Err(error) => return stage.trouble(&format!("{name}: {error}")),
+        };
+        let outcome = match dice.below(10) {
+            0..3 => lock.try_acquire().await,
+            // What is given up leaves nothing.
+            3 => match timeout(millis(&mut dice, 0, 300), lock.acquire()).await {
+                Ok(outcome) => outcome.map(Some),
+                Err(_) => Ok(None),
+            },
+            _ => lock.acquire_timeout(PATIENCE).await.map(Some),
+        };
+        match outcome {
+            Ok(Some(hold)) => {
+                if stage.is_calm.get() {
+                    stage.served.borrow_mut().push(name.clone());
+                }
+                let stays = lock.spec().is_passed_on();
+                let held =
+                    Held { hold: Rc::new(hold), path, mode, stays, client: (number, client.session_id()) };
+                keep(&stage, held, &name, &mut dice).await;
+            }
+            Ok(None) => {}
+            Err(error) => {
+                let is_expected =
+                    matches!(error.kind(), ErrorKind::Timeout | ErrorKind::Unreachable | ErrorKind::Lost(_));
+                if !is_expected {
+                    stage.trouble(&format!("{name}, {kind}: {:?}: {error}", error.kind()));
+                }
+            }
+        }
+        sleep(millis(&mut dice, 1, 150)).await;
+    }
+}
+
+struct Held {
+    hold: Rc<Hold>,
+    path: &'static str,
+    mode: Mode,
+    /// Its node may stay after it.
+    stays: bool,
+    client: (usize, Option<i64>),
+}
+
+/// Holds for a time, or until it is told that it does not, and lets go.
+async fn keep(stage: &Rc<Stage>, held: Held, name: &str, dice: &mut Dice) {
+    let Held { hold, path, mode, stays, client } = held;
+    let now = stage.network.borrow().now();
+    let claim = stage.claims.borrow_mut().begin(path, mode, client, hold.clone(), now);
+    let longest = if dice.chance(12) { 3 * SESSION.as_millis() } else { 30 };
+    let time = millis(dice, 0, usize::try_from(longest).unwrap_or(0));
+    if dice.chance(20) && path != "/exclusive" {
+        if let Some(problem) = stage.writes.write(&hold).await {
+            stage.trouble(&format!("{name}: {problem}"));
+        }
+    }
+    let lost = timeout(time, hold.lost()).await;
+    if lost.is_ok() {
+        stage.lost.set(stage.lost.get() + 1);
+        if !hold.valid_for().is_zero() {
+            stage.trouble(&format!("{name}: {} is lost and valid", hold.node()));
+        }
+    }
+    stage.claims.borrow_mut().end(claim);
+    let (node, token) = (hold.node().to_owned(), hold.token().value());
+    match dice.below(4) {
+        // Dropped: released without anybody waiting for it.
+        0 => drop(hold),
+        _ => {
+            let created = || {
+                stage.network.borrow().replicas.created(&node).and_then(|created| u64::try_from(created).ok())
+            };
+            match timeout(6 * PATIENCE, hold.release()).await {
+                Ok(Ok(())) if !stays && created() == Some(token) => {
+                    stage.trouble(&format!("{name}: {node} is released and there"));
+                }
+                Ok(_) => {}
+                Err(_) => stage.trouble(&format!("{name}: the release of {node} does not end")),
+            }
+        }
+    }
+}

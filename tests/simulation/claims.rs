@@ -1,0 +1,123 @@
+//! Who holds what, seen from outside and at one moment: here nothing happens between two looks.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::rc::Rc;
+use std::time::Duration;
+
+use zklock_core::Hold;
+
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Mode {
+    Alone,
+    Shared,
+    /// With so many at once, itself included.
+    Counted(usize),
+}
+
+struct Claim {
+    path: &'static str,
+    mode: Mode,
+    client: usize,
+    /// That of its client when it began.
+    session: Option<i64>,
+    hold: Rc<Hold>,
+    /// An operator has taken its node away: it is told soon, and until then others may have the lock.
+    is_forgiven: bool,
+}
+
+/// Claims of all clients, and what of it cannot be.
+#[derive(Default)]
+pub(crate) struct Claims {
+    claims: BTreeMap<u64, Claim>,
+    last: u64,
+    /// The greatest token of each path that somebody had alone, and of any kind.
+    alone: BTreeMap<&'static str, u64>,
+    any: BTreeMap<&'static str, u64>,
+    /// What operators have taken away.
+    ended: BTreeSet<i64>,
+    deleted: BTreeSet<String>,
+    pub(crate) grants: u64,
+    pub(crate) violations: Vec<String>,
+}
+
+impl Claims {
+    /// Somebody holds. What is returned ends the claim.
+    pub(crate) fn begin(
+        &mut self,
+        path: &'static str,
+        mode: Mode,
+        (client, session): (usize, Option<i64>),
+        hold: Rc<Hold>,
+        now: Duration,
+    ) -> u64 {
+        let token = hold.token().value();
+        // It may have been granted before it was taken away, and told after that.
+        let is_forgiven = session.is_some_and(|session| self.ended.contains(&session))
+            || hold.nodes().any(|node| self.deleted.contains(node));
+        // One that is late may find that it is over. Then it is as if it had not been granted.
+        if !hold.valid_for().is_zero() && !is_forgiven {
+            let before = if mode == Mode::Alone { self.any.get(path) } else { self.alone.get(path) };
+            let is_counted = matches!(mode, Mode::Counted(_));
+            if let Some(before) = before.filter(|before| **before > token && !is_counted) {
+                self.violations.push(format!("at {now:?} {path}: token {token} after {before}"));
+            }
+            for (greatest, counts) in [(&mut self.any, true), (&mut self.alone, mode == Mode::Alone)] {
+                let greatest = greatest.entry(path).or_default();
+                *greatest = if counts { token.max(*greatest) } else { *greatest };
+            }
+        }
+        self.grants += 1;
+        self.last += 1;
+        self.claims.insert(self.last, Claim { path, mode, client, session, hold, is_forgiven });
+        self.last
+    }
+
+    pub(crate) fn end(&mut self, claim: u64) {
+        self.claims.remove(&claim);
+    }
+
+    /// A client is no more.
+    pub(crate) fn forget(&mut self, client: usize) {
+        self.claims.retain(|_, claim| claim.client != client);
+    }
+
+    /// An operator ends a session.
+    pub(crate) fn forgive_session(&mut self, session: i64) {
+        self.ended.insert(session);
+        for claim in self.claims.values_mut() {
+            claim.is_forgiven |= claim.session == Some(session);
+        }
+    }
+
+    /// An operator deletes a node.
+    pub(crate) fn forgive_node(&mut self, node: &str) {
+        self.deleted.insert(node.to_owned());
+        for claim in self.claims.values_mut() {
+            claim.is_forgiven |= claim.hold.nodes().any(|held| held == node);
+        }
+    }
+
+    /// Looks for holds that exclude each other and are valid, all at this moment.
+    pub(crate) fn look(&mut self, now: Duration) {
+        let is_valid = |claim: &&Claim| !claim.is_forgiven && !claim.hold.valid_for().is_zero();
+        let valid: Vec<_> = self.claims.values().filter(is_valid).collect();
+        for (index, claim) in valid.iter().enumerate() {
+            let beside: Vec<_> = valid[..index].iter().filter(|other| other.path == claim.path).collect();
+            let is_wrong = match claim.mode {
+                Mode::Counted(limit) => beside.len() + 1 > limit,
+                Mode::Alone => !beside.is_empty(),
+                Mode::Shared => beside.iter().any(|other| other.mode == Mode::Alone),
+            };
+            if is_wrong {
+                let all: Vec<_> = beside.iter().chain([&claim]).map(|claim| text(claim)).collect();
+                self.violations.push(format!("at {now:?} {}: {}", claim.path, all.join(" and ")));
+                return;
+            }
+        }
+    }
+}
+
+fn text(claim: &Claim) -> String {
+    let Claim { client, mode, hold, .. } = claim;
+    format!("client {client} holds it ({mode:?}, {}) for {:?} more", hold.node(), hold.valid_for())
+}

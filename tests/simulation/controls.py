@@ -1,0 +1,93 @@
+"""Plants bugs into copies of zklock, and sees whether the simulation finds them.
+
+    python3 tests/simulation/controls.py [TEXT]      all, or those with this in their names
+"""
+
+from __future__ import annotations
+
+import os
+import pathlib
+import re
+import subprocess
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
+
+import planted
+from planted import MACHINE, ROOT, Control
+
+CONTROLS = (
+    planted.LEASE_TOO_LONG,
+    planted.NO_LEASE,
+    planted.OTHERS_AHEAD,
+    planted.WRITERS_OVERLOOKED,
+    planted.ONE_PERMIT_MORE,
+    Control(
+        "the end of a session believed for the end of its nodes, at a release",
+        "zklock-core/src/hold.rs",
+        "grant.is_gone().await.is_ok()",
+        "true",
+    ),
+    Control(
+        "the end of a session believed for the end of its writes, at a read",
+        "zklock-core/src/hold/nodes.rs",
+        "                grant.is_gone().await?;\n",
+        "",
+    ),
+    Control(
+        "a lost reply taken for a creation that was not done",
+        f"{MACHINE}/contender/enter.rs",
+        "_ => self.retry(Step::Recover(Phase::Queue), now),",
+        "_ => self.retry(Step::Enter, now),",
+    ),
+    Control(
+        "one that gives up forgets a creation under way",
+        f"{MACHINE}/contender.rs",
+        "State::InFlight(_) | State::Gone =>",
+        "State::InFlight(Step::Enter) => self.state = State::Gone, State::InFlight(_) | State::Gone =>",
+    ),
+    Control(
+        "a deletion that nobody has answered is not tried again",
+        f"{MACHINE}/contender.rs",
+        "self.delete_again(step, outcomes, now);",
+        "self.state = State::Gone;",
+    ),
+    Control(
+        "a shorter session is granted, and the lease stays as it was",
+        f"{MACHINE}/lease.rs",
+        "self.claimed = self.claimed.min((sent + timeout).before(timeout / 50));",
+        "self.claimed = self.claimed.max(sent);",
+    ),
+)
+COPY = ROOT / "target/simulation-copy"
+SEEDS = 20_000
+
+
+def build(control: Control) -> None:
+    planted.plant(control, COPY)
+    for name in ("run", "kernel.c"):
+        (COPY / "tests/simulation" / name).write_bytes((ROOT / "tests/simulation" / name).read_bytes())
+    (COPY / "tests/parts.sh").write_bytes((ROOT / "tests/parts.sh").read_bytes())
+    subprocess.run(["bash", "tests/simulation/run", "build"], cwd=COPY, check=True)
+
+
+def is_found(control: Control) -> bool:
+    build(control)
+    begun = time.monotonic()
+    words = ["bash", "tests/simulation/run", "--seeds", str(SEEDS), "--bad", "1"]
+    done = subprocess.run(words, cwd=COPY, env=os.environ, stdout=subprocess.PIPE, text=True)
+    seeds = re.search(r"^(\d+) seeds", done.stdout, re.MULTILINE)
+    bad = next((line for line in done.stdout.splitlines() if line.startswith("BAD")), "")
+    found = f"found after {seeds[1]} seeds" if bad and seeds else "NOT FOUND"
+    print(f"{control.name}: {found}, {time.monotonic() - begun:.0f} s\n  {bad}", flush=True)
+    return bool(bad)
+
+
+def main() -> int:
+    chosen = planted.chosen(CONTROLS, sys.argv[1:])
+    return 0 if chosen and all([is_found(control) for control in chosen]) else 1
+
+
+if __name__ == "__main__":
+    sys.exit(main())

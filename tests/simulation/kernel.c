@@ -1,0 +1,140 @@
+/* The kernel of a simulated process, where it would bring in chance: preloaded into the programs that tests/simulation/run starts.
+ *
+ * Time passes only while the process waits, and then by as much as it would wait. What it asks the kernel for at random comes from
+ * ZKLOCK_SEED. A connection over TCP is one of the same machine by name, whose ends are both in this process: with those, what is
+ * written can be read at once, always. */
+#define _GNU_SOURCE
+#include <arpa/inet.h>
+#include <errno.h>
+#include <netinet/in.h>
+#include <stdarg.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/personality.h>
+#include <sys/random.h>
+#include <sys/socket.h>
+#include <sys/syscall.h>
+#include <sys/un.h>
+#include <time.h>
+#include <unistd.h>
+
+enum { SECOND = 1000000000, MILLISECOND = 1000000 };
+
+static int64_t now = (int64_t)1000 * SECOND;
+static uint64_t state;
+
+__attribute__((constructor)) static void begin(int count, char **words) {
+    (void)count;
+    const char *seed = getenv("ZKLOCK_SEED");
+    state = seed ? strtoull(seed, NULL, 10) : 0;
+    /* Some hash by addresses. Containers may not allow to have the same ones each time. */
+    const int old = personality(0xffffffff);
+    if (old >= 0 && (old & ADDR_NO_RANDOMIZE) == 0) {
+        if (personality((unsigned long)old | ADDR_NO_RANDOMIZE) >= 0) {
+            execv("/proc/self/exe", words);
+        }
+        setenv("SIMULATION_ADDRESSES", "random", 1);
+    }
+}
+
+/* The kernel as it is. */
+static long ask(long number, long a, long b, long c, long d, long e, long f) {
+#if defined __x86_64__
+    register long fourth __asm__("r10") = d, fifth __asm__("r8") = e, sixth __asm__("r9") = f;
+    long answer;
+    __asm__ volatile("syscall"
+                     : "=a"(answer)
+                     : "0"(number), "D"(a), "S"(b), "d"(c), "r"(fourth), "r"(fifth), "r"(sixth)
+                     : "rcx", "r11", "memory");
+#elif defined __aarch64__
+    register long kind __asm__("x8") = number, answer __asm__("x0") = a, second __asm__("x1") = b, third __asm__("x2") = c,
+                       fourth __asm__("x3") = d, fifth __asm__("x4") = e, sixth __asm__("x5") = f;
+    __asm__ volatile("svc 0"
+                     : "+r"(answer)
+                     : "r"(kind), "r"(second), "r"(third), "r"(fourth), "r"(fifth), "r"(sixth)
+                     : "memory");
+#else
+#error "how is this kernel called?"
+#endif
+    if (answer < 0 && answer > -4096) {
+        errno = (int)-answer;
+        return -1;
+    }
+    return answer;
+}
+
+int clock_gettime(clockid_t clock, struct timespec *time) {
+    /* No two moments are the same. */
+    now += 1;
+    const int64_t since = clock == CLOCK_REALTIME ? (int64_t)1700000000 * SECOND : 0;
+    time->tv_sec = (since + now) / SECOND;
+    time->tv_nsec = (since + now) % SECOND;
+    return 0;
+}
+
+ssize_t getrandom(void *into, size_t length, unsigned flags) {
+    (void)flags;
+    for (size_t at = 0; at < length; at++) {
+        /* SplitMix64, of which the highest byte is used. */
+        uint64_t mixed = state += 0x9e3779b97f4a7c15;
+        mixed = (mixed ^ (mixed >> 30)) * 0xbf58476d1ce4e5b9;
+        mixed = (mixed ^ (mixed >> 27)) * 0x94d049bb133111eb;
+        ((unsigned char *)into)[at] = (unsigned char)((mixed ^ (mixed >> 31)) >> 56);
+    }
+    return (ssize_t)length;
+}
+
+/* Some ask for random bytes like this. */
+long syscall(long number, ...) {
+    va_list rest;
+    va_start(rest, number);
+    long word[6];
+    for (int at = 0; at < 6; at++) {
+        word[at] = va_arg(rest, long);
+    }
+    va_end(rest);
+    if (number == SYS_getrandom) {
+        return getrandom((void *)word[0], (size_t)word[1], (unsigned)word[2]);
+    }
+    return ask(number, word[0], word[1], word[2], word[3], word[4], word[5]);
+}
+
+int epoll_wait(int epoll, struct epoll_event *events, int most, int timeout) {
+    const int found = (int)ask(SYS_epoll_pwait, epoll, (long)events, most, 0, 0, 8);
+    if (found != 0 || timeout == 0) {
+        return found;
+    }
+    if (timeout < 0) {
+        static const char message[] = "VIOLATION: nothing is left that could happen\n";
+        (void)ask(SYS_write, STDOUT_FILENO, (long)message, sizeof message - 1, 0, 0, 0);
+        _exit(1);
+    }
+    now += (int64_t)timeout * MILLISECOND;
+    return 0;
+}
+
+int socket(int domain, int type, int protocol) {
+    const int is_tcp = domain == AF_INET || domain == AF_INET6;
+    return (int)ask(SYS_socket, is_tcp ? AF_UNIX : domain, type, is_tcp ? 0 : protocol, 0, 0, 0);
+}
+
+int connect(int socket, const struct sockaddr *to, socklen_t length) {
+    if (to->sa_family != AF_INET) {
+        return (int)ask(SYS_connect, socket, (long)to, length, 0, 0, 0);
+    }
+    const struct sockaddr_in *host = (const struct sockaddr_in *)(const void *)to;
+    struct sockaddr_un name = {.sun_family = AF_UNIX};
+    /* Of the abstract kind, whose first byte is zero. */
+    const int written = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "zklock-%d-%08x-%d", (int)getpid(),
+                                 ntohl(host->sin_addr.s_addr), (int)ntohs(host->sin_port));
+    const size_t all = offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)written;
+    return (int)ask(SYS_connect, socket, (long)&name, (long)all, 0, 0, 0);
+}
+
+int setsockopt(int socket, int level, int option, const void *value, socklen_t length) {
+    return level == IPPROTO_TCP ? 0 : (int)ask(SYS_setsockopt, socket, level, option, (long)value, length, 0);
+}

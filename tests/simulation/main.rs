@@ -1,0 +1,231 @@
+//! Runs the library as it ships against simulated servers, in simulated time: see README.md.
+
+mod actors;
+mod claims;
+mod network;
+mod plan;
+mod run;
+mod writes;
+
+use std::collections::BTreeMap;
+use std::process::{Command, ExitCode, Stdio};
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
+
+use plan::Plan;
+
+const HELP: &str = "simulation [--seconds N | --seeds N] [--from SEED] [--bad N]     tries one seed after the other, until so many are bad
+simulation --one SEED [--without N,N...]               plays one, perhaps without some of what goes wrong
+simulation --plan SEED                                 says what goes wrong";
+
+/// How long one may take, of which it should need a tenth of a second.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+fn main() -> ExitCode {
+    let words: Vec<_> = std::env::args().skip(1).collect();
+    let words: Vec<_> = words.iter().map(String::as_str).collect();
+    let number = |text: &str| text.parse::<u64>().ok();
+    match words[..] {
+        ["--one", seed, ref rest @ ..] => {
+            let without = match rest {
+                ["--without", numbers] => {
+                    numbers.split(',').filter_map(|number| number.parse().ok()).collect()
+                }
+                _ => Vec::new(),
+            };
+            number(seed).map_or_else(help, |seed| play(seed, &without))
+        }
+        ["--plan", seed] => number(seed).map_or_else(help, |seed| {
+            println!("{:#?}", Plan::new(seed, &[]));
+            ExitCode::SUCCESS
+        }),
+        ref words => Search::new(words).map_or_else(help, |search| search.run()),
+    }
+}
+
+fn help() -> ExitCode {
+    eprintln!("{HELP}");
+    ExitCode::from(2)
+}
+
+/// Plays one seed in this process, which must have the kernel of a simulation.
+fn play(seed: u64, without: &[usize]) -> ExitCode {
+    let run::Outcome { grants, lost, requests, simulated, trace, troubles } = run::run(seed, without);
+    troubles.iter().for_each(|trouble| println!("VIOLATION: {trouble}"));
+    // Where addresses are random what is hashed by them comes in another order each time.
+    let trace = if std::env::var_os("SIMULATION_ADDRESSES").is_some() { 0 } else { trace };
+    println!(
+        "seed {seed}: grants {grants} lost {lost} requests {requests} ms {} trace {trace:016x}",
+        simulated.as_millis()
+    );
+    if troubles.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+}
+
+/// What a seed came to, as its process has said it.
+struct Played {
+    is_good: bool,
+    said: String,
+}
+
+impl Played {
+    fn of(seed: u64, without: &[usize]) -> std::io::Result<Self> {
+        let library = std::env::var("SIMULATION_KERNEL").map_err(std::io::Error::other)?;
+        let mut command = Command::new(std::env::current_exe()?);
+        command.args(["--one", &seed.to_string()]);
+        if !without.is_empty() {
+            let numbers: Vec<_> = without.iter().map(ToString::to_string).collect();
+            command.args(["--without", &numbers.join(",")]);
+        }
+        command.env("LD_PRELOAD", library).env("ZKLOCK_SEED", seed.to_string()).env("RUST_BACKTRACE", "0");
+        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
+        let end = Instant::now() + PATIENCE;
+        // What it says fits into a pipe.
+        while child.try_wait()?.is_none() && Instant::now() < end {
+            std::thread::sleep(Duration::from_millis(2));
+        }
+        let is_late = child.try_wait()?.is_none();
+        if is_late {
+            child.kill()?;
+        }
+        let done = child.wait_with_output()?;
+        let mut said = String::from_utf8_lossy(&done.stdout).into_owned();
+        if !done.status.success() {
+            let late = if is_late { "VIOLATION: it does not end" } else { "" };
+            said = format!("{late}{said}{} {}", String::from_utf8_lossy(&done.stderr), done.status);
+        }
+        Ok(Self { is_good: done.status.success(), said })
+    }
+
+    /// The number behind a word.
+    fn number(&self, word: &str) -> u64 {
+        let mut words = self.said.split_whitespace().skip_while(|said| *said != word);
+        words.nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
+    }
+
+    /// All that has passed, as a number.
+    fn trace(&self) -> &str {
+        self.said.split_whitespace().skip_while(|said| *said != "trace").nth(1).unwrap_or("-")
+    }
+}
+
+/// A search for a seed with which something goes wrong.
+struct Search {
+    next: AtomicU64,
+    last: u64,
+    enough: u64,
+    end: Option<Instant>,
+    is_over: AtomicBool,
+    sums: Mutex<BTreeMap<&'static str, u64>>,
+    bad: Mutex<Vec<(u64, String)>>,
+}
+
+/// What is added up.
+const SUMS: [&str; 4] = ["grants", "lost", "requests", "ms"];
+/// How often a seed is played a second time: it must come to the same.
+const TWICE: u64 = 50;
+/// After so many bad seeds it is enough, unless another number is given.
+const ENOUGH: u64 = 5;
+
+impl Search {
+    fn new(words: &[&str]) -> Option<Self> {
+        let (mut from, mut count, mut seconds, mut enough) = (1, None, None, ENOUGH);
+        for pair in words.chunks(2) {
+            let [word, value] = pair else { return None };
+            let value = value.parse::<u64>().ok()?;
+            match *word {
+                "--from" => from = value,
+                "--seeds" => count = Some(value),
+                "--bad" => enough = value,
+                "--seconds" => seconds = Some(value),
+                _ => return None,
+            }
+        }
+        let end = seconds.map(|seconds| Instant::now() + Duration::from_secs(seconds));
+        let count = count.unwrap_or(if end.is_some() { u64::MAX / 2 } else { 100 });
+        Some(Self {
+            next: AtomicU64::new(from),
+            last: from + count,
+            enough,
+            end,
+            is_over: AtomicBool::new(false),
+            sums: Mutex::default(),
+            bad: Mutex::default(),
+        })
+    }
+
+    fn run(&self) -> ExitCode {
+        let (begun, from) = (Instant::now(), self.next.load(Ordering::Relaxed));
+        let workers = std::thread::available_parallelism().map_or(1, std::num::NonZero::get);
+        std::thread::scope(|scope| (0..workers).for_each(|_| drop(scope.spawn(|| self.work()))));
+        let (sums, bad) =
+            (self.sums.lock().expect("no worker panics"), self.bad.lock().expect("no worker panics"));
+        let sum = |word| sums.get(word).copied().unwrap_or(0);
+        let (seeds, seconds) = (sum("seeds"), begun.elapsed().as_secs_f64());
+        println!(
+            "{seeds} seeds from {from} on in {seconds:.0} s: {} grants, {} holds lost, {} requests, {} h simulated",
+            sum("grants"),
+            sum("lost"),
+            sum("requests"),
+            sum("ms") / 3_600_000
+        );
+        #[expect(clippy::cast_precision_loss, reason = "for people")]
+        let (rate, speed) = (seeds as f64 / seconds * 3600.0, sum("ms") as f64 / 1000.0 / seconds);
+        println!(
+            "{rate:.0} seeds an hour; {speed:.0} s simulated in a second; {} played twice and the same",
+            sum("twice")
+        );
+        for (seed, said) in bad.iter() {
+            println!("BAD seed {seed}: {said}\n  {}", smallest(*seed));
+        }
+        if bad.is_empty() && seeds > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
+    }
+
+    fn work(&self) {
+        while !self.is_over.load(Ordering::Relaxed) && self.end.is_none_or(|end| Instant::now() < end) {
+            let seed = self.next.fetch_add(1, Ordering::Relaxed);
+            if seed >= self.last {
+                return;
+            }
+            let played = Played::of(seed, &[])
+                .unwrap_or_else(|error| Played { is_good: false, said: error.to_string() });
+            let again = (seed % TWICE == 0).then(|| Played::of(seed, &[]));
+            let is_same = again
+                .as_ref()
+                .is_none_or(|again| again.as_ref().is_ok_and(|again| again.trace() == played.trace()));
+            let mut sums = self.sums.lock().expect("no worker panics");
+            for word in SUMS {
+                *sums.entry(word).or_default() += played.number(word);
+            }
+            *sums.entry("seeds").or_default() += 1;
+            *sums.entry("twice").or_default() += u64::from(again.is_some());
+            drop(sums);
+            if !played.is_good || !is_same {
+                let what = if is_same {
+                    played.said
+                } else {
+                    "VIOLATION: it is not the same when it is played again".to_owned()
+                };
+                let mut bad = self.bad.lock().expect("no worker panics");
+                bad.push((seed, what.lines().take(4).collect::<Vec<_>>().join("\n  ")));
+                self.is_over.store(bad.len() as u64 >= self.enough, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Leaves out of a plan what does not matter for what goes wrong.
+fn smallest(seed: u64) -> String {
+    let count = Plan::new(seed, &[]).strokes.len();
+    let mut without = Vec::new();
+    for stroke in (0..count).rev() {
+        let tried: Vec<_> = without.iter().copied().chain([stroke]).collect();
+        if Played::of(seed, &tried).is_ok_and(|played| !played.is_good) {
+            without = tried;
+        }
+    }
+    let kept = Plan::new(seed, &without).strokes;
+    let kinds: Vec<_> = kept.iter().map(|stroke| format!("{:?} at {:?}", stroke.kind, stroke.at)).collect();
+    let numbers: Vec<_> = without.iter().map(ToString::to_string).collect();
+    format!("tests/simulation/run --one {seed} --without {}: {}", numbers.join(","), kinds.join(", "))
+}

@@ -1,0 +1,304 @@
+//! What lies between the clients' sockets and the simulated servers: it takes time, stops and breaks.
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io;
+use std::os::linux::net::SocketAddrExt;
+use std::os::unix::net::{SocketAddr, UnixListener as StdListener};
+use std::rc::Rc;
+use std::time::Duration;
+
+use ground::Dice;
+use tokio::net::{UnixListener, UnixStream};
+use tokio::sync::Notify;
+use tokio::task::AbortHandle;
+use tokio::time::Instant;
+use zklock_testkit::replicas::Replicas;
+
+use crate::plan::SERVERS;
+
+const PORT: u16 = 2181;
+
+/// From one client to one server.
+#[derive(Default)]
+struct Way {
+    listener: Option<AbortHandle>,
+    stops_requests: bool,
+    stops_replies: bool,
+    delay: usize,
+}
+
+struct Link {
+    client: usize,
+    server: usize,
+    stream: Rc<UnixStream>,
+    /// When what is on its way arrives: nothing overtakes.
+    to_server: Duration,
+    to_client: Duration,
+    /// What waits until it may pass.
+    held: Vec<((Duration, u64), Parcel)>,
+}
+
+/// Something on its way.
+enum Parcel {
+    Request(u64, Vec<u8>),
+    /// The client has closed it.
+    Closed(u64),
+    /// `None`: the server has closed it.
+    Reply(u64, Option<Vec<u8>>),
+}
+
+impl Parcel {
+    fn connection(&self) -> u64 {
+        match self {
+            Self::Request(connection, _) | Self::Closed(connection) | Self::Reply(connection, _) => {
+                *connection
+            }
+        }
+    }
+}
+
+pub(crate) struct Network {
+    pub(crate) replicas: Replicas,
+    begun: Instant,
+    dice: Dice,
+    ways: BTreeMap<(usize, usize), Way>,
+    links: BTreeMap<u64, Link>,
+    last_link: u64,
+    parcels: BTreeMap<(Duration, u64), Parcel>,
+    last_parcel: u64,
+    /// All that has passed, in a number: runs that differ in anything have others.
+    trace: DefaultHasher,
+    pub(crate) requests: u64,
+    /// Tells the one that keeps time that there is something to do.
+    pub(crate) stir: Rc<Notify>,
+}
+
+pub(crate) type Shared = Rc<RefCell<Network>>;
+
+/// Where a client finds a server.
+fn address(client: usize, server: usize) -> [u8; 4] {
+    let byte = |number: usize| u8::try_from(number + 1).unwrap_or(0);
+    [127, 1, byte(client), byte(server)]
+}
+
+pub(crate) fn hosts(client: usize) -> String {
+    let host = |server| {
+        let [first, second, third, fourth] = address(client, server);
+        format!("{first}.{second}.{third}.{fourth}:{PORT}")
+    };
+    (0..SERVERS).map(host).collect::<Vec<_>>().join(",")
+}
+
+/// The name under which kernel.c looks for it.
+fn listen(client: usize, server: usize) -> io::Result<UnixListener> {
+    let host = u32::from_be_bytes(address(client, server));
+    let name = format!("zklock-{}-{host:08x}-{PORT}", std::process::id());
+    let listener = StdListener::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
+    listener.set_nonblocking(true)?;
+    UnixListener::from_std(listener)
+}
+
+impl Network {
+    pub(crate) fn new(replicas: Replicas, dice: Dice) -> Shared {
+        Rc::new(RefCell::new(Self {
+            replicas,
+            begun: Instant::now(),
+            dice,
+            ways: BTreeMap::new(),
+            links: BTreeMap::new(),
+            last_link: 0,
+            parcels: BTreeMap::new(),
+            last_parcel: 0,
+            trace: DefaultHasher::new(),
+            requests: 0,
+            stir: Rc::default(),
+        }))
+    }
+
+    pub(crate) fn now(&self) -> Duration {
+        self.begun.elapsed()
+    }
+
+    pub(crate) fn trace(&self) -> u64 {
+        self.trace.finish()
+    }
+
+    /// When there is something to do next.
+    pub(crate) fn next(&self) -> Instant {
+        let next = self.parcels.keys().next().map_or(Duration::MAX, |(time, _)| *time);
+        self.begun + next.min(self.replicas.next()).min(self.now() + Duration::from_secs(60))
+    }
+
+    /// Time has passed: delivers what has arrived, and what comes of it.
+    pub(crate) fn step(&mut self) {
+        let now = self.now();
+        loop {
+            self.replicas.advance(now);
+            for (connection, reply) in self.replicas.effects() {
+                self.send(now, Parcel::Reply(connection, reply));
+            }
+            let Some(entry) = self.parcels.first_entry().filter(|entry| entry.key().0 <= now) else {
+                if self.replicas.next() <= now {
+                    continue;
+                }
+                return;
+            };
+            let (key, parcel) = entry.remove_entry();
+            self.deliver(now, key, parcel);
+        }
+    }
+
+    fn deliver(&mut self, now: Duration, key: (Duration, u64), parcel: Parcel) {
+        let connection = parcel.connection();
+        let Some(link) = self.links.get_mut(&connection) else { return };
+        let Some(way) = self.ways.get(&(link.client, link.server)) else { return };
+        let is_stopped = match parcel {
+            Parcel::Request(..) | Parcel::Closed(_) => way.stops_requests,
+            Parcel::Reply(..) => way.stops_replies,
+        };
+        if is_stopped {
+            link.held.push((key, parcel));
+            return;
+        }
+        match parcel {
+            Parcel::Request(_, frame) => {
+                (now, connection, &frame).hash(&mut self.trace);
+                self.requests += 1;
+                self.replicas.receive(connection, frame);
+            }
+            Parcel::Closed(_) => {
+                self.replicas.disconnect(connection);
+                self.links.remove(&connection);
+            }
+            Parcel::Reply(_, Some(frame)) => {
+                (now, connection, &frame).hash(&mut self.trace);
+                // One that has closed it is not told.
+                let _ = link.stream.try_write(&frame);
+            }
+            Parcel::Reply(_, None) => self.drop_link(connection),
+        }
+    }
+
+    /// Puts something on its way.
+    fn send(&mut self, now: Duration, parcel: Parcel) {
+        let Some(link) = self.links.get_mut(&parcel.connection()) else { return };
+        let longest = self.ways.get(&(link.client, link.server)).map_or(0, |way| way.delay);
+        let delay = Duration::from_millis(u64::try_from(self.dice.below(longest + 2)).unwrap_or(0));
+        let arrives = match parcel {
+            Parcel::Reply(..) => &mut link.to_client,
+            _ => &mut link.to_server,
+        };
+        *arrives = (*arrives).max(now + delay);
+        self.last_parcel += 1;
+        self.parcels.insert((*arrives, self.last_parcel), parcel);
+        self.stir.notify_one();
+    }
+
+    /// The end of a connection at the client.
+    fn drop_link(&mut self, connection: u64) {
+        if let Some(link) = self.links.remove(&connection) {
+            let _ = rustix::net::shutdown(&*link.stream, rustix::net::Shutdown::Both);
+        }
+    }
+
+    fn links_of(&self, client: usize) -> Vec<u64> {
+        self.links
+            .iter()
+            .filter(|(_, link)| link.client == client)
+            .map(|(connection, _)| *connection)
+            .collect()
+    }
+
+    /// Ends the connections of a client, at the server too unless it is to find out by itself.
+    pub(crate) fn cut(&mut self, client: usize, servers_know: bool) {
+        for connection in self.links_of(client) {
+            self.drop_link(connection);
+            if servers_know {
+                self.replicas.disconnect(connection);
+            }
+        }
+        self.stir.notify_one();
+    }
+
+    pub(crate) fn freeze(&mut self, client: usize, requests: bool, replies: bool) {
+        for server in 0..SERVERS {
+            let way = self.ways.entry((client, server)).or_default();
+            (way.stops_requests, way.stops_replies) = (requests, replies);
+        }
+        // In the order in which it came, and before what came after it.
+        let links = self.links.values_mut().filter(|link| link.client == client);
+        self.parcels.extend(links.flat_map(|link| std::mem::take(&mut link.held)));
+        self.stir.notify_one();
+    }
+
+    pub(crate) fn delay(&mut self, client: usize, longest: usize) {
+        for server in 0..SERVERS {
+            self.ways.entry((client, server)).or_default().delay = longest;
+        }
+    }
+}
+
+/// Whether a client can connect to a server.
+pub(crate) fn open(network: &Shared, client: usize, server: usize, is_open: bool) -> io::Result<()> {
+    let mut all = network.borrow_mut();
+    let way = all.ways.entry((client, server)).or_default();
+    let listener = way.listener.take();
+    if !is_open {
+        listener.iter().for_each(AbortHandle::abort);
+    } else if listener.is_some() {
+        way.listener = listener;
+    } else {
+        let (listener, network) = (listen(client, server)?, network.clone());
+        let accepting = tokio::task::spawn_local(async move {
+            while let Ok((stream, _)) = listener.accept().await {
+                accept(&network, client, server, stream);
+            }
+        });
+        way.listener = Some(accepting.abort_handle());
+    }
+    Ok(())
+}
+
+fn accept(network: &Shared, client: usize, server: usize, stream: UnixStream) {
+    let mut all = network.borrow_mut();
+    all.last_link += 1;
+    let (connection, now) = (all.last_link, all.now());
+    if !all.replicas.connect(server, connection) {
+        return;
+    }
+    let stream = Rc::new(stream);
+    let link =
+        Link { client, server, stream: stream.clone(), to_server: now, to_client: now, held: Vec::new() };
+    all.links.insert(connection, link);
+    drop(all);
+    tokio::task::spawn_local(read(network.clone(), connection, stream));
+}
+
+/// Puts what a client sends on its way.
+async fn read(network: Shared, connection: u64, stream: Rc<UnixStream>) {
+    let (mut bytes, mut chunk) = (Vec::new(), [0; 4096]);
+    loop {
+        if stream.readable().await.is_err() {
+            break;
+        }
+        match stream.try_read(&mut chunk) {
+            Ok(0) => break,
+            Ok(count) => bytes.extend_from_slice(&chunk[..count]),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => continue,
+            Err(_) => break,
+        }
+        let mut all = network.borrow_mut();
+        let now = all.now();
+        while let Some((head, rest)) = bytes.split_first_chunk() {
+            let length = u32::from_be_bytes(*head) as usize;
+            let Some(frame) = rest.get(..length).map(<[u8]>::to_vec) else { break };
+            bytes.drain(..4 + length);
+            all.send(now, Parcel::Request(connection, frame));
+        }
+    }
+    let mut all = network.borrow_mut();
+    let now = all.now();
+    all.send(now, Parcel::Closed(connection));
+}

@@ -1,0 +1,323 @@
+//! One run: a plan, the servers, the clients, and what comes of it.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::time::Duration;
+
+use ground::Dice;
+use tokio::task::{JoinHandle, LocalSet, spawn_local};
+use tokio::time::{sleep, timeout};
+use zklock_core::Client;
+use zklock_testkit::replicas::{Replicas, Timing};
+
+use crate::actors::{Stage, act, options};
+use crate::claims::Claims;
+use crate::network::{Network, Shared, open};
+use crate::plan::{Kind, Plan, SERVERS, SESSION, Stroke, TICK};
+use crate::writes::{STATE, Writes};
+
+/// Tasks of each client.
+const TASKS: usize = 2;
+/// After the last fault, how long somebody may have to wait: for sessions to end, an election, and a lock that others hold in turn.
+const CALM: Duration = Duration::from_secs(40);
+/// How long the last nodes, watches and sessions may stay after the end.
+const LEFT: Duration = Duration::from_secs(15);
+
+/// What a run has shown.
+pub(crate) struct Outcome {
+    pub(crate) grants: u64,
+    pub(crate) lost: u64,
+    pub(crate) requests: u64,
+    pub(crate) simulated: Duration,
+    pub(crate) trace: u64,
+    pub(crate) troubles: Vec<String>,
+}
+
+/// All of it in one thread, and with chances that come from the seed alone.
+pub(crate) fn run(seed: u64, without: &[usize]) -> Outcome {
+    let mut builder = tokio::runtime::Builder::new_current_thread();
+    #[cfg(tokio_unstable)]
+    builder.rng_seed(tokio::runtime::RngSeed::from_bytes(&seed.to_be_bytes()));
+    let runtime = builder.enable_all().build().expect("a runtime");
+    LocalSet::new().block_on(&runtime, play(seed, without))
+}
+
+async fn play(seed: u64, without: &[usize]) -> Outcome {
+    let plan = Plan::new(seed, without);
+    let timing = Timing {
+        tick: TICK,
+        limit: plan.limit,
+        sessions: (TICK * 2, TICK * 20),
+        reaping: Duration::from_secs(7),
+        second: plan.second,
+    };
+    let mut chances = Dice::new(seed ^ 0x5e_a1ed);
+    let throw = Box::new(move |bound| chances.throw() % bound);
+    let mut replicas = Replicas::new(SERVERS, timing, throw);
+    replicas.place(STATE);
+    let network = Network::new(replicas, Dice::new(seed ^ 0x1a6));
+    let stage = Rc::new(Stage {
+        network: network.clone(),
+        claims: RefCell::new(Claims::default()),
+        is_calm: Cell::new(false),
+        is_over: Cell::new(false),
+        troubles: RefCell::default(),
+        served: RefCell::default(),
+        lost: Cell::new(0),
+        writes: Writes::default(),
+        numbers: RefCell::default(),
+    });
+    let keeper = spawn_local(keep_time(stage.clone()));
+    let mut cast = Cast { stage: stage.clone(), members: Vec::new(), last: 0 };
+    for client in 0..plan.clients {
+        cast.enter(client, seed).await;
+    }
+    for stroke in plan.strokes.clone() {
+        stage.sleep_until(stroke.at).await;
+        if matches!(stroke.kind, Kind::KillClient) {
+            cast.replace(stroke.client, seed ^ stroke.choice).await;
+        } else {
+            spawn_local(strike(stage.clone(), stroke));
+        }
+    }
+    stage.sleep_until(plan.end + Duration::from_millis(1)).await;
+    cast.end().await;
+    keeper.abort();
+    let claims = stage.claims.take();
+    let troubles = claims.violations.into_iter().chain(stage.troubles.take()).collect();
+    let network = network.borrow();
+    Outcome {
+        grants: claims.grants,
+        lost: stage.lost.get(),
+        requests: network.requests,
+        simulated: network.now(),
+        trace: network.trace(),
+        troubles,
+    }
+}
+
+/// Delivers what has arrived, and looks at what the clients believe after each step.
+async fn keep_time(stage: Rc<Stage>) {
+    let stir = stage.network.borrow().stir.clone();
+    loop {
+        let next = stage.network.borrow().next();
+        tokio::select! {
+            biased;
+            () = stir.notified() => {}
+            () = tokio::time::sleep_until(next) => {}
+        }
+        stage.network.borrow_mut().step();
+        stage.look();
+    }
+}
+
+/// The clients that are there.
+struct Cast {
+    stage: Rc<Stage>,
+    members: Vec<Member>,
+    /// The number of the latest.
+    last: usize,
+}
+
+struct Member {
+    client: Client,
+    names: Vec<String>,
+    tasks: Vec<JoinHandle<()>>,
+}
+
+impl Cast {
+    /// A new client, at this place.
+    async fn enter(&mut self, place: usize, seed: u64) {
+        self.last += 1;
+        let (number, stage) = (self.last, &self.stage);
+        open_all(&stage.network, number, true);
+        let client = loop {
+            // While servers are away it may take some tries.
+            match Client::connect(options(number).expect("good options")).await {
+                Ok(client) => break client,
+                Err(_) => sleep(Duration::from_millis(100)).await,
+            }
+        };
+        let names: Vec<_> = (0..TASKS).map(|task| format!("client {number}, task {task}")).collect();
+        let task = |(task, name): (usize, &String)| {
+            let dice = Dice::new(seed ^ ((number * TASKS + task + 1) as u64) << 32);
+            spawn_local(act(stage.clone(), client.clone(), number, name.clone(), dice))
+        };
+        let tasks = names.iter().enumerate().map(task).collect();
+        stage.numbers.borrow_mut().insert(place, number);
+        self.members.insert(place, Member { client, names, tasks });
+    }
+
+    /// A client is killed, and another one takes its place.
+    async fn replace(&mut self, place: usize, seed: u64) {
+        let dead = self.members.remove(place);
+        let (network, number) = (&self.stage.network, self.stage.numbers.borrow_mut().remove(place));
+        // Nothing that it still does reaches anybody, and the servers are not told.
+        open_all(network, number, false);
+        network.borrow_mut().cut(number, false);
+        self.stage.claims.borrow_mut().forget(number);
+        for task in dead.tasks {
+            task.abort();
+            let _ = task.await;
+        }
+        drop(dead.client);
+        self.enter(place, seed).await;
+    }
+
+    /// All is well: each gets something, and in the end nothing is left.
+    async fn end(self) {
+        let stage = &self.stage;
+        stage.is_calm.set(true);
+        let names: Vec<_> = self.members.iter().flat_map(|member| &member.names).collect();
+        let all_served = async || names.iter().all(|name| stage.served.borrow().contains(name));
+        if !within(CALM, all_served).await {
+            let is_starved = |name: &&&String| !stage.served.borrow().contains(name);
+            let starved: Vec<_> = names.iter().filter(is_starved).collect();
+            stage.trouble(&format!("had nothing for {CALM:?}: {starved:?}"));
+        }
+        stage.is_over.set(true);
+        for member in self.members {
+            for task in member.tasks {
+                if timeout(CALM, task).await.is_err() {
+                    stage.trouble("a task does not end");
+                }
+            }
+            if timeout(CALM, member.client.close()).await.is_err() {
+                stage.trouble("a client does not close");
+            }
+        }
+        let left = || {
+            let network = stage.network.borrow();
+            let nodes = network.replicas.nodes().into_iter().filter(|path| is_contender(path));
+            (nodes.collect::<Vec<_>>(), network.replicas.sessions(), network.replicas.watches())
+        };
+        let all_gone = async || left() == (Vec::new(), Vec::new(), 0);
+        if !within(LEFT, all_gone).await {
+            stage.trouble(&format!("nodes, sessions or watches are left behind: {:?}", left()));
+        }
+    }
+}
+
+/// Whether it comes true in time.
+async fn within(limit: Duration, is_so: impl AsyncFn() -> bool) -> bool {
+    let waits = async {
+        while !is_so().await {
+            sleep(Duration::from_millis(50)).await;
+        }
+    };
+    timeout(limit, waits).await.is_ok()
+}
+
+/// Something goes wrong, and is mended.
+async fn strike(stage: Rc<Stage>, stroke: Stroke) {
+    let Stroke { kind, lasts, client, server, choice, .. } = stroke;
+    let Some(client) = stage.numbers.borrow().get(client).copied() else { return };
+    let network = &stage.network;
+    let freeze = |requests, replies| network.borrow_mut().freeze(client, requests, replies);
+    let replicas = |act: &dyn Fn(&mut Replicas)| act_on(network, act);
+    match kind {
+        Kind::Cut => network.borrow_mut().cut(client, true),
+        Kind::HalfOpen => network.borrow_mut().cut(client, false),
+        Kind::FreezeRequests => for_a_time(lasts, || freeze(true, false), || freeze(false, false)).await,
+        Kind::FreezeReplies => for_a_time(lasts, || freeze(false, true), || freeze(false, false)).await,
+        Kind::Freeze => for_a_time(lasts, || freeze(true, true), || freeze(false, false)).await,
+        Kind::Delay => {
+            let longest = 5 + usize::try_from(choice % 400).unwrap_or(0);
+            let delay = |longest| network.borrow_mut().delay(client, longest);
+            for_a_time(lasts, || delay(longest), || delay(0)).await;
+        }
+        Kind::Refuse => {
+            let refuse = || {
+                open_all(network, client, false);
+                network.borrow_mut().cut(client, true);
+            };
+            // One that was killed meanwhile stays dead.
+            let is_alive = || stage.numbers.borrow().contains(&client);
+            for_a_time(lasts, refuse, || open_all(network, client, is_alive())).await;
+        }
+        Kind::PauseServer => {
+            let pause = || replicas(&|replicas| replicas.pause(server));
+            for_a_time(lasts, pause, || replicas(&|replicas| replicas.resume(server))).await;
+        }
+        Kind::KillServer => {
+            let kill = || replicas(&|replicas| replicas.kill(server));
+            for_a_time(lasts, kill, || replicas(&|replicas| replicas.start(server))).await;
+        }
+        Kind::PauseLeader => {
+            let leader = network.borrow().replicas.leader().unwrap_or(server);
+            let pause = || replicas(&|replicas| replicas.pause(leader));
+            for_a_time(lasts, pause, || replicas(&|replicas| replicas.resume(leader))).await;
+        }
+        Kind::KillLeader => {
+            let leader = network.borrow().replicas.leader().unwrap_or(server);
+            let kill = || replicas(&|replicas| replicas.kill(leader));
+            for_a_time(lasts, kill, || replicas(&|replicas| replicas.start(leader))).await;
+        }
+        Kind::CutServers => {
+            let other = (server + 1) % SERVERS;
+            let cut = || replicas(&|replicas| replicas.cut(server, other));
+            for_a_time(lasts, cut, || replicas(&Replicas::heal)).await;
+        }
+        Kind::IsolateLeader => {
+            let leader = network.borrow().replicas.leader().unwrap_or(server);
+            let others = || (0..SERVERS).filter(move |other| *other != leader);
+            let cut = || replicas(&|replicas| others().for_each(|other| replicas.cut(leader, other)));
+            for_a_time(lasts, cut, || replicas(&Replicas::heal)).await;
+        }
+        Kind::LoseQuorum => {
+            let both = [server, (server + 1) % SERVERS];
+            let kill = || replicas(&|replicas| both.into_iter().for_each(|server| replicas.kill(server)));
+            let start = || replicas(&|replicas| both.into_iter().for_each(|server| replicas.start(server)));
+            for_a_time(lasts, kill, start).await;
+        }
+        Kind::ShorterSessions => {
+            let limit = |longest| replicas(&move |replicas| replicas.limit(server, TICK * 2, longest));
+            for_a_time(lasts, || limit(SESSION / 2), || limit(TICK * 20)).await;
+        }
+        Kind::EndSession => {
+            let sessions = network.borrow().replicas.sessions();
+            let Some(session) = pick(&sessions, choice) else { return };
+            stage.claims.borrow_mut().forgive_session(session);
+            replicas(&|replicas| {
+                replicas.expire(session);
+            });
+        }
+        Kind::DeleteNode => {
+            let nodes = network.borrow().replicas.nodes();
+            let nodes: Vec<_> = nodes.into_iter().filter(|path| is_contender(path)).collect();
+            let Some(node) = pick(&nodes, choice) else { return };
+            stage.claims.borrow_mut().forgive_node(&node);
+            replicas(&|replicas| {
+                replicas.delete(&node);
+            });
+        }
+        Kind::KillClient => unreachable!("the cast does that"),
+    }
+}
+
+fn is_contender(path: &str) -> bool {
+    path.ends_with("/lock") || path.rsplit_once('-').is_some_and(|(_, end)| end.len() == 10)
+}
+
+fn open_all(network: &Shared, client: usize, is_open: bool) {
+    for server in 0..SERVERS {
+        open(network, client, server, is_open).expect("a name that nobody has");
+    }
+}
+
+fn act_on(network: &Shared, act: &dyn Fn(&mut Replicas)) {
+    let mut network = network.borrow_mut();
+    act(&mut network.replicas);
+    network.stir.notify_one();
+}
+
+async fn for_a_time(lasts: Duration, breaks: impl FnOnce(), mends: impl FnOnce()) {
+    breaks();
+    sleep(lasts).await;
+    mends();
+}
+
+fn pick<T: Clone>(from: &[T], choice: u64) -> Option<T> {
+    let at = usize::try_from(choice).unwrap_or(0).checked_rem(from.len())?;
+    from.get(at).cloned()
+}
