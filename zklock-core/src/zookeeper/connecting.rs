@@ -79,6 +79,7 @@ pub(crate) async fn open(options: &ClientOptions, turn: usize) -> Result<Opened,
     let (host, stream) = accepting(&options.hosts, turn).await.map_err(NotOpened::Yet)?;
     let answer = asked_for_version(options, stream).await;
     let servers = Servers::new(options.server_level, ServerLevel::of_answer(&answer));
+    servers.ask(host.clone());
     let connector = logging_in(options, &host).await.map_err(|why| match why {
         NoLogin::Yet(why) => NotOpened::Yet(why),
         NoLogin::Refused(why) => NotOpened::Refused(why),
@@ -121,7 +122,9 @@ pub(crate) async fn attach(
     turn: usize,
 ) -> Result<Attached, NotAttached> {
     // A server that hears nothing can grant nothing: so it is certain first that one is there.
-    let (host, _) = accepting(&options.hosts, turn).await.map_err(NotAttached::Yet)?;
+    let asking = info.servers.asking(&options.hosts);
+    let (host, _) = accepting(&asking.hosts, turn).await.map_err(NotAttached::Yet)?;
+    asking.choose(&host);
     // It asks for the timeout that counts: with a longer one a crash would keep locks for longer, and no hold would be
     // valid for longer.
     let SessionInfo { library, servers } = info;
