@@ -28,6 +28,9 @@ const KINDS: &[(&str, &str, Mode)] = &[
     ("exclusive", "/exclusive", Mode::Alone),
 ];
 
+/// How many kinds there are.
+pub(crate) const LOCKS: usize = KINDS.len();
+
 fn spec(kind: &str, path: &str) -> Result<LockSpec, zklock_core::Error> {
     Ok(match kind {
         "lingering" => LockSpec::mutex(path)?.linger(LINGER),
@@ -53,6 +56,8 @@ pub(crate) struct Stage {
     pub(crate) served: RefCell<Vec<String>>,
     pub(crate) lost: Cell<u64>,
     pub(crate) writes: Writes,
+    /// Which kinds are taken.
+    pub(crate) locks: Vec<usize>,
     /// The clients that are there.
     pub(crate) numbers: RefCell<Vec<usize>>,
 }
@@ -85,7 +90,7 @@ pub(crate) fn options(number: usize) -> Result<ClientOptions, zklock_core::Error
 /// One of the tasks of a client takes turns until the run is over.
 pub(crate) async fn act(stage: Rc<Stage>, client: Client, number: usize, name: String, mut dice: Dice) {
     while !stage.is_over.get() {
-        let (kind, path, mode) = dice.pick(KINDS);
+        let (kind, path, mode) = KINDS[dice.pick(&stage.locks)];
         let lock = match spec(kind, path).and_then(|spec| client.lock(&spec)) {
             Ok(lock) => lock,
             Err(error) => return stage.trouble(&format!("{name}: {error}")),
@@ -136,7 +141,8 @@ async fn keep(stage: &Rc<Stage>, held: Held, name: &str, dice: &mut Dice) {
     let Held { hold, path, mode, stays, client } = held;
     let now = stage.network.borrow().now();
     let claim = stage.claims.borrow_mut().begin(path, mode, client, hold.clone(), now);
-    let longest = if dice.chance(12) { 3 * SESSION.as_millis() } else { 30 };
+    // In the end each is to have its turn, also where there is no queue.
+    let longest = if dice.chance(12) && !stage.is_calm.get() { 3 * SESSION.as_millis() } else { 30 };
     let time = millis(dice, 0, usize::try_from(longest).unwrap_or(0));
     if dice.chance(20) && path != "/exclusive" {
         if let Some(problem) = stage.writes.write(&hold).await {

@@ -19,7 +19,6 @@ from planted import MACHINE, ROOT, Control
 
 CONTROLS = (
     planted.LEASE_TOO_LONG,
-    planted.NO_LEASE,
     planted.OTHERS_AHEAD,
     planted.WRITERS_OVERLOOKED,
     planted.ONE_PERMIT_MORE,
@@ -34,6 +33,12 @@ CONTROLS = (
         "zklock-core/src/hold/nodes.rs",
         "                grant.is_gone().await?;\n",
         "",
+    ),
+    Control(
+        "a server is asked for a session again at once",
+        "zklock-core/src/zookeeper/servers.rs",
+        "        asked.push(host);\n",
+        "        let _ = host;\n",
     ),
     Control(
         "a lost reply taken for a creation that was not done",

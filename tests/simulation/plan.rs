@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use ground::Dice;
 
+use crate::actors::LOCKS;
+
 /// The timeout of sessions, and the servers' tick.
 pub(crate) const SESSION: Duration = Duration::from_secs(2);
 pub(crate) const TICK: Duration = Duration::from_millis(400);
@@ -80,6 +82,8 @@ pub(crate) struct Plan {
     pub(crate) second: u32,
     /// After how many ticks of silence servers give each other up.
     pub(crate) limit: u32,
+    /// Which of the locks that actors know are taken.
+    pub(crate) locks: Vec<usize>,
     pub(crate) strokes: Vec<Stroke>,
     /// When all is well again.
     pub(crate) end: Duration,
@@ -89,16 +93,19 @@ impl Plan {
     /// That of a seed, of which some strokes may be left out.
     pub(crate) fn new(seed: u64, without: &[usize]) -> Self {
         let mut dice = Dice::new(seed);
-        let clients = 2 + dice.below(3);
+        let clients = 2 + dice.below(4);
         let second = 985 + u32::try_from(dice.below(31)).unwrap_or(0);
-        let limit = 2 + u32::try_from(dice.below(4)).unwrap_or(0);
-        let weights: Vec<_> = KINDS.iter().map(|(_, weight)| *weight).collect();
+        let limit = 2 + u32::try_from(dice.below(10)).unwrap_or(0);
+        // Few kinds of lock and of fault in a run: so each meets each other often in some runs.
+        let locks = some(&mut dice, LOCKS);
+        let kinds: Vec<_> = some(&mut dice, KINDS.len()).into_iter().map(|kind| KINDS[kind]).collect();
+        let weights: Vec<_> = kinds.iter().map(|(_, weight)| *weight).collect();
         let pause = 200 + dice.below(2_500);
         let (mut strokes, mut at) = (Vec::new(), Duration::from_millis(500));
         while at < TROUBLED {
             strokes.push(Stroke {
                 at,
-                kind: KINDS[dice.weighted(&weights)].0,
+                kind: kinds[dice.weighted(&weights)].0,
                 lasts: millis(&mut dice, 50, 5_000),
                 client: dice.below(clients),
                 server: dice.below(SERVERS),
@@ -109,8 +116,15 @@ impl Plan {
         let end = strokes.iter().map(|stroke| stroke.at + stroke.lasts).max().unwrap_or_default();
         let mut number = 0..;
         strokes.retain(|_| number.next().is_some_and(|number| !without.contains(&number)));
-        Self { clients, second, limit, strokes, end }
+        Self { clients, second, limit, locks, strokes, end }
     }
+}
+
+/// Some of so many, or all.
+fn some(dice: &mut Dice, count: usize) -> Vec<usize> {
+    let percent = dice.pick(&[15, 40, 100]);
+    let chosen: Vec<_> = (0..count).filter(|_| dice.chance(percent)).collect();
+    if chosen.is_empty() { vec![dice.below(count)] } else { chosen }
 }
 
 pub(crate) fn millis(dice: &mut Dice, least: usize, most: usize) -> Duration {

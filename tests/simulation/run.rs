@@ -66,6 +66,7 @@ async fn play(seed: u64, without: &[usize]) -> Outcome {
         lost: Cell::new(0),
         writes: Writes::default(),
         numbers: RefCell::default(),
+        locks: plan.locks.clone(),
     });
     let keeper = spawn_local(keep_time(stage.clone()));
     let mut cast = Cast { stage: stage.clone(), members: Vec::new(), last: 0 };

@@ -57,6 +57,11 @@ enum Event {
         generation: u64,
         asked: Asked,
     },
+    /// The leader looks at what its servers have asked for.
+    Prepare {
+        server: usize,
+        generation: u64,
+    },
     /// Others have written down what the leader has proposed up to then.
     Acknowledged {
         server: usize,
@@ -370,7 +375,7 @@ impl Replicas {
             Event::Apply { server, .. } | Event::Answer { server, .. } => {
                 is_paused(*server) || is_away(*server)
             }
-            Event::Acknowledged { server, .. } => is_paused(*server),
+            Event::Acknowledged { server, .. } | Event::Prepare { server, .. } => is_paused(*server),
             Event::Receive { connection, .. } => {
                 self.homes.get(connection).is_some_and(|home| is_paused(*home))
             }
@@ -384,6 +389,7 @@ impl Replicas {
             Event::Ask { server, generation, asked } if is_of(self, server, generation) => {
                 self.ask(server, asked);
             }
+            Event::Prepare { server, generation } if is_of(self, server, generation) => self.prepare(server),
             Event::Acknowledged { server, generation } if is_of(self, server, generation) => {
                 self.commit(server);
             }

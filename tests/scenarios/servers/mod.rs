@@ -1,6 +1,7 @@
 //! Real servers of the oldest release that is promised to do and of the newest. One of 3.4 hangs up on a request that came with a
 //! later version.
 
+mod ends;
 mod lists;
 mod promises;
 mod refusals;

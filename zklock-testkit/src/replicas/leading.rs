@@ -13,6 +13,8 @@ const SESSION_EXPIRED: i32 = -112;
 /// A server's belief that it leads.
 pub(super) struct Leadership {
     pub(super) epoch: i64,
+    /// What nobody has looked at, and from which server.
+    asked: VecDeque<(usize, Asked)>,
     /// What is proposed and not committed.
     pending: VecDeque<Pending>,
     tracked: BTreeMap<i64, Tracked>,
@@ -70,21 +72,13 @@ impl Replicas {
                 }
                 answer(self, connection, Answer::Resumed { session, timeout, is_there });
             }
-            Asked::Write { connection, session, xid, frame } => {
-                let Some(tracked) = self.tracked(leader, session) else {
-                    return answer(self, connection, Answer::Refused { xid, code: SESSION_EXPIRED });
-                };
-                let (timeout, owner) = (tracked.timeout, tracked.owner);
-                let closes = frame.get(4..8) == Some(&opcode::CLOSE_SESSION.to_be_bytes());
-                // As in ZooKeeper, nobody asks whose a session is that is closed.
-                if owner != Some(server) && !closes {
-                    return answer(self, connection, Answer::Moved);
+            // As in ZooKeeper it is looked at later, in turn, while the moves of sessions are heeded at once.
+            Asked::Write { .. } => {
+                if let Some(leading) = self.leading(leader) {
+                    leading.asked.push_back((server, asked));
                 }
-                self.track(leader, session, timeout, owner);
-                if closes {
-                    self.forget(leader, session);
-                }
-                self.propose(leader, Entry::Request { session, frame, origin: (server, connection) });
+                let (delay, generation) = (self.millis(0, 2), self.servers[leader].generation);
+                self.schedule(delay, Event::Prepare { server: leader, generation });
             }
             Asked::Sync { connection, xid } => {
                 let waits = self.leading(leader).filter(|leading| !leading.pending.is_empty());
@@ -95,6 +89,29 @@ impl Replicas {
                 }
             }
         }
+    }
+
+    /// Looks at the next request, and proposes it.
+    pub(super) fn prepare(&mut self, leader: usize) {
+        let next = self.leading(leader).and_then(|leading| leading.asked.pop_front());
+        let Some((server, Asked::Write { connection, session, xid, frame })) = next else { return };
+        let answer = |all: &mut Self, answer: Answer| {
+            all.send_to_server(server, |generation| Event::Answer { server, generation, connection, answer });
+        };
+        let Some(tracked) = self.tracked(leader, session) else {
+            return answer(self, Answer::Refused { xid, code: SESSION_EXPIRED });
+        };
+        let (timeout, owner) = (tracked.timeout, tracked.owner);
+        let closes = frame.get(4..8) == Some(&opcode::CLOSE_SESSION.to_be_bytes());
+        // As in ZooKeeper, nobody asks whose a session is that is closed.
+        if owner != Some(server) && !closes {
+            return answer(self, Answer::Moved);
+        }
+        self.track(leader, session, timeout, owner);
+        if closes {
+            self.forget(leader, session);
+        }
+        self.propose(leader, Entry::Request { session, frame, origin: (server, connection) });
     }
 
     fn tracked(&mut self, leader: usize, session: i64) -> Option<&Tracked> {
@@ -293,6 +310,7 @@ impl Replicas {
             one.role = match server == leader {
                 true => Role::Leading(Leadership {
                     epoch,
+                    asked: VecDeque::new(),
                     pending: VecDeque::new(),
                     tracked: BTreeMap::new(),
                     heard: BTreeMap::new(),

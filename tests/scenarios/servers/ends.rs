@@ -1,0 +1,94 @@
+//! That a session is over is one server's word. A leader that has lost its followers gives it before anybody has committed it.
+
+use crate::support::queue::held;
+use crate::support::{SESSION, SOON, client_of, on_a_thread, soon};
+use ground::wire::{Admin, Connection, Mode};
+use ground::{Direction, Ensemble, Proxy, connect_string, until};
+use std::time::{Duration, Instant};
+use zklock_core::{ConnectionState, ErrorKind};
+
+const TICK: Duration = Duration::from_millis(200);
+
+/// With servers that bear with the silence of others for five sessions.
+fn patient_servers() -> Ensemble {
+    let ensemble =
+        Ensemble::builder().servers(3).tick(TICK).quorum_proxies(true).configure("syncLimit=100").start();
+    ensemble.wait_until_whole(SOON * 6);
+    ensemble
+}
+
+/// From now on the leader hears its clients alone.
+fn isolate_leader(ensemble: &Ensemble) -> Instant {
+    let leader = ensemble.leader();
+    for follower in ensemble.followers() {
+        ensemble.quorum_link(follower, leader).freeze(Direction::Both);
+    }
+    Instant::now()
+}
+
+/// When a session of which the leader has heard nothing since then is over to it. To ask it would keep the session alive.
+fn over_to_leader(isolated: Instant) -> Instant {
+    isolated + SESSION + 3 * TICK
+}
+
+/// The leader ends before its followers have heard anything, and one of them leads.
+fn leader_is_killed(ensemble: &Ensemble) -> Admin {
+    let killed = ensemble.leader();
+    let others = ensemble.followers();
+    killed.kill();
+    for other in &others {
+        let link = ensemble.quorum_link(other, killed);
+        // With what the leader had sent: they would write it down.
+        link.reset();
+        link.thaw();
+    }
+    assert!(until(SOON * 2, || ensemble.leader_now().is_some()), "none of the two leads");
+    Admin::connect(others[0].address())
+}
+
+#[test]
+fn a_session_that_a_leader_has_ended_may_live_on() {
+    let ensemble = patient_servers();
+    let mut client = Connection::open(ensemble.followers()[0].address(), SESSION).unwrap();
+    client.create(b"/ended-and-alive", b"", Mode::Ephemeral).unwrap();
+    let isolated = isolate_leader(&ensemble);
+    std::thread::sleep(over_to_leader(isolated).saturating_duration_since(Instant::now()));
+    let leader = ensemble.leader().address();
+    let told = Connection::attach(leader, client.session(), client.password(), SESSION);
+    assert_eq!(told.map(drop).unwrap_err().kind(), std::io::ErrorKind::NotFound);
+    let operator = leader_is_killed(&ensemble);
+    assert!(operator.stat("/ended-and-alive").is_some(), "the session has been ended by the quorum");
+    let again = Connection::attach(operator.address(), client.session(), client.password(), SESSION);
+    assert_eq!(again.unwrap().session(), client.session());
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_release_does_not_believe_it() {
+    let ensemble = soon(on_a_thread(patient_servers)).await;
+    let (near, far) = (Proxy::before(ensemble.followers()[0]), Proxy::before(ensemble.leader()));
+    far.refuse(true);
+    let client = client_of(&connect_string([near.address(), far.address()])).await;
+    let hold = held(&client.mutex("/ended-and-released").unwrap()).await;
+    let isolated = isolate_leader(&ensemble);
+    // Late enough to be waiting still when the leader says so.
+    tokio::time::sleep_until((isolated + SESSION * 2 / 5).into()).await;
+    assert!(!hold.valid_for().is_zero());
+    let node = hold.node().to_owned();
+    let release = hold.release();
+    let says_so = async {
+        tokio::time::sleep_until(over_to_leader(isolated).into()).await;
+        near.refuse(true);
+        near.cut();
+        far.refuse(false);
+        let told = async {
+            while client.connection_state() != ConnectionState::SessionLost {
+                tokio::time::sleep(Duration::from_millis(10)).await;
+            }
+        };
+        soon(told).await;
+    };
+    let (released, ()) = tokio::join!(release, says_so);
+    assert_eq!(released.unwrap_err().kind(), ErrorKind::Timeout);
+    let operator = on_a_thread(move || (leader_is_killed(&ensemble), ensemble)).await;
+    assert!(operator.0.stat(&node).is_some(), "the session has been ended by the quorum");
+}
