@@ -3,7 +3,9 @@
 //! There is no queue: when the node goes, all waiters are woken, and the first to create it again has the lock. To wait in
 //! order, and without waking others, use a [mutex](Client::mutex). Nor can its hold guard writes, because the next holder
 //! has a node of the same name. (For the same reason an operator who deletes the node just when it is being released may
-//! take it from the next holder, which learns of that within a heartbeat.)
+//! take it from the next holder, which learns of that within a heartbeat. And so may a release whose reply is lost while the
+//! follower that has it is cut off from its leader, if the client comes to the same follower again in vain: it asks all other
+//! hosts first, but cannot tell servers apart that stand behind one address. Name each server.)
 
 use crate::client::Client;
 use crate::error::Error;

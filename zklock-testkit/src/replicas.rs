@@ -1,6 +1,6 @@
 //! An ensemble of servers without sockets and clocks, for simulations. Not part of the API.
 //!
-//! What the quorum has committed is one log. Each server applies it to a [`World`] of its own, as late as its network and its
+//! What the quorum has committed is one log. Each server applies it to a `World` of its own, as late as its network and its
 //! pauses have it, and answers reads from that. Requests that change anything go to the leader. What ZooKeeper leaves to chance
 //! is left to chance here: how long a message takes, which of the proposals of a leader that has gone survive it, how long an
 //! election lasts. A leader that is cut off goes on to answer its clients until it finds out; so does a follower.
