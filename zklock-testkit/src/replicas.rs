@@ -419,3 +419,6 @@ fn moment(elapsed: Duration) -> Moment {
     let millis = i64::try_from(elapsed.as_millis()).unwrap_or(i64::MAX);
     Moment { elapsed, wall: 1_700_000_000_000 + millis }
 }
+
+#[cfg(test)]
+mod tests;

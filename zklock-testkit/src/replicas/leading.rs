@@ -245,7 +245,7 @@ impl Replicas {
         let Some(leading) = self.leading(leader) else { return };
         let is_over = |(_, tracked): &(&i64, &Tracked)| tracked.expires <= now;
         let over: Vec<_> = leading.tracked.iter().filter(is_over).map(|(session, _)| *session).collect();
-        let reaps = leading.reaped + self.timing.reaping <= now;
+        let reaps = leading.reaped.saturating_add(self.timing.reaping) <= now;
         over.into_iter().for_each(|session| self.expire_at(leader, session));
         if reaps {
             self.leading(leader).into_iter().for_each(|leading| leading.reaped = now);
