@@ -203,18 +203,21 @@ threads = [threading.Thread(target=work, args=(number,)) for number in range(4)]
 for thread in threads:
     thread.start()
 zk.connect()
-for number in range(40):
-    time.sleep(0.001 * (number % 7))
-    pid = os.fork()
-    if not pid:
-        for name, call in (("acquire", lock.acquire), ("connect", zk.connect)):
-            refused(name, call)
-        repr(zk), repr(lock), lock.locked(), zk.stats()
-        gc.collect()
-        # Not by sys.exit: threading would wait for threads that are not here (in old versions of Python).
-        os._exit(0)
-    assert ends(pid) == 0
-is_over.set()
+try:
+    for number in range(40):
+        time.sleep(0.001 * (number % 7))
+        pid = os.fork()
+        if not pid:
+            for name, call in (("acquire", lock.acquire), ("connect", zk.connect)):
+                refused(name, call)
+            repr(zk), repr(lock), lock.locked(), zk.stats()
+            gc.collect()
+            # Not by sys.exit: threading would wait for threads that are not here (in old versions of Python).
+            os._exit(0)
+        assert ends(pid) == 0
+finally:
+    # Or the threads would keep what is wrong from being told.
+    is_over.set()
 for thread in threads:
     thread.join()
 assert zk.stats()[2:] == (0, 0), zk.stats()

@@ -21,7 +21,7 @@ const TICK: Duration = Duration::from_millis(500);
 /// As short as can be had, two ticks, so that every touch counts.
 const SHORT: Duration = Duration::from_secs(1);
 /// Long enough to outlive an election.
-const LONG: Duration = Duration::from_secs(8);
+const LONG: Duration = Duration::from_secs(10);
 const WHOLE: Duration = Duration::from_secs(40);
 const HOLDERS: usize = 6;
 
