@@ -44,9 +44,9 @@ impl Report {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Those who had nothing since the faults were over.
+    /// Those of zklock who had nothing since the faults were over. What becomes of peers is their affair.
     pub(crate) fn starved(&mut self, field: &Field, quiet: u64, patience: Duration) {
-        for worker in &field.workers.running {
+        for worker in field.workers.running.iter().filter(|worker| is_ours(&worker.name)) {
             if field.register.book.latest.get(&worker.name).is_none_or(|at| *at <= quiet) {
                 self.troubles
                     .push(format!("{} had no lock within {patience:?} after the last fault", worker.name));

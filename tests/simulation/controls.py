@@ -29,40 +29,16 @@ CONTROLS = (
         "true",
     ),
     Control(
-        "the end of a session believed for the end of its writes, at a read",
-        "zklock-core/src/hold/nodes.rs",
-        "                grant.is_gone().await?;\n",
-        "",
-    ),
-    Control(
-        "a server is asked for a session again at once",
-        "zklock-core/src/zookeeper/servers.rs",
-        "        asked.push(host);\n",
-        "        let _ = host;\n",
-    ),
-    Control(
         "a lost reply taken for a creation that was not done",
         f"{MACHINE}/contender/enter.rs",
         "_ => self.retry(Step::Recover(Phase::Queue), now),",
         "_ => self.retry(Step::Enter, now),",
     ),
     Control(
-        "one that gives up forgets a creation under way",
-        f"{MACHINE}/contender.rs",
-        "State::InFlight(_) | State::Gone =>",
-        "State::InFlight(Step::Enter) => self.state = State::Gone, State::InFlight(_) | State::Gone =>",
-    ),
-    Control(
         "a deletion that nobody has answered is not tried again",
         f"{MACHINE}/contender.rs",
         "self.delete_again(step, outcomes, now);",
         "self.state = State::Gone;",
-    ),
-    Control(
-        "a shorter session is granted, and the lease stays as it was",
-        f"{MACHINE}/lease.rs",
-        "self.claimed = self.claimed.min((sent + timeout).before(timeout / 50));",
-        "self.claimed = self.claimed.max(sent);",
     ),
 )
 COPY = ROOT / "target/simulation-copy"
