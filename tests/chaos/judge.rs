@@ -79,7 +79,7 @@ pub(crate) struct Violation {
 pub(crate) struct Judge {
     claims: HashMap<String, Vec<Claim>>,
     reported: HashSet<(String, String)>,
-    /// Nodes that an operator deletes, and when. Who holds by one is told within a heartbeat; until then the next may have it.
+    /// Nodes that an operator deletes, and when. Their holders are told within a heartbeat; until then the next may have the lock.
     deleted: HashMap<String, u64>,
     /// How long after that one still claimed what another had, at most.
     pub(crate) told_after: u64,

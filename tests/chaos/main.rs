@@ -152,7 +152,7 @@ fn run(options: &Options) -> io::Result<bool> {
         field.pass(Duration::from_millis(rest))?;
     }
     let quiet = now();
-    // Whoever is left waits for a session of those before it at most, which ends a tick or two later.
+    // Those that are left wait for a session of those before them at most, which ends a tick or two later.
     let patience = SESSION + 2 * TICK + Duration::from_secs(20);
     let all_served = |field: &Field| {
         let latest = &field.register.book.latest;
