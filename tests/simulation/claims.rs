@@ -1,4 +1,4 @@
-//! Who holds what, seen from outside and at one moment: here nothing happens between two looks.
+//! What each client holds. All holds are looked at in one moment, in which nothing else happens.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::rc::Rc;

@@ -301,7 +301,10 @@ impl Hold {
                 // Copied: as long as it is borrowed nobody can write it, and nobody read it again.
                 let ended = ended.await.map(|told| told.status);
                 let gone = match ended {
-                    Ok(Status::Lost(LossReason::SessionExpired)) if grant.session.nodes_are_gone() => {
+                    // What was lost before is told so at once.
+                    Ok(Status::Lost(LossReason::SessionExpired))
+                        if was_valid && grant.session.nodes_are_gone() =>
+                    {
                         grant.is_gone().await.is_ok()
                     }
                     Ok(Status::Lost(_)) => grant.session.gone().await,

@@ -115,3 +115,22 @@ fn a_release_is_not_confirmed_by_the_word_of_one_server_while_its_node_is_there(
     assert_eq!(deleted_after(TIMEOUT / 2), Ok(()));
     assert_eq!(deleted_after(2 * TIMEOUT), Err(ErrorKind::Timeout));
 }
+
+#[test]
+fn a_release_of_what_was_not_valid_any_more_says_at_once_that_it_is_lost() {
+    virtual_clock::run(async {
+        let ensemble = FakeEnsemble::new();
+        let session = ensemble.session();
+        let hold = ensemble.hold(&session, "/a", Owner::unique());
+        clock::sleep(TIMEOUT).await;
+        assert!(hold.valid_for().is_zero());
+        let release = hold.begin_release(Owner::current()).unwrap().unwrap();
+        session.end(LossReason::SessionExpired);
+        hold.grant.slot.set(SlotState::Open(ensemble.session()));
+        hold.grant.holding.end(None, session.loss());
+        let before = clock::now();
+        let lost = ErrorKind::Lost(LossReason::SessionExpired);
+        assert_eq!(release.await.unwrap_err().kind(), lost);
+        assert_eq!(clock::now(), before);
+    });
+}
