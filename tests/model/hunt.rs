@@ -74,28 +74,34 @@ const ROOMS: [(&str, &[&str]); 3] = [
 
 /// Builds and runs them all.
 pub(crate) fn hunt() -> io::Result<Vec<Catch>> {
+    in_folder(|folder| {
+        let seeds: Vec<&Seed> = all().collect();
+        build_model(folder)?;
+        write_sources(folder, &seeds)?;
+        run(&build(folder)?, &seeds)
+    })
+}
+
+/// Does it in a folder of its own, which is removed.
+pub(crate) fn in_folder<T>(work: impl FnOnce(&Path) -> io::Result<T>) -> io::Result<T> {
     let parent = option_env!("CARGO_TARGET_TMPDIR").map_or_else(env::temp_dir, PathBuf::from);
     let folder = parent.join(format!("zklock-model-{}", std::process::id()));
-    let result = write_sources(&folder).and_then(|()| build(&folder)).and_then(|program| run(&program));
+    let result = work(&folder);
     fs::remove_dir_all(&folder)?;
     result
 }
 
-fn write_sources(folder: &Path) -> io::Result<()> {
-    write_model(&folder.join("model"))?;
+/// Writes the program that has them. Without an argument it hunts all; with a number, that one, less deeply.
+pub(crate) fn write_sources(folder: &Path, seeds: &[&Seed]) -> io::Result<()> {
     let mut main = "#![allow(warnings)]\nuse model::{explorer, machine, subject, suite};\n".to_owned();
-    let mut calls = String::new();
-    for (number, seed) in all().enumerate() {
+    let mut list = String::new();
+    for (number, seed) in seeds.iter().enumerate() {
         plant(seed, number, &folder.join(format!("seed_{number}")))?;
         let _ = writeln!(main, "mod seed_{number} {{\n    use crate::{{explorer, subject}};");
         main.push_str("    pub mod adapter;\n    mod machine;\n}\n");
-        let _ = writeln!(
-            calls,
-            "    catch({number}, suite::find(&seed_{number}::adapter::MACHINE, {:?}));",
-            seed.kind
-        );
+        let _ = writeln!(list, "    (&seed_{number}::adapter::MACHINE, {:?}),", seed.kind);
     }
-    let _ = write!(main, "{CATCH}fn main() {{\n{calls}}}\n");
+    let _ = write!(main, "const SEEDS: &[(&subject::Machine, &str)] = &[\n{list}];\n{MAIN}");
     fs::write(folder.join("main.rs"), main)
 }
 
@@ -177,8 +183,18 @@ fn machine() -> PathBuf {
 }
 
 /// The seeded program's part of the talk: one line a seed.
-const CATCH: &str = r#"
-fn catch(number: usize, found: Option<(String, explorer::Report)>) {
+const MAIN: &str = r#"
+fn main() {
+    if let Some(number) = std::env::args().nth(1).and_then(|number| number.parse().ok()) {
+        let (machine, kind) = SEEDS[number];
+        return tell(number, suite::find_quickly(machine, kind));
+    }
+    for (number, (machine, kind)) in SEEDS.iter().enumerate() {
+        tell(number, suite::find(machine, kind));
+    }
+}
+
+fn tell(number: usize, found: Option<(String, explorer::Report)>) {
     let Some((case, report)) = found else { return println!("{number}") };
     let Some(failure) = report.failure else { return println!("{number}") };
     let (property, steps) = (failure.violation.property, failure.trace.len());
@@ -187,19 +203,19 @@ fn catch(number: usize, found: Option<(String, explorer::Report)>) {
 }
 "#;
 
-/// The library, where the time goes, is optimised. Of the seeded machines there are so many that this would take
-/// longer than it saves.
-fn build(folder: &Path) -> io::Result<PathBuf> {
+/// Builds what all seeds share. It is optimised, because that is where the time goes.
+pub(crate) fn build_model(folder: &Path) -> io::Result<()> {
+    write_model(&folder.join("model"))?;
+    let options = ["--crate-type", "rlib", "-C", "opt-level=1"];
+    compile(&folder.join("model/lib.rs"), &folder.join("libmodel.rlib"), &options)
+}
+
+/// Builds what [`write_sources`] has written. There are so many machines that it would take longer to optimise them than
+/// it saves.
+pub(crate) fn build(folder: &Path) -> io::Result<PathBuf> {
     let program = folder.join("seeds");
-    let library = folder.join("libmodel.rlib");
-    let uuid = uuid()?;
-    let compiled = format!("dependency={}", uuid.parent().unwrap_or(folder).display());
-    let uuid = format!("uuid={}", uuid.display());
-    let options = ["--crate-type", "rlib", "-C", "opt-level=1", "--extern", &uuid, "-L", &compiled];
-    compile(&folder.join("model/lib.rs"), &library, &options)?;
-    let model = format!("model={}", library.display());
-    let options = ["-C", "opt-level=0", "--extern", &model, "--extern", &uuid, "-L", &compiled];
-    compile(&folder.join("main.rs"), &program, &options)?;
+    let model = format!("model={}", folder.join("libmodel.rlib").display());
+    compile(&folder.join("main.rs"), &program, &["-C", "opt-level=0", "--extern", &model])?;
     Ok(program)
 }
 
@@ -223,8 +239,11 @@ fn uuid() -> io::Result<PathBuf> {
 fn compile(source: &Path, to: &Path, options: &[&str]) -> io::Result<()> {
     let compiler = env::var_os("RUSTC").unwrap_or_else(|| "rustc".into());
     let name = if source.ends_with("lib.rs") { "model" } else { "seeds" };
+    let uuid = uuid()?;
+    let compiled = format!("dependency={}", uuid.parent().unwrap_or(source).display());
     let output = Command::new(compiler)
         .args(["--edition", "2024", "--crate-name", name, "-C", "debuginfo=0"])
+        .args(["--extern", &format!("uuid={}", uuid.display()), "-L", &compiled])
         .args(options)
         .arg("-o")
         .args([to, source])
@@ -236,7 +255,7 @@ fn compile(source: &Path, to: &Path, options: &[&str]) -> io::Result<()> {
     }
 }
 
-fn run(program: &Path) -> io::Result<Vec<Catch>> {
+fn run(program: &Path, seeds: &[&Seed]) -> io::Result<Vec<Catch>> {
     let output = Command::new(program).output()?;
     let text = String::from_utf8_lossy(&output.stdout).into_owned();
     if !output.status.success() {
@@ -247,5 +266,9 @@ fn run(program: &Path) -> io::Result<Vec<Catch>> {
         let line = text.lines().find_map(|line| line.strip_prefix(&format!("{number}\t")))?;
         Some(line.split('\t').map(str::to_owned).collect())
     };
-    Ok(all().enumerate().map(|(number, seed)| Catch { seed: seed.name, found: found_of(number) }).collect())
+    Ok(seeds
+        .iter()
+        .enumerate()
+        .map(|(number, seed)| Catch { seed: seed.name, found: found_of(number) })
+        .collect())
 }

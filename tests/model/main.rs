@@ -17,6 +17,7 @@
 //!   explored
 //! * [`subject`], [`adapter`]: the machine behind a door, so that others can be put in its place
 //! * [`seeds`], [`hunt`]: the bugs, and the program that has them
+//! * [`mutants`]: the same with bugs that a program has thought of
 
 mod action;
 mod adapter;
@@ -35,6 +36,7 @@ mod hunt;
 mod keep;
 mod line;
 mod lingering;
+mod mutants;
 mod properties;
 mod pulse;
 mod rounds;
@@ -65,6 +67,15 @@ fn main() -> ExitCode {
     if env::args().any(|argument| argument == "--list") {
         println!("model: test");
         return ExitCode::SUCCESS;
+    }
+    if let Some(list) = mutants::chosen() {
+        return mutants::hunt(&list).map_or_else(
+            |error| {
+                println!("the mutants cannot be hunted: {error}");
+                ExitCode::FAILURE
+            },
+            |()| ExitCode::SUCCESS,
+        );
     }
     let hunter = thread::spawn(|| if chosen_case().is_some() { Ok(Vec::new()) } else { hunt::hunt() });
     let mut failed = 0;

@@ -83,15 +83,26 @@ pub(crate) fn find(machine: &'static Machine, kind: &str) -> Option<(String, Rep
     let is_first =
         |case: &Case| if kind.is_empty() { !case.name.contains(':') } else { case.name.contains(kind) };
     let (first, rest): (Vec<Case>, Vec<Case>) = short().into_iter().partition(is_first);
-    find_among(&first, machine).or_else(|| find_among(&rest, machine))
+    find_among(&first, machine, &DEEPER).or_else(|| find_among(&rest, machine, &DEEPER))
+}
+
+/// The same of a mistake of which nobody knows whether it shows at all.
+#[allow(dead_code, reason = "called by the program that hunt.rs writes")]
+pub(crate) fn find_quickly(machine: &'static Machine, kind: &str) -> Option<(String, Report)> {
+    let mut cases = short();
+    // Those of its kind first, the others in their order.
+    cases.sort_by_key(|case| kind.is_empty() || !case.name.contains(kind));
+    find_among(&cases, machine, &[1_000, 10_000, 80_000])
 }
 
 /// In the first states of all, then in more of them, because nobody knows in which case it shows.
-fn find_among(cases: &[Case], machine: &'static Machine) -> Option<(String, Report)> {
-    [8_000, 80_000, 400_000].into_iter().enumerate().find_map(|(round, limit)| {
+const DEEPER: [usize; 3] = [8_000, 80_000, 400_000];
+
+fn find_among(cases: &[Case], machine: &'static Machine, limits: &[usize]) -> Option<(String, Report)> {
+    limits.iter().enumerate().find_map(|(round, limit)| {
         let walks = |case: &&Case| matches!(case.task, Task::Walks(..));
         cases.iter().filter(|case| round == 1 || !walks(case)).find_map(|case| {
-            let report = case.run(machine, limit, 1);
+            let report = case.run(machine, *limit, 1);
             report.failure.is_some().then(|| (case.name.clone(), report))
         })
     })

@@ -428,4 +428,13 @@ mod tests {
         }
         assert_eq!(share.valid_for(&lease, at(21_001)), at(22_300).since(at(21_001)));
     }
+
+    #[test]
+    fn beats_come_twice_as_often_while_less_than_a_quarter_is_left() {
+        let lease = Lease::new(TIMEOUT, at(0));
+        assert_eq!(lease.beat(at(0)), TIMEOUT / 12);
+        assert_eq!(lease.beat(at(2_300)), TIMEOUT / 12, "a quarter is left");
+        assert_eq!(lease.beat(at(2_301)), TIMEOUT / 24);
+        assert_eq!(lease.beat(at(60_000)), TIMEOUT / 24);
+    }
 }

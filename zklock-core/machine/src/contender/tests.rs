@@ -271,3 +271,104 @@ fn a_directory_whose_holder_came_long_ago_is_not_entered_again_and_again() {
     assert_eq!(contender.poll_verdict(), Some(Verdict::Failed(Refusal::Busy)));
     assert_eq!(pauses, []);
 }
+
+#[test]
+fn one_that_has_no_session_is_idle_and_nothing_else_is() {
+    let mut contender = Contender::new(vec![Claim::new("/a", Scheme::Mutex)], Patience::Waits);
+    assert!(contender.is_idle());
+    contender.handle_session(SESSION, Duration::from_secs(1), Uuid::from_random(7));
+    assert!(!contender.is_idle());
+    contender.handle_session_over();
+    assert!(contender.is_idle());
+}
+
+const NOW: Now = Now { moment: Moment::at(Duration::ZERO), lease_until: Moment::at(Duration::from_secs(5)) };
+
+/// One whose turn it is to take a permit and that has asked for it, with the place that it has in the queue.
+fn taking_a_permit() -> (Contender, String) {
+    let mut contender = after_two_permits();
+    let flight = contender.poll_flight().unwrap();
+    assert!(matches!(flight[0], Operation::CreateAll(_)), "{flight:?}");
+    let place = format!("/s/locks/{}0000000001", Scheme::Mutex.prefix(Uuid::from_random(7), SESSION));
+    (contender, place)
+}
+
+#[test]
+fn permits_of_which_nobody_knows_whether_they_were_taken_are_looked_for_before_one_leaves() {
+    let (mut contender, _) = taking_a_permit();
+    contender.handle_end();
+    contender.handle_replies(vec![Outcome::Unknown; 4], at(0), NOW);
+    let flight = contender.poll_flight().unwrap();
+    assert_eq!(flight.last(), Some(&Operation::List { directory: "/s/leases".into() }));
+}
+
+/// One whose permits an operator has deleted before it has found them, with the place that it has in the queue.
+fn without_its_permits() -> (Contender, String) {
+    let (mut contender, place) = taking_a_permit();
+    contender.handle_replies(vec![Outcome::Unknown; 4], at(0), NOW);
+    assert!(matches!(contender.poll_flight().unwrap()[0], Operation::Barrier { .. }));
+    let prefix = Scheme::Lease.prefix(Uuid::from_random(7), SESSION);
+    let permits = [2, 3].map(|number| format!("{prefix}000000000{number}")).to_vec();
+    contender.handle_replies(vec![Outcome::Done, Outcome::Children(permits)], at(0), NOW);
+    assert!(matches!(contender.poll_flight().unwrap()[0], Operation::Inspect { .. }));
+    contender.handle_replies(vec![Outcome::NoNode; 2], at(0), NOW);
+    (contender, place)
+}
+
+#[test]
+fn one_whose_permits_are_gone_leaves_its_place_before_it_comes_again() {
+    let (mut contender, place) = without_its_permits();
+    let flight = contender.poll_flight().unwrap();
+    assert!(flight.contains(&Operation::Delete { path: place }), "{flight:?}");
+}
+
+/// One that has been told that it holds, with the path of its node.
+fn holder() -> (Contender, String) {
+    let mut scene = Scene::new(10_000);
+    let granted = (0..4).find_map(|_| {
+        scene.exchange(1);
+        scene.contender.poll_verdict()
+    });
+    let Some(Verdict::Granted { nodes, .. }) = granted else { panic!("{granted:?}") };
+    (scene.contender, nodes[0].clone())
+}
+
+#[test]
+fn to_be_told_again_that_it_is_over_makes_no_haste() {
+    let (mut contender, path) = holder();
+    contender.handle_end();
+    for _ in 0..2 {
+        assert_eq!(contender.poll_flight(), Some(vec![Operation::Delete { path: path.clone() }]));
+        contender.handle_replies(vec![Outcome::Unknown], at(0), NOW);
+    }
+    let pause = contender.poll_timeout();
+    assert!(pause.is_some());
+    contender.handle_end();
+    assert_eq!((contender.poll_timeout(), contender.poll_flight()), (pause, None));
+}
+
+#[test]
+fn a_holder_that_may_not_leave_the_queue_holds_and_one_that_may_not_begin_anew_fails() {
+    let (mut contender, place) = taking_a_permit();
+    let prefix = Scheme::Lease.prefix(Uuid::from_random(7), SESSION);
+    let permits = [2, 3].map(|number| format!("{prefix}000000000{number}")).to_vec();
+    let origin = Some(Origin { czxid: 2, session: SESSION });
+    let created = permits.iter().map(|name| Node { name: name.clone(), origin }).collect();
+    let found = Outcome::Found(Node { name: place.clone(), origin });
+    let none = Outcome::Children(Vec::new());
+    contender.handle_replies(
+        vec![Outcome::Created(created), none, Outcome::Children(permits), found],
+        at(0),
+        NOW,
+    );
+    assert!(matches!(contender.poll_verdict(), Some(Verdict::Granted { .. })));
+    let leaves = Some(vec![Operation::Delete { path: place }]);
+    assert_eq!(contender.poll_flight(), leaves);
+    contender.handle_replies(vec![Outcome::Refused(Refusal::Denied)], at(0), NOW);
+    assert_eq!((contender.poll_verdict(), contender.poll_flight()), (None, leaves));
+
+    let (mut contender, place) = without_its_permits();
+    assert!(contender.poll_flight().unwrap().contains(&Operation::Delete { path: place }));
+    contender.handle_replies(vec![Outcome::Refused(Refusal::Denied)], at(0), NOW);
+    assert_eq!(contender.poll_verdict(), Some(Verdict::Failed(Refusal::Denied)));
+}

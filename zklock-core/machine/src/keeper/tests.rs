@@ -345,3 +345,62 @@ fn those_that_wait_too_long_for_their_watches_are_named() {
     keeper.handle_seen(&holds.map(|hold| (hold, Seen::Unknown))[..2], at(2_010));
     assert_eq!(beat(&mut keeper, at(2_401)).nodes.len(), 3);
 }
+
+#[test]
+fn a_request_has_room_for_a_quarter_of_a_mebibyte_of_paths() {
+    let mut keeper = keeper();
+    let long = node(&"x".repeat(100 * 1024));
+    for _ in 0..3 {
+        keeper.handle_grant(long.clone(), at(0));
+    }
+    assert_eq!(beat(&mut keeper, at(2_000)).nodes.len(), 2);
+}
+
+#[test]
+fn it_says_whether_it_makes_beats() {
+    assert!(keeper().has_heartbeat());
+    assert!(!keeper().without_heartbeat().has_heartbeat());
+}
+
+#[test]
+fn a_server_that_is_asked_for_the_session_may_have_granted_less() {
+    let mut keeper = keeper();
+    let hold = keeper.handle_grant(node("/a"), at(0));
+    let until = keeper.lease().until();
+    keeper.handle_asked(at(1_000));
+    assert!(keeper.lease().until() < until);
+    assert!(keeper.valid_for(hold, at(6_000)).is_zero());
+}
+
+#[test]
+fn a_hold_that_comes_between_two_beats_waits_for_its_own() {
+    let mut keeper = keeper();
+    let first = keeper.handle_grant(node("/a"), at(0));
+    let proof = beat(&mut keeper, at(2_000));
+    keeper.handle_proof(&proof, &all_there(), at(2_010));
+    keeper.handle_grant(node("/b"), at(3_500));
+    keeper.handle_release(first);
+    assert_eq!(keeper.poll_timeout(at(3_500), true), Some(at(5_500)));
+}
+
+#[test]
+fn what_cannot_be_proven_yet_makes_no_beat_due() {
+    let (mut keeper, holds) = crowded();
+    to_watch(&mut keeper, at(2_000));
+    keeper.handle_release(holds[2]);
+    let until = keeper.lease().until();
+    assert_eq!(keeper.poll_lost(until), None);
+    let proof = beat(&mut keeper, until);
+    keeper.handle_proof(&proof, &all_there(), until);
+    // Both have lapsed, but nobody knows whether they are watched.
+    assert!(holds[..2].iter().all(|hold| keeper.valid_for(*hold, until).is_zero()));
+    assert!(keeper.poll_beat(until, true).is_none());
+}
+
+#[test]
+fn those_that_wait_for_their_watches_are_not_named_before_a_heartbeat_is_over() {
+    let (mut keeper, holds) = crowded();
+    to_watch(&mut keeper, at(2_000));
+    keeper.handle_seen(&holds.map(|hold| (hold, Seen::Unknown))[..2], at(2_010));
+    assert_eq!(beat(&mut keeper, at(2_400)).nodes.len(), 1);
+}

@@ -1,0 +1,115 @@
+//! Mistakes that nobody has thought of: each operator of the machine turned round, each function without what it does. `tests/mutation/run`
+//! lists them; here it is seen which of them the model finds.
+
+use super::hunt;
+use super::seeds::{Edit, Seed};
+use super::take;
+use std::collections::BTreeSet;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::{Command, Stdio};
+use std::sync::atomic::AtomicUsize;
+use std::time::{Duration, Instant};
+use std::{env, fs, io, thread};
+
+/// So many are compiled into one program.
+const AT_ONCE: usize = 100;
+/// How long one is looked for, in seconds, unless `ZKLOCK_PATIENCE` says otherwise.
+const PATIENCE: u64 = 120;
+
+/// Reads what stands between bytes 30 (mutants) and 31 (their name, kind, file, text and replacement), and prints a line for each one: what
+/// became of it, a tab, and its name.
+pub(crate) fn hunt(list: &Path) -> io::Result<()> {
+    let list: &'static str = Box::leak(fs::read_to_string(list)?.into_boxed_str());
+    let mutants: Vec<Seed> = list.split_terminator('\x1e').map(read).collect::<io::Result<_>>()?;
+    hunt::in_folder(|folder| {
+        hunt::build_model(folder)?;
+        mutants.chunks(AT_ONCE).try_for_each(|some| hunt_some(folder, some))
+    })
+}
+
+fn read(line: &'static str) -> io::Result<Seed> {
+    let [name, kind, file, text, replacement] = line.split('\x1f').collect::<Vec<_>>()[..] else {
+        return Err(io::Error::other(format!("not five fields: {line:?}")));
+    };
+    Ok(Seed { name, kind, edits: Box::leak(Box::new([Edit { file, text, replacement }])) })
+}
+
+fn hunt_some(folder: &Path, mutants: &[Seed]) -> io::Result<()> {
+    let mut left: Vec<&Seed> = mutants.iter().collect();
+    let program = loop {
+        hunt::write_sources(folder, &left)?;
+        let error = match hunt::build(folder) {
+            Ok(program) => break program,
+            Err(error) => error.to_string(),
+        };
+        let wrong = blamed(&error);
+        if wrong.is_empty() {
+            return Err(io::Error::other(error));
+        }
+        wrong.iter().for_each(|at| say("no program", left[*at].name));
+        left = left
+            .into_iter()
+            .enumerate()
+            .filter(|(at, _)| !wrong.contains(at))
+            .map(|(_, seed)| seed)
+            .collect();
+    };
+    let next = AtomicUsize::new(0);
+    thread::scope(|scope| {
+        for _ in 0..thread::available_parallelism().map_or(1, usize::from) {
+            scope.spawn(|| {
+                while let Some((number, mutant)) = take(&left, &next) {
+                    say(&fate(&program, number), mutant.name);
+                }
+            });
+        }
+    });
+    Ok(())
+}
+
+/// Those in whose sources the compiler sees errors.
+fn blamed(errors: &str) -> BTreeSet<usize> {
+    let places = errors.lines().filter(|line| line.trim_start().starts_with("--> "));
+    let numbers = places.filter_map(|line| line.split("/seed_").nth(1)?.split('/').next()?.parse().ok());
+    numbers.collect()
+}
+
+/// What becomes of one, in a process of its own.
+fn fate(program: &Path, number: usize) -> String {
+    let begun = Instant::now();
+    let patience = env::var("ZKLOCK_PATIENCE").ok().and_then(|seconds| seconds.parse().ok());
+    let patience = Duration::from_secs(patience.unwrap_or(PATIENCE));
+    let hunter =
+        Command::new(program).arg(number.to_string()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn();
+    let mut hunter = match hunter {
+        Ok(hunter) => hunter,
+        Err(error) => return format!("not run: {error}"),
+    };
+    while begun.elapsed() < patience {
+        match hunter.try_wait() {
+            Ok(None) => thread::sleep(Duration::from_millis(5)),
+            Ok(Some(status)) if !status.success() => return "panics".to_owned(),
+            _ => {
+                let said = hunter.wait_with_output().map(|output| output.stdout).unwrap_or_default();
+                let said = String::from_utf8_lossy(&said);
+                let found = said.trim_end().split('\t').skip(1).take(2).collect::<Vec<_>>();
+                return if found.is_empty() { "SURVIVES".to_owned() } else { found.join(": ") };
+            }
+        }
+    }
+    let _ = hunter.kill();
+    let _ = hunter.wait();
+    "not found in time".to_owned()
+}
+
+fn say(fate: &str, name: &str) {
+    // At once, because it takes long.
+    println!("{fate}\t{name}");
+    let _ = io::stdout().flush();
+}
+
+/// The list that is to be gone through, if there is one.
+pub(crate) fn chosen() -> Option<std::path::PathBuf> {
+    env::var_os("ZKLOCK_MUTANTS").map(Into::into)
+}
