@@ -8,6 +8,8 @@ use ground::wire::Admin;
 use ground::{Dice, Ensemble, Proxy, connect_string};
 
 use crate::register::Register;
+use crate::report::Struck;
+use crate::swarm::Swarm;
 use crate::workers::{PLACES, Program, Workers};
 
 /// The length of a server's tick, and the timeout of all sessions.
@@ -27,6 +29,11 @@ pub(crate) struct Field {
     pub(crate) workers: Workers,
     pub(crate) register: Register,
     pub(crate) dice: Dice,
+    /// What strikes while time passes.
+    pub(crate) swarm: Option<Swarm>,
+    /// Whether a fault of the servers lasts.
+    pub(crate) servers_are_struck: bool,
+    pub(crate) struck: Vec<Struck>,
     pub(crate) troubles: Vec<String>,
 }
 
@@ -58,8 +65,17 @@ impl Field {
         let groups: Vec<Vec<Proxy>> = (0..GROUPS).map(ways).collect();
         let register = Register::open(&folder.join("claims.log"))?;
         let workers = Workers::new(register.address, SESSION, folder);
-        let mut field =
-            Self { ensemble, groups, workers, register, dice: Dice::new(seed), troubles: Vec::new() };
+        let mut field = Self {
+            ensemble,
+            groups,
+            workers,
+            register,
+            dice: Dice::new(seed),
+            swarm: None,
+            servers_are_struck: false,
+            struck: Vec::new(),
+            troubles: Vec::new(),
+        };
         field.prepare();
         Ok(field)
     }
@@ -77,19 +93,24 @@ impl Field {
         Admin::connect(self.ensemble.leader().address())
     }
 
-    pub(crate) fn start(&mut self, program: &'static Program, group: usize) -> io::Result<()> {
+    pub(crate) fn start(&mut self, program: &'static Program, group: usize, seed: u64) -> io::Result<()> {
         let hosts = connect_string(self.groups[group].iter().map(Proxy::address));
-        let seed = self.dice.throw();
         self.workers.start(program, &hosts, group, seed)
     }
 
-    /// Lets time pass, in which the workers are heard.
+    /// Lets time pass, in which the workers are heard, and struck.
     pub(crate) fn pass(&mut self, time: Duration) -> io::Result<()> {
         let end = Instant::now() + time;
         loop {
             self.register.judge()?;
             let ended = self.workers.ended();
             self.troubles.extend(ended);
+            // What strikes may itself let time pass, and then nothing else strikes.
+            if let Some(mut swarm) = self.swarm.take() {
+                let gone_on = swarm.go_on(self);
+                self.swarm = Some(swarm);
+                gone_on?;
+            }
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 return Ok(());

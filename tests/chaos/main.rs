@@ -7,6 +7,7 @@ mod record;
 mod register;
 mod report;
 mod soak;
+mod swarm;
 mod workers;
 
 use std::io;
@@ -14,12 +15,13 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use faults::FAULTS;
+use faults::{OF_SERVERS, millis};
 use field::{Field, SESSION, TICK};
 use report::{Report, Struck, now};
+use swarm::{OF_CLIENTS, Swarm};
 use workers::PROGRAMS;
 
-const HELP: &str = "chaos [--seconds N] [--seed N] [--version RELEASE] [--clock RATE] [--workers NAME=COUNT,...] [--fault TEXT] [--folder FOLDER] [--soak] [--until-found]
+const HELP: &str = "chaos [--seconds N] [--seed N] [--version RELEASE] [--clock RATE] [--workers NAME=COUNT,...] [--fault TEXT] [--pace MS] [--folder FOLDER] [--soak] [--until-found]
 
   --seconds   how long faults come, 60 by default
   --seed      which faults come, and what the workers do; by default another one each time
@@ -27,6 +29,7 @@ const HELP: &str = "chaos [--seconds N] [--seed N] [--version RELEASE] [--clock 
   --clock     how much faster the servers' clocks run, such as 1.015
   --workers   rust, python, c, curator, curator-alone, curator-deaf, kazoo, kazoo-deaf, library
   --fault     only those with this in their names
+  --pace      how long it is from one fault of clients to the next, 2000 by default; those of servers come one after the other
   --folder    where claims, and what workers say, are kept
   --soak      no faults; what workers and servers use is written down and compared
   --until-found   it is over as soon as zklock is found to lie";
@@ -38,6 +41,7 @@ struct Options {
     clock: Option<String>,
     workers: Vec<(String, usize)>,
     fault: String,
+    pace: Duration,
     folder: PathBuf,
     until_found: bool,
     soak: bool,
@@ -52,6 +56,7 @@ fn options() -> Result<Options, String> {
         clock: None,
         workers: parse_workers("rust=8,python=4,c=4,curator=2,curator-alone=2,kazoo=2")?,
         fault: String::new(),
+        pace: Duration::from_secs(2),
         folder: std::env::temp_dir().join(format!("zklock-chaos-{}", std::process::id())),
         until_found: false,
         soak: false,
@@ -68,10 +73,15 @@ fn options() -> Result<Options, String> {
             "--workers" => options.workers = parse_workers(&next()?)?,
             "--fault" => {
                 options.fault = next()?;
-                if !FAULTS.iter().any(|fault| fault.name.contains(&options.fault)) {
+                let mut names = OF_SERVERS
+                    .iter()
+                    .map(|fault| fault.name)
+                    .chain(OF_CLIENTS.iter().map(|fault| fault.name));
+                if !names.any(|name| name.contains(&options.fault)) {
                     return Err(format!("no fault {}", options.fault));
                 }
             }
+            "--pace" => options.pace = Duration::from_millis(number(next()?)?),
             "--until-found" => options.until_found = true,
             "--soak" => options.soak = true,
             "--folder" => options.folder = next()?.into(),
@@ -121,7 +131,8 @@ fn run(options: &Options) -> io::Result<bool> {
     for (name, count) in &options.workers {
         let program = PROGRAMS.iter().find(|program| program.name == *name);
         for program in program.into_iter().cycle().take(*count) {
-            field.start(program, group % field.groups.len())?;
+            let seed = field.dice.throw();
+            field.start(program, group % field.groups.len(), seed)?;
             group += 1;
         }
     }
@@ -135,21 +146,8 @@ fn run(options: &Options) -> io::Result<bool> {
     if options.soak {
         soak::soak(&mut field, Duration::from_secs(*seconds), &options.folder.join("used.tsv"))?;
     }
-    let chosen: Vec<_> = FAULTS.iter().filter(|fault| fault.name.contains(&options.fault)).collect();
-    let weights: Vec<_> = chosen.iter().map(|fault| fault.weight).collect();
-    let end = Instant::now() + Duration::from_secs(*seconds);
-    while Instant::now() < end && !options.soak {
-        if options.until_found && field.register.book.is_against_zklock() {
-            println!("found after {:.0} s", report.seconds());
-            break;
-        }
-        let fault = chosen[field.dice.weighted(&weights)];
-        let begin = now();
-        field.register.note(&format!("{begin} {}", fault.name))?;
-        (fault.strike)(&mut field)?;
-        report.struck.push(Struck { name: fault.name, begin, end: now() });
-        let rest = 500 + u64::try_from(field.dice.below(3000)).unwrap_or_default();
-        field.pass(Duration::from_millis(rest))?;
+    if !options.soak {
+        strike(&mut field, options, &report)?;
     }
     let quiet = now();
     // Those that are left wait for a session of those before them at most, which ends a tick or two later.
@@ -169,4 +167,33 @@ fn run(options: &Options) -> io::Result<bool> {
     field.register.judge()?;
     report.left_behind(&field, SESSION + 2 * TICK + Duration::from_secs(5));
     Ok(report.print(&field))
+}
+
+/// Lets faults come, until it is time.
+fn strike(field: &mut Field, options: &Options, report: &Report) -> io::Result<()> {
+    let of_servers: Vec<_> = OF_SERVERS.iter().filter(|fault| fault.name.contains(&options.fault)).collect();
+    let of_clients = OF_CLIENTS.iter().filter(|fault| fault.name.contains(&options.fault)).collect();
+    field.swarm = Some(Swarm::new(options.seed, of_clients, options.pace));
+    let end = Instant::now() + Duration::from_secs(options.seconds);
+    while Instant::now() < end {
+        if options.until_found && field.register.book.is_against_zklock() {
+            println!("found after {:.0} s", report.seconds());
+            break;
+        }
+        if !of_servers.is_empty() {
+            let fault = field.dice.pick(&of_servers);
+            let begin = now();
+            field.register.note(&format!("{begin} {}", fault.name))?;
+            field.servers_are_struck = true;
+            (fault.strike)(field)?;
+            field.servers_are_struck = false;
+            field.struck.push(Struck { name: fault.name, begin, end: now(), is_of_servers: true });
+        }
+        let rest = millis(&mut field.dice, 500, 3500);
+        field.pass(rest)?;
+    }
+    if let Some(swarm) = field.swarm.take() {
+        swarm.end(field);
+    }
+    Ok(())
 }

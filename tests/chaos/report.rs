@@ -14,12 +14,12 @@ pub(crate) struct Struck {
     pub(crate) name: &'static str,
     pub(crate) begin: u64,
     pub(crate) end: u64,
+    pub(crate) is_of_servers: bool,
 }
 
 pub(crate) struct Report {
     seed: u64,
     started: Instant,
-    pub(crate) struck: Vec<Struck>,
     troubles: Vec<String>,
 }
 
@@ -32,7 +32,7 @@ pub(crate) fn now() -> u64 {
 
 impl Report {
     pub(crate) fn new(seed: u64) -> Self {
-        Self { seed, started: Instant::now(), struck: Vec::new(), troubles: Vec::new() }
+        Self { seed, started: Instant::now(), troubles: Vec::new() }
     }
 
     /// Faults come from now on.
@@ -77,11 +77,11 @@ impl Report {
         let total: u64 = grants.values().sum();
         println!("seed {}: {total} grants in {:.0} s: {grants:?}", self.seed, self.seconds());
         let mut faults = BTreeMap::<&str, u64>::new();
-        self.struck.iter().for_each(|struck| *faults.entry(struck.name).or_default() += 1);
-        println!("{} faults: {faults:?}", self.struck.len());
+        field.struck.iter().for_each(|struck| *faults.entry(struck.name).or_default() += 1);
+        println!("{} faults: {faults:?}", field.struck.len());
         println!("lost: {:?}", sorted(&book.lost));
         println!("not got: {:?}", sorted(&book.gave));
-        self.print_hand_overs(&book.handed_over);
+        print_hand_overs(&field.struck, &book.handed_over);
         let (mut ours, mut with_peers, mut of_peers) = (Vec::new(), 0, 0);
         for violation in &book.judge.violations {
             match violation.workers.iter().filter(|worker| is_ours(worker)).count() {
@@ -107,23 +107,25 @@ impl Report {
         }
         troubles.is_empty()
     }
+}
 
-    /// How long it took until a waiter had what was free, without faults and with each.
-    fn print_hand_overs(&self, handed_over: &[(u64, u64)]) {
-        let after = u64::try_from((SESSION + 2 * TICK).as_nanos()).unwrap_or(u64::MAX);
-        let mut times = BTreeMap::<&str, Vec<u64>>::new();
-        for (at, took) in handed_over {
-            let begin = at - took;
-            // Of two, the later: what follows a fault ends with the session that it ended.
-            let fault = self.struck.iter().rfind(|struck| struck.begin < *at && begin < struck.end + after);
-            times.entry(fault.map_or("none", |struck| struck.name)).or_default().push(*took);
-        }
-        println!("hand-overs to one that waited, ms:");
-        for (fault, mut took) in times {
-            took.sort_unstable();
-            let at = |part: usize| millis(took[(took.len() - 1) * part / 100]);
-            println!("  {fault}: {} of them, p50 {}, p99 {}, max {}", took.len(), at(50), at(99), at(100));
-        }
+/// How long it took until a waiter had what was free, without faults and with each.
+fn print_hand_overs(struck: &[Struck], handed_over: &[(u64, u64)]) {
+    let after = u64::try_from((SESSION + 2 * TICK).as_nanos()).unwrap_or(u64::MAX);
+    let mut times = BTreeMap::<&str, Vec<u64>>::new();
+    for (at, took) in handed_over {
+        let begin = at - took;
+        let is_near = |struck: &&Struck| struck.begin < *at && begin < struck.end + after;
+        // Of two, the one of the servers, which all clients feel, and then the later: what follows a fault ends with the session that
+        // it ended.
+        let fault = struck.iter().filter(is_near).max_by_key(|struck| (struck.is_of_servers, struck.begin));
+        times.entry(fault.map_or("none", |struck| struck.name)).or_default().push(*took);
+    }
+    println!("hand-overs to one that waited, ms:");
+    for (fault, mut took) in times {
+        took.sort_unstable();
+        let at = |part: usize| millis(took[(took.len() - 1) * part / 100]);
+        println!("  {fault}: {} of them, p50 {}, p99 {}, max {}", took.len(), at(50), at(99), at(100));
     }
 }
 

@@ -183,7 +183,8 @@ impl Ensemble {
         Talk::start(self.servers.iter().map(Server::address))
     }
 
-    fn await_whole(&self, bound: Duration) -> Result<(), String> {
+    /// [`wait_until_whole`](Self::wait_until_whole) with what is missing as a value.
+    pub fn await_whole(&self, bound: Duration) -> Result<(), String> {
         let end = Instant::now() + bound;
         for server in &self.servers {
             let left = end.saturating_duration_since(Instant::now());

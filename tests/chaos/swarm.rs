@@ -1,0 +1,216 @@
+//! What is broken on purpose of a group of clients, or of its ways to the servers. It comes often: while other groups, and servers, have a fault
+//! of their own.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use ground::wire::try_expire;
+use ground::{Dice, Direction, Proxy, Server};
+
+use crate::faults::{millis, sessions};
+use crate::field::Field;
+use crate::report::{Struck, now};
+use crate::workers::{PLACES, Worker};
+
+/// What follows when a fault has struck.
+enum Course {
+    Over,
+    /// It lasts so long, and then is mended so.
+    Lasts(Duration, Mend),
+    /// There was nothing that it could strike.
+    Missed,
+}
+
+type Mend = Box<dyn FnOnce(&mut Field)>;
+
+/// One kind of fault.
+pub(crate) struct Fault {
+    pub(crate) name: &'static str,
+    /// Whether it takes an operator, and so servers that serve.
+    by_operator: bool,
+    /// Strikes that group of clients.
+    strike: fn(&mut Field, usize, &mut Dice) -> io::Result<Course>,
+}
+
+const fn fault(name: &'static str, strike: fn(&mut Field, usize, &mut Dice) -> io::Result<Course>) -> Fault {
+    Fault { name, by_operator: false, strike }
+}
+
+const fn by_operator(
+    name: &'static str,
+    strike: fn(&mut Field, usize, &mut Dice) -> io::Result<Course>,
+) -> Fault {
+    Fault { name, by_operator: true, strike }
+}
+
+pub(crate) const OF_CLIENTS: &[Fault] = &[
+    fault("connections closed", |field, group, _| at_once(field, group, Proxy::cut)),
+    fault("connections reset", |field, group, _| at_once(field, group, Proxy::reset)),
+    fault("connections half open", |field, group, _| at_once(field, group, Proxy::half_open)),
+    fault("requests frozen", |field, group, dice| frozen(field, group, dice, Direction::ToServer)),
+    fault("replies frozen", |field, group, dice| frozen(field, group, dice, Direction::ToClient)),
+    fault("both ways frozen", |field, group, dice| frozen(field, group, dice, Direction::Both)),
+    fault("ways delayed", |field, group, dice| {
+        let delay = millis(dice, 20, 400);
+        field.groups[group].iter().for_each(|way| way.delay(delay));
+        let mend =
+            move |field: &mut Field| field.groups[group].iter().for_each(|way| way.delay(Duration::ZERO));
+        Ok(Course::Lasts(sessions(dice, 5, 15), Box::new(mend)))
+    }),
+    fault("servers out of reach", |field, group, dice| {
+        field.groups[group].iter().for_each(|way| way.refuse(true));
+        field.groups[group].iter().for_each(Proxy::reset);
+        let mend = move |field: &mut Field| field.groups[group].iter().for_each(|way| way.refuse(false));
+        Ok(Course::Lasts(sessions(dice, 2, 15), Box::new(mend)))
+    }),
+    fault("client paused", |field, group, dice| {
+        let Some(at) = client(field, group, dice) else { return Ok(Course::Missed) };
+        let name = field.workers.running[at].name.clone();
+        field.workers.running[at].pause();
+        let mend = move |field: &mut Field| {
+            let worker = field.workers.running.iter_mut().find(|worker| worker.name == name);
+            worker.into_iter().for_each(Worker::resume);
+        };
+        Ok(Course::Lasts(sessions(dice, 5, 30), Box::new(mend)))
+    }),
+    fault("client killed", |field, group, dice| {
+        let Some(at) = client(field, group, dice) else { return Ok(Course::Missed) };
+        let worker = field.workers.kill(at)?;
+        field.start(worker.program, worker.group, dice.throw())?;
+        Ok(Course::Over)
+    }),
+    by_operator("session ended", |field, group, dice| {
+        let address = field.ensemble.leader_now().map(Server::address);
+        let latest: Vec<_> = field.groups[group].iter().filter_map(|way| way.session().pop()).collect();
+        let (Some(address), false) = (address, latest.is_empty()) else { return Ok(Course::Missed) };
+        let (id, password, _) = dice.pick(&latest);
+        // It creates no node more that the judge would not know of.
+        field.groups[group].iter().for_each(|way| way.freeze(Direction::ToServer));
+        field.pass(Duration::from_millis(100))?;
+        forgive(field, |_, owner| owner == id);
+        // It may have ended by itself.
+        let _ = try_expire(address, id, &password);
+        field.groups[group].iter().for_each(Proxy::thaw);
+        Ok(Course::Over)
+    }),
+    by_operator("node deleted", |field, _, dice| {
+        let (place, lock) =
+            (dice.pick(&PLACES), dice.pick(&["mutex", "lingering", "sides", "permits/leases"]));
+        let path = format!("/{place}/{lock}");
+        let admin = field.admin();
+        let children = admin.try_children(&path).ok().flatten().unwrap_or_default();
+        if children.is_empty() {
+            return Ok(Course::Missed);
+        }
+        let node = format!("{path}/{}", dice.pick(&children));
+        forgive(field, |path, _| *path == node);
+        // Its owner may have been quicker.
+        let _ = admin.try_delete(&node);
+        Ok(Course::Over)
+    }),
+];
+
+fn at_once(field: &Field, group: usize, strike: fn(&Proxy)) -> io::Result<Course> {
+    field.groups[group].iter().for_each(strike);
+    Ok(Course::Over)
+}
+
+fn frozen(field: &Field, group: usize, dice: &mut Dice, direction: Direction) -> io::Result<Course> {
+    field.groups[group].iter().for_each(|way| way.freeze(direction));
+    let mend = move |field: &mut Field| field.groups[group].iter().for_each(Proxy::thaw);
+    Ok(Course::Lasts(sessions(dice, 1, 20), Box::new(mend)))
+}
+
+/// One of the group.
+fn client(field: &Field, group: usize, dice: &mut Dice) -> Option<usize> {
+    let running = field.workers.running.iter().enumerate();
+    let of_group: Vec<_> = running.filter(|(_, worker)| worker.group == group).map(|(at, _)| at).collect();
+    (!of_group.is_empty()).then(|| dice.pick(&of_group))
+}
+
+/// Tells the judge which nodes an operator deletes now, by their path and owner.
+fn forgive(field: &mut Field, is_one: impl Fn(&String, i64) -> bool) {
+    let admin = field.admin();
+    let nodes = PLACES.into_iter().flat_map(|place| admin.tree(&format!("/{place}")));
+    for node in nodes {
+        // It may be gone by now.
+        let Ok(Some(stat)) = admin.try_stat(&node) else { continue };
+        if is_one(&node, stat.ephemeral_owner) {
+            field.register.book.judge.deletes(node, now());
+        }
+    }
+}
+
+/// The faults that come one after the other, and those that last.
+pub(crate) struct Swarm {
+    dice: Dice,
+    chosen: Vec<&'static Fault>,
+    /// How long it is from one to the next, on average.
+    pace: Duration,
+    next: Instant,
+    lasting: Vec<(Instant, usize, Mend)>,
+    /// Those that wait until the servers serve.
+    put_off: Vec<&'static Fault>,
+}
+
+impl Swarm {
+    /// Of these faults; none, if there are none.
+    pub(crate) fn new(seed: u64, chosen: Vec<&'static Fault>, pace: Duration) -> Self {
+        let (next, lasting, put_off) = (Instant::now(), Vec::new(), Vec::new());
+        Self { dice: Dice::new(!seed), chosen, pace, next, lasting, put_off }
+    }
+
+    /// Mends what is due, and strikes if it is time.
+    pub(crate) fn go_on(&mut self, field: &mut Field) -> io::Result<()> {
+        let time = Instant::now();
+        let (due, lasting) =
+            std::mem::take(&mut self.lasting).into_iter().partition(|(end, ..)| *end <= time);
+        self.lasting = lasting;
+        let due: Vec<(Instant, usize, Mend)> = due;
+        due.into_iter().for_each(|(_, _, mend)| mend(field));
+        if !field.servers_are_struck {
+            if let Some(fault) = self.put_off.pop() {
+                self.strike(field, fault)?;
+            }
+        }
+        if time < self.next || self.chosen.is_empty() {
+            return Ok(());
+        }
+        let pace = usize::try_from(self.pace.as_millis()).unwrap_or(usize::MAX);
+        self.next = time + millis(&mut self.dice, pace / 2, pace * 3 / 2 + 1);
+        let fault = self.dice.pick(&self.chosen);
+        if fault.by_operator && field.servers_are_struck {
+            self.put_off.push(fault);
+            return Ok(());
+        }
+        self.strike(field, fault)
+    }
+
+    /// Strikes a group that no other fault has in hand.
+    fn strike(&mut self, field: &mut Field, fault: &'static Fault) -> io::Result<()> {
+        let is_free = |group: &usize| self.lasting.iter().all(|(_, struck, _)| struck != group);
+        let free: Vec<usize> = (0..field.groups.len()).filter(is_free).collect();
+        if free.is_empty() {
+            return Ok(());
+        }
+        let (begin, group) = (now(), self.dice.pick(&free));
+        field.register.note(&format!("{begin} {}", fault.name))?;
+        let mut end = None;
+        match (fault.strike)(field, group, &mut self.dice)? {
+            Course::Missed => return Ok(()),
+            Course::Over => {}
+            Course::Lasts(time, mend) => {
+                self.lasting.push((Instant::now() + time, group, mend));
+                end = u64::try_from(time.as_nanos()).ok().map(|time| begin + time);
+            }
+        }
+        let end = end.unwrap_or_else(now);
+        field.struck.push(Struck { name: fault.name, begin, end, is_of_servers: false });
+        Ok(())
+    }
+
+    /// No more comes, and what lasts is mended.
+    pub(crate) fn end(self, field: &mut Field) {
+        self.lasting.into_iter().for_each(|(_, _, mend)| mend(field));
+    }
+}
