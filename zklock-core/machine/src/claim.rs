@@ -106,3 +106,31 @@ impl Claim {
         self.scheme != Scheme::Single
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_scheme_is_of_the_dialect_and_the_role_that_it_was_asked_for() {
+        for (&dialect, &role) in
+            Dialect::ALL.iter().flat_map(|dialect| Role::ALL.iter().map(move |role| (dialect, role)))
+        {
+            let scheme = Claim::scheme(role, dialect);
+            let Some(scheme) = scheme else {
+                assert!(dialect == Dialect::WriteLock && role != Role::Exclusive, "{dialect} {role}");
+                continue;
+            };
+            assert_eq!(scheme.dialect(), dialect);
+            // A writer of kazoo's is called as its lock is.
+            let is_writer_of_kazoos = (dialect, role) == (Dialect::Kazoo, Role::Write);
+            assert_eq!(scheme.role(), if is_writer_of_kazoos { Role::Exclusive } else { role });
+        }
+    }
+
+    #[test]
+    fn only_one_node_for_all_makes_no_queue() {
+        assert!(Claim::new("/a", Scheme::Mutex).has_queue());
+        assert!(!Claim::new("/a", Scheme::Single).has_queue());
+    }
+}

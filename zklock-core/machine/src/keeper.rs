@@ -145,10 +145,7 @@ impl Keeper {
 
     /// For how long from `now` the hold can be relied upon; zero if it is not kept any more.
     pub fn valid_for(&self, hold: HoldId, now: Moment) -> Duration {
-        match self.holds.get(&hold) {
-            Some(record) if self.over.is_none() => record.share.valid_for(&self.lease, now),
-            _ => Duration::ZERO,
-        }
+        self.holds.get(&hold).map_or(Duration::ZERO, |record| record.share.valid_for(&self.lease, now))
     }
 
     /// Whether two heartbeats have gone by without a proof of the hold. Without heartbeats it is never late.

@@ -437,4 +437,34 @@ mod tests {
         assert_eq!(lease.beat(at(2_301)), TIMEOUT / 24);
         assert_eq!(lease.beat(at(60_000)), TIMEOUT / 24);
     }
+
+    #[test]
+    fn a_write_that_was_sent_as_the_session_was_asked_for_counts() {
+        let mut lease = Lease::new(TIMEOUT, at(0));
+        lease.attach(at(5_000), TIMEOUT, at(5_010));
+        lease.acknowledge(at(4_999), at(5_020));
+        assert_eq!(lease.latest_write(), None);
+        lease.acknowledge(at(5_000), at(5_020));
+        assert_eq!(lease.latest_write(), Some(at(5_000)));
+    }
+
+    #[test]
+    fn writes_are_remembered_a_sixty_fourth_of_the_timeout_apart() {
+        let timeout = Duration::from_millis(6_400);
+        let mut lease = Lease::new(timeout, at(0));
+        for (sent, latest) in [(1_000, 1_000), (1_099, 1_000), (1_100, 1_100), (1_199, 1_100)] {
+            lease.acknowledge(at(sent), at(sent + 1));
+            assert_eq!(lease.latest_write(), Some(at(latest)));
+        }
+    }
+
+    #[test]
+    fn a_quarter_is_proven_three_quarters_after_the_answer_and_not_after_the_request() {
+        let mut lease = Lease::new(TIMEOUT, at(0));
+        lease.attach(at(0), TIMEOUT, at(2_000));
+        for sent in [8_000, 9_000] {
+            lease.acknowledge(at(sent), at(sent + 1));
+        }
+        assert_eq!(lease.until(), at(9_800));
+    }
 }

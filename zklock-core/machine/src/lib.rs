@@ -114,3 +114,13 @@ impl fmt::Debug for Moment {
         write!(f, "{:?}", self.0)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_moment_says_how_long_after_the_origin_it_is() {
+        assert_eq!(format!("{:?}", Moment::at(Duration::from_millis(1_500))), "1.5s");
+    }
+}

@@ -93,4 +93,18 @@ mod tests {
         lease.acknowledge(at(14_900), at(14_901));
         assert!(!memory.is_good(&lease, at(15_000)));
     }
+
+    #[test]
+    fn what_is_remembered_is_forgotten_when_a_heartbeat_or_a_timeout_is_over() {
+        let mut lease = Lease::new(TIMEOUT, at(0));
+        let memory = Memory::new(at(5_000));
+        // No write has been acknowledged.
+        assert!(!memory.is_good(&lease, at(5_000)));
+        lease.acknowledge(at(5_000), at(5_001));
+        assert!(memory.is_good(&lease, at(5_999)));
+        assert!(!memory.is_good(&lease, at(6_000)));
+        lease.acknowledge(at(14_500), at(14_501));
+        assert!(memory.is_good(&lease, at(14_999)));
+        assert!(!memory.is_good(&lease, at(15_000)));
+    }
 }

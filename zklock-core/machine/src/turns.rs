@@ -265,4 +265,42 @@ mod tests {
         node.handle_end();
         assert!(!node.take());
     }
+
+    #[test]
+    fn it_says_what_becomes_of_it() {
+        let mut node = Turns::new(Passing { turns: 2, ..LINGERS }, false);
+        let told = |node: &Turns| {
+            [node.is_wanted(), node.is_spent(), node.has_holders(), node.is_idle(), node.may_take()]
+        };
+        assert_eq!(told(&node), [false, false, true, false, false]);
+        assert!(!node.give_back(false, at(1)));
+        assert_eq!(told(&node), [false, false, false, true, true]);
+        assert!(node.take() && !node.handle_wanted());
+        assert_eq!(told(&node), [true, false, true, false, false]);
+        assert!(!node.give_back(true, at(2)));
+        assert_eq!(told(&node), [true, false, false, true, true]);
+        assert!(node.take());
+        assert_eq!(told(&node), [true, true, true, false, false]);
+        assert!(node.give_back(true, at(3)));
+        assert_eq!(told(&node), [true, true, false, false, false]);
+        assert_eq!(node.poll_timeout(), None);
+    }
+
+    #[test]
+    fn what_lingers_is_looked_at_when_it_may_be_due() {
+        let mut node = Turns::new(LINGERS, false);
+        assert!(node.lingers());
+        assert_eq!(node.next_look(at(7)), at(12));
+        assert!(!node.give_back(false, at(8)));
+        assert_eq!(node.next_look(at(9)), at(13));
+        let brief = Passing { linger: Duration::from_millis(1), turns: 1 };
+        assert_eq!(Turns::new(brief, false).next_look(at(7)), at(7) + SHORTEST_LOOK);
+        assert!(!Turns::new(Passing::default(), false).lingers());
+    }
+
+    #[test]
+    fn a_node_is_passed_on_if_it_lingers_or_has_turns() {
+        assert!(!Passing { turns: 1, ..Passing::default() }.is_on());
+        assert!(Passing { turns: 2, ..Passing::default() }.is_on());
+    }
 }

@@ -6,7 +6,7 @@ use crate::claim::{Claim, Permits};
 use crate::drive::Machine;
 use crate::lease::Lease;
 use crate::name::{Scheme, Uuid};
-use crate::protocol::{Node, Now, Operation, Origin, Outcome, Patience, Refusal, Verdict};
+use crate::protocol::{Node, Now, Operation, Origin, Outcome, Patience, Refusal, Verdict, WatchEvent};
 use std::time::Duration;
 
 const SESSION: i64 = 7;
@@ -371,4 +371,87 @@ fn a_holder_that_may_not_leave_the_queue_holds_and_one_that_may_not_begin_anew_f
     assert!(contender.poll_flight().unwrap().contains(&Operation::Delete { path: place }));
     contender.handle_replies(vec![Outcome::Refused(Refusal::Denied)], at(0), NOW);
     assert_eq!(contender.poll_verdict(), Some(Verdict::Failed(Refusal::Denied)));
+}
+
+/// One that comes when another has the lock, and has looked around.
+fn behind_another(patience: Patience, has_tried: bool) -> (Contender, String) {
+    let mut contender = Contender::new(vec![Claim::new("/a", Scheme::Mutex)], patience);
+    if has_tried {
+        contender.handle_tried_before();
+    }
+    contender.handle_session(SESSION, Duration::from_secs(1), Uuid::from_random(7));
+    let own = format!("{}0000000001", Scheme::Mutex.prefix(Uuid::from_random(7), SESSION));
+    let created = Node { name: own.clone(), origin: Some(Origin { czxid: 1, session: SESSION }) };
+    let children = vec!["_c_other-lock-0000000000".to_owned(), own.clone()];
+    assert!(contender.poll_flight().is_some());
+    contender.handle_replies(vec![Outcome::Created(vec![created]), Outcome::Children(children)], at(0), NOW);
+    (contender, format!("/a/{own}"))
+}
+
+#[test]
+fn one_that_is_next_holds_as_soon_as_the_one_before_it_is_gone_and_looks_at_any_other_change() {
+    for (event, is_next) in [(WatchEvent::Deleted, true), (WatchEvent::Changed, false)] {
+        let (mut contender, _) = behind_another(Patience::Waits, false);
+        assert!(!contender.is_waiting() && !contender.is_gone());
+        let watch = Operation::Watch { path: "/a/_c_other-lock-0000000000".to_owned() };
+        assert_eq!(contender.poll_flight(), Some(vec![watch]));
+        contender.handle_replies(vec![Outcome::Done], at(0), NOW);
+        assert!(contender.is_waiting());
+        contender.handle_watch(event, NOW);
+        assert_eq!(matches!(contender.poll_verdict(), Some(Verdict::Granted { .. })), is_next);
+        let looks = Some(vec![Operation::List { directory: "/a".into() }]);
+        assert_eq!(contender.poll_flight(), looks.filter(|_| !is_next));
+    }
+}
+
+#[test]
+fn a_try_leaves_a_watch_if_its_caller_has_tried_before() {
+    let (mut contender, own) = behind_another(Patience::TriesOnce, true);
+    assert_eq!(contender.poll_verdict(), Some(Verdict::Failed(Refusal::Busy)));
+    let watch = Operation::Watch { path: "/a/_c_other-lock-0000000000".to_owned() };
+    assert_eq!(contender.poll_flight(), Some(vec![Operation::Delete { path: own }, watch]));
+    assert_eq!(contender.busy_since(), None);
+    contender.handle_replies(vec![Outcome::Done; 2], at(3), NOW);
+    assert_eq!((contender.is_gone(), contender.busy_since()), (true, Some(at(3))));
+    // It says nothing if the watch is not there.
+    let (mut contender, _) = behind_another(Patience::TriesOnce, true);
+    assert!(contender.poll_flight().is_some());
+    contender.handle_replies(vec![Outcome::Done, Outcome::NoNode], at(3), NOW);
+    assert_eq!((contender.is_gone(), contender.busy_since()), (true, None));
+
+    let (mut contender, own) = behind_another(Patience::TriesOnce, false);
+    assert_eq!(contender.poll_flight(), Some(vec![Operation::Delete { path: own }]));
+    contender.handle_replies(vec![Outcome::Done], at(3), NOW);
+    assert_eq!((contender.is_gone(), contender.busy_since()), (true, None));
+}
+
+#[test]
+fn a_holder_that_asks_for_it_is_told_when_others_come() {
+    let (mut contender, path) = holder();
+    contender.handle_notice();
+    let looks =
+        vec![Operation::ListAndWatch { directory: "/a".into() }, Operation::WatchOwn { path: path.clone() }];
+    assert_eq!(contender.poll_flight(), Some(looks.clone()));
+    let own = path.rsplit('/').next().unwrap().to_owned();
+    contender.handle_replies(vec![Outcome::Children(vec![own.clone()]), Outcome::Done], at(0), NOW);
+    assert_eq!((contender.poll_verdict(), contender.poll_flight()), (None, None));
+    contender.handle_watch(WatchEvent::Changed, NOW);
+    assert_eq!(contender.poll_flight(), Some(looks));
+    let children = vec![own, "_c_other-lock-0000000009".to_owned()];
+    contender.handle_replies(vec![Outcome::Children(children), Outcome::Done], at(0), NOW);
+    assert_eq!((contender.poll_verdict(), contender.poll_flight()), (Some(Verdict::Wanted), None));
+}
+
+#[test]
+fn one_whose_request_is_on_its_way_decides_by_the_answer_what_is_left_to_do() {
+    let (mut contender, own) = behind_another(Patience::Waits, false);
+    assert!(contender.poll_flight().is_some());
+    contender.handle_end();
+    assert_eq!(contender.poll_flight(), None);
+    contender.handle_replies(vec![Outcome::Done], at(0), NOW);
+    assert_eq!(contender.poll_flight(), Some(vec![Operation::Delete { path: own }]));
+    contender.handle_replies(vec![Outcome::Done], at(0), NOW);
+    assert!(contender.is_gone());
+    contender.handle_end();
+    assert!(contender.is_gone());
 }

@@ -404,3 +404,32 @@ fn those_that_wait_for_their_watches_are_not_named_before_a_heartbeat_is_over() 
     keeper.handle_seen(&holds.map(|hold| (hold, Seen::Unknown))[..2], at(2_010));
     assert_eq!(beat(&mut keeper, at(2_400)).nodes.len(), 1);
 }
+
+#[test]
+fn what_a_server_grants_of_the_session_is_what_the_lease_counts_with() {
+    let mut keeper = keeper();
+    keeper.handle_grant(node("/a"), at(0));
+    keeper.handle_asked(at(1_000));
+    keeper.handle_granted(at(1_000), T / 2, at(1_010));
+    assert_eq!(keeper.lease().timeout(), T / 2);
+}
+
+#[test]
+fn watched_holds_that_have_lapsed_are_restored_by_the_checks_that_were_sent_after_their_watches() {
+    let (mut keeper, holds) = crowded();
+    let [first, second, _] = holds;
+    assert_eq!(to_watch(&mut keeper, at(2_000)), [first, second]);
+    keeper.handle_seen(&[(first, Seen::There), (second, Seen::Unknown)], at(2_010));
+    assert_eq!(to_watch(&mut keeper, at(2_610)), [second]);
+    // All is asleep until all have lapsed.
+    let before = beat(&mut keeper, at(60_000));
+    assert_eq!(before.nodes, node("/c"));
+    keeper.handle_seen(&[(second, Seen::There)], at(60_005));
+    keeper.handle_proof(&before, &all_there(), at(60_010));
+    let valid = |keeper: &Keeper, now| holds.map(|hold| !keeper.valid_for(hold, at(now)).is_zero());
+    for (sent, expected) in [(60_100, [true, false, true]), (60_200, [true, true, true])] {
+        let proof = beat(&mut keeper, at(sent));
+        keeper.handle_proof(&proof, &all_there(), at(sent + 10));
+        assert_eq!(valid(&keeper, sent + 10), expected, "after the check at {sent}");
+    }
+}

@@ -398,3 +398,83 @@ fn one_whose_barrier_was_deleted_with_its_node_comes_again() {
     server.serve(&mut waiter);
     assert!(waiter.is_waiting() && server.nodes.len() == 1 && server.nodes[0].name != first);
 }
+
+#[test]
+fn it_says_what_it_is_waiting_for() {
+    let mut alone = Member::new("/b", 1, b"ours"[..].into(), Patience::Waits);
+    assert!(alone.is_idle() && !alone.is_gone());
+    alone.handle_session(1, Duration::from_secs(1), Uuid::from_random(1));
+    assert!(!alone.is_idle() && !alone.is_gone() && !alone.is_waiting());
+}
+
+#[test]
+fn a_watch_that_fires_before_it_looks_closer_is_not_missed_and_counts_once() {
+    let mut server = Server::default();
+    let (mut first, _other) = two(&mut server);
+    first.handle_leave(Patience::Waits);
+    assert!(server.answer(&mut first) && server.answer(&mut first));
+    // It has looked, and is about to leave one watch more.
+    wake(&mut first);
+    assert!(server.answer(&mut first) && !first.is_waiting());
+    // It looks again, and nothing has fired since.
+    let flight = first.poll_flight().unwrap();
+    assert!(matches!(flight[..], [Operation::InspectAndWatch { .. }, Operation::List { .. }]), "{flight:?}");
+    assert!(!first.keeps_watch());
+    let outcomes = flight.iter().map(|operation| server.execute(operation)).collect();
+    first.handle_replies(outcomes, NOW.moment, NOW);
+    assert!(server.answer(&mut first) && first.is_waiting());
+}
+
+#[test]
+fn a_watch_is_of_no_use_to_one_that_only_removes_its_node() {
+    let mut server = Server::default();
+    let mut alone = member(1, 1, Patience::Waits);
+    server.serve(&mut alone);
+    alone.handle_end();
+    for _ in ["survey", "deletion"] {
+        let flight = alone.poll_flight().unwrap();
+        assert!(!alone.keeps_watch(), "{flight:?}");
+        let outcomes = flight.iter().map(|operation| server.execute(operation)).collect();
+        alone.handle_replies(outcomes, NOW.moment, NOW);
+    }
+    assert!(alone.is_gone());
+}
+
+#[test]
+fn a_session_that_ends_while_one_leaves_has_taken_its_node_or_what_it_did_is_not_known() {
+    // The one that does not stay to the end removes its node first.
+    for (is_sent, expected) in [(false, Some(Answer::Lost)), (true, None)] {
+        let mut server = Server::default();
+        let (_first, mut other) = two(&mut server);
+        other.handle_leave(Patience::Waits);
+        // The departure, and the survey.
+        assert!(server.answer(&mut other) && server.answer(&mut other));
+        if is_sent {
+            let flight = other.poll_flight().unwrap();
+            assert!(matches!(flight[..], [Operation::Delete { .. }]), "{flight:?}");
+        }
+        other.handle_session_over();
+        assert_eq!((other.is_idle(), other.poll_verdict()), (is_sent, expected));
+    }
+}
+
+#[test]
+fn one_that_pauses_before_it_comes_is_over_at_once_and_one_that_pauses_before_a_deletion_waits() {
+    let mut server = Server::default();
+    let mut alone = member(1, 1, Patience::Waits);
+    server.lose(&mut alone);
+    server.lose(&mut alone);
+    assert!(alone.poll_timeout().is_some());
+    alone.handle_end();
+    assert_eq!(alone.poll_timeout(), None);
+    server.lose(&mut alone);
+    let pause = alone.poll_timeout();
+    assert!(pause.is_some());
+    alone.handle_end();
+    assert_eq!((alone.poll_timeout(), alone.poll_flight()), (pause, None));
+    alone.handle_timeout(pause.unwrap());
+    server.serve(&mut alone);
+    assert!(alone.is_gone());
+    alone.handle_end();
+    assert!(alone.is_gone());
+}

@@ -137,3 +137,85 @@ fn the_order_of_the_queue_is_that_of_the_numbers() {
     assert_eq!(wrapped.compare(&last), Ordering::Greater);
     assert_eq!(last.compare(&last), Ordering::Equal);
 }
+
+#[test]
+fn numbers_are_young_or_used_up_or_neither() {
+    let told = |value| {
+        let sequence = Sequence::new(value);
+        (sequence.is_young(), sequence.is_used_up())
+    };
+    let last = i32::MAX - (1 << 20);
+    for (value, expected) in [
+        (0, (true, false)),
+        (i32::MAX / 2 - 1, (true, false)),
+        (i32::MAX / 2, (false, false)),
+        (last, (false, false)),
+        (last + 1, (false, true)),
+        (i32::MAX, (false, true)),
+        (-1, (false, true)),
+        (i32::MIN, (false, true)),
+    ] {
+        assert_eq!(told(value), expected, "{value}");
+    }
+}
+
+#[test]
+fn marks_say_which_session_and_which_attempt_they_are_of() {
+    let mark = Uuid::of_attempt(0x0123_4567_89ab_cdef, 5);
+    assert_eq!(mark.session(), Uuid::of_attempt(0x0123_4567_89ab_cdef, 6).session());
+    assert_ne!(mark.session(), Uuid::of_attempt(0x1123_4567_89ab_cdef, 5).session());
+    assert_eq!((mark.attempt(), mark.next().attempt()), (5, 5));
+    assert_ne!(mark, mark.next());
+    assert_eq!(format!("{mark:?}"), mark.to_string());
+}
+
+#[test]
+fn what_users_call_dialects_and_roles() {
+    let dialects: Vec<_> = Dialect::ALL.iter().map(ToString::to_string).collect();
+    assert_eq!(dialects, ["curator", "kazoo", "writelock"]);
+    let roles: Vec<_> = Role::ALL.iter().map(ToString::to_string).collect();
+    assert_eq!(roles, ["exclusive", "read", "write"]);
+    for (one, other) in [(Role::Read, Role::Write), (Role::Write, Role::Write), (Role::Exclusive, Role::Read)]
+    {
+        assert!(one.excludes(other) && other.excludes(one));
+    }
+    assert!(!Role::Read.excludes(Role::Read));
+}
+
+#[test]
+fn a_mark_that_is_not_of_its_dialect_makes_no_contender() {
+    for text in ["x-0000000001", "x-1--0000000001", "y-1-0000000001", "_c_-__READ__0000000001"] {
+        assert_eq!(parsed(text), None, "{text}");
+    }
+    assert!(Name::is_holder_of_kazoos_semaphore("0123456789abcdef0123456789abcdef"));
+    for text in ["0123456789abcdef0123456789abcde", "0123456789abcdef0123456789abcdeg"] {
+        assert!(!Name::is_holder_of_kazoos_semaphore(text), "{text}");
+    }
+}
+
+#[test]
+fn schemes_see_those_that_their_libraries_see() {
+    let all = [
+        Scheme::Mutex,
+        Scheme::Read,
+        Scheme::Write,
+        Scheme::Latch,
+        Scheme::Lease,
+        Scheme::KazooLock,
+        Scheme::KazooRead,
+        Scheme::WriteLock,
+        Scheme::Single,
+    ];
+    let seen = |scheme: Scheme| all.into_iter().filter(|other| scheme.sees(*other)).collect::<Vec<_>>();
+    assert_eq!(seen(Scheme::Mutex), [Scheme::Mutex]);
+    assert_eq!(seen(Scheme::Read), [Scheme::Read, Scheme::Write]);
+    assert_eq!(seen(Scheme::Write), [Scheme::Read, Scheme::Write]);
+    assert_eq!(seen(Scheme::Latch), [Scheme::Latch]);
+    assert_eq!(seen(Scheme::Lease), [Scheme::Lease]);
+    assert_eq!(seen(Scheme::KazooLock), [Scheme::KazooLock, Scheme::KazooRead]);
+    assert_eq!(seen(Scheme::KazooRead), [Scheme::KazooLock, Scheme::KazooRead]);
+    assert_eq!(seen(Scheme::WriteLock), [Scheme::Mutex, Scheme::Latch, Scheme::WriteLock]);
+    assert_eq!(seen(Scheme::Single), [Scheme::Single]);
+    let leave: Vec<_> = all.into_iter().filter(|scheme| scheme.may_leave_a_reader()).collect();
+    assert_eq!(leave, [Scheme::Write, Scheme::KazooLock]);
+}

@@ -180,3 +180,42 @@ fn one_that_may_not_list_is_released_all_the_same() {
     answer(&mut single, vec![Outcome::Found(node(5, ANOTHERS))]);
     assert!(single.is_gone());
 }
+
+#[test]
+fn it_says_what_it_is_waiting_for() {
+    let mut single = Single::new("/a", b"ours"[..].into(), Patience::Waits);
+    assert!(single.is_idle() && !single.is_waiting());
+    single.handle_session(OURS, Duration::from_secs(1), Uuid::from_random(1));
+    assert!(!single.is_idle() && !single.is_waiting());
+    let held = held();
+    assert!(!held.is_idle() && !held.is_waiting() && !held.is_gone());
+    // It keeps no watch beside that of its latest flight, and remembers nothing.
+    assert!(!held.keeps_watch());
+    assert_eq!(held.busy_since(), None);
+}
+
+#[test]
+fn an_answer_that_names_no_node_or_several_says_nothing() {
+    for nodes in [vec![], vec![node(3, OURS), node(4, OURS)]] {
+        let mut single = in_session(Patience::Waits);
+        answer(&mut single, vec![Outcome::Created(nodes)]);
+        assert_eq!(single.poll_verdict(), None);
+        assert!(matches!(
+            single.poll_flight().unwrap()[..],
+            [Operation::Barrier { .. }, Operation::List { .. }]
+        ));
+    }
+}
+
+#[test]
+fn to_be_told_again_that_it_is_over_makes_no_haste() {
+    let mut single = held();
+    single.handle_end();
+    for _ in 0..2 {
+        answer(&mut single, vec![Outcome::Unknown, Outcome::Unknown]);
+    }
+    let pause = single.poll_timeout();
+    assert!(pause.is_some());
+    single.handle_end();
+    assert_eq!((single.poll_timeout(), single.poll_flight()), (pause, None));
+}
