@@ -7,17 +7,25 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::field::Field;
+use crate::workers::PROGRAMS;
 
 /// How often it is looked at.
 const EVERY: Duration = Duration::from_secs(10);
+/// So much more than a tenth is no growth: of what there is but a few of, the number changes with the turn that is under way.
+const SLACK: u64 = 8;
+const SERVERS: &str = "servers";
 /// Of the servers, what could grow with each turn.
 const OF_SERVERS: [&str; 4] =
     ["zk_watch_count", "zk_num_alive_connections", "zk_ephemerals_count", "zk_global_sessions"];
 
+/// How long a lock is free at most while somebody waits for it, in nanoseconds.
+const HANDED_OVER_WITHIN: u64 = 1_000_000_000;
+
 /// Values by what they are of, at one time.
 type Values = BTreeMap<String, u64>;
 
-/// Lets workers take turns for a time and no fault strike, and prints what they used early and late. All values go to a table.
+/// Lets workers take turns for a time and no fault strike, and prints what they used early and late. All values go to a table. What
+/// has grown is a trouble, and so is a lock that was free for long.
 pub(crate) fn soak(field: &mut Field, time: Duration, table: &Path) -> io::Result<()> {
     let (begun, mut series) = (Instant::now(), BTreeMap::<String, Vec<u64>>::new());
     let mut table = fs::File::create(table)?;
@@ -31,7 +39,18 @@ pub(crate) fn soak(field: &mut Field, time: Duration, table: &Path) -> io::Resul
     println!("used, median of the second tenth of the time and of the last:");
     for (name, values) in &series {
         let tenth = values.len() / 10;
-        println!("  {name}: {} {}", median(&values[tenth..]), median(&values[values.len() - tenth.max(1)..]));
+        let (early, late) = (median(&values[tenth..]), median(&values[values.len() - tenth.max(1)..]));
+        println!("  {name}: {early} {late}");
+        let is_ours = PROGRAMS.iter().any(|program| program.is_ours && name.starts_with(program.name));
+        if (is_ours || name.starts_with(SERVERS)) && late > early + early / 10 + SLACK {
+            field.troubles.push(format!("{name} has grown from {early} to {late}"));
+        }
+    }
+    let longest = field.register.book.handed_over.iter().map(|(_, took)| *took).max().unwrap_or_default();
+    if longest > HANDED_OVER_WITHIN {
+        field
+            .troubles
+            .push(format!("a lock was free for {} ms while one waited for it", longest / 1_000_000));
     }
     Ok(())
 }
@@ -64,7 +83,7 @@ fn look(field: &Field) -> Values {
         let told = server.mntr();
         for key in OF_SERVERS {
             let value = told.get(key).and_then(|value| value.parse().ok()).unwrap_or(0);
-            *sums.entry(format!("servers {key}")).or_default() += value;
+            *sums.entry(format!("{SERVERS} {key}")).or_default() += value;
         }
     }
     sums
