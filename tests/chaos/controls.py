@@ -14,7 +14,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import planted
-from planted import ROOT, Control
+from planted import MACHINE, ROOT, Control
 
 CONTROLS = (
     planted.LEASE_TOO_LONG,
@@ -22,6 +22,28 @@ CONTROLS = (
     planted.OTHERS_AHEAD,
     planted.WRITERS_OVERLOOKED,
     planted.ONE_PERMIT_MORE,
+    Control(
+        "a lease taken from reads, which a server answers by itself, as it does pings",
+        "zklock-core/src/zookeeper.rs",
+        "check_each(&client, &paths)",
+        """async {
+                let mut missing = Vec::new();
+                for (index, path) in paths.iter().enumerate() {
+                    match client.check_stat(path).await {
+                        Ok(Some(_)) => {}
+                        Ok(None) => missing.push(index),
+                        Err(_) => return Check::Unknown,
+                    }
+                }
+                Check::Answered { missing }
+            }""",
+    ),
+    Control(
+        "a lease that stays as it was when a shorter session is granted",
+        f"{MACHINE}/lease.rs",
+        "if timeout < self.timeout {",
+        "if false {",
+    ),
 )
 COPIES = ROOT / "target/chaos"
 # Enough for each kind of fault to come some times.

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use ground::{Dice, Direction, Server};
 
-use crate::field::{DISK, Field, SESSION};
+use crate::field::{DISK, Field, SESSION, TICK};
 
 /// How long the servers may take until they serve again.
 const MENDED: Duration = Duration::from_secs(30);
@@ -60,12 +60,10 @@ pub(crate) const OF_SERVERS: &[Fault] = &[
     }),
     fault("shorter sessions granted", |field| {
         let at = follower(field);
-        // Half of what the sessions have: a fifth or more is borne.
-        let (least, most) = (SESSION / 2, SESSION * 10);
-        field.ensemble.server(at).restart_with(&format!("maxSessionTimeout={}", least.as_millis()));
+        grant_at_most(field, at, SESSION / 4);
         let time = sessions(&mut field.dice, 5, 20);
         field.pass(time)?;
-        field.ensemble.server(at).restart_with(&format!("maxSessionTimeout={}", most.as_millis()));
+        grant_at_most(field, at, SESSION * 10);
         mended(field)
     }),
     fault("slow disk of the leader", |field| {
@@ -97,6 +95,13 @@ pub(crate) const OF_SERVERS: &[Fault] = &[
         Ok(())
     }),
 ];
+
+/// A quarter of what the sessions have is less than a lease that does not heed it; a fifth or more is borne.
+fn grant_at_most(field: &Field, at: usize, timeout: Duration) {
+    let millis = timeout.as_millis();
+    let least = millis.min(2 * TICK.as_millis());
+    field.ensemble.server(at).restart_with(&format!("minSessionTimeout={least}\nmaxSessionTimeout={millis}"));
+}
 
 /// Gives the disk of a server this order for a time: see disk.c.
 fn disk(field: &mut Field, at: usize, order: &str, time: Duration) -> io::Result<()> {

@@ -297,7 +297,7 @@ impl Scheme {
         match self.dialect() {
             Dialect::Curator => mark.strip_prefix("_c_").is_some_and(|id| !id.is_empty()),
             Dialect::Kazoo => mark.len() == 32 && mark.bytes().all(|byte| byte.is_ascii_hexdigit()),
-            Dialect::WriteLock => mark.len() > 2 && mark.starts_with("x-") && !mark.ends_with('-'),
+            Dialect::WriteLock => mark.starts_with("x-") && !mark.ends_with('-'),
         }
     }
 }

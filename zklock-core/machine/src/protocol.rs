@@ -293,3 +293,36 @@ pub enum Patience {
     /// Not at all: it fails with [`Refusal::Busy`].
     TriesOnce,
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_server_answers_by_itself_is_no_quorum_write() {
+        let path = || "/a/b".to_owned();
+        let directory = || "/a".into();
+        for write in [
+            Operation::CreateSingle { path: path(), data: Arc::default() },
+            Operation::DeleteDirectory { directory: directory() },
+            Operation::Barrier { directory: directory() },
+            Operation::Check { paths: vec![path()] },
+            Operation::Open { guards: vec![path()], path: path(), replaces: false, data: Arc::default() },
+            Operation::Delete { path: path() },
+            Operation::DeleteAll { paths: vec![path()] },
+        ] {
+            assert!(write.is_quorum_write(), "{write:?}");
+        }
+        for read in [
+            Operation::CreateParents { directory: directory() },
+            Operation::List { directory: directory() },
+            Operation::ListAndWatch { directory: directory() },
+            Operation::Inspect { path: path() },
+            Operation::Owns { path: path() },
+            Operation::Watch { path: path() },
+            Operation::WatchOwn { path: path() },
+        ] {
+            assert!(!read.is_quorum_write(), "{read:?}");
+        }
+    }
+}

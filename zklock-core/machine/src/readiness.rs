@@ -57,3 +57,51 @@ impl Readiness {
         now.lease_until.since(now.moment) >= self.heartbeat
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const HEARTBEAT: Duration = Duration::from_secs(1);
+
+    /// At ten seconds, with so much of the lease left.
+    fn with(left: u64) -> Now {
+        let moment = Moment::at(Duration::from_secs(10));
+        Now { moment, lease_until: moment + Duration::from_millis(left) }
+    }
+
+    fn checked(readiness: &mut Readiness, left: u64) -> Option<Option<u128>> {
+        match readiness.after_check(with(left)) {
+            Checked::Ready => None,
+            Checked::Again(at) => Some(at.map(|at| at.since(with(0).moment).as_millis())),
+        }
+    }
+
+    #[test]
+    fn a_grant_is_as_fresh_as_a_heartbeat_and_leaves_one() {
+        let mut readiness = Readiness::default();
+        readiness.set_heartbeat(HEARTBEAT);
+        let ago = |millis| Some(with(0).moment.before(Duration::from_millis(millis)));
+        assert!(readiness.is_there(ago(1_000), with(1_000)));
+        assert!(!readiness.is_there(ago(1_001), with(1_000)));
+        assert!(!readiness.is_there(ago(1_000), with(999)));
+        assert!(!readiness.is_there(None, with(1_000)));
+    }
+
+    #[test]
+    fn less_of_the_lease_will_do_after_some_checks_as_long_as_any_is_left() {
+        let mut readiness = Readiness::default();
+        readiness.set_heartbeat(HEARTBEAT);
+        assert_eq!(checked(&mut readiness, 1_000), None);
+        readiness.clear();
+        for _ in 0..SCANT_AT_MOST {
+            assert_eq!(checked(&mut readiness, 999), Some(None));
+        }
+        for _ in 0..2 {
+            assert_eq!(checked(&mut readiness, 0), Some(Some(10)));
+            assert_eq!(checked(&mut readiness, 1), None);
+        }
+        readiness.clear();
+        assert_eq!(checked(&mut readiness, 1), Some(None));
+    }
+}

@@ -84,6 +84,8 @@ mod tests {
         parents.clear();
         assert!(matches!(parents.answered(vec![Outcome::Done]), Parented::Created));
         assert!(matches!(parents.answered(vec![Outcome::NoNode]), Parented::Failed(Refusal::NoRoot)));
+        let refused = vec![Outcome::Done, Outcome::Refused(Refusal::Denied)];
+        assert!(matches!(parents.answered(refused), Parented::Failed(Refusal::Denied)));
         assert!(matches!(parents.answered(vec![Outcome::Done, Outcome::Unknown]), Parented::Unknown));
     }
 }

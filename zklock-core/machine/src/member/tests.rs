@@ -202,6 +202,7 @@ fn one_that_ends_while_it_leaves_a_watch_does_not_wait() {
     assert!(server.answer(&mut first) && server.answer(&mut first));
     assert!(first.poll_flight().is_some());
     first.handle_end();
+    assert_eq!(first.poll_flight(), None, "one is on its way");
     first.handle_replies(vec![Outcome::Done], NOW.moment, NOW);
     assert!(!first.is_waiting());
     server.serve(&mut first);

@@ -184,8 +184,13 @@ fn what_users_call_dialects_and_roles() {
 
 #[test]
 fn a_mark_that_is_not_of_its_dialect_makes_no_contender() {
-    for text in ["x-0000000001", "x-1--0000000001", "y-1-0000000001", "_c_-__READ__0000000001"] {
+    for text in
+        ["x-0000000001", "x--0000000001", "x-1--0000000001", "y-1-0000000001", "_c_-__READ__0000000001"]
+    {
         assert_eq!(parsed(text), None, "{text}");
+    }
+    for mark in ["abc".to_owned(), "0".repeat(33), "g".repeat(32)] {
+        assert_eq!(parsed(&format!("{mark}__lock__0000000001")), None, "{mark}");
     }
     assert!(Name::is_holder_of_kazoos_semaphore("0123456789abcdef0123456789abcdef"));
     for text in ["0123456789abcdef0123456789abcde", "0123456789abcdef0123456789abcdeg"] {
