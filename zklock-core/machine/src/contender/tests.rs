@@ -1,5 +1,8 @@
 //! What is easier to see in one attempt by itself than in the model check: leases, pauses, long lives.
 
+mod answers;
+mod steps;
+
 use super::Contender;
 use crate::Moment;
 use crate::claim::{Claim, Permits};
@@ -221,7 +224,11 @@ fn every_node_says_what_its_claim_is_to_say() {
     };
     assert_eq!(said(&creation(vec![claim("/a", "one"), claim("/b", "two")])), ["one", "two"]);
     let within = Some("_c_w-__WRIT__0000000007".to_owned());
-    assert_eq!(said(&creation(vec![Claim { within, ..claim("/a", "inside") }])), ["inside"]);
+    let inside = creation(vec![Claim { within, ..claim("/a", "inside") }]);
+    assert_eq!(said(&inside), ["inside"]);
+    let prefix = Scheme::Read.prefix(Uuid::from_random(7), SESSION);
+    let (path, guard) = (format!("/a/{prefix}0000000007"), "/a/_c_w-__WRIT__0000000007".to_owned());
+    assert_eq!(inside, Operation::CreateWithin { path, guard, data: b"inside"[..].into() });
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What is easier to see in a few members by themselves than in the model check.
 
+mod answers;
+
 use super::{Answer, Member};
 use crate::Moment;
 use crate::drive::Machine;

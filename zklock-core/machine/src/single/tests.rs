@@ -219,3 +219,134 @@ fn to_be_told_again_that_it_is_over_makes_no_haste() {
     single.handle_end();
     assert_eq!((single.poll_timeout(), single.poll_flight()), (pause, None));
 }
+
+const CREATE: fn() -> Operation =
+    || Operation::CreateSingle { path: "/a/lock".into(), data: b"ours"[..].into() };
+
+/// What it is about to send.
+fn next(single: &Single) -> Option<Vec<Operation>> {
+    single.clone().poll_flight()
+}
+
+#[test]
+fn what_is_above_the_node_is_created_when_it_is_missing() {
+    let mut single = in_session(Patience::Waits);
+    answer(&mut single, vec![Outcome::NoNode]);
+    let parents = Some(vec![Operation::CreateParents { directory: "/a".into() }]);
+    assert_eq!(next(&single), parents);
+    answer(&mut single, vec![Outcome::Unknown]);
+    assert_eq!(next(&single), parents);
+    answer(&mut single, vec![Outcome::Done]);
+    assert_eq!(next(&single), Some(vec![CREATE()]));
+    answer(&mut single, vec![Outcome::NoNode]);
+    answer(&mut single, vec![Outcome::Refused(Refusal::Denied)]);
+    assert_eq!((single.poll_verdict(), single.is_gone()), (Some(Verdict::Failed(Refusal::Denied)), true));
+}
+
+#[test]
+fn one_that_may_not_create_or_list_fails_and_one_that_has_given_up_is_told_nothing() {
+    let denied = || Outcome::Refused(Refusal::Denied);
+    for ends in [false, true] {
+        let mut single = in_session(Patience::Waits);
+        let flight = single.poll_flight();
+        assert_eq!(flight, Some(vec![CREATE()]));
+        if ends {
+            single.handle_end();
+        }
+        single.handle_replies(vec![denied()], at(0), Now { moment: at(0), lease_until: at(5_000) });
+        let told = (!ends).then_some(Verdict::Failed(Refusal::Denied));
+        assert_eq!((single.poll_verdict(), single.is_gone()), (told, true));
+    }
+    let mut single = in_session(Patience::Waits);
+    answer(&mut single, vec![Outcome::NodeExists]);
+    answer(&mut single, vec![denied()]);
+    assert_eq!((single.poll_verdict(), single.is_gone()), (Some(Verdict::Failed(Refusal::Denied)), true));
+}
+
+#[test]
+fn a_node_that_is_not_there_any_more_is_created() {
+    let others = || Outcome::Children(vec!["other".to_owned()]);
+    for listing in [others(), Outcome::NoNode] {
+        // After a lost reply, and for one that waits.
+        let mut single = in_session(Patience::Waits);
+        answer(&mut single, vec![Outcome::Unknown]);
+        answer(&mut single, vec![Outcome::Done, listing.clone()]);
+        assert_eq!(next(&single), Some(vec![CREATE()]));
+        let mut single = in_session(Patience::Waits);
+        answer(&mut single, vec![Outcome::NodeExists]);
+        answer(&mut single, vec![listing]);
+        assert_eq!(next(&single), Some(vec![CREATE()]));
+    }
+    let mut single = in_session(Patience::Waits);
+    answer(&mut single, vec![Outcome::Unknown]);
+    answer(&mut single, vec![Outcome::Done, listed()]);
+    answer(&mut single, vec![Outcome::NoNode]);
+    assert_eq!(next(&single), Some(vec![CREATE()]));
+}
+
+/// One whose node was created so long ago that it has to be proven.
+fn to_be_checked() -> Single {
+    let mut single = in_session(Patience::Waits);
+    assert!(single.poll_flight().is_some());
+    let late = Now { moment: at(4_000), lease_until: at(9_000) };
+    single.handle_replies(vec![Outcome::Created(vec![node(3, OURS)])], at(0), late);
+    assert_eq!(single.poll_verdict(), None);
+    single
+}
+
+#[test]
+fn a_node_that_has_to_be_proven_is_granted_after_that() {
+    let mut single = to_be_checked();
+    answer(&mut single, vec![Outcome::Done, Outcome::Found(node(3, OURS))]);
+    assert!(matches!(single.poll_verdict(), Some(Verdict::Granted { czxid: 3, .. })));
+    let mut single = to_be_checked();
+    answer(&mut single, vec![Outcome::NoNode, Outcome::NoNode]);
+    assert_eq!(next(&single), Some(vec![CREATE()]));
+    let mut single = to_be_checked();
+    answer(&mut single, vec![Outcome::Refused(Refusal::Denied), Outcome::NoNode]);
+    assert_eq!(single.poll_verdict(), Some(Verdict::Failed(Refusal::Denied)));
+}
+
+#[test]
+fn a_holder_that_asks_for_it_is_told_that_somebody_wants_the_lock() {
+    let reads = Some(vec![Operation::WatchOwn { path: "/a/lock".into() }]);
+    let mut single = held();
+    assert_eq!((next(&single), single.poll_timeout()), (None, None));
+    single.handle_notice();
+    assert_eq!(next(&single), reads);
+    answer(&mut single, vec![Outcome::Unknown]);
+    assert_eq!(next(&single), reads);
+    answer(&mut single, vec![Outcome::Unknown]);
+    let pause = single.poll_timeout().unwrap();
+    let now = |moment| Now { moment, lease_until: at(5_000) };
+    single.handle_timeout(pause.before(Duration::from_millis(1)));
+    assert_eq!((next(&single), single.poll_timeout()), (None, Some(pause)));
+    single.handle_timeout(pause);
+    answer(&mut single, vec![Outcome::Done]);
+    assert_eq!((next(&single), single.poll_verdict()), (None, None));
+    // It is asked once.
+    single.handle_notice();
+    assert_eq!(next(&single), None);
+    single.handle_watch(WatchEvent::Changed, now(pause));
+    assert_eq!(next(&single), reads);
+    answer(&mut single, vec![Outcome::Revoked]);
+    assert_eq!((next(&single), single.poll_verdict()), (None, Some(Verdict::Wanted)));
+    // One that has let go meanwhile is told nothing.
+    let mut single = held();
+    single.handle_notice();
+    assert_eq!(single.poll_flight(), reads);
+    single.handle_end();
+    single.handle_replies(vec![Outcome::Revoked], at(0), now(at(0)));
+    assert_eq!(single.poll_verdict(), None);
+    assert!(matches!(next(&single).unwrap()[..], [Operation::Barrier { .. }, Operation::List { .. }]));
+}
+
+#[test]
+fn one_that_asks_before_it_holds_listens_from_the_grant_on() {
+    let mut single = in_session(Patience::Waits);
+    single.handle_notice();
+    assert_eq!(next(&single), Some(vec![CREATE()]));
+    answer(&mut single, vec![Outcome::Created(vec![node(3, OURS)])]);
+    assert!(matches!(single.poll_verdict(), Some(Verdict::Granted { .. })));
+    assert_eq!(next(&single), Some(vec![Operation::WatchOwn { path: "/a/lock".into() }]));
+}

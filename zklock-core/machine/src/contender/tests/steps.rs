@@ -1,0 +1,327 @@
+//! What is sent next, step by step, where that matters.
+
+use super::{NOW, SESSION, after_two_permits, at, holder};
+use crate::claim::{Claim, Foreign, Permits, Watching};
+use crate::contender::Contender;
+use crate::drive::Machine;
+use crate::name::{Scheme, Uuid};
+use crate::protocol::{Node, Now, Operation, Origin, Outcome, Patience, Refusal, Verdict, WatchEvent};
+use std::time::Duration;
+
+fn mutex() -> Vec<Claim> {
+    vec![Claim::new("/a", Scheme::Mutex)]
+}
+
+fn set() -> Vec<Claim> {
+    vec![Claim::new("/a", Scheme::Mutex), Claim::new("/b", Scheme::Mutex)]
+}
+
+fn begun(claims: Vec<Claim>, patience: Patience) -> Contender {
+    let mut contender = Contender::new(claims, patience);
+    contender.handle_session(SESSION, Duration::from_secs(1), Uuid::from_random(7));
+    contender
+}
+
+/// What is sent next, which is answered with that.
+fn answer(contender: &mut Contender, outcomes: Vec<Outcome>) -> Vec<Operation> {
+    let flight = contender.poll_flight().unwrap();
+    assert_eq!(flight.len(), outcomes.len(), "{flight:?}");
+    contender.handle_replies(outcomes, at(0), NOW);
+    flight
+}
+
+/// What is sent next.
+fn next(contender: &Contender) -> Vec<Operation> {
+    contender.clone().poll_flight().unwrap_or_default()
+}
+
+fn own(number: u32) -> String {
+    format!("{}{number:010}", Scheme::Mutex.prefix(Uuid::from_random(7), SESSION))
+}
+
+fn node(name: String, czxid: i64, session: i64) -> Node {
+    Node { name, origin: Some(Origin { czxid, session }) }
+}
+
+fn children(names: &[&str]) -> Outcome {
+    Outcome::Children(names.iter().map(|name| (*name).to_owned()).collect())
+}
+
+const FIRST: &str = "_c_other-lock-0000000000";
+const SECOND: &str = "_c_another-lock-0000000001";
+
+/// One behind two others.
+fn behind_two(patience: Patience, claim: Claim) -> Contender {
+    let mut contender = begun(vec![claim], patience);
+    let created = Outcome::Created(vec![node(own(2), 3, SESSION)]);
+    answer(&mut contender, vec![created, children(&[FIRST, SECOND, &own(2)])]);
+    contender
+}
+
+#[test]
+fn one_behind_two_watches_the_first_and_when_it_is_gone_the_other_and_holds_after_that() {
+    for is_gone_before in [false, true] {
+        let mut contender = behind_two(Patience::Waits, Claim::new("/a", Scheme::Mutex));
+        let watch = |name| Operation::Watch { path: format!("/a/{name}") };
+        assert_eq!(next(&contender), [watch(FIRST)]);
+        if is_gone_before {
+            answer(&mut contender, vec![Outcome::NoNode]);
+        } else {
+            answer(&mut contender, vec![Outcome::Done]);
+            assert!(contender.is_waiting());
+            contender.handle_watch(WatchEvent::Deleted, NOW);
+        }
+        assert_eq!(contender.poll_verdict(), None);
+        assert_eq!(next(&contender), [Operation::List { directory: "/a".into() }, watch(SECOND)]);
+        let mut others = contender.clone();
+        let listing = children(&[SECOND, &own(2)]);
+        answer(&mut contender, vec![listing, Outcome::Done]);
+        assert!(contender.is_waiting() && next(&contender).is_empty());
+        contender.handle_watch(WatchEvent::Deleted, NOW);
+        assert!(matches!(contender.poll_verdict(), Some(Verdict::Granted { .. })));
+        // It is not the other that is left.
+        answer(&mut others, vec![children(&[FIRST, &own(2)]), Outcome::Done]);
+        assert_eq!(next(&others), [watch(FIRST)]);
+    }
+}
+
+#[test]
+fn one_that_watches_the_directory_looks_at_all_of_it() {
+    let claim = Claim { watching: Watching::Children, ..Claim::new("/a", Scheme::Mutex) };
+    let mut contender = behind_two(Patience::Waits, claim);
+    let looks = [Operation::ListAndWatch { directory: "/a".into() }];
+    assert_eq!(answer(&mut contender, vec![children(&[FIRST, &own(2)])]), looks);
+    assert!(contender.is_waiting());
+    contender.handle_watch(WatchEvent::Changed, NOW);
+    assert_eq!(answer(&mut contender, vec![children(&[&own(2)])]), looks);
+    assert!(matches!(contender.poll_verdict(), Some(Verdict::Granted { .. })));
+}
+
+fn permits(count: u32, foreign: Foreign) -> Claim {
+    let permits = Permits {
+        directory: "/a/leases".into(),
+        count,
+        limit: 2,
+        limit_at: Some("/a/limit".into()),
+        data: Default::default(),
+    };
+    Claim { permits: Some(permits), foreign, ..Claim::new("/a", Scheme::Mutex) }
+}
+
+#[test]
+fn a_try_of_a_semaphore_waits_behind_others_only_while_there_are_permits() {
+    let taken = |count| (0..count).map(|number| format!("_c_x-lease-{number:010}")).collect();
+    for (count, limit, is_busy) in
+        [(1, None, false), (2, None, true), (1, Some(1), true), (2, Some(3), false)]
+    {
+        let mut contender = behind_two(Patience::TriesOnce, permits(1, Foreign::Refuse));
+        let outcomes = vec![Outcome::Children(taken(count)), Outcome::Limit(limit)];
+        let asked = answer(&mut contender, outcomes);
+        assert_eq!(asked[0], Operation::List { directory: "/a/leases".into() });
+        let told = is_busy.then_some(Verdict::Failed(Refusal::Busy));
+        assert_eq!(contender.poll_verdict(), told, "{count} of {limit:?}");
+        if !is_busy {
+            // And asks again when the one before it goes.
+            answer(&mut contender, vec![Outcome::Done]);
+            contender.handle_watch(WatchEvent::Deleted, NOW);
+            assert_eq!(next(&contender), [Operation::List { directory: "/a".into() }]);
+        }
+    }
+}
+
+/// One that has asked for two permits, and the answers: what it got, and all that are taken.
+fn taking(patience: Patience, foreign: Foreign) -> (Contender, Outcome, Vec<String>) {
+    let mut contender = begun(vec![permits(2, foreign)], patience);
+    let created = Outcome::Created(vec![node(own(0), 1, SESSION)]);
+    answer(&mut contender, vec![created, children(&[&own(0)])]);
+    let prefix = Scheme::Lease.prefix(Uuid::from_random(7), SESSION);
+    let names = [5, 6].map(|number| format!("{prefix}{number:010}"));
+    let created = Outcome::Created(names.iter().map(|name| node(name.clone(), 2, SESSION)).collect());
+    (contender, created, names.to_vec())
+}
+
+#[test]
+fn permits_are_granted_as_long_as_there_are_so_many_and_busy_or_waited_for_otherwise() {
+    let place = || Outcome::Found(node(own(0), 1, SESSION));
+    for (patience, limit, told) in [
+        (Patience::Waits, None, Some(true)),
+        (Patience::Waits, Some(1), None),
+        (Patience::TriesOnce, Some(1), Some(false)),
+    ] {
+        let (mut contender, created, names) = taking(patience, Foreign::Refuse);
+        let strangers = children(&["leases", "limit"]);
+        let outcomes = vec![created, strangers, Outcome::Children(names), Outcome::Limit(limit), place()];
+        let asked = answer(&mut contender, outcomes);
+        assert_eq!(asked[1], Operation::List { directory: "/a".into() });
+        match told {
+            Some(true) => assert!(matches!(contender.poll_verdict(), Some(Verdict::Granted { .. }))),
+            Some(false) => assert_eq!(contender.poll_verdict(), Some(Verdict::Failed(Refusal::Busy))),
+            None => assert!(contender.is_waiting() && contender.poll_verdict().is_none()),
+        }
+    }
+    // Others that take permits at the path in their own way are refused, or not asked about.
+    let (mut contender, created, names) = taking(Patience::Waits, Foreign::Refuse);
+    let stranger = "0123456789abcdef0123456789abcdef";
+    let listed = Outcome::Children(names.clone());
+    answer(
+        &mut contender,
+        vec![created, children(&[stranger]), listed.clone(), Outcome::Limit(None), place()],
+    );
+    let told = Some(Verdict::Failed(Refusal::ForeignContender(stranger.to_owned())));
+    assert_eq!(contender.poll_verdict(), told);
+    let (mut contender, created, _) = taking(Patience::Waits, Foreign::GoAhead);
+    answer(&mut contender, vec![created, listed, Outcome::Limit(None), place()]);
+    assert!(matches!(contender.poll_verdict(), Some(Verdict::Granted { .. })));
+    // One whose permit is not among those that are there has lost it.
+    let (mut contender, created, names) = taking(Patience::Waits, Foreign::GoAhead);
+    let listed = Outcome::Children(names[..1].to_vec());
+    answer(&mut contender, vec![created, listed, Outcome::Limit(None), place()]);
+    assert_eq!(contender.poll_verdict(), None);
+    assert!(next(&contender).iter().all(|operation| matches!(operation, Operation::Delete { .. })));
+}
+
+#[test]
+fn an_answer_that_names_too_few_nodes_says_nothing() {
+    let mut contender = begun(mutex(), Patience::Waits);
+    answer(&mut contender, vec![Outcome::Created(Vec::new()), children(&[])]);
+    assert!(matches!(next(&contender)[..], [Operation::Barrier { .. }, Operation::List { .. }]));
+    let mut contender = after_two_permits();
+    let flight = contender.poll_flight().unwrap();
+    let mut outcomes = vec![Outcome::Done; flight.len()];
+    outcomes[0] = Outcome::Created(Vec::new());
+    contender.handle_replies(outcomes, at(0), NOW);
+    assert!(matches!(next(&contender)[..], [Operation::Barrier { .. }, Operation::List { .. }]));
+}
+
+/// One that has found these of its nodes again.
+fn found_again(claims: Vec<Claim>, listed: Vec<Outcome>) -> Contender {
+    let mut contender = begun(claims, Patience::Waits);
+    let unknown = vec![Outcome::Unknown; next(&contender).len()];
+    answer(&mut contender, unknown);
+    answer(&mut contender, [vec![Outcome::Done], listed].concat());
+    contender
+}
+
+#[test]
+fn a_node_that_was_found_again_is_proven_before_it_is_granted() {
+    let mut contender = found_again(mutex(), vec![children(&[&own(4)])]);
+    answer(&mut contender, vec![Outcome::Found(node(own(4), 9, SESSION)), children(&[&own(4)])]);
+    assert_eq!(contender.poll_verdict(), None);
+    assert_eq!(next(&contender), [Operation::Check { paths: vec![format!("/a/{}", own(4))] }]);
+    answer(&mut contender, vec![Outcome::Done]);
+    assert!(matches!(contender.poll_verdict(), Some(Verdict::Granted { czxid: 9, .. })));
+}
+
+#[test]
+fn a_node_that_is_found_twice_is_kept_once_and_one_of_another_session_is_left_alone() {
+    let mut contender = found_again(mutex(), vec![children(&[&own(5), &own(4)])]);
+    let [inspect, delete, list] = &next(&contender)[..] else { panic!("{:?}", next(&contender)) };
+    assert_eq!(*inspect, Operation::Inspect { path: format!("/a/{}", own(4)) });
+    assert_eq!(*delete, Operation::Delete { path: format!("/a/{}", own(5)) });
+    assert_eq!(*list, Operation::List { directory: "/a".into() });
+    let found = Outcome::Found(node(own(4), 9, SESSION));
+    answer(&mut contender, vec![found, Outcome::Done, children(&[&own(4)])]);
+    answer(&mut contender, vec![Outcome::Done]);
+    assert!(matches!(contender.poll_verdict(), Some(Verdict::Granted { .. })));
+    contender.handle_end();
+    assert_eq!(next(&contender), [Operation::Delete { path: format!("/a/{}", own(4)) }]);
+
+    let mut contender = found_again(mutex(), vec![children(&[&own(4)])]);
+    answer(&mut contender, vec![Outcome::Found(node(own(4), 9, 8)), children(&[&own(4)])]);
+    assert_eq!(contender.poll_verdict(), Some(Verdict::Failed(Refusal::NotOurs(own(4)))));
+    assert!(contender.is_gone());
+}
+
+#[test]
+fn places_that_were_not_taken_together_are_given_up_and_what_comes_next_has_another_mark() {
+    for (second, is_kept) in [(9, true), (10, false)] {
+        let mut contender = found_again(set(), vec![children(&[&own(4)]), children(&[&own(4)])]);
+        let found = |czxid| Outcome::Found(node(own(4), czxid, SESSION));
+        answer(&mut contender, vec![found(9), found(second), children(&[&own(4)]), children(&[&own(4)])]);
+        let is_check = matches!(next(&contender)[..], [Operation::Check { .. }]);
+        assert_eq!(is_check, is_kept, "{:?}", next(&contender));
+    }
+    // Nothing was created.
+    let before = begun(mutex(), Patience::Waits).mark();
+    let contender = found_again(mutex(), vec![Outcome::NoNode]);
+    assert_ne!(contender.mark(), before);
+    // Permits have the mark of the place.
+    let (mut contender, ..) = taking(Patience::Waits, Foreign::GoAhead);
+    answer(&mut contender, vec![Outcome::Unknown; 4]);
+    answer(&mut contender, vec![Outcome::Done, children(&[])]);
+    assert_eq!(contender.mark(), before);
+}
+
+#[test]
+fn a_check_that_fails_says_which_node_is_missing_only_where_there_is_one() {
+    let late = Now { moment: at(4_000), lease_until: at(9_000) };
+    for (claims, is_one) in [(mutex(), true), (set(), false)] {
+        let count = claims.len();
+        let mut contender = begun(claims, Patience::Waits);
+        assert!(contender.poll_flight().is_some());
+        let created = Outcome::Created(vec![node(own(0), 1, SESSION); count]);
+        let listed = vec![children(&[&own(0)]); count];
+        contender.handle_replies([vec![created], listed].concat(), at(0), late);
+        assert!(matches!(next(&contender)[..], [Operation::Check { .. }]));
+        answer(&mut contender, vec![Outcome::NoNode]);
+        let creates = matches!(next(&contender)[0], Operation::Create(_));
+        assert_eq!(creates, is_one, "{:?}", next(&contender));
+    }
+}
+
+#[test]
+fn one_within_a_writer_fails_without_it() {
+    let within = Some("_c_w-__WRIT__0000000007".to_owned());
+    let mut contender = begun(vec![Claim { within, ..Claim::new("/a", Scheme::Read) }], Patience::Waits);
+    answer(&mut contender, vec![Outcome::NoNode, children(&[])]);
+    assert_eq!(contender.poll_verdict(), Some(Verdict::Failed(Refusal::WriterGone)));
+}
+
+#[test]
+fn a_holder_that_cannot_see_who_waits_takes_it_that_others_do_and_asks_again_if_there_was_no_answer() {
+    let (mut contender, _) = holder();
+    contender.handle_notice();
+    let mut refused = contender.clone();
+    let asks = answer(&mut contender, vec![Outcome::Unknown, Outcome::Done]);
+    assert_eq!((contender.poll_verdict(), next(&contender)), (None, asks));
+    answer(&mut refused, vec![Outcome::Refused(Refusal::Denied), Outcome::Done]);
+    assert_eq!(refused.poll_verdict(), Some(Verdict::Wanted));
+}
+
+/// One whose number is used up and that has left the directory.
+fn used_up() -> Contender {
+    let mut contender = begun(mutex(), Patience::Waits);
+    let name = own(i32::MAX as u32);
+    let created = Outcome::Created(vec![node(name.clone(), 1, SESSION)]);
+    answer(&mut contender, vec![created, children(&[&name])]);
+    answer(&mut contender, vec![Outcome::Done]);
+    assert_eq!(next(&contender), [Operation::DeleteDirectory { directory: "/a".into() }]);
+    contender
+}
+
+#[test]
+fn a_directory_whose_numbers_are_used_up_is_made_anew_or_the_attempt_fails() {
+    let parents = [Operation::CreateParents { directory: "/a".into() }];
+    for deleted in [Outcome::Done, Outcome::NoNode] {
+        let mut contender = used_up();
+        answer(&mut contender, vec![deleted]);
+        assert_eq!(next(&contender), parents);
+    }
+    let failed = |refusal| Some(Verdict::Failed(refusal));
+    let mut contender = used_up();
+    answer(&mut contender, vec![Outcome::Refused(Refusal::Denied)]);
+    assert_eq!(contender.poll_verdict(), failed(Refusal::UsedUp("/a".to_owned())));
+    let renews = next(&used_up());
+    for (listing, expected) in [
+        (Outcome::NoNode, None),
+        (children(&[]), None),
+        (children(&["settings"]), failed(Refusal::UsedUp("/a".to_owned()))),
+        (Outcome::Refused(Refusal::Denied), failed(Refusal::Denied)),
+    ] {
+        let mut contender = used_up();
+        answer(&mut contender, vec![Outcome::NotEmpty]);
+        answer(&mut contender, vec![listing.clone()]);
+        assert_eq!(contender.poll_verdict(), expected, "{listing:?}");
+        assert!(expected.is_some() || next(&contender) == renews, "{listing:?}");
+    }
+}
