@@ -34,6 +34,7 @@ NOT_IN_THE_MODEL = {"lib", "marks", "protocol", "status"}
 SECONDS = 8
 BYTES = 8 << 30
 SURVIVES = "SURVIVES"
+KNOWN = "survives for a known reason"
 NO_PROGRAM = "no program"
 # What the model says of those that it has not found.
 NOT_FOUND = {SURVIVES, "not found in time"}
@@ -168,22 +169,24 @@ def main() -> int:
     left, new = [], []
 
     def tell(what: str, mutant: Mutant) -> None:
-        if what == SURVIVES and mutant.lasting_name in known:
-            what = "changes nothing"
         fates[what.split(":")[0]] += 1
         print(what, mutant.name, sep="\t", flush=True)
+        if what == SURVIVES:
+            new.append(mutant)
 
     for what, mutant in found_by_units(mutants):
-        if what == SURVIVES and mutant.module not in NOT_IN_THE_MODEL:
-            left.append(mutant)
-        else:
+        if what != SURVIVES:
             tell(what, mutant)
-            new += [mutant] if what == SURVIVES and mutant.lasting_name not in known else []
+        elif mutant.lasting_name in known:
+            tell(KNOWN, mutant)
+        elif mutant.module in NOT_IN_THE_MODEL:
+            tell(what, mutant)
+        else:
+            left.append(mutant)
     for what, mutant in found_by_the_model(left) if left else ():
         tell(what, mutant)
-        new += [mutant] if what == SURVIVES and mutant.lasting_name not in known else []
     total = fates.total() - fates[NO_PROGRAM]
-    survive = fates[SURVIVES] + fates["changes nothing"]
+    survive = fates[SURVIVES] + fates[KNOWN]
     print(*(f"{what}: {count}" for what, count in fates.most_common()), sep="; ")
     print(f"{total - survive} of {total} found, {100 * (total - survive) / max(total, 1):.1f} %; {len(new)} survive for no known reason")
     for mutant in new:

@@ -257,7 +257,6 @@ impl Contender {
         self.turns.clear();
         self.counted.clear();
         self.used_up = None;
-        self.busy.forget();
     }
 
     fn go(&mut self, step: Step) {

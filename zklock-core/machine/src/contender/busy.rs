@@ -17,16 +17,10 @@ use crate::queue::oldest_ahead;
 #[derive(Clone, PartialEq, Eq, Hash, Debug, Default)]
 pub(super) struct Busy {
     pub(super) is_wanted: bool,
-    /// The path of what is in the way.
+    /// The path of what is in the way. The try fails with that.
     in_the_way: Option<String>,
     /// When the request was sent that has left the watch.
     pub(super) since: Option<Moment>,
-}
-
-impl Busy {
-    pub(super) fn forget(&mut self) {
-        self.in_the_way = None;
-    }
 }
 
 impl Contender {

@@ -433,3 +433,41 @@ fn watched_holds_that_have_lapsed_are_restored_by_the_checks_that_were_sent_afte
         assert_eq!(valid(&keeper, sent + 10), expected, "after the check at {sent}");
     }
 }
+
+#[test]
+fn as_many_as_a_check_names_are_not_watched() {
+    let mut keeper = keeper().naming_at_most(3);
+    let holds = ["/a", "/b", "/c"].map(|path| keeper.handle_grant(node(path), at(0)));
+    assert_eq!(to_watch(&mut keeper, at(2_000)), []);
+    // Nor does it wake for that, while they are checked.
+    let mut checking = keeper.clone();
+    beat(&mut checking, at(2_000));
+    assert_eq!(checking.poll_timeout(at(2_500), true), Some(checking.lease().until()));
+    keeper.handle_grant(node("/d"), at(0));
+    assert_eq!(keeper.poll_watch(at(2_000), false), []);
+    assert_eq!(to_watch(&mut keeper, at(2_000)), holds[..1]);
+}
+
+#[test]
+fn they_are_asked_about_in_one_flight_at_a_time_and_not_while_some_have_no_lease() {
+    let (mut keeper, holds) = crowded();
+    assert_eq!(to_watch(&mut keeper, at(2_000)), holds[..2]);
+    keeper.handle_grant(node("/d"), at(0));
+    assert_eq!(to_watch(&mut keeper, at(2_000)), [], "some are being asked about");
+    keeper.handle_seen(&holds.map(|hold| (hold, Seen::There))[..2], at(2_010));
+    assert_eq!(to_watch(&mut keeper, at(2_010)), holds[2..]);
+
+    let (mut keeper, _) = crowded();
+    assert_eq!(keeper.poll_lost(at(60_000)), None);
+    assert_eq!(to_watch(&mut keeper, at(60_000)), [], "they are named");
+}
+
+#[test]
+fn the_hold_is_lost_whose_node_is_the_first_after_those_of_another() {
+    let mut keeper = keeper();
+    let [_, second] = ["/a", "/b"].map(|path| keeper.handle_grant(node(path), at(0)));
+    let proof = beat(&mut keeper, at(2_000));
+    keeper.handle_proof(&proof, &Check::Answered { missing: vec![1] }, at(2_010));
+    assert_eq!(keeper.poll_lost(at(2_010)), Some((second, LossReason::NodeDeleted)));
+    assert_eq!(keeper.poll_lost(at(2_010)), None);
+}

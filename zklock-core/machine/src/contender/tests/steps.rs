@@ -325,3 +325,117 @@ fn a_directory_whose_numbers_are_used_up_is_made_anew_or_the_attempt_fails() {
         assert!(expected.is_some() || next(&contender) == renews, "{listing:?}");
     }
 }
+
+#[test]
+fn one_that_is_next_holds_without_a_look_if_the_one_before_it_went_before_the_watch() {
+    let first_of_two = || {
+        let mut contender = begun(mutex(), Patience::Waits);
+        let created = Outcome::Created(vec![node(own(1), 3, SESSION)]);
+        answer(&mut contender, vec![created, children(&[FIRST, &own(1)])]);
+        contender
+    };
+    let mut contender = first_of_two();
+    answer(&mut contender, vec![Outcome::NoNode]);
+    assert!(matches!(contender.poll_verdict(), Some(Verdict::Granted { .. })));
+    let mut contender = first_of_two();
+    let refusal = Refusal::Answer("too many watches".to_owned());
+    answer(&mut contender, vec![Outcome::Refused(refusal.clone())]);
+    assert_eq!(contender.poll_verdict(), Some(Verdict::Failed(refusal)));
+}
+
+#[test]
+fn one_that_may_not_look_for_its_nodes_fails_and_goes_on_to_look() {
+    let mut contender = found_again(mutex(), vec![Outcome::Refused(Refusal::Denied)]);
+    assert_eq!(contender.poll_verdict(), Some(Verdict::Failed(Refusal::Denied)));
+    contender.handle_timeout(at(1_000));
+    assert!(matches!(next(&contender)[..], [Operation::Barrier { .. }, Operation::List { .. }]));
+    let mut contender = found_again(mutex(), vec![children(&[&own(4)])]);
+    answer(&mut contender, vec![Outcome::Refused(Refusal::Denied), children(&[&own(4)])]);
+    assert_eq!(contender.poll_verdict(), Some(Verdict::Failed(Refusal::Denied)));
+}
+
+#[test]
+fn a_node_whose_origin_the_server_does_not_tell_is_looked_at() {
+    let mut contender = begun(mutex(), Patience::Waits);
+    let untold = Node { name: own(0), origin: None };
+    answer(&mut contender, vec![Outcome::Created(vec![untold]), children(&[&own(0)])]);
+    assert_eq!(next(&contender)[0], Operation::Inspect { path: format!("/a/{}", own(0)) });
+}
+
+#[test]
+fn nothing_is_looked_for_that_cannot_be_there() {
+    let mut contender = begun(mutex(), Patience::Waits);
+    answer(&mut contender, vec![Outcome::NoNode, Outcome::NoNode]);
+    answer(&mut contender, vec![Outcome::Refused(Refusal::Denied)]);
+    assert!(contender.is_gone());
+}
+
+#[test]
+fn one_that_has_lost_its_permit_leaves_its_place_before_it_comes_again() {
+    let place = || Operation::Delete { path: format!("/a/{}", own(0)) };
+    let permit = format!("{}0000000005", Scheme::Lease.prefix(Uuid::from_random(7), SESSION));
+    let queued = |now: Now| {
+        let mut contender = begun(vec![permits(1, Foreign::GoAhead)], Patience::Waits);
+        let created = Outcome::Created(vec![node(own(0), 1, SESSION)]);
+        answer(&mut contender, vec![created, children(&[&own(0)])]);
+        let created = Outcome::Created(vec![node(permit.clone(), 2, SESSION)]);
+        let found = Outcome::Found(node(own(0), 1, SESSION));
+        assert!(contender.poll_flight().is_some());
+        let outcomes = vec![created, Outcome::Children(vec![permit.clone()]), Outcome::Limit(None), found];
+        contender.handle_replies(outcomes, at(0), now);
+        contender
+    };
+    // It was found to be gone by the check before the grant.
+    let mut contender = queued(Now { moment: at(4_000), lease_until: at(9_000) });
+    answer(&mut contender, vec![Outcome::NoNode]);
+    let departure = [Operation::Delete { path: format!("/a/leases/{permit}") }, place()];
+    assert_eq!(next(&contender), departure);
+    // It was found again, and was deleted then.
+    let mut contender = begun(vec![permits(1, Foreign::GoAhead)], Patience::Waits);
+    let created = Outcome::Created(vec![node(own(0), 1, SESSION)]);
+    answer(&mut contender, vec![created, children(&[&own(0)])]);
+    answer(&mut contender, vec![Outcome::Unknown; 4]);
+    answer(&mut contender, vec![Outcome::Done, Outcome::Children(vec![permit])]);
+    answer(&mut contender, vec![Outcome::NoNode]);
+    assert_eq!(next(&contender), [place()]);
+}
+
+/// What one sends that leaves after it has found another with this mark in its way.
+fn departure(patience: Patience, claim: Claim, mark: Uuid, ends: bool) -> Vec<Operation> {
+    let mut contender = Contender::new(vec![claim], patience);
+    contender.handle_tried_before();
+    contender.handle_session(SESSION, Duration::from_secs(1), Uuid::of_attempt(7, 1));
+    let own = format!("{}0000000001", Scheme::Mutex.prefix(contender.mark(), SESSION));
+    let other = format!("{}0000000000", Scheme::Mutex.prefix(mark, SESSION));
+    assert!(contender.poll_flight().is_some());
+    if ends {
+        contender.handle_end();
+    }
+    let created = Outcome::Created(vec![node(own.clone(), 1, SESSION)]);
+    contender.handle_replies(vec![created, Outcome::Children(vec![other, own])], at(0), NOW);
+    if patience == Patience::Waits {
+        contender.handle_end();
+    }
+    next(&contender)
+}
+
+#[test]
+fn a_watch_is_left_by_a_try_of_one_mutex_that_another_session_has() {
+    let (ours, anothers) = (Uuid::of_attempt(7, 0), Uuid::of_attempt(8, 0));
+    let mutex = || Claim::new("/a", Scheme::Mutex);
+    let leaves = |patience, claim, mark, ends| {
+        departure(patience, claim, mark, ends)
+            .iter()
+            .any(|operation| matches!(operation, Operation::Watch { .. }))
+    };
+    assert!(leaves(Patience::TriesOnce, mutex(), anothers, false));
+    assert!(!leaves(Patience::TriesOnce, mutex(), ours, false), "its deletion may be under way");
+    assert!(!leaves(Patience::TriesOnce, mutex(), anothers, true), "nobody tries again");
+    assert!(!leaves(Patience::Waits, mutex(), anothers, false), "it is no try");
+    let mut semaphore = begun(vec![permits(1, Foreign::Refuse)], Patience::TriesOnce);
+    semaphore.handle_tried_before();
+    let created = Outcome::Created(vec![node(own(2), 3, SESSION)]);
+    answer(&mut semaphore, vec![created, children(&[FIRST, &own(2)])]);
+    answer(&mut semaphore, vec![Outcome::Refused(Refusal::Denied), Outcome::Limit(None)]);
+    assert_eq!(next(&semaphore), [Operation::Delete { path: format!("/a/{}", own(2)) }]);
+}

@@ -129,9 +129,14 @@ fn one_that_could_not_open_looks_again_or_fails() {
         one
     };
     let mut one = opening();
-    answer(&mut one, vec![Outcome::NoNode]);
-    assert!(matches!(next(&one)[0], Operation::Barrier { .. }) && is_arrival(&next(&one)));
-    assert_eq!(one.poll_timeout(), None);
+    for _ in 0..3 {
+        answer(&mut one, vec![Outcome::NoNode]);
+        assert!(matches!(next(&one)[0], Operation::Barrier { .. }) && is_arrival(&next(&one)));
+        // It goes on at once: this was an answer.
+        assert_eq!(one.poll_timeout(), None);
+        let listing = Outcome::Children(vec![one.name.clone()]);
+        answer(&mut one, vec![Outcome::Done, Outcome::NoNode, listing]);
+    }
     let mut refused = opening();
     answer(&mut refused, vec![DENIED]);
     assert!(has_failed(&mut refused));
@@ -171,9 +176,14 @@ fn one_that_waits_for_others_watches_one_of_them_and_looks_again_when_it_is_gone
         first
     };
     let look = next_look();
-    let mut first = looking();
+    let (mut first, mut server) = leaving(Patience::Waits);
+    assert!(server.answer(&mut first) && server.answer(&mut first));
+    for _ in 0..3 {
+        answer(&mut first, vec![Outcome::NoNode]);
+        assert_eq!((next(&first), first.poll_timeout()), (look.clone(), None));
+        assert!(server.answer(&mut first));
+    }
     answer(&mut first, vec![Outcome::NoNode]);
-    assert_eq!((next(&first), first.poll_timeout()), (look.clone(), None));
     // The directory is gone, and so are all others: the node goes.
     answer(&mut first, vec![Outcome::NoNode; 2]);
     assert_eq!(next(&first), [Operation::Survey { directory: "/b".into() }]);
@@ -207,6 +217,12 @@ fn one_of_whom_the_name_does_not_tell_whether_it_has_entered_is_looked_at() {
     // The stranger is not waited for: the other is.
     let [Operation::Watch { path }] = &next(&first)[..] else { panic!("{:?}", next(&first)) };
     assert_ne!(path, "/b/stranger");
+    // One that has joined the round since is.
+    let (mut first, mut server) = doubting();
+    server.delete("/b/ready");
+    server.create("/b/ready");
+    assert!(server.answer(&mut first));
+    assert_eq!(next(&first), [Operation::Watch { path: "/b/stranger".to_owned() }]);
     // Of an empty survey nothing is known but the names.
     let (mut first, _) = doubting();
     answer(&mut first, vec![Outcome::Surveyed(Vec::new())]);
