@@ -9,6 +9,7 @@ def emit(matrix, values):
     parts += enums(matrix.header)
     parts += [stub(name, parameters) for name, parameters in matrix.header.callbacks.items()]
     parts += [caller(matrix, function) for function in matrix.header.functions]
+    parts += [statuses(function) for function in matrix.header.functions]
     entries = [entry(matrix, function, values) for function in matrix.header.functions]
     parts.append(table("function", "functions", entries))
     parts.append(table("char *", "texts", [f'"{text}"' for text in matrix.texts]))
@@ -62,6 +63,12 @@ def caller(matrix, function):
     return f"static answer call_{function.name}(const value *values) {{ (void)values; {body} }}"
 
 
+def statuses(function):
+    """Those that the function lists."""
+    listed = ", ".join(sorted(function.listed)) or "NOTHING"
+    return f"static const int64_t listed_{function.name}[] = {{{listed}}};"
+
+
 def entry(matrix, function, values):
     """What the program has to know of a function."""
     outs = []
@@ -79,7 +86,10 @@ def entry(matrix, function, values):
         panics = values[function.name][1]
     says = int(function.returns == "zklock_status")
     listed = ", ".join(outs) or "{0, 0, KINDS}"
-    return f'{{"{function.name}", call_{function.name}, {says}, {{{listed}}}, {len(outs)}, {panics}, {text}}}'
+    kinds = [matrix.kind(parameter)[0] for parameter in function.parameters]
+    waits = kinds.index("timeout") if "timeout" in kinds else -1
+    known = f"listed_{function.name}, {max(len(function.listed), 1)}, {waits}"
+    return f'{{"{function.name}", call_{function.name}, {says}, {{{listed}}}, {len(outs)}, {known}, {panics}, {text}}}'
 
 
 def array(at, writes):

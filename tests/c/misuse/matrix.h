@@ -10,7 +10,7 @@
 /* What a function gives that returns no status. */
 #define NOTHING (-1)
 
-typedef enum {
+typedef enum kind {
     OPTIONS,
     CLIENT,
     LOCK_OPTIONS,
@@ -109,6 +109,11 @@ typedef struct {
     int says_status;
     output outputs[ARGUMENTS_AT_MOST];
     size_t outputs_count;
+    /* The statuses that its documentation lists. */
+    const int64_t *listed;
+    size_t listed_count;
+    /* Which argument says how long it waits; -1 if none does. */
+    int waits;
     /* What it gives if it panics. */
     int64_t panics;
     const char *panics_text;

@@ -1,0 +1,207 @@
+/*
+ * Threads call whatever there is, in any order, with handles that are good, of another kind, freed, or in use by another thread. A
+ * status each that the function lists, never a crash, never a hang.
+ *
+ *   sequences [SEED [SECONDS]]
+ */
+
+#define _GNU_SOURCE
+#include "matrix.h"
+
+#include <pthread.h>
+#include <stdatomic.h>
+
+#define THREADS 4
+#define KEPT 24
+#define BLOCK_BYTES 64
+#define ROOM_BYTES 1024
+
+/* The handles that all threads know of, also of those that are freed. */
+static struct {
+    void *handles[KINDS][KEPT];
+    size_t count[KINDS];
+} pool;
+static pthread_mutex_t pool_lock = PTHREAD_MUTEX_INITIALIZER;
+
+static const cell *usable[1 << 14];
+static size_t usable_count;
+static int64_t until;
+static atomic_size_t calls, wrongs, ended;
+static atomic_size_t good[256];
+
+typedef struct {
+    uint64_t random;
+    _Atomic(const cell *) cell;
+    atomic_int_fast64_t since;
+} caller;
+
+static caller callers[THREADS];
+
+static uint64_t below(caller *caller, uint64_t bound) {
+    caller->random ^= caller->random << 13;
+    caller->random ^= caller->random >> 7;
+    caller->random ^= caller->random << 17;
+    return caller->random % bound;
+}
+
+/* In the place of another one, if there is no more room. */
+static void put(caller *caller, kind kind, void *handle) {
+    void *old = NULL;
+    pthread_mutex_lock(&pool_lock);
+    if (pool.count[kind] < KEPT) {
+        pool.handles[kind][pool.count[kind]++] = handle;
+    } else {
+        void **place = &pool.handles[kind][below(caller, KEPT)];
+        old = *place;
+        *place = handle;
+    }
+    pthread_mutex_unlock(&pool_lock);
+    /* It may be freed already, which is no harm. */
+    if (old) free_handle(kind, old);
+}
+
+static void *pick(caller *caller, kind kind) {
+    void *handle = NULL;
+    pthread_mutex_lock(&pool_lock);
+    if (pool.count[kind]) handle = pool.handles[kind][below(caller, pool.count[kind])];
+    pthread_mutex_unlock(&pool_lock);
+    return handle;
+}
+
+/* Mostly of the right kind. */
+static void *any_handle(caller *caller, kind kind) {
+    return pick(caller, below(caller, 20) ? kind : (enum kind)below(caller, KINDS));
+}
+
+static int is_handle(argument argument) {
+    return argument.from >= BYSTANDER;
+}
+
+/* What is made for one cell at a time is not for threads; and what ends a client ends all that is to be tried with it. */
+static int is_usable(const cell *cell) {
+    static const char *const left_out[] = {"zklock_client_new", "zklock_set_log", "zklock_client_free", "zklock_client_close"};
+    if (cell->where != HERE) return 0;
+    for (size_t at = 0; at < sizeof left_out / sizeof *left_out; at++) {
+        if (!strncmp(cell->function->name, left_out[at], strlen(left_out[at]))) return 0;
+    }
+    for (size_t at = 0; at < cell->arguments_count; at++) {
+        switch (cell->arguments[at].from) {
+        case NULL_POINTER:
+        case NUMBER:
+        case TEXT:
+        case HOSTS:
+        case PATH:
+        case NODE:
+        case WRITES:
+        case LOCKS:
+        case CALLBACK:
+        case CONTEXT:
+        case OUTPUT:
+        case ROOM:
+        case ACCESS_LIST: break;
+        default:
+            if (!is_handle(cell->arguments[at])) return 0;
+        }
+    }
+    return 1;
+}
+
+static void call(caller *caller, const cell *cell) {
+    static const char *const paths[] = {"/sequences/a", "/sequences/b", "/sequences/c"};
+    const function *function = cell->function;
+    unsigned char blocks[ARGUMENTS_AT_MOST][BLOCK_BYTES] __attribute__((aligned(16))) = {{0}};
+    char room[ROOM_BYTES];
+    void *locks[] = {any_handle(caller, LOCK), any_handle(caller, LOCK), NULL};
+    value values[ARGUMENTS_AT_MOST] = {{NULL, 0}};
+    for (size_t at = 0; at < cell->arguments_count; at++) {
+        argument argument = cell->arguments[at];
+        values[at].number = argument.number;
+        if (is_handle(argument)) {
+            values[at].pointer = any_handle(caller, (kind)argument.number);
+        } else if (argument.from == PATH) {
+            values[at].pointer = (void *)(uintptr_t)paths[below(caller, 3)];
+        } else if (argument.from == OUTPUT) {
+            values[at].pointer = blocks[at];
+        } else if (argument.from == LOCKS) {
+            values[at].pointer = locks;
+        } else if (argument.from == ROOM) {
+            values[at].pointer = room;
+        } else {
+            values[at] = value_of(argument, 0);
+        }
+        /* What does not wait with the handle of the cell may with this one. */
+        if ((int)at == function->waits) values[at].number = (int64_t)below(caller, 30);
+    }
+    answer answer = function->call(values);
+    calls++;
+    /* These give what that has come to which was begun. */
+    int is_listed = !function->says_status || !strncmp(function->name, "zklock_call_", 12);
+    for (size_t at = 0; at < function->listed_count; at++) is_listed |= function->listed[at] == answer.status;
+    if (!is_listed) {
+        fprintf(stderr, "WRONG %s (%s): %s, which it does not list: %s\n", function->name, cell->what,
+                zklock_status_name((int32_t)answer.status), zklock_last_error());
+        wrongs++;
+    }
+    if (function->says_status && answer.status != ZKLOCK_OK) return;
+    good[function - functions]++;
+    for (size_t at = 0; at < function->outputs_count; at++) {
+        const output *output = &function->outputs[at];
+        if (output->kind == KINDS || cell->arguments[output->at].from != OUTPUT) continue;
+        put(caller, output->kind, *(void *const *)(const void *)blocks[output->at]);
+    }
+}
+
+static void *call_on(void *given) {
+    caller *caller = given;
+    while (now_ms() < until) {
+        const cell *cell = usable[below(caller, usable_count)];
+        caller->since = now_ms();
+        caller->cell = cell;
+        call(caller, cell);
+        caller->cell = NULL;
+        if (below(caller, 200) == 0) put(caller, CLIENT, new_client());
+        if (below(caller, 400) == 0) zklock_client_close(pick(caller, CLIENT));
+    }
+    ended++;
+    return NULL;
+}
+
+static uint64_t seed;
+static int64_t seconds = 10;
+
+TEST(any_sequence_of_calls_comes_to_statuses_that_are_listed) {
+    thread *threads[THREADS];
+    for (size_t at = 0; at < cells_count; at++) {
+        if (is_usable(&cells[at]) && usable_count < sizeof usable / sizeof *usable) usable[usable_count++] = &cells[at];
+    }
+    for (size_t at = 0; at < THREADS; at++) callers[at].random = (seed * THREADS + at + 1) * 0x9E3779B97F4A7C15U;
+    for (size_t at = 0; at < 4; at++) put(&callers[0], CLIENT, new_client());
+    until = now_ms() + seconds * 1000;
+    for (size_t at = 0; at < THREADS; at++) threads[at] = start_thread(call_on, &callers[at]);
+    while (ended < THREADS) {
+        for (size_t at = 0; at < THREADS; at++) {
+            const cell *cell = callers[at].cell;
+            if (cell && now_ms() - callers[at].since > SOON_MS) {
+                failed(__FILE__, __LINE__, "seed %llu: it hangs: %s, %s", (unsigned long long)seed, cell->function->name, cell->what);
+            }
+        }
+        sleep_ms(20);
+    }
+    for (size_t at = 0; at < THREADS; at++) join_thread(threads[at]);
+    for (size_t kind = KINDS; kind-- > 0;) {
+        for (size_t at = 0; at < pool.count[kind]; at++) free_handle((enum kind)kind, pool.handles[kind][at]);
+    }
+    size_t good_functions = 0;
+    for (size_t at = 0; at < functions_count; at++) good_functions += good[at] != 0;
+    printf("sequences: seed %llu, %zu calls, %zu of %zu functions with success\n", (unsigned long long)seed, (size_t)calls,
+           good_functions, functions_count);
+    CHECK(!wrongs);
+    CHECK(good_functions > functions_count / 2);
+}
+
+int main(int count, char **words) {
+    static const test tests[] = {LISTED(any_sequence_of_calls_comes_to_statuses_that_are_listed)};
+    seed = count > 1 ? strtoull(words[1], NULL, 10) : (uint64_t)now_ms();
+    if (count > 2) seconds = strtoll(words[2], NULL, 10);
+    return run_tests("standalone max-session=60000", tests, 1, 0, words);
+}
