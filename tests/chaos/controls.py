@@ -14,7 +14,7 @@ import time
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1]))
 
 import planted
-from planted import MACHINE, ROOT, Control
+from planted import ROOT, Control
 
 CONTROLS = (
     planted.LEASE_TOO_LONG,
@@ -37,12 +37,6 @@ CONTROLS = (
                 }
                 Check::Answered { missing }
             }""",
-    ),
-    Control(
-        "a lease that stays as it was when a shorter session is granted",
-        f"{MACHINE}/lease.rs",
-        "if timeout < self.timeout {",
-        "if false {",
     ),
 )
 COPIES = ROOT / "target/chaos"

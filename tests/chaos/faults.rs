@@ -83,7 +83,7 @@ pub(crate) const OF_SERVERS: &[Fault] = &[
         // It may have ended by itself, or be of no use any more.
         field.ensemble.server(at).stop();
         field.ensemble.server(at).start();
-        mended(field)
+        mended(field).or_else(|_| with_new_disk(field, at))
     }),
     fault("rolling restart", |field| {
         for at in 0..field.ensemble.servers().len() {
@@ -152,6 +152,21 @@ fn killed(field: &mut Field, at: usize) -> io::Result<()> {
     let time = sessions(&mut field.dice, 1, 15);
     field.pass(time)?;
     field.ensemble.server(at).start();
+    mended(field)
+}
+
+/// What was written when the disk was full may be such that the server does not start any more. As an operator does, it is given an empty
+/// one: the two others have all that was ever confirmed.
+fn with_new_disk(field: &mut Field, at: usize) -> io::Result<()> {
+    let figures = field.ensemble.leader_now().map(Server::mntr).unwrap_or_default();
+    // Some versions print it as a floating point number.
+    if !figures.get("zk_synced_followers").is_some_and(|count| count.starts_with('1')) {
+        return Err(io::Error::other("one server has lost its disk, and the two others are not in step"));
+    }
+    let server = field.ensemble.server(at);
+    server.stop();
+    std::fs::remove_dir_all(server.home().join("data/version-2"))?;
+    server.start();
     mended(field)
 }
 

@@ -8,9 +8,9 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// Claims that ended so long before the latest one are not compared any more: longer than a worker is ever stopped.
 const KEPT: u64 = 60_000_000_000;
 
-/// How late one may be told that an operator has deleted its node, on a busy machine: a quarter of a session timeout.
-/// Promised is a tenth.
-const TOLD_WITHIN: u64 = 500_000_000;
+/// For how long one may claim what an operator has taken away, in nanoseconds: half a session timeout, which is when its lease ends that
+/// cannot be reached. One that can be is promised to hear of it within a tenth.
+const TOLD_WITHIN: u64 = 1_000_000_000;
 
 /// How one holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]

@@ -147,7 +147,9 @@ fn run(options: &Options) -> io::Result<bool> {
         soak::soak(&mut field, Duration::from_secs(*seconds), &options.folder.join("used.tsv"))?;
     }
     if !options.soak {
-        strike(&mut field, options, &report)?;
+        // What cannot be mended is told with all that was seen before.
+        let problem = strike(&mut field, options, &report).err();
+        field.troubles.extend(problem.map(|problem| problem.to_string()));
     }
     let quiet = now();
     // Those that are left wait for a session of those before them at most, which ends a tick or two later.
