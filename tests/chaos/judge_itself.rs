@@ -75,7 +75,7 @@ fn a_node_that_is_passed_on_keeps_its_token() {
 
 #[test]
 fn one_whose_node_an_operator_deletes_may_not_know_it_for_a_while() {
-    for (late, is_found) in [(200_000_000, false), (700_000_000, true)] {
+    for (late, is_found) in [(900_000_000, false), (1_100_000_000, true)] {
         let mut judge = Judge::default();
         judge.deletes("a-1".to_owned(), 10);
         claim(&mut judge, "a", Mode::Alone, 1, 5, late);
