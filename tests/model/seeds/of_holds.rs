@@ -70,8 +70,8 @@ pub(super) const SEEDS: &[Seed] = &[
         "any write restores a hold",
         &[edit(
             KEEPER,
-            "record.share.valid_for(&self.lease, now),",
-            "Share::new(&self.lease).valid_for(&self.lease, now),",
+            "|record| record.share.valid_for(&self.lease, now)",
+            "|_| Share::new(&self.lease).valid_for(&self.lease, now)",
         )],
     ),
     seed(
