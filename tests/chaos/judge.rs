@@ -8,9 +8,11 @@ use std::collections::{BTreeMap, HashMap, HashSet};
 /// Claims that ended so long before the latest one are not compared any more: longer than a worker is ever stopped.
 const KEPT: u64 = 60_000_000_000;
 
-/// For how long one may claim what an operator has taken away, in nanoseconds: half a session timeout, which is when its lease ends that
-/// cannot be reached. One that can be is promised to hear of it within a tenth.
-const TOLD_WITHIN: u64 = 1_000_000_000;
+/// How late one may be told that an operator has deleted its node, on a busy machine: a quarter of a session timeout.
+/// Promised is a tenth.
+const TOLD_WITHIN: u64 = 500_000_000;
+/// One that no server reaches is told nothing. Its lease ends half a session timeout after it was last heard of.
+const LEASE: u64 = 1_000_000_000;
 
 /// How one holds.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -81,6 +83,8 @@ pub(crate) struct Judge {
     reported: HashSet<(String, String)>,
     /// Nodes that an operator deletes, and when. Their holders are told within a heartbeat; until then the next may have the lock.
     deleted: HashMap<String, u64>,
+    /// From when until when a fault was between the servers and this worker, or all of them.
+    cut_off: Vec<(Option<String>, u64, u64)>,
     /// How long after that one still claimed what another had, at most.
     pub(crate) told_after: u64,
     pub(crate) violations: Vec<Violation>,
@@ -101,13 +105,33 @@ impl Judge {
         self.deleted.insert(node, at);
     }
 
+    /// A fault is between the servers and this worker, or all of them.
+    pub(crate) fn cuts_off(&mut self, worker: Option<&str>, from: u64, until: u64) {
+        self.cut_off.push((worker.map(str::to_owned), from, until));
+    }
+
+    /// Those faults are over that were to last for ever.
+    pub(crate) fn are_mended(&mut self, at: u64) {
+        self.cut_off.iter_mut().filter(|(.., until)| *until == u64::MAX).for_each(|(.., until)| *until = at);
+    }
+
+    /// How long this worker may go on with a node that was deleted then.
+    fn allowed(&self, worker: &str, deleted: u64) -> u64 {
+        let is_its = |who: &Option<String>| who.as_deref().is_none_or(|name| name == worker);
+        let is_then =
+            |from, until: u64| from <= deleted + TOLD_WITHIN && deleted <= until.saturating_add(TOLD_WITHIN);
+        let is_cut_off = self.cut_off.iter().any(|(who, from, until)| is_its(who) && is_then(*from, *until));
+        if is_cut_off { LEASE } else { TOLD_WITHIN }
+    }
+
     /// Whether one of them holds by a node that an operator has deleted, and may not know it yet.
     fn may_not_know(&mut self, claims: [&Claim; 2]) -> bool {
         let shared = claims[0].end.min(claims[1].end);
-        let since = claims.iter().filter_map(|claim| self.deleted.get(&claim.node)).max();
-        let Some(late) = since.and_then(|at| shared.checked_sub(*at)) else { return false };
+        let deleted = |claim: &&Claim| Some((*self.deleted.get(&claim.node)?, claim.worker.clone()));
+        let Some((at, worker)) = claims.iter().filter_map(deleted).max() else { return false };
+        let Some(late) = shared.checked_sub(at) else { return false };
         self.told_after = self.told_after.max(late);
-        late < TOLD_WITHIN
+        late < self.allowed(&worker, at)
     }
 
     /// It has done so again.

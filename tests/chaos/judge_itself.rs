@@ -75,12 +75,27 @@ fn a_node_that_is_passed_on_keeps_its_token() {
 
 #[test]
 fn one_whose_node_an_operator_deletes_may_not_know_it_for_a_while() {
-    for (late, is_found) in [(900_000_000, false), (1_100_000_000, true)] {
+    // A fault of another, one that was over before, and one that it feels.
+    let another = (Some("b"), 0, 2_000_000_000);
+    let before = (Some("a"), 0, 1_000_000_000);
+    let own = (Some("a"), 0, 3_000_000_000);
+    let of_all = (None, 1_800_000_000, u64::MAX);
+    for (late, (who, from, until), is_found) in [
+        (200_000_000, another, false),
+        (700_000_000, another, true),
+        (700_000_000, before, true),
+        (700_000_000, own, false),
+        (700_000_000, of_all, false),
+        (1_100_000_000, own, true),
+    ] {
         let mut judge = Judge::default();
-        judge.deletes("a-1".to_owned(), 10);
-        claim(&mut judge, "a", Mode::Alone, 1, 5, late);
-        claim(&mut judge, "b", Mode::Alone, 2, 20, late + 10);
-        assert_eq!((judge.violations.len() == 1, judge.told_after), (is_found, late - 10));
+        judge.cuts_off(who, from, until);
+        judge.are_mended(1_900_000_000);
+        let at = 2_000_000_000;
+        judge.deletes("a-1".to_owned(), at);
+        claim(&mut judge, "a", Mode::Alone, 1, 5, at + late);
+        claim(&mut judge, "b", Mode::Alone, 2, at + 20, at + late + 10);
+        assert_eq!((judge.violations.len() == 1, judge.told_after), (is_found, late), "{who:?} {late}");
     }
 }
 

@@ -187,7 +187,9 @@ fn strike(field: &mut Field, options: &Options, report: &Report) -> io::Result<(
             let begin = now();
             field.register.note(&format!("{begin} {}", fault.name))?;
             field.servers_are_struck = true;
+            field.register.book.judge.cuts_off(None, begin, u64::MAX);
             (fault.strike)(field)?;
+            field.register.book.judge.are_mended(now());
             field.servers_are_struck = false;
             field.struck.push(Struck { name: fault.name, begin, end: now(), is_of_servers: true });
         }

@@ -136,7 +136,10 @@ fn forgive(field: &mut Field, is_one: impl Fn(&String, i64) -> bool) {
         // It may be gone by now.
         let Ok(Some(stat)) = admin.try_stat(&node) else { continue };
         if is_one(&node, stat.ephemeral_owner) {
-            field.register.book.judge.deletes(node, now());
+            let at = now();
+            // For those who read the log later.
+            let _ = field.register.note(&format!("{at} deletes {node}"));
+            field.register.book.judge.deletes(node, at);
         }
     }
 }
@@ -205,6 +208,9 @@ impl Swarm {
             }
         }
         let end = end.unwrap_or_else(now);
+        for worker in field.workers.running.iter().filter(|worker| worker.group == group) {
+            field.register.book.judge.cuts_off(Some(&worker.name), begin, end);
+        }
         field.struck.push(Struck { name: fault.name, begin, end, is_of_servers: false });
         Ok(())
     }
