@@ -5,7 +5,8 @@ use std::time::{Duration, Instant};
 
 use ground::{Dice, Direction, Server};
 
-use crate::field::{DISK, Field, SESSION, TICK};
+use crate::field::{DISK, Field};
+use crate::judge::{SESSION, TICK};
 
 /// How long the servers may take until they serve again.
 const MENDED: Duration = Duration::from_secs(30);
@@ -115,6 +116,12 @@ fn disk(field: &mut Field, at: usize, order: &str, time: Duration) -> io::Result
 pub(crate) fn millis(dice: &mut Dice, least: usize, most: usize) -> Duration {
     let millis = least + dice.below(most - least);
     Duration::from_millis(u64::try_from(millis).unwrap_or(u64::MAX))
+}
+
+/// A time between half of this and three halves.
+pub(crate) fn around(dice: &mut Dice, time: Duration) -> Duration {
+    let time = usize::try_from(time.as_millis()).unwrap_or(usize::MAX / 3);
+    millis(dice, time / 2, time * 3 / 2 + 1)
 }
 
 /// A time between so many tenths of the session timeout.

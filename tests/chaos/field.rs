@@ -7,20 +7,28 @@ use std::time::{Duration, Instant};
 use ground::wire::Admin;
 use ground::{Dice, Ensemble, Proxy, connect_string};
 
+use crate::handover::{Struck, Whom};
+use crate::judge::{SESSION, TICK};
 use crate::register::Register;
-use crate::report::Struck;
+use crate::report::now;
 use crate::swarm::Swarm;
 use crate::workers::{PLACES, Program, Workers};
 
-/// The length of a server's tick, and the timeout of all sessions.
-pub(crate) const TICK: Duration = Duration::from_millis(500);
-pub(crate) const SESSION: Duration = Duration::from_secs(2);
 /// The file in a server's folder that tells disk.c what to do.
 pub(crate) const DISK: &str = "disk";
 /// Workers that share a way to the servers.
-const GROUPS: usize = 6;
+const GROUPS: usize = 12;
 /// How often what the workers say is judged.
 const PAUSE: Duration = Duration::from_millis(100);
+/// What takes so much longer than it should has been held up by the machine.
+const STALL: Duration = Duration::from_millis(100);
+
+/// The nodes of those who hold or wait, of all paths.
+pub(crate) fn contenders(admin: &Admin) -> Vec<String> {
+    let tree = PLACES.into_iter().flat_map(|place| admin.tree(&format!("/{place}")));
+    let has_number = |path: &String| path.rsplit('-').next().is_some_and(|end| end.len() == 10);
+    tree.filter(|path| has_number(path) || path.ends_with("/lock")).collect()
+}
 
 pub(crate) struct Field {
     pub(crate) ensemble: Ensemble,
@@ -34,6 +42,8 @@ pub(crate) struct Field {
     /// Whether a fault of the servers lasts.
     pub(crate) servers_are_struck: bool,
     pub(crate) struck: Vec<Struck>,
+    /// When this machine was so slow that it counts as a fault.
+    pub(crate) stalls: Vec<Struck>,
     pub(crate) troubles: Vec<String>,
 }
 
@@ -74,6 +84,7 @@ impl Field {
             swarm: None,
             servers_are_struck: false,
             struck: Vec::new(),
+            stalls: Vec::new(),
             troubles: Vec::new(),
         };
         field.prepare();
@@ -102,7 +113,9 @@ impl Field {
     pub(crate) fn pass(&mut self, time: Duration) -> io::Result<()> {
         let end = Instant::now() + time;
         loop {
-            self.register.judge()?;
+            let begin = now();
+            let took = self.register.judge()?;
+            self.watch_machine(begin, took, Duration::ZERO);
             let ended = self.workers.ended();
             self.troubles.extend(ended);
             // What strikes may itself let time pass, and then nothing else strikes.
@@ -115,7 +128,16 @@ impl Field {
             if left.is_zero() {
                 return Ok(());
             }
-            std::thread::sleep(left.min(PAUSE));
+            let (begin, rested, rest) = (now(), Instant::now(), left.min(PAUSE));
+            std::thread::sleep(rest);
+            self.watch_machine(begin, rested.elapsed(), rest);
+        }
+    }
+
+    fn watch_machine(&mut self, begin: u64, took: Duration, should: Duration) {
+        if took > should + STALL {
+            let (name, whom) = ("machine held up", Whom::Machine);
+            self.stalls.push(Struck { name, whom, begin, end: now() });
         }
     }
 }

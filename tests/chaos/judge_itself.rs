@@ -1,7 +1,9 @@
 //! The judge is judged: it finds what cannot be, and nothing else.
 
+mod handover;
 mod judge;
 
+use handover::{Faults, HandOvers, Struck, Whom};
 use judge::{Claim, Judge, Mode, Violation};
 
 const PATH: &str = "/a";
@@ -106,4 +108,76 @@ fn permits_are_counted_at_each_moment() {
     assert!(judged(&chain).is_empty());
     let crowd = [("a", two, 1, 10, 21), ("b", two, 2, 15, 30), ("c", two, 3, 20, 40)];
     assert!(judged(&crowd)[0].text.contains("more permits"));
+}
+
+const SECOND: u64 = 1_000_000_000;
+
+/// What is unexplained of a lock that was free from second 10 on, with these faults.
+fn unexplained(seconds: u64, faults: &[(Whom, u64, u64)]) -> usize {
+    let struck = faults.iter().map(|(whom, begin, end)| Struck {
+        name: "a fault",
+        whom: *whom,
+        begin: begin * SECOND,
+        end: end * SECOND,
+    });
+    let faults = Faults::new(struck);
+    let (mut got, mut given_up) = (HandOvers::default(), HandOvers::default());
+    for hand_overs in [&mut got, &mut given_up] {
+        hand_overs.is_wanted(PATH, false);
+        hand_overs.is_claimed(PATH, 9 * SECOND);
+        hand_overs.is_claimed(PATH, 10 * SECOND);
+    }
+    got.is_got(PATH, 5 * SECOND, (10 + seconds) * SECOND);
+    given_up.is_given_up(PATH, 5 * SECOND, (10 + seconds) * SECOND);
+    let (got, given_up) = (got.unexplained(&faults), given_up.unexplained(&faults));
+    assert_eq!(got, given_up);
+    got.len()
+}
+
+#[test]
+fn a_lock_is_not_free_for_long_while_one_waits_unless_a_fault_explains_it() {
+    use Whom::{Clients, Machine, Servers};
+    for (seconds, faults, expected) in [
+        (1, &[][..], 0),
+        (2, &[], 1),
+        // One that was ahead may have been struck before: its session ends after 3 s at most.
+        (4, &[(Clients, 9, 9)], 0),
+        (5, &[(Clients, 9, 9)], 1),
+        (4, &[(Clients, 6, 6)], 1),
+        (7, &[(Clients, 9, 9), (Clients, 12, 13)], 0),
+        (8, &[(Clients, 9, 9), (Clients, 12, 13)], 1),
+        // What comes after it explains nothing.
+        (2, &[(Clients, 12, 13)], 1),
+        // While the servers are away nothing goes on.
+        (9, &[(Servers, 9, 15)], 0),
+        (10, &[(Servers, 9, 15)], 1),
+        (3, &[(Machine, 11, 13)], 0),
+        (4, &[(Machine, 11, 13)], 1),
+    ] {
+        assert_eq!(unexplained(seconds, faults), expected, "{seconds} s, {faults:?}");
+    }
+}
+
+#[test]
+fn what_peers_wait_for_is_their_affair() {
+    let mut hand_overs = HandOvers::default();
+    hand_overs.is_wanted(PATH, false);
+    hand_overs.is_wanted(PATH, true);
+    hand_overs.is_claimed(PATH, 10 * SECOND);
+    hand_overs.is_got(PATH, 5 * SECOND, 20 * SECOND);
+    assert!(hand_overs.unexplained(&Faults::new([])).is_empty());
+    assert_eq!(hand_overs.by_fault(&Faults::new([]))["none"], [10 * SECOND]);
+}
+
+#[test]
+fn one_that_came_after_the_lock_was_free_has_not_waited_for_it() {
+    let mut hand_overs = HandOvers::default();
+    hand_overs.is_claimed(PATH, 10 * SECOND);
+    hand_overs.is_got(PATH, 11 * SECOND, 20 * SECOND);
+    assert!(hand_overs.gaps.is_empty());
+    // In vain it has waited since it came.
+    hand_overs.is_given_up(PATH, 19 * SECOND, 20 * SECOND);
+    assert!(hand_overs.unexplained(&Faults::new([])).is_empty());
+    hand_overs.is_given_up(PATH, 17 * SECOND, 20 * SECOND);
+    assert_eq!(hand_overs.unexplained(&Faults::new([])).len(), 1);
 }

@@ -2,6 +2,7 @@
 
 mod faults;
 mod field;
+mod handover;
 mod judge;
 mod record;
 mod register;
@@ -15,13 +16,15 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 use std::time::{Duration, Instant};
 
-use faults::{OF_SERVERS, millis};
-use field::{Field, SESSION, TICK};
-use report::{Report, Struck, now};
+use faults::{OF_SERVERS, around};
+use field::Field;
+use handover::{Struck, Whom};
+use judge::{SESSION, TICK};
+use report::{Report, now};
 use swarm::{OF_CLIENTS, Swarm};
 use workers::PROGRAMS;
 
-const HELP: &str = "chaos [--seconds N] [--seed N] [--version RELEASE] [--clock RATE] [--workers NAME=COUNT,...] [--fault TEXT] [--pace MS] [--folder FOLDER] [--soak] [--until-found]
+const HELP: &str = "chaos [--seconds N] [--seed N] [--version RELEASE] [--clock RATE] [--workers NAME=COUNT,...] [--fault TEXT] [--pace MS] [--rest MS] [--folder FOLDER] [--soak] [--until-found]
 
   --seconds   how long faults come, 60 by default
   --seed      which faults come, and what the workers do; by default another one each time
@@ -29,7 +32,8 @@ const HELP: &str = "chaos [--seconds N] [--seed N] [--version RELEASE] [--clock 
   --clock     how much faster the servers' clocks run, such as 1.015
   --workers   rust, python, c, curator, curator-alone, curator-deaf, kazoo, kazoo-deaf, library
   --fault     only those with this in their names
-  --pace      how long it is from one fault of clients to the next, 2000 by default; those of servers come one after the other
+  --pace      how long it is from one fault of clients to the next, 2000 by default
+  --rest      how long it is from the end of one fault of servers to the next, 2000 by default
   --folder    where claims, and what workers say, are kept
   --soak      no faults; what workers and servers use is written down and compared
   --until-found   it is over as soon as zklock is found to lie";
@@ -42,6 +46,7 @@ struct Options {
     workers: Vec<(String, usize)>,
     fault: String,
     pace: Duration,
+    rest: Duration,
     folder: PathBuf,
     until_found: bool,
     soak: bool,
@@ -57,6 +62,7 @@ fn options() -> Result<Options, String> {
         workers: parse_workers("rust=8,python=4,c=4,curator=2,curator-alone=2,kazoo=2")?,
         fault: String::new(),
         pace: Duration::from_secs(2),
+        rest: Duration::from_secs(2),
         folder: std::env::temp_dir().join(format!("zklock-chaos-{}", std::process::id())),
         until_found: false,
         soak: false,
@@ -82,6 +88,7 @@ fn options() -> Result<Options, String> {
                 }
             }
             "--pace" => options.pace = Duration::from_millis(number(next()?)?),
+            "--rest" => options.rest = Duration::from_millis(number(next()?)?),
             "--until-found" => options.until_found = true,
             "--soak" => options.soak = true,
             "--folder" => options.folder = next()?.into(),
@@ -191,9 +198,9 @@ fn strike(field: &mut Field, options: &Options, report: &Report) -> io::Result<(
             (fault.strike)(field)?;
             field.register.book.judge.are_mended(now());
             field.servers_are_struck = false;
-            field.struck.push(Struck { name: fault.name, begin, end: now(), is_of_servers: true });
+            field.struck.push(Struck { name: fault.name, whom: Whom::Servers, begin, end: now() });
         }
-        let rest = millis(&mut field.dice, 500, 3500);
+        let rest = around(&mut field.dice, options.rest);
         field.pass(rest)?;
     }
     if let Some(swarm) = field.swarm.take() {

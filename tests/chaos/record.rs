@@ -1,5 +1,6 @@
 //! What workers say, a line each: see README.md.
 
+use crate::handover::HandOvers;
 use crate::judge::{Claim, Judge, Mode};
 use crate::workers::is_ours;
 use std::collections::HashMap;
@@ -16,9 +17,7 @@ pub(crate) struct Book {
     /// When each worker last got a lock, and what was said that could not be read.
     pub(crate) latest: HashMap<String, u64>,
     pub(crate) unread: Vec<String>,
-    /// When each path was last free, and how long after that somebody had it who had been waiting for it: in nanoseconds.
-    freed: HashMap<String, u64>,
-    pub(crate) handed_over: Vec<(u64, u64)>,
+    pub(crate) hand_overs: HandOvers,
 }
 
 #[derive(Debug)]
@@ -51,6 +50,7 @@ impl Book {
             "want" => {
                 let (path, mode) = lock(&words.next()?)?;
                 let wanted = words.next()?.parse().ok()?;
+                self.hand_overs.is_wanted(&path, !is_ours(worker));
                 self.turns.insert(key, Turn { path, mode, wanted });
             }
             "have" => {
@@ -58,10 +58,8 @@ impl Book {
                 let node = words.next()?;
                 let begin = words.next()?.parse().ok()?;
                 let Turn { path, mode, wanted } = self.turns.get(&key)?;
-                let freed = self.freed.get(path).copied().unwrap_or(u64::MAX);
-                if *wanted <= freed && freed <= begin {
-                    self.handed_over.push((begin, begin - freed));
-                }
+                self.hand_overs.is_got(path, *wanted, begin);
+                self.hand_overs.is_claimed(path, begin);
                 let claim =
                     Claim { worker: worker.to_owned(), turn, mode: *mode, token, node, begin, end: begin };
                 self.judge.begins(path, claim);
@@ -71,16 +69,17 @@ impl Book {
                 let until = words.next()?.parse().ok()?;
                 let path = &self.turns.get(&key)?.path;
                 self.judge.goes_on(path, worker, turn, until);
-                if word == "done" {
-                    let freed = self.freed.entry(path.clone()).or_default();
-                    *freed = until.max(*freed);
-                }
+                self.hand_overs.is_claimed(path, until);
             }
             "lost" => *self.lost.entry(words.nth(1)?).or_default() += 1,
             "free" => drop(self.turns.remove(&key)),
             "gave" => {
-                *self.gave.entry(words.nth(1)?).or_default() += 1;
-                self.turns.remove(&key);
+                let (at, reason) = (words.next()?.parse().ok()?, words.next()?);
+                let turn = self.turns.remove(&key);
+                if let Some(Turn { path, wanted, .. }) = turn.filter(|_| reason == "timeout") {
+                    self.hand_overs.is_given_up(&path, wanted, at);
+                }
+                *self.gave.entry(reason).or_default() += 1;
             }
             _ => return None,
         }

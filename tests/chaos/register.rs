@@ -6,6 +6,7 @@ use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};
 use std::path::Path;
 use std::sync::mpsc::{Receiver, Sender, TryRecvError, channel};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use crate::record::Book;
 
@@ -39,8 +40,8 @@ impl Register {
         Ok(Self { address, heard, connections: Vec::new(), log, book: Book::default() })
     }
 
-    /// Writes down and judges what has been heard.
-    pub(crate) fn judge(&mut self) -> io::Result<()> {
+    /// Writes down and judges what has been heard. Tells how long the disk has taken.
+    pub(crate) fn judge(&mut self) -> io::Result<Duration> {
         let (mut lines, mut text) = (Vec::new(), Vec::new());
         loop {
             match self.heard.try_recv() {
@@ -52,12 +53,14 @@ impl Register {
                 Err(TryRecvError::Empty | TryRecvError::Disconnected) => break,
             }
         }
+        let begun = Instant::now();
         self.log.write_all(&text)?;
         self.log.sync_data()?;
+        let took = begun.elapsed();
         for (worker, line) in lines {
             self.book.hear(&worker, &line);
         }
-        Ok(())
+        Ok(took)
     }
 
     /// Notes something in the log that is not from a worker.

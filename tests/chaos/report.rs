@@ -3,19 +3,12 @@
 use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::field::{Field, SESSION, TICK};
-use crate::workers::{PLACES, is_ours};
+use crate::field::{Field, contenders};
+use crate::handover::Faults;
+use crate::workers::is_ours;
 
 /// How many troubles are named.
 const SAID: usize = 20;
-
-/// A fault, and from when until when it lasted.
-pub(crate) struct Struck {
-    pub(crate) name: &'static str,
-    pub(crate) begin: u64,
-    pub(crate) end: u64,
-    pub(crate) is_of_servers: bool,
-}
 
 pub(crate) struct Report {
     seed: u64,
@@ -57,13 +50,8 @@ impl Report {
     /// Nodes of those who have ended.
     pub(crate) fn left_behind(&mut self, field: &Field, within: Duration) {
         let admin = field.admin();
-        let left = || {
-            let tree = PLACES.into_iter().flat_map(|place| admin.tree(&format!("/{place}")));
-            let is_contender = |path: &String| path.rsplit('-').next().is_some_and(|end| end.len() == 10);
-            tree.filter(|path| is_contender(path) || path.ends_with("/lock")).collect::<Vec<_>>()
-        };
-        if !ground::until(within, || left().is_empty()) {
-            self.troubles.push(format!("nodes are left behind: {:?}", left()));
+        if !ground::until(within, || contenders(&admin).is_empty()) {
+            self.troubles.push(format!("nodes are left behind: {:?}", contenders(&admin)));
         }
     }
 
@@ -81,7 +69,9 @@ impl Report {
         println!("{} faults: {faults:?}", field.struck.len());
         println!("lost: {:?}", sorted(&book.lost));
         println!("not got: {:?}", sorted(&book.gave));
-        print_hand_overs(&field.struck, &book.handed_over);
+        let faults = Faults::new(field.struck.iter().chain(&field.stalls).copied());
+        print_hand_overs(book.hand_overs.by_fault(&faults));
+        let unexplained = book.hand_overs.unexplained(&faults);
         let (mut ours, mut with_peers, mut of_peers) = (Vec::new(), 0, 0);
         for violation in &book.judge.violations {
             match violation.workers.iter().filter(|worker| is_ours(worker)).count() {
@@ -99,8 +89,15 @@ impl Report {
             millis(book.judge.told_after)
         );
         let unread = book.unread.iter().map(|line| format!("cannot be read: {line}"));
-        let troubles: Vec<_> =
-            self.troubles.iter().chain(&field.troubles).chain(ours).cloned().chain(unread).collect();
+        let troubles: Vec<_> = self
+            .troubles
+            .iter()
+            .chain(&field.troubles)
+            .chain(&unexplained)
+            .chain(ours)
+            .cloned()
+            .chain(unread)
+            .collect();
         troubles.iter().take(SAID).for_each(|trouble| println!("TROUBLE: {trouble}"));
         if troubles.len() > SAID {
             println!("and {} more", troubles.len() - SAID);
@@ -110,17 +107,7 @@ impl Report {
 }
 
 /// How long it took until a waiter had what was free, without faults and with each.
-fn print_hand_overs(struck: &[Struck], handed_over: &[(u64, u64)]) {
-    let after = u64::try_from((SESSION + 2 * TICK).as_nanos()).unwrap_or(u64::MAX);
-    let mut times = BTreeMap::<&str, Vec<u64>>::new();
-    for (at, took) in handed_over {
-        let begin = at - took;
-        let is_near = |struck: &&Struck| struck.begin < *at && begin < struck.end + after;
-        // Of two, the one of the servers, which all clients feel, and then the later: what follows a fault ends with the session that
-        // it ended.
-        let fault = struck.iter().filter(is_near).max_by_key(|struck| (struck.is_of_servers, struck.begin));
-        times.entry(fault.map_or("none", |struck| struck.name)).or_default().push(*took);
-    }
+fn print_hand_overs(times: BTreeMap<&str, Vec<u64>>) {
     println!("hand-overs to one that waited, ms:");
     for (fault, mut took) in times {
         took.sort_unstable();

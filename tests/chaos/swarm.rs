@@ -7,9 +7,10 @@ use std::time::{Duration, Instant};
 use ground::wire::try_expire;
 use ground::{Dice, Direction, Proxy, Server};
 
-use crate::faults::{millis, sessions};
-use crate::field::Field;
-use crate::report::{Struck, now};
+use crate::faults::{around, millis, sessions};
+use crate::field::{Field, contenders};
+use crate::handover::{Struck, Whom};
+use crate::report::now;
 use crate::workers::{PLACES, Worker};
 
 /// What follows when a fault has struck.
@@ -94,15 +95,14 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
         Ok(Course::Over)
     }),
     by_operator("node deleted", |field, _, dice| {
-        let (place, lock) =
-            (dice.pick(&PLACES), dice.pick(&["mutex", "lingering", "sides", "permits/leases"]));
-        let path = format!("/{place}/{lock}");
         let admin = field.admin();
-        let children = admin.try_children(&path).ok().flatten().unwrap_or_default();
-        if children.is_empty() {
+        let mut nodes = contenders(&admin);
+        // The judge knows nodes by their names, and that of an exclusive lock is always the same.
+        nodes.retain(|node| !node.ends_with("/lock"));
+        if nodes.is_empty() {
             return Ok(Course::Missed);
         }
-        let node = format!("{path}/{}", dice.pick(&children));
+        let node = dice.pick(&nodes);
         forgive(field, |path, _| *path == node);
         // Its owner may have been quicker.
         let _ = admin.try_delete(&node);
@@ -179,8 +179,7 @@ impl Swarm {
         if time < self.next || self.chosen.is_empty() {
             return Ok(());
         }
-        let pace = usize::try_from(self.pace.as_millis()).unwrap_or(usize::MAX);
-        self.next = time + millis(&mut self.dice, pace / 2, pace * 3 / 2 + 1);
+        self.next = time + around(&mut self.dice, self.pace);
         let fault = self.dice.pick(&self.chosen);
         if fault.by_operator && field.servers_are_struck {
             self.put_off.push(fault);
@@ -211,7 +210,7 @@ impl Swarm {
         for worker in field.workers.running.iter().filter(|worker| worker.group == group) {
             field.register.book.judge.cuts_off(Some(&worker.name), begin, end);
         }
-        field.struck.push(Struck { name: fault.name, begin, end, is_of_servers: false });
+        field.struck.push(Struck { name: fault.name, whom: Whom::Clients, begin, end });
         Ok(())
     }
 

@@ -36,8 +36,9 @@ const KAZOOS: &[&str] = &[
     "semaphore=2:/PLACE/kazoo-permits",
 ];
 const LIBRARYS: &[&str] = &["mutex:/PLACE/library"];
-/// Where locks are held for a moment, and where for so long that much goes wrong meanwhile. Every other worker is at either.
-pub(crate) const PLACES: [&str; 2] = ["quick", "slow"];
+/// Where locks are held for a moment, for so long that much goes wrong meanwhile, and so briefly that they are granted often. The workers
+/// of a program are at one after the other.
+pub(crate) const PLACES: [&str; 4] = ["quick", "slow", "swift-1", "swift-2"];
 
 /// A program that takes locks.
 #[derive(Debug)]
@@ -134,7 +135,7 @@ impl Workers {
         let number = self.numbers.entry(program.name).or_default();
         *number += 1;
         let name = format!("{}-{number}", program.name);
-        let place = PLACES[usize::try_from(*number).unwrap_or_default() % 2];
+        let place = PLACES[usize::try_from(*number).unwrap_or_default() % PLACES.len()];
         let locks = program.locks.iter().map(|lock| lock.replace("PLACE", place));
         let log = File::create(self.logs.join(&name))?;
         let child = command(program)?

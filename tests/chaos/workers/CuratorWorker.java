@@ -126,9 +126,10 @@ final class CuratorWorker {
             return;
         }
         say("have", turn, 0, "-", System.nanoTime());
-        boolean isSlow = lock.contains(":/slow/");
-        int longest = isSlow ? 3 * session : chance.nextInt(10) == 0 ? 200 : 5;
-        long end = System.nanoTime() + TimeUnit.MILLISECONDS.toNanos(chance.nextInt(longest + 1));
+        boolean isSlow = lock.contains(":/slow/"), isSwift = lock.contains(":/swift-");
+        int longest = isSlow ? 3 * session : isSwift ? 1 : chance.nextInt(10) == 0 ? 200 : 5;
+        long end = System.nanoTime() + chance.nextInt(longest * 1000 + 1) * 1000L;
+        long step = isSlow ? 20_000 : isSwift ? 200 : 2_000;
         while (true) {
             // Read before the flag is looked at: it did not hold for longer than it says.
             long now = System.nanoTime();
@@ -139,7 +140,7 @@ final class CuratorWorker {
             boolean isLast = now >= end || isOver;
             say(isLast ? "done" : "still", turn, now);
             if (isLast) return;
-            Thread.sleep(isSlow ? 20 : 2);
+            TimeUnit.MICROSECONDS.sleep(step);
         }
     }
 

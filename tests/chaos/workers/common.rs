@@ -13,8 +13,11 @@ pub(crate) type Outcome<T> = Result<T, Box<dyn std::error::Error>>;
 pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
 /// What is held for long, so that much goes wrong meanwhile.
 const SLOW: &str = ":/slow/";
+/// What is held for a millisecond at most, so that it is granted often.
+const SWIFT: &str = ":/swift-";
 /// How often a worker says that it still holds: what is held for long, ten times more rarely.
 const STEP: Duration = Duration::from_millis(2);
+const SWIFT_STEP: Duration = Duration::from_micros(200);
 
 /// The clock that all processes of a machine share.
 pub(crate) fn now() -> u64 {
@@ -59,6 +62,9 @@ pub(crate) fn time(dice: &mut Dice, word: &str, session: Duration) -> (Duration,
     if word.contains(SLOW) {
         let longest = usize::try_from(session.as_millis() * 3).unwrap_or_default();
         return (millis(dice, longest), STEP * 10);
+    }
+    if word.contains(SWIFT) {
+        return (millis(dice, 1000) / 1000, SWIFT_STEP);
     }
     let longest = if dice.chance(10) { 200 } else { 5 };
     (millis(dice, longest), STEP)

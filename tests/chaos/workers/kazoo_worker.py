@@ -180,6 +180,8 @@ class Worker:
         longest, step = 0.2 if self._chance.randrange(10) == 0 else 0.005, 0.002
         if ":/slow/" in chosen:
             longest, step = 3 * self._session_ms / 1000, 0.02
+        elif ":/swift-" in chosen:
+            longest, step = 0.001, 0.0002
         until = time.monotonic() + self._chance.uniform(0, longest)
         word = "still"
         while word == "still":
