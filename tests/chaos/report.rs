@@ -1,6 +1,6 @@
 //! What a run has shown.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 use crate::field::{Field, contenders};
@@ -60,7 +60,7 @@ impl Report {
         let book = &field.register.book;
         let mut grants = BTreeMap::<&str, u64>::new();
         for (worker, count) in &book.judge.confirmed {
-            *grants.entry(worker.rsplit_once('-').map_or("?", |split| split.0)).or_default() += count;
+            *grants.entry(program(worker)).or_default() += count;
         }
         let total: u64 = grants.values().sum();
         println!("seed {}: {total} grants in {:.0} s: {grants:?}", self.seed, self.seconds());
@@ -73,15 +73,18 @@ impl Report {
         print_hand_overs(book.hand_overs.by_fault(&faults));
         let unexplained = book.hand_overs.unexplained(&faults);
         let (mut ours, mut with_peers, mut of_peers) = (Vec::new(), 0, 0);
+        let mut by_programs = BTreeMap::<_, u64>::new();
         for violation in &book.judge.violations {
             match violation.workers.iter().filter(|worker| is_ours(worker)).count() {
                 0 => of_peers += 1,
                 count if count == violation.workers.len() => ours.push(&violation.text),
                 _ => with_peers += 1,
             }
+            let programs: BTreeSet<_> = violation.workers.iter().map(|worker| program(worker)).collect();
+            *by_programs.entry(programs.into_iter().collect::<Vec<_>>().join(" and ")).or_default() += 1;
         }
         println!(
-            "overlaps: {} of zklock alone, {with_peers} of zklock and a peer, {of_peers} of peers alone",
+            "overlaps: {} of zklock alone, {with_peers} of zklock and a peer, {of_peers} of peers alone: {by_programs:?}",
             ours.len()
         );
         println!(
@@ -114,6 +117,11 @@ fn print_hand_overs(times: BTreeMap<&str, Vec<u64>>) {
         let at = |part: usize| millis(took[(took.len() - 1) * part / 100]);
         println!("  {fault}: {} of them, p50 {}, p99 {}, max {}", took.len(), at(50), at(99), at(100));
     }
+}
+
+/// What a worker is one of.
+fn program(worker: &str) -> &str {
+    worker.rsplit_once('-').map_or("?", |split| split.0)
 }
 
 fn millis(nanoseconds: u64) -> String {
