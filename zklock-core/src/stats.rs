@@ -2,9 +2,9 @@
 
 use crate::clock;
 use crate::machine::Moment;
-use crate::sync::lock_ignoring_poison;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::sync::{Arc, Mutex};
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Mutex, lock_ignoring_poison};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// What a client has done so far, and what it still owes.

@@ -1,6 +1,7 @@
-//! Locking without panicking.
+//! Locking without panicking, and what `tests/threads` puts loom's in the place of.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::PoisonError;
+pub(crate) use std::sync::{Condvar, Mutex, MutexGuard, atomic};
 
 /// No code of ours panics with a lock held, and if it did, what the lock guards would still be whole.
 pub(crate) fn lock_ignoring_poison<T: ?Sized>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {

@@ -1,8 +1,8 @@
 //! Ending a wait from another thread.
 
 use super::park::Signal;
-use crate::sync::lock_ignoring_poison;
-use std::sync::{Arc, Mutex, Weak};
+use crate::sync::{Mutex, lock_ignoring_poison};
+use std::sync::{Arc, Weak};
 
 /// Ends waits from outside, such as on a signal.
 ///

@@ -1,7 +1,7 @@
 //! How a thread sleeps while it waits.
 
-use crate::sync::lock_ignoring_poison;
-use std::sync::{Arc, Condvar, Mutex, OnceLock, PoisonError};
+use crate::sync::{Condvar, Mutex, lock_ignoring_poison};
+use std::sync::{Arc, OnceLock, PoisonError};
 use std::task::Wake;
 use std::time::Instant;
 

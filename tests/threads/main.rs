@@ -1,0 +1,135 @@
+//! What threads of zklock share, in every order in which they can meet: files of zklock-core as they ship, with loom's mutexes,
+//! condition variables and atomics in place of std's.
+//!
+//!     tests/run threads
+//!
+//! loom runs each of the functions below once for each order, and fails if all threads wait for one another.
+
+#[allow(dead_code, reason = "not all of it is tried here")]
+#[path = "../../zklock-core/src/threads/interrupt.rs"]
+mod interrupt;
+#[allow(dead_code, reason = "not all of it is tried here")]
+#[path = "../../zklock-core/src/threads/park.rs"]
+mod park;
+#[allow(dead_code, reason = "not all of it is tried here")]
+#[path = "../../zklock-core/src/stats.rs"]
+mod stats;
+
+/// What those files take from the crate that they are of.
+mod sync {
+    pub(crate) use loom::sync::{Condvar, Mutex, MutexGuard, atomic};
+    use std::sync::PoisonError;
+
+    pub(crate) fn lock_ignoring_poison<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+        mutex.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+mod machine {
+    pub(crate) use zklock_machine::Moment;
+}
+
+mod clock {
+    use zklock_machine::Moment;
+
+    /// Time does not pass.
+    pub(crate) fn now() -> Moment {
+        Moment::default()
+    }
+}
+
+use interrupt::Interrupt;
+use loom::thread::spawn;
+use park::Signal;
+use stats::{Counters, Progress};
+use std::sync::Arc;
+use std::task::Waker;
+use sync::atomic::{AtomicBool, Ordering};
+
+fn main() {
+    let tried: [(&str, fn()); 5] = [
+        ("a thread that waits for a future wakes", a_thread_that_waits_for_a_future_wakes),
+        ("an interrupt ends a wait whenever it comes", an_interrupt_ends_a_wait_whenever_it_comes),
+        ("what an attempt owes is settled once", what_an_attempt_owes_is_settled_once),
+        ("no attempt begins that nobody wants", no_attempt_begins_that_nobody_wants),
+        ("what is passed on owes nothing", what_is_passed_on_owes_nothing),
+    ];
+    for (name, meet) in tried {
+        loom::model(meet);
+        println!("{name}: ok");
+    }
+    println!("{} passed, 0 failed", tried.len());
+}
+
+/// As `threads/wait.rs` does it: what makes the future ready wakes the thread after that.
+fn a_thread_that_waits_for_a_future_wakes() {
+    let signal = Signal::of_this_thread();
+    let is_ready = loom::sync::Arc::new(AtomicBool::new(false));
+    let (makes_ready, waker) = (is_ready.clone(), Waker::from(signal.clone()));
+    let other = spawn(move || {
+        makes_ready.store(true, Ordering::Release);
+        waker.wake();
+    });
+    while !is_ready.load(Ordering::Acquire) {
+        signal.wait(None);
+    }
+    other.join().unwrap();
+}
+
+/// It is registered before the first look, and looked at after each wake. A reset hides nothing from one that waits.
+fn an_interrupt_ends_a_wait_whenever_it_comes() {
+    let (signal, interrupt) = (Signal::of_this_thread(), Interrupt::new());
+    let (elsewhere, registered) = (interrupt.clone(), interrupt.register(&signal));
+    let other = spawn(move || {
+        elsewhere.trigger();
+        elsewhere.reset();
+    });
+    while !interrupt.has_ended(registered) {
+        signal.wait(None);
+    }
+    other.join().unwrap();
+    assert!(!interrupt.is_triggered());
+}
+
+/// Its caller goes away while its task sees to it that nothing is left.
+fn what_an_attempt_owes_is_settled_once() {
+    let counters = Arc::new(Counters::default());
+    let progress = Progress::new(&counters);
+    assert!(progress.begin());
+    let (of_caller, of_task) = (progress.clone(), progress);
+    let caller = spawn(move || of_caller.owe());
+    // As an attempt that leaves does it, then as one that has left.
+    of_task.owe();
+    of_task.settle();
+    caller.join().unwrap();
+    assert_eq!(counters.read(0).owed, 0);
+}
+
+fn no_attempt_begins_that_nobody_wants() {
+    let counters = Arc::new(Counters::default());
+    let progress = Progress::new(&counters);
+    let of_caller = progress.clone();
+    let caller = spawn(move || of_caller.owe());
+    let has_begun = progress.begin();
+    let owed = counters.read(0).owed;
+    caller.join().unwrap();
+    assert!(!progress.is_wanted());
+    // One that has begun is counted until it is settled, and no other.
+    assert!(has_begun || owed == 0);
+    assert_eq!(counters.read(0).owed, u64::from(has_begun));
+    progress.settle();
+    assert_eq!(counters.read(0).owed, 0);
+}
+
+/// The grant settles what the attempt may owe; then its caller goes away.
+fn what_is_passed_on_owes_nothing() {
+    let counters = Arc::new(Counters::default());
+    let progress = Progress::new(&counters);
+    assert!(progress.begin());
+    let of_caller = progress.clone();
+    let caller = spawn(move || of_caller.owe());
+    progress.settle();
+    caller.join().unwrap();
+    assert!(!progress.is_wanted());
+    assert_eq!(counters.read(0).owed, 0);
+}
