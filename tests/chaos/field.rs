@@ -4,11 +4,11 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ground::wire::Admin;
 use ground::{Dice, Ensemble, Proxy, connect_string};
 
 use crate::register::Register;
 use crate::report::Struck;
+use crate::servers::Servers;
 use crate::swarm::Swarm;
 use crate::workers::{PLACES, Program, Workers};
 
@@ -23,7 +23,7 @@ const GROUPS: usize = 6;
 const PAUSE: Duration = Duration::from_millis(100);
 
 pub(crate) struct Field {
-    pub(crate) ensemble: Ensemble,
+    pub(crate) servers: Servers,
     /// Of each group: a way to each server.
     pub(crate) groups: Vec<Vec<Proxy>>,
     pub(crate) workers: Workers,
@@ -60,13 +60,12 @@ impl Field {
         if let Some(version) = version {
             builder = builder.version(version);
         }
-        let ensemble = builder.start();
-        let ways = |_| ensemble.servers().iter().map(Proxy::before).collect();
-        let groups: Vec<Vec<Proxy>> = (0..GROUPS).map(ways).collect();
+        let servers = Servers::ZooKeeper(builder.start());
+        let groups: Vec<Vec<Proxy>> = (0..GROUPS).map(|_| servers.ways()).collect();
         let register = Register::open(&folder.join("claims.log"))?;
         let workers = Workers::new(register.address, SESSION, folder);
         let mut field = Self {
-            ensemble,
+            servers,
             groups,
             workers,
             register,
@@ -82,15 +81,10 @@ impl Field {
 
     /// The paths, which stay: servers delete containers that are empty, and numbers would begin anew.
     fn prepare(&mut self) {
-        let admin = self.admin();
+        let admin = self.servers.admin();
         for place in PLACES {
             admin.create(&format!("/{place}"), b"");
         }
-    }
-
-    /// An operator at a server that no fault comes between. It is there as long as that server is.
-    pub(crate) fn admin(&self) -> Admin {
-        Admin::connect(self.ensemble.leader().address())
     }
 
     pub(crate) fn start(&mut self, program: &'static Program, group: usize, seed: u64) -> io::Result<()> {

@@ -6,6 +6,7 @@ mod judge;
 mod record;
 mod register;
 mod report;
+mod servers;
 mod soak;
 mod swarm;
 mod workers;

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::field::{Field, SESSION, TICK};
-use crate::workers::{PLACES, is_ours};
+use crate::workers::is_ours;
 
 /// How many troubles are named.
 const SAID: usize = 20;
@@ -56,12 +56,7 @@ impl Report {
 
     /// Nodes of those who have ended.
     pub(crate) fn left_behind(&mut self, field: &Field, within: Duration) {
-        let admin = field.admin();
-        let left = || {
-            let tree = PLACES.into_iter().flat_map(|place| admin.tree(&format!("/{place}")));
-            let is_contender = |path: &String| path.rsplit('-').next().is_some_and(|end| end.len() == 10);
-            tree.filter(|path| is_contender(path) || path.ends_with("/lock")).collect::<Vec<_>>()
-        };
+        let left = field.servers.contenders();
         if !ground::until(within, || left().is_empty()) {
             self.troubles.push(format!("nodes are left behind: {:?}", left()));
         }

@@ -79,7 +79,7 @@ fn look(field: &Field) -> Values {
         *sums.entry(format!("{name} threads")).or_default() += number("Threads:");
         *sums.entry(format!("{name} descriptors")).or_default() += u64::try_from(descriptors).unwrap_or(0);
     }
-    for server in field.ensemble.servers() {
+    for server in field.servers.zookeeper().servers() {
         let told = server.mntr();
         for key in OF_SERVERS {
             let value = told.get(key).and_then(|value| value.parse().ok()).unwrap_or(0);

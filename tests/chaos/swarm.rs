@@ -80,7 +80,7 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
         Ok(Course::Over)
     }),
     by_operator("session ended", |field, group, dice| {
-        let address = field.ensemble.leader_now().map(Server::address);
+        let address = field.servers.zookeeper().leader_now().map(Server::address);
         let latest: Vec<_> = field.groups[group].iter().filter_map(|way| way.session().pop()).collect();
         let (Some(address), false) = (address, latest.is_empty()) else { return Ok(Course::Missed) };
         let (id, password, _) = dice.pick(&latest);
@@ -97,7 +97,7 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
         let (place, lock) =
             (dice.pick(&PLACES), dice.pick(&["mutex", "lingering", "sides", "permits/leases"]));
         let path = format!("/{place}/{lock}");
-        let admin = field.admin();
+        let admin = field.servers.admin();
         let children = admin.try_children(&path).ok().flatten().unwrap_or_default();
         if children.is_empty() {
             return Ok(Course::Missed);
@@ -130,7 +130,7 @@ fn client(field: &Field, group: usize, dice: &mut Dice) -> Option<usize> {
 
 /// Tells the judge which nodes an operator deletes now, by their path and owner.
 fn forgive(field: &mut Field, is_one: impl Fn(&String, i64) -> bool) {
-    let admin = field.admin();
+    let admin = field.servers.admin();
     let nodes = PLACES.into_iter().flat_map(|place| admin.tree(&format!("/{place}")));
     for node in nodes {
         // It may be gone by now.
