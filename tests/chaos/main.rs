@@ -192,7 +192,7 @@ fn strike(field: &mut Field, options: &Options, report: &Report) -> io::Result<(
             (fault.strike)(field)?;
             field.register.book.judge.are_mended(now());
             field.servers_are_struck = false;
-            field.struck.push(Struck { name: fault.name, begin, end: now(), is_of_servers: true });
+            field.struck.push(Struck { name: fault.name, begin, end: now(), workers: None });
         }
         let rest = millis(&mut field.dice, 500, 3500);
         field.pass(rest)?;

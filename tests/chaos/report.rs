@@ -4,8 +4,11 @@ use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
 use crate::field::{Field, SESSION, TICK};
+use crate::judge::{Violation, What};
 use crate::workers::is_ours;
 
+/// What follows a fault ends with the session that it ended: so long after it, in nanoseconds.
+const AFTER: u64 = (SESSION.as_millis() + 2 * TICK.as_millis()) as u64 * 1_000_000;
 /// How many troubles are named.
 const SAID: usize = 20;
 
@@ -14,7 +17,8 @@ pub(crate) struct Struck {
     pub(crate) name: &'static str,
     pub(crate) begin: u64,
     pub(crate) end: u64,
-    pub(crate) is_of_servers: bool,
+    /// Those whom it struck, by name; `None` if it struck the servers, and so all.
+    pub(crate) workers: Option<Vec<String>>,
 }
 
 pub(crate) struct Report {
@@ -67,7 +71,7 @@ impl Report {
         let book = &field.register.book;
         let mut grants = BTreeMap::<&str, u64>::new();
         for (worker, count) in &book.judge.confirmed {
-            *grants.entry(worker.rsplit_once('-').map_or("?", |split| split.0)).or_default() += count;
+            *grants.entry(program(worker)).or_default() += count;
         }
         let total: u64 = grants.values().sum();
         println!("seed {}: {total} grants in {:.0} s: {grants:?}", self.seed, self.seconds());
@@ -89,6 +93,7 @@ impl Report {
             "overlaps: {} of zklock alone, {with_peers} of zklock and a peer, {of_peers} of peers alone",
             ours.len()
         );
+        print_violations(&field.struck, &book.judge.violations);
         println!(
             "one whose node was deleted claimed what another had for {} ms at most",
             millis(book.judge.told_after)
@@ -104,16 +109,21 @@ impl Report {
     }
 }
 
+/// The name of a worker's program.
+fn program(worker: &str) -> &str {
+    worker.rsplit_once('-').map_or("?", |split| split.0)
+}
+
 /// How long it took until a waiter had what was free, without faults and with each.
 fn print_hand_overs(struck: &[Struck], handed_over: &[(u64, u64)]) {
-    let after = u64::try_from((SESSION + 2 * TICK).as_nanos()).unwrap_or(u64::MAX);
     let mut times = BTreeMap::<&str, Vec<u64>>::new();
     for (at, took) in handed_over {
         let begin = at - took;
-        let is_near = |struck: &&Struck| struck.begin < *at && begin < struck.end + after;
+        let is_near = |struck: &&Struck| struck.begin < *at && begin < struck.end + AFTER;
         // Of two, the one of the servers, which all clients feel, and then the later: what follows a fault ends with the session that
         // it ended.
-        let fault = struck.iter().filter(is_near).max_by_key(|struck| (struck.is_of_servers, struck.begin));
+        let fault =
+            struck.iter().filter(is_near).max_by_key(|struck| (struck.workers.is_none(), struck.begin));
         times.entry(fault.map_or("none", |struck| struck.name)).or_default().push(*took);
     }
     println!("hand-overs to one that waited, ms:");
@@ -121,6 +131,33 @@ fn print_hand_overs(struck: &[Struck], handed_over: &[(u64, u64)]) {
         took.sort_unstable();
         let at = |part: usize| millis(took[(took.len() - 1) * part / 100]);
         println!("  {fault}: {} of them, p50 {}, p99 {}, max {}", took.len(), at(50), at(99), at(100));
+    }
+}
+
+/// Who claimed what another had, or had no greater token, and in which fault.
+fn print_violations(struck: &[Struck], violations: &[Violation]) {
+    let mut kinds = BTreeMap::<(&str, &str, &str), (u64, u64)>::new();
+    for violation in violations {
+        let (what, longest) = match violation.what {
+            What::Overlap => ("claimed on", violation.until.saturating_sub(violation.from)),
+            What::Order => ("had no greater token", 0),
+        };
+        let is_near = |struck: &&Struck| {
+            struck.begin < violation.until
+                && violation.from < struck.end + AFTER
+                && struck.workers.as_ref().is_none_or(|workers| workers.contains(&violation.stale))
+        };
+        // Of two, the one of its own, and then the later.
+        let fault =
+            struck.iter().filter(is_near).max_by_key(|struck| (struck.workers.is_some(), struck.begin));
+        let fault =
+            if violation.is_by_operator { "an operator" } else { fault.map_or("none", |struck| struck.name) };
+        let (times, most) = kinds.entry((program(&violation.stale), what, fault)).or_default();
+        *times += 1;
+        *most = longest.max(*most);
+    }
+    for ((program, what, fault), (times, longest)) in kinds {
+        println!("  {program} {what}: {times} times in {fault}, for {} ms at most", millis(longest));
     }
 }
 

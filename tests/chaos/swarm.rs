@@ -208,10 +208,12 @@ impl Swarm {
             }
         }
         let end = end.unwrap_or_else(now);
-        for worker in field.workers.running.iter().filter(|worker| worker.group == group) {
-            field.register.book.judge.cuts_off(Some(&worker.name), begin, end);
+        let of_group = field.workers.running.iter().filter(|worker| worker.group == group);
+        let workers: Vec<_> = of_group.map(|worker| worker.name.clone()).collect();
+        for worker in &workers {
+            field.register.book.judge.cuts_off(Some(worker), begin, end);
         }
-        field.struck.push(Struck { name: fault.name, begin, end, is_of_servers: false });
+        field.struck.push(Struck { name: fault.name, begin, end, workers: Some(workers) });
         Ok(())
     }
 
