@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 use ground::{Dice, Server};
 
 use crate::field::{DISK, Field, SESSION, TICK};
+use crate::servers::Kind;
 
 /// How long the servers may take until they serve again.
 const MENDED: Duration = Duration::from_secs(30);
@@ -15,12 +16,18 @@ type Strike = fn(&mut Field) -> io::Result<()>;
 /// One kind of fault.
 pub(crate) struct Fault {
     pub(crate) name: &'static str,
+    /// The servers that it is for, where it is not for all.
+    pub(crate) only: Option<Kind>,
     /// Breaks it, lets time pass and mends it.
     pub(crate) strike: Strike,
 }
 
 const fn fault(name: &'static str, strike: Strike) -> Fault {
-    Fault { name, strike }
+    Fault { name, only: None, strike }
+}
+
+const fn of_zookeeper(name: &'static str, strike: Strike) -> Fault {
+    Fault { name, only: Some(Kind::ZooKeeper), strike }
 }
 
 pub(crate) const OF_SERVERS: &[Fault] = &[
@@ -56,7 +63,7 @@ pub(crate) const OF_SERVERS: &[Fault] = &[
         at.iter().for_each(|at| field.servers.start(*at));
         mended(field)
     }),
-    fault("shorter sessions granted", |field| {
+    of_zookeeper("shorter sessions granted", |field| {
         let at = follower(field);
         grant_at_most(field, at, SESSION / 4);
         let time = sessions(&mut field.dice, 5, 20);
@@ -64,17 +71,17 @@ pub(crate) const OF_SERVERS: &[Fault] = &[
         grant_at_most(field, at, SESSION * 10);
         mended(field)
     }),
-    fault("slow disk of the leader", |field| {
+    of_zookeeper("slow disk of the leader", |field| {
         let (at, delay) = (field.servers.leader(), millis(&mut field.dice, 20, 400));
         let time = sessions(&mut field.dice, 5, 20);
         disk(field, at, &format!("slow {}", delay.as_millis()), time)
     }),
-    fault("slow disk of a follower", |field| {
+    of_zookeeper("slow disk of a follower", |field| {
         let (at, delay) = (follower(field), millis(&mut field.dice, 20, 400));
         let time = sessions(&mut field.dice, 5, 20);
         disk(field, at, &format!("slow {}", delay.as_millis()), time)
     }),
-    fault("full disk", |field| {
+    of_zookeeper("full disk", |field| {
         let at = field.dice.below(field.servers.count());
         let time = sessions(&mut field.dice, 5, 20);
         disk(field, at, "full", time)?;

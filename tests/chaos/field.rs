@@ -4,11 +4,11 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ground::{Dice, Ensemble, Proxy, connect_string};
+use ground::{Dice, Proxy, connect_string};
 
 use crate::register::Register;
 use crate::report::Struck;
-use crate::servers::Servers;
+use crate::servers::{Kind, Servers};
 use crate::swarm::Swarm;
 use crate::workers::{PLACES, Program, Workers};
 
@@ -38,29 +38,7 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// With servers of this release, whose clocks run so much faster.
-    pub(crate) fn open(
-        folder: &Path,
-        seed: u64,
-        version: Option<&str>,
-        clock: Option<&str>,
-    ) -> io::Result<Self> {
-        let library = |name: &str| {
-            std::env::var(name)
-                .map_err(|_| io::Error::other(format!("{name} is not set: call tests/chaos/run")))
-        };
-        let mut preloaded = format!("LD_PRELOAD={}", library("CHAOS_DISK_LIBRARY")?);
-        let (disk, mut rate) = (format!("CHAOS_DISK={{home}}/{DISK}"), "FAKETIME=".to_owned());
-        if let Some(clock) = clock {
-            preloaded = format!("{preloaded}:{}", library("CHAOS_CLOCK_LIBRARY")?);
-            rate = format!("FAKETIME=+0 x{clock}");
-        }
-        let under = ["env", &preloaded, &disk, &rate];
-        let mut builder = Ensemble::builder().servers(3).tick(TICK).quorum_proxies(true).under(&under);
-        if let Some(version) = version {
-            builder = builder.version(version);
-        }
-        let servers = Servers::ZooKeeper(builder.start());
+    pub(crate) fn open(folder: &Path, seed: u64, servers: Servers) -> io::Result<Self> {
         let groups: Vec<Vec<Proxy>> = (0..GROUPS).map(|_| servers.ways()).collect();
         let register = Register::open(&folder.join("claims.log"))?;
         let workers = Workers::new(register.address, SESSION, folder);
@@ -75,7 +53,9 @@ impl Field {
             struck: Vec::new(),
             troubles: Vec::new(),
         };
-        field.prepare();
+        if field.servers.kind() == Kind::ZooKeeper {
+            field.prepare();
+        }
         Ok(field)
     }
 

@@ -5,11 +5,12 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use ground::wire::try_expire;
-use ground::{Dice, Direction, Proxy, Server};
+use ground::{Dice, Direction, Key, Proxy, Server};
 
 use crate::faults::{millis, sessions};
 use crate::field::Field;
 use crate::report::{Struck, now};
+use crate::servers::Kind;
 use crate::workers::{PLACES, Worker};
 
 /// What follows when a fault has struck.
@@ -26,21 +27,20 @@ type Mend = Box<dyn FnOnce(&mut Field)>;
 /// One kind of fault.
 pub(crate) struct Fault {
     pub(crate) name: &'static str,
-    /// Whether it takes an operator, and so servers that serve.
-    by_operator: bool,
+    /// The servers whose operator it takes, where it takes one; and so they must serve.
+    pub(crate) only: Option<Kind>,
     /// Strikes that group of clients.
-    strike: fn(&mut Field, usize, &mut Dice) -> io::Result<Course>,
+    strike: Strike,
 }
 
-const fn fault(name: &'static str, strike: fn(&mut Field, usize, &mut Dice) -> io::Result<Course>) -> Fault {
-    Fault { name, by_operator: false, strike }
+type Strike = fn(&mut Field, usize, &mut Dice) -> io::Result<Course>;
+
+const fn fault(name: &'static str, strike: Strike) -> Fault {
+    Fault { name, only: None, strike }
 }
 
-const fn by_operator(
-    name: &'static str,
-    strike: fn(&mut Field, usize, &mut Dice) -> io::Result<Course>,
-) -> Fault {
-    Fault { name, by_operator: true, strike }
+const fn by_operator(name: &'static str, of: Kind, strike: Strike) -> Fault {
+    Fault { name, only: Some(of), strike }
 }
 
 pub(crate) const OF_CLIENTS: &[Fault] = &[
@@ -79,7 +79,7 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
         field.start(worker.program, worker.group, dice.throw())?;
         Ok(Course::Over)
     }),
-    by_operator("session ended", |field, group, dice| {
+    by_operator("session ended", Kind::ZooKeeper, |field, group, dice| {
         let address = field.servers.zookeeper().leader_now().map(Server::address);
         let latest: Vec<_> = field.groups[group].iter().filter_map(|way| way.session().pop()).collect();
         let (Some(address), false) = (address, latest.is_empty()) else { return Ok(Course::Missed) };
@@ -93,7 +93,7 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
         field.groups[group].iter().for_each(Proxy::thaw);
         Ok(Course::Over)
     }),
-    by_operator("node deleted", |field, _, dice| {
+    by_operator("node deleted", Kind::ZooKeeper, |field, _, dice| {
         let (place, lock) =
             (dice.pick(&PLACES), dice.pick(&["mutex", "lingering", "sides", "permits/leases"]));
         let path = format!("/{place}/{lock}");
@@ -106,6 +106,28 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
         forgive(field, |path, _| *path == node);
         // Its owner may have been quicker.
         let _ = admin.try_delete(&node);
+        Ok(Course::Over)
+    }),
+    by_operator("lease revoked", Kind::Etcd, |field, _, dice| {
+        let keys = field.servers.etcd().keys().unwrap_or_default();
+        if keys.is_empty() {
+            return Ok(Course::Missed);
+        }
+        let Key { lease, .. } = dice.pick(&keys);
+        keys.into_iter().filter(|key| key.lease == lease).for_each(|key| tell(field, key.name));
+        // It may have ended by itself.
+        let _ = field.servers.etcd().revoke(&lease);
+        Ok(Course::Over)
+    }),
+    by_operator("key deleted", Kind::Etcd, |field, _, dice| {
+        let keys = field.servers.etcd().keys().unwrap_or_default();
+        if keys.is_empty() {
+            return Ok(Course::Missed);
+        }
+        let key = dice.pick(&keys);
+        tell(field, key.name.clone());
+        // Its owner may have been quicker.
+        let _ = field.servers.etcd().delete(&key);
         Ok(Course::Over)
     }),
 ];
@@ -136,12 +158,17 @@ fn forgive(field: &mut Field, is_one: impl Fn(&String, i64) -> bool) {
         // It may be gone by now.
         let Ok(Some(stat)) = admin.try_stat(&node) else { continue };
         if is_one(&node, stat.ephemeral_owner) {
-            let at = now();
-            // For those who read the log later.
-            let _ = field.register.note(&format!("{at} deletes {node}"));
-            field.register.book.judge.deletes(node, at);
+            tell(field, node);
         }
     }
+}
+
+/// Tells the judge that an operator deletes this node now.
+fn tell(field: &mut Field, node: String) {
+    let at = now();
+    // For those who read the log later.
+    let _ = field.register.note(&format!("{at} deletes {node}"));
+    field.register.book.judge.deletes(node, at);
 }
 
 /// The faults that come one after the other, and those that last.
@@ -182,7 +209,7 @@ impl Swarm {
         let pace = usize::try_from(self.pace.as_millis()).unwrap_or(usize::MAX);
         self.next = time + millis(&mut self.dice, pace / 2, pace * 3 / 2 + 1);
         let fault = self.dice.pick(&self.chosen);
-        if fault.by_operator && field.servers_are_struck {
+        if fault.only.is_some() && field.servers_are_struck {
             self.put_off.push(fault);
             return Ok(());
         }
@@ -209,9 +236,13 @@ impl Swarm {
         }
         let end = end.unwrap_or_else(now);
         let of_group = field.workers.running.iter().filter(|worker| worker.group == group);
-        let workers: Vec<_> = of_group.map(|worker| worker.name.clone()).collect();
+        let mut workers: Vec<_> = of_group.map(|worker| worker.name.clone()).collect();
         for worker in &workers {
             field.register.book.judge.cuts_off(Some(worker), begin, end);
+        }
+        if fault.only.is_some() {
+            // Whom an operator strikes, the judge knows.
+            workers.clear();
         }
         field.struck.push(Struck { name: fault.name, begin, end, workers: Some(workers) });
         Ok(())
