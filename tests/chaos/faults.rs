@@ -3,10 +3,11 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use ground::{Dice, Direction, Server};
+use ground::{Dice, Server};
 
 use crate::field::{DISK, Field};
 use crate::judge::{SESSION, TICK};
+use crate::servers::Kind;
 
 /// How long the servers may take until they serve again.
 const MENDED: Duration = Duration::from_secs(30);
@@ -16,12 +17,18 @@ type Strike = fn(&mut Field) -> io::Result<()>;
 /// One kind of fault.
 pub(crate) struct Fault {
     pub(crate) name: &'static str,
+    /// The servers that it is for, where it is not for all.
+    pub(crate) only: Option<Kind>,
     /// Breaks it, lets time pass and mends it.
     pub(crate) strike: Strike,
 }
 
 const fn fault(name: &'static str, strike: Strike) -> Fault {
-    Fault { name, strike }
+    Fault { name, only: None, strike }
+}
+
+const fn of_zookeeper(name: &'static str, strike: Strike) -> Fault {
+    Fault { name, only: Some(Kind::ZooKeeper), strike }
 }
 
 pub(crate) const OF_SERVERS: &[Fault] = &[
@@ -30,7 +37,7 @@ pub(crate) const OF_SERVERS: &[Fault] = &[
         paused(field, at)
     }),
     fault("leader paused", |field| {
-        let at = leader(field);
+        let at = field.servers.leader();
         paused(field, at)
     }),
     fault("follower killed", |field| {
@@ -38,28 +45,26 @@ pub(crate) const OF_SERVERS: &[Fault] = &[
         killed(field, at)
     }),
     fault("leader killed", |field| {
-        let at = leader(field);
+        let at = field.servers.leader();
         killed(field, at)
     }),
     fault("follower cut off from its leader", |field| {
-        let (from, to) = (follower(field), leader(field));
-        let servers = field.ensemble.servers();
-        field.ensemble.quorum_link(&servers[from], &servers[to]).freeze(Direction::Both);
+        let (from, to) = (follower(field), field.servers.leader());
+        field.servers.part(from, to);
         let time = sessions(&mut field.dice, 5, 20);
         field.pass(time)?;
-        let servers = field.ensemble.servers();
-        field.ensemble.quorum_link(&servers[from], &servers[to]).thaw();
+        field.servers.join(from, to);
         mended(field)
     }),
     fault("quorum lost", |field| {
-        let at = [leader(field), follower(field)];
-        at.iter().for_each(|at| field.ensemble.server(*at).kill());
+        let at = [field.servers.leader(), follower(field)];
+        at.iter().for_each(|at| field.servers.kill(*at));
         let time = sessions(&mut field.dice, 2, 15);
         field.pass(time)?;
-        at.iter().for_each(|at| field.ensemble.server(*at).start());
+        at.iter().for_each(|at| field.servers.start(*at));
         mended(field)
     }),
-    fault("shorter sessions granted", |field| {
+    of_zookeeper("shorter sessions granted", |field| {
         let at = follower(field);
         grant_at_most(field, at, SESSION / 4);
         let time = sessions(&mut field.dice, 5, 20);
@@ -67,30 +72,30 @@ pub(crate) const OF_SERVERS: &[Fault] = &[
         grant_at_most(field, at, SESSION * 10);
         mended(field)
     }),
-    fault("slow disk of the leader", |field| {
-        let (at, delay) = (leader(field), millis(&mut field.dice, 20, 400));
+    of_zookeeper("slow disk of the leader", |field| {
+        let (at, delay) = (field.servers.leader(), millis(&mut field.dice, 20, 400));
         let time = sessions(&mut field.dice, 5, 20);
         disk(field, at, &format!("slow {}", delay.as_millis()), time)
     }),
-    fault("slow disk of a follower", |field| {
+    of_zookeeper("slow disk of a follower", |field| {
         let (at, delay) = (follower(field), millis(&mut field.dice, 20, 400));
         let time = sessions(&mut field.dice, 5, 20);
         disk(field, at, &format!("slow {}", delay.as_millis()), time)
     }),
-    fault("full disk", |field| {
-        let at = field.dice.below(field.ensemble.servers().len());
+    of_zookeeper("full disk", |field| {
+        let at = field.dice.below(field.servers.count());
         let time = sessions(&mut field.dice, 5, 20);
         disk(field, at, "full", time)?;
         // It may have ended by itself, or be of no use any more.
-        field.ensemble.server(at).stop();
-        field.ensemble.server(at).start();
+        field.servers.stop(at);
+        field.servers.start(at);
         mended(field).or_else(|_| with_new_disk(field, at))
     }),
     fault("rolling restart", |field| {
-        for at in 0..field.ensemble.servers().len() {
-            field.ensemble.server(at).stop();
+        for at in 0..field.servers.count() {
+            field.servers.stop(at);
             field.pass(Duration::from_millis(200))?;
-            field.ensemble.server(at).start();
+            field.servers.start(at);
             mended(field)?;
         }
         Ok(())
@@ -101,12 +106,16 @@ pub(crate) const OF_SERVERS: &[Fault] = &[
 fn grant_at_most(field: &Field, at: usize, timeout: Duration) {
     let millis = timeout.as_millis();
     let least = millis.min(2 * TICK.as_millis());
-    field.ensemble.server(at).restart_with(&format!("minSessionTimeout={least}\nmaxSessionTimeout={millis}"));
+    field
+        .servers
+        .zookeeper()
+        .server(at)
+        .restart_with(&format!("minSessionTimeout={least}\nmaxSessionTimeout={millis}"));
 }
 
 /// Gives the disk of a server this order for a time: see disk.c.
 fn disk(field: &mut Field, at: usize, order: &str, time: Duration) -> io::Result<()> {
-    let orders = field.ensemble.server(at).home().join(DISK);
+    let orders = field.servers.zookeeper().server(at).home().join(DISK);
     std::fs::write(&orders, order)?;
     field.pass(time)?;
     std::fs::remove_file(orders)
@@ -130,47 +139,38 @@ pub(crate) fn sessions(dice: &mut Dice, least: usize, most: usize) -> Duration {
     millis(dice, least * tenth, most * tenth)
 }
 
-fn index(field: &Field, server: &Server) -> usize {
-    field.ensemble.servers().iter().position(|one| one.number() == server.number()).unwrap_or_default()
-}
-
-fn leader(field: &Field) -> usize {
-    index(field, field.ensemble.leader())
-}
-
 fn follower(field: &mut Field) -> usize {
     // Once there is a leader, the others are to follow it.
-    field.ensemble.leader();
-    let followers: Vec<_> =
-        field.ensemble.followers().into_iter().map(|server| index(field, server)).collect();
-    if followers.is_empty() { (leader(field) + 1) % 3 } else { field.dice.pick(&followers) }
+    let leader = field.servers.leader();
+    let followers = field.servers.followers();
+    if followers.is_empty() { (leader + 1) % field.servers.count() } else { field.dice.pick(&followers) }
 }
 
 fn paused(field: &mut Field, at: usize) -> io::Result<()> {
-    field.ensemble.server(at).pause();
+    field.servers.pause(at);
     let time = sessions(&mut field.dice, 5, 30);
     field.pass(time)?;
-    field.ensemble.server(at).resume();
+    field.servers.resume(at);
     mended(field)
 }
 
 fn killed(field: &mut Field, at: usize) -> io::Result<()> {
-    field.ensemble.server(at).kill();
+    field.servers.kill(at);
     let time = sessions(&mut field.dice, 1, 15);
     field.pass(time)?;
-    field.ensemble.server(at).start();
+    field.servers.start(at);
     mended(field)
 }
 
 /// What was written when the disk was full may be such that the server does not start any more. As an operator does, it is given an empty
 /// one: the two others have all that was ever confirmed.
 fn with_new_disk(field: &mut Field, at: usize) -> io::Result<()> {
-    let figures = field.ensemble.leader_now().map(Server::mntr).unwrap_or_default();
+    let figures = field.servers.zookeeper().leader_now().map(Server::mntr).unwrap_or_default();
     // Some versions print it as a floating point number.
     if !figures.get("zk_synced_followers").is_some_and(|count| count.starts_with('1')) {
         return Err(io::Error::other("one server has lost its disk, and the two others are not in step"));
     }
-    let server = field.ensemble.server(at);
+    let server = field.servers.zookeeper().server(at);
     server.stop();
     std::fs::remove_dir_all(server.home().join("data/version-2"))?;
     server.start();
@@ -181,7 +181,7 @@ fn with_new_disk(field: &mut Field, at: usize) -> io::Result<()> {
 fn mended(field: &mut Field) -> io::Result<()> {
     let end = Instant::now() + MENDED;
     loop {
-        match field.ensemble.await_whole(Duration::from_millis(100)) {
+        match field.servers.await_whole(Duration::from_millis(100)) {
             Ok(()) => return Ok(()),
             Err(reason) if Instant::now() > end => return Err(io::Error::other(reason)),
             Err(_) => field.pass(Duration::ZERO)?,

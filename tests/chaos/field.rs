@@ -4,13 +4,13 @@ use std::io;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
-use ground::wire::Admin;
-use ground::{Dice, Ensemble, Proxy, connect_string};
+use ground::{Dice, Proxy, connect_string};
 
 use crate::handover::{Struck, Whom};
-use crate::judge::{SESSION, TICK};
+use crate::judge::SESSION;
 use crate::register::Register;
 use crate::report::now;
+use crate::servers::{Kind, Servers};
 use crate::swarm::Swarm;
 use crate::workers::{PLACES, Program, Workers};
 
@@ -23,15 +23,8 @@ const PAUSE: Duration = Duration::from_millis(100);
 /// What takes so much longer than it should has been held up by the machine.
 const STALL: Duration = Duration::from_millis(100);
 
-/// The nodes of those who hold or wait, of all paths.
-pub(crate) fn contenders(admin: &Admin) -> Vec<String> {
-    let tree = PLACES.into_iter().flat_map(|place| admin.tree(&format!("/{place}")));
-    let has_number = |path: &String| path.rsplit('-').next().is_some_and(|end| end.len() == 10);
-    tree.filter(|path| has_number(path) || path.ends_with("/lock")).collect()
-}
-
 pub(crate) struct Field {
-    pub(crate) ensemble: Ensemble,
+    pub(crate) servers: Servers,
     /// Of each group: a way to each server.
     pub(crate) groups: Vec<Vec<Proxy>>,
     pub(crate) workers: Workers,
@@ -48,35 +41,12 @@ pub(crate) struct Field {
 }
 
 impl Field {
-    /// With servers of this release, whose clocks run so much faster.
-    pub(crate) fn open(
-        folder: &Path,
-        seed: u64,
-        version: Option<&str>,
-        clock: Option<&str>,
-    ) -> io::Result<Self> {
-        let library = |name: &str| {
-            std::env::var(name)
-                .map_err(|_| io::Error::other(format!("{name} is not set: call tests/chaos/run")))
-        };
-        let mut preloaded = format!("LD_PRELOAD={}", library("CHAOS_DISK_LIBRARY")?);
-        let (disk, mut rate) = (format!("CHAOS_DISK={{home}}/{DISK}"), "FAKETIME=".to_owned());
-        if let Some(clock) = clock {
-            preloaded = format!("{preloaded}:{}", library("CHAOS_CLOCK_LIBRARY")?);
-            rate = format!("FAKETIME=+0 x{clock}");
-        }
-        let under = ["env", &preloaded, &disk, &rate];
-        let mut builder = Ensemble::builder().servers(3).tick(TICK).quorum_proxies(true).under(&under);
-        if let Some(version) = version {
-            builder = builder.version(version);
-        }
-        let ensemble = builder.start();
-        let ways = |_| ensemble.servers().iter().map(Proxy::before).collect();
-        let groups: Vec<Vec<Proxy>> = (0..GROUPS).map(ways).collect();
+    pub(crate) fn open(folder: &Path, seed: u64, servers: Servers) -> io::Result<Self> {
+        let groups: Vec<Vec<Proxy>> = (0..GROUPS).map(|_| servers.ways()).collect();
         let register = Register::open(&folder.join("claims.log"))?;
         let workers = Workers::new(register.address, SESSION, folder);
         let mut field = Self {
-            ensemble,
+            servers,
             groups,
             workers,
             register,
@@ -87,21 +57,18 @@ impl Field {
             stalls: Vec::new(),
             troubles: Vec::new(),
         };
-        field.prepare();
+        if field.servers.kind() == Kind::ZooKeeper {
+            field.prepare();
+        }
         Ok(field)
     }
 
     /// The paths, which stay: servers delete containers that are empty, and numbers would begin anew.
     fn prepare(&mut self) {
-        let admin = self.admin();
+        let admin = self.servers.admin();
         for place in PLACES {
             admin.create(&format!("/{place}"), b"");
         }
-    }
-
-    /// An operator at a server that no fault comes between. It is there as long as that server is.
-    pub(crate) fn admin(&self) -> Admin {
-        Admin::connect(self.ensemble.leader().address())
     }
 
     pub(crate) fn start(&mut self, program: &'static Program, group: usize, seed: u64) -> io::Result<()> {

@@ -8,7 +8,7 @@ use crate::judge::{SESSION, TICK, nanoseconds};
 const AT_ONCE: u64 = 1_000_000_000;
 
 /// A fault, or a time in which this machine did nothing.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub(crate) struct Struck {
     pub(crate) name: &'static str,
     pub(crate) whom: Whom,
@@ -16,10 +16,10 @@ pub(crate) struct Struck {
     pub(crate) end: u64,
 }
 
-#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub(crate) enum Whom {
-    /// One client, or some on the same way. They may be ahead of others, who then wait for the end of their sessions.
-    Clients,
+    /// Those of these names, on the same way. They may be ahead of others, who then wait for the end of their sessions.
+    Clients(Vec<String>),
     /// Nobody is served meanwhile, and all sessions begin anew after it.
     Servers,
     /// Nothing went on.
@@ -39,8 +39,10 @@ impl Gap {
     }
 }
 
+/// What follows a fault ends with the session that it ended.
+///
 /// How long a session outlives the last that was heard of it: servers look for those that are over a tick at a time.
-const OUTLIVED: u64 = nanoseconds(SESSION) + 2 * nanoseconds(TICK);
+pub(crate) const OUTLIVED: u64 = nanoseconds(SESSION) + 2 * nanoseconds(TICK);
 
 /// The gaps of all paths.
 #[derive(Debug, Default)]
@@ -148,8 +150,8 @@ impl Faults {
     fn explain(&self, gap: Gap) -> u64 {
         let explained = self.near(gap).map(|struck| {
             let lasted = struck.end.min(gap.end).saturating_sub(struck.begin.max(gap.begin));
-            match struck.whom {
-                Whom::Clients => OUTLIVED,
+            match &struck.whom {
+                Whom::Clients(_) => OUTLIVED,
                 Whom::Servers => lasted + OUTLIVED,
                 Whom::Machine => lasted,
             }

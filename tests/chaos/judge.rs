@@ -3,7 +3,7 @@
 //! It knows nothing of ZooKeeper. A claim is what lies between two moments at which a worker had made certain that it holds:
 //! one that is not confirmed after it was made is no claim, because the worker may have been stopped in between.
 
-use std::collections::{BTreeMap, HashMap, HashSet};
+use std::collections::{BTreeMap, HashMap};
 use std::time::Duration;
 
 /// Claims that ended so long before the latest one are not compared any more: longer than a worker is ever stopped.
@@ -76,11 +76,28 @@ impl Claim {
     }
 }
 
+/// What is wrong with claims.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum What {
+    /// They are of one time.
+    Overlap,
+    /// The later one has no greater token.
+    Order,
+}
+
 /// Two claims, or more, that cannot all be true.
 #[derive(Clone, Debug)]
 pub(crate) struct Violation {
+    pub(crate) what: What,
     /// The workers concerned.
     pub(crate) workers: Vec<String>,
+    /// The one of them that has the lowest token, or began first where there are none.
+    pub(crate) stale: String,
+    /// Whether an operator had taken away what that one held by.
+    pub(crate) is_by_operator: bool,
+    /// When it was so, as far as it is known.
+    pub(crate) from: u64,
+    pub(crate) until: u64,
     pub(crate) text: String,
 }
 
@@ -88,7 +105,8 @@ pub(crate) struct Violation {
 #[derive(Debug, Default)]
 pub(crate) struct Judge {
     claims: HashMap<String, Vec<Claim>>,
-    reported: HashSet<(String, String)>,
+    /// By path and claims, which violation it is.
+    reported: HashMap<(String, String), usize>,
     /// Nodes that an operator deletes, and when. Their holders are told within a heartbeat; until then the next may have the lock.
     deleted: HashMap<String, u64>,
     /// From when until when a fault was between the servers and this worker, or all of them.
@@ -176,27 +194,47 @@ impl Judge {
         let claim = claim.clone();
         for other in &at_odds {
             if !claim.overlaps(other) {
-                self.report(path, &[&claim, other], "have tokens in the wrong order");
+                self.report(path, What::Order, &[&claim, other], "have tokens in the wrong order");
             } else if !self.may_not_know([&claim, other]) {
-                self.report(path, &[&claim, other], "hold at the same time");
+                self.report(path, What::Overlap, &[&claim, other], "hold at the same time");
             }
         }
         if !crowded.is_empty() && crowded.iter().all(|other| !self.may_not_know([&claim, other])) {
-            self.report(path, &crowded.iter().collect::<Vec<_>>(), "hold more permits than there are");
+            self.report(
+                path,
+                What::Overlap,
+                &crowded.iter().collect::<Vec<_>>(),
+                "hold more permits than there are",
+            );
         }
     }
 
-    fn report(&mut self, path: &str, claims: &[&Claim], what: &str) {
+    fn report(&mut self, path: &str, what: What, claims: &[&Claim], text: &str) {
         let mut names: Vec<_> =
             claims.iter().map(|claim| format!("{}/{}", claim.worker, claim.turn)).collect();
         names.sort();
-        if self.reported.insert((path.to_owned(), names.join(" "))) {
-            let texts: Vec<_> = claims.iter().map(|claim| claim.text()).collect();
-            self.violations.push(Violation {
-                workers: claims.iter().map(|claim| claim.worker.clone()).collect(),
-                text: format!("{path}: {} {what}", texts.join(" and ")),
-            });
+        let from = claims.iter().map(|claim| claim.begin).max().unwrap_or_default();
+        let until = claims.iter().map(|claim| claim.end).min().unwrap_or_default();
+        let known = *self.reported.entry((path.to_owned(), names.join(" "))).or_insert(self.violations.len());
+        if let Some(violation) = self.violations.get_mut(known) {
+            violation.until = until;
+            return;
         }
+        let all_have = claims.iter().all(|claim| claim.token != 0);
+        let order = |claim: &&&Claim| (if all_have { claim.token } else { 0 }, claim.begin);
+        let Some(stale) = claims.iter().min_by_key(order) else { return };
+        let is_by_operator =
+            self.deleted.get(&stale.node).is_some_and(|at| stale.begin <= *at && *at <= until);
+        let texts: Vec<_> = claims.iter().map(|claim| claim.text()).collect();
+        self.violations.push(Violation {
+            what,
+            workers: claims.iter().map(|claim| claim.worker.clone()).collect(),
+            stale: stale.worker.clone(),
+            is_by_operator,
+            from,
+            until,
+            text: format!("{path}: {} {text}", texts.join(" and ")),
+        });
     }
 }
 

@@ -4,7 +4,7 @@ mod handover;
 mod judge;
 
 use handover::{Faults, HandOvers, Struck, Whom};
-use judge::{Claim, Judge, Mode, Violation};
+use judge::{Claim, Judge, Mode, Violation, What};
 
 const PATH: &str = "/a";
 
@@ -40,6 +40,31 @@ fn holders_that_exclude_each_other_and_overlap_are_found_in_whatever_order_they_
 }
 
 #[test]
+fn of_two_it_is_the_one_with_the_lower_token_that_claims_on_and_for_how_long_is_known() {
+    for [one, other] in [[1, 2], [2, 1]] {
+        let mut judge = Judge::default();
+        claim(&mut judge, "a", Mode::Alone, one, 10, 20);
+        claim(&mut judge, "b", Mode::Alone, other, 15, 30);
+        judge.goes_on(PATH, "a", u64::try_from(one).unwrap(), 25);
+        let [found] = judge.violations.as_slice() else { panic!("one violation") };
+        assert_eq!((found.what, found.from, found.until), (What::Overlap, 15, 25));
+        assert_eq!((found.stale == "a", found.is_by_operator), (one == 1, false));
+    }
+}
+
+#[test]
+fn it_is_known_whether_an_operator_took_away_what_one_held_by() {
+    for (deleted, is_by_operator) in [(5, false), (15, true)] {
+        let mut judge = Judge::default();
+        claim(&mut judge, "a", Mode::Alone, 1, 10, 20);
+        judge.deletes("a-1".to_owned(), deleted);
+        claim(&mut judge, "b", Mode::Alone, 2, 30, 2_000_000_000);
+        judge.goes_on(PATH, "a", 1, 1_000_000_000);
+        assert_eq!(judge.violations[0].is_by_operator, is_by_operator);
+    }
+}
+
+#[test]
 fn a_claim_that_is_not_confirmed_is_none() {
     let mut judge = Judge::default();
     claim(&mut judge, "a", Mode::Alone, 2, 10, 30);
@@ -58,6 +83,7 @@ fn a_token_that_does_not_grow_is_found() {
     for claims in [[early, late], [late, early]] {
         let found = judged(&claims);
         assert!(found.len() == 1 && found[0].text.contains("wrong order"), "{found:?}");
+        assert_eq!((found[0].what, found[0].stale.as_str()), (What::Order, "b"));
     }
     assert_eq!(judged(&[early, ("b", Mode::Alone, 7, 20, 30)]).len(), 1);
     // Among readers there is no order.
@@ -116,7 +142,7 @@ const SECOND: u64 = 1_000_000_000;
 fn unexplained(seconds: u64, faults: &[(Whom, u64, u64)]) -> usize {
     let struck = faults.iter().map(|(whom, begin, end)| Struck {
         name: "a fault",
-        whom: *whom,
+        whom: whom.clone(),
         begin: begin * SECOND,
         end: end * SECOND,
     });
@@ -136,18 +162,19 @@ fn unexplained(seconds: u64, faults: &[(Whom, u64, u64)]) -> usize {
 
 #[test]
 fn a_lock_is_not_free_for_long_while_one_waits_unless_a_fault_explains_it() {
-    use Whom::{Clients, Machine, Servers};
+    use Whom::{Machine, Servers};
+    let clients = |begin, end| (Whom::Clients(Vec::new()), begin, end);
     for (seconds, faults, expected) in [
         (1, &[][..], 0),
         (2, &[], 1),
         // One that was ahead may have been struck before: its session ends after 3 s at most.
-        (4, &[(Clients, 9, 9)], 0),
-        (5, &[(Clients, 9, 9)], 1),
-        (4, &[(Clients, 6, 6)], 1),
-        (7, &[(Clients, 9, 9), (Clients, 12, 13)], 0),
-        (8, &[(Clients, 9, 9), (Clients, 12, 13)], 1),
+        (4, &[clients(9, 9)], 0),
+        (5, &[clients(9, 9)], 1),
+        (4, &[clients(6, 6)], 1),
+        (7, &[clients(9, 9), clients(12, 13)], 0),
+        (8, &[clients(9, 9), clients(12, 13)], 1),
         // What comes after it explains nothing.
-        (2, &[(Clients, 12, 13)], 1),
+        (2, &[clients(12, 13)], 1),
         // While the servers are away nothing goes on.
         (9, &[(Servers, 9, 15)], 0),
         (10, &[(Servers, 9, 15)], 1),

@@ -7,6 +7,7 @@ mod judge;
 mod record;
 mod register;
 mod report;
+mod servers;
 mod soak;
 mod swarm;
 mod workers;
@@ -21,16 +22,18 @@ use field::Field;
 use handover::{Struck, Whom};
 use judge::{SESSION, TICK};
 use report::{Report, now};
+use servers::{Kind, Servers};
 use swarm::{OF_CLIENTS, Swarm};
-use workers::PROGRAMS;
+use workers::{PROGRAMS, Program};
 
-const HELP: &str = "chaos [--seconds N] [--seed N] [--version RELEASE] [--clock RATE] [--workers NAME=COUNT,...] [--fault TEXT] [--pace MS] [--rest MS] [--folder FOLDER] [--soak] [--until-found]
+const HELP: &str = "chaos [--etcd] [--seconds N] [--seed N] [--version RELEASE] [--clock RATE] [--workers NAME=COUNT,...] [--fault TEXT] [--pace MS] [--rest MS] [--folder FOLDER] [--soak] [--until-found]
 
+  --etcd      servers and locks of etcd, in place of ZooKeeper's
   --seconds   how long faults come, 60 by default
   --seed      which faults come, and what the workers do; by default another one each time
-  --version   of the servers, such as 3.9.5; by default what is installed
-  --clock     how much faster the servers' clocks run, such as 1.015
-  --workers   rust, python, c, curator, curator-alone, curator-deaf, kazoo, kazoo-deaf, library
+  --version   of the servers, such as 3.9.5 (of etcd: 3.7.3); by default what is installed
+  --clock     how much faster ZooKeeper's clocks run, such as 1.015
+  --workers   rust, python, c, curator, curator-alone, curator-deaf, kazoo, kazoo-deaf, library; with --etcd: etcd, etcd-deaf
   --fault     only those with this in their names
   --pace      how long it is from one fault of clients to the next, 2000 by default
   --rest      how long it is from the end of one fault of servers to the next, 2000 by default
@@ -39,11 +42,12 @@ const HELP: &str = "chaos [--seconds N] [--seed N] [--version RELEASE] [--clock 
   --until-found   it is over as soon as zklock is found to lie";
 
 struct Options {
+    of: Kind,
     seconds: u64,
     seed: u64,
     version: Option<String>,
     clock: Option<String>,
-    workers: Vec<(String, usize)>,
+    workers: String,
     fault: String,
     pace: Duration,
     rest: Duration,
@@ -55,11 +59,12 @@ struct Options {
 fn options() -> Result<Options, String> {
     let seed = u64::try_from(std::time::SystemTime::UNIX_EPOCH.elapsed().unwrap_or_default().as_millis());
     let mut options = Options {
+        of: Kind::ZooKeeper,
         seconds: 60,
         seed: seed.unwrap_or_default(),
         version: None,
         clock: None,
-        workers: parse_workers("rust=8,python=4,c=4,curator=2,curator-alone=2,kazoo=2")?,
+        workers: String::new(),
         fault: String::new(),
         pace: Duration::from_secs(2),
         rest: Duration::from_secs(2),
@@ -72,21 +77,13 @@ fn options() -> Result<Options, String> {
         let mut next = || words.next().ok_or(format!("{word} needs a value"));
         let number = |text: String| text.parse::<u64>().map_err(|_| format!("no number: {text}"));
         match word.as_str() {
+            "--etcd" => options.of = Kind::Etcd,
             "--seconds" => options.seconds = number(next()?)?,
             "--seed" => options.seed = number(next()?)?,
             "--version" => options.version = Some(next()?),
             "--clock" => options.clock = Some(next()?),
-            "--workers" => options.workers = parse_workers(&next()?)?,
-            "--fault" => {
-                options.fault = next()?;
-                let mut names = OF_SERVERS
-                    .iter()
-                    .map(|fault| fault.name)
-                    .chain(OF_CLIENTS.iter().map(|fault| fault.name));
-                if !names.any(|name| name.contains(&options.fault)) {
-                    return Err(format!("no fault {}", options.fault));
-                }
-            }
+            "--workers" => options.workers = next()?,
+            "--fault" => options.fault = next()?,
             "--pace" => options.pace = Duration::from_millis(number(next()?)?),
             "--rest" => options.rest = Duration::from_millis(number(next()?)?),
             "--until-found" => options.until_found = true,
@@ -95,30 +92,53 @@ fn options() -> Result<Options, String> {
             _ => return Err(HELP.to_owned()),
         }
     }
+    let faults = of_servers(&options).into_iter().map(|fault| fault.name);
+    if faults.chain(of_clients(&options).into_iter().map(|fault| fault.name)).next().is_none() {
+        return Err(format!("no fault {}", options.fault));
+    }
+    if options.clock.is_some() && options.of == Kind::Etcd {
+        return Err("--clock is for ZooKeeper: what is preloaded does not reach etcd".to_owned());
+    }
     Ok(options)
 }
 
-fn parse_workers(text: &str) -> Result<Vec<(String, usize)>, String> {
-    text.split(',')
-        .map(|word| {
-            let (name, count) = word.split_once('=').unwrap_or((word, "1"));
-            if !PROGRAMS.iter().any(|program| program.name == name) {
-                return Err(format!("no worker {name}"));
-            }
-            Ok((name.to_owned(), count.parse().map_err(|_| format!("no number: {count}"))?))
-        })
-        .collect()
+/// The programs, each as often as it is to run.
+fn programs(options: &Options) -> Result<Vec<&'static Program>, String> {
+    let usual = match options.of {
+        Kind::ZooKeeper => "rust=8,python=4,c=4,curator=2,curator-alone=2,kazoo=2",
+        Kind::Etcd => "etcd=6,etcd-deaf=6",
+    };
+    let text = if options.workers.is_empty() { usual } else { &options.workers };
+    let mut programs = Vec::new();
+    for word in text.split(',') {
+        let (name, count) = word.split_once('=').unwrap_or((word, "1"));
+        let is_it = |program: &&Program| program.name == name && program.of == options.of;
+        let program = PROGRAMS.iter().find(is_it).ok_or(format!("no worker {name}"))?;
+        let count = count.parse().map_err(|_| format!("no number: {count}"))?;
+        programs.extend(std::iter::repeat_n(program, count));
+    }
+    Ok(programs)
+}
+
+fn of_servers(options: &Options) -> Vec<&'static faults::Fault> {
+    let is_for = |only: Option<Kind>| only.is_none_or(|kind| kind == options.of);
+    OF_SERVERS.iter().filter(|fault| is_for(fault.only) && fault.name.contains(&options.fault)).collect()
+}
+
+fn of_clients(options: &Options) -> Vec<&'static swarm::Fault> {
+    let is_for = |only: Option<Kind>| only.is_none_or(|kind| kind == options.of);
+    OF_CLIENTS.iter().filter(|fault| is_for(fault.only) && fault.name.contains(&options.fault)).collect()
 }
 
 fn main() -> ExitCode {
-    let options = match options() {
-        Ok(options) => options,
+    let (options, programs) = match options().and_then(|options| Ok((programs(&options)?, options))) {
+        Ok((programs, options)) => (options, programs),
         Err(problem) => {
             eprintln!("{problem}");
             return ExitCode::from(2);
         }
     };
-    match run(&options) {
+    match run(&options, &programs) {
         Ok(true) => ExitCode::SUCCESS,
         Ok(false) => ExitCode::FAILURE,
         Err(problem) => {
@@ -129,24 +149,23 @@ fn main() -> ExitCode {
 }
 
 /// Whether nothing was found.
-fn run(options: &Options) -> io::Result<bool> {
+fn run(options: &Options, programs: &[&'static Program]) -> io::Result<bool> {
     std::fs::create_dir_all(&options.folder)?;
     let Options { seconds, seed, version, clock, .. } = options;
     println!("chaos: seed {seed}, {seconds} s, what is said goes to {}", options.folder.display());
-    let mut field = Field::open(&options.folder, *seed, version.as_deref(), clock.as_deref())?;
-    let mut group = 0;
-    for (name, count) in &options.workers {
-        let program = PROGRAMS.iter().find(|program| program.name == *name);
-        for program in program.into_iter().cycle().take(*count) {
-            let seed = field.dice.throw();
-            field.start(program, group % field.groups.len(), seed)?;
-            group += 1;
-        }
+    let servers = match options.of {
+        Kind::ZooKeeper => Servers::of_zookeeper(version.as_deref(), clock.as_deref()),
+        Kind::Etcd => Servers::of_etcd(),
+    };
+    let mut field = Field::open(&options.folder, *seed, servers.map_err(io::Error::other)?)?;
+    for (at, program) in programs.iter().enumerate() {
+        let seed = field.dice.throw();
+        field.start(program, at % field.groups.len(), seed)?;
     }
     let mut report = Report::new(*seed);
     // Until each has had a lock, so that the first faults meet some.
     let all_begun = Instant::now() + Duration::from_secs(60);
-    while field.register.book.latest.len() < group && Instant::now() < all_begun {
+    while field.register.book.latest.len() < programs.len() && Instant::now() < all_begun {
         field.pass(Duration::from_millis(200))?;
     }
     report.begun();
@@ -180,9 +199,8 @@ fn run(options: &Options) -> io::Result<bool> {
 
 /// Lets faults come, until it is time.
 fn strike(field: &mut Field, options: &Options, report: &Report) -> io::Result<()> {
-    let of_servers: Vec<_> = OF_SERVERS.iter().filter(|fault| fault.name.contains(&options.fault)).collect();
-    let of_clients = OF_CLIENTS.iter().filter(|fault| fault.name.contains(&options.fault)).collect();
-    field.swarm = Some(Swarm::new(options.seed, of_clients, options.pace));
+    let of_servers = of_servers(options);
+    field.swarm = Some(Swarm::new(options.seed, of_clients(options), options.pace));
     let end = Instant::now() + Duration::from_secs(options.seconds);
     while Instant::now() < end {
         if options.until_found && field.register.book.is_against_zklock() {

@@ -1,10 +1,11 @@
 //! What a run has shown.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::time::{Duration, Instant};
 
-use crate::field::{Field, contenders};
-use crate::handover::Faults;
+use crate::field::Field;
+use crate::handover::{Faults, OUTLIVED, Struck, Whom};
+use crate::judge::{Violation, What};
 use crate::workers::is_ours;
 
 /// How many troubles are named.
@@ -49,9 +50,9 @@ impl Report {
 
     /// Nodes of those who have ended.
     pub(crate) fn left_behind(&mut self, field: &Field, within: Duration) {
-        let admin = field.admin();
-        if !ground::until(within, || contenders(&admin).is_empty()) {
-            self.troubles.push(format!("nodes are left behind: {:?}", contenders(&admin)));
+        let left = field.servers.contenders();
+        if !ground::until(within, || left().is_empty()) {
+            self.troubles.push(format!("nodes are left behind: {:?}", left()));
         }
     }
 
@@ -69,24 +70,22 @@ impl Report {
         println!("{} faults: {faults:?}", field.struck.len());
         println!("lost: {:?}", sorted(&book.lost));
         println!("not got: {:?}", sorted(&book.gave));
-        let faults = Faults::new(field.struck.iter().chain(&field.stalls).copied());
+        let faults = Faults::new(field.struck.iter().chain(&field.stalls).cloned());
         print_hand_overs(book.hand_overs.by_fault(&faults));
         let unexplained = book.hand_overs.unexplained(&faults);
         let (mut ours, mut with_peers, mut of_peers) = (Vec::new(), 0, 0);
-        let mut by_programs = BTreeMap::<_, u64>::new();
         for violation in &book.judge.violations {
             match violation.workers.iter().filter(|worker| is_ours(worker)).count() {
                 0 => of_peers += 1,
                 count if count == violation.workers.len() => ours.push(&violation.text),
                 _ => with_peers += 1,
             }
-            let programs: BTreeSet<_> = violation.workers.iter().map(|worker| program(worker)).collect();
-            *by_programs.entry(programs.into_iter().collect::<Vec<_>>().join(" and ")).or_default() += 1;
         }
         println!(
-            "overlaps: {} of zklock alone, {with_peers} of zklock and a peer, {of_peers} of peers alone: {by_programs:?}",
+            "overlaps: {} of zklock alone, {with_peers} of zklock and a peer, {of_peers} of peers alone",
             ours.len()
         );
+        print_violations(&field.struck, &book.judge.violations);
         println!(
             "one whose node was deleted claimed what another had for {} ms at most",
             millis(book.judge.told_after)
@@ -109,6 +108,11 @@ impl Report {
     }
 }
 
+/// The name of a worker's program.
+fn program(worker: &str) -> &str {
+    worker.rsplit_once('-').map_or("?", |split| split.0)
+}
+
 /// How long it took until a waiter had what was free, without faults and with each.
 fn print_hand_overs(times: BTreeMap<&str, Vec<u64>>) {
     println!("hand-overs to one that waited, ms:");
@@ -119,9 +123,35 @@ fn print_hand_overs(times: BTreeMap<&str, Vec<u64>>) {
     }
 }
 
-/// What a worker is one of.
-fn program(worker: &str) -> &str {
-    worker.rsplit_once('-').map_or("?", |split| split.0)
+/// Who claimed what another had, or had no greater token, and in which fault.
+fn print_violations(struck: &[Struck], violations: &[Violation]) {
+    let mut kinds = BTreeMap::<(&str, &str, &str), (u64, u64)>::new();
+    for violation in violations {
+        let (what, longest) = match violation.what {
+            What::Overlap => ("claimed on", violation.until.saturating_sub(violation.from)),
+            What::Order => ("had no greater token", 0),
+        };
+        let is_near = |struck: &&Struck| {
+            let is_its = match &struck.whom {
+                Whom::Clients(workers) => workers.contains(&violation.stale),
+                Whom::Servers | Whom::Machine => true,
+            };
+            struck.begin < violation.until && violation.from < struck.end + OUTLIVED && is_its
+        };
+        // Of two, the one of its own, and then the later.
+        let fault = struck
+            .iter()
+            .filter(is_near)
+            .max_by_key(|struck| (matches!(struck.whom, Whom::Clients(_)), struck.begin));
+        let fault =
+            if violation.is_by_operator { "an operator" } else { fault.map_or("none", |struck| struck.name) };
+        let (times, most) = kinds.entry((program(&violation.stale), what, fault)).or_default();
+        *times += 1;
+        *most = longest.max(*most);
+    }
+    for ((program, what, fault), (times, longest)) in kinds {
+        println!("  {program} {what}: {times} times in {fault}, for {} ms at most", millis(longest));
+    }
 }
 
 fn millis(nanoseconds: u64) -> String {

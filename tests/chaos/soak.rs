@@ -7,6 +7,7 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use crate::field::Field;
+use crate::servers::Kind;
 use crate::workers::PROGRAMS;
 
 /// How often it is looked at.
@@ -70,7 +71,10 @@ fn look(field: &Field) -> Values {
         *sums.entry(format!("{name} threads")).or_default() += number("Threads:");
         *sums.entry(format!("{name} descriptors")).or_default() += u64::try_from(descriptors).unwrap_or(0);
     }
-    for server in field.ensemble.servers() {
+    if field.servers.kind() != Kind::ZooKeeper {
+        return sums;
+    }
+    for server in field.servers.zookeeper().servers() {
         let told = server.mntr();
         for key in OF_SERVERS {
             let value = told.get(key).and_then(|value| value.parse().ok()).unwrap_or(0);

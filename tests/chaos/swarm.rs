@@ -5,12 +5,13 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use ground::wire::try_expire;
-use ground::{Dice, Direction, Proxy, Server};
+use ground::{Dice, Direction, Key, Proxy, Server};
 
 use crate::faults::{around, millis, sessions};
-use crate::field::{Field, contenders};
+use crate::field::Field;
 use crate::handover::{Struck, Whom};
 use crate::report::now;
+use crate::servers::Kind;
 use crate::workers::{PLACES, Worker};
 
 /// What follows when a fault has struck.
@@ -27,21 +28,20 @@ type Mend = Box<dyn FnOnce(&mut Field)>;
 /// One kind of fault.
 pub(crate) struct Fault {
     pub(crate) name: &'static str,
-    /// Whether it takes an operator, and so servers that serve.
-    by_operator: bool,
+    /// The servers whose operator it takes, where it takes one; and so they must serve.
+    pub(crate) only: Option<Kind>,
     /// Strikes that group of clients.
-    strike: fn(&mut Field, usize, &mut Dice) -> io::Result<Course>,
+    strike: Strike,
 }
 
-const fn fault(name: &'static str, strike: fn(&mut Field, usize, &mut Dice) -> io::Result<Course>) -> Fault {
-    Fault { name, by_operator: false, strike }
+type Strike = fn(&mut Field, usize, &mut Dice) -> io::Result<Course>;
+
+const fn fault(name: &'static str, strike: Strike) -> Fault {
+    Fault { name, only: None, strike }
 }
 
-const fn by_operator(
-    name: &'static str,
-    strike: fn(&mut Field, usize, &mut Dice) -> io::Result<Course>,
-) -> Fault {
-    Fault { name, by_operator: true, strike }
+const fn by_operator(name: &'static str, of: Kind, strike: Strike) -> Fault {
+    Fault { name, only: Some(of), strike }
 }
 
 pub(crate) const OF_CLIENTS: &[Fault] = &[
@@ -80,8 +80,8 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
         field.start(worker.program, worker.group, dice.throw())?;
         Ok(Course::Over)
     }),
-    by_operator("session ended", |field, group, dice| {
-        let address = field.ensemble.leader_now().map(Server::address);
+    by_operator("session ended", Kind::ZooKeeper, |field, group, dice| {
+        let address = field.servers.zookeeper().leader_now().map(Server::address);
         let latest: Vec<_> = field.groups[group].iter().filter_map(|way| way.session().pop()).collect();
         let (Some(address), false) = (address, latest.is_empty()) else { return Ok(Course::Missed) };
         let (id, password, _) = dice.pick(&latest);
@@ -94,9 +94,9 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
         field.groups[group].iter().for_each(Proxy::thaw);
         Ok(Course::Over)
     }),
-    by_operator("node deleted", |field, _, dice| {
-        let admin = field.admin();
-        let mut nodes = contenders(&admin);
+    by_operator("node deleted", Kind::ZooKeeper, |field, _, dice| {
+        let admin = field.servers.admin();
+        let mut nodes = field.servers.contenders()();
         // The judge knows nodes by their names, and that of an exclusive lock is always the same.
         nodes.retain(|node| !node.ends_with("/lock"));
         if nodes.is_empty() {
@@ -106,6 +106,28 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
         forgive(field, |path, _| *path == node);
         // Its owner may have been quicker.
         let _ = admin.try_delete(&node);
+        Ok(Course::Over)
+    }),
+    by_operator("lease revoked", Kind::Etcd, |field, _, dice| {
+        let keys = field.servers.etcd().keys().unwrap_or_default();
+        if keys.is_empty() {
+            return Ok(Course::Missed);
+        }
+        let Key { lease, .. } = dice.pick(&keys);
+        keys.into_iter().filter(|key| key.lease == lease).for_each(|key| tell(field, key.name));
+        // It may have ended by itself.
+        let _ = field.servers.etcd().revoke(&lease);
+        Ok(Course::Over)
+    }),
+    by_operator("key deleted", Kind::Etcd, |field, _, dice| {
+        let keys = field.servers.etcd().keys().unwrap_or_default();
+        if keys.is_empty() {
+            return Ok(Course::Missed);
+        }
+        let key = dice.pick(&keys);
+        tell(field, key.name.clone());
+        // Its owner may have been quicker.
+        let _ = field.servers.etcd().delete(&key);
         Ok(Course::Over)
     }),
 ];
@@ -130,18 +152,23 @@ fn client(field: &Field, group: usize, dice: &mut Dice) -> Option<usize> {
 
 /// Tells the judge which nodes an operator deletes now, by their path and owner.
 fn forgive(field: &mut Field, is_one: impl Fn(&String, i64) -> bool) {
-    let admin = field.admin();
+    let admin = field.servers.admin();
     let nodes = PLACES.into_iter().flat_map(|place| admin.tree(&format!("/{place}")));
     for node in nodes {
         // It may be gone by now.
         let Ok(Some(stat)) = admin.try_stat(&node) else { continue };
         if is_one(&node, stat.ephemeral_owner) {
-            let at = now();
-            // For those who read the log later.
-            let _ = field.register.note(&format!("{at} deletes {node}"));
-            field.register.book.judge.deletes(node, at);
+            tell(field, node);
         }
     }
+}
+
+/// Tells the judge that an operator deletes this node now.
+fn tell(field: &mut Field, node: String) {
+    let at = now();
+    // For those who read the log later.
+    let _ = field.register.note(&format!("{at} deletes {node}"));
+    field.register.book.judge.deletes(node, at);
 }
 
 /// The faults that come one after the other, and those that last.
@@ -181,7 +208,7 @@ impl Swarm {
         }
         self.next = time + around(&mut self.dice, self.pace);
         let fault = self.dice.pick(&self.chosen);
-        if fault.by_operator && field.servers_are_struck {
+        if fault.only.is_some() && field.servers_are_struck {
             self.put_off.push(fault);
             return Ok(());
         }
@@ -207,10 +234,16 @@ impl Swarm {
             }
         }
         let end = end.unwrap_or_else(now);
-        for worker in field.workers.running.iter().filter(|worker| worker.group == group) {
-            field.register.book.judge.cuts_off(Some(&worker.name), begin, end);
+        let of_group = field.workers.running.iter().filter(|worker| worker.group == group);
+        let mut workers: Vec<_> = of_group.map(|worker| worker.name.clone()).collect();
+        for worker in &workers {
+            field.register.book.judge.cuts_off(Some(worker), begin, end);
         }
-        field.struck.push(Struck { name: fault.name, whom: Whom::Clients, begin, end });
+        if fault.only.is_some() {
+            // Whom an operator strikes, the judge knows.
+            workers.clear();
+        }
+        field.struck.push(Struck { name: fault.name, whom: Whom::Clients(workers), begin, end });
         Ok(())
     }
 

@@ -9,6 +9,8 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, ExitStatus, Stdio};
 use std::time::Duration;
 
+use crate::servers::Kind;
+
 /// What zklock's workers take. Few paths, so that they meet.
 const OURS: &[&str] = &[
     "mutex:/PLACE/mutex",
@@ -36,6 +38,7 @@ const KAZOOS: &[&str] = &[
     "semaphore=2:/PLACE/kazoo-permits",
 ];
 const LIBRARYS: &[&str] = &["mutex:/PLACE/library"];
+const ETCDS: &[&str] = &["mutex:/PLACE/etcd"];
 /// Where locks are held for a moment, for so long that much goes wrong meanwhile, and so briefly that they are granted often. The workers
 /// of a program are at one after the other.
 pub(crate) const PLACES: [&str; 4] = ["quick", "slow", "swift-1", "swift-2"];
@@ -49,18 +52,33 @@ pub(crate) struct Program {
     more: &'static [&'static str],
     /// Whether what it claims is zklock's word.
     pub(crate) is_ours: bool,
+    /// The servers that it knows.
+    pub(crate) of: Kind,
 }
 
+const fn ours(name: &'static str) -> Program {
+    Program { name, locks: OURS, more: &[], is_ours: true, of: Kind::ZooKeeper }
+}
+
+const fn peer(name: &'static str, locks: &'static [&'static str], more: &'static [&'static str]) -> Program {
+    Program { name, locks, more, is_ours: false, of: Kind::ZooKeeper }
+}
+
+/// It is started with this, and then heeds what its library says of a loss; else it is deaf.
+const LISTENS: &[&str] = &["--listens"];
+
 pub(crate) const PROGRAMS: &[Program] = &[
-    Program { name: "rust", locks: OURS, more: &[], is_ours: true },
-    Program { name: "python", locks: OURS, more: &[], is_ours: true },
-    Program { name: "c", locks: OURS, more: &[], is_ours: true },
-    Program { name: "curator", locks: CURATORS, more: &["--listens"], is_ours: false },
-    Program { name: "curator-alone", locks: CURATORS_ALONE, more: &["--listens"], is_ours: false },
-    Program { name: "curator-deaf", locks: CURATORS_ALONE, more: &[], is_ours: false },
-    Program { name: "library", locks: LIBRARYS, more: &[], is_ours: false },
-    Program { name: "kazoo", locks: KAZOOS, more: &["--listens"], is_ours: false },
-    Program { name: "kazoo-deaf", locks: KAZOOS, more: &[], is_ours: false },
+    ours("rust"),
+    ours("python"),
+    ours("c"),
+    peer("curator", CURATORS, LISTENS),
+    peer("curator-alone", CURATORS_ALONE, LISTENS),
+    peer("curator-deaf", CURATORS_ALONE, &[]),
+    peer("library", LIBRARYS, &[]),
+    peer("kazoo", KAZOOS, LISTENS),
+    peer("kazoo-deaf", KAZOOS, &[]),
+    Program { of: Kind::Etcd, ..peer("etcd", ETCDS, LISTENS) },
+    Program { of: Kind::Etcd, ..peer("etcd-deaf", ETCDS, &[]) },
 ];
 
 /// Whether what this worker claims is zklock's word.

@@ -1,6 +1,7 @@
 //! The ground on which zklock is tested.
 //!
 //! - [`Ensemble`]: real ZooKeeper servers on loopback, one or three, that can be killed, paused and restarted.
+//! - [`Etcd`]: three etcd servers that can take the same.
 //! - [`Proxy`]: a connection that fails on demand, also at a chosen message, and that can tell what went through it.
 //! - [`wire::Admin`]: an operator with a client of its own, independent of the one under test.
 //!
@@ -12,6 +13,7 @@ mod certificates;
 mod dice;
 mod embedded;
 mod ensemble;
+mod etcd;
 mod install;
 mod jvm;
 pub mod kerberos;
@@ -31,6 +33,7 @@ pub use certificates::Certificates;
 pub use dice::Dice;
 pub use embedded::embedded_program;
 pub use ensemble::{Builder, Ensemble, connect_string};
+pub use etcd::{Etcd, Key, Member};
 pub use proxy::{
     Action, Counts, Direction, Gate, Hook, Kind, Message, Proxy, Rewriter, Side, Trigger, one_flight,
 };

@@ -1,0 +1,205 @@
+//! The servers that are struck: ZooKeeper's, or etcd's. A fault names a server by its index, and needs no more of it than stands here, so
+//! that both take the same faults.
+
+use std::time::Duration;
+
+use ground::wire::Admin;
+use ground::{Direction, Ensemble, Etcd, Proxy, Server};
+
+use crate::field::DISK;
+use crate::judge::{SESSION, TICK};
+use crate::workers::PLACES;
+
+/// Whose servers they are.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Kind {
+    ZooKeeper,
+    Etcd,
+}
+
+pub(crate) enum Servers {
+    ZooKeeper(Ensemble),
+    Etcd(Etcd),
+}
+
+impl Servers {
+    /// Those of ZooKeeper, of this release, whose clocks run so much faster.
+    pub(crate) fn of_zookeeper(version: Option<&str>, clock: Option<&str>) -> Result<Self, String> {
+        let mut preloaded = format!("LD_PRELOAD={}", variable("CHAOS_DISK_LIBRARY")?);
+        let (disk, mut rate) = (format!("CHAOS_DISK={{home}}/{DISK}"), "FAKETIME=".to_owned());
+        if let Some(clock) = clock {
+            preloaded = format!("{preloaded}:{}", variable("CHAOS_CLOCK_LIBRARY")?);
+            rate = format!("FAKETIME=+0 x{clock}");
+        }
+        let under = ["env", &preloaded, &disk, &rate];
+        let mut builder = Ensemble::builder().servers(3).tick(TICK).quorum_proxies(true).under(&under);
+        if let Some(version) = version {
+            builder = builder.version(version);
+        }
+        builder.try_start().map(Self::ZooKeeper)
+    }
+
+    /// Those of etcd, of the release that `tests/chaos/run` has found.
+    pub(crate) fn of_etcd() -> Result<Self, String> {
+        let etcd = Etcd::start(&variable("CHAOS_ETCD_SERVER")?)?;
+        let (version, wanted) = (etcd.version(), SESSION.as_secs());
+        println!("etcd {version}, which grants {} s of {wanted} s", etcd.lease_granted(wanted)?);
+        Ok(Self::Etcd(etcd))
+    }
+
+    pub(crate) fn kind(&self) -> Kind {
+        match self {
+            Self::ZooKeeper(_) => Kind::ZooKeeper,
+            Self::Etcd(_) => Kind::Etcd,
+        }
+    }
+
+    /// Those of ZooKeeper, for what only ZooKeeper has.
+    ///
+    /// # Panics
+    ///
+    /// When they are of another kind.
+    pub(crate) fn zookeeper(&self) -> &Ensemble {
+        match self {
+            Self::ZooKeeper(ensemble) => ensemble,
+            Self::Etcd(_) => panic!("ZooKeeper's faults are for its servers"),
+        }
+    }
+
+    /// Those of etcd, for what only etcd has.
+    ///
+    /// # Panics
+    ///
+    /// When they are of another kind.
+    pub(crate) fn etcd(&self) -> &Etcd {
+        match self {
+            Self::ZooKeeper(_) => panic!("etcd's faults are for its servers"),
+            Self::Etcd(etcd) => etcd,
+        }
+    }
+
+    pub(crate) fn count(&self) -> usize {
+        match self {
+            Self::ZooKeeper(ensemble) => ensemble.servers().len(),
+            Self::Etcd(etcd) => etcd.members().len(),
+        }
+    }
+
+    /// A way for clients to each of them.
+    pub(crate) fn ways(&self) -> Vec<Proxy> {
+        match self {
+            Self::ZooKeeper(ensemble) => ensemble.proxied(),
+            Self::Etcd(etcd) => etcd.members().iter().map(|member| Proxy::plain(member.address())).collect(),
+        }
+    }
+
+    /// The one that leads. It waits for an election to end.
+    pub(crate) fn leader(&self) -> usize {
+        match self {
+            Self::ZooKeeper(ensemble) => index(ensemble.leader()),
+            Self::Etcd(etcd) => etcd.leader(),
+        }
+    }
+
+    /// Those that follow at this moment.
+    pub(crate) fn followers(&self) -> Vec<usize> {
+        match self {
+            Self::ZooKeeper(ensemble) => ensemble.followers().into_iter().map(index).collect(),
+            Self::Etcd(etcd) => etcd.followers(),
+        }
+    }
+
+    pub(crate) fn pause(&self, at: usize) {
+        match self {
+            Self::ZooKeeper(ensemble) => ensemble.server(at).pause(),
+            Self::Etcd(etcd) => etcd.member(at).pause(),
+        }
+    }
+
+    pub(crate) fn resume(&self, at: usize) {
+        match self {
+            Self::ZooKeeper(ensemble) => ensemble.server(at).resume(),
+            Self::Etcd(etcd) => etcd.member(at).resume(),
+        }
+    }
+
+    pub(crate) fn kill(&self, at: usize) {
+        match self {
+            Self::ZooKeeper(ensemble) => ensemble.server(at).kill(),
+            Self::Etcd(etcd) => etcd.member(at).kill(),
+        }
+    }
+
+    pub(crate) fn stop(&self, at: usize) {
+        match self {
+            Self::ZooKeeper(ensemble) => ensemble.server(at).stop(),
+            Self::Etcd(etcd) => etcd.member(at).stop(),
+        }
+    }
+
+    pub(crate) fn start(&self, at: usize) {
+        match self {
+            Self::ZooKeeper(ensemble) => ensemble.server(at).start(),
+            Self::Etcd(etcd) => etcd.member(at).start(),
+        }
+    }
+
+    /// Holds all that goes between a follower and its leader.
+    pub(crate) fn part(&self, follower: usize, leader: usize) {
+        match self {
+            Self::ZooKeeper(ensemble) => link(ensemble, follower, leader).freeze(Direction::Both),
+            Self::Etcd(etcd) => etcd.part(follower, leader),
+        }
+    }
+
+    /// Lets it go on.
+    pub(crate) fn join(&self, follower: usize, leader: usize) {
+        match self {
+            Self::ZooKeeper(ensemble) => link(ensemble, follower, leader).thaw(),
+            Self::Etcd(etcd) => etcd.join(follower, leader),
+        }
+    }
+
+    /// Waits until all serve and are in step; else it says what is missing.
+    pub(crate) fn await_whole(&self, bound: Duration) -> Result<(), String> {
+        match self {
+            Self::ZooKeeper(ensemble) => ensemble.await_whole(bound),
+            Self::Etcd(etcd) => etcd.await_whole(bound),
+        }
+    }
+
+    /// An operator at a server of ZooKeeper that no fault comes between. It is there as long as that server is.
+    pub(crate) fn admin(&self) -> Admin {
+        Admin::connect(self.zookeeper().leader().address())
+    }
+
+    /// Looks for the nodes, or keys, of those who hold a lock or wait for it.
+    pub(crate) fn contenders(&self) -> Box<dyn Fn() -> Vec<String> + '_> {
+        match self {
+            Self::ZooKeeper(_) => {
+                let admin = self.admin();
+                let is_contender = |path: &String| path.rsplit('-').next().is_some_and(|end| end.len() == 10);
+                Box::new(move || {
+                    let tree = PLACES.into_iter().flat_map(|place| admin.tree(&format!("/{place}")));
+                    tree.filter(|path| is_contender(path) || path.ends_with("/lock")).collect()
+                })
+            }
+            Self::Etcd(etcd) => Box::new(|| match etcd.keys() {
+                Ok(keys) => keys.into_iter().map(|key| key.name).collect(),
+                Err(problem) => vec![problem],
+            }),
+        }
+    }
+}
+
+fn variable(name: &str) -> Result<String, String> {
+    std::env::var(name).map_err(|_| format!("{name} is not set: call tests/chaos/run"))
+}
+
+fn index(server: &Server) -> usize {
+    server.number() - 1
+}
+
+fn link(ensemble: &Ensemble, follower: usize, leader: usize) -> &Proxy {
+    ensemble.quorum_link(ensemble.server(follower), ensemble.server(leader))
+}
