@@ -107,8 +107,9 @@ pub(crate) struct Judge {
     claims: HashMap<String, Vec<Claim>>,
     /// By path and claims, which violation it is.
     reported: HashMap<(String, String), usize>,
-    /// Nodes that an operator deletes, and when. Their holders are told within a heartbeat; until then the next may have the lock.
-    deleted: HashMap<String, u64>,
+    /// Nodes that an operator deleted, at some time between these two. Their holders are told within a heartbeat; until then the next
+    /// may have the lock.
+    deleted: HashMap<String, (u64, u64)>,
     /// From when until when a fault was between the servers and this worker, or all of them.
     cut_off: Vec<(Option<String>, u64, u64)>,
     /// How long after that one still claimed what another had, at most.
@@ -129,9 +130,9 @@ impl Judge {
         claims.push(claim);
     }
 
-    /// An operator is about to delete this node.
-    pub(crate) fn deletes(&mut self, node: String, at: u64) {
-        self.deleted.insert(node, at);
+    /// An operator has deleted this node, at some time between these two.
+    pub(crate) fn deletes(&mut self, node: String, begin: u64, end: u64) {
+        self.deleted.insert(node, (begin, end));
     }
 
     /// A fault is between the servers and this worker, or all of them.
@@ -157,10 +158,13 @@ impl Judge {
     fn may_not_know(&mut self, claims: [&Claim; 2]) -> bool {
         let shared = claims[0].end.min(claims[1].end);
         let deleted = |claim: &&Claim| Some((*self.deleted.get(&claim.node)?, claim.worker.clone()));
-        let Some((at, worker)) = claims.iter().filter_map(deleted).max() else { return false };
-        let Some(late) = shared.checked_sub(at) else { return false };
+        let Some(((begin, end), worker)) = claims.iter().filter_map(deleted).max() else { return false };
+        if shared < begin {
+            return false;
+        }
+        let late = shared.saturating_sub(end);
         self.told_after = self.told_after.max(late);
-        late < self.allowed(&worker, at)
+        late < self.allowed(&worker, end)
     }
 
     /// It has done so again.
@@ -224,7 +228,7 @@ impl Judge {
         let order = |claim: &&&Claim| (if all_have { claim.token } else { 0 }, claim.begin);
         let Some(stale) = claims.iter().min_by_key(order) else { return };
         let is_by_operator =
-            self.deleted.get(&stale.node).is_some_and(|at| stale.begin <= *at && *at <= until);
+            self.deleted.get(&stale.node).is_some_and(|(begin, end)| stale.begin <= *end && *begin <= until);
         let texts: Vec<_> = claims.iter().map(|claim| claim.text()).collect();
         self.violations.push(Violation {
             what,

@@ -57,7 +57,7 @@ fn it_is_known_whether_an_operator_took_away_what_one_held_by() {
     for (deleted, is_by_operator) in [(5, false), (15, true)] {
         let mut judge = Judge::default();
         claim(&mut judge, "a", Mode::Alone, 1, 10, 20);
-        judge.deletes("a-1".to_owned(), deleted);
+        judge.deletes("a-1".to_owned(), deleted, deleted);
         claim(&mut judge, "b", Mode::Alone, 2, 30, 2_000_000_000);
         judge.goes_on(PATH, "a", 1, 1_000_000_000);
         assert_eq!(judge.violations[0].is_by_operator, is_by_operator);
@@ -120,7 +120,7 @@ fn one_whose_node_an_operator_deletes_may_not_know_it_for_a_while() {
         judge.cuts_off(who, from, until);
         judge.are_mended(1_900_000_000);
         let at = 2_000_000_000;
-        judge.deletes("a-1".to_owned(), at);
+        judge.deletes("a-1".to_owned(), at - 100, at);
         claim(&mut judge, "a", Mode::Alone, 1, 5, at + late);
         claim(&mut judge, "b", Mode::Alone, 2, at + 20, at + late + 10);
         assert_eq!((judge.violations.len() == 1, judge.told_after), (is_found, late), "{who:?} {late}");

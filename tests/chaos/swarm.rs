@@ -11,8 +11,8 @@ use crate::faults::{around, millis, sessions};
 use crate::field::Field;
 use crate::handover::{Struck, Whom};
 use crate::report::now;
-use crate::servers::Kind;
-use crate::workers::{PLACES, Worker};
+use crate::servers::{Kind, Servers};
+use crate::workers::Worker;
 
 /// What follows when a fault has struck.
 enum Course {
@@ -88,9 +88,15 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
         // It creates no node more that the judge would not know of.
         field.groups[group].iter().for_each(|way| way.freeze(Direction::ToServer));
         field.pass(Duration::from_millis(100))?;
-        forgive(field, |_, owner| owner == id);
-        // It may have ended by itself.
-        let _ = try_expire(address, id, &password);
+        let admin = field.servers.admin();
+        // Those that are gone by now are left out.
+        let owner = |node: &String| admin.try_stat(node).ok().flatten().map(|stat| stat.ephemeral_owner);
+        let mut nodes = field.servers.contenders()();
+        nodes.retain(|node| owner(node) == Some(id));
+        take_away(field, nodes, |_| {
+            // It may have ended by itself.
+            let _ = try_expire(address, id, &password);
+        });
         field.groups[group].iter().for_each(Proxy::thaw);
         Ok(Course::Over)
     }),
@@ -103,9 +109,10 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
             return Ok(Course::Missed);
         }
         let node = dice.pick(&nodes);
-        forgive(field, |path, _| *path == node);
-        // Its owner may have been quicker.
-        let _ = admin.try_delete(&node);
+        take_away(field, vec![node.clone()], |_| {
+            // Its owner may have been quicker.
+            let _ = admin.try_delete(&node);
+        });
         Ok(Course::Over)
     }),
     by_operator("lease revoked", Kind::Etcd, |field, _, dice| {
@@ -114,9 +121,11 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
             return Ok(Course::Missed);
         }
         let Key { lease, .. } = dice.pick(&keys);
-        keys.into_iter().filter(|key| key.lease == lease).for_each(|key| tell(field, key.name));
-        // It may have ended by itself.
-        let _ = field.servers.etcd().revoke(&lease);
+        let names = keys.into_iter().filter(|key| key.lease == lease).map(|key| key.name).collect();
+        take_away(field, names, |servers| {
+            // It may have ended by itself.
+            let _ = servers.etcd().revoke(&lease);
+        });
         Ok(Course::Over)
     }),
     by_operator("key deleted", Kind::Etcd, |field, _, dice| {
@@ -125,9 +134,10 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
             return Ok(Course::Missed);
         }
         let key = dice.pick(&keys);
-        tell(field, key.name.clone());
-        // Its owner may have been quicker.
-        let _ = field.servers.etcd().delete(&key);
+        take_away(field, vec![key.name.clone()], |servers| {
+            // Its owner may have been quicker.
+            let _ = servers.etcd().delete(&key);
+        });
         Ok(Course::Over)
     }),
 ];
@@ -150,25 +160,16 @@ fn client(field: &Field, group: usize, dice: &mut Dice) -> Option<usize> {
     (!of_group.is_empty()).then(|| dice.pick(&of_group))
 }
 
-/// Tells the judge which nodes an operator deletes now, by their path and owner.
-fn forgive(field: &mut Field, is_one: impl Fn(&String, i64) -> bool) {
-    let admin = field.servers.admin();
-    let nodes = PLACES.into_iter().flat_map(|place| admin.tree(&format!("/{place}")));
+/// As an operator does it. Then the judge is told that these nodes were deleted meanwhile.
+fn take_away(field: &mut Field, nodes: Vec<String>, act: impl FnOnce(&Servers)) {
+    let begin = now();
+    act(&field.servers);
+    let end = now();
     for node in nodes {
-        // It may be gone by now.
-        let Ok(Some(stat)) = admin.try_stat(&node) else { continue };
-        if is_one(&node, stat.ephemeral_owner) {
-            tell(field, node);
-        }
+        // For those who read the log later.
+        let _ = field.register.note(&format!("{begin} {end} deletes {node}"));
+        field.register.book.judge.deletes(node, begin, end);
     }
-}
-
-/// Tells the judge that an operator deletes this node now.
-fn tell(field: &mut Field, node: String) {
-    let at = now();
-    // For those who read the log later.
-    let _ = field.register.note(&format!("{at} deletes {node}"));
-    field.register.book.judge.deletes(node, at);
 }
 
 /// The faults that come one after the other, and those that last.
