@@ -1,0 +1,23 @@
+//! The command line.
+
+use clap::{Parser, Subcommand};
+
+use crate::connect::Connection;
+use crate::exit;
+use crate::run::Run;
+
+/// Distributed locks on Apache ZooKeeper, from the command line
+#[derive(Parser, Debug)]
+#[command(name = "zklock", version, after_help = exit::TABLE, disable_help_subcommand = true)]
+pub(crate) struct Arguments {
+    #[command(subcommand)]
+    pub(crate) command: Command,
+
+    #[command(flatten)]
+    pub(crate) connection: Connection,
+}
+
+#[derive(Subcommand, Debug)]
+pub(crate) enum Command {
+    Run(Run),
+}

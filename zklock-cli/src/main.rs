@@ -1,0 +1,82 @@
+//! `zklock`, the command: runs programs under distributed locks on ZooKeeper.
+//!
+//! ```text
+//!  main   arguments             the command line
+//!  run -> watch -> job          a command that runs while a lock is held
+//!  warden -> plan, descendants  the process that ends the command in time: another process, of this program
+//!  launch                       becomes the command: likewise
+//!  orders                       what these processes say to each other
+//!  connect   signals   terminal
+//!  failure -> exit   clock   duration
+//! ```
+
+#![forbid(unsafe_code)]
+
+/// A line for people, on stderr. If nobody can read it, that is no reason to fail, as `eprintln` would.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), "zklock: {}", format_args!($($text)*));
+    }};
+}
+
+mod arguments;
+mod clock;
+mod connect;
+mod duration;
+mod exit;
+mod failure;
+mod launch;
+mod orders;
+mod run;
+mod signals;
+mod terminal;
+mod warden;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+
+use arguments::{Arguments, Command};
+use exit::Exit;
+use failure::Failure;
+use signals::Signals;
+
+fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match words.split_first() {
+        Some((word, rest)) if word == warden::WORD => return warden::main(rest),
+        Some((word, rest)) if word == launch::WORD => return launch::main(rest),
+        _ => {}
+    }
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help is asked for, and goes to stdout; anything else is a mistake.
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
+            let _ = error.print();
+            return exit.into();
+        }
+    };
+    match execute(&arguments) {
+        Ok(code) => code,
+        Err(failure) => {
+            if !matches!(failure, Failure::OutputClosed) {
+                say!("{failure}");
+            }
+            failure.exit().into()
+        }
+    }
+}
+
+fn execute(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { command, connection } = arguments;
+    let watched = signals::block()?;
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        match command {
+            Command::Run(run) => run.execute(connection, &Signals::new(&watched)?).await,
+        }
+    })
+}
