@@ -4,7 +4,10 @@ use clap::{Parser, Subcommand};
 
 use crate::connect::Connection;
 use crate::exit;
+use crate::intervene::{Break, Evict, Revoke};
+use crate::ls::Ls;
 use crate::run::Run;
+use crate::tree::Tree;
 
 /// Distributed locks on Apache ZooKeeper, from the command line
 #[derive(Parser, Debug)]
@@ -20,4 +23,9 @@ pub(crate) struct Arguments {
 #[derive(Subcommand, Debug)]
 pub(crate) enum Command {
     Run(Run),
+    Ls(Ls),
+    Tree(Tree),
+    Break(Break),
+    Evict(Evict),
+    Revoke(Revoke),
 }

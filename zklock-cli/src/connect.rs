@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
-use zklock_core::{Access, ClientOptions, Credentials, PassPhrase, Tls};
+use zklock_core::{Access, Client, ClientOptions, Credentials, PassPhrase, Tls};
 
 use crate::duration;
 use crate::failure::Failure;
@@ -96,6 +96,10 @@ impl Connection {
             options = options.tls(tls);
         }
         Ok(options)
+    }
+
+    pub(crate) async fn client(&self) -> Result<Client, Failure> {
+        Ok(Client::connect(self.options()?).await?)
     }
 
     fn credentials(&self) -> Result<Vec<Credentials>, Failure> {

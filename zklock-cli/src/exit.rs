@@ -6,6 +6,7 @@ use std::process::ExitCode;
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Exit {
     Done = 0,
+    Finding = 1,
     Usage = 64,
     Busy = 120,
     Timeout = 121,
@@ -21,6 +22,7 @@ pub(crate) enum Exit {
 pub(crate) const TABLE: &str = "\
 Exit codes:
     0  done; `run`: the job's own exit code, or 128 and the number of the signal that ended it
+    1  `break`, `evict` and `revoke` found nobody, or were told not to
    64  the arguments are wrong
   120  the lock is busy (--try)
   121  the lock was not free in time (--timeout)
@@ -43,8 +45,11 @@ mod tests {
 
     #[test]
     fn every_code_is_in_the_table() {
-        use Exit::{AtMost, Busy, Done, Lost, NotExecutable, NotFound, Other, Timeout, Unreachable, Usage};
-        let all = [Done, Usage, Busy, Timeout, Lost, Unreachable, AtMost, Other, NotExecutable, NotFound];
+        use Exit::{
+            AtMost, Busy, Done, Finding, Lost, NotExecutable, NotFound, Other, Timeout, Unreachable, Usage,
+        };
+        let all =
+            [Done, Finding, Usage, Busy, Timeout, Lost, Unreachable, AtMost, Other, NotExecutable, NotFound];
         let codes: Vec<u8> =
             TABLE.lines().skip(1).filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect();
         assert_eq!(codes, all.map(|exit| exit as u8));

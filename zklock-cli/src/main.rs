@@ -1,4 +1,4 @@
-//! `zklock`, the command: runs programs under distributed locks on ZooKeeper.
+//! `zklock`, the command: runs programs under distributed locks on ZooKeeper, and shows who holds and waits.
 //!
 //! ```text
 //!  main   arguments             the command line
@@ -6,8 +6,9 @@
 //!  warden -> plan, descendants  the process that ends the command in time: another process, of this program
 //!  launch                       becomes the command: likewise
 //!  orders                       what these processes say to each other
+//!  ls   tree   intervene -> contenders who holds and who waits; takes locks from others
 //!  connect   signals   terminal
-//!  failure -> exit   clock   duration
+//!  failure -> exit   output   clock   duration
 //! ```
 
 #![forbid(unsafe_code)]
@@ -23,20 +24,26 @@ macro_rules! say {
 mod arguments;
 mod clock;
 mod connect;
+mod contenders;
 mod duration;
 mod exit;
 mod failure;
+mod intervene;
 mod launch;
+mod ls;
 mod orders;
+mod output;
 mod run;
 mod signals;
 mod terminal;
+mod tree;
 mod warden;
 
 use std::ffi::OsString;
 use std::process::ExitCode;
 
 use clap::Parser;
+use nix::sys::signal::SigSet;
 
 use arguments::{Arguments, Command};
 use exit::Exit;
@@ -72,11 +79,18 @@ fn main() -> ExitCode {
 
 fn execute(arguments: &Arguments) -> Result<ExitCode, Failure> {
     let Arguments { command, connection } = arguments;
-    let watched = signals::block()?;
+    let watched =
+        matches!(command, Command::Run(_)).then(signals::block).transpose()?.unwrap_or_else(SigSet::empty);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(async {
         match command {
-            Command::Run(run) => run.execute(connection, &Signals::new(&watched)?).await,
+            Command::Run(run) => return run.execute(connection, &Signals::new(&watched)?).await,
+            Command::Ls(ls) => ls.execute(connection).await?,
+            Command::Tree(tree) => tree.execute(connection).await?,
+            Command::Break(command) => command.execute(connection).await?,
+            Command::Evict(evict) => evict.execute(connection).await?,
+            Command::Revoke(revoke) => revoke.execute(connection).await?,
         }
+        Ok(Exit::Done.into())
     })
 }

@@ -4,8 +4,10 @@ mod support;
 
 mod ended;
 mod exit_codes;
+mod intervened;
 mod killed;
 mod lost;
 mod partition;
+mod shown;
 mod signals;
 mod terminal;

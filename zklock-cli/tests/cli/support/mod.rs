@@ -2,6 +2,7 @@
 
 mod process;
 pub(crate) mod pty;
+pub(crate) mod transcript;
 
 use std::process::Command;
 use std::sync::OnceLock;
