@@ -2,11 +2,15 @@
 
 use clap::{Parser, Subcommand};
 
+use crate::bench::Bench;
 use crate::connect::Connection;
+use crate::doctor::Doctor;
 use crate::exit;
 use crate::intervene::{Break, Evict, Revoke};
 use crate::ls::Ls;
+use crate::paper::{Completions, Man};
 use crate::run::Run;
+use crate::testing::Testing;
 use crate::tree::Tree;
 
 /// Distributed locks on Apache ZooKeeper, from the command line
@@ -28,4 +32,9 @@ pub(crate) enum Command {
     Break(Break),
     Evict(Evict),
     Revoke(Revoke),
+    Doctor(Doctor),
+    Bench(Bench),
+    Testing(Testing),
+    Completions(Completions),
+    Man(Man),
 }

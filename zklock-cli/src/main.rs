@@ -7,6 +7,7 @@
 //!  launch                       becomes the command: likewise
 //!  orders                       what these processes say to each other
 //!  ls   tree   intervene -> contenders who holds and who waits; takes locks from others
+//!  doctor   bench   testing   paper   the other commands, a file each
 //!  connect   signals   terminal
 //!  failure -> exit   output   clock   duration
 //! ```
@@ -22,9 +23,11 @@ macro_rules! say {
 }
 
 mod arguments;
+mod bench;
 mod clock;
 mod connect;
 mod contenders;
+mod doctor;
 mod duration;
 mod exit;
 mod failure;
@@ -33,9 +36,11 @@ mod launch;
 mod ls;
 mod orders;
 mod output;
+mod paper;
 mod run;
 mod signals;
 mod terminal;
+mod testing;
 mod tree;
 mod warden;
 
@@ -90,6 +95,11 @@ fn execute(arguments: &Arguments) -> Result<ExitCode, Failure> {
             Command::Break(command) => command.execute(connection).await?,
             Command::Evict(evict) => evict.execute(connection).await?,
             Command::Revoke(revoke) => revoke.execute(connection).await?,
+            Command::Doctor(doctor) => return Ok(doctor.execute(connection).await?.into()),
+            Command::Bench(bench) => bench.execute(connection).await?,
+            Command::Testing(testing) => testing.execute()?,
+            Command::Completions(completions) => completions.execute()?,
+            Command::Man(man) => man.execute()?,
         }
         Ok(Exit::Done.into())
     })

@@ -11,3 +11,4 @@ mod partition;
 mod shown;
 mod signals;
 mod terminal;
+mod tools;
