@@ -11,7 +11,7 @@ use std::sync::mpsc::{SyncSender, sync_channel};
 use nix::sys::signal::{SigSet, Signal};
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, poll};
-use rustix::process::kill_current_process_group;
+use rustix::process::{getpid, kill_current_process_group, kill_process};
 use tokio::sync::Notify;
 
 /// What is passed on to a job.
@@ -103,7 +103,7 @@ impl Signals {
     pub(crate) async fn end(&self) -> io::Result<Signal> {
         loop {
             match self.next().await? {
-                Signal::SIGTSTP => suspend()?,
+                Signal::SIGTSTP => suspend(Whom::Itself)?,
                 Signal::SIGCONT | Signal::SIGWINCH => {}
                 signal => return Ok(signal),
             }
@@ -111,10 +111,22 @@ impl Signals {
     }
 }
 
-/// Stops this process and its group, as Ctrl-Z does, and returns when it is continued. If nobody is there to continue it,
-/// because its group has no shell, the kernel does not stop it.
-pub(crate) fn suspend() -> io::Result<()> {
-    kill_current_process_group(rustix::process::Signal::TSTP)?;
+/// Who is to stop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Whom {
+    /// This process alone. What has told it to may have told others.
+    Itself,
+    /// Its group, which is what Ctrl-Z would have stopped if the job were not in the foreground in its place.
+    Group,
+}
+
+/// Stops this process, and returns when it is continued. If nobody is there to continue it, because its group has no
+/// shell, the kernel does not stop it.
+pub(crate) fn suspend(whom: Whom) -> io::Result<()> {
+    match whom {
+        Whom::Itself => kill_process(getpid(), rustix::process::Signal::TSTP)?,
+        Whom::Group => kill_current_process_group(rustix::process::Signal::TSTP)?,
+    }
     let mut stop = SigSet::empty();
     stop.add(Signal::SIGTSTP);
     // Here we stop.

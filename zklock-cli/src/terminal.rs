@@ -32,10 +32,11 @@ impl Terminal {
         tcgetpgrp(&self.file).ok() == Some(self.own)
     }
 
-    /// Whether a job should begin in the foreground: we are there, and it may read from the terminal. Otherwise it is
-    /// part of a pipeline, all of which is to have the terminal's signals; we pass on ours.
+    /// Whether a job should begin in the foreground: we are there, and it reads from the terminal and writes to it. Otherwise
+    /// it is part of a pipeline, whose other parts need the foreground (`zklock run -- ... | less`). There we pass on the
+    /// terminal's signals, and a job that asks for the foreground gets it then.
     pub(crate) fn is_for_the_job(&self) -> bool {
-        std::io::stdin().is_terminal() && self.is_ours()
+        std::io::stdin().is_terminal() && std::io::stdout().is_terminal() && self.is_ours()
     }
 
     /// Puts the job into the foreground, if it is ours to give. Returns whether it was.

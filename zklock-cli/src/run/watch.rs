@@ -13,7 +13,7 @@ use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
 use crate::orders::{Cause, Ended, Limits, Order, Report, Start};
-use crate::signals::{Signals, suspend};
+use crate::signals::{Signals, Whom, suspend};
 use crate::terminal::Terminal;
 
 /// The warden hears of a change of the lease that is greater than this.
@@ -185,8 +185,9 @@ impl<'a> Watch<'a> {
             // Somebody has stopped the job, and nobody could tell us to go on with it. The lock stays held.
             return Ok(());
         }
+        let whom = if self.is_stopping { Whom::Itself } else { Whom::Group };
         self.is_stopping = false;
-        suspend()?;
+        suspend(whom)?;
         self.go_on().await;
         Ok(())
     }

@@ -3,7 +3,7 @@
 use std::process::Command;
 
 use crate::support::pty::OnTerminal;
-use crate::support::{path, run};
+use crate::support::{SOON, is_alive, path, run};
 
 const CTRL_C: &str = "\x03";
 const CTRL_D: &str = "\x04";
@@ -57,7 +57,7 @@ fn ctrl_c_ends_a_wait() {
     let mut holder = crate::support::Process::start(&mut run(&path, &[], "echo held; read _"));
     holder.line();
     shell.types(&zklock(&path, "echo ran"));
-    crate::support::operator().wait_for_children(&path, 2, crate::support::SOON);
+    crate::support::operator().wait_for_children(&path, 2, SOON);
     shell.types(CTRL_C);
     shell.shows("code=130.");
     holder.write("\n");
@@ -80,6 +80,34 @@ fn ctrl_z_stops_both_and_fg_goes_on_with_both() {
     shell.types(CTRL_D);
     shell.types("echo end=$?.\n");
     shell.shows("end=0.");
+}
+
+#[test]
+fn a_command_that_is_stopped_for_longer_than_its_lease_is_killed() {
+    let mut shell = shell();
+    let line = zklock(&path(), "sh -c 'echo pid=$$.; read line; echo \"<$line>\"'");
+    shell.types(&line.replace(" run ", " --session-timeout 2s run "));
+    shell.shows("\npid=");
+    let pid = shell.shows(".").parse().ok().and_then(rustix::process::Pid::from_raw).expect("a number");
+    shell.types(CTRL_Z);
+    shell.shows("Stopped");
+    assert!(ground::until(SOON, || !is_alive(pid)), "the warden does not stop");
+    shell.types("fg; echo end=$?.\n");
+    shell.shows("end=122.");
+}
+
+#[test]
+fn a_command_in_a_pipeline_leaves_the_terminal_to_the_others() {
+    let mut shell = shell();
+    // The last of it reads from the terminal, as a pager does.
+    let reader = "sh -c 'cat; read line </dev/tty; echo \"<$line>\"'";
+    let line = zklock(&path(), "sh -c 'echo on-$((1+1)); exec sleep 0.5'")
+        .replace("; echo", &format!(" | {reader}; echo"));
+    shell.types(&line);
+    shell.shows("on-2");
+    shell.types("something\n");
+    shell.shows("<something>");
+    shell.shows("code=0.");
 }
 
 #[test]
