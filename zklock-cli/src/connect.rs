@@ -44,7 +44,7 @@ pub(crate) struct Connection {
     sasl_file: Option<PathBuf>,
 
     /// Who may use what is created: open, creator-all, or a list such as sasl:billing:cdrwa,world:anyone:r
-    #[arg(long, env = "ZKLOCK_ACCESS", value_name = "ACCESS", value_parser = access, global = true)]
+    #[arg(long, env = "ZKLOCK_ACCESS", hide_env_values = true, value_name = "ACCESS", value_parser = access, global = true)]
     access: Option<Access>,
 
     /// Connect with TLS, and trust the authorities that the system trusts

@@ -26,10 +26,10 @@ use watch::Watch;
 /// for the hold) in its environment. It runs in a process group of its own, and has the terminal if we do. INT, TERM, HUP, QUIT, USR1,
 /// USR2, TSTP, CONT and WINCH are passed on to that group.
 ///
-/// When the servers fall silent, a warning is printed. When the lease is about to end, or the lock is lost, the group gets
-/// TERM, and then everything that the command has started gets KILL, before another can hold the lock. The same happens when
-/// zklock is killed, or stopped for too long: Ctrl-Z stops the command and zklock, and if that lasts longer than the lease, about half of
-/// the session timeout, the command is killed.
+/// When the servers fall silent, a warning is printed. When the lease is about to end, the group gets TERM, and then everything
+/// that the command has started gets KILL, before another can hold the lock. If the lock is taken away, which nobody can know
+/// before, that begins at once. The same happens when zklock is killed, or stopped for too long: Ctrl-Z stops the command and zklock,
+/// and if that lasts longer than the lease, about half of the session timeout, the command is killed.
 ///
 /// The lock covers the command's process group: what it leaves running there when it ends gets TERM, then KILL. What has a
 /// session of its own (setsid) may go on.
