@@ -93,6 +93,7 @@ mod servers;
 /// The operator's calls.
 mod admin {
     mod break_lock;
+    mod browse;
     mod contenders;
     mod evict;
     mod observe;

@@ -72,7 +72,7 @@
 //!  client   spec   lock   hold   guarded   token     the public face
 //!  diagnose   handshake   probe                      why no session could be opened
 //!  connection                                        how a client is connected
-//!  contenders   observe                              what others hold and wait for
+//!  contenders   observe   browse                     what others hold and wait for, and where
 //!  local_queue   held_at                             one process's queue in front of a lock, and what it holds
 //!  acquisition   guard   remembered                  one attempt to hold a lock; looks out for strangers; who was in its way
 //!  double_barrier::membership                        one member of a double barrier
@@ -101,6 +101,7 @@ mod any;
 mod ask;
 mod barrier;
 pub mod blocking;
+mod browse;
 mod client;
 mod clock;
 mod connection;

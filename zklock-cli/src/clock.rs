@@ -1,0 +1,42 @@
+//! Time that two processes can speak of.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+use serde::{Deserialize, Serialize};
+
+/// A moment on the clock that runs on while the machine is suspended. The ensemble's clock runs on too, so a lease on any
+/// other clock would seem to survive the night. All processes of a machine read the same.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize, Deserialize)]
+pub(crate) struct Moment(Duration);
+
+impl Moment {
+    pub(crate) fn now() -> Self {
+        let time = clock_gettime(ClockId::Boottime);
+        let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
+        let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
+        Self(Duration::new(seconds, nanos))
+    }
+
+    #[cfg(test)]
+    pub(crate) fn at(since_boot: Duration) -> Self {
+        Self(since_boot)
+    }
+
+    pub(crate) fn since_boot(self) -> Duration {
+        self.0
+    }
+
+    pub(crate) fn plus(self, duration: Duration) -> Self {
+        Self(self.0.saturating_add(duration))
+    }
+
+    pub(crate) fn minus(self, duration: Duration) -> Self {
+        Self(self.0.saturating_sub(duration))
+    }
+
+    /// How long after another; zero if it is not later.
+    pub(crate) fn since(self, other: Self) -> Duration {
+        self.0.saturating_sub(other.0)
+    }
+}

@@ -1,0 +1,151 @@
+//! Who holds and who waits at a path, whatever kind of lock is there.
+
+use std::time::{Duration, SystemTime};
+
+use serde::Serialize;
+use zklock_core::{Client, Lock, LockSpec, QueuedContender};
+
+use crate::duration;
+use crate::failure::Failure;
+use crate::output::harmless;
+
+/// As many permits as can be said: each that is there was granted.
+const NO_LIMIT: u32 = u32::MAX;
+
+/// What is at a path: a lock of one way to store it, and its contenders.
+#[derive(Debug)]
+pub(crate) struct Found {
+    pub(crate) lock: Lock,
+    pub(crate) way: Way,
+    pub(crate) contenders: Vec<QueuedContender>,
+}
+
+/// The ways in which kinds of locks are stored. Those of one way look alike.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Serialize)]
+#[serde(rename_all = "lowercase")]
+pub(crate) enum Way {
+    /// A mutex, a read/write lock or an election.
+    Queue,
+    Semaphore,
+    Exclusive,
+}
+
+impl Way {
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Queue => "queue",
+            Self::Semaphore => "semaphore",
+            Self::Exclusive => "exclusive",
+        }
+    }
+}
+
+/// The locks at a path that anybody holds or waits for. There is one at most, unless programs disagree on what it is.
+pub(crate) async fn at(client: &Client, path: &str) -> Result<Vec<Found>, Failure> {
+    let ways = [
+        (Way::Queue, LockSpec::mutex(path)?),
+        (Way::Semaphore, LockSpec::semaphore(path, NO_LIMIT)?),
+        (Way::Exclusive, LockSpec::exclusive(path)?),
+    ];
+    let mut found = Vec::new();
+    for (way, spec) in ways {
+        let lock = client.lock(&spec)?;
+        let mut contenders = lock.contenders().await?;
+        // A node that no session owns is no contender, but may have the name of one.
+        contenders.retain(|contender| contender.session != 0);
+        if !contenders.is_empty() {
+            found.push(Found { lock, way, contenders });
+        }
+    }
+    Ok(found)
+}
+
+/// A contender as programs read it.
+#[derive(Clone, PartialEq, Debug, Serialize)]
+pub(crate) struct Entry {
+    pub(crate) holds: bool,
+    pub(crate) identity: String,
+    pub(crate) name: String,
+    pub(crate) node: String,
+    pub(crate) session: String,
+    pub(crate) token: u64,
+    pub(crate) lock: Way,
+    pub(crate) role: String,
+    pub(crate) dialect: String,
+    /// When its node was created, on the servers' clock, in seconds since 1970.
+    pub(crate) since: f64,
+}
+
+impl Entry {
+    pub(crate) fn of(way: Way, contender: &QueuedContender) -> Self {
+        let since = contender.since.duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Self {
+            holds: contender.holds,
+            identity: contender.identity.clone(),
+            name: contender.name.clone(),
+            node: contender.node.clone(),
+            session: format!("{:#x}", contender.session),
+            token: contender.token.value(),
+            lock: way,
+            role: contender.role.to_string(),
+            dialect: contender.dialect.to_string(),
+            since: since.as_secs_f64(),
+        }
+    }
+
+    /// How old it is, if the servers' clock is like ours.
+    fn age(&self) -> Duration {
+        let now = SystemTime::now().duration_since(SystemTime::UNIX_EPOCH).unwrap_or_default();
+        Duration::try_from_secs_f64(now.as_secs_f64() - self.since).unwrap_or_default()
+    }
+
+    /// What it wants, in a word.
+    fn kind(&self) -> &str {
+        match self.lock {
+            Way::Queue => &self.role,
+            other => other.name(),
+        }
+    }
+
+    /// `holds` or `waits`.
+    pub(crate) fn state(&self) -> &'static str {
+        if self.holds { "holds" } else { "waits" }
+    }
+
+    /// The heads of the columns of [`row`](Self::row).
+    pub(crate) fn heads() -> Vec<String> {
+        ["", "IDENTITY", "AGE", "KIND", "DIALECT", "SESSION", "TOKEN", "NAME"].map(str::to_owned).to_vec()
+    }
+
+    pub(crate) fn row(&self) -> Vec<String> {
+        vec![
+            self.state().to_owned(),
+            harmless(&self.identity),
+            duration::short(self.age()),
+            self.kind().to_owned(),
+            self.dialect.clone(),
+            self.session.clone(),
+            self.token.to_string(),
+            harmless(&self.name),
+        ]
+    }
+
+    /// In a sentence: its identity and age.
+    pub(crate) fn description(&self) -> String {
+        format!(
+            "{} (session {}, since {})",
+            harmless(&self.identity),
+            self.session,
+            duration::short(self.age())
+        )
+    }
+}
+
+/// All that hold or wait, the holders first.
+pub(crate) fn entries(found: &[Found]) -> Vec<Entry> {
+    let of = |found: &Found| {
+        let way = found.way;
+        found.contenders.iter().map(move |contender| Entry::of(way, contender)).collect::<Vec<_>>()
+    };
+    found.iter().flat_map(of).collect()
+}

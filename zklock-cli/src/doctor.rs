@@ -1,0 +1,182 @@
+//! `zklock doctor`: whether locks would work here, and what to do if not.
+
+mod finding;
+mod server;
+
+use std::time::{Duration, Instant, SystemTime};
+
+use clap::Args;
+use zklock_core::{Client, ClientOptions, ErrorKind};
+
+use crate::connect::Connection;
+use crate::duration;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::output::{print, print_json};
+use finding::{Finding, Findings};
+
+/// A write that takes longer than this makes every lock slow.
+const SLOW: Duration = Duration::from_millis(100);
+const WRITES: usize = 20;
+/// Beyond this, ages in `zklock ls` mislead. Locks do not mind.
+const APART: Duration = Duration::from_secs(2);
+
+/// Look whether locks would work here, and say what to do if not
+///
+/// It asks each server, opens a session, and takes and releases a lock at the path. It ends with code 1 if anything is wrong.
+#[derive(Args, Debug)]
+pub(crate) struct Doctor {
+    /// Where to try a lock. It should be below the node that your programs use, so that the rights are those of theirs
+    #[arg(default_value = "/zklock-doctor")]
+    path: String,
+
+    /// Write JSON: an array of findings
+    #[arg(long)]
+    json: bool,
+}
+
+impl Doctor {
+    pub(crate) async fn execute(&self, connection: &Connection) -> Result<Exit, Failure> {
+        zklock_core::check_lock_path(&self.path)?;
+        let options = connection.options()?;
+        let mut findings = Findings::default();
+        findings.extend(server::look_at_all(connection).await?);
+        self.look_at_session(connection, options, &mut findings).await;
+        if self.json {
+            print_json(&findings.all())?;
+        } else {
+            print(&findings.text())?;
+        }
+        Ok(if findings.is_well() { Exit::Done } else { Exit::Finding })
+    }
+
+    async fn look_at_session(
+        &self,
+        connection: &Connection,
+        options: ClientOptions,
+        findings: &mut Findings,
+    ) {
+        let client = match Client::connect(options).await {
+            Ok(client) => client,
+            Err(error) => {
+                let advice = "without a session there are no locks: begin with the servers above";
+                findings.add(Finding::bad("session", error, advice));
+                return;
+            }
+        };
+        findings.add(session_timeout(&client, connection.session_timeout));
+        findings.add(encryption(connection));
+        self.look_at_lock(&client, findings).await;
+        client.close().await;
+    }
+
+    /// All that programs need to be allowed is done once.
+    async fn look_at_lock(&self, client: &Client, findings: &mut Findings) {
+        let path = &self.path;
+        let lock = match client.mutex(path) {
+            Ok(lock) => lock,
+            Err(error) => return findings.add(Finding::bad("rights", error, "give another path")),
+        };
+        let before = SystemTime::now();
+        let hold = match lock.acquire_timeout(Duration::from_secs(10)).await {
+            Ok(hold) => hold,
+            Err(error) => {
+                let advice = match error.kind() {
+                    ErrorKind::Refused => "give this user the rights that docs/securing.md lists for a mutex",
+                    ErrorKind::Timeout => "give a path that nobody uses",
+                    _ => "see what the servers' logs say",
+                };
+                return findings.add(Finding::bad("rights", error, advice));
+            }
+        };
+        let after = SystemTime::now();
+        match lock.contenders().await {
+            Ok(contenders) => {
+                findings.add(Finding::good("rights", format!("may create and read below {path}")));
+                let own = contenders.iter().find(|contender| contender.node == hold.node());
+                if let Some(own) = own {
+                    findings.add(clock(before, own.since, after));
+                }
+            }
+            Err(error) => {
+                findings.add(Finding::bad("rights", error, "give this user the right to read (r) there"));
+            }
+        }
+        let mut times = Vec::new();
+        for _ in 0..WRITES {
+            let begun = Instant::now();
+            if let Err(error) = hold.confirm().await {
+                findings.add(Finding::bad("writes", error, "see whether the ensemble has a leader"));
+                break;
+            }
+            times.push(begun.elapsed());
+        }
+        if times.len() == WRITES {
+            findings.add(writes(times));
+        }
+        match hold.release().await {
+            Ok(()) => findings.add(Finding::good("rights", format!("may delete below {path}"))),
+            Err(error) => {
+                findings.add(Finding::bad("rights", error, "give this user the right to delete (d) there"));
+            }
+        }
+    }
+}
+
+fn session_timeout(client: &Client, asked: Option<Duration>) -> Finding {
+    let asked = asked.unwrap_or(Duration::from_secs(10));
+    let Some(granted) = client.session_timeout() else {
+        return Finding::bad(
+            "session",
+            "it ended right after it was opened",
+            "see what the servers' logs say",
+        );
+    };
+    let text = format!("timeout {}, {} was asked for", duration::short(granted), duration::short(asked));
+    if granted == asked {
+        return Finding::good("session", format!("timeout {}, as asked for", duration::short(granted)));
+    }
+    let (limit, effect) = if granted > asked {
+        ("minSessionTimeout", "after a crash a lock is free only that much later")
+    } else {
+        ("maxSessionTimeout", "locks are lost on shorter network troubles")
+    };
+    Finding::warning("session", text, format!("{effect}; the limit is tickTime or {limit} in zoo.cfg"))
+}
+
+fn encryption(connection: &Connection) -> Finding {
+    if connection.tls || connection.ca.is_some() {
+        Finding::good("TLS", "the servers' certificates are checked")
+    } else {
+        Finding::warning(
+            "TLS",
+            "not used",
+            "passwords and locks are readable on the network: see --ca and --tls",
+        )
+    }
+}
+
+/// The node was created between two looks at our clock.
+fn clock(before: SystemTime, created: SystemTime, after: SystemTime) -> Finding {
+    let outside = |early: SystemTime, late: SystemTime| late.duration_since(early).unwrap_or_default();
+    let apart = outside(created, before).max(outside(after, created));
+    let text = format!("the servers' and this machine's differ by {}", duration::short(apart));
+    if apart > APART {
+        let advice = "locks do not mind, but the ages that `zklock ls` shows are wrong by that: see to NTP";
+        Finding::warning("clocks", text, advice)
+    } else {
+        Finding::good("clocks", text)
+    }
+}
+
+fn writes(mut times: Vec<Duration>) -> Finding {
+    times.sort_unstable();
+    let (median, slowest) = (times[times.len() / 2], times[times.len() - 1]);
+    let text = format!("a write takes {median:.1?}, the slowest of {WRITES} took {slowest:.1?}");
+    if median > SLOW {
+        let advice = "each lock takes two: see to the disks of the servers' dataLogDir, and to the network";
+        Finding::warning("writes", text, advice)
+    } else {
+        Finding::good("writes", text)
+    }
+}

@@ -1,0 +1,93 @@
+//! One server by itself: whether it can be reached, and what it says of itself.
+
+use std::time::{Duration, Instant};
+
+use tokio::io::{AsyncReadExt, AsyncWriteExt};
+use tokio::net::TcpStream;
+use tokio::time::timeout;
+
+use super::finding::Finding;
+use crate::connect::Connection;
+use crate::failure::Failure;
+
+const PATIENCE: Duration = Duration::from_secs(3);
+const DEFAULT_PORT: &str = "2181";
+
+/// Each server of the hosts.
+pub(super) async fn look_at_all(connection: &Connection) -> Result<Vec<Finding>, Failure> {
+    let hosts = connection.hosts()?;
+    let servers = hosts.split('/').next().unwrap_or_default();
+    let is_encrypted = connection.tls || connection.ca.is_some();
+    let mut findings = Vec::new();
+    for server in servers.split(',').map(str::trim).filter(|server| !server.is_empty()) {
+        // An address of IPv6 has colons of its own, in brackets.
+        let has_port =
+            server.rsplit_once(':').is_some_and(|(host, _)| !host.contains(':') || host.ends_with(']'));
+        let address = if has_port { server.to_owned() } else { format!("{server}:{DEFAULT_PORT}") };
+        findings.extend(look_at(&address, is_encrypted).await);
+    }
+    Ok(findings)
+}
+
+async fn look_at(address: &str, is_encrypted: bool) -> Vec<Finding> {
+    let begun = Instant::now();
+    let stream = match timeout(PATIENCE, TcpStream::connect(address)).await {
+        Ok(Ok(stream)) => stream,
+        Ok(Err(error)) => {
+            let advice =
+                "see whether it runs, and whether the name and the port (clientPort in zoo.cfg) are right";
+            return vec![Finding::bad("server", format!("{address} {error}"), advice)];
+        }
+        Err(_) => {
+            let advice = "packets may be dropped on the way: see to the firewall";
+            return vec![Finding::bad(
+                "server",
+                format!("{address} does not answer within {PATIENCE:?}"),
+                advice,
+            )];
+        }
+    };
+    let took = begun.elapsed();
+    let reached = Finding::good("server", format!("{address} accepts connections, in {took:.1?}"));
+    if is_encrypted {
+        return vec![reached];
+    }
+    vec![reached, version(address, stream).await]
+}
+
+/// What it answers to the word `srvr`.
+async fn version(address: &str, mut stream: TcpStream) -> Finding {
+    let mut answer = String::new();
+    let asked = timeout(PATIENCE, async {
+        stream.write_all(b"srvr").await?;
+        stream.read_to_string(&mut answer).await
+    });
+    let _ = asked.await;
+    let after = |head: &str| answer.lines().find_map(|line| line.strip_prefix(head)).map(str::trim);
+    let Some(version) = after("Zookeeper version:").and_then(|text| text.split(['-', ',']).next()) else {
+        let (finding, advice) = if answer.contains("not currently serving requests") {
+            let advice =
+                "its ensemble has no leader: see whether most of its servers run and reach one another";
+            return Finding::bad("server", format!("{address} runs, but serves nobody"), advice);
+        } else if answer.contains("not in the whitelist") {
+            (
+                "does not say its version",
+                "allow the word: 4lw.commands.whitelist=srvr in zoo.cfg. Or do without",
+            )
+        } else {
+            ("does not say its version", "is it ZooKeeper, or does the port expect TLS?")
+        };
+        return Finding::warning("server", format!("{address} {finding}"), advice);
+    };
+    let mode = after("Mode:").unwrap_or("unknown");
+    let text = format!("{address} is ZooKeeper {version}, {mode}");
+    let mut numbers = version.split('.').filter_map(|number| number.parse::<u32>().ok());
+    match (numbers.next(), numbers.next()) {
+        (Some(major), Some(minor)) if (major, minor) < (3, 5) => Finding::warning(
+            "server",
+            text,
+            "before 3.5 there are no containers: nodes of locks that nobody uses stay; upgrade when you can",
+        ),
+        _ => Finding::good("server", format!("{text}; it has containers")),
+    }
+}

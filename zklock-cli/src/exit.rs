@@ -1,0 +1,57 @@
+//! Exit codes.
+
+use std::process::ExitCode;
+
+/// How `zklock` ends, if not by the exit code of a job.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Exit {
+    Done = 0,
+    Finding = 1,
+    Usage = 64,
+    Busy = 120,
+    Timeout = 121,
+    Lost = 122,
+    Unreachable = 123,
+    AtMost = 124,
+    Other = 125,
+    NotExecutable = 126,
+    NotFound = 127,
+}
+
+/// What the codes mean, for `zklock --help` and the man page.
+pub(crate) const TABLE: &str = "\
+Exit codes:
+    0  done; `run`: the job's own exit code, or 128 and the number of the signal that ended it
+    1  `doctor` found a fault; `break`, `evict` and `revoke` found nobody, or were told not to
+   64  the arguments are wrong
+  120  the lock is busy (--try)
+  121  the lock was not free in time (--timeout)
+  122  the lock was lost, and the job was ended
+  123  no server could say who has the lock
+  124  the job ran for too long and was ended (--at-most)
+  125  anything else went wrong, such as a right that is missing
+  126  the job's program cannot be executed
+  127  the job's program was not found";
+
+impl From<Exit> for ExitCode {
+    fn from(exit: Exit) -> Self {
+        Self::from(exit as u8)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_code_is_in_the_table() {
+        use Exit::{
+            AtMost, Busy, Done, Finding, Lost, NotExecutable, NotFound, Other, Timeout, Unreachable, Usage,
+        };
+        let all =
+            [Done, Finding, Usage, Busy, Timeout, Lost, Unreachable, AtMost, Other, NotExecutable, NotFound];
+        let codes: Vec<u8> =
+            TABLE.lines().skip(1).filter_map(|line| line.split_whitespace().next()?.parse().ok()).collect();
+        assert_eq!(codes, all.map(|exit| exit as u8));
+    }
+}

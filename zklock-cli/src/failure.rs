@@ -1,0 +1,53 @@
+//! Errors for people: a sentence, and the exit code that goes with it.
+
+use std::io;
+
+use zklock_core::{Error, ErrorKind};
+
+use crate::exit::Exit;
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+pub(crate) enum Failure {
+    /// What the library says.
+    #[error("{0}")]
+    Core(#[from] Error),
+    /// Nobody reads our output any more. That is nothing to speak of.
+    #[error("the output was closed")]
+    OutputClosed,
+    #[error("{1}")]
+    Told(Exit, String),
+}
+
+impl Failure {
+    pub(crate) fn new(exit: Exit, message: impl Into<String>) -> Self {
+        Self::Told(exit, message.into())
+    }
+
+    pub(crate) fn usage(message: impl Into<String>) -> Self {
+        Self::new(Exit::Usage, message)
+    }
+
+    pub(crate) fn exit(&self) -> Exit {
+        match self {
+            Self::OutputClosed => Exit::Done,
+            Self::Told(exit, _) => *exit,
+            Self::Core(error) => match error.kind() {
+                ErrorKind::InvalidInput => Exit::Usage,
+                ErrorKind::Timeout => Exit::Timeout,
+                ErrorKind::Unreachable => Exit::Unreachable,
+                ErrorKind::Lost(_) => Exit::Lost,
+                _ => Exit::Other,
+            },
+        }
+    }
+}
+
+impl From<io::Error> for Failure {
+    fn from(error: io::Error) -> Self {
+        match error.kind() {
+            io::ErrorKind::BrokenPipe => Self::OutputClosed,
+            _ => Self::new(Exit::Other, error.to_string()),
+        }
+    }
+}

@@ -1,0 +1,63 @@
+//! The last moment before the job's own program: still this one, in the process that becomes it.
+//!
+//! What must be done between fork and exec would need unsafe code there. So the warden starts this program once more, which does
+//! it and then becomes the job.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode};
+
+use nix::sys::signal::{SigSet, Signal as Blockable};
+use rustix::process::{Signal, getpgrp, getppid, set_parent_process_death_signal};
+use rustix::termios::tcsetpgrp;
+
+use crate::exit::Exit;
+use crate::terminal;
+
+/// The first word of its command line, by which `main` knows it.
+pub(crate) const WORD: &str = "__launch";
+/// The third word, after the number of the warden: whether the job takes the foreground of the terminal.
+pub(crate) const FOREGROUND: &str = "foreground";
+pub(crate) const BACKGROUND: &str = "background";
+
+/// Becomes the job; returns only if that fails.
+pub(crate) fn main(words: &[OsString]) -> ExitCode {
+    let [warden, place, program, arguments @ ..] = words else { return Exit::Usage.into() };
+    // If the warden is killed too, the kernel ends at least this process. Unless that has happened already.
+    let is_set = set_parent_process_death_signal(Some(Signal::KILL)).is_ok();
+    let parent = getppid().map(|parent| parent.as_raw_pid().to_string());
+    if !is_set || parent.is_none_or(|parent| *warden != *parent) {
+        return Exit::Other.into();
+    }
+    if place == FOREGROUND {
+        take_foreground();
+    }
+    // The warden has blocked all, and a program inherits that.
+    let _ = SigSet::empty().thread_set_mask();
+    // SIGPIPE, which Rust ignores, is as the system has it again.
+    let error = Command::new(program).args(arguments).exec();
+    say!("{}: {}", program.to_string_lossy(), reason(&error));
+    match error.kind() {
+        io::ErrorKind::NotFound => Exit::NotFound.into(),
+        _ => Exit::NotExecutable.into(),
+    }
+}
+
+fn take_foreground() {
+    let mut output = SigSet::empty();
+    output.add(Blockable::SIGTTOU);
+    // A group in the background would be stopped for it.
+    let _ = output.thread_block();
+    if let Some(terminal) = terminal::open() {
+        let _ = tcsetpgrp(terminal, getpgrp());
+    }
+}
+
+fn reason(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "command not found: check its name, or give its path".to_owned(),
+        io::ErrorKind::PermissionDenied => "cannot be executed: permission denied".to_owned(),
+        _ => format!("cannot be executed: {error}"),
+    }
+}

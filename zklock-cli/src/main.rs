@@ -1,0 +1,106 @@
+//! `zklock`, the command: runs programs under distributed locks on ZooKeeper, and shows who holds and waits.
+//!
+//! ```text
+//!  main   arguments             the command line
+//!  run -> watch -> job          a command that runs while a lock is held
+//!  warden -> plan, descendants  the process that ends the command in time: another process, of this program
+//!  launch                       becomes the command: likewise
+//!  orders                       what these processes say to each other
+//!  ls   tree   intervene -> contenders who holds and who waits; takes locks from others
+//!  doctor   bench   testing   paper   the other commands, a file each
+//!  connect   signals   terminal
+//!  failure -> exit   output   clock   duration
+//! ```
+
+#![forbid(unsafe_code)]
+
+/// A line for people, on stderr. If nobody can read it, that is no reason to fail, as `eprintln` would.
+macro_rules! say {
+    ($($text:tt)*) => {{
+        use std::io::Write;
+        let _ = writeln!(std::io::stderr(), "zklock: {}", format_args!($($text)*));
+    }};
+}
+
+mod arguments;
+mod bench;
+mod clock;
+mod connect;
+mod contenders;
+mod doctor;
+mod duration;
+mod exit;
+mod failure;
+mod intervene;
+mod launch;
+mod ls;
+mod orders;
+mod output;
+mod paper;
+mod run;
+mod signals;
+mod terminal;
+mod testing;
+mod tree;
+mod warden;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+
+use clap::Parser;
+use nix::sys::signal::SigSet;
+
+use arguments::{Arguments, Command};
+use exit::Exit;
+use failure::Failure;
+use signals::Signals;
+
+fn main() -> ExitCode {
+    let words: Vec<OsString> = std::env::args_os().skip(1).collect();
+    match words.split_first() {
+        Some((word, rest)) if word == warden::WORD => return warden::main(rest),
+        Some((word, rest)) if word == launch::WORD => return launch::main(rest),
+        _ => {}
+    }
+    let arguments = match Arguments::try_parse() {
+        Ok(arguments) => arguments,
+        Err(error) => {
+            // Help is asked for, and goes to stdout; anything else is a mistake.
+            let exit = if error.use_stderr() { Exit::Usage } else { Exit::Done };
+            let _ = error.print();
+            return exit.into();
+        }
+    };
+    match execute(&arguments) {
+        Ok(code) => code,
+        Err(failure) => {
+            if !matches!(failure, Failure::OutputClosed) {
+                say!("{failure}");
+            }
+            failure.exit().into()
+        }
+    }
+}
+
+fn execute(arguments: &Arguments) -> Result<ExitCode, Failure> {
+    let Arguments { command, connection } = arguments;
+    let watched =
+        matches!(command, Command::Run(_)).then(signals::block).transpose()?.unwrap_or_else(SigSet::empty);
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(async {
+        match command {
+            Command::Run(run) => return run.execute(connection, &Signals::new(&watched)?).await,
+            Command::Ls(ls) => ls.execute(connection).await?,
+            Command::Tree(tree) => tree.execute(connection).await?,
+            Command::Break(command) => command.execute(connection).await?,
+            Command::Evict(evict) => evict.execute(connection).await?,
+            Command::Revoke(revoke) => revoke.execute(connection).await?,
+            Command::Doctor(doctor) => return Ok(doctor.execute(connection).await?.into()),
+            Command::Bench(bench) => bench.execute(connection).await?,
+            Command::Testing(testing) => testing.execute()?,
+            Command::Completions(completions) => completions.execute()?,
+            Command::Man(man) => man.execute()?,
+        }
+        Ok(Exit::Done.into())
+    })
+}

@@ -1,0 +1,252 @@
+//! `zklock run`: a program that runs while a lock is held, and no longer.
+
+mod job;
+mod watch;
+
+use std::ffi::OsString;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use clap::{ArgGroup, Args};
+use nix::sys::signal::Signal;
+use tokio::time::{Instant, sleep_until};
+use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock, LockSpec};
+
+use crate::connect::Connection;
+use crate::duration;
+use crate::exit::Exit;
+use crate::failure::Failure;
+use crate::orders::{Cause, Limits};
+use crate::signals::Signals;
+use watch::Watch;
+
+/// Run a command while a lock is held
+///
+/// The command gets ZKLOCK_TOKEN (the fencing token), ZKLOCK_LOCK (the lock's path) and ZKLOCK_NODE (the node that stands
+/// for the hold) in its environment. It runs in a process group of its own, and has the terminal if we do. INT, TERM, HUP, QUIT, USR1,
+/// USR2, TSTP, CONT and WINCH are passed on to that group.
+///
+/// When the servers fall silent, a warning is printed. When the lease is about to end, the group gets TERM, and then everything
+/// that the command has started gets KILL, before another can hold the lock. If the lock is taken away, which nobody can know
+/// before, that begins at once. The same happens when zklock is killed, or stopped for too long: Ctrl-Z stops the command and zklock,
+/// and if that lasts longer than the lease, about half of the session timeout, the command is killed.
+///
+/// The lock covers the command's process group: what it leaves running there when it ends gets TERM, then KILL. What has a
+/// session of its own (setsid) may go on.
+#[derive(Args, Debug)]
+#[command(group(ArgGroup::new("lock").required(true)))]
+pub(crate) struct Run {
+    /// Hold the mutex at this path
+    #[arg(long, value_name = "PATH", group = "lock")]
+    mutex: Option<String>,
+
+    /// Hold the read side of the read/write lock at this path
+    #[arg(long, value_name = "PATH", group = "lock")]
+    read: Option<String>,
+
+    /// Hold the write side of the read/write lock at this path
+    #[arg(long, value_name = "PATH", group = "lock")]
+    write: Option<String>,
+
+    /// Hold one of N permits of the semaphore at this path
+    #[arg(long, value_name = "PATH:N", group = "lock")]
+    semaphore: Option<String>,
+
+    /// Be the leader of the election at this path
+    #[arg(long, value_name = "PATH", group = "lock")]
+    election: Option<String>,
+
+    /// Hold the exclusive lock at this path: unfair, one node, for jobs that try once
+    #[arg(long, value_name = "PATH", group = "lock")]
+    exclusive: Option<String>,
+
+    /// Wait for the lock for no longer than this
+    #[arg(long, short, value_name = "DURATION", value_parser = duration::parse)]
+    timeout: Option<Duration>,
+
+    /// Do not wait: if another has the lock, end at once with code 120
+    #[arg(long = "try", conflicts_with = "timeout")]
+    tries: bool,
+
+    /// Keep the lock for so long, even if the command is quicker: for cron on clocks that differ
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "0", hide_default_value = true)]
+    at_least: Duration,
+
+    /// End the command if it runs for longer, with code 124
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse)]
+    at_most: Option<Duration>,
+
+    /// If the lock is lost, wait for it and run the command again
+    #[arg(long)]
+    retry: bool,
+
+    /// From TERM to KILL when the command is ended. If the lease is about to end, a tenth of the session timeout at most
+    #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "1s")]
+    kill_after: Duration,
+
+    /// The command and its arguments
+    #[arg(last = true, required = true, value_name = "COMMAND")]
+    command: Vec<OsString>,
+}
+
+/// How one run of the command has ended.
+enum Outcome {
+    /// With this code.
+    Ended(ExitCode),
+    /// The lock was lost.
+    Lost,
+}
+
+impl Run {
+    pub(crate) async fn execute(
+        &self,
+        connection: &Connection,
+        signals: &Signals,
+    ) -> Result<ExitCode, Failure> {
+        let spec = self.spec()?;
+        spec.check()?;
+        let mut options = connection.options()?;
+        if let Some(timeout) = self.timeout.filter(|timeout| !timeout.is_zero()) {
+            let patience = connection.connect_timeout.unwrap_or(Duration::from_secs(10));
+            options = options.connect_timeout(patience.min(timeout));
+        }
+        let begun = Instant::now();
+        let client = tokio::select! {
+            client = Client::connect(options) => client?,
+            signal = signals.end() => return Ok(code_of(signal?)),
+        };
+        let lock = client.lock(&spec)?;
+        // Whatever happens, the session is closed before this process ends: so nothing of it is left in the queue.
+        let outcome = self.execute_with(&client, &lock, signals, begun).await;
+        client.close().await;
+        outcome
+    }
+
+    async fn execute_with(
+        &self,
+        client: &Client,
+        lock: &Lock,
+        signals: &Signals,
+        mut begun: Instant,
+    ) -> Result<ExitCode, Failure> {
+        loop {
+            let hold = tokio::select! {
+                hold = self.acquire(lock, begun) => hold?,
+                signal = signals.end() => return Ok(code_of(signal?)),
+            };
+            match self.run_under(&hold, client, signals).await? {
+                Outcome::Ended(code) => return Ok(code),
+                Outcome::Lost if !self.retry => return Ok(Exit::Lost.into()),
+                Outcome::Lost => {
+                    say!("waiting for the lock {} to run the command again (--retry)", lock.path());
+                    begun = Instant::now();
+                }
+            }
+        }
+    }
+
+    fn spec(&self) -> Result<LockSpec, Failure> {
+        let spec = match self {
+            Self { mutex: Some(path), .. } => LockSpec::mutex(path),
+            Self { read: Some(path), .. } => LockSpec::read(path),
+            Self { write: Some(path), .. } => LockSpec::write(path),
+            Self { election: Some(path), .. } => LockSpec::election(path),
+            Self { exclusive: Some(path), .. } => LockSpec::exclusive(path),
+            Self { semaphore: Some(text), .. } => {
+                let parsed =
+                    text.rsplit_once(':').and_then(|(path, limit)| Some((path, limit.parse().ok()?)));
+                let (path, limit) = parsed.ok_or_else(|| {
+                    Failure::usage(format!(
+                        "--semaphore {text}: write it as PATH:N, such as /locks/licences:5"
+                    ))
+                })?;
+                LockSpec::semaphore(path, limit)
+            }
+            _ => return Err(Failure::usage("no lock is named: give one, such as --mutex PATH")),
+        };
+        Ok(spec?)
+    }
+
+    async fn acquire(&self, lock: &Lock, begun: Instant) -> Result<Hold, Failure> {
+        if self.tries || self.timeout.is_some_and(|timeout| timeout.is_zero()) {
+            let busy = || {
+                Failure::new(
+                    Exit::Busy,
+                    format!(
+                        "the lock {path} is busy: `zklock ls {path}` says who has it",
+                        path = lock.path()
+                    ),
+                )
+            };
+            return lock.try_acquire().await?.ok_or_else(busy);
+        }
+        match self.timeout {
+            None => Ok(lock.acquire().await?),
+            Some(timeout) => {
+                // What is left after connecting. Zero would mean something else.
+                let left = timeout.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
+                Ok(lock.acquire_timeout(left).await?)
+            }
+        }
+    }
+
+    async fn run_under(&self, hold: &Hold, client: &Client, signals: &Signals) -> Result<Outcome, Failure> {
+        let granted = Instant::now();
+        let session_timeout = client.session_timeout().unwrap_or(Duration::from_secs(10));
+        let limits = Limits::new(self.kill_after, session_timeout);
+        if let Err(error) = lengthen(hold, &limits).await {
+            say!("{error}");
+            return Ok(Outcome::Lost);
+        }
+        let ended = Watch::start(hold, limits, &self.command, self.at_most, signals)?.keep().await?;
+        let outcome = match ended.cause {
+            Some(Cause::LeaseEnds | Cause::Lost) => return Ok(Outcome::Lost),
+            Some(Cause::AtMost) => Exit::AtMost.into(),
+            Some(Cause::Leftover) | None => ExitCode::from(ended.code),
+        };
+        if matches!(hold.state(), HoldState::Lost(_)) {
+            return Ok(lost_unnoticed(hold));
+        }
+        let free_at = granted + self.at_least;
+        if free_at > Instant::now() {
+            tokio::select! {
+                () = sleep_until(free_at) => {}
+                // The command is done: what happens to the lock now is of no concern to it.
+                _ = hold.lost() => return Ok(Outcome::Ended(outcome)),
+                signal = signals.end() => { signal?; }
+            }
+        }
+        match hold.release().await {
+            Ok(()) => {}
+            Err(error) if matches!(error.kind(), ErrorKind::Lost(_)) => return Ok(lost_unnoticed(hold)),
+            // The command has done its work. Closing the client frees the lock too.
+            Err(error) => say!("{error}"),
+        }
+        Ok(Outcome::Ended(outcome))
+    }
+}
+
+/// A lease that is long enough to start something.
+async fn lengthen(hold: &Hold, limits: &Limits) -> Result<(), zklock_core::Error> {
+    // Each write that a quorum commits may lengthen it.
+    for _ in 0..3 {
+        if hold.valid_for() > limits.least_lease() * 5 / 4 {
+            break;
+        }
+        hold.confirm().await?;
+    }
+    Ok(())
+}
+
+/// The command ended by itself, but by then another may have held the lock. It is not run again: it may have done all of
+/// its work.
+fn lost_unnoticed(hold: &Hold) -> Outcome {
+    let path = hold.path();
+    say!("the lock {path} was lost, and the command ended by itself before that was known");
+    Outcome::Ended(Exit::Lost.into())
+}
+
+/// As a shell says it.
+fn code_of(signal: Signal) -> ExitCode {
+    ExitCode::from(128 + u8::try_from(signal as i32).unwrap_or_default())
+}

@@ -1,0 +1,121 @@
+//! A job as `zklock run` sees it: its warden, to whom it gives orders, and who reports.
+
+use std::ffi::OsString;
+use std::io::{self, IoSlice};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream as Socket;
+use std::os::unix::process::CommandExt;
+use std::process::{Child, Command, Stdio};
+
+use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, sendmsg, shutdown};
+use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
+use tokio::io::AsyncWriteExt;
+use tokio::net::UnixStream;
+
+use crate::orders::{Lines, Order, Report, Start, line};
+use crate::warden;
+
+#[derive(Debug)]
+pub(super) struct Job {
+    warden: Child,
+    socket: UnixStream,
+    lines: Lines,
+    group: Option<Pid>,
+}
+
+impl Job {
+    /// Starts the warden, which starts the job, with these variables in its environment.
+    pub(super) fn start(
+        command: &[OsString],
+        variables: &[(&str, String)],
+        start: Start,
+    ) -> io::Result<Self> {
+        // If the warden is killed, its children become ours.
+        set_child_subreaper(Some(rustix::process::getpid()))?;
+        let (ours, theirs) = Socket::pair()?;
+        let warden = Command::new("/proc/self/exe")
+            .arg0("zklock-warden")
+            .arg(warden::WORD)
+            .args(command)
+            .envs(variables.iter().map(|(name, value)| (name, value)))
+            .stdin(Stdio::from(OwnedFd::from(theirs)))
+            .stdout(Stdio::null())
+            .process_group(0)
+            .spawn()?;
+        let sent = send_start(&ours, start);
+        ours.set_nonblocking(true)?;
+        let socket = UnixStream::from_std(ours)?;
+        let job = Self { warden, socket, lines: Lines::default(), group: None };
+        sent.map(|()| job)
+    }
+
+    /// The job's process group, when it has been started.
+    pub(super) fn group(&self) -> Option<Pid> {
+        self.group
+    }
+
+    /// Gives an order. If the warden is gone, that is the next report.
+    pub(super) async fn order(&mut self, order: &Order) {
+        let _ = self.socket.write_all(&line(order)).await;
+        self.wake_warden();
+    }
+
+    /// Somebody may have stopped the warden. It is our child and not yet reaped, so its number is no other's.
+    pub(super) fn wake_warden(&self) {
+        let _ = kill_process(Pid::from_child(&self.warden), Signal::CONT);
+    }
+
+    /// What the warden says next; `None` if it is gone. May be dropped and called again.
+    pub(super) async fn report(&mut self) -> Option<Report> {
+        loop {
+            if let Some(report) = self.lines.next() {
+                if let Report::Started(group) = report {
+                    self.group = Pid::from_raw(group);
+                }
+                return Some(report);
+            }
+            self.socket.readable().await.ok()?;
+            let mut bytes = [0; 4096];
+            match self.socket.try_read(&mut bytes) {
+                Ok(0) => return None,
+                Ok(count) => self.lines.push(&bytes[..count]),
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                Err(_) => return None,
+            }
+        }
+    }
+
+    /// Kills what a warden has left that was killed itself. Blocks until it is gone.
+    pub(super) fn kill_without_warden(mut self) {
+        let _ = self.warden.kill();
+        let _ = self.warden.wait();
+        if let Some(group) = self.group {
+            warden::kill_all(group);
+        }
+    }
+}
+
+impl Drop for Job {
+    /// Whatever the reason: nothing is left of the job when the lock is released.
+    fn drop(&mut self) {
+        let _ = shutdown(&self.socket, Shutdown::Both);
+        // One that was reaped has no number any more.
+        if matches!(self.warden.try_wait(), Ok(None)) {
+            self.wake_warden();
+        }
+        let _ = self.warden.wait();
+    }
+}
+
+/// The first order, and our input, output and errors for the job.
+fn send_start(socket: &Socket, start: Start) -> io::Result<()> {
+    let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
+    let streams = [input.as_fd(), output.as_fd(), errors.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut ancillary = SendAncillaryBuffer::new(&mut space);
+    ancillary.push(SendAncillaryMessage::ScmRights(&streams));
+    let order = line(&Order::Start(start));
+    let sent = sendmsg(socket, &[IoSlice::new(&order)], &mut ancillary, SendFlags::NOSIGNAL)?;
+    if sent == order.len() { Ok(()) } else { Err(io::Error::other("the warden takes no orders")) }
+}

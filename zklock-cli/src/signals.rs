@@ -1,0 +1,136 @@
+//! Signals, read from a descriptor.
+//!
+//! They are blocked rather than handled: so SIGTSTP keeps its default action, by which this process stops when it wants to
+//! ([`suspend`]), and no code runs where a signal happens to land.
+
+use std::fs;
+use std::io;
+use std::sync::Arc;
+use std::sync::mpsc::{SyncSender, sync_channel};
+
+use nix::sys::signal::{SigSet, Signal};
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::process::{getpid, kill_current_process_group, kill_process};
+use tokio::sync::Notify;
+
+/// What is passed on to a job.
+const PASSED_ON: [Signal; 9] = [
+    Signal::SIGHUP,
+    Signal::SIGINT,
+    Signal::SIGQUIT,
+    Signal::SIGTERM,
+    Signal::SIGUSR1,
+    Signal::SIGUSR2,
+    Signal::SIGTSTP,
+    Signal::SIGCONT,
+    Signal::SIGWINCH,
+];
+
+/// Blocks them in this thread, and in all that it starts. It must be called before there are others.
+///
+/// A signal that is ignored stays ignored, as under `nohup`; the job inherits that.
+pub(crate) fn block() -> io::Result<SigSet> {
+    let ignored = ignored();
+    let mut watched = SigSet::empty();
+    PASSED_ON.into_iter().filter(|signal| !is_in(ignored, *signal)).for_each(|signal| watched.add(signal));
+    let mut blocked = watched;
+    // So that the terminal's foreground can be given and taken from the background.
+    blocked.add(Signal::SIGTTOU);
+    blocked.thread_block()?;
+    Ok(watched)
+}
+
+/// The set of ignored signals, as the kernel writes it.
+fn ignored() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap_or_default();
+    let set = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    set.and_then(|set| u64::from_str_radix(set.trim(), 16).ok()).unwrap_or_default()
+}
+
+fn is_in(set: u64, signal: Signal) -> bool {
+    set >> (signal as i32 - 1) & 1 == 1
+}
+
+/// The signals that this process gets.
+///
+/// A thread waits until there is one. It leaves it where it is: in [`suspend`] a signal must be there for the thread that wants
+/// to be stopped by it.
+#[derive(Debug)]
+pub(crate) struct Signals {
+    descriptor: Arc<SignalFd>,
+    ready: Arc<Notify>,
+    /// Lets the thread wait again.
+    look: SyncSender<()>,
+}
+
+impl Signals {
+    /// Those of [`block`].
+    pub(crate) fn new(watched: &SigSet) -> io::Result<Self> {
+        let flags = SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC;
+        let descriptor = Arc::new(SignalFd::with_flags(watched, flags)?);
+        let (look, looks) = sync_channel(1);
+        let ready = Arc::new(Notify::new());
+        let thread = std::thread::Builder::new().name("signals".to_owned());
+        thread.spawn({
+            let (descriptor, ready) = (descriptor.clone(), ready.clone());
+            move || {
+                while looks.recv().is_ok() {
+                    let _ = poll(&mut [PollFd::new(&descriptor, PollFlags::IN)], None);
+                    ready.notify_one();
+                }
+            }
+        })?;
+        Ok(Self { descriptor, ready, look })
+    }
+
+    /// The next one. May be dropped and called again.
+    pub(crate) async fn next(&self) -> io::Result<Signal> {
+        loop {
+            while let Some(info) = self.descriptor.read_signal()? {
+                let number = i32::try_from(info.ssi_signo).unwrap_or_default();
+                if let Ok(signal) = Signal::try_from(number) {
+                    return Ok(signal);
+                }
+            }
+            // If it is full, the thread is about to look anyway.
+            let _ = self.look.try_send(());
+            self.ready.notified().await;
+        }
+    }
+
+    /// The next one that asks us to end. One that asks us to stop stops us on the way.
+    pub(crate) async fn end(&self) -> io::Result<Signal> {
+        loop {
+            match self.next().await? {
+                Signal::SIGTSTP => suspend(Whom::Itself)?,
+                Signal::SIGCONT | Signal::SIGWINCH => {}
+                signal => return Ok(signal),
+            }
+        }
+    }
+}
+
+/// Who is to stop.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(crate) enum Whom {
+    /// This process alone. What has told it to may have told others.
+    Itself,
+    /// Its group, which is what Ctrl-Z would have stopped if the job were not in the foreground in its place.
+    Group,
+}
+
+/// Stops this process, and returns when it is continued. If nobody is there to continue it, because its group has no
+/// shell, the kernel does not stop it.
+pub(crate) fn suspend(whom: Whom) -> io::Result<()> {
+    match whom {
+        Whom::Itself => kill_process(getpid(), rustix::process::Signal::TSTP)?,
+        Whom::Group => kill_current_process_group(rustix::process::Signal::TSTP)?,
+    }
+    let mut stop = SigSet::empty();
+    stop.add(Signal::SIGTSTP);
+    // Here we stop.
+    stop.thread_unblock()?;
+    stop.thread_block()?;
+    Ok(())
+}

@@ -1,0 +1,274 @@
+//! The warden of a job: a process between `zklock run` and what it runs, which ends the job in time whatever happens to
+//! `zklock run`.
+//!
+//! `zklock run` cannot end its job if it is killed, or stopped until the lease is over. Nor is it enough that the kernel
+//! kills a child with its parent: that hits no grandchild. So the warden knows when the lease ends, and until when it may
+//! rely on that; it holds one end of a pair of sockets, and kills the job when the other end is gone. It stands in a
+//! process group of its own, so that no signal for the job or for `zklock run` hits it, and its name is not `zklock`.
+//!
+//! It has one thread and no runtime: it is to work when nothing else does.
+
+mod descendants;
+mod plan;
+
+use std::ffi::OsString;
+use std::io::{self, IoSliceMut, Write};
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
+use std::os::unix::process::CommandExt;
+use std::process::{Command, ExitCode, Stdio};
+use std::time::Duration;
+
+use nix::sys::signal::SigSet;
+use nix::sys::signalfd::{SfdFlags, SignalFd};
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
+use rustix::process::{Pid, Signal, set_child_subreaper};
+use rustix::time::{
+    Itimerspec, TimerfdClockId, TimerfdFlags, TimerfdTimerFlags, timerfd_create, timerfd_settime,
+};
+
+use crate::clock::Moment;
+use crate::launch;
+use crate::orders::{Cause, Ended, Lines, Order, Report, Start, line};
+use descendants::{News, code, kill_children, news, signal_group};
+pub(crate) use descendants::{is_group_there, kill_all};
+use plan::{Plan, Step};
+
+/// The first word of its command line, by which `main` knows it.
+pub(crate) const WORD: &str = "__warden";
+
+/// How often a job that is being killed is looked at, for those of its processes that were born meanwhile, or whose end
+/// nobody tells us.
+const BETWEEN_LOOKS: Duration = Duration::from_millis(10);
+
+/// The warden's `main`.
+pub(crate) fn main(command: &[OsString]) -> ExitCode {
+    match keep(command) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            say!("the job's warden failed: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn keep(command: &[OsString]) -> io::Result<()> {
+    // Nothing but KILL ends it before its job.
+    SigSet::all().thread_block()?;
+    let _ = rustix::thread::set_name(c"warden-of-job");
+    set_child_subreaper(Some(rustix::process::getpid()))?;
+    let mut children = SigSet::empty();
+    children.add(nix::sys::signal::Signal::SIGCHLD);
+    let children = SignalFd::with_flags(&children, SfdFlags::SFD_NONBLOCK | SfdFlags::SFD_CLOEXEC)?;
+    let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
+    let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
+
+    let Some((start, streams)) = receive_start(&socket)? else { return Ok(()) };
+    let group = match launch(command, &start, streams) {
+        Ok(group) => group,
+        Err(error) => {
+            return socket.write_all(&line(&Report::NotStarted(error.to_string())));
+        }
+    };
+    let plan = Plan::new(&start);
+    let mut warden = Warden { group, plan, code: None, is_killing: false, socket: Some(socket) };
+    warden.report(&Report::Started(group.as_raw_pid()));
+    warden.watch(&children, &timer)
+}
+
+/// The first order, and the job's input, output and errors; `None` if `zklock run` is gone already.
+fn receive_start(socket: &UnixStream) -> io::Result<Option<(Start, Vec<OwnedFd>)>> {
+    let (mut lines, mut streams) = (Lines::default(), Vec::new());
+    loop {
+        let mut bytes = [0; 4096];
+        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+        let received =
+            recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+        for message in ancillary.drain() {
+            if let RecvAncillaryMessage::ScmRights(descriptors) = message {
+                streams.extend(descriptors);
+            }
+        }
+        if received.bytes == 0 {
+            return Ok(None);
+        }
+        lines.push(&bytes[..received.bytes]);
+        if let Some(Order::Start(start)) = lines.next() {
+            return Ok(Some((start, streams)));
+        }
+    }
+}
+
+fn launch(command: &[OsString], start: &Start, streams: Vec<OwnedFd>) -> io::Result<Pid> {
+    let Ok([input, output, errors]) = <[OwnedFd; 3]>::try_from(streams) else {
+        return Err(io::Error::other("its input, output and errors did not arrive"));
+    };
+    let foreground = if start.in_foreground { launch::FOREGROUND } else { launch::BACKGROUND };
+    let child = Command::new("/proc/self/exe")
+        .args([launch::WORD, &std::process::id().to_string(), foreground])
+        .args(command)
+        .stdin(Stdio::from(input))
+        .stdout(Stdio::from(output))
+        .stderr(Stdio::from(errors))
+        .process_group(0)
+        .spawn()?;
+    Ok(Pid::from_child(&child))
+}
+
+struct Warden {
+    /// The job's process group, named as its first process.
+    group: Pid,
+    plan: Plan,
+    /// How the first process has ended.
+    code: Option<u8>,
+    is_killing: bool,
+    /// `None` once `zklock run` is gone.
+    socket: Option<UnixStream>,
+}
+
+impl Warden {
+    /// Until nothing is left of the job.
+    fn watch(&mut self, children: &SignalFd, timer: &OwnedFd) -> io::Result<()> {
+        let mut lines = Lines::default();
+        loop {
+            self.hear_of_children(children);
+            self.take_steps();
+            if self.is_over() {
+                if let (Some(code), cause) = (self.code, self.plan.cause()) {
+                    self.report(&Report::Ended(Ended { code, cause }));
+                }
+                return Ok(());
+            }
+            self.wait(children, timer)?;
+            self.hear_orders(&mut lines);
+        }
+    }
+
+    /// Waits until there is anything to do.
+    fn wait(&self, children: &SignalFd, timer: &OwnedFd) -> io::Result<()> {
+        let next =
+            self.plan.next().map_or(Duration::ZERO, |next| next.since_boot().max(Duration::from_nanos(1)));
+        let when = Itimerspec { it_interval: timespec(Duration::ZERO), it_value: timespec(next) };
+        timerfd_settime(timer, TimerfdTimerFlags::ABSTIME, &when)?;
+        let mut descriptors = vec![PollFd::new(children, PollFlags::IN), PollFd::new(timer, PollFlags::IN)];
+        if let Some(socket) = &self.socket {
+            descriptors.push(PollFd::new(socket, PollFlags::IN));
+        }
+        let is_watched_closely = self.is_killing || self.plan.cause().is_some();
+        let timeout = is_watched_closely.then(|| timespec(BETWEEN_LOOKS));
+        match poll(&mut descriptors, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    fn hear_of_children(&mut self, children: &SignalFd) {
+        while let Ok(Some(_)) = children.read_signal() {}
+        while let News::Of(child, status) = news() {
+            if child != self.group {
+                continue;
+            }
+            if let Some(signal) = status.stopping_signal() {
+                self.report(&Report::Stopped(signal));
+            }
+            if let Some(code) = code(status) {
+                self.code = Some(code);
+                // The lock covers all of the job, and so what the first process has left behind ends with it.
+                if is_group_there(self.group) {
+                    self.end(Cause::Leftover);
+                }
+            }
+        }
+    }
+
+    fn hear_orders(&mut self, lines: &mut Lines) {
+        let Some(socket) = &mut self.socket else { return };
+        let mut bytes = [0; 4096];
+        let received = match rustix::net::recv(&*socket, &mut bytes, RecvFlags::DONTWAIT) {
+            Ok((received, _)) => received,
+            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return,
+            Err(_) => 0,
+        };
+        if received == 0 {
+            // Nobody is left to keep the lock.
+            self.socket = None;
+            self.kill();
+            return;
+        }
+        lines.push(&bytes[..received]);
+        while let Some(order) = lines.next() {
+            match order {
+                Order::Start(_) => {}
+                Order::LeaseEnds(moment) => self.plan.renew(moment),
+                Order::End => self.end(Cause::Lost),
+                Order::Signal(signal) => {
+                    if let Some(signal) = Signal::from_named_raw(signal) {
+                        signal_group(self.group, signal);
+                    }
+                }
+            }
+        }
+    }
+
+    fn take_steps(&mut self) {
+        loop {
+            match self.plan.due(Moment::now()) {
+                Step::Nothing => break,
+                Step::Term(cause) => self.terminate(cause),
+                Step::Kill => self.kill(),
+            }
+        }
+        if self.is_killing {
+            self.kill();
+        }
+    }
+
+    fn end(&mut self, cause: Cause) {
+        if self.plan.end(cause, Moment::now()) {
+            self.terminate(cause);
+        }
+    }
+
+    fn terminate(&mut self, cause: Cause) {
+        signal_group(self.group, Signal::TERM);
+        // What is stopped would not hear of it.
+        signal_group(self.group, Signal::CONT);
+        self.report(&Report::Ending(cause));
+    }
+
+    fn kill(&mut self) {
+        self.is_killing = true;
+        // A number whose group is empty may soon be that of another.
+        if self.code.is_none() || is_group_there(self.group) {
+            signal_group(self.group, Signal::KILL);
+        }
+        if self.plan.cause() != Some(Cause::Leftover) || self.socket.is_none() {
+            kill_children();
+        }
+    }
+
+    /// Whether nothing is left of the job. What has left its group may stay if it ended by itself.
+    fn is_over(&self) -> bool {
+        let has_ended = self.code.is_some() && !is_group_there(self.group);
+        let may_leave_others =
+            matches!(self.plan.cause(), None | Some(Cause::Leftover)) && self.socket.is_some();
+        has_ended && (may_leave_others || matches!(news(), News::NoChildren))
+    }
+
+    /// If nobody listens, that is heard of soon enough.
+    fn report(&mut self, report: &Report) {
+        if let Some(socket) = &mut self.socket {
+            let _ = socket.write_all(&line(report));
+        }
+    }
+}
+
+fn timespec(duration: Duration) -> Timespec {
+    Timespec {
+        tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
+        tv_nsec: duration.subsec_nanos().into(),
+    }
+}

@@ -1,0 +1,57 @@
+//! How long the lock is held, and how long the command may run.
+
+use ground::until;
+
+use crate::support::{Process, SOON, is_alive, of_job, operator, output, path, run};
+
+#[test]
+fn at_least_keeps_the_lock_after_a_quick_command() {
+    let (path, operator) = (path(), operator());
+    let process = Process::start(&mut run(&path, &["--at-least", "1h"], "echo $$; exit 5"));
+    let first = process.numbers()[0];
+    assert!(until(SOON, || !is_alive(first)));
+    let next = output(&mut run(&path, &["--try"], "true"));
+    assert_eq!(next.code, Some(120), "the lock is still held");
+    // Whoever does not want to wait may say so. The command has ended with this code.
+    process.signal(rustix::process::Signal::TERM);
+    assert_eq!(process.output().code, Some(5));
+    assert_eq!(operator.children_or_empty(&path), [""; 0]);
+}
+
+#[test]
+fn at_most_ends_a_command_that_hangs() {
+    let ended = output(&mut run(
+        &path(),
+        &["--at-most", "300ms"],
+        "trap 'echo term; exit 7' TERM; while :; do sleep 0.1; done",
+    ));
+    assert_eq!((ended.code, &*ended.out), (Some(124), "term\n"));
+    assert_eq!(ended.told(), "zklock: the command has run for 300ms, its limit (--at-most); ending it\n");
+}
+
+#[test]
+fn at_most_kills_what_does_not_listen() {
+    let script = of_job("trap '' TERM");
+    let process = Process::start(&mut run(&path(), &["--at-most", "1s", "--kill-after", "200ms"], &script));
+    let pids = process.numbers();
+    assert_eq!(process.output().code, Some(124));
+    assert_eq!(pids.iter().map(|pid| is_alive(*pid)).collect::<Vec<_>>(), [false; 3]);
+}
+
+#[test]
+fn what_the_command_leaves_in_its_group_ends_with_it() {
+    let ended = output(&mut run(&path(), &[], "sleep 1000 >/dev/null 2>&1 & echo $!; exit 4"));
+    let left = ended.out.trim().parse().ok().and_then(rustix::process::Pid::from_raw).unwrap();
+    assert!(!is_alive(left));
+    assert_eq!((ended.code, &*ended.told()), (Some(4), ""));
+}
+
+#[test]
+fn what_has_a_session_of_its_own_may_go_on() {
+    let script = "echo $(setsid sh -c 'echo $$; exec sleep 1000 >/dev/null 2>&1' &); exit 4";
+    let ended = output(&mut run(&path(), &[], script));
+    let daemon = ended.out.trim().parse().ok().and_then(rustix::process::Pid::from_raw).unwrap();
+    assert!(is_alive(daemon));
+    assert_eq!(ended.code, Some(4));
+    crate::support::signal(daemon, rustix::process::Signal::KILL);
+}

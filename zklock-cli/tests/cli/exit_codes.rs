@@ -1,0 +1,112 @@
+//! How `zklock run` ends, and that it says nothing when all is well.
+
+use crate::support::{Process, operator, output, path, run, zklock, zklock_at, zklock_there};
+
+#[test]
+fn the_exit_code_is_that_of_the_command() {
+    for (script, code) in [("true", 0), ("exit 3", 3), ("kill -TERM $$", 143), ("kill -KILL $$", 137)] {
+        let ended = output(&mut run(&path(), &[], script));
+        assert_eq!((ended.code, &*ended.out, &*ended.errors), (Some(code), "", ""), "{script}");
+    }
+}
+
+#[test]
+fn the_command_knows_its_lock() {
+    let (path, operator) = (path(), operator());
+    let mut process =
+        Process::start(&mut run(&path, &[], "echo $ZKLOCK_TOKEN $ZKLOCK_LOCK $ZKLOCK_NODE; read _"));
+    let line = process.line();
+    let [token, lock, node] = line.split_whitespace().collect::<Vec<_>>()[..] else { panic!("{line:?}") };
+    let stat = operator.stat(node).expect("the node is there while the command runs");
+    assert_eq!((token, lock), (&*stat.czxid.to_string(), &*path));
+    process.write("\n");
+    assert_eq!(process.output().code, Some(0));
+    assert_eq!(operator.children_or_empty(&path), [""; 0], "it is gone when the command has ended");
+}
+
+#[test]
+fn every_kind_of_lock_can_be_held() {
+    for (kind, place) in [
+        ("--mutex", ""),
+        ("--read", ""),
+        ("--write", ""),
+        ("--semaphore", ":3"),
+        ("--election", ""),
+        ("--exclusive", ""),
+    ] {
+        let (path, operator) = (path(), operator());
+        let lock = path.clone() + place;
+        let script = "test -n \"$ZKLOCK_TOKEN\" && echo $ZKLOCK_NODE && read _";
+        let mut process = Process::start(zklock_there().args(["run", kind, &lock, "--", "sh", "-c", script]));
+        let node = process.line();
+        assert!(operator.stat(node.trim()).is_some(), "{kind}: {node}");
+        process.write("\n");
+        assert_eq!(process.output().code, Some(0), "{kind}");
+        assert!(operator.stat(node.trim()).is_none(), "{kind}: {node}");
+    }
+}
+
+#[test]
+fn a_busy_lock_and_one_that_is_not_free_in_time_have_codes_of_their_own() {
+    let path = path();
+    let mut holder = Process::start(&mut run(&path, &[], "echo held; read _"));
+    holder.line();
+    let tried = output(&mut run(&path, &["--try"], "echo ran"));
+    assert_eq!((tried.code, &*tried.out), (Some(120), ""));
+    assert_eq!(
+        tried.errors,
+        format!("zklock: the lock {path} is busy: `zklock ls {path}` says who has it\n")
+    );
+    let waited = output(&mut run(&path, &["--timeout", "300ms"], "echo ran"));
+    assert_eq!((waited.code, &*waited.out), (Some(121), ""));
+    assert!(
+        waited.errors.starts_with(&format!("zklock: the lock {path} was not acquired")),
+        "{}",
+        waited.errors
+    );
+    holder.write("\n");
+    assert_eq!(holder.output().code, Some(0));
+    assert_eq!(output(&mut run(&path, &["--try"], "echo ran")).out, "ran\n");
+}
+
+#[test]
+fn where_no_server_answers_nobody_knows_who_has_the_lock() {
+    let mut command = zklock_at("127.0.0.1:1");
+    let ended = output(command.args(["run", "--mutex", "/a", "--timeout", "500ms", "--", "echo", "ran"]));
+    assert_eq!((ended.code, &*ended.out), (Some(123), ""));
+    assert!(ended.errors.starts_with("zklock: no session could be opened"), "{}", ended.errors);
+}
+
+#[test]
+fn mistakes_are_named() {
+    let cases: [(&[&str], &str); 6] = [
+        (&["run", "--", "true"], "required arguments were not provided"),
+        (&["run", "--mutex", "/a"], "required arguments were not provided"),
+        (&["run", "--mutex", "a", "--", "true"], "zklock: "),
+        (&["run", "--mutex", "/a", "--read", "/a", "--", "true"], "cannot be used with"),
+        (&["run", "--semaphore", "/a", "--", "true"], "write it as PATH:N"),
+        (&["run", "--mutex", "/a", "--timeout", "soon", "--", "true"], "is no duration"),
+    ];
+    for (words, part) in cases {
+        let ended = output(zklock_at("127.0.0.1:1").args(words));
+        assert_eq!((ended.code, &*ended.out), (Some(64), ""), "{words:?}");
+        assert!(ended.errors.contains(part), "{words:?}: {}", ended.errors);
+    }
+    let ended = output(zklock().args(["run", "--mutex", "/a", "--", "true"]));
+    assert_eq!(ended.code, Some(64));
+    assert!(ended.errors.contains("ZKLOCK_HOSTS"), "{}", ended.errors);
+}
+
+#[test]
+fn a_command_that_cannot_be_run_is_named() {
+    let ended = output(zklock_there().args(["run", "--mutex", &path(), "--", "zklock-no-such-command"]));
+    assert_eq!(ended.code, Some(127));
+    assert!(
+        ended.errors.starts_with("zklock: zklock-no-such-command: command not found"),
+        "{}",
+        ended.errors
+    );
+    let ended = output(zklock_there().args(["run", "--mutex", &path(), "--", "/etc/passwd"]));
+    assert_eq!(ended.code, Some(126));
+    assert!(ended.errors.starts_with("zklock: /etc/passwd: cannot be executed"), "{}", ended.errors);
+}

@@ -1,0 +1,88 @@
+//! The command ends with `zklock`, however that ends.
+
+use ground::until;
+use rustix::process::{Pid, Signal};
+
+use crate::support::{Process, SOON, is_alive, of_job, only_child, operator, path, run, signal};
+
+fn are_gone(pids: &[Pid]) -> bool {
+    until(SOON, || !pids.iter().any(|pid| is_alive(*pid)))
+}
+
+#[test]
+fn a_command_ends_when_zklock_is_killed() {
+    let mut process = Process::start(&mut run(&path(), &[], &of_job("trap '' TERM HUP")));
+    let pids = process.numbers();
+    process.signal(Signal::KILL);
+    assert!(are_gone(&pids), "the first process, its child, and its child in another session");
+    process.status();
+}
+
+#[test]
+fn a_command_ends_when_its_warden_is_killed() {
+    let process = Process::start(&mut run(&path(), &[], &of_job("trap '' TERM HUP")));
+    let pids = process.numbers();
+    signal(only_child(process.pid()), Signal::KILL);
+    let ended = process.output();
+    assert_eq!(ended.code, Some(125));
+    assert_eq!(
+        ended.told(),
+        "zklock: the process that guards the command was killed, so the command was killed too\n"
+    );
+    // They were dead when it ended, and so before the lock was free.
+    assert_eq!(pids.iter().map(|pid| is_alive(*pid)).collect::<Vec<_>>(), [false; 3]);
+}
+
+#[test]
+fn the_first_process_ends_even_if_both_are_killed() {
+    let mut process = Process::start(&mut run(&path(), &[], "echo $$; exec sleep 1000"));
+    let pids = process.numbers();
+    let warden = only_child(process.pid());
+    // So that neither can do anything about the other's end.
+    signal(warden, Signal::STOP);
+    process.signal(Signal::KILL);
+    process.status();
+    signal(warden, Signal::KILL);
+    assert!(are_gone(&pids));
+}
+
+#[test]
+fn a_warden_that_was_stopped_is_woken_when_it_is_needed() {
+    let path = path();
+    let process = Process::start(&mut run(&path, &[], "echo $$; exec sleep 1000"));
+    let pids = process.numbers();
+    signal(only_child(process.pid()), Signal::STOP);
+    let node = operator().children(&path).remove(0);
+    operator().delete(&format!("{path}/{node}"));
+    assert_eq!(process.output().code, Some(122));
+    assert!(!is_alive(pids[0]));
+}
+
+#[test]
+fn a_command_is_dead_before_the_lease_of_a_stopped_zklock_ends() {
+    let path = path();
+    let process = Process::start(&mut run(&path, &["--session-timeout", "4s"], &of_job("trap '' TERM")));
+    let pids = process.numbers();
+    process.signal(Signal::STOP);
+    // The next is granted the lock when the session is over, and its command looks.
+    let alive = format!(
+        "for pid in {} {} {}; do kill -0 $pid 2>/dev/null && echo alive; done; echo looked",
+        pids[0], pids[1], pids[2]
+    );
+    let next = Process::start(&mut run(&path, &[], &alive));
+    assert_eq!(next.line(), "looked\n");
+    assert_eq!(next.output().code, Some(0));
+    process.signal(Signal::CONT);
+    assert_eq!(process.output().code, Some(122));
+}
+
+#[test]
+fn a_zklock_that_was_stopped_for_a_moment_goes_on() {
+    let mut process = Process::start(&mut run(&path(), &[], "echo on; read line && echo $line"));
+    process.line();
+    process.signal(Signal::STOP);
+    process.signal(Signal::CONT);
+    process.write("done\n");
+    assert_eq!(process.line(), "done\n");
+    assert_eq!(process.output().code, Some(0));
+}

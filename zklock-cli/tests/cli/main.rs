@@ -1,0 +1,14 @@
+//! The command `zklock`, as its users run it, against real servers.
+
+mod support;
+
+mod ended;
+mod exit_codes;
+mod intervened;
+mod killed;
+mod lost;
+mod partition;
+mod shown;
+mod signals;
+mod terminal;
+mod tools;

@@ -1,0 +1,60 @@
+//! Under a partition, the command is dead before the next holder's begins: trial after trial.
+
+use std::time::Duration;
+
+use ground::{Direction, Ensemble, Proxy};
+
+use crate::support::{Process, SOON, is_alive, of_job, output, zklock_at};
+
+/// In the ordinary run, and in the long one.
+const TRIALS: (u32, u32) = (5, 100);
+
+/// On a machine that stalls for half a second, a lock may be given up before anything was cut off. That is no trial.
+const MISSES: u32 = 20;
+
+#[test]
+fn under_a_partition_the_command_is_dead_before_the_next_one_starts() {
+    let long = std::env::var_os("ZKLOCK_LONG").is_some();
+    let trials = if long { TRIALS.1 } else { TRIALS.0 };
+    let ensemble = Ensemble::builder().tick(Duration::from_millis(500)).start();
+    let proxy = Proxy::before(ensemble.server(0));
+    let (mut done, mut missed) = (0, 0);
+    while done < trials {
+        assert!(missed < MISSES, "the machine is too slow: {missed} locks were given up without need");
+        let path = format!("/partition/{done}-{missed}");
+        if is_dead_before_the_next(&proxy, &ensemble.connect_string(), &path) {
+            done += 1;
+        } else {
+            missed += 1;
+        }
+        proxy.thaw();
+    }
+    println!("{done} of {trials} trials: dead before the next one started ({missed} were none)");
+}
+
+/// `false` if a lock was given up for another reason.
+fn is_dead_before_the_next(proxy: &Proxy, hosts: &str, path: &str) -> bool {
+    let run = |hosts: &str, session: &str, script: &str| {
+        let mut command = zklock_at(hosts);
+        command.args(["--session-timeout", session, "run", "--mutex", path, "--", "sh", "-c", script]);
+        command
+    };
+    let script = of_job("trap '' TERM HUP INT");
+    let cut_off = Process::start(&mut run(&proxy.connect_string(), "2s", &script));
+    let Some(pids) = cut_off.numbers_if_it_runs() else { return false };
+    let [a, b, c] = pids[..] else { unreachable!("as the script says") };
+    proxy.freeze(Direction::Both);
+    // The next command looks before it does anything else.
+    let script = format!(
+        "for pid in {a} {b} {c}; do kill -0 $pid 2>/dev/null && echo $pid; done; echo looked; exit 0"
+    );
+    let next = output(&mut run(hosts, "10s", &script));
+    if next.code == Some(122) && next.out.is_empty() {
+        return false;
+    }
+    assert_eq!((next.code, &*next.out), (Some(0), "looked\n"), "{path}: alive beside the next");
+    assert!(ground::until(SOON, || !pids.iter().any(|pid| is_alive(*pid))));
+    proxy.thaw();
+    assert_eq!(cut_off.output().code, Some(122), "{path}");
+    true
+}

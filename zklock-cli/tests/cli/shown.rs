@@ -1,0 +1,165 @@
+//! Transcripts of the commands that show who holds and who waits.
+
+use rustix::process::Signal;
+
+use crate::support::pty::OnTerminal;
+use crate::support::transcript::plain;
+use crate::support::{Process, SOON, operator, output, path, zklock_there};
+
+/// A holder of this name, which holds until it is told to stop.
+pub(crate) fn contender(name: &str, kind: &str, lock: &str) -> Process {
+    let mut command = zklock_there();
+    let script = "echo held; read _";
+    Process::start(command.args(["--identity", name, "run", kind, lock, "--", "sh", "-c", script]))
+}
+
+fn ls(path: &str) -> String {
+    let ended = output(zklock_there().args(["ls", path]));
+    assert_eq!((ended.code, &*ended.errors), (Some(0), ""));
+    plain(&ended.out)
+}
+
+#[test]
+fn ls_shows_the_holder_and_the_waiters_in_order() {
+    let (path, operator) = (path(), operator());
+    assert_eq!(ls(&path), format!("nobody holds {path} or waits for it"));
+    let holder = contender("db7/1", "--read", &path);
+    holder.line();
+    let first = contender("db8/2", "--write", &path);
+    operator.wait_for_children(&path, 2, SOON);
+    let second = contender("db9/3", "--read", &path);
+    operator.wait_for_children(&path, 3, SOON);
+    assert_eq!(
+        ls(&path),
+        "IDENTITY AGE KIND DIALECT SESSION TOKEN NAME\n\
+         holds db7/1 TIME read curator SESSION NUMBER NAME\n\
+         waits db8/2 TIME write curator SESSION NUMBER NAME\n\
+         waits db9/3 TIME read curator SESSION NUMBER NAME"
+    );
+    drop((holder, first, second));
+}
+
+#[test]
+fn ls_finds_semaphores_and_exclusive_locks() {
+    let (semaphore, exclusive) = (path(), path());
+    let holders = ["a", "b"].map(|name| contender(name, "--semaphore", &format!("{semaphore}:2")));
+    holders.iter().for_each(|holder| drop(holder.line()));
+    let text = ls(&semaphore);
+    let mut lines: Vec<_> = text.lines().skip(1).collect();
+    lines.sort_unstable();
+    assert_eq!(
+        lines,
+        [
+            "holds a TIME semaphore curator SESSION NUMBER NAME",
+            "holds b TIME semaphore curator SESSION NUMBER NAME"
+        ]
+    );
+    let holder = contender("c", "--exclusive", &exclusive);
+    holder.line();
+    assert_eq!(ls(&exclusive).lines().nth(1), Some("holds c TIME exclusive curator SESSION NUMBER lock"));
+    drop((holders, holder));
+}
+
+#[test]
+fn ls_writes_json() {
+    let path = path();
+    let holder = contender("db7/1", "--mutex", &path);
+    holder.line();
+    let ended = output(zklock_there().args(["ls", "--json", &path]));
+    let found: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    let entry = &found[0];
+    assert_eq!((&entry["holds"], &entry["identity"]), (&true.into(), &"db7/1".into()));
+    assert_eq!(
+        (&entry["lock"], &entry["role"], &entry["dialect"]),
+        (&"queue".into(), &"exclusive".into(), &"curator".into())
+    );
+    let stat = operator().stat(entry["node"].as_str().unwrap()).expect("the node is there");
+    assert_eq!(entry["token"], stat.czxid);
+    let none = output(zklock_there().args(["ls", "--json", "/cli/nobody"]));
+    assert_eq!((none.code, &*none.out), (Some(0), "[]\n"));
+}
+
+#[test]
+fn watch_writes_a_line_for_each_change() {
+    let path = path();
+    let watch = Process::start(zklock_there().args(["ls", "--watch", "--interval", "50ms", &path]));
+    assert_eq!(watch.line(), "nobody\n");
+    let mut holder = contender("db7/1", "--mutex", &path);
+    assert_eq!(plain(&watch.line()), "holds db7/1 token NUMBER NAME");
+    holder.write("\n");
+    assert_eq!(plain(&watch.line()), "gone db7/1 token NUMBER NAME");
+    watch.signal(Signal::INT);
+    assert_eq!(watch.output().code, None, "it ends by the signal");
+}
+
+#[test]
+fn watch_redraws_a_terminal() {
+    let path = path();
+    let mut command = zklock_there();
+    command.args(["ls", "--watch", "--interval", "50ms", &path]);
+    let mut terminal = OnTerminal::start(&command);
+    terminal.shows("\x1b[H");
+    terminal.shows(&format!("nobody holds {path}"));
+    let mut holder = contender("db7/1", "--mutex", &path);
+    terminal.shows("db7/1");
+    holder.write("\n");
+    terminal.shows(&format!("nobody holds {path}"));
+    terminal.types("\x03");
+    assert_eq!(terminal.code(), None, "Ctrl-C ends it");
+}
+
+#[test]
+fn a_reader_that_goes_away_ends_it_quietly() {
+    let mut shell = std::process::Command::new("bash");
+    let line = format!(
+        "'{}' ls --watch --interval 10ms {} | head -1; echo ${{PIPESTATUS[0]}}",
+        env!("CARGO_BIN_EXE_zklock"),
+        "/cli/quiet"
+    );
+    let mut process = Process::start(
+        shell.args(["-c", &line]).env("ZKLOCK_HOSTS", crate::support::servers().connect_string()),
+    );
+    assert_eq!(process.line(), "nobody\n");
+    // It notices when it writes.
+    let mut holder = contender("db7/1", "--mutex", "/cli/quiet");
+    holder.line();
+    assert_eq!(process.line(), "0\n");
+    holder.write("\n");
+    process.status();
+    assert_eq!(process.output().errors, "");
+}
+
+#[test]
+fn tree_shows_the_locks_below_a_path() {
+    let top = path();
+    let tree = || plain(&output(zklock_there().args(["tree", &top])).out);
+    assert_eq!(tree(), format!("nobody holds a lock below {top} or waits for one"));
+    operator().create_all(&format!("{top}/empty/deep"), "");
+    let (mutex, semaphore) = (format!("{top}/a/report"), format!("{top}/b/licences"));
+    let holder = contender("db7/1", "--mutex", &mutex);
+    holder.line();
+    let waiter = contender("db8/2", "--mutex", &mutex);
+    operator().wait_for_children(&mutex, 2, SOON);
+    let permit = contender("db9/3", "--semaphore", &format!("{semaphore}:1"));
+    permit.line();
+    assert_eq!(
+        tree(),
+        format!("LOCK KIND WAITING HOLDERS\n{mutex} queue NUMBER db7/1\n{semaphore} semaphore NUMBER db9/3")
+    );
+    let ended = output(zklock_there().args(["tree", "--json", &top]));
+    let found: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!((&found[0]["path"], &found[0]["waiting"]), (&mutex.into(), &1.into()));
+    assert_eq!(found[1]["holders"][0]["identity"], "db9/3");
+    drop((holder, waiter, permit));
+}
+
+#[test]
+fn what_cannot_be_shown_is_named() {
+    let ended = output(zklock_there().args(["ls", "report"]));
+    assert_eq!(ended.code, Some(64));
+    assert!(ended.errors.starts_with("zklock: the path \"report\" is relative"), "{}", ended.errors);
+    let ended =
+        output(zklock_there().args(["--hosts", "127.0.0.1:1", "--connect-timeout", "500ms", "ls", "/a"]));
+    assert_eq!(ended.code, Some(123));
+    assert!(ended.errors.starts_with("zklock: no session could be opened"), "{}", ended.errors);
+}

@@ -1,0 +1,62 @@
+//! Signals are passed on to the command, and end a wait.
+
+use rustix::process::Signal;
+
+use crate::support::{Process, SOON, operator, path, run};
+
+#[test]
+fn signals_reach_the_command() {
+    for (name, signal) in [
+        ("HUP", Signal::HUP),
+        ("INT", Signal::INT),
+        ("QUIT", Signal::QUIT),
+        ("TERM", Signal::TERM),
+        ("USR1", Signal::USR1),
+        ("USR2", Signal::USR2),
+        ("WINCH", Signal::WINCH),
+    ] {
+        let script = format!("trap 'echo {name}; exit 9' {name}; echo on; while :; do sleep 0.1; done");
+        let process = Process::start(&mut run(&path(), &[], &script));
+        process.line();
+        process.signal(signal);
+        assert_eq!(process.line(), format!("{name}\n"));
+        assert_eq!(process.output().code, Some(9), "{name}");
+    }
+}
+
+#[test]
+fn a_signal_that_ends_the_command_is_in_the_exit_code() {
+    let process = Process::start(&mut run(&path(), &[], "echo on; exec sleep 1000"));
+    process.line();
+    process.signal(Signal::INT);
+    assert_eq!(process.output().code, Some(130));
+}
+
+#[test]
+fn a_signal_ends_a_wait_and_leaves_no_node() {
+    let (path, operator) = (path(), operator());
+    let mut holder = Process::start(&mut run(&path, &[], "echo held; read _"));
+    holder.line();
+    let waiter = Process::start(&mut run(&path, &[], "echo ran"));
+    operator.wait_for_children(&path, 2, SOON);
+    waiter.signal(Signal::INT);
+    let ended = waiter.output();
+    assert_eq!((ended.code, &*ended.out, &*ended.errors), (Some(130), "", ""));
+    operator.wait_for_children(&path, 1, SOON);
+    holder.write("\n");
+    assert_eq!(holder.output().code, Some(0));
+}
+
+#[test]
+fn what_is_ignored_stays_ignored() {
+    let mut command = std::process::Command::new("sh");
+    let zklock = run(&path(), &[], "echo on; read line && echo $line");
+    command.args(["-c", "trap '' HUP; exec \"$@\"", "sh"]).arg(zklock.get_program()).args(zklock.get_args());
+    command.env("ZKLOCK_HOSTS", crate::support::servers().connect_string());
+    let mut process = Process::start(&mut command);
+    process.line();
+    process.signal(Signal::HUP);
+    process.write("done\n");
+    assert_eq!(process.line(), "done\n");
+    assert_eq!(process.output().code, Some(0));
+}

@@ -1,0 +1,67 @@
+//! What the tests of the command share.
+
+mod process;
+pub(crate) mod pty;
+pub(crate) mod transcript;
+
+use std::process::Command;
+use std::sync::OnceLock;
+use std::sync::atomic::{AtomicU32, Ordering};
+use std::time::Duration;
+
+use ground::Ensemble;
+use ground::wire::Admin;
+
+pub(crate) use process::{Output, Process, is_alive, of_job, only_child, signal};
+
+/// The bound of every wait. Only a test that fails reaches it.
+pub(crate) const SOON: Duration = Duration::from_secs(120);
+
+/// The command under test, without the environment's own settings.
+pub(crate) fn zklock() -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_zklock"));
+    for (name, _) in std::env::vars_os().filter(|(name, _)| name.to_string_lossy().starts_with("ZKLOCK_")) {
+        command.env_remove(name);
+    }
+    command
+}
+
+/// The server that all tests share. Sessions last 1 s to 10 s there, so that one of 10 s has time on a busy machine.
+pub(crate) fn servers() -> &'static Ensemble {
+    static SHARED: OnceLock<Ensemble> = OnceLock::new();
+    SHARED.get_or_init(|| Ensemble::builder().tick(Duration::from_millis(500)).start())
+}
+
+/// The same, on that server.
+pub(crate) fn zklock_there() -> Command {
+    zklock_at(&servers().connect_string())
+}
+
+pub(crate) fn zklock_at(hosts: &str) -> Command {
+    let mut command = zklock();
+    command.env("ZKLOCK_HOSTS", hosts);
+    command
+}
+
+/// Runs it to its end.
+pub(crate) fn output(command: &mut Command) -> Output {
+    Process::start(command).output()
+}
+
+/// An operator with a client of its own.
+pub(crate) fn operator() -> Admin {
+    Admin::connect(servers().server(0).address())
+}
+
+/// A path that no other test uses.
+pub(crate) fn path() -> String {
+    static NUMBER: AtomicU32 = AtomicU32::new(0);
+    format!("/cli/{}-{}", std::process::id(), NUMBER.fetch_add(1, Ordering::Relaxed))
+}
+
+/// `zklock run --mutex PATH OPTIONS -- sh -c SCRIPT`, ready to be started.
+pub(crate) fn run(path: &str, options: &[&str], script: &str) -> Command {
+    let mut command = zklock_there();
+    command.args(["run", "--mutex", path]).args(options).args(["--", "sh", "-c", script]);
+    command
+}

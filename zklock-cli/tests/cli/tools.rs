@@ -1,0 +1,132 @@
+//! Transcripts of the other commands.
+
+use ground::Ensemble;
+use rustix::process::Signal;
+
+use crate::support::transcript::plain;
+use crate::support::{Process, output, path, zklock, zklock_at, zklock_there};
+
+#[test]
+fn doctor_finds_a_healthy_server_well() {
+    let path = path();
+    let ended = output(zklock_there().args(["--session-timeout", "10s", "doctor", &path]));
+    assert_eq!((ended.code, &*ended.errors), (Some(0), ""));
+    let hosts = crate::support::servers().connect_string();
+    let text = plain(&ended.out);
+    let lines: Vec<_> = text.lines().collect();
+    assert_eq!(lines[0], format!("ok server {hosts} accepts connections, in TIME"));
+    assert!(lines[1].starts_with(&format!("ok server {hosts} is ZooKeeper 3.")), "{text}");
+    assert!(lines[1].ends_with("standalone; it has containers"), "{text}");
+    for line in [
+        "ok session timeout TIME, as asked for".to_owned(),
+        "warning TLS not used".to_owned(),
+        format!("ok rights may create and read below {path}"),
+        "ok clocks the servers' and this machine's differ by TIME".to_owned(),
+        format!("ok rights may delete below {path}"),
+    ] {
+        assert!(lines.contains(&&*line), "{line}: {text}");
+    }
+    assert!(text.contains(" writes a write takes TIME, the slowest of NUMBER took TIME"), "{text}");
+}
+
+#[test]
+fn doctor_says_what_is_wrong_and_what_to_do() {
+    let hosts = format!("127.0.0.1:1,{}", crate::support::servers().connect_string());
+    let ended = output(zklock_at(&hosts).args(["--session-timeout", "20s", "doctor", "--json", &path()]));
+    assert_eq!(ended.code, Some(1), "one server is out of reach");
+    let found: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    assert_eq!((&found[0]["about"], &found[0]["verdict"]), (&"server".into(), &"bad".into()));
+    assert!(found[0]["finding"].as_str().unwrap().contains("Connection refused"), "{found}");
+    assert!(found[0]["advice"].as_str().unwrap().contains("clientPort"), "{found}");
+    let session = found.as_array().unwrap().iter().find(|finding| finding["about"] == "session").unwrap();
+    assert_eq!(session["finding"], "timeout 10s, 20s was asked for");
+    assert!(session["advice"].as_str().unwrap().contains("maxSessionTimeout"), "{found}");
+
+    let ended = output(zklock_at("127.0.0.1:1").args(["--connect-timeout", "500ms", "doctor"]));
+    assert_eq!(ended.code, Some(1));
+    assert!(plain(&ended.out).contains("BAD session no session could be opened"), "{}", ended.out);
+}
+
+#[test]
+fn doctor_names_a_right_that_is_missing() {
+    let ensemble = Ensemble::builder().start();
+    let operator = ground::wire::Admin::connect(ensemble.server(0).address());
+    operator.create_all("/cli", "");
+    let hosts = ensemble.connect_string();
+    let mut closed = zklock_at(&hosts);
+    closed.env("ZKLOCK_AUTH", "ann:secret").args([
+        "--access",
+        "creator-all",
+        "run",
+        "--mutex",
+        "/cli/closed",
+    ]);
+    assert_eq!(output(closed.args(["--", "true"])).code, Some(0));
+    let ended = output(zklock_at(&hosts).args(["doctor", "/cli/closed"]));
+    assert_eq!(ended.code, Some(1), "{}", ended.out);
+    assert!(ended.out.contains("docs/securing.md"), "{}", ended.out);
+}
+
+#[test]
+fn bench_measures_both() {
+    let ended = output(zklock_there().args(["bench", "--json", "--count", "20", &path()]));
+    assert_eq!((ended.code, &*ended.errors), (Some(0), ""));
+    let found: serde_json::Value = serde_json::from_str(&ended.out).unwrap();
+    for figures in found.as_array().unwrap() {
+        assert_eq!(figures["count"], 20);
+        assert!(figures["min"].as_u64().unwrap() > 0 && figures["p99"].as_u64() <= figures["max"].as_u64());
+    }
+    let ended = output(zklock_there().args(["bench", "--count", "5", &path()]));
+    assert!(ended.out.starts_with("free lock (acquire and release), 5 times: median "), "{}", ended.out);
+    assert!(ended.out.contains("\nhand-over (release to grant), 5 times: median "), "{}", ended.out);
+}
+
+#[test]
+fn testing_is_a_server() {
+    let server = Process::start(zklock().args(["testing", "--listen", "127.0.0.1:0"]));
+    let hosts = server.line();
+    let ended = output(zklock_at(hosts.trim()).args(["run", "--mutex", "/a", "--", "echo", "ran"]));
+    assert_eq!((ended.code, &*ended.out, &*ended.errors), (Some(0), "ran\n", ""));
+    let taken = output(zklock().args(["testing", "--listen", hosts.trim()]));
+    assert_eq!(taken.code, Some(125));
+    assert!(taken.errors.contains("--listen 127.0.0.1:0"), "{}", taken.errors);
+    server.signal(Signal::INT);
+    assert_eq!(server.output().code, None, "Ctrl-C ends it");
+}
+
+#[test]
+fn completions_and_manual_come_from_the_same_source() {
+    for shell in ["bash", "zsh", "fish"] {
+        let ended = output(zklock().args(["completions", shell]));
+        assert_eq!(ended.code, Some(0));
+        assert!(ended.out.contains("kill-after") && !ended.out.contains("__warden"), "{shell}");
+    }
+    let page = output(zklock().arg("man")).out;
+    assert!(page.contains(".TH zklock 1") && page.contains("Exit codes"), "{page}");
+    let page = output(zklock().args(["man", "run"])).out;
+    assert!(page.contains("ZKLOCK\\_TOKEN") || page.contains("ZKLOCK_TOKEN"), "{page}");
+    let ended = output(zklock().args(["man", "fly"]));
+    assert_eq!(ended.code, Some(64));
+}
+
+#[test]
+fn help_lists_the_commands_and_the_exit_codes() {
+    let help = output(zklock().arg("--help"));
+    assert_eq!((help.code, &*help.errors), (Some(0), ""));
+    for part in [
+        "run",
+        "ls",
+        "tree",
+        "break",
+        "evict",
+        "revoke",
+        "doctor",
+        "bench",
+        "testing",
+        "122  the lock was lost",
+    ] {
+        assert!(help.out.contains(part), "{part}: {}", help.out);
+    }
+    let ended = output(zklock().arg("fly"));
+    assert_eq!(ended.code, Some(64));
+}

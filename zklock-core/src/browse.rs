@@ -1,0 +1,48 @@
+//! What nodes there are, for tools that look for locks without knowing where they are.
+
+use crate::ask::{ask, catch_up, request};
+use crate::client::Client;
+use crate::error::Error;
+use crate::machine::protocol::{Operation, Outcome};
+use crate::path::check_path;
+use std::sync::Arc;
+
+impl Client {
+    /// The names of the nodes right below this one, in alphabetical order; none if it does not exist. `/` is the root, or the
+    /// chroot.
+    ///
+    /// The nodes of contenders are among them: [`Lock::contenders`](crate::Lock::contenders) says which they are, and who.
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// for name in client.children("/locks").await? {
+    ///     let path = format!("/locks/{name}");
+    ///     println!("{path}: {} contenders", client.mutex(&path)?.contenders().await?.len());
+    /// }
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a bad path;
+    /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if the ensemble does not answer within the connect timeout;
+    /// [`ErrorKind::Refused`](crate::ErrorKind::Refused) if the access list does not allow to read the node;
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the client is closed.
+    pub async fn children(&self, path: &str) -> Result<Vec<String>, Error> {
+        check_path(path)?;
+        let directory: &Arc<str> = &path.into();
+        let problem = || format!("the nodes below {path} could not be listed");
+        ask(self.pool(), problem, |session| async move {
+            catch_up(&session, directory).await?;
+            match request(&session, Operation::List { directory: directory.clone() }).await? {
+                (Outcome::Children(mut names), _) => {
+                    names.sort_unstable();
+                    Ok(names)
+                }
+                _ => Ok(Vec::new()),
+            }
+        })
+        .await
+    }
+}
