@@ -157,14 +157,16 @@ impl Judge {
     /// Whether one of them holds by a node that an operator has deleted, and may not know it yet.
     fn may_not_know(&mut self, claims: [&Claim; 2]) -> bool {
         let shared = claims[0].end.min(claims[1].end);
-        let deleted = |claim: &&Claim| Some((*self.deleted.get(&claim.node)?, claim.worker.clone()));
-        let Some(((begin, end), worker)) = claims.iter().filter_map(deleted).max() else { return false };
-        if shared < begin {
-            return false;
-        }
-        let late = shared.saturating_sub(end);
-        self.told_after = self.told_after.max(late);
-        late < self.allowed(&worker, end)
+        // The one that came after it may have been deleted as well, later.
+        claims.into_iter().any(|claim| {
+            let Some((begin, end)) = self.deleted.get(&claim.node).copied() else { return false };
+            if shared < begin {
+                return false;
+            }
+            let late = shared.saturating_sub(end);
+            self.told_after = self.told_after.max(late);
+            late < self.allowed(&claim.worker, end)
+        })
     }
 
     /// It has done so again.

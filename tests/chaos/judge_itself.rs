@@ -128,6 +128,16 @@ fn one_whose_node_an_operator_deletes_may_not_know_it_for_a_while() {
 }
 
 #[test]
+fn it_may_not_know_that_either_even_if_the_next_is_deleted_too() {
+    let mut judge = Judge::default();
+    judge.deletes("a-1".to_owned(), 90, 100);
+    judge.deletes("b-2".to_owned(), 400, 410);
+    claim(&mut judge, "a", Mode::Alone, 1, 5, 300);
+    claim(&mut judge, "b", Mode::Alone, 2, 120, 310);
+    assert!(judge.violations.is_empty());
+}
+
+#[test]
 fn permits_are_counted_at_each_moment() {
     let two = Mode::Counted(2);
     let chain = [("a", two, 1, 10, 20), ("b", two, 2, 15, 30), ("c", two, 3, 20, 40)];

@@ -178,10 +178,9 @@ impl Servers {
         match self {
             Self::ZooKeeper(_) => {
                 let admin = self.admin();
-                let is_contender = |path: &String| path.rsplit('-').next().is_some_and(|end| end.len() == 10);
                 Box::new(move || {
                     let tree = PLACES.into_iter().flat_map(|place| admin.tree(&format!("/{place}")));
-                    tree.filter(|path| is_contender(path) || path.ends_with("/lock")).collect()
+                    tree.filter(|path| has_number(path) || path.ends_with("/lock")).collect()
                 })
             }
             Self::Etcd(etcd) => Box::new(|| match etcd.keys() {
@@ -190,6 +189,12 @@ impl Servers {
             }),
         }
     }
+}
+
+/// Whether it ends with a sequence number, of ten digits: `…-lock-0000000001`, `…-__READ__0000000001`.
+fn has_number(path: &str) -> bool {
+    let digits = path.bytes().rev().take_while(u8::is_ascii_digit).count();
+    digits >= 10
 }
 
 fn variable(name: &str) -> Result<String, String> {

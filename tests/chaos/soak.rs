@@ -39,7 +39,8 @@ pub(crate) fn soak(field: &mut Field, time: Duration, table: &Path) -> io::Resul
         let tenth = values.len() / 10;
         let (early, late) = (median(&values[tenth..]), median(&values[values.len() - tenth.max(1)..]));
         println!("  {name}: {early} {late}");
-        let is_ours = PROGRAMS.iter().any(|program| program.is_ours && name.starts_with(program.name));
+        let is_ours =
+            PROGRAMS.iter().any(|program| program.is_ours && name.split(' ').next() == Some(program.name));
         if (is_ours || name.starts_with(SERVERS)) && late > early + early / 10 + SLACK {
             field.troubles.push(format!("{name} has grown from {early} to {late}"));
         }
