@@ -4,13 +4,12 @@ use std::cell::RefCell;
 use std::collections::BTreeMap;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener as StdListener};
+use std::net::{Ipv4Addr, TcpListener as StdListener};
 use std::rc::Rc;
 use std::time::Duration;
 
 use ground::Dice;
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
@@ -32,7 +31,7 @@ struct Way {
 struct Link {
     client: usize,
     server: usize,
-    stream: Rc<UnixStream>,
+    stream: Rc<TcpStream>,
     /// When what is on its way arrives: nothing overtakes.
     to_server: Duration,
     to_client: Duration,
@@ -78,26 +77,20 @@ pub(crate) struct Network {
 pub(crate) type Shared = Rc<RefCell<Network>>;
 
 /// Where a client finds a server.
-fn address(client: usize, server: usize) -> [u8; 4] {
+fn address(client: usize, server: usize) -> Ipv4Addr {
     let byte = |number: usize| u8::try_from(number + 1).unwrap_or(0);
-    [127, 1, byte(client), byte(server)]
+    Ipv4Addr::new(127, 1, byte(client), byte(server))
 }
 
 pub(crate) fn hosts(client: usize) -> String {
-    let host = |server| {
-        let [first, second, third, fourth] = address(client, server);
-        format!("{first}.{second}.{third}.{fourth}:{PORT}")
-    };
+    let host = |server| format!("{}:{PORT}", address(client, server));
     (0..SERVERS).map(host).collect::<Vec<_>>().join(",")
 }
 
-/// The name under which kernel.c looks for it.
-fn listen(client: usize, server: usize) -> io::Result<UnixListener> {
-    let host = u32::from_be_bytes(address(client, server));
-    let name = format!("zklock-{}-{host:08x}-{PORT}", std::process::id());
-    let listener = StdListener::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
+fn listen(client: usize, server: usize) -> io::Result<TcpListener> {
+    let listener = StdListener::bind((address(client, server), PORT))?;
     listener.set_nonblocking(true)?;
-    UnixListener::from_std(listener)
+    TcpListener::from_std(listener)
 }
 
 impl Network {
@@ -261,7 +254,7 @@ pub(crate) fn open(network: &Shared, client: usize, server: usize, is_open: bool
     Ok(())
 }
 
-fn accept(network: &Shared, client: usize, server: usize, stream: UnixStream) {
+fn accept(network: &Shared, client: usize, server: usize, stream: TcpStream) {
     let mut all = network.borrow_mut();
     all.last_link += 1;
     let (connection, now) = (all.last_link, all.now());
@@ -277,7 +270,7 @@ fn accept(network: &Shared, client: usize, server: usize, stream: UnixStream) {
 }
 
 /// Puts what a client sends on its way.
-async fn read(network: Shared, connection: u64, stream: Rc<UnixStream>) {
+async fn read(network: Shared, connection: u64, stream: Rc<TcpStream>) {
     let (mut bytes, mut chunk) = (Vec::new(), [0; 4096]);
     loop {
         if stream.readable().await.is_err() {
