@@ -69,6 +69,9 @@ void wait_for(int64_t nanoseconds);
 /* Ends the process: it does what cannot be simulated. */
 _Noreturn void give_up(const char *why);
 
+/* The seed that this process plays, and the words it is started with. */
+const char *next_seed(int count, char **words);
+
 /* A new one, with a descriptor that was never there before. */
 struct object *create(int kind, bool may_wait);
 int describe(struct object *object);

@@ -1,7 +1,7 @@
 /* The kernel of a simulated process, where it would bring in chance: preloaded into the programs that tests/simulation/run starts.
  *
  * Time passes only while the process waits, and then by as much as it would wait. What it asks the kernel for at random comes from
- * ZKLOCK_SEED. Its sockets, and what tells it of them, are in its own memory: see the other files here. */
+ * the seed. Its sockets, and what tells it of them, are in its own memory: see the other files here. */
 #define _GNU_SOURCE
 #include "kernel.h"
 
@@ -21,9 +21,6 @@ static int64_t now = (int64_t)1000 * SECOND;
 static uint64_t state;
 
 __attribute__((constructor)) static void begin(int count, char **words) {
-    (void)count;
-    const char *seed = getenv("ZKLOCK_SEED");
-    state = seed ? strtoull(seed, NULL, 10) : 0;
     /* Some hash by addresses. Containers may not allow to have the same ones each time. */
     const int old = personality(0xffffffff);
     if (old >= 0 && (old & ADDR_NO_RANDOMIZE) == 0) {
@@ -32,6 +29,8 @@ __attribute__((constructor)) static void begin(int count, char **words) {
         }
         setenv("SIMULATION_ADDRESSES", "random", 1);
     }
+    const char *seed = next_seed(count, words);
+    state = seed ? strtoull(seed, NULL, 10) : 0;
 }
 
 long ask(long number, long a, long b, long c, long d, long e, long f) {
