@@ -1,7 +1,7 @@
 /* TCP over IPv4, of which both ends are in this process: what is written can be read at once, always, and there is room for all.
  *
- * Otherwise it is as with sockets of one machine in Linux: a connection is there, or refused, at once; who writes to an end that has
- * closed is told so at once; and what is left unread where it is closed resets the connection. */
+ * Otherwise it is as with sockets of one machine in Linux. A connection is made or refused at once, and `connect` does not wait to say
+ * which; who writes to an end that has closed is told so at once; and what is left unread where it is closed resets the connection. */
 #define _GNU_SOURCE
 #include "kernel.h"
 
@@ -99,6 +99,28 @@ int listen(int descriptor, int backlog) {
     return 0;
 }
 
+/* Nothing passes any more in this direction. */
+static void end(struct object *sender, struct object *receiver) {
+    if (sender) {
+        sender->socket.is_mute = true;
+    }
+    if (receiver) {
+        receiver->socket.is_deaf = true;
+    }
+}
+
+static void call(struct object *near, struct object *listener) {
+    struct object *far = create_socket(true);
+    near->socket.there = far->socket.here = listener->socket.here;
+    near->socket.here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    near->socket.here.sin_port = htons(++last_port);
+    far->socket.there = near->socket.here;
+    near->socket.peer = far;
+    far->socket.peer = near;
+    TAILQ_INSERT_TAIL(&listener->socket.callers, far, socket.line);
+    wake(listener, EPOLLIN);
+}
+
 int connect(int descriptor, const struct sockaddr *address, socklen_t length) {
     if (!is_ours(descriptor)) {
         return (int)ask(SYS_connect, descriptor, (long)address, length, 0, 0, 0);
@@ -111,20 +133,18 @@ int connect(int descriptor, const struct sockaddr *address, socklen_t length) {
         return fail(EISCONN);
     }
     const struct sockaddr_in *there = (const struct sockaddr_in *)(const void *)address;
-    struct object *listener = at_address(there);
-    if (address->sa_family != AF_INET || !listener || !listener->socket.listens) {
-        return fail(ECONNREFUSED);
+    if (address->sa_family != AF_INET || near->may_wait) {
+        give_up("this connect is not simulated");
     }
-    struct object *far = create_socket(true);
-    near->socket.there = far->socket.here = *there;
-    near->socket.here.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-    near->socket.here.sin_port = htons(++last_port);
-    far->socket.there = near->socket.here;
-    near->socket.peer = far;
-    far->socket.peer = near;
-    TAILQ_INSERT_TAIL(&listener->socket.callers, far, socket.line);
-    wake(listener, EPOLLIN);
-    return 0;
+    struct object *listener = at_address(there);
+    if (listener && listener->socket.listens) {
+        call(near, listener);
+    } else {
+        end(near, near);
+        near->socket.error = ECONNREFUSED;
+    }
+    wake(near, 0);
+    return fail(EINPROGRESS);
 }
 
 int accept4(int descriptor, struct sockaddr *address, socklen_t *length, int flags) {
@@ -143,16 +163,6 @@ int accept4(int descriptor, struct sockaddr *address, socklen_t *length, int fla
     caller->may_wait = !(flags & SOCK_NONBLOCK);
     tell(&caller->socket.there, address, length);
     return describe(caller);
-}
-
-/* Nothing passes any more in this direction. */
-static void end(struct object *sender, struct object *receiver) {
-    if (sender) {
-        sender->socket.is_mute = true;
-    }
-    if (receiver) {
-        receiver->socket.is_deaf = true;
-    }
 }
 
 int shutdown(int descriptor, int how) {
