@@ -2,6 +2,7 @@
 
 mod actors;
 mod claims;
+mod faults;
 mod network;
 mod plan;
 mod player;

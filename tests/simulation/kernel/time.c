@@ -94,6 +94,15 @@ long syscall(long number, ...) {
     return ask(number, word[0], word[1], word[2], word[3], word[4], word[5]);
 }
 
+int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left) {
+    (void)clock, (void)left;
+    if (flags != 0) {
+        give_up("a sleep until a time is not simulated");
+    }
+    wait_for(time->tv_sec * SECOND + time->tv_nsec);
+    return 0;
+}
+
 void wait_for(int64_t nanoseconds) {
     now += nanoseconds;
 }
