@@ -9,6 +9,7 @@ use tokio::time::{sleep, timeout};
 use zklock_core::{Client, ClientOptions, ErrorKind, Hold, LockSpec};
 
 use crate::claims::{Claims, Mode};
+use crate::faults::{self, Faults};
 use crate::network::{Shared, hosts};
 use crate::plan::{SESSION, millis};
 use crate::writes::Writes;
@@ -47,6 +48,7 @@ fn spec(kind: &str, path: &str) -> Result<LockSpec, zklock_core::Error> {
 /// What all clients of a run share.
 pub(crate) struct Stage {
     pub(crate) network: Shared,
+    pub(crate) faults: RefCell<Faults>,
     pub(crate) claims: RefCell<Claims>,
     /// All is well, so that each must get something within [`Stage::served`].
     pub(crate) is_calm: Cell<bool>,
@@ -63,21 +65,40 @@ pub(crate) struct Stage {
 }
 
 impl Stage {
-    pub(crate) async fn sleep_until(&self, time: Duration) {
-        let now = self.network.borrow().now();
-        sleep(time.saturating_sub(now)).await;
+    pub(crate) fn now(&self) -> Duration {
+        self.network.borrow().now()
     }
 
-    /// Looks whether what all believe can be true.
-    pub(crate) fn look(&self) {
-        let now = self.network.borrow().now();
+    pub(crate) async fn sleep_until(&self, time: Duration) {
+        sleep(time.saturating_sub(self.now())).await;
+    }
+
+    /// When [`step`](Self::step) is to be called next, at the latest.
+    pub(crate) fn next(&self) -> Duration {
+        self.network.borrow().next().min(self.faults.borrow().next())
+    }
+
+    /// Time has passed: does what is due, and looks whether what all believe can be true.
+    pub(crate) fn step(&self) {
+        faults::step(self, self.now());
+        self.network.borrow_mut().step();
+        self.look();
+    }
+
+    fn look(&self) {
+        let now = self.now();
         self.claims.borrow_mut().look(now);
     }
 
     pub(crate) fn trouble(&self, text: &str) {
-        let now = self.network.borrow().now();
+        let now = self.now();
         self.troubles.borrow_mut().push(format!("at {now:?} {text}"));
     }
+}
+
+/// Whether it is the node of somebody who has a lock or waits for one.
+pub(crate) fn is_contender(path: &str) -> bool {
+    path.ends_with("/lock") || path.rsplit_once('-').is_some_and(|(_, end)| end.len() == 10)
 }
 
 pub(crate) fn options(number: usize) -> Result<ClientOptions, zklock_core::Error> {
@@ -139,8 +160,9 @@ struct Held {
 /// Holds for a time, or until it is told that it does not, and lets go.
 async fn keep(stage: &Rc<Stage>, held: Held, name: &str, dice: &mut Dice) {
     let Held { hold, path, mode, stays, client } = held;
-    let now = stage.network.borrow().now();
-    let claim = stage.claims.borrow_mut().begin(path, mode, client, hold.clone(), now);
+    let claim = stage.claims.borrow_mut().begin(path, mode, client, hold.clone(), stage.now());
+    // Before anybody else hears anything.
+    stage.look();
     // In the end each is to have its turn, also where there is no queue.
     let longest = if dice.chance(12) && !stage.is_calm.get() { 3 * SESSION.as_millis() } else { 30 };
     let time = millis(dice, 0, usize::try_from(longest).unwrap_or(0));

@@ -19,6 +19,7 @@ from planted import MACHINE, ROOT, Control
 
 CONTROLS = (
     planted.LEASE_TOO_LONG,
+    planted.NO_LEASE,
     planted.OTHERS_AHEAD,
     planted.WRITERS_OVERLOOKED,
     planted.ONE_PERMIT_MORE,
@@ -47,9 +48,10 @@ SEEDS = 20_000
 
 def build(control: Control) -> None:
     planted.plant(control, COPY)
-    for name in ("run", "kernel.c"):
-        (COPY / "tests/simulation" / name).write_bytes((ROOT / "tests/simulation" / name).read_bytes())
-    (COPY / "tests/parts.sh").write_bytes((ROOT / "tests/parts.sh").read_bytes())
+    kernel = sorted(path.relative_to(ROOT) for path in (ROOT / "tests/simulation/kernel").iterdir())
+    (COPY / "tests/simulation/kernel").mkdir(exist_ok=True)
+    for name in ("tests/simulation/run", "tests/parts.sh", *kernel):
+        (COPY / name).write_bytes((ROOT / name).read_bytes())
     subprocess.run(["bash", "tests/simulation/run", "build"], cwd=COPY, check=True)
 
 

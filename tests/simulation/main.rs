@@ -2,27 +2,26 @@
 
 mod actors;
 mod claims;
+mod faults;
 mod network;
 mod plan;
+mod player;
 mod run;
 mod writes;
 
 use std::collections::BTreeMap;
-use std::process::{Command, ExitCode, Stdio};
+use std::io;
+use std::process::ExitCode;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::{Duration, Instant};
 
 use plan::Plan;
+use player::Player;
 
 const HELP: &str = "simulation [--seconds N | --seeds N] [--from SEED] [--bad N]     tries one seed after the other, until so many are bad
 simulation --one SEED [--without N,N...]               plays one, perhaps without some of what goes wrong
 simulation --plan SEED                                 says what goes wrong";
-
-/// How long one may take, of which it should need a tenth of a second.
-const PATIENCE: Duration = Duration::from_secs(30);
-/// What is said of one that takes longer.
-const LATE: &str = "VIOLATION: it does not end";
 
 fn main() -> ExitCode {
     let words: Vec<_> = std::env::args().skip(1).collect();
@@ -51,7 +50,7 @@ fn help() -> ExitCode {
     ExitCode::from(2)
 }
 
-/// How much is said of what is wrong: it has to fit into a pipe, which is read at the end.
+/// How much is said of what is wrong.
 const SAID: usize = 10;
 
 /// Plays one seed in this process, which must have the kernel of a simulation.
@@ -67,52 +66,6 @@ fn play(seed: u64, without: &[usize]) -> ExitCode {
     if troubles.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE }
 }
 
-/// What a seed came to, as its process has said it.
-struct Played {
-    is_good: bool,
-    said: String,
-}
-
-impl Played {
-    fn of(seed: u64, without: &[usize]) -> std::io::Result<Self> {
-        let library = std::env::var("SIMULATION_KERNEL").map_err(std::io::Error::other)?;
-        let mut command = Command::new(std::env::current_exe()?);
-        command.args(["--one", &seed.to_string()]);
-        if !without.is_empty() {
-            let numbers: Vec<_> = without.iter().map(ToString::to_string).collect();
-            command.args(["--without", &numbers.join(",")]);
-        }
-        command.env("LD_PRELOAD", library).env("ZKLOCK_SEED", seed.to_string()).env("RUST_BACKTRACE", "0");
-        let mut child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn()?;
-        let end = Instant::now() + PATIENCE;
-        while child.try_wait()?.is_none() && Instant::now() < end {
-            std::thread::sleep(Duration::from_millis(2));
-        }
-        let is_late = child.try_wait()?.is_none();
-        if is_late {
-            child.kill()?;
-        }
-        let done = child.wait_with_output()?;
-        let mut said = String::from_utf8_lossy(&done.stdout).into_owned();
-        if !done.status.success() {
-            let late = if is_late { LATE } else { "" };
-            said = format!("{late}{said}{} {}", String::from_utf8_lossy(&done.stderr), done.status);
-        }
-        Ok(Self { is_good: done.status.success(), said })
-    }
-
-    /// The number behind a word.
-    fn number(&self, word: &str) -> u64 {
-        let mut words = self.said.split_whitespace().skip_while(|said| *said != word);
-        words.nth(1).and_then(|number| number.parse().ok()).unwrap_or(0)
-    }
-
-    /// All that has passed, as a number.
-    fn trace(&self) -> &str {
-        self.said.split_whitespace().skip_while(|said| *said != "trace").nth(1).unwrap_or("-")
-    }
-}
-
 /// A search for a seed with which something goes wrong.
 struct Search {
     next: AtomicU64,
@@ -121,7 +74,13 @@ struct Search {
     end: Option<Instant>,
     is_over: AtomicBool,
     sums: Mutex<BTreeMap<&'static str, u64>>,
-    bad: Mutex<Vec<(u64, String)>>,
+    bad: Mutex<Vec<Bad>>,
+}
+
+struct Bad {
+    seed: u64,
+    is_late: bool,
+    said: String,
 }
 
 /// What is added up.
@@ -179,28 +138,27 @@ impl Search {
             "{rate:.0} seeds an hour; {speed:.0} s simulated in a second; {} played twice and the same",
             sum("twice")
         );
-        for (seed, said) in bad.iter() {
+        for Bad { seed, is_late, said } in bad.iter() {
             println!("BAD seed {seed}: {said}");
             // To play one again that does not end would take as long each time.
-            if !said.contains(LATE) {
-                println!("  {}", smallest(*seed));
+            if !is_late {
+                println!("  {}", smallest(*seed).unwrap_or_else(|error| error.to_string()));
             }
         }
         if bad.is_empty() && seeds > 0 { ExitCode::SUCCESS } else { ExitCode::FAILURE }
     }
 
     fn work(&self) {
+        let mut player =
+            Player::new().expect("a process that plays, for which `run` has set SIMULATION_KERNEL");
         while !self.is_over.load(Ordering::Relaxed) && self.end.is_none_or(|end| Instant::now() < end) {
             let seed = self.next.fetch_add(1, Ordering::Relaxed);
             if seed >= self.last {
                 return;
             }
-            let played = Played::of(seed, &[])
-                .unwrap_or_else(|error| Played { is_good: false, said: error.to_string() });
-            let again = (seed % TWICE == 0).then(|| Played::of(seed, &[]));
-            let is_same = again
-                .as_ref()
-                .is_none_or(|again| again.as_ref().is_ok_and(|again| again.trace() == played.trace()));
+            let played = player.play(seed, &[]);
+            let again = (seed % TWICE == 0).then(|| player.play(seed, &[]));
+            let is_same = again.as_ref().is_none_or(|again| again.trace() == played.trace());
             let mut sums = self.sums.lock().expect("no worker panics");
             for word in SUMS {
                 *sums.entry(word).or_default() += played.number(word);
@@ -215,7 +173,8 @@ impl Search {
                     "VIOLATION: it is not the same when it is played again".to_owned()
                 };
                 let mut bad = self.bad.lock().expect("no worker panics");
-                bad.push((seed, what.lines().take(4).collect::<Vec<_>>().join("\n  ")));
+                let said = what.lines().take(4).collect::<Vec<_>>().join("\n  ");
+                bad.push(Bad { seed, is_late: played.is_late, said });
                 self.is_over.store(bad.len() as u64 >= self.enough, Ordering::Relaxed);
             }
         }
@@ -223,17 +182,18 @@ impl Search {
 }
 
 /// Leaves out of a plan what does not matter for what goes wrong.
-fn smallest(seed: u64) -> String {
+fn smallest(seed: u64) -> io::Result<String> {
+    let mut player = Player::new()?;
     let count = Plan::new(seed, &[]).strokes.len();
     let mut without = Vec::new();
     for stroke in (0..count).rev() {
         let tried: Vec<_> = without.iter().copied().chain([stroke]).collect();
-        if Played::of(seed, &tried).is_ok_and(|played| !played.is_good) {
+        if !player.play(seed, &tried).is_good {
             without = tried;
         }
     }
     let kept = Plan::new(seed, &without).strokes;
     let kinds: Vec<_> = kept.iter().map(|stroke| format!("{:?} at {:?}", stroke.kind, stroke.at)).collect();
     let numbers: Vec<_> = without.iter().map(ToString::to_string).collect();
-    format!("tests/simulation/run --one {seed} --without {}: {}", numbers.join(","), kinds.join(", "))
+    Ok(format!("tests/simulation/run --one {seed} --without {}: {}", numbers.join(","), kinds.join(", ")))
 }

@@ -2,15 +2,16 @@
 
 use std::cell::RefCell;
 use std::collections::BTreeMap;
+use std::future::poll_fn;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
-use std::os::linux::net::SocketAddrExt;
-use std::os::unix::net::{SocketAddr, UnixListener as StdListener};
+use std::net::{Ipv4Addr, TcpListener as StdListener};
 use std::rc::Rc;
+use std::task::{Context, Poll};
 use std::time::Duration;
 
 use ground::Dice;
-use tokio::net::{UnixListener, UnixStream};
+use tokio::net::{TcpListener, TcpStream};
 use tokio::sync::Notify;
 use tokio::task::AbortHandle;
 use tokio::time::Instant;
@@ -19,11 +20,17 @@ use zklock_testkit::replicas::Replicas;
 use crate::plan::SERVERS;
 
 const PORT: u16 = 2181;
+/// If nothing is to be done.
+const LONGEST_WAIT: Duration = Duration::from_secs(60);
+
+/// Nobody can connect any more as soon as it is taken away, whoever has it.
+type Listener = Rc<RefCell<Option<TcpListener>>>;
 
 /// From one client to one server.
 #[derive(Default)]
 struct Way {
-    listener: Option<AbortHandle>,
+    listener: Listener,
+    accepting: Option<AbortHandle>,
     stops_requests: bool,
     stops_replies: bool,
     delay: usize,
@@ -32,7 +39,7 @@ struct Way {
 struct Link {
     client: usize,
     server: usize,
-    stream: Rc<UnixStream>,
+    stream: Rc<TcpStream>,
     /// When what is on its way arrives: nothing overtakes.
     to_server: Duration,
     to_client: Duration,
@@ -78,26 +85,20 @@ pub(crate) struct Network {
 pub(crate) type Shared = Rc<RefCell<Network>>;
 
 /// Where a client finds a server.
-fn address(client: usize, server: usize) -> [u8; 4] {
+fn address(client: usize, server: usize) -> Ipv4Addr {
     let byte = |number: usize| u8::try_from(number + 1).unwrap_or(0);
-    [127, 1, byte(client), byte(server)]
+    Ipv4Addr::new(127, 1, byte(client), byte(server))
 }
 
 pub(crate) fn hosts(client: usize) -> String {
-    let host = |server| {
-        let [first, second, third, fourth] = address(client, server);
-        format!("{first}.{second}.{third}.{fourth}:{PORT}")
-    };
+    let host = |server| format!("{}:{PORT}", address(client, server));
     (0..SERVERS).map(host).collect::<Vec<_>>().join(",")
 }
 
-/// The name under which kernel.c looks for it.
-fn listen(client: usize, server: usize) -> io::Result<UnixListener> {
-    let host = u32::from_be_bytes(address(client, server));
-    let name = format!("zklock-{}-{host:08x}-{PORT}", std::process::id());
-    let listener = StdListener::bind_addr(&SocketAddr::from_abstract_name(name)?)?;
+fn listen(client: usize, server: usize) -> io::Result<TcpListener> {
+    let listener = StdListener::bind((address(client, server), PORT))?;
     listener.set_nonblocking(true)?;
-    UnixListener::from_std(listener)
+    TcpListener::from_std(listener)
 }
 
 impl Network {
@@ -125,10 +126,14 @@ impl Network {
         self.trace.finish()
     }
 
+    pub(crate) fn instant(&self, time: Duration) -> Instant {
+        self.begun + time.min(self.now() + LONGEST_WAIT)
+    }
+
     /// When there is something to do next.
-    pub(crate) fn next(&self) -> Instant {
+    pub(crate) fn next(&self) -> Duration {
         let next = self.parcels.keys().next().map_or(Duration::MAX, |(time, _)| *time);
-        self.begun + next.min(self.replicas.next()).min(self.now() + Duration::from_secs(60))
+        next.min(self.replicas.next())
     }
 
     /// Time has passed: delivers what has arrived, and what comes of it.
@@ -240,28 +245,39 @@ impl Network {
     }
 }
 
-/// Whether a client can connect to a server.
-pub(crate) fn open(network: &Shared, client: usize, server: usize, is_open: bool) -> io::Result<()> {
+/// Whether a client can connect to the servers.
+pub(crate) fn open_all(network: &Shared, client: usize, is_open: bool) {
+    for server in 0..SERVERS {
+        open(network, client, server, is_open).expect("a name that nobody has");
+    }
+}
+
+fn open(network: &Shared, client: usize, server: usize, is_open: bool) -> io::Result<()> {
     let mut all = network.borrow_mut();
     let way = all.ways.entry((client, server)).or_default();
-    let listener = way.listener.take();
     if !is_open {
-        listener.iter().for_each(AbortHandle::abort);
-    } else if listener.is_some() {
-        way.listener = listener;
-    } else {
-        let (listener, network) = (listen(client, server)?, network.clone());
+        *way.listener.borrow_mut() = None;
+        way.accepting.iter().for_each(AbortHandle::abort);
+    } else if way.listener.borrow().is_none() {
+        *way.listener.borrow_mut() = Some(listen(client, server)?);
+        let (listener, network) = (way.listener.clone(), network.clone());
         let accepting = tokio::task::spawn_local(async move {
-            while let Ok((stream, _)) = listener.accept().await {
+            while let Some(stream) = poll_fn(|context| poll_accept(&listener, context)).await {
                 accept(&network, client, server, stream);
             }
         });
-        way.listener = Some(accepting.abort_handle());
+        way.accepting = Some(accepting.abort_handle());
     }
     Ok(())
 }
 
-fn accept(network: &Shared, client: usize, server: usize, stream: UnixStream) {
+fn poll_accept(listener: &Listener, context: &mut Context<'_>) -> Poll<Option<TcpStream>> {
+    let listener = listener.borrow();
+    let Some(listener) = &*listener else { return Poll::Ready(None) };
+    listener.poll_accept(context).map(|accepted| accepted.ok().map(|(stream, _)| stream))
+}
+
+fn accept(network: &Shared, client: usize, server: usize, stream: TcpStream) {
     let mut all = network.borrow_mut();
     all.last_link += 1;
     let (connection, now) = (all.last_link, all.now());
@@ -277,7 +293,7 @@ fn accept(network: &Shared, client: usize, server: usize, stream: UnixStream) {
 }
 
 /// Puts what a client sends on its way.
-async fn read(network: Shared, connection: u64, stream: Rc<UnixStream>) {
+async fn read(network: Shared, connection: u64, stream: Rc<TcpStream>) {
     let (mut bytes, mut chunk) = (Vec::new(), [0; 4096]);
     loop {
         if stream.readable().await.is_err() {

@@ -27,6 +27,8 @@ pub(crate) enum Kind {
     /// No server can be connected to.
     Refuse,
     KillClient,
+    /// As on a machine that is paused: the servers go on.
+    StopClients,
     PauseServer,
     PauseLeader,
     KillServer,
@@ -51,6 +53,7 @@ const KINDS: &[(Kind, usize)] = &[
     (Kind::Delay, 5),
     (Kind::Refuse, 3),
     (Kind::KillClient, 2),
+    (Kind::StopClients, 3),
     (Kind::PauseServer, 4),
     (Kind::PauseLeader, 4),
     (Kind::KillServer, 2),

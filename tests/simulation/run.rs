@@ -10,10 +10,11 @@ use tokio::time::{sleep, timeout};
 use zklock_core::Client;
 use zklock_testkit::replicas::{Replicas, Timing};
 
-use crate::actors::{Stage, act, options};
+use crate::actors::{Stage, act, is_contender, options};
 use crate::claims::Claims;
-use crate::network::{Network, Shared, open};
-use crate::plan::{Kind, Plan, SERVERS, SESSION, Stroke, TICK};
+use crate::faults::Faults;
+use crate::network::{Network, open_all};
+use crate::plan::{Kind, Plan, SERVERS, TICK};
 use crate::writes::{STATE, Writes};
 
 /// Tasks of each client.
@@ -58,6 +59,7 @@ async fn play(seed: u64, without: &[usize]) -> Outcome {
     let network = Network::new(replicas, Dice::new(seed ^ 0x1a6));
     let stage = Rc::new(Stage {
         network: network.clone(),
+        faults: RefCell::default(),
         claims: RefCell::new(Claims::default()),
         is_calm: Cell::new(false),
         is_over: Cell::new(false),
@@ -73,13 +75,11 @@ async fn play(seed: u64, without: &[usize]) -> Outcome {
     for client in 0..plan.clients {
         cast.enter(client, seed).await;
     }
-    for stroke in plan.strokes.clone() {
+    stage.faults.replace(Faults::new(&plan.strokes));
+    network.borrow().stir.notify_one();
+    for stroke in plan.strokes.iter().filter(|stroke| stroke.kind == Kind::KillClient) {
         stage.sleep_until(stroke.at).await;
-        if matches!(stroke.kind, Kind::KillClient) {
-            cast.replace(stroke.client, seed ^ stroke.choice).await;
-        } else {
-            spawn_local(strike(stage.clone(), stroke));
-        }
+        cast.replace(stroke.client, seed ^ stroke.choice).await;
     }
     stage.sleep_until(plan.end + Duration::from_millis(1)).await;
     cast.end().await;
@@ -97,18 +97,26 @@ async fn play(seed: u64, without: &[usize]) -> Outcome {
     }
 }
 
-/// Delivers what has arrived, and looks at what the clients believe after each step.
+/// Does what is due, and looks at what the clients believe after each step.
 async fn keep_time(stage: Rc<Stage>) {
     let stir = stage.network.borrow().stir.clone();
     loop {
-        let next = stage.network.borrow().next();
+        let next = stage.network.borrow().instant(stage.next());
         tokio::select! {
             biased;
             () = stir.notified() => {}
             () = tokio::time::sleep_until(next) => {}
         }
-        stage.network.borrow_mut().step();
-        stage.look();
+        stage.step();
+        // While clients are stopped, nothing else gets its turn. What has come meanwhile then meets them all at once.
+        loop {
+            let (now, stopped) = (stage.now(), stage.faults.borrow().stopped());
+            if now >= stopped {
+                break;
+            }
+            std::thread::sleep(stage.next().min(stopped).saturating_sub(now));
+            stage.step();
+        }
     }
 }
 
@@ -207,118 +215,4 @@ async fn within(limit: Duration, is_so: impl AsyncFn() -> bool) -> bool {
         }
     };
     timeout(limit, waits).await.is_ok()
-}
-
-/// Something goes wrong, and is mended.
-async fn strike(stage: Rc<Stage>, stroke: Stroke) {
-    let Stroke { kind, lasts, client, server, choice, .. } = stroke;
-    let Some(client) = stage.numbers.borrow().get(client).copied() else { return };
-    let network = &stage.network;
-    let freeze = |requests, replies| network.borrow_mut().freeze(client, requests, replies);
-    let replicas = |act: &dyn Fn(&mut Replicas)| act_on(network, act);
-    match kind {
-        Kind::Cut => network.borrow_mut().cut(client, true),
-        Kind::HalfOpen => network.borrow_mut().cut(client, false),
-        Kind::FreezeRequests => for_a_time(lasts, || freeze(true, false), || freeze(false, false)).await,
-        Kind::FreezeReplies => for_a_time(lasts, || freeze(false, true), || freeze(false, false)).await,
-        Kind::Freeze => for_a_time(lasts, || freeze(true, true), || freeze(false, false)).await,
-        Kind::Delay => {
-            let longest = 5 + usize::try_from(choice % 400).unwrap_or(0);
-            let delay = |longest| network.borrow_mut().delay(client, longest);
-            for_a_time(lasts, || delay(longest), || delay(0)).await;
-        }
-        Kind::Refuse => {
-            let refuse = || {
-                open_all(network, client, false);
-                network.borrow_mut().cut(client, true);
-            };
-            // One that was killed meanwhile stays dead.
-            let is_alive = || stage.numbers.borrow().contains(&client);
-            for_a_time(lasts, refuse, || open_all(network, client, is_alive())).await;
-        }
-        Kind::PauseServer => {
-            let pause = || replicas(&|replicas| replicas.pause(server));
-            for_a_time(lasts, pause, || replicas(&|replicas| replicas.resume(server))).await;
-        }
-        Kind::KillServer => {
-            let kill = || replicas(&|replicas| replicas.kill(server));
-            for_a_time(lasts, kill, || replicas(&|replicas| replicas.start(server))).await;
-        }
-        Kind::PauseLeader => {
-            let leader = network.borrow().replicas.leader().unwrap_or(server);
-            let pause = || replicas(&|replicas| replicas.pause(leader));
-            for_a_time(lasts, pause, || replicas(&|replicas| replicas.resume(leader))).await;
-        }
-        Kind::KillLeader => {
-            let leader = network.borrow().replicas.leader().unwrap_or(server);
-            let kill = || replicas(&|replicas| replicas.kill(leader));
-            for_a_time(lasts, kill, || replicas(&|replicas| replicas.start(leader))).await;
-        }
-        Kind::CutServers => {
-            let other = (server + 1) % SERVERS;
-            let cut = || replicas(&|replicas| replicas.cut(server, other));
-            for_a_time(lasts, cut, || replicas(&Replicas::heal)).await;
-        }
-        Kind::IsolateLeader => {
-            let leader = network.borrow().replicas.leader().unwrap_or(server);
-            let others = || (0..SERVERS).filter(move |other| *other != leader);
-            let cut = || replicas(&|replicas| others().for_each(|other| replicas.cut(leader, other)));
-            for_a_time(lasts, cut, || replicas(&Replicas::heal)).await;
-        }
-        Kind::LoseQuorum => {
-            let both = [server, (server + 1) % SERVERS];
-            let kill = || replicas(&|replicas| both.into_iter().for_each(|server| replicas.kill(server)));
-            let start = || replicas(&|replicas| both.into_iter().for_each(|server| replicas.start(server)));
-            for_a_time(lasts, kill, start).await;
-        }
-        Kind::ShorterSessions => {
-            let limit = |longest| replicas(&move |replicas| replicas.limit(server, TICK * 2, longest));
-            for_a_time(lasts, || limit(SESSION / 2), || limit(TICK * 20)).await;
-        }
-        Kind::EndSession => {
-            let sessions = network.borrow().replicas.sessions();
-            let Some(session) = pick(&sessions, choice) else { return };
-            stage.claims.borrow_mut().forgive_session(session);
-            replicas(&|replicas| {
-                replicas.expire(session);
-            });
-        }
-        Kind::DeleteNode => {
-            let nodes = network.borrow().replicas.nodes();
-            let nodes: Vec<_> = nodes.into_iter().filter(|path| is_contender(path)).collect();
-            let Some(node) = pick(&nodes, choice) else { return };
-            stage.claims.borrow_mut().forgive_node(&node);
-            replicas(&|replicas| {
-                replicas.delete(&node);
-            });
-        }
-        Kind::KillClient => unreachable!("the cast does that"),
-    }
-}
-
-fn is_contender(path: &str) -> bool {
-    path.ends_with("/lock") || path.rsplit_once('-').is_some_and(|(_, end)| end.len() == 10)
-}
-
-fn open_all(network: &Shared, client: usize, is_open: bool) {
-    for server in 0..SERVERS {
-        open(network, client, server, is_open).expect("a name that nobody has");
-    }
-}
-
-fn act_on(network: &Shared, act: &dyn Fn(&mut Replicas)) {
-    let mut network = network.borrow_mut();
-    act(&mut network.replicas);
-    network.stir.notify_one();
-}
-
-async fn for_a_time(lasts: Duration, breaks: impl FnOnce(), mends: impl FnOnce()) {
-    breaks();
-    sleep(lasts).await;
-    mends();
-}
-
-fn pick<T: Clone>(from: &[T], choice: u64) -> Option<T> {
-    let at = usize::try_from(choice).unwrap_or(0).checked_rem(from.len())?;
-    from.get(at).cloned()
 }

@@ -1,36 +1,26 @@
 /* The kernel of a simulated process, where it would bring in chance: preloaded into the programs that tests/simulation/run starts.
  *
  * Time passes only while the process waits, and then by as much as it would wait. What it asks the kernel for at random comes from
- * ZKLOCK_SEED. A connection over TCP is one of the same machine by name, whose ends are both in this process: with those, what is
- * written can be read at once, always. */
+ * the seed. Its sockets, and what tells it of them, are in its own memory: see the other files here. */
 #define _GNU_SOURCE
-#include <arpa/inet.h>
-#include <errno.h>
-#include <netinet/in.h>
+#include "kernel.h"
+
+#include <pthread.h>
 #include <stdarg.h>
-#include <stddef.h>
-#include <stdint.h>
-#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/personality.h>
 #include <sys/random.h>
-#include <sys/socket.h>
 #include <sys/syscall.h>
-#include <sys/un.h>
 #include <time.h>
 #include <unistd.h>
 
-enum { SECOND = 1000000000, MILLISECOND = 1000000 };
+enum { SECOND = 1000000000 };
 
 static int64_t now = (int64_t)1000 * SECOND;
 static uint64_t state;
 
 __attribute__((constructor)) static void begin(int count, char **words) {
-    (void)count;
-    const char *seed = getenv("ZKLOCK_SEED");
-    state = seed ? strtoull(seed, NULL, 10) : 0;
     /* Some hash by addresses. Containers may not allow to have the same ones each time. */
     const int old = personality(0xffffffff);
     if (old >= 0 && (old & ADDR_NO_RANDOMIZE) == 0) {
@@ -39,10 +29,11 @@ __attribute__((constructor)) static void begin(int count, char **words) {
         }
         setenv("SIMULATION_ADDRESSES", "random", 1);
     }
+    const char *seed = next_seed(count, words);
+    state = seed ? strtoull(seed, NULL, 10) : 0;
 }
 
-/* The kernel as it is. */
-static long ask(long number, long a, long b, long c, long d, long e, long f) {
+long ask(long number, long a, long b, long c, long d, long e, long f) {
 #if defined __x86_64__
     register long fourth __asm__("r10") = d, fifth __asm__("r8") = e, sixth __asm__("r9") = f;
     long answer;
@@ -103,38 +94,28 @@ long syscall(long number, ...) {
     return ask(number, word[0], word[1], word[2], word[3], word[4], word[5]);
 }
 
-int epoll_wait(int epoll, struct epoll_event *events, int most, int timeout) {
-    const int found = (int)ask(SYS_epoll_pwait, epoll, (long)events, most, 0, 0, 8);
-    if (found != 0 || timeout == 0) {
-        return found;
+int clock_nanosleep(clockid_t clock, int flags, const struct timespec *time, struct timespec *left) {
+    (void)clock, (void)left;
+    if (flags != 0) {
+        give_up("a sleep until a time is not simulated");
     }
-    if (timeout < 0) {
-        static const char message[] = "VIOLATION: nothing is left that could happen\n";
-        (void)ask(SYS_write, STDOUT_FILENO, (long)message, sizeof message - 1, 0, 0, 0);
-        _exit(1);
-    }
-    now += (int64_t)timeout * MILLISECOND;
+    wait_for(time->tv_sec * SECOND + time->tv_nsec);
     return 0;
 }
 
-int socket(int domain, int type, int protocol) {
-    const int is_tcp = domain == AF_INET || domain == AF_INET6;
-    return (int)ask(SYS_socket, is_tcp ? AF_UNIX : domain, type, is_tcp ? 0 : protocol, 0, 0, 0);
+void wait_for(int64_t nanoseconds) {
+    now += nanoseconds;
 }
 
-int connect(int socket, const struct sockaddr *to, socklen_t length) {
-    if (to->sa_family != AF_INET) {
-        return (int)ask(SYS_connect, socket, (long)to, length, 0, 0, 0);
+void give_up(const char *why) {
+    for (const char *part, *const *next = (const char *const[]){"VIOLATION: ", why, "\n", NULL}; (part = *next); next++) {
+        (void)ask(SYS_write, STDOUT_FILENO, (long)part, (long)strlen(part), 0, 0, 0);
     }
-    const struct sockaddr_in *host = (const struct sockaddr_in *)(const void *)to;
-    struct sockaddr_un name = {.sun_family = AF_UNIX};
-    /* Of the abstract kind, whose first byte is zero. */
-    const int written = snprintf(name.sun_path + 1, sizeof name.sun_path - 1, "zklock-%d-%08x-%d", (int)getpid(),
-                                 ntohl(host->sin_addr.s_addr), (int)ntohs(host->sin_port));
-    const size_t all = offsetof(struct sockaddr_un, sun_path) + 1 + (size_t)written;
-    return (int)ask(SYS_connect, socket, (long)&name, (long)all, 0, 0, 0);
+    _exit(1);
 }
 
-int setsockopt(int socket, int level, int option, const void *value, socklen_t length) {
-    return level == IPPROTO_TCP ? 0 : (int)ask(SYS_setsockopt, socket, level, option, (long)value, length, 0);
+/* The order of what threads do is chance, and sockets here know of none. */
+int pthread_create(pthread_t *thread, const pthread_attr_t *attributes, void *(*run)(void *), void *with) {
+    (void)thread, (void)attributes, (void)run, (void)with;
+    give_up("a thread is started");
 }

@@ -1,0 +1,202 @@
+/* Descriptors of sockets, epolls and eventfds, which are in the memory of the process. All others go to the kernel.
+ *
+ * No number is used twice, so that what is done to one that is closed fails and does not meet another one. */
+#define _GNU_SOURCE
+#include "kernel.h"
+
+#include <fcntl.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/eventfd.h>
+#include <sys/ioctl.h>
+#include <sys/syscall.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+static struct object **objects;
+static int count, room;
+
+struct object *create(int kind, bool may_wait) {
+    struct object *object = calloc(1, sizeof *object);
+    if (!object) {
+        give_up("no memory is left");
+    }
+    object->kind = kind;
+    object->may_wait = may_wait;
+    return object;
+}
+
+int describe(struct object *object) {
+    if (count == room) {
+        room = room ? 2 * room : 256;
+        objects = realloc(objects, (size_t)room * sizeof *objects);
+        if (!objects) {
+            give_up("no memory is left");
+        }
+    }
+    objects[count] = object;
+    object->descriptors += 1;
+    return FIRST_DESCRIPTOR + count++;
+}
+
+struct object *find(int descriptor) {
+    const int at = descriptor - FIRST_DESCRIPTOR;
+    struct object *object = at >= 0 && at < count ? objects[at] : NULL;
+    if (!object) {
+        errno = EBADF;
+    }
+    return object;
+}
+
+struct object *find_kind(int descriptor, int kind) {
+    struct object *object = find(descriptor);
+    if (object && (int)object->kind != kind) {
+        errno = kind == SOCKET ? ENOTSOCK : EINVAL;
+        return NULL;
+    }
+    return object;
+}
+
+void visit_all(void (*visit)(struct object *, struct object *), struct object *with) {
+    for (int at = 0; at < count; at++) {
+        if (objects[at]) {
+            visit(objects[at], with);
+        }
+    }
+}
+
+int close(int descriptor) {
+    if (!is_ours(descriptor)) {
+        return (int)ask(SYS_close, descriptor, 0, 0, 0, 0, 0);
+    }
+    struct object *object = find(descriptor);
+    if (!object) {
+        return -1;
+    }
+    objects[descriptor - FIRST_DESCRIPTOR] = NULL;
+    object->descriptors -= 1;
+    if (object->descriptors == 0) {
+        forget(object);
+        if (object->kind == SOCKET) {
+            close_socket(object);
+        } else if (object->kind == EPOLL) {
+            close_epoll(object);
+        }
+        free(object);
+    }
+    return 0;
+}
+
+int eventfd(unsigned from, int flags) {
+    struct object *counter = create(COUNTER, !(flags & EFD_NONBLOCK));
+    counter->count = from;
+    return describe(counter);
+}
+
+ssize_t read(int descriptor, void *into, size_t length) {
+    if (!is_ours(descriptor)) {
+        return ask(SYS_read, descriptor, (long)into, (long)length, 0, 0, 0);
+    }
+    struct object *object = find(descriptor);
+    if (!object) {
+        return -1;
+    }
+    if (object->kind == SOCKET) {
+        return receive(object, into, length);
+    }
+    if (object->kind == EPOLL || length < sizeof object->count) {
+        return fail(EINVAL);
+    }
+    if (object->count == 0) {
+        return fail(EAGAIN);
+    }
+    memcpy(into, &object->count, sizeof object->count);
+    object->count = 0;
+    return sizeof object->count;
+}
+
+ssize_t write(int descriptor, const void *from, size_t length) {
+    if (!is_ours(descriptor)) {
+        return ask(SYS_write, descriptor, (long)from, (long)length, 0, 0, 0);
+    }
+    struct object *object = find(descriptor);
+    if (!object) {
+        return -1;
+    }
+    if (object->kind == SOCKET) {
+        return transmit(object, from, length);
+    }
+    uint64_t more;
+    if (object->kind == EPOLL || length < sizeof more) {
+        return fail(EINVAL);
+    }
+    memcpy(&more, from, sizeof more);
+    object->count += more;
+    wake(object, EPOLLIN);
+    return sizeof more;
+}
+
+ssize_t writev(int descriptor, const struct iovec *parts, int many) {
+    if (!is_ours(descriptor)) {
+        return ask(SYS_writev, descriptor, (long)parts, many, 0, 0, 0);
+    }
+    ssize_t all = 0;
+    for (int at = 0; at < many; at++) {
+        const ssize_t done = write(descriptor, parts[at].iov_base, parts[at].iov_len);
+        if (done < 0) {
+            return done;
+        }
+        all += done;
+    }
+    return all;
+}
+
+int fcntl(int descriptor, int command, ...) {
+    va_list rest;
+    va_start(rest, command);
+    const long word = va_arg(rest, long);
+    va_end(rest);
+    if (!is_ours(descriptor)) {
+        return (int)ask(SYS_fcntl, descriptor, command, word, 0, 0, 0);
+    }
+    struct object *object = find(descriptor);
+    if (!object) {
+        return -1;
+    }
+    switch (command) {
+    case F_DUPFD:
+    case F_DUPFD_CLOEXEC:
+        return describe(object);
+    case F_GETFD:
+        return FD_CLOEXEC;
+    case F_SETFD:
+        return 0;
+    case F_GETFL:
+        return O_RDWR | (object->may_wait ? 0 : O_NONBLOCK);
+    case F_SETFL:
+        object->may_wait = !(word & O_NONBLOCK);
+        return 0;
+    default:
+        give_up("this fcntl is not simulated");
+    }
+}
+
+int ioctl(int descriptor, unsigned long request, ...) {
+    va_list rest;
+    va_start(rest, request);
+    int *word = va_arg(rest, int *);
+    va_end(rest);
+    if (!is_ours(descriptor)) {
+        return (int)ask(SYS_ioctl, descriptor, (long)request, (long)word, 0, 0, 0);
+    }
+    struct object *object = find(descriptor);
+    if (!object) {
+        return -1;
+    }
+    if (request != FIONBIO) {
+        give_up("this ioctl is not simulated");
+    }
+    object->may_wait = *word == 0;
+    return 0;
+}
