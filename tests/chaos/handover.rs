@@ -71,6 +71,11 @@ impl HandOvers {
         }
     }
 
+    /// Until when somebody has claimed it.
+    pub(crate) fn claimed_until(&self, path: &str) -> u64 {
+        self.claimed.get(path).copied().unwrap_or_default()
+    }
+
     /// One that waits since then has it now.
     pub(crate) fn is_got(&mut self, path: &str, wanted: u64, at: u64) {
         let Some(begin) = self.claimed.get(path).copied().filter(|until| (wanted..=at).contains(until))

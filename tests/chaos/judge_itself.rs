@@ -210,6 +210,7 @@ fn what_peers_wait_for_is_their_affair() {
 fn one_that_came_after_the_lock_was_free_has_not_waited_for_it() {
     let mut hand_overs = HandOvers::default();
     hand_overs.is_claimed(PATH, 10 * SECOND);
+    assert_eq!(hand_overs.claimed_until(PATH), 10 * SECOND);
     hand_overs.is_got(PATH, 11 * SECOND, 20 * SECOND);
     assert!(hand_overs.gaps.is_empty());
     // In vain it has waited since it came.

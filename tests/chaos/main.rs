@@ -9,6 +9,7 @@ mod register;
 mod report;
 mod servers;
 mod soak;
+mod stuck;
 mod swarm;
 mod workers;
 

@@ -25,6 +25,7 @@ struct Turn {
     path: String,
     mode: Mode,
     wanted: u64,
+    has: bool,
 }
 
 impl Book {
@@ -40,6 +41,14 @@ impl Book {
         self.judge.violations.iter().any(|violation| violation.workers.iter().all(|worker| is_ours(worker)))
     }
 
+    /// The paths that nobody claims while a worker waits: since when, and which.
+    pub(crate) fn free_and_wanted(&self) -> impl Iterator<Item = (&str, u64, &str)> {
+        let waiting = self.turns.iter().filter(|(_, turn)| !turn.has);
+        waiting.map(|((worker, _), turn)| {
+            (&*turn.path, turn.wanted.max(self.hand_overs.claimed_until(&turn.path)), &**worker)
+        })
+    }
+
     fn take(&mut self, worker: &str, line: &str) -> Option<()> {
         let mut words = line.split(' ');
         let word = words.next()?;
@@ -51,13 +60,15 @@ impl Book {
                 let (path, mode) = lock(&words.next()?)?;
                 let wanted = words.next()?.parse().ok()?;
                 self.hand_overs.is_wanted(&path, !is_ours(worker));
-                self.turns.insert(key, Turn { path, mode, wanted });
+                self.turns.insert(key, Turn { path, mode, wanted, has: false });
             }
             "have" => {
                 let token = words.next()?.parse().ok()?;
                 let node = words.next()?;
                 let begin = words.next()?.parse().ok()?;
-                let Turn { path, mode, wanted } = self.turns.get(&key)?;
+                let waiting = self.turns.get_mut(&key)?;
+                waiting.has = true;
+                let Turn { path, mode, wanted, .. } = waiting;
                 self.hand_overs.is_got(path, *wanted, begin);
                 self.hand_overs.is_claimed(path, begin);
                 let claim =
