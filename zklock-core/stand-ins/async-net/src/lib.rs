@@ -21,7 +21,15 @@ impl TcpStream {
     ///
     /// Those of the system.
     pub async fn connect(address: (&str, u16)) -> Result<Self, Error> {
-        let stream = tokio::net::TcpStream::connect(address).await?;
+        let stream = match tokio::net::TcpStream::connect(address).await {
+            Ok(stream) => stream,
+            Err(error) => {
+                // The library tries the next server in the same poll, and the time that it gives itself is looked at only in another.
+                // Where each try fails at once, as on a machine that wakes before its network does, it would never leave that poll.
+                tokio::task::yield_now().await;
+                return Err(error);
+            }
+        };
         // A short request must not wait until what was sent before it is acknowledged.
         stream.set_nodelay(true)?;
         Ok(Self { stream, guard: Some(Guard::default()) })
@@ -111,6 +119,16 @@ mod tests {
         let port = listener.local_addr().unwrap().port();
         let near = TcpStream::connect(("localhost", port)).await.unwrap();
         (near, TcpStream { stream: listener.accept().await.unwrap().0, guard: None })
+    }
+
+    #[tokio::test]
+    async fn a_connection_that_fails_at_once_lets_others_have_their_turn() {
+        // Linux does not connect over TCP to all hosts at once, and says so without a turn.
+        let connecting = TcpStream::connect(("255.255.255.255", 1));
+        let mut connecting = std::pin::pin!(connecting);
+        let first = std::future::poll_fn(|context| Poll::Ready(connecting.as_mut().poll(context))).await;
+        assert!(first.is_pending());
+        connecting.await.unwrap_err();
     }
 
     #[tokio::test]
