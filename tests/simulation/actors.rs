@@ -98,7 +98,8 @@ impl Stage {
 
 /// Whether it is the node of somebody who has a lock or waits for one.
 pub(crate) fn is_contender(path: &str) -> bool {
-    path.ends_with("/lock") || path.rsplit_once('-').is_some_and(|(_, end)| end.len() == 10)
+    // Of readers and writers the number follows no hyphen.
+    path.ends_with("/lock") || path.bytes().rev().take_while(u8::is_ascii_digit).count() >= 10
 }
 
 pub(crate) fn options(number: usize) -> Result<ClientOptions, zklock_core::Error> {
