@@ -27,7 +27,7 @@ use servers::{Kind, Servers};
 use swarm::{OF_CLIENTS, Swarm};
 use workers::{PROGRAMS, Program};
 
-const HELP: &str = "chaos [--etcd] [--seconds N] [--seed N] [--version RELEASE] [--clock RATE] [--workers NAME=COUNT,...] [--fault TEXT] [--pace MS] [--rest MS] [--folder FOLDER] [--soak] [--until-found]
+const HELP: &str = "chaos [--etcd] [--seconds N] [--seed N] [--version RELEASE] [--clock RATE] [--workers NAME=COUNT,...] [--fault TEXT] [--pace MS] [--rest MS] [--folder FOLDER] [--soak] [--waits] [--until-found]
 
   --etcd      servers and locks of etcd, in place of ZooKeeper's
   --seconds   how long faults come, 60 by default
@@ -40,6 +40,7 @@ const HELP: &str = "chaos [--etcd] [--seconds N] [--seed N] [--version RELEASE] 
   --rest      how long it is from the end of one fault of servers to the next, 2000 by default
   --folder    where claims, and what workers say, are kept
   --soak      no faults; what workers and servers use is written down and compared
+  --waits     it also fails if a lock is free for longer than faults explain while somebody waits; without this that is only told
   --until-found   it is over as soon as zklock is found to lie";
 
 struct Options {
@@ -55,6 +56,7 @@ struct Options {
     folder: PathBuf,
     until_found: bool,
     soak: bool,
+    waits: bool,
 }
 
 fn options() -> Result<Options, String> {
@@ -72,6 +74,7 @@ fn options() -> Result<Options, String> {
         folder: std::env::temp_dir().join(format!("zklock-chaos-{}", std::process::id())),
         until_found: false,
         soak: false,
+        waits: false,
     };
     let mut words = std::env::args().skip(1);
     while let Some(word) = words.next() {
@@ -89,6 +92,7 @@ fn options() -> Result<Options, String> {
             "--rest" => options.rest = Duration::from_millis(number(next()?)?),
             "--until-found" => options.until_found = true,
             "--soak" => options.soak = true,
+            "--waits" => options.waits = true,
             "--folder" => options.folder = next()?.into(),
             _ => return Err(HELP.to_owned()),
         }
@@ -195,7 +199,7 @@ fn run(options: &Options, programs: &[&'static Program]) -> io::Result<bool> {
     field.troubles.extend(bad);
     field.register.judge()?;
     report.left_behind(&field, SESSION + 2 * TICK + Duration::from_secs(5));
-    Ok(report.print(&field))
+    Ok(report.print(&field, options.waits))
 }
 
 /// Lets faults come, until it is time.

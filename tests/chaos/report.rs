@@ -57,7 +57,7 @@ impl Report {
     }
 
     /// Whether nothing is against zklock.
-    pub(crate) fn print(&self, field: &Field) -> bool {
+    pub(crate) fn print(&self, field: &Field, judges_waits: bool) -> bool {
         let book = &field.register.book;
         let mut grants = BTreeMap::<&str, u64>::new();
         for (worker, count) in &book.judge.confirmed {
@@ -72,7 +72,10 @@ impl Report {
         println!("not got: {:?}", sorted(&book.gave));
         let faults = Faults::new(field.struck.iter().chain(&field.stalls).cloned());
         print_hand_overs(book.hand_overs.by_fault(&faults));
-        let unexplained = book.hand_overs.unexplained(&faults);
+        let mut unexplained = book.hand_overs.unexplained(&faults);
+        if !judges_waits {
+            unexplained.drain(..).for_each(|text| println!("not judged without --waits: {text}"));
+        }
         let (mut ours, mut with_peers, mut of_peers) = (Vec::new(), 0, 0);
         for violation in &book.judge.violations {
             match violation.workers.iter().filter(|worker| is_ours(worker)).count() {
