@@ -23,7 +23,7 @@ const PORT: u16 = 2181;
 /// If nothing is to be done.
 const LONGEST_WAIT: Duration = Duration::from_secs(60);
 
-/// Nobody can connect any more as soon as it is taken away, whoever has it.
+/// Nobody can connect any more as soon as it is taken away, even while a task has it.
 type Listener = Rc<RefCell<Option<TcpListener>>>;
 
 /// From one client to one server.

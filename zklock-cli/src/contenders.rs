@@ -1,4 +1,4 @@
-//! Who holds and who waits at a path, whatever kind of lock is there.
+//! The holders and the waiters at a path, for a lock of any kind.
 
 use std::time::{Duration, SystemTime};
 

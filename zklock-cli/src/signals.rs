@@ -111,7 +111,7 @@ impl Signals {
     }
 }
 
-/// Who is to stop.
+/// Which processes are to stop.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Whom {
     /// This process alone. What has told it to may have told others.

@@ -15,7 +15,7 @@ pub(crate) fn open() -> Option<File> {
 
 /// The terminal of `zklock run`, which it lends to its job.
 ///
-/// SIGTTOU must be blocked: whoever gives the foreground away, or takes it back, may be in the background.
+/// SIGTTOU must be blocked: a process that gives the foreground away, or takes it back, may be in the background.
 #[derive(Debug)]
 pub(crate) struct Terminal {
     file: File,

@@ -12,7 +12,7 @@ fn at_least_keeps_the_lock_after_a_quick_command() {
     assert!(until(SOON, || !is_alive(first)));
     let next = output(&mut run(&path, &["--try"], "true"));
     assert_eq!(next.code, Some(120), "the lock is still held");
-    // Whoever does not want to wait may say so. The command has ended with this code.
+    // A signal ends the wait. The command has ended with this code.
     process.signal(rustix::process::Signal::TERM);
     assert_eq!(process.output().code, Some(5));
     assert_eq!(operator.children_or_empty(&path), [""; 0]);

@@ -4,7 +4,7 @@ use ground::{Direction, Proxy, until};
 
 use crate::support::{Process, SOON, is_alive, of_job, operator, path, run, zklock_at};
 
-/// The nodes of the lock, by whoever holds and waits.
+/// The nodes of the lock, of the holder and of those that wait.
 fn delete_holder(path: &str) {
     let operator = operator();
     let [holder] = &operator.wait_for_children(path, 1, SOON)[..] else { unreachable!("as asked") };
