@@ -14,11 +14,12 @@
 
 #![forbid(unsafe_code)]
 
-/// A line for people, on stderr. If nobody can read it, that is no reason to fail, as `eprintln` would.
+/// A line for people, on stderr, in one write: the command and its shell write there, too. If nobody can read it,
+/// that is no reason to fail, as `eprintln` would.
 macro_rules! say {
     ($($text:tt)*) => {{
         use std::io::Write;
-        let _ = writeln!(std::io::stderr(), "zklock: {}", format_args!($($text)*));
+        let _ = std::io::stderr().write_all(format!("zklock: {}\n", format_args!($($text)*)).as_bytes());
     }};
 }
 
