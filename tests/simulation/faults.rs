@@ -139,6 +139,12 @@ fn begin(stage: &Stage, stroke: &Stroke) -> Option<Mend> {
                 replicas.delete(&node);
             });
         }
+        Kind::LoseDeletions => {
+            let count = 1 + usize::try_from(choice % 3).unwrap_or(0);
+            act_on(network, |replicas| {
+                replicas.lose_deletions(server, count);
+            });
+        }
         Kind::KillClient => unreachable!("the cast does that"),
     }
     None

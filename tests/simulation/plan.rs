@@ -42,6 +42,8 @@ pub(crate) enum Kind {
     ShorterSessions,
     EndSession,
     DeleteNode,
+    /// A server goes on to show nodes that are gone.
+    LoseDeletions,
 }
 
 const KINDS: &[(Kind, usize)] = &[
@@ -64,6 +66,7 @@ const KINDS: &[(Kind, usize)] = &[
     (Kind::ShorterSessions, 2),
     (Kind::EndSession, 3),
     (Kind::DeleteNode, 3),
+    (Kind::LoseDeletions, 2),
 ];
 
 /// One thing that goes wrong, and is mended after a time.

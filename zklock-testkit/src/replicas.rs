@@ -7,6 +7,7 @@
 //!
 //! It knows no clock: time is a parameter. Of one seed the same comes again.
 
+mod ghosts;
 mod leading;
 mod server;
 
@@ -273,6 +274,7 @@ impl Replicas {
     /// Starts it again.
     pub fn start(&mut self, server: usize) {
         self.servers[server].is_up = true;
+        self.servers[server].forget_ghosts();
         self.consider_election();
     }
 
@@ -316,15 +318,16 @@ impl Replicas {
 
     /// Paths of the nodes that the quorum has committed, without the servers' own.
     pub fn nodes(&self) -> Vec<String> {
-        let most = self.servers.iter().max_by_key(|server| server.applied);
-        most.map(|server| crate::tree::listing(&server.world.tree, "/").into_keys().collect())
-            .unwrap_or_default()
+        let Some(most) = self.servers.iter().max_by_key(|server| server.applied) else { return Vec::new() };
+        let paths = crate::tree::listing(&most.world.tree, "/").into_keys();
+        paths.filter(|path| !most.ghosts.has(path)).collect()
     }
 
     /// The transaction that has created a node, if the quorum has committed that there is one.
     pub fn created(&self, path: &str) -> Option<i64> {
         let most = self.servers.iter().max_by_key(|server| server.applied)?;
-        Some(most.world.tree.node(path)?.czxid)
+        let node = most.world.tree.node(path).filter(|_| !most.ghosts.has(path))?;
+        Some(node.czxid)
     }
 
     /// The sessions that the quorum knows.

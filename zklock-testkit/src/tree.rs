@@ -271,6 +271,15 @@ impl Tree {
         true
     }
 
+    /// Takes away a node that [`bring_back`](Tree::bring_back) has put there.
+    pub(crate) fn hide(&mut self, path: &str) {
+        if self.node(path).is_some() {
+            let (parent, name) = split(path);
+            self.known_mut(parent).children.remove(name);
+            self.take(path);
+        }
+    }
+
     /// Takes back what was done since the last [`Tree::commit`].
     pub(crate) fn roll_back(&mut self) {
         while let Some(undo) = self.undo.pop() {

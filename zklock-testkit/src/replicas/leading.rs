@@ -320,6 +320,7 @@ impl Replicas {
             };
             self.apply(server, upto);
         }
+        self.servers[leader].forget_ghosts();
         for follower in self.followers(leader) {
             self.leading(leader).and_then(|leading| leading.heard.insert(follower, now));
         }

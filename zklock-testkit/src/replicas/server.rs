@@ -3,6 +3,7 @@
 use std::collections::{BTreeMap, VecDeque};
 use std::time::Duration;
 
+use super::ghosts::Ghosts;
 use super::{Answer, Asked, Entry, Event, Leadership, Replicas, moment};
 use crate::code::opcode;
 use crate::request::is_write;
@@ -27,6 +28,7 @@ pub(super) struct Server {
     pub(super) generation: u64,
     /// How much of the log.
     pub(super) applied: usize,
+    pub(super) ghosts: Ghosts,
     pub(super) is_up: bool,
     pub(super) is_paused: bool,
     /// Of each connection.
@@ -80,6 +82,7 @@ impl Server {
             role: Role::Looking,
             generation: 0,
             applied: 0,
+            ghosts: Ghosts::default(),
             is_up: true,
             is_paused: false,
             queues: BTreeMap::new(),
@@ -250,15 +253,22 @@ impl Replicas {
                 Entry::Request { frame, origin, .. } if is_here(origin) => {
                     let queue = one.queues.get_mut(&origin.1);
                     queue.and_then(|queue| queue.waiting.pop_front());
-                    one.world.receive(moment, origin.1, &frame);
+                    one.as_the_others(false, |world| world.receive(moment, origin.1, &frame));
                     self.drain(server);
                     self.pump(server, origin.1);
                 }
-                Entry::Request { session, frame, .. } => one.world.follow(moment, session, &frame),
-                Entry::Expire { session } => {
-                    one.world.expire(moment, session);
+                Entry::Request { session, frame, .. } => {
+                    let is_lost = one.ghosts.takes_request(&frame);
+                    one.as_the_others(is_lost, |world| world.follow(moment, session, &frame));
                 }
-                Entry::Remove { path } => one.world.remove(moment, &path),
+                Entry::Expire { session } => {
+                    let is_here = one.world.is_connected(session);
+                    let is_lost = !is_here && one.ghosts.takes_one();
+                    one.as_the_others(is_lost, |world| {
+                        world.expire(moment, session);
+                    });
+                }
+                Entry::Remove { path } => one.as_the_others(false, |world| world.remove(moment, &path)),
                 Entry::Epoch(epoch) => one.world.begin_epoch(epoch),
             }
             self.drain(server);

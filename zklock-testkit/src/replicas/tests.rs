@@ -6,6 +6,7 @@ const TICK: Duration = Duration::from_millis(400);
 const SESSION: Duration = Duration::from_secs(2);
 /// Longer than anything takes while all is well.
 const MOMENT: Duration = Duration::from_millis(300);
+const NO_NODE: i32 = -101;
 
 /// Servers that bear with the silence of others for two sessions, and a leader among them.
 struct Servers {
@@ -166,4 +167,27 @@ fn late_deletion_is_done(is_asked_again: bool) -> bool {
 fn a_late_write_is_refused_unless_its_server_was_asked_for_the_session_once_more() {
     assert!(!late_deletion_is_done(false));
     assert!(late_deletion_is_done(true));
+}
+
+#[test]
+fn a_server_that_lost_a_deletion_shows_the_node_while_the_others_decide() {
+    let mut servers = Servers::new();
+    let (leader, follower) = (servers.leader(), servers.follower());
+    servers.greet(leader, 1, 0).unwrap();
+    servers.greet(follower, 2, 0).unwrap();
+    assert_eq!(servers.create(1, "/a/gone"), Some(0));
+    assert!(servers.all.lose_deletions(follower, 1) && !servers.all.lose_deletions(leader, 1));
+    assert_eq!(servers.delete(1, "/a/gone"), Some(0));
+    assert!(servers.exists(2, "/a/gone") && !servers.exists(1, "/a/gone") && !servers.is_there("/a/gone"));
+    assert_eq!(servers.delete(2, "/a/gone"), Some(NO_NODE));
+    assert!(servers.exists(2, "/a/gone"));
+    // The next is not lost.
+    assert_eq!((servers.create(1, "/a/other"), servers.delete(1, "/a/other")), (Some(0), Some(0)));
+    assert!(!servers.exists(2, "/a/other") && !servers.all.nodes().contains(&"/a/gone".to_owned()));
+
+    servers.all.kill(follower);
+    servers.all.start(follower);
+    servers.pass(SESSION);
+    servers.greet(follower, 3, 0).unwrap();
+    assert!(!servers.exists(3, "/a/gone"));
 }

@@ -42,6 +42,11 @@ impl World {
         self.sessions.entry(session).or_insert(new);
     }
 
+    /// Whether the client of a session is connected here.
+    pub(crate) fn is_connected(&self, session: i64) -> bool {
+        self.sessions.get(&session).is_some_and(|session| session.connection.is_some())
+    }
+
     /// The client of a session is connected here from now on.
     pub(crate) fn attach(&mut self, connection: u64, session: i64, timeout: Duration) {
         self.know(session, timeout);
@@ -81,7 +86,10 @@ impl World {
         if let Some(connection) = self.connections.get_mut(&stand_in) {
             connection.session = Some(session);
         }
+        let here = self.sessions.get(&session).and_then(|session| session.connection);
         self.receive(moment, stand_in, frame);
+        // A connection that it has left here ends with it.
+        here.filter(|_| !self.sessions.contains_key(&session)).into_iter().for_each(|here| self.close(here));
         self.disconnect(stand_in);
         self.effects.retain(|effect| effect.connection() < STAND_INS);
     }
