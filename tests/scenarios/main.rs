@@ -24,6 +24,7 @@ mod fair {
     mod mutex;
     mod rwlock;
     mod semaphore;
+    mod silence;
 }
 
 /// Promise 4: a call with a deadline returns by then, whatever the network does.

@@ -41,6 +41,12 @@ CONTROLS = (
         "self.delete_again(step, outcomes, now);",
         "self.state = State::Gone;",
     ),
+    Control(
+        "a watch that is silent for ever is believed",
+        "zklock-core/src/zookeeper/silence.rs",
+        "() = clock::sleep(silence) => {}",
+        "() = { drop(clock::sleep(silence)); std::future::pending() } => {}",
+    ),
 )
 COPY = ROOT / "target/simulation-copy"
 SEEDS = 20_000

@@ -12,6 +12,7 @@
 //!   session is to be closed. A client that is given up is not served any more.
 //! * A session that is attached again has forgotten how far it had read, so it would accept a server that is behind: the
 //!   first request on each connection is one that the quorum answers.
+//! * A watch may be silent for ever where a server has lost what it should tell: so one is asked about. See [`silence`].
 //! * Persistent watches may miss what happens: only one-shot watches are used.
 //! * It takes back a watch that is dropped, and one whose request is: servers of 3.4 hang up on that. So they keep it.
 //! * `Client::lock` leaks nodes and can deliver a dead grant: it is not used.
@@ -25,6 +26,7 @@ mod operations;
 mod rights;
 mod servers;
 mod serving;
+mod silence;
 
 pub(crate) use connecting::{Attached, NotAttached, NotOpened, Opened, attach, open};
 pub(crate) use servers::SessionInfo;
@@ -41,7 +43,8 @@ use answers::{INVALID_LIST, TOO_OLD, is_answer, outcome, read_failure, source_of
 use operations::{check_all, check_each, join, others, start, version_of, watch_each};
 use rights::NodeList;
 use servers::Servers;
-use serving::{Serving, WatchKind};
+use serving::Serving;
+use silence::attended;
 use std::sync::Arc;
 use std::time::{Duration, UNIX_EPOCH};
 use zookeeper_client::{Client, CreateMode, Error, MultiWriteError, Stat};
@@ -305,7 +308,8 @@ impl Ensemble for ZooKeeper {
             let path = join(&directory, &name);
             match client.get_and_watch_data(&path).await {
                 Ok((data, stat, watcher)) => {
-                    Ok(Some((child(name, data, &stat), serving.watch(&path, WatchKind::Data, watcher))))
+                    let watch = attended(&serving, &path, &stat, watcher);
+                    Ok(Some((child(name, data, &stat), watch)))
                 }
                 Err(Error::NoNode) => Ok(None),
                 Err(error) => Err(read_failure(&directory, &error)),

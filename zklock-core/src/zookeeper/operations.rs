@@ -2,6 +2,7 @@
 
 use super::answers::{listing, outcome, source_of};
 use super::serving::{Serving, WatchKind};
+use super::silence::attended;
 use super::{Connection, Newer, ServerLevel};
 use crate::ensemble::{Check, HeldNode, Pending, Watch};
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
@@ -84,10 +85,10 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
             let call = client.list_and_watch_children(directory);
             Box::pin(async move {
                 match call.await {
-                    Ok((children, watcher)) => (
-                        Outcome::Children(children),
-                        Some(serving.watch(directory, WatchKind::Children, watcher)),
-                    ),
+                    Ok((children, watcher)) => {
+                        let watch = attended(serving, directory, &children[..], watcher);
+                        (Outcome::Children(children), Some(watch))
+                    }
                     Err(error) => (listing(directory, &error), None),
                 }
             })
@@ -120,12 +121,9 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
             let call = client.check_and_watch_stat(path);
             Box::pin(async move {
                 match call.await {
-                    Ok((Some(stat), watcher)) => (
-                        Outcome::Found(node(path, &stat)),
-                        Some(serving.watch(path, WatchKind::Data, watcher)),
-                    ),
-                    Ok((None, watcher)) => {
-                        (Outcome::NoNode, Some(serving.watch(path, WatchKind::Data, watcher)))
+                    Ok((stat, watcher)) => {
+                        let watch = attended(serving, path, stat.as_ref(), watcher);
+                        (stat.map_or(Outcome::NoNode, |stat| Outcome::Found(node(path, &stat))), Some(watch))
                     }
                     Err(error) => (outcome(&error), None),
                 }
@@ -135,9 +133,7 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
             let call = client.get_and_watch_data(path);
             Box::pin(async move {
                 match call.await {
-                    Ok((_, _, watcher)) => {
-                        (Outcome::Done, Some(serving.watch(path, WatchKind::Data, watcher)))
-                    }
+                    Ok((_, stat, watcher)) => (Outcome::Done, Some(attended(serving, path, &stat, watcher))),
                     Err(error) => (outcome(&error), None),
                 }
             })
@@ -158,8 +154,8 @@ pub(super) fn start<'a>(connection: &'a Connection, operation: &'a Operation, pa
             let call = client.get_and_watch_data(path);
             Box::pin(async move {
                 match call.await {
-                    Ok((data, _, watcher)) => {
-                        (limit(path, &data), Some(serving.watch(path, WatchKind::Data, watcher)))
+                    Ok((data, stat, watcher)) => {
+                        (limit(path, &data), Some(attended(serving, path, &stat, watcher)))
                     }
                     Err(Error::NoNode) => awaited_limit(connection, path).await,
                     Err(error) => (outcome(&error), None),
@@ -312,7 +308,7 @@ async fn awaited_limit(connection: &Connection, path: &str) -> (Outcome, Option<
             (Outcome::Limit(None), Some(Box::pin(async { WatchEvent::Changed })))
         }
         Ok((None, watcher)) => {
-            (Outcome::Limit(None), Some(connection.serving.watch(path, WatchKind::Data, watcher)))
+            (Outcome::Limit(None), Some(attended(&connection.serving, path, None, watcher)))
         }
         Err(error) => (outcome(&error), None),
     }

@@ -140,6 +140,11 @@ impl Serving {
         }
     }
 
+    /// Its client, unless the session is to be closed or the connection has ended.
+    pub(super) fn client(&self) -> Option<Arc<Client>> {
+        lock_ignoring_poison(&self.served).client.clone()
+    }
+
     pub(super) fn is_open(&self) -> bool {
         lock_ignoring_poison(&self.served).library.is_some()
     }

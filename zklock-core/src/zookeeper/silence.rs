@@ -1,0 +1,187 @@
+//! What to make of a watch that says nothing for long.
+//!
+//! A waiter rests on one message: the one that tells that the node ahead is gone. A server may never send it. It may lose the
+//! watch; and one that was killed in the middle of a write can come back without transactions that the quorum has committed
+//! (ZOOKEEPER-4643, ZOOKEEPER-4785), so that nodes stay there which are gone everywhere else. So a watch that has been silent for a
+//! session timeout is asked about, and then less and less often: the quorum what is there, and our server what it shows.
+//! A server that shows what the quorum knows to be gone is left for another.
+
+use super::operations::{check_all, join};
+use super::serving::{Serving, WatchKind};
+use crate::clock;
+use crate::ensemble::Pending;
+use crate::machine::protocol::{Outcome, WatchEvent};
+use futures_util::FutureExt;
+use std::sync::Arc;
+use zookeeper_client::{Client, Error, OneshotWatcher, Stat};
+
+/// How many session timeouts it is from one question to the next, at most.
+const RAREST: u32 = 8;
+/// About how many children the servers are asked, at most: more than there are permits, and far less than fits into a request.
+const CHILDREN: usize = 1_000;
+
+/// What was there when the watch was left.
+pub(super) enum Left {
+    Node(Option<Version>),
+    /// The names of the children.
+    Children(Vec<String>),
+}
+
+/// The transactions that created a node and wrote it last.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) struct Version {
+    czxid: i64,
+    mzxid: i64,
+}
+
+impl Left {
+    fn kind(&self) -> WatchKind {
+        match self {
+            Self::Node(_) => WatchKind::Data,
+            Self::Children(_) => WatchKind::Children,
+        }
+    }
+}
+
+impl From<&Stat> for Version {
+    fn from(stat: &Stat) -> Self {
+        Self { czxid: stat.czxid, mzxid: stat.mzxid }
+    }
+}
+
+impl From<&Stat> for Left {
+    fn from(stat: &Stat) -> Self {
+        Self::Node(Some(stat.into()))
+    }
+}
+
+impl From<Option<&Stat>> for Left {
+    fn from(stat: Option<&Stat>) -> Self {
+        Self::Node(stat.map(Version::from))
+    }
+}
+
+impl From<&[String]> for Left {
+    fn from(children: &[String]) -> Self {
+        Self::Children(children.to_owned())
+    }
+}
+
+/// What the servers say.
+#[derive(PartialEq, Eq, Debug)]
+enum Answer {
+    /// Nothing has happened, as far as can be told.
+    Same,
+    /// The watch should have told this.
+    Missed(WatchEvent),
+    /// Our server shows a node that is not there.
+    Astray,
+}
+
+/// What the watch tells, or should have told. When the connection is gone: that something may have changed.
+pub(super) fn attended(
+    serving: &Arc<Serving>,
+    path: &str,
+    left: impl Into<Left>,
+    watcher: OneshotWatcher,
+) -> Pending<WatchEvent> {
+    let left = left.into();
+    let watch = serving.watch(path, left.kind(), watcher);
+    match &left {
+        Left::Children(names) if names.len() > CHILDREN => watch,
+        _ => Box::pin(heard(serving.clone(), path.to_owned(), left, watch)),
+    }
+}
+
+async fn heard(
+    serving: Arc<Serving>,
+    path: String,
+    left: Left,
+    mut watch: Pending<WatchEvent>,
+) -> WatchEvent {
+    let mut timeouts = 1;
+    loop {
+        let Some(client) = serving.client() else { return watch.await };
+        let silence = client.session_timeout() * timeouts;
+        // It must not be kept: nobody could close its session.
+        drop(client);
+        tokio::select! {
+            biased;
+            event = &mut watch => return event,
+            () = clock::sleep(silence) => {}
+        }
+        let Some(client) = serving.client() else { return watch.await };
+        let (answer, anew) = tokio::select! {
+            biased;
+            event = &mut watch => return event,
+            answer = ask(&serving, &client, &path, &left) => answer,
+        };
+        drop(client);
+        // It may have come with the answer.
+        if let Some(event) = (&mut watch).now_or_never() {
+            return event;
+        }
+        match answer {
+            Answer::Same => watch = anew.unwrap_or(watch),
+            Answer::Missed(event) => {
+                tracing::warn!(path, "the server did not tell what has become of a node that is watched");
+                return event;
+            }
+            Answer::Astray => {
+                tracing::warn!(
+                    path,
+                    "the server shows a node that the quorum knows to be gone: it has lost transactions, so another is \
+                     looked for; restore that server from the others"
+                );
+                serving.give_up();
+                return WatchEvent::Changed;
+            }
+        }
+        timeouts = (timeouts * 2).min(RAREST);
+    }
+}
+
+/// Asks the quorum, and then our server, which has seen by then all that the quorum's answer rests on; and leaves another watch, in
+/// case the first is lost.
+async fn ask(
+    serving: &Arc<Serving>,
+    client: &Client,
+    path: &str,
+    left: &Left,
+) -> (Answer, Option<Pending<WatchEvent>>) {
+    match left {
+        Left::Node(left) => {
+            // Together: so it is one round trip.
+            let (quorum, shown) = (check_all(client, [path]), client.check_and_watch_stat(path));
+            let quorum = quorum.await;
+            let Ok((shown, watcher)) = shown.await else { return (Answer::Same, None) };
+            let shown = shown.as_ref().map(Version::from);
+            let answer = compare(left, &shown, &quorum, left.is_some(), shown.is_none());
+            (answer, Some(serving.watch(path, WatchKind::Data, watcher)))
+        }
+        Left::Children(names) => {
+            let all: Vec<String> = names.iter().map(|name| join(path, name)).collect();
+            let (quorum, shown) = (check_all(client, &all), client.list_and_watch_children(path));
+            let quorum = quorum.await;
+            let (mut shown, watcher) = match shown.await {
+                Ok(shown) => shown,
+                Err(Error::NoNode) => return (Answer::Missed(WatchEvent::Deleted), None),
+                Err(_) => return (Answer::Same, None),
+            };
+            let mut names = names.clone();
+            shown.sort_unstable();
+            names.sort_unstable();
+            let answer = compare(&names, &shown, &quorum, !all.is_empty(), false);
+            (answer, Some(serving.watch(path, WatchKind::Children, watcher)))
+        }
+    }
+}
+
+/// `asked` tells whether the quorum was asked about anything that was there when the watch was left.
+fn compare<T: PartialEq>(left: &T, shown: &T, quorum: &Outcome, asked: bool, is_gone: bool) -> Answer {
+    if left != shown {
+        return Answer::Missed(if is_gone { WatchEvent::Deleted } else { WatchEvent::Changed });
+    }
+    // A node that was there before has gone before that answer. Names do not matter: it is the same transaction's.
+    if asked && *quorum == Outcome::NoNode { Answer::Astray } else { Answer::Same }
+}
