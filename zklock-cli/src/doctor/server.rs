@@ -82,12 +82,55 @@ async fn version(address: &str, mut stream: TcpStream) -> Finding {
     let mode = after("Mode:").unwrap_or("unknown");
     let text = format!("{address} is ZooKeeper {version}, {mode}");
     let mut numbers = version.split('.').filter_map(|number| number.parse::<u32>().ok());
-    match (numbers.next(), numbers.next()) {
-        (Some(major), Some(minor)) if (major, minor) < (3, 5) => Finding::warning(
+    let numbers = [(); 3].map(|()| numbers.next().unwrap_or(0));
+    if numbers < [3, 5, 0] {
+        let advice =
+            "before 3.5 there are no containers: nodes of locks that nobody uses stay; upgrade when you can";
+        return Finding::warning("server", text, advice);
+    }
+    match forgets(numbers).filter(|_| mode != "standalone") {
+        Some(issue) => Finding::warning(
             "server",
             text,
-            "before 3.5 there are no containers: nodes of locks that nobody uses stay; upgrade when you can",
+            format!(
+                "after a crash this release can be without what its ensemble had confirmed ({issue}): a lock could be \
+                 granted twice, or never; upgrade, to 3.8.5, 3.9.4 or later"
+            ),
         ),
-        _ => Finding::good("server", format!("{text}; it has containers")),
+        None => Finding::good("server", format!("{text}; it has containers")),
+    }
+}
+
+/// Why servers of this release may lose transactions that the quorum has committed, if they may. One alone loses nothing in these
+/// ways.
+fn forgets(release: [u32; 3]) -> Option<&'static str> {
+    let is_mended = release >= [3, 9, 2] || ([3, 8, 5]..[3, 9, 0]).contains(&release);
+    match release {
+        [3, 9, 3] => Some("ZOOKEEPER-4925"),
+        _ if is_mended => None,
+        _ => Some("ZOOKEEPER-4785"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn releases_that_lose_transactions_are_known() {
+        for (release, issue) in [
+            ([3, 6, 4], Some("ZOOKEEPER-4785")),
+            ([3, 8, 0], Some("ZOOKEEPER-4785")),
+            ([3, 8, 4], Some("ZOOKEEPER-4785")),
+            ([3, 8, 5], None),
+            ([3, 9, 1], Some("ZOOKEEPER-4785")),
+            ([3, 9, 2], None),
+            ([3, 9, 3], Some("ZOOKEEPER-4925")),
+            ([3, 9, 5], None),
+            ([3, 10, 0], None),
+            ([4, 0, 0], None),
+        ] {
+            assert_eq!(forgets(release), issue, "{release:?}");
+        }
     }
 }

@@ -185,3 +185,30 @@ fn compare<T: PartialEq>(left: &T, shown: &T, quorum: &Outcome, asked: bool, is_
     // A node that was there before has gone before that answer. Names do not matter: it is the same transaction's.
     if asked && *quorum == Outcome::NoNode { Answer::Astray } else { Answer::Same }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::machine::protocol::Refusal;
+
+    #[test]
+    fn only_what_was_there_and_is_still_shown_leads_a_server_astray() {
+        let there = Some(Version { czxid: 1, mzxid: 1 });
+        let compared = |left, shown: Option<Version>, quorum: Outcome| {
+            compare(&left, &shown, &quorum, left.is_some(), shown.is_none())
+        };
+        let missed = Answer::Missed;
+        assert_eq!(compared(there, there, Outcome::Done), Answer::Same);
+        assert_eq!(compared(there, there, Outcome::NoNode), Answer::Astray);
+        assert_eq!(compared(None, None, Outcome::NoNode), Answer::Same);
+        for quorum in [Outcome::Unknown, Outcome::Refused(Refusal::Denied), Outcome::SessionOver] {
+            assert_eq!(compared(there, there, quorum), Answer::Same);
+        }
+        for quorum in [Outcome::Done, Outcome::NoNode] {
+            assert_eq!(compared(there, None, quorum.clone()), missed(WatchEvent::Deleted));
+            let written = Some(Version { czxid: 1, mzxid: 2 });
+            assert_eq!(compared(there, written, quorum.clone()), missed(WatchEvent::Changed));
+            assert_eq!(compared(None, there, quorum), missed(WatchEvent::Changed));
+        }
+    }
+}
