@@ -4,7 +4,7 @@
 use crate::support::contest::Contest;
 use crate::support::figures::{fired, watched};
 use crate::support::queue::{A_WHILE, acquire, granted, held};
-use crate::support::register::clients;
+use crate::support::register::{PATIENT, clients, patient_clients};
 use crate::support::{SOON, client, expire_session, operator, proxied_client, settled, soon};
 use ground::wire::Admin;
 use ground::{Action, Ensemble, Gate, Kind, Server, Trigger, until};
@@ -44,8 +44,8 @@ async fn releases(clients: &[Client], server: &Server, watching: Watching) -> Ve
 async fn a_release_wakes_everybody_where_children_are_watched_and_two_where_the_nearest_are() {
     const WAITERS: usize = 40;
     // A server of its own: the figures are those of the whole server.
-    let ensemble = Ensemble::builder().tick(Duration::from_millis(500)).start();
-    let clients = clients(&ensemble.connect_string(), WAITERS + 1).await;
+    let ensemble = Ensemble::builder().max_session_timeout(PATIENT).start();
+    let clients = patient_clients(&ensemble.connect_string(), WAITERS + 1).await;
     let children = releases(&clients, ensemble.server(0), Watching::Children).await;
     let nearest = releases(&clients, ensemble.server(0), Watching::Nearest).await;
     assert_eq!(children, (0..=WAITERS as u64).rev().collect::<Vec<_>>());

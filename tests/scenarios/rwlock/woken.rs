@@ -1,11 +1,10 @@
 //! Promise 3: a release wakes those that can go on, and the writer that is the next after them.
 
 use crate::support::figures::{fired, watched};
-use crate::support::register::clients;
+use crate::support::register::{PATIENT, patient_clients};
 use crate::support::{SOON, client, operator, proxied_client, soon};
 use ground::wire::Admin;
 use ground::{Ensemble, Kind, Proxy, Trigger, until};
-use std::time::Duration;
 use tokio::task::{JoinHandle, JoinSet};
 use zklock_core::{Client, Foreign, Hold, Lock, LockSpec};
 
@@ -18,12 +17,12 @@ fn careless(client: &Client, spec: LockSpec) -> Lock {
 async fn two_hundred_readers_behind_three_writers_are_woken_by_the_last_of_these_alone() {
     const READERS: usize = 200;
     // A server of its own: the figures are those of the whole server.
-    let ensemble = Ensemble::builder().tick(Duration::from_millis(500)).start();
+    let ensemble = Ensemble::builder().max_session_timeout(PATIENT).start();
     let (server, path) = (ensemble.server(0), "/woken");
     let operator = Admin::connect(server.address());
     // Who waits for the directory itself leaves a watch that would be counted.
     operator.create(path, "");
-    let clients = clients(&ensemble.connect_string(), READERS + 3).await;
+    let clients = patient_clients(&ensemble.connect_string(), READERS + 3).await;
     let (writers, readers) = clients.split_at(3);
     let mut writing = Vec::new();
     for (number, client) in writers.iter().enumerate() {

@@ -1,6 +1,6 @@
 //! What the lock guards. It knows who is in it, and panics when more are than may be.
 
-use crate::support::{client_of, options, soon};
+use crate::support::{options, soon};
 use ground::{Direction, Proxy, shared};
 use std::collections::VecDeque;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -8,7 +8,7 @@ use std::sync::{Arc, Mutex, PoisonError, Weak};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 use tokio::task::JoinSet;
-use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock, blocking};
+use zklock_core::{Client, ClientOptions, ErrorKind, Hold, HoldState, Lock, blocking};
 
 /// What the register looks at, of either face.
 pub(crate) trait Held: Send + Sync {
@@ -170,10 +170,22 @@ pub(crate) fn assert_growing(tokens: &[u64]) {
 
 /// Sessions of their own, opened together.
 pub(crate) async fn clients(hosts: &str, count: usize) -> Vec<Client> {
+    opened(options(hosts), count).await
+}
+
+/// How long a session of many lasts: so many at once get no processor for long on a busy machine.
+pub(crate) const PATIENT: Duration = Duration::from_secs(60);
+
+/// The same, where each request is counted: of a server that grants such sessions.
+pub(crate) async fn patient_clients(hosts: &str, count: usize) -> Vec<Client> {
+    opened(options(hosts).session_timeout(PATIENT).unwrap(), count).await
+}
+
+async fn opened(options: ClientOptions, count: usize) -> Vec<Client> {
     let mut opening = JoinSet::new();
     for _ in 0..count {
-        let hosts = hosts.to_owned();
-        opening.spawn(async move { client_of(&hosts).await });
+        let options = options.clone();
+        opening.spawn(async move { Client::connect(options).await.unwrap() });
     }
     soon(opening.join_all()).await
 }
