@@ -10,6 +10,7 @@ use crate::machine::claim::Claim;
 use crate::machine::turns::Passing;
 use crate::options::ClientOptions;
 use crate::pool::{Pool, Slot, SlotState};
+use crate::session_key::SessionKey;
 use crate::spec::LockSpec;
 use crate::stats::{Counters, Stats};
 use crate::sync::lock_ignoring_poison;
@@ -98,6 +99,28 @@ impl Client {
     /// ```
     pub fn session_id(&self) -> Option<i64> {
         self.shared.pool.slot().current().map(|session| session.id())
+    }
+
+    /// What it takes to end the present session from another process, once this one is dead: so its locks are free before the
+    /// session times out. It costs the servers no request.
+    ///
+    /// Each [session](Self::connection) has a key of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unreachable`] if there is no session now, or the machine has no loopback interface that works.
+    pub async fn session_key(&self) -> Result<SessionKey, Error> {
+        let Some(session) = self.shared.pool.slot().current() else {
+            return Err(Error::new(
+                ErrorKind::Unreachable,
+                "there is no session now: ask again when connected",
+            ));
+        };
+        session.key().await.ok_or_else(|| {
+            let message = "the key of the session cannot be had: the session is just over, or the machine has no loopback \
+                           interface that works";
+            Error::new(ErrorKind::Unreachable, message)
+        })
     }
 
     /// How the client is connected now. It costs no request.

@@ -72,6 +72,7 @@
 //!  client   spec   lock   hold   guarded   token     the public face
 //!  diagnose   handshake   probe                      why no session could be opened
 //!  connection                                        how a client is connected
+//!  session_key                                       ends the session of a process that is dead
 //!  contenders   observe   browse                     what others hold and wait for, and where
 //!  local_queue   held_at                             one process's queue in front of a lock, and what it holds
 //!  acquisition   guard   remembered                  one attempt to hold a lock; looks out for strangers; who was in its way
@@ -147,6 +148,7 @@ mod remembered;
 mod rwlock;
 mod semaphore;
 mod session;
+mod session_key;
 mod set;
 mod spec;
 mod stats;
@@ -180,6 +182,7 @@ pub use self::{
     owner::Owner,
     path::check_lock_path,
     semaphore::check_permits,
+    session_key::{SessionEnd, SessionKey},
     spec::{LockSpec, check_local_turns},
     stats::Stats,
     token::Token,
