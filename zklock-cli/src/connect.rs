@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use serde::{Deserialize, Serialize};
 use zklock_core::{Access, Client, ClientOptions, Credentials, PassPhrase, Tls};
 
 use crate::duration;
@@ -16,14 +17,14 @@ const PASS_PHRASE: &str = "ZKLOCK_PASS_PHRASE";
 
 /// How to reach the ensemble. Passwords are not options, because others see the command line: put USER:PASSWORD into
 /// ZKLOCK_AUTH or ZKLOCK_SASL, or into a file.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct Connection {
     /// The servers, host:port,host:port; a /chroot may follow
     #[arg(long, short = 'H', env = "ZKLOCK_HOSTS", global = true)]
     pub(crate) hosts: Option<String>,
 
-    /// The session timeout to ask for: after a crash the lock is free that much later [default: 10s]
+    /// The session timeout to ask for: after a crash of the machine the lock is free that much later [default: 10s]
     #[arg(long, env = "ZKLOCK_SESSION_TIMEOUT", value_name = "DURATION", value_parser = duration::parse, global = true)]
     pub(crate) session_timeout: Option<Duration>,
 
@@ -45,6 +46,8 @@ pub(crate) struct Connection {
 
     /// Who may use what is created: open, creator-all, or a list such as sasl:billing:cdrwa,world:anyone:r
     #[arg(long, env = "ZKLOCK_ACCESS", hide_env_values = true, value_name = "ACCESS", value_parser = access, global = true)]
+    // It may have hashes of passwords. What has the rest from us creates nothing.
+    #[serde(skip)]
     access: Option<Access>,
 
     /// Connect with TLS, and trust the authorities that the system trusts

@@ -4,6 +4,7 @@
 //!  main   arguments             the command line
 //!  run -> watch -> job          a command that runs while a lock is held
 //!  warden -> plan, descendants  the process that ends the command in time: another process, of this program
+//!   `------> guardian           ends the session when `zklock` is dead
 //!  launch                       becomes the command: likewise
 //!  orders                       what these processes say to each other
 //!  ls   tree   intervene -> contenders who holds and who waits; takes locks from others

@@ -12,11 +12,12 @@ use nix::sys::signal::Signal;
 use tokio::time::{Instant, sleep_until};
 use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock, LockSpec};
 
+use crate::clock::Moment;
 use crate::connect::Connection;
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::orders::{Cause, Limits};
+use crate::orders::{Cause, Guard, Limits};
 use crate::signals::Signals;
 use watch::Watch;
 
@@ -30,6 +31,9 @@ use watch::Watch;
 /// that the command has started gets KILL, before another can hold the lock. If the lock is taken away, which nobody can know
 /// before, that begins at once. The same happens when zklock is killed, or stopped for too long: Ctrl-Z stops the command and zklock,
 /// and if that lasts longer than the lease, about half of the session timeout, the command is killed.
+///
+/// When zklock is killed, the lock is free as soon as nothing is left of the command, or when --at-least is over. If the whole machine
+/// dies, or the servers cannot be reached, it is free when the session times out.
 ///
 /// The lock covers the command's process group: what it leaves running there when it ends gets TERM, then KILL. What has a
 /// session of its own (setsid) may go on.
@@ -117,7 +121,7 @@ impl Run {
         };
         let lock = client.lock(&spec)?;
         // Whatever happens, the session is closed before this process ends: so nothing of it is left in the queue.
-        let outcome = self.execute_with(&client, &lock, signals, begun).await;
+        let outcome = self.execute_with(&client, &lock, connection, signals, begun).await;
         client.close().await;
         outcome
     }
@@ -126,6 +130,7 @@ impl Run {
         &self,
         client: &Client,
         lock: &Lock,
+        connection: &Connection,
         signals: &Signals,
         mut begun: Instant,
     ) -> Result<ExitCode, Failure> {
@@ -134,7 +139,7 @@ impl Run {
                 hold = self.acquire(lock, begun) => hold?,
                 signal = signals.end() => return Ok(code_of(signal?)),
             };
-            match self.run_under(&hold, client, signals).await? {
+            match self.run_under(&hold, client, connection, signals).await? {
                 Outcome::Ended(code) => return Ok(code),
                 Outcome::Lost if !self.retry => return Ok(Exit::Lost.into()),
                 Outcome::Lost => {
@@ -190,15 +195,30 @@ impl Run {
         }
     }
 
-    async fn run_under(&self, hold: &Hold, client: &Client, signals: &Signals) -> Result<Outcome, Failure> {
+    async fn run_under(
+        &self,
+        hold: &Hold,
+        client: &Client,
+        connection: &Connection,
+        signals: &Signals,
+    ) -> Result<Outcome, Failure> {
         let granted = Instant::now();
         let session_timeout = client.session_timeout().unwrap_or(Duration::from_secs(10));
         let limits = Limits::new(self.kill_after, session_timeout);
+        let not_before = Moment::now().plus(self.at_least);
+        // Without it the lock of a process that was killed is free when the session times out.
+        let guard = client.session_key().await.ok().map(|key| {
+            let connection = connection.clone();
+            Box::new(Guard { key, session_timeout, connection, not_before })
+        });
+        let guard = guard.filter(|guard| guard.can_be_sent());
         if let Err(error) = lengthen(hold, &limits).await {
             say!("{error}");
             return Ok(Outcome::Lost);
         }
-        let ended = Watch::start(hold, limits, &self.command, self.at_most, signals)?.keep().await?;
+        let watch = Watch::start(hold, limits, &self.command, self.at_most, signals, guard)?;
+        // Its warden guards the session until the lock is released.
+        let (ended, _job) = watch.keep().await?;
         let outcome = match ended.cause {
             Some(Cause::LeaseEnds | Cause::Lost) => return Ok(Outcome::Lost),
             Some(Cause::AtMost) => Exit::AtMost.into(),
