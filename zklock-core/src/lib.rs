@@ -72,7 +72,7 @@
 //!  client   spec   lock   hold   guarded   token     the public face
 //!  diagnose   handshake   probe                      why no session could be opened
 //!  connection                                        how a client is connected
-//!  session_key                                       ends the session of a process that is dead
+//!  session_key   guardian                            ends the session of a process that is dead; starts what does so
 //!  contenders   observe   browse                     what others hold and wait for, and where
 //!  local_queue   held_at                             one process's queue in front of a lock, and what it holds
 //!  acquisition   guard   remembered                  one attempt to hold a lock; looks out for strangers; who was in its way
@@ -123,6 +123,7 @@ mod fake;
 mod files;
 mod guard;
 mod guarded;
+mod guardian;
 #[cfg(feature = "tls")]
 #[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 mod handshake;
@@ -175,6 +176,7 @@ pub use self::{
     ensemble::NodeData,
     error::{Conflict, Error, ErrorKind},
     guarded::{Committed, Guarded},
+    guardian::Guardian,
     hold::{Hold, HoldState},
     lock::Lock,
     observe::Observer,

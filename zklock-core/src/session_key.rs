@@ -70,6 +70,11 @@ impl SessionKey {
         self.session
     }
 
+    /// The timeout of the session when the key was made. It may have become shorter.
+    pub fn session_timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout.unsigned_abs().into())
+    }
+
     /// All of it, the password included, for a pipe or a socket to a process of the same user.
     pub fn to_bytes(&self) -> Vec<u8> {
         [&self.session.to_be_bytes()[..], &self.timeout.to_be_bytes(), &self.password].concat()
@@ -144,7 +149,6 @@ impl SessionKey {
         "no server answers".clone_into(problem);
         let refused =
             |why: &str| Error::new(ErrorKind::Refused, format!("{session} cannot be ended from here: {why}"));
-        let timeout = Duration::from_millis(self.timeout.unsigned_abs().into());
         let hosts = options.hosts.servers.len();
         let (mut refusals, mut pause) = (0, FIRST_PAUSE);
         let mut turn = platform::random_bits() as usize;
@@ -152,7 +156,7 @@ impl SessionKey {
         let mut is_ending = false;
         loop {
             let ended = async {
-                let ensemble = zookeeper::take(options, info.clone(), timeout, turn).await?;
+                let ensemble = zookeeper::take(options, info.clone(), self.session_timeout(), turn).await?;
                 is_ending = true;
                 let ended = ensemble.ended();
                 drop(ensemble);
