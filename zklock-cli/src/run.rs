@@ -4,12 +4,13 @@ mod job;
 mod watch;
 
 use std::ffi::OsString;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use nix::sys::signal::Signal;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock, LockSpec};
 
 use crate::clock::Moment;
@@ -17,6 +18,7 @@ use crate::connect::Connection;
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
+use crate::guardian;
 use crate::orders::{Cause, Guard, Limits};
 use crate::signals::Signals;
 use watch::Watch;
@@ -32,7 +34,7 @@ use watch::Watch;
 /// before, that begins at once. The same happens when zklock is killed, or stopped for too long: Ctrl-Z stops the command and zklock,
 /// and if that lasts longer than the lease, about half of the session timeout, the command is killed.
 ///
-/// When zklock is killed, the lock is free as soon as nothing is left of the command, or when --at-least is over. If the whole machine
+/// When zklock is killed, the lock is free as soon as nothing is left of the command and --at-least is over. If the whole machine
 /// dies, or the servers cannot be reached, it is free when the session times out.
 ///
 /// The lock covers the command's process group: what it leaves running there when it ends gets TERM, then KILL. What has a
@@ -93,6 +95,9 @@ pub(crate) struct Run {
     command: Vec<OsString>,
 }
 
+/// How long to wait for the lock without a guardian, which is a process to start.
+const UNGUARDED: Duration = Duration::from_secs(1);
+
 /// How one run of the command has ended.
 enum Outcome {
     /// With this code.
@@ -136,7 +141,7 @@ impl Run {
     ) -> Result<ExitCode, Failure> {
         loop {
             let hold = tokio::select! {
-                hold = self.acquire(lock, begun) => hold?,
+                hold = self.acquire_guarded(client, lock, connection, begun) => hold?,
                 signal = signals.end() => return Ok(code_of(signal?)),
             };
             match self.run_under(&hold, client, connection, signals).await? {
@@ -170,6 +175,29 @@ impl Run {
             _ => return Err(Failure::usage("no lock is named: give one, such as --mutex PATH")),
         };
         Ok(spec?)
+    }
+
+    /// Once that takes a while, a guardian watches: if we are killed while we wait, those behind us need not wait for our session.
+    async fn acquire_guarded(
+        &self,
+        client: &Client,
+        lock: &Lock,
+        connection: &Connection,
+        begun: Instant,
+    ) -> Result<Hold, Failure> {
+        let mut acquiring = pin!(self.acquire(lock, begun));
+        tokio::select! {
+            biased;
+            hold = &mut acquiring => return hold,
+            () = sleep(UNGUARDED) => {}
+        }
+        let guardian = client.guard(guardian::command(connection)).ok();
+        let hold = acquiring.await;
+        // Before there is a command: it would live when the session is ended.
+        if let Some(guardian) = guardian {
+            guardian.dismiss().await;
+        }
+        hold
     }
 
     async fn acquire(&self, lock: &Lock, begun: Instant) -> Result<Hold, Failure> {

@@ -7,10 +7,9 @@
 //! process group of its own, so that no signal for the job or for `zklock run` hits it, and its name is not `zklock`.
 //!
 //! It has one thread and no runtime: it is to work when nothing else does. Only when nothing is left of the job, and `zklock run` is
-//! dead, it talks to the servers, to end the session (see [`guardian`]).
+//! dead, it talks to the servers, to end the session (see [`guardian`](crate::guardian)).
 
 mod descendants;
-mod guardian;
 mod plan;
 
 use std::ffi::OsString;
@@ -33,11 +32,11 @@ use rustix::time::{
 };
 
 use crate::clock::Moment;
+use crate::guardian::Guardian;
 use crate::launch;
 use crate::orders::{Cause, Ended, Lines, Order, Report, Start, line};
 use descendants::{News, code, kill_children, news, signal_group};
 pub(crate) use descendants::{is_group_there, kill_all};
-use guardian::Guardian;
 use plan::{Plan, Step};
 
 /// The first word of its command line, by which `main` knows it.
@@ -102,23 +101,32 @@ fn receive_start(socket: &UnixStream) -> io::Result<Option<(Start, Vec<OwnedFd>)
     let (mut lines, mut received_descriptors) = (Lines::default(), Vec::new());
     loop {
         let mut bytes = [0; 4096];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
-        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let received =
-            recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-        for message in ancillary.drain() {
-            if let RecvAncillaryMessage::ScmRights(descriptors) = message {
-                received_descriptors.extend(descriptors);
-            }
-        }
-        if received.bytes == 0 {
+        let received = receive_with_descriptors(socket, &mut bytes, &mut received_descriptors)?;
+        if received == 0 {
             return Ok(None);
         }
-        lines.push(&bytes[..received.bytes]);
+        lines.push(&bytes[..received]);
         if let Some(Order::Start(start)) = lines.next() {
             return Ok(Some((start, received_descriptors)));
         }
     }
+}
+
+/// How many bytes have come, and four descriptors at most.
+pub(crate) fn receive_with_descriptors(
+    socket: &UnixStream,
+    bytes: &mut [u8],
+    descriptors: &mut Vec<OwnedFd>,
+) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = message {
+            descriptors.extend(received);
+        }
+    }
+    Ok(received.bytes)
 }
 
 fn launch(command: &[OsString], start: &Start, streams: Vec<OwnedFd>) -> io::Result<Pid> {
@@ -326,7 +334,7 @@ impl Warden {
     }
 }
 
-fn timespec(duration: Duration) -> Timespec {
+pub(crate) fn timespec(duration: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: duration.subsec_nanos().into(),

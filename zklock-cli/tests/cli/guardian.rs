@@ -221,8 +221,8 @@ fn servers_that_cannot_be_reached_leave_it_to_the_session_timeout() {
     proxy.reset();
     process.signal(Signal::KILL);
     process.status();
-    let said = process.error_line("zklock was killed");
-    assert!(said.contains("its lock is free when its session 0x"), "{said}");
+    let said = process.error_line("a process died");
+    assert!(said.contains("its locks are free when its session 0x"), "{said}");
     assert!(said.contains("times out, in 1m 40s or a little more: "), "{said}");
     assert!(said.contains("was not ended within 2s"), "{said}");
     assert!(!pids.iter().any(|pid| is_alive(*pid)));
@@ -262,4 +262,49 @@ fn in_a_closed_ensemble_the_guardian_logs_in_as_zklock_does() {
     let killed = Instant::now();
     process.signal(Signal::KILL);
     is_granted_at_once(next, killed);
+}
+
+/// The one that holds the lock until it gets a line, and one that waits behind it, and has a guardian.
+fn holder_and_waiter(path: &str) -> (Process, Process) {
+    let holder = started(path, &[], "echo $ZKLOCK_NODE; read _");
+    holder.line();
+    let waiter = started(path, &[], "echo $$; exec sleep 1000");
+    operator().wait_for_children(path, 2, SOON);
+    let guardian = only_child(waiter.pid());
+    assert!(until(SOON, || fs::read_to_string(format!("/proc/{guardian}/comm")).unwrap() == "guardian\n"));
+    (holder, waiter)
+}
+
+#[test]
+fn one_that_is_killed_while_it_waits_does_not_hold_up_those_behind_it() {
+    let path = path();
+    let (mut holder, waiter) = holder_and_waiter(&path);
+    let next = next(&path, &[]);
+    operator().wait_for_children(&path, 3, SOON);
+    let killed = Instant::now();
+    waiter.signal(Signal::KILL);
+    operator().wait_for_children(&path, 2, SOON);
+    holder.write("\n");
+    is_granted_at_once(next, killed);
+    assert_eq!(holder.output().code, Some(0));
+}
+
+#[test]
+fn one_that_is_stopped_while_it_waits_keeps_its_place() {
+    let path = path();
+    let (mut holder, waiter) = holder_and_waiter(&path);
+    waiter.signal(Signal::STOP);
+    let copies = inherited(waiter.pid());
+    // If the session were ended, it would be in this time, or much later.
+    std::thread::sleep(Duration::from_secs(1));
+    drop(copies);
+    assert_eq!(operator().children(&path).len(), 2);
+    waiter.signal(Signal::CONT);
+    holder.write("\n");
+    // It is granted the lock, and its guardian has made way for the warden of its command.
+    let job = waiter.numbers()[0];
+    assert!(is_alive(job));
+    let warden = only_child(waiter.pid());
+    assert_eq!(fs::read_to_string(format!("/proc/{warden}/comm")).unwrap(), "warden-of-job\n");
+    assert_eq!(holder.output().code, Some(0));
 }
