@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde::de::Error;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
-
 use zklock_core::SessionKey;
 
 use crate::clock::Moment;
