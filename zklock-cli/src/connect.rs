@@ -1,9 +1,11 @@
 //! How the ensemble is reached: options that all commands share.
 
+use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
 use clap::Args;
+use serde::{Deserialize, Serialize};
 use zklock_core::{Access, Client, ClientOptions, Credentials, PassPhrase, Tls};
 
 use crate::duration;
@@ -16,14 +18,14 @@ const PASS_PHRASE: &str = "ZKLOCK_PASS_PHRASE";
 
 /// How to reach the ensemble. Passwords are not options, because others see the command line: put USER:PASSWORD into
 /// ZKLOCK_AUTH or ZKLOCK_SASL, or into a file.
-#[derive(Args, Clone, Debug)]
+#[derive(Args, Clone, Debug, Serialize, Deserialize)]
 #[command(next_help_heading = "Connection")]
 pub(crate) struct Connection {
     /// The servers, host:port,host:port; a /chroot may follow
     #[arg(long, short = 'H', env = "ZKLOCK_HOSTS", global = true)]
     pub(crate) hosts: Option<String>,
 
-    /// The session timeout to ask for: after a crash the lock is free that much later [default: 10s]
+    /// The session timeout to ask for: after a crash of the machine the lock is free that much later [default: 10s]
     #[arg(long, env = "ZKLOCK_SESSION_TIMEOUT", value_name = "DURATION", value_parser = duration::parse, global = true)]
     pub(crate) session_timeout: Option<Duration>,
 
@@ -45,6 +47,8 @@ pub(crate) struct Connection {
 
     /// Who may use what is created: open, creator-all, or a list such as sasl:billing:cdrwa,world:anyone:r
     #[arg(long, env = "ZKLOCK_ACCESS", hide_env_values = true, value_name = "ACCESS", value_parser = access, global = true)]
+    // It may have hashes of passwords. What has the rest from us creates nothing.
+    #[serde(skip)]
     access: Option<Access>,
 
     /// Connect with TLS, and trust the authorities that the system trusts
@@ -96,6 +100,26 @@ impl Connection {
             options = options.tls(tls);
         }
         Ok(options)
+    }
+
+    /// The variables that say the same to another `zklock`.
+    pub(crate) fn variables(&self) -> Vec<(&'static str, OsString)> {
+        let text = |text: &Option<String>| text.as_ref().map(OsString::from);
+        let file = |file: &Option<PathBuf>| file.as_ref().map(|file| file.clone().into_os_string());
+        let time =
+            |time: Option<Duration>| time.map(|time| OsString::from(format!("{}ms", time.as_millis())));
+        let variables = [
+            ("ZKLOCK_HOSTS", text(&self.hosts)),
+            ("ZKLOCK_SESSION_TIMEOUT", time(self.session_timeout)),
+            ("ZKLOCK_CONNECT_TIMEOUT", time(self.connect_timeout)),
+            ("ZKLOCK_AUTH_FILE", file(&self.auth_file)),
+            ("ZKLOCK_SASL_FILE", file(&self.sasl_file)),
+            ("ZKLOCK_TLS", self.tls.then(|| OsString::from("1"))),
+            ("ZKLOCK_CA", file(&self.ca)),
+            ("ZKLOCK_CERT", file(&self.cert)),
+            ("ZKLOCK_KEY", file(&self.key)),
+        ];
+        variables.into_iter().filter_map(|(name, value)| Some((name, value?))).collect()
     }
 
     pub(crate) async fn client(&self) -> Result<Client, Failure> {

@@ -5,6 +5,7 @@
 //!  run -> watch -> job          a command that runs while a lock is held
 //!  warden -> plan, descendants  the process that ends the command in time: another process, of this program
 //!  launch                       becomes the command: likewise
+//!  guardian                     ends the session of a process that is dead: for the warden, and a process of its own
 //!  orders                       what these processes say to each other
 //!  ls   tree   intervene -> contenders who holds and who waits; takes locks from others
 //!  doctor   bench   testing   paper   the other commands, a file each
@@ -32,6 +33,7 @@ mod doctor;
 mod duration;
 mod exit;
 mod failure;
+mod guardian;
 mod intervene;
 mod launch;
 mod ls;
@@ -61,6 +63,7 @@ fn main() -> ExitCode {
     match words.split_first() {
         Some((word, rest)) if word == warden::WORD => return warden::main(rest),
         Some((word, rest)) if word == launch::WORD => return launch::main(rest),
+        Some((word, _)) if word == guardian::WORD => return guardian::main(),
         _ => {}
     }
     let arguments = match Arguments::try_parse() {

@@ -2,9 +2,12 @@
 
 use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
+use serde::de::Error;
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use zklock_core::SessionKey;
 
 use crate::clock::Moment;
+use crate::connect::Connection;
 
 /// From `zklock run` to the warden.
 #[derive(Debug, Serialize, Deserialize)]
@@ -17,6 +20,8 @@ pub(crate) enum Order {
     Signal(i32),
     /// End the job. The lock is lost.
     End,
+    /// What follows is no crash: `zklock run` lives, and looks after its session itself.
+    Leave,
 }
 
 /// How the job is started, and when it must end.
@@ -28,6 +33,27 @@ pub(crate) struct Start {
     pub(crate) ends_at: Option<Moment>,
     /// Whether the job takes our place in the foreground of the terminal.
     pub(crate) in_foreground: bool,
+    /// With it comes a descriptor that tells when `zklock run` is dead.
+    pub(crate) guard: Option<Box<Guard>>,
+}
+
+/// What it takes to end the session of `zklock run` when that is dead.
+#[derive(Clone, Debug, Serialize, Deserialize)]
+pub(crate) struct Guard {
+    #[serde(serialize_with = "key_as_bytes", deserialize_with = "key_of_bytes")]
+    pub(crate) key: SessionKey,
+    pub(crate) session_timeout: Duration,
+    pub(crate) connection: Connection,
+    /// `--at-least`: the lock is kept until then.
+    pub(crate) not_before: Moment,
+}
+
+fn key_as_bytes<S: Serializer>(key: &SessionKey, serializer: S) -> Result<S::Ok, S::Error> {
+    key.to_bytes().serialize(serializer)
+}
+
+fn key_of_bytes<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SessionKey, D::Error> {
+    SessionKey::from_bytes(&Vec::deserialize(deserializer)?).map_err(D::Error::custom)
 }
 
 /// How much time there is to end a job.
@@ -95,6 +121,13 @@ pub(crate) struct Ended {
     pub(crate) code: u8,
     /// Why it was ended, unless it ended by itself.
     pub(crate) cause: Option<Cause>,
+}
+
+impl Guard {
+    /// Whether it can be passed on. A path in it may be of letters that JSON has not.
+    pub(crate) fn can_be_sent(&self) -> bool {
+        serde_json::to_vec(self).is_ok()
+    }
 }
 
 /// A message as a line.

@@ -4,19 +4,22 @@ mod job;
 mod watch;
 
 use std::ffi::OsString;
+use std::pin::pin;
 use std::process::ExitCode;
 use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use nix::sys::signal::Signal;
-use tokio::time::{Instant, sleep_until};
+use tokio::time::{Instant, sleep, sleep_until};
 use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock, LockSpec};
 
+use crate::clock::Moment;
 use crate::connect::Connection;
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::orders::{Cause, Limits};
+use crate::guardian;
+use crate::orders::{Cause, Guard, Limits};
 use crate::signals::Signals;
 use watch::Watch;
 
@@ -30,6 +33,9 @@ use watch::Watch;
 /// that the command has started gets KILL, before another can hold the lock. If the lock is taken away, which nobody can know
 /// before, that begins at once. The same happens when zklock is killed, or stopped for too long: Ctrl-Z stops the command and zklock,
 /// and if that lasts longer than the lease, about half of the session timeout, the command is killed.
+///
+/// When zklock is killed, the lock is free as soon as nothing is left of the command and --at-least is over. If the whole machine
+/// dies, or the servers cannot be reached, it is free when the session times out.
 ///
 /// The lock covers the command's process group: what it leaves running there when it ends gets TERM, then KILL. What has a
 /// session of its own (setsid) may go on.
@@ -89,6 +95,9 @@ pub(crate) struct Run {
     command: Vec<OsString>,
 }
 
+/// How long to wait for the lock without a guardian, which is a process to start.
+const UNGUARDED: Duration = Duration::from_secs(1);
+
 /// How one run of the command has ended.
 enum Outcome {
     /// With this code.
@@ -117,7 +126,7 @@ impl Run {
         };
         let lock = client.lock(&spec)?;
         // Whatever happens, the session is closed before this process ends: so nothing of it is left in the queue.
-        let outcome = self.execute_with(&client, &lock, signals, begun).await;
+        let outcome = self.execute_with(&client, &lock, connection, signals, begun).await;
         client.close().await;
         outcome
     }
@@ -126,15 +135,16 @@ impl Run {
         &self,
         client: &Client,
         lock: &Lock,
+        connection: &Connection,
         signals: &Signals,
         mut begun: Instant,
     ) -> Result<ExitCode, Failure> {
         loop {
             let hold = tokio::select! {
-                hold = self.acquire(lock, begun) => hold?,
+                hold = self.acquire_guarded(client, lock, connection, begun) => hold?,
                 signal = signals.end() => return Ok(code_of(signal?)),
             };
-            match self.run_under(&hold, client, signals).await? {
+            match self.run_under(&hold, client, connection, signals).await? {
                 Outcome::Ended(code) => return Ok(code),
                 Outcome::Lost if !self.retry => return Ok(Exit::Lost.into()),
                 Outcome::Lost => {
@@ -167,6 +177,29 @@ impl Run {
         Ok(spec?)
     }
 
+    /// Once that takes a while, a guardian watches: if we are killed while we wait, those behind us need not wait for our session.
+    async fn acquire_guarded(
+        &self,
+        client: &Client,
+        lock: &Lock,
+        connection: &Connection,
+        begun: Instant,
+    ) -> Result<Hold, Failure> {
+        let mut acquiring = pin!(self.acquire(lock, begun));
+        tokio::select! {
+            biased;
+            hold = &mut acquiring => return hold,
+            () = sleep(UNGUARDED) => {}
+        }
+        let guardian = client.guard(guardian::command(connection)).ok();
+        let hold = acquiring.await;
+        // Before there is a command: it would live when the session is ended.
+        if let Some(guardian) = guardian {
+            guardian.dismiss().await;
+        }
+        hold
+    }
+
     async fn acquire(&self, lock: &Lock, begun: Instant) -> Result<Hold, Failure> {
         if self.tries || self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             let busy = || {
@@ -190,15 +223,30 @@ impl Run {
         }
     }
 
-    async fn run_under(&self, hold: &Hold, client: &Client, signals: &Signals) -> Result<Outcome, Failure> {
+    async fn run_under(
+        &self,
+        hold: &Hold,
+        client: &Client,
+        connection: &Connection,
+        signals: &Signals,
+    ) -> Result<Outcome, Failure> {
         let granted = Instant::now();
         let session_timeout = client.session_timeout().unwrap_or(Duration::from_secs(10));
         let limits = Limits::new(self.kill_after, session_timeout);
+        let not_before = Moment::now().plus(self.at_least);
+        // Without it the lock of a process that was killed is free when the session times out.
+        let guard = client.session_key().await.ok().map(|key| {
+            let connection = connection.clone();
+            Box::new(Guard { key, session_timeout, connection, not_before })
+        });
+        let guard = guard.filter(|guard| guard.can_be_sent());
         if let Err(error) = lengthen(hold, &limits).await {
             say!("{error}");
             return Ok(Outcome::Lost);
         }
-        let ended = Watch::start(hold, limits, &self.command, self.at_most, signals)?.keep().await?;
+        let watch = Watch::start(hold, limits, &self.command, self.at_most, signals, guard)?;
+        // Its warden guards the session until the lock is released.
+        let (ended, _job) = watch.keep().await?;
         let outcome = match ended.cause {
             Some(Cause::LeaseEnds | Cause::Lost) => return Ok(Outcome::Lost),
             Some(Cause::AtMost) => Exit::AtMost.into(),

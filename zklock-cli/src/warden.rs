@@ -6,7 +6,8 @@
 //! rely on that; it holds one end of a pair of sockets, and kills the job when the other end is gone. It stands in a
 //! process group of its own, so that no signal for the job or for `zklock run` hits it, and its name is not `zklock`.
 //!
-//! It has one thread and no runtime: it is to work when nothing else does.
+//! It has one thread and no runtime: it is to work when nothing else does. Only when nothing is left of the job, and `zklock run` is
+//! dead, it talks to the servers, to end the session (see [`guardian`](crate::guardian)).
 
 mod descendants;
 mod plan;
@@ -23,6 +24,7 @@ use std::time::Duration;
 use nix::sys::signal::SigSet;
 use nix::sys::signalfd::{SfdFlags, SignalFd};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{Pid, Signal, set_child_subreaper};
 use rustix::time::{
@@ -30,6 +32,7 @@ use rustix::time::{
 };
 
 use crate::clock::Moment;
+use crate::guardian::Guardian;
 use crate::launch;
 use crate::orders::{Cause, Ended, Lines, Order, Report, Start, line};
 use descendants::{News, code, kill_children, news, signal_group};
@@ -38,6 +41,9 @@ use plan::{Plan, Step};
 
 /// The first word of its command line, by which `main` knows it.
 pub(crate) const WORD: &str = "__warden";
+
+/// The job's input, output and errors.
+const STREAMS: usize = 3;
 
 /// How often a job that is being killed is looked at, for those of its processes that were born meanwhile, or whose end
 /// nobody tells us.
@@ -65,7 +71,9 @@ fn keep(command: &[OsString]) -> io::Result<()> {
     let timer = timerfd_create(TimerfdClockId::Boottime, TimerfdFlags::NONBLOCK | TimerfdFlags::CLOEXEC)?;
     let mut socket = UnixStream::from(io::stdin().as_fd().try_clone_to_owned()?);
 
-    let Some((start, streams)) = receive_start(&socket)? else { return Ok(()) };
+    let Some((mut start, mut descriptors)) = receive_start(&socket)? else { return Ok(()) };
+    let streams = descriptors.drain(..descriptors.len().min(STREAMS)).collect();
+    let guardian = start.guard.take().and_then(|guard| Some(Guardian::new(descriptors.pop()?, *guard)));
     let group = match launch(command, &start, streams) {
         Ok(group) => group,
         Err(error) => {
@@ -73,33 +81,52 @@ fn keep(command: &[OsString]) -> io::Result<()> {
         }
     };
     let plan = Plan::new(&start);
-    let mut warden = Warden { group, plan, code: None, is_killing: false, socket: Some(socket) };
+    let mut warden = Warden {
+        group,
+        plan,
+        code: None,
+        is_killing: false,
+        socket: Some(socket),
+        lines: Lines::default(),
+        guardian,
+        has_left: false,
+    };
     warden.report(&Report::Started(group.as_raw_pid()));
-    warden.watch(&children, &timer)
+    warden.watch(&children, &timer)?;
+    warden.guard_session()
 }
 
-/// The first order, and the job's input, output and errors; `None` if `zklock run` is gone already.
+/// The first order, the job's input, output and errors, and what tells that `zklock run` is dead; `None` if `zklock run` is gone already.
 fn receive_start(socket: &UnixStream) -> io::Result<Option<(Start, Vec<OwnedFd>)>> {
-    let (mut lines, mut streams) = (Lines::default(), Vec::new());
+    let (mut lines, mut received_descriptors) = (Lines::default(), Vec::new());
     loop {
         let mut bytes = [0; 4096];
-        let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
-        let mut ancillary = RecvAncillaryBuffer::new(&mut space);
-        let received =
-            recvmsg(socket, &mut [IoSliceMut::new(&mut bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
-        for message in ancillary.drain() {
-            if let RecvAncillaryMessage::ScmRights(descriptors) = message {
-                streams.extend(descriptors);
-            }
-        }
-        if received.bytes == 0 {
+        let received = receive_with_descriptors(socket, &mut bytes, &mut received_descriptors)?;
+        if received == 0 {
             return Ok(None);
         }
-        lines.push(&bytes[..received.bytes]);
+        lines.push(&bytes[..received]);
         if let Some(Order::Start(start)) = lines.next() {
-            return Ok(Some((start, streams)));
+            return Ok(Some((start, received_descriptors)));
         }
     }
+}
+
+/// How many bytes have come, and four descriptors at most.
+pub(crate) fn receive_with_descriptors(
+    socket: &UnixStream,
+    bytes: &mut [u8],
+    descriptors: &mut Vec<OwnedFd>,
+) -> io::Result<usize> {
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
+    let mut ancillary = RecvAncillaryBuffer::new(&mut space);
+    let received = recvmsg(socket, &mut [IoSliceMut::new(bytes)], &mut ancillary, RecvFlags::CMSG_CLOEXEC)?;
+    for message in ancillary.drain() {
+        if let RecvAncillaryMessage::ScmRights(received) = message {
+            descriptors.extend(received);
+        }
+    }
+    Ok(received.bytes)
 }
 
 fn launch(command: &[OsString], start: &Start, streams: Vec<OwnedFd>) -> io::Result<Pid> {
@@ -125,14 +152,17 @@ struct Warden {
     /// How the first process has ended.
     code: Option<u8>,
     is_killing: bool,
-    /// `None` once `zklock run` is gone.
+    /// `None` once `zklock run` is gone, or gives no orders any more.
     socket: Option<UnixStream>,
+    lines: Lines,
+    guardian: Option<Guardian>,
+    /// Whether `zklock run` looks after its session itself.
+    has_left: bool,
 }
 
 impl Warden {
     /// Until nothing is left of the job.
     fn watch(&mut self, children: &SignalFd, timer: &OwnedFd) -> io::Result<()> {
-        let mut lines = Lines::default();
         loop {
             self.hear_of_children(children);
             self.take_steps();
@@ -143,8 +173,32 @@ impl Warden {
                 return Ok(());
             }
             self.wait(children, timer)?;
-            self.hear_orders(&mut lines);
+            self.hear_orders();
         }
+    }
+
+    /// Nothing is left of the job, and the lock is still held: until `zklock run` has released it, or is dead.
+    fn guard_session(&mut self) -> io::Result<()> {
+        if self.guardian.is_none() {
+            return Ok(());
+        }
+        loop {
+            while let Some(order) = self.lines.next() {
+                // The number of the job's group may be that of another by now, so no other order is obeyed.
+                self.has_left |= matches!(order, Order::Leave);
+            }
+            let (Some(socket), Some(guardian)) = (&self.socket, &self.guardian) else { break };
+            let orders = PollFd::new(socket, PollFlags::IN);
+            let death = PollFd::new(guardian.guarded(), PollFlags::IN);
+            match poll(&mut [orders, death], None) {
+                Ok(_) | Err(Errno::INTR) => self.receive(),
+                Err(error) => return Err(error.into()),
+            };
+        }
+        if let Some(guardian) = self.guardian.take().filter(|_| !self.has_left) {
+            guardian.end_session();
+        }
+        Ok(())
     }
 
     /// Waits until there is anything to do.
@@ -156,11 +210,14 @@ impl Warden {
         let mut descriptors = vec![PollFd::new(children, PollFlags::IN), PollFd::new(timer, PollFlags::IN)];
         if let Some(socket) = &self.socket {
             descriptors.push(PollFd::new(socket, PollFlags::IN));
+            if let Some(guardian) = &self.guardian {
+                descriptors.push(PollFd::new(guardian.guarded(), PollFlags::IN));
+            }
         }
         let is_watched_closely = self.is_killing || self.plan.cause().is_some();
         let timeout = is_watched_closely.then(|| timespec(BETWEEN_LOOKS));
         match poll(&mut descriptors, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => Ok(()),
+            Ok(_) | Err(Errno::INTR) => Ok(()),
             Err(error) => Err(error.into()),
         }
     }
@@ -184,26 +241,18 @@ impl Warden {
         }
     }
 
-    fn hear_orders(&mut self, lines: &mut Lines) {
-        let Some(socket) = &mut self.socket else { return };
-        let mut bytes = [0; 4096];
-        let received = match rustix::net::recv(&*socket, &mut bytes, RecvFlags::DONTWAIT) {
-            Ok((received, _)) => received,
-            Err(rustix::io::Errno::AGAIN | rustix::io::Errno::INTR) => return,
-            Err(_) => 0,
-        };
-        if received == 0 {
+    fn hear_orders(&mut self) {
+        if !self.receive() {
             // Nobody is left to keep the lock.
-            self.socket = None;
             self.kill();
             return;
         }
-        lines.push(&bytes[..received]);
-        while let Some(order) = lines.next() {
+        while let Some(order) = self.lines.next() {
             match order {
                 Order::Start(_) => {}
                 Order::LeaseEnds(moment) => self.plan.renew(moment),
                 Order::End => self.end(Cause::Lost),
+                Order::Leave => self.has_left = true,
                 Order::Signal(signal) => {
                     if let Some(signal) = Signal::from_named_raw(signal) {
                         signal_group(self.group, signal);
@@ -211,6 +260,25 @@ impl Warden {
                 }
             }
         }
+    }
+
+    /// What has come of orders by now; `false` if `zklock run` has given its last one, and all were heard.
+    fn receive(&mut self) -> bool {
+        let Some(socket) = &self.socket else { return true };
+        let mut bytes = [0; 4096];
+        let received = match rustix::net::recv(socket, &mut bytes, RecvFlags::DONTWAIT) {
+            Ok((received, _)) => received,
+            // A process that has inherited the other end may keep it open.
+            Err(Errno::AGAIN | Errno::INTR) if !self.guardian.as_ref().is_some_and(Guardian::is_dead) => {
+                return true;
+            }
+            Err(_) => 0,
+        };
+        self.lines.push(&bytes[..received]);
+        if received == 0 {
+            self.socket = None;
+        }
+        received > 0
     }
 
     fn take_steps(&mut self) {
@@ -266,7 +334,7 @@ impl Warden {
     }
 }
 
-fn timespec(duration: Duration) -> Timespec {
+pub(crate) fn timespec(duration: Duration) -> Timespec {
     Timespec {
         tv_sec: i64::try_from(duration.as_secs()).unwrap_or(i64::MAX),
         tv_nsec: duration.subsec_nanos().into(),

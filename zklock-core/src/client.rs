@@ -3,6 +3,7 @@
 use crate::connection::{self, Connection, ConnectionState};
 use crate::diagnose;
 use crate::error::{Error, ErrorKind};
+use crate::guardian::Guardian;
 use crate::held_at::HeldAt;
 use crate::local_queue::{Handle, LocalQueue, Shared};
 use crate::lock::Lock;
@@ -10,6 +11,7 @@ use crate::machine::claim::Claim;
 use crate::machine::turns::Passing;
 use crate::options::ClientOptions;
 use crate::pool::{Pool, Slot, SlotState};
+use crate::session_key::SessionKey;
 use crate::spec::LockSpec;
 use crate::stats::{Counters, Stats};
 use crate::sync::lock_ignoring_poison;
@@ -98,6 +100,57 @@ impl Client {
     /// ```
     pub fn session_id(&self) -> Option<i64> {
         self.shared.pool.slot().current().map(|session| session.id())
+    }
+
+    /// What it takes to end the present session from another process, once this one is dead: so its locks are free before the
+    /// session times out. It costs the servers no request.
+    ///
+    /// Each [session](Self::connection) has a key of its own.
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Unreachable`] if there is no session now, or the machine has no loopback interface that works.
+    pub async fn session_key(&self) -> Result<SessionKey, Error> {
+        let Some(session) = self.shared.pool.slot().current() else {
+            return Err(Error::new(
+                ErrorKind::Unreachable,
+                "there is no session now: ask again when connected",
+            ));
+        };
+        session.key().await.ok_or_else(|| {
+            let message = "the key of the session cannot be had: the session is just over, or the machine has no loopback \
+                           interface that works";
+            Error::new(ErrorKind::Unreachable, message)
+        })
+    }
+
+    /// Starts a guardian: a process that ends the session at the servers when this process is dead, so that its locks are free at once
+    /// and not when the session times out. Without one, which is the default, they are free then.
+    ///
+    /// The command is that of the guardian, such as `zklock guardian`, with options that tell it of the same servers, logins and TLS.
+    /// It gets the keys of the client's sessions, one after the other, through its standard input. It has a process group of its own, and
+    /// ends when the client is closed, or the [`Guardian`] dropped.
+    ///
+    /// It waits until this process is dead, and does nothing to one that is stopped, slow or cut off. What this process has started may
+    /// live on beside the next holder: to end that first, use `zklock run`. Where the machine dies, or the servers
+    /// cannot be reached, the session timeout applies.
+    ///
+    /// ```no_run
+    /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
+    /// let mut command = std::process::Command::new("zklock");
+    /// command.args(["guardian", "--hosts", "zk1:2181,zk2:2181,zk3:2181"]);
+    /// let _guardian = client.guard(command)?;
+    /// let hold = client.mutex("/locks/report")?.acquire().await?;
+    /// # Ok(())
+    /// # }
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if the command cannot be started, or on Linux before 5.3.
+    pub fn guard(&self, command: std::process::Command) -> Result<Guardian, Error> {
+        let pool = &self.shared.pool;
+        Guardian::start(command, pool.slot().clone(), pool.runtime())
     }
 
     /// How the client is connected now. It costs no request.

@@ -45,6 +45,11 @@ pub(crate) trait Ensemble: Send + Sync {
     /// A child with its data, and the event of a watch on it; `None` if it is not there.
     fn child(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Watched>, ReadFailure>>;
 
+    /// The password of the session, with which another process can end it; `None` if it cannot be had.
+    fn password(&self) -> Pending<Option<Vec<u8>>> {
+        Box::pin(std::future::ready(None))
+    }
+
     /// Ends the connection: what is under way ends as unknown at once, and nothing more is sent. The session lives on.
     fn give_up(&self) {}
 

@@ -72,6 +72,7 @@
 //!  client   spec   lock   hold   guarded   token     the public face
 //!  diagnose   handshake   probe                      why no session could be opened
 //!  connection                                        how a client is connected
+//!  session_key   guardian                            ends the session of a process that is dead; starts what does so
 //!  contenders   observe   browse                     what others hold and wait for, and where
 //!  local_queue   held_at                             one process's queue in front of a lock, and what it holds
 //!  acquisition   guard   remembered                  one attempt to hold a lock; looks out for strangers; who was in its way
@@ -122,6 +123,7 @@ mod fake;
 mod files;
 mod guard;
 mod guarded;
+mod guardian;
 #[cfg(feature = "tls")]
 #[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 mod handshake;
@@ -147,6 +149,7 @@ mod remembered;
 mod rwlock;
 mod semaphore;
 mod session;
+mod session_key;
 mod set;
 mod spec;
 mod stats;
@@ -173,6 +176,7 @@ pub use self::{
     ensemble::NodeData,
     error::{Conflict, Error, ErrorKind},
     guarded::{Committed, Guarded},
+    guardian::Guardian,
     hold::{Hold, HoldState},
     lock::Lock,
     observe::Observer,
@@ -180,6 +184,7 @@ pub use self::{
     owner::Owner,
     path::check_lock_path,
     semaphore::check_permits,
+    session_key::{SessionEnd, SessionKey},
     spec::{LockSpec, check_local_turns},
     stats::Stats,
     token::Token,

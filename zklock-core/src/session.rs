@@ -26,6 +26,7 @@ use crate::machine::memory::Memory;
 use crate::machine::protocol::{Now, Operation, Outcome};
 pub(crate) use crate::machine::status::Status;
 use crate::platform;
+use crate::session_key::SessionKey;
 use crate::sync::lock_ignoring_poison;
 pub(crate) use beating::Looked;
 pub(crate) use ending::Nodes;
@@ -105,6 +106,12 @@ impl Session {
     /// It may become shorter with a new connection.
     pub(crate) fn timeout(&self) -> Duration {
         Duration::from_millis(self.timeout.load(Ordering::Relaxed))
+    }
+
+    /// What it takes to end it from another process; `None` if that cannot be had.
+    pub(crate) async fn key(&self) -> Option<SessionKey> {
+        let asked = lock_ignoring_poison(&self.ensemble).as_ref()?.password();
+        Some(SessionKey::new(self.id, self.timeout(), asked.await?))
     }
 
     pub(crate) fn heartbeat(&self) -> Duration {

@@ -23,12 +23,14 @@ mod connecting;
 mod encryption;
 mod login;
 mod operations;
+mod password;
 mod rights;
 mod servers;
 mod serving;
 mod silence;
 
-pub(crate) use connecting::{Attached, NotAttached, NotOpened, Opened, attach, open};
+pub(crate) use connecting::{Attached, NotAttached, NotOpened, Opened, attach, open, take};
+pub(crate) use password::session_of;
 pub(crate) use servers::SessionInfo;
 pub(crate) use serving::End;
 
@@ -315,6 +317,10 @@ impl Ensemble for ZooKeeper {
                 Err(error) => Err(read_failure(&directory, &error)),
             }
         }))
+    }
+
+    fn password(&self) -> Pending<Option<Vec<u8>>> {
+        Box::pin(password::told(self.connection.client.session().clone()))
     }
 
     fn give_up(&self) {

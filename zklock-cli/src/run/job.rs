@@ -9,7 +9,7 @@ use std::os::unix::process::CommandExt;
 use std::process::{Child, Command, Stdio};
 
 use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, Shutdown, sendmsg, shutdown};
-use rustix::process::{Pid, Signal, kill_process, set_child_subreaper};
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, kill_process, pidfd_open, set_child_subreaper};
 use tokio::io::AsyncWriteExt;
 use tokio::net::UnixStream;
 
@@ -32,7 +32,7 @@ impl Job {
         start: Start,
     ) -> io::Result<Self> {
         // If the warden is killed, its children become ours.
-        set_child_subreaper(Some(rustix::process::getpid()))?;
+        set_child_subreaper(Some(getpid()))?;
         let (ours, theirs) = Socket::pair()?;
         let warden = Command::new("/proc/self/exe")
             .arg0("zklock-warden")
@@ -99,6 +99,8 @@ impl Job {
 impl Drop for Job {
     /// Whatever the reason: nothing is left of the job when the lock is released.
     fn drop(&mut self) {
+        // If it does not arrive, the warden waits for our end before it does anything about the session.
+        let _ = self.socket.try_write(&line(&Order::Leave));
         let _ = shutdown(&self.socket, Shutdown::Both);
         // One that was reaped has no number any more.
         if matches!(self.warden.try_wait(), Ok(None)) {
@@ -108,13 +110,19 @@ impl Drop for Job {
     }
 }
 
-/// The first order, and our input, output and errors for the job.
-fn send_start(socket: &Socket, start: Start) -> io::Result<()> {
+/// The first order, our input, output and errors for the job, and what tells that we are dead.
+fn send_start(socket: &Socket, mut start: Start) -> io::Result<()> {
     let (input, output, errors) = (io::stdin(), io::stdout(), io::stderr());
-    let streams = [input.as_fd(), output.as_fd(), errors.as_fd()];
-    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(3))];
+    let mut descriptors = vec![input.as_fd(), output.as_fd(), errors.as_fd()];
+    // Our number could be that of another by the time at which the warden asks for it. Kernels before 5.3 have no such descriptor.
+    let ourselves = start.guard.as_ref().and_then(|_| pidfd_open(getpid(), PidfdFlags::empty()).ok());
+    match &ourselves {
+        Some(ourselves) => descriptors.push(ourselves.as_fd()),
+        None => start.guard = None,
+    }
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(4))];
     let mut ancillary = SendAncillaryBuffer::new(&mut space);
-    ancillary.push(SendAncillaryMessage::ScmRights(&streams));
+    ancillary.push(SendAncillaryMessage::ScmRights(&descriptors));
     let order = line(&Order::Start(start));
     let sent = sendmsg(socket, &[IoSlice::new(&order)], &mut ancillary, SendFlags::NOSIGNAL)?;
     if sent == order.len() { Ok(()) } else { Err(io::Error::other("the warden takes no orders")) }

@@ -12,7 +12,7 @@ use crate::clock::Moment;
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
-use crate::orders::{Cause, Ended, Limits, Order, Report, Start};
+use crate::orders::{Cause, Ended, Guard, Limits, Order, Report, Start};
 use crate::signals::{Signals, Whom, suspend};
 use crate::terminal::Terminal;
 
@@ -44,6 +44,7 @@ impl<'a> Watch<'a> {
         command: &[OsString],
         at_most: Option<Duration>,
         signals: &'a Signals,
+        guard: Option<Box<Guard>>,
     ) -> Result<Self, Failure> {
         let terminal = Terminal::new();
         let in_foreground = terminal.as_ref().is_some_and(Terminal::is_for_the_job);
@@ -54,7 +55,7 @@ impl<'a> Watch<'a> {
             ("ZKLOCK_NODE", hold.node().to_owned()),
         ];
         let ends_at = at_most.map(|at_most| now.plus(at_most));
-        let start = Start { limits, lease_ends, ends_at, in_foreground };
+        let start = Start { limits, lease_ends, ends_at, in_foreground, guard };
         let job = Job::start(command, &variables, start).map_err(|error| {
             Failure::new(Exit::Other, format!("the command could not be started: {error}"))
         })?;
@@ -73,8 +74,8 @@ impl<'a> Watch<'a> {
         })
     }
 
-    /// Until nothing is left of the job.
-    pub(super) async fn keep(mut self) -> Result<Ended, Failure> {
+    /// Until nothing is left of the job. While its warden is kept, it guards the session.
+    pub(super) async fn keep(mut self) -> Result<(Ended, Job), Failure> {
         // A renewal is known to the warden well before the old lease would make it act.
         let period =
             (self.limits.least_lease() / 4).clamp(Duration::from_millis(5), Duration::from_millis(250));
@@ -86,7 +87,7 @@ impl<'a> Watch<'a> {
                 report = self.job.report() => match report {
                     Some(Report::Ended(ended)) => {
                         self.take_terminal_back();
-                        return Ok(ended);
+                        return Ok((ended, self.job));
                     }
                     Some(report) => self.hear(report).await?,
                     None => {

@@ -131,7 +131,7 @@ mod tests {
     fn plan(lease_ends: u32, ends_at: Option<u32>) -> Plan {
         let limits = Limits { grace: MS * 1000, lease_grace: MS * 500, margin: MS * 100 };
         let ends_at = ends_at.map(at);
-        Plan::new(&Start { limits, lease_ends: at(lease_ends), ends_at, in_foreground: false })
+        Plan::new(&Start { limits, lease_ends: at(lease_ends), ends_at, in_foreground: false, guard: None })
     }
 
     #[test]

@@ -4,6 +4,7 @@ mod support;
 
 mod ended;
 mod exit_codes;
+mod guardian;
 mod intervened;
 mod killed;
 mod lost;

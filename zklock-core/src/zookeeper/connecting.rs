@@ -32,6 +32,7 @@ const ANSWER: Duration = Duration::from_millis(500);
 const LONGEST_ANSWER: usize = 512;
 /// No server grants more that was asked for less: with that the silence of a connection would mean nothing for days.
 const LONGEST_GRANT: Duration = Duration::from_secs(3600);
+const ANOTHER_SESSION: &str = "the server gives another session in its place";
 
 /// A new session: its connection, its number and its timeout.
 pub(crate) struct Opened {
@@ -135,21 +136,13 @@ pub(crate) async fn attach(
     let connector = connector.with_session(library).with_session_timeout(session.timeout());
     let asked = clock::now();
     session.ask(asked);
-    let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers).await.map_err(
-        |error| match error {
-            Failed::Breach(breach) => {
-                NotAttached::Yet(format!("{} {}", without_chroot(options, &host), not_zookeeper(breach)))
-            }
-            Failed::Library(Error::SessionExpired) => NotAttached::SessionOver,
-            Failed::Library(Error::AuthFailed) => NotAttached::Refused(not_let_in(options)),
-            Failed::Library(Error::NoHosts) => NotAttached::Yet(hangs_up(&host)),
-            Failed::Library(error) => NotAttached::Yet(error.to_string()),
-        },
-    )?;
+    let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers)
+        .await
+        .map_err(|failed| not_attached(options, &host, failed))?;
     let client = &ensemble.connection.client;
     if client.session_id().0 != session.id() {
         // ClickHouse Keeper takes nobody back. This other session is closed as `ensemble` goes.
-        return Err(NotAttached::GivenUp("the server gives another session in its place".to_owned()));
+        return Err(NotAttached::GivenUp(ANOTHER_SESSION.to_owned()));
     }
     // Also if this is dropped while it waits.
     let mut unless_answered = GivenUp(Some(&ensemble));
@@ -171,6 +164,48 @@ pub(crate) async fn attach(
     unless_answered.0 = None;
     drop(unless_answered);
     Ok(Attached { ensemble, sent })
+}
+
+/// Attaches a connection to the session of a process that is dead; the host at `turn` is tried first. To drop the connection
+/// closes the session.
+///
+/// Nobody waits for anything else on it, so it does not matter how much of its past the server knows, nor whether the server has logged in
+/// the client, unless that refuses all others.
+pub(crate) async fn take(
+    options: &ClientOptions,
+    info: SessionInfo,
+    timeout: Duration,
+    turn: usize,
+) -> Result<ZooKeeper, NotAttached> {
+    let SessionInfo { library, servers } = info;
+    let number = library.id();
+    let (host, _) = accepting(&options.hosts, turn).await.map_err(NotAttached::Yet)?;
+    let connector = logging_in(options, &host).await.map_err(|why| match why {
+        NoLogin::Yet(why) => NotAttached::Yet(why),
+        NoLogin::Refused(why) => NotAttached::Refused(why),
+    })?;
+    let connector = encryption::with_tls(options, connector).await.map_err(NotAttached::Refused)?;
+    // If it comes no further than this, the session is over no later than it would be by itself.
+    let connector = connector.with_session(library).with_session_timeout(timeout);
+    let ensemble = connect(options, connector.with_fail_eagerly(), &host, servers)
+        .await
+        .map_err(|failed| not_attached(options, &host, failed))?;
+    if ensemble.connection.client.session_id() != number {
+        return Err(NotAttached::GivenUp(ANOTHER_SESSION.to_owned()));
+    }
+    Ok(ensemble)
+}
+
+fn not_attached(options: &ClientOptions, host: &str, failed: Failed) -> NotAttached {
+    match failed {
+        Failed::Breach(breach) => {
+            NotAttached::Yet(format!("{} {}", without_chroot(options, host), not_zookeeper(breach)))
+        }
+        Failed::Library(Error::SessionExpired) => NotAttached::SessionOver,
+        Failed::Library(Error::AuthFailed) => NotAttached::Refused(not_let_in(options)),
+        Failed::Library(Error::NoHosts) => NotAttached::Yet(hangs_up(host)),
+        Failed::Library(error) => NotAttached::Yet(error.to_string()),
+    }
 }
 
 /// What it means that the library knows no host any more: it was given one, which had just accepted a connection.
@@ -273,7 +308,7 @@ async fn accepting(hosts: &Hosts, turn: usize) -> Result<(String, TcpStream), St
 }
 
 /// Why there is no connection.
-enum Failed {
+pub(super) enum Failed {
     /// What the server has sent was not passed on to the library, because this is wrong with it.
     Breach(&'static str),
     Library(Error),
@@ -300,7 +335,10 @@ async fn connect(
 
 /// The same future. The task that it spawns is left there. What servers say during a login can make the library panic, and
 /// that would end the client.
-async fn spawning<T>(spawned: &Spawned, future: impl Future<Output = Result<T, Error>>) -> Result<T, Failed> {
+pub(super) async fn spawning<T>(
+    spawned: &Spawned,
+    future: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Failed> {
     let mut future = pin!(future);
     let mut breach = None;
     poll_fn(|context| {
@@ -327,7 +365,7 @@ fn unexpected(what: &str) -> Failed {
 
 /// The task in which the library serves a connection.
 #[derive(Default)]
-struct Spawned(Mutex<Option<Pending<()>>>);
+pub(super) struct Spawned(Mutex<Option<Pending<()>>>);
 
 impl Spawn for Spawned {
     fn spawn(&self, task: Task) {

@@ -1,0 +1,310 @@
+//! When `zklock` is killed, the next has the lock at once; and never because of a `zklock` that lives.
+//!
+//! The session timeouts are so long here that no machine is slow enough to reach them.
+
+mod figures;
+
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use ground::wire::{Admin, Stat};
+use ground::{Ensemble, Proxy, until};
+use rustix::net::Shutdown;
+use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, Signal, pidfd_getfd, pidfd_open};
+
+use crate::support::{Process, SOON, is_alive, of_job, only_child, path, signal, zklock_at};
+
+/// The session timeout.
+const LONG: Duration = Duration::from_secs(100);
+
+/// A server that grants it.
+fn servers() -> &'static Ensemble {
+    static SHARED: OnceLock<Ensemble> = OnceLock::new();
+    SHARED.get_or_init(|| {
+        Ensemble::builder().tick(Duration::from_millis(500)).max_session_timeout(LONG).start()
+    })
+}
+
+fn operator() -> Admin {
+    Admin::connect(servers().server(0).address())
+}
+
+/// `zklock run --mutex PATH OPTIONS -- sh -c SCRIPT`, started.
+fn started_at(hosts: &str, path: &str, options: &[&str], script: &str) -> Process {
+    let mut command = zklock_at(hosts);
+    command.args(["--session-timeout", "100s", "run", "--mutex", path]).args(options);
+    Process::start(command.args(["--", "sh", "-c", script]))
+}
+
+fn started(path: &str, options: &[&str], script: &str) -> Process {
+    started_at(&servers().connect_string(), path, options, script)
+}
+
+/// Another, whose command looks at once which of these live. It ends when it has said so.
+fn next(path: &str, pids: &[Pid]) -> Process {
+    started(path, &[], &looks_at(pids))
+}
+
+fn looks_at(pids: &[Pid]) -> String {
+    let pids: Vec<String> = pids.iter().map(ToString::to_string).collect();
+    format!("for pid in {}; do kill -0 $pid 2>/dev/null && echo $pid; done; echo looked", pids.join(" "))
+}
+
+/// The node of the one that holds the lock.
+fn node(path: &str) -> String {
+    let [node] = &operator().wait_for_children(path, 1, SOON)[..] else { unreachable!("as asked") };
+    format!("{path}/{node}")
+}
+
+fn stat(node: &str) -> Option<Stat> {
+    operator().stat(node)
+}
+
+/// Sees that the next has the lock when all of these are dead, and before the session that held it could time out.
+fn is_granted_at_once(next: Process, killed: Instant) {
+    assert_eq!(next.line(), "looked\n", "the command of the one that was killed lives");
+    // It was heard of last before it was killed, but no longer before than a quarter of the timeout.
+    let taken = killed.elapsed();
+    assert!(taken < LONG / 2, "the session has timed out: {taken:?}");
+    assert_eq!(next.output().code, Some(0));
+}
+
+/// Copies of the ends of sockets that a process has, as one of its children would inherit them.
+fn inherited(pid: Pid) -> Vec<OwnedFd> {
+    let process = pidfd_open(pid, PidfdFlags::empty()).expect("it is our child");
+    let is_socket = |number: &i32| {
+        let target = fs::read_link(format!("/proc/{pid}/fd/{number}")).unwrap_or_default();
+        target.to_string_lossy().starts_with("socket:")
+    };
+    let numbers = fs::read_dir(format!("/proc/{pid}/fd")).expect("it is ours");
+    let numbers = numbers.filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok());
+    let copies = numbers.filter(is_socket).map(|number| {
+        pidfd_getfd(&process, number, PidfdGetfdFlags::empty()).expect("a parent may have a copy")
+    });
+    copies.collect()
+}
+
+#[test]
+fn the_next_has_the_lock_of_a_killed_zklock_and_its_command_is_dead() {
+    let path = path();
+    let mut process = started(&path, &[], &of_job("trap '' TERM HUP"));
+    let (pids, node) = (process.numbers(), node(&path));
+    let next = next(&path, &pids);
+    operator().wait_for_children(&path, 2, SOON);
+    let killed = Instant::now();
+    process.signal(Signal::KILL);
+    is_granted_at_once(next, killed);
+    assert!(stat(&node).is_none());
+    process.status();
+}
+
+#[test]
+fn a_crash_is_no_different() {
+    let path = path();
+    let process = started(&path, &[], "echo $$; exec sleep 1000");
+    let pids = process.numbers();
+    let next = next(&path, &pids);
+    let killed = Instant::now();
+    process.signal(Signal::ABORT);
+    is_granted_at_once(next, killed);
+}
+
+#[test]
+fn a_copy_of_its_end_of_the_socket_does_not_hide_that_zklock_is_dead() {
+    let path = path();
+    let process = started(&path, &[], &of_job("trap '' TERM HUP"));
+    let pids = process.numbers();
+    let next = next(&path, &pids);
+    let copies = inherited(process.pid());
+    assert!(copies.len() > 1, "that to the warden, and that to the server");
+    let killed = Instant::now();
+    process.signal(Signal::KILL);
+    is_granted_at_once(next, killed);
+    drop(copies);
+}
+
+#[test]
+fn a_closed_end_of_the_socket_is_no_death() {
+    let path = path();
+    let process = started(&path, &[], &of_job("trap '' TERM HUP"));
+    let (pids, node) = (process.numbers(), node(&path));
+    let warden = only_child(process.pid());
+    // So that nobody but the warden does anything.
+    process.signal(Signal::STOP);
+    for copy in inherited(process.pid()) {
+        // Those that are not to the warden are to the server: the session lives on without.
+        rustix::net::shutdown(copy, Shutdown::Write).expect("it is connected");
+    }
+    assert!(until(SOON, || !is_alive(warden)), "it has nothing more to do");
+    assert!(!pids.iter().any(|pid| is_alive(*pid)));
+    assert!(stat(&node).is_some(), "the session of a living process was ended");
+    process.signal(Signal::CONT);
+    assert_eq!(process.output().code, Some(125));
+}
+
+#[test]
+fn a_stopped_zklock_keeps_its_session() {
+    let path = path();
+    let process = started(&path, &["--at-most", "500ms"], "echo $$; exec sleep 1000");
+    let (pids, node) = (process.numbers(), node(&path));
+    process.signal(Signal::STOP);
+    assert!(until(SOON, || !is_alive(pids[0])), "the warden has ended it in time");
+    // If the session were ended, it would be in this time, or much later.
+    std::thread::sleep(Duration::from_secs(1));
+    assert!(stat(&node).is_some(), "the session of a living process was ended");
+    process.signal(Signal::CONT);
+    assert_eq!(process.output().code, Some(124));
+}
+
+#[test]
+fn a_zklock_that_is_killed_while_it_is_stopped_is_dead() {
+    let path = path();
+    let process = started(&path, &["--at-most", "500ms"], "echo $$; exec sleep 1000");
+    let pids = process.numbers();
+    let next = next(&path, &pids);
+    process.signal(Signal::STOP);
+    assert!(until(SOON, || !is_alive(pids[0])), "the warden has ended it in time");
+    let killed = Instant::now();
+    process.signal(Signal::KILL);
+    is_granted_at_once(next, killed);
+}
+
+#[test]
+fn a_zklock_whose_lock_is_taken_away_keeps_its_session() {
+    let path = path();
+    let mut process = started(&path, &["--retry"], "echo $ZKLOCK_NODE; read line");
+    let first = process.line();
+    let owner = stat(first.trim()).expect("it is held").ephemeral_owner;
+    operator().delete(first.trim());
+    let second = process.line();
+    assert_ne!(first, second);
+    assert_eq!(stat(second.trim()).map(|stat| stat.ephemeral_owner), Some(owner));
+    process.write("\n");
+    process.output();
+}
+
+#[test]
+fn at_least_keeps_the_lock_of_a_killed_zklock() {
+    let path = path();
+    let began = Instant::now();
+    let process = started(&path, &["--at-least", "4s"], "echo $$");
+    let first = process.numbers();
+    let next = next(&path, &first);
+    assert!(until(SOON, || !is_alive(first[0])));
+    process.signal(Signal::KILL);
+    is_granted_at_once(next, Instant::now());
+    assert!(began.elapsed() >= Duration::from_secs(4), "it was kept for {:?}", began.elapsed());
+}
+
+#[test]
+fn what_takes_longer_than_the_session_is_left_to_its_timeout() {
+    let path = path();
+    let process = started(&path, &["--at-least", "1h"], "echo $$; exec sleep 1000");
+    let (pids, node) = (process.numbers(), node(&path));
+    let warden = only_child(process.pid());
+    process.signal(Signal::KILL);
+    assert!(until(SOON, || !is_alive(warden)));
+    assert!(!is_alive(pids[0]));
+    assert!(stat(&node).is_some(), "the lock was not kept");
+}
+
+#[test]
+fn servers_that_cannot_be_reached_leave_it_to_the_session_timeout() {
+    let path = path();
+    let proxy = Proxy::before(servers().server(0));
+    let script = of_job("trap '' TERM HUP");
+    let mut process = started_at(&proxy.connect_string(), &path, &["--connect-timeout", "2s"], &script);
+    let (pids, node) = (process.numbers(), node(&path));
+    proxy.refuse(true);
+    proxy.reset();
+    process.signal(Signal::KILL);
+    process.status();
+    let said = process.error_line("a process died");
+    assert!(said.contains("its locks are free when its session 0x"), "{said}");
+    assert!(said.contains("times out, in 1m 40s or a little more: "), "{said}");
+    assert!(said.contains("was not ended within 2s"), "{said}");
+    assert!(!pids.iter().any(|pid| is_alive(*pid)));
+    assert!(stat(&node).is_some(), "nobody could have ended it");
+}
+
+#[test]
+fn an_ordinary_end_is_none_of_the_guardians_business() {
+    let path = path();
+    let process = started(&path, &[], "echo $$; exec sleep 1000");
+    let pids = process.numbers();
+    let warden = only_child(process.pid());
+    signal(pids[0], Signal::KILL);
+    let ended = process.output();
+    assert_eq!((ended.code, &*ended.errors), (Some(137), ""));
+    assert!(!is_alive(warden));
+    assert_eq!(operator().children_or_empty(&path), [""; 0]);
+}
+
+#[test]
+fn in_a_closed_ensemble_the_guardian_logs_in_as_zklock_does() {
+    let builder =
+        Ensemble::builder().servers(3).max_session_timeout(LONG).tls(true).sasl(&[("ann", "secret")]);
+    let closed =
+        builder.configure("enforce.auth.enabled=true").configure("enforce.auth.schemes=sasl").start();
+    let certificates = closed.certificates();
+    let run = |script: &str| {
+        let mut command = zklock_at(&closed.tls_connect_string());
+        command.env("ZKLOCK_SASL", "ann:secret").env("ZKLOCK_CA", certificates.authority());
+        command.env("ZKLOCK_CERT", certificates.client()).env("ZKLOCK_KEY", certificates.client_key());
+        command.args(["--session-timeout", "100s", "--access", "creator-all", "run", "--mutex", "/closed"]);
+        Process::start(command.args(["--", "sh", "-c", script]))
+    };
+    let process = run(&of_job("trap '' TERM HUP"));
+    let pids = process.numbers();
+    let next = run(&looks_at(&pids));
+    let killed = Instant::now();
+    process.signal(Signal::KILL);
+    is_granted_at_once(next, killed);
+}
+
+/// The one that holds the lock until it gets a line, and one that waits behind it, and has a guardian.
+fn holder_and_waiter(path: &str) -> (Process, Process) {
+    let holder = started(path, &[], "echo $ZKLOCK_NODE; read _");
+    holder.line();
+    let waiter = started(path, &[], "echo $$; exec sleep 1000");
+    operator().wait_for_children(path, 2, SOON);
+    let guardian = only_child(waiter.pid());
+    assert!(until(SOON, || fs::read_to_string(format!("/proc/{guardian}/comm")).unwrap() == "guardian\n"));
+    (holder, waiter)
+}
+
+#[test]
+fn one_that_is_killed_while_it_waits_does_not_hold_up_those_behind_it() {
+    let path = path();
+    let (mut holder, waiter) = holder_and_waiter(&path);
+    let next = next(&path, &[]);
+    operator().wait_for_children(&path, 3, SOON);
+    let killed = Instant::now();
+    waiter.signal(Signal::KILL);
+    operator().wait_for_children(&path, 2, SOON);
+    holder.write("\n");
+    is_granted_at_once(next, killed);
+    assert_eq!(holder.output().code, Some(0));
+}
+
+#[test]
+fn one_that_is_stopped_while_it_waits_keeps_its_place() {
+    let path = path();
+    let (mut holder, waiter) = holder_and_waiter(&path);
+    waiter.signal(Signal::STOP);
+    let copies = inherited(waiter.pid());
+    // If the session were ended, it would be in this time, or much later.
+    std::thread::sleep(Duration::from_secs(1));
+    drop(copies);
+    assert_eq!(operator().children(&path).len(), 2);
+    waiter.signal(Signal::CONT);
+    holder.write("\n");
+    // It is granted the lock, and its guardian has made way for the warden of its command.
+    let job = waiter.numbers()[0];
+    assert!(is_alive(job));
+    let warden = only_child(waiter.pid());
+    assert_eq!(fs::read_to_string(format!("/proc/{warden}/comm")).unwrap(), "warden-of-job\n");
+    assert_eq!(holder.output().code, Some(0));
+}

@@ -1,0 +1,268 @@
+//! How another process ends the session of one that is dead.
+//!
+//! A session of which nothing is heard any more lasts until its timeout, and its locks with it. The machine on which the process
+//! ran knows better: a process that waited for the end of the other can tell the servers.
+
+use crate::clock;
+use crate::error::{Error, ErrorKind};
+use crate::options::ClientOptions;
+use crate::platform;
+use crate::zookeeper::{self, End, NotAttached};
+use std::fmt;
+use std::time::Duration;
+
+/// How long one server may take, at most.
+const TRY: Duration = Duration::from_secs(1);
+/// Between two tries.
+const FIRST_PAUSE: Duration = Duration::from_millis(10);
+const LONGEST_PAUSE: Duration = Duration::from_millis(250);
+/// The number of the session, and its timeout in milliseconds. The password follows.
+const HEAD: usize = 12;
+const NO_LOOPBACK: &str = "this machine has no loopback interface that works";
+/// More than the password of any server.
+const LONGEST: usize = 1024;
+
+/// What it takes to end a session from another process: see [`Client::session_key`](crate::Client::session_key).
+///
+/// It has the password of the session. Whoever knows that can use the session, and end it. It cannot be printed: `Debug` shows the
+/// number of the session alone.
+///
+/// ```no_run
+/// use std::time::Duration;
+/// use zklock_core::{Client, ClientOptions, SessionKey};
+///
+/// # async fn example(client: Client, options: ClientOptions) -> Result<(), zklock_core::Error> {
+/// // In the process that may die. It passes the bytes on, such as through a pipe.
+/// let bytes = client.session_key().await?.to_bytes();
+///
+/// // In the process that has waited for its end, and knows that it is dead.
+/// let key = SessionKey::from_bytes(&bytes)?;
+/// key.end_session(&options, Duration::from_secs(5)).await?;
+/// # Ok(())
+/// # }
+/// ```
+#[derive(Clone, PartialEq, Eq)]
+pub struct SessionKey {
+    session: i64,
+    /// In milliseconds.
+    timeout: i32,
+    password: Box<[u8]>,
+}
+
+/// How a session came to its end. See [`SessionKey::end_session`].
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[non_exhaustive]
+pub enum SessionEnd {
+    /// It was ended now: its nodes are gone, and its locks are free.
+    Ended,
+    /// A server says that it was over before.
+    WasOver,
+}
+
+impl SessionKey {
+    pub(crate) fn new(session: i64, timeout: Duration, password: Vec<u8>) -> Self {
+        let timeout = i32::try_from(timeout.as_millis()).unwrap_or(i32::MAX);
+        Self { session, timeout, password: password.into() }
+    }
+
+    /// The number of the session.
+    pub fn session_id(&self) -> i64 {
+        self.session
+    }
+
+    /// The timeout of the session when the key was made. It may have become shorter.
+    pub fn session_timeout(&self) -> Duration {
+        Duration::from_millis(self.timeout.unsigned_abs().into())
+    }
+
+    /// All of it, the password included, for a pipe or a socket to a process of the same user.
+    pub fn to_bytes(&self) -> Vec<u8> {
+        [&self.session.to_be_bytes()[..], &self.timeout.to_be_bytes(), &self.password].concat()
+    }
+
+    /// The same key, from [`to_bytes`](Self::to_bytes).
+    ///
+    /// ```
+    /// use zklock_core::{ErrorKind, SessionKey};
+    ///
+    /// let error = SessionKey::from_bytes(b"not a key").unwrap_err();
+    /// assert_eq!(error.kind(), ErrorKind::InvalidInput);
+    /// ```
+    ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`] if it is something else.
+    pub fn from_bytes(bytes: &[u8]) -> Result<Self, Error> {
+        let parsed = || {
+            let (session, rest) = bytes.split_first_chunk()?;
+            let (timeout, password) = rest.split_first_chunk()?;
+            let (session, timeout) = (i64::from_be_bytes(*session), i32::from_be_bytes(*timeout));
+            let is_good = session != 0 && timeout > 0 && !password.is_empty();
+            is_good.then(|| Self { session, timeout, password: password.into() })
+        };
+        let is_short = bytes.len() <= HEAD + LONGEST;
+        parsed().filter(|_| is_short).ok_or_else(|| {
+            Error::new(
+                ErrorKind::InvalidInput,
+                "these bytes are no key of a session: pass them on as they are",
+            )
+        })
+    }
+
+    /// Ends the session at the servers, so that its locks are free before its timeout.
+    ///
+    /// **The process that had the session must be dead.** This takes the session from it, whatever it does: a process that lives
+    /// on would lose all that it holds, and learn of it only when others hold it already. A process of which nothing is heard
+    /// may be stopped, or slow. Wait for its end with a `pidfd`, or as its parent.
+    ///
+    /// The options are those of the client: its hosts, its credentials, TLS. Credentials in files are read anew. It takes no longer
+    /// than `within`.
+    ///
+    /// # Errors
+    ///
+    /// In each case the session lasts until its timeout, unless a server was reached whose answer was lost.
+    ///
+    /// * [`ErrorKind::Unreachable`] if no server has confirmed the end in time;
+    /// * [`ErrorKind::Refused`] if the servers do not accept the credentials, or give nobody a session again;
+    /// * [`ErrorKind::InvalidInput`] if the options do not [go together](ClientOptions::check).
+    pub async fn end_session(&self, options: &ClientOptions, within: Duration) -> Result<SessionEnd, Error> {
+        options.check()?;
+        let mut problem = NO_LOOPBACK.to_owned();
+        match clock::timeout(within, self.end(options, &mut problem)).await {
+            Ok(result) => result,
+            Err(_) => {
+                let message =
+                    format!("the session {:#x} was not ended within {within:?}: {problem}", self.session);
+                Err(Error::new(ErrorKind::Unreachable, message))
+            }
+        }
+    }
+
+    async fn end(&self, options: &ClientOptions, problem: &mut String) -> Result<SessionEnd, Error> {
+        let session = format!("the session {:#x}", self.session);
+        let Some(info) = zookeeper::session_of(options, self.session, &self.password).await else {
+            return Err(Error::new(
+                ErrorKind::Unreachable,
+                format!("{session} was not ended: {NO_LOOPBACK}"),
+            ));
+        };
+        "no server answers".clone_into(problem);
+        let refused =
+            |why: &str| Error::new(ErrorKind::Refused, format!("{session} cannot be ended from here: {why}"));
+        let hosts = options.hosts.servers.len();
+        let (mut refusals, mut pause) = (0, FIRST_PAUSE);
+        let mut turn = platform::random_bits() as usize;
+        // Whether a server may have ended it whose answer was lost.
+        let mut is_ending = false;
+        loop {
+            let ended = async {
+                let ensemble = zookeeper::take(options, info.clone(), self.session_timeout(), turn).await?;
+                is_ending = true;
+                let ended = ensemble.ended();
+                drop(ensemble);
+                Ok::<End, NotAttached>(ended.await)
+            };
+            let tried = clock::timeout(TRY, ended).await;
+            let over = if is_ending { SessionEnd::Ended } else { SessionEnd::WasOver };
+            let is_refused = matches!(tried, Ok(Err(NotAttached::Refused(_)) | Ok(End::Refused)));
+            match tried {
+                Ok(Ok(End::Closed)) => return Ok(SessionEnd::Ended),
+                Ok(Ok(End::SessionOver) | Err(NotAttached::SessionOver)) => return Ok(over),
+                Ok(Ok(End::Lost)) => "the server hangs up".clone_into(problem),
+                Ok(Ok(End::Refused)) => "the servers refuse the login".clone_into(problem),
+                Ok(Err(NotAttached::GivenUp(why))) => return Err(refused(&why)),
+                Ok(Err(NotAttached::Refused(why) | NotAttached::Yet(why))) => *problem = why,
+                Err(_) => "no server answers in time".clone_into(problem),
+            }
+            refusals = if is_refused { refusals + 1 } else { 0 };
+            if refusals >= hosts {
+                return Err(refused(problem));
+            }
+            clock::sleep(pause).await;
+            pause = (pause * 2).min(LONGEST_PAUSE);
+            turn = turn.wrapping_add(1);
+        }
+    }
+}
+
+/// Without the password.
+impl fmt::Debug for SessionKey {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_tuple("SessionKey").field(&format_args!("{:#x}", self.session)).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Client;
+    use zklock_testkit::Server;
+
+    const LONG: Duration = Duration::from_secs(60);
+
+    fn options(server: &Server) -> ClientOptions {
+        ClientOptions::new(&server.connect_string()).unwrap().session_timeout(LONG).unwrap()
+    }
+
+    #[tokio::test]
+    async fn a_session_is_ended_from_outside_once() {
+        let server = Server::start().unwrap();
+        let client = Client::connect(options(&server)).await.unwrap();
+        let hold = client.mutex("/lock").unwrap().acquire().await.unwrap();
+        let key = client.session_key().await.unwrap();
+        assert_eq!(Some(key.session_id()), client.session_id());
+        let passed_on = SessionKey::from_bytes(&key.to_bytes()).unwrap();
+        assert_eq!(passed_on, key);
+        // To ask for the key does nothing to the session.
+        hold.confirm().await.unwrap();
+        assert_eq!(passed_on.end_session(&options(&server), LONG).await.unwrap(), SessionEnd::Ended);
+        // It is another's turn at once.
+        let other = Client::connect(options(&server)).await.unwrap();
+        let next = other.mutex("/lock").unwrap().acquire_timeout(LONG).await.unwrap();
+        assert!(next.token() > hold.token());
+        assert_eq!(passed_on.end_session(&options(&server), LONG).await.unwrap(), SessionEnd::WasOver);
+        // The client opens the next session, whose key is another.
+        let _hold = client.mutex("/other").unwrap().acquire_timeout(LONG).await.unwrap();
+        assert_ne!(client.session_key().await.unwrap().session_id(), key.session_id());
+    }
+
+    #[tokio::test]
+    async fn with_a_wrong_password_nothing_is_ended() {
+        let server = Server::start().unwrap();
+        let client = Client::connect(options(&server)).await.unwrap();
+        let hold = client.mutex("/lock").unwrap().acquire().await.unwrap();
+        let mut bytes = client.session_key().await.unwrap().to_bytes();
+        bytes[HEAD] ^= 1;
+        let key = SessionKey::from_bytes(&bytes).unwrap();
+        // The servers do not say which of both is wrong.
+        assert_eq!(key.end_session(&options(&server), LONG).await.unwrap(), SessionEnd::WasOver);
+        hold.confirm().await.unwrap();
+    }
+
+    #[tokio::test]
+    async fn nobody_there_is_an_error_in_time() {
+        let options = ClientOptions::new("127.0.0.1:1").unwrap();
+        let key = SessionKey::new(7, LONG, vec![1; 16]);
+        let error = key.end_session(&options, Duration::from_millis(300)).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Unreachable);
+        assert!(error.to_string().contains("the session 0x7 was not ended within 300ms"), "{error}");
+    }
+
+    #[test]
+    fn the_password_is_not_shown() {
+        let key = SessionKey::new(0xabc, LONG, b"a password of 16".to_vec());
+        assert_eq!(format!("{key:?}"), "SessionKey(0xabc)");
+    }
+
+    #[test]
+    fn what_is_no_key_is_refused() {
+        let bytes = SessionKey::new(5, LONG, vec![1; 16]).to_bytes();
+        assert_eq!(SessionKey::from_bytes(&bytes).unwrap().to_bytes(), bytes);
+        for length in 0..=HEAD {
+            assert!(SessionKey::from_bytes(&bytes[..length]).is_err(), "{length}");
+        }
+        let long = [&bytes[..], &[1; LONGEST]].concat();
+        assert!(SessionKey::from_bytes(&long).is_err());
+        assert!(SessionKey::from_bytes(&[0; 28]).is_err());
+    }
+}

@@ -1,0 +1,232 @@
+//! The password of a session, which the library keeps to itself.
+//!
+//! It tells the password to a server alone, and learns it from a server alone. So that another process can have it, we are that
+//! server for a moment, on the loopback: here to be told, and in the other process to tell. Nothing of it reaches the ensemble.
+//!
+//! Every process of the machine can connect to such a port. So the library is known by a random number. It sends that as the timeout
+//! that it asks for, the only thing in its first message that is ours to choose.
+
+use super::connecting::{Spawned, spawning};
+use super::{Servers, SessionInfo};
+use crate::clock;
+use crate::level::ServerLevel;
+use crate::options::ClientOptions;
+use crate::platform;
+use std::io;
+use std::net::Ipv4Addr;
+use std::time::Duration;
+use tokio::io::Interest;
+use tokio::net::{TcpListener, TcpStream};
+use tokio::task::JoinSet;
+use zookeeper_client::{Client, Connector};
+
+/// More than a machine needs that is busy with something else.
+const BOUND: Duration = Duration::from_secs(5);
+/// More than the first message of a client.
+const LONGEST_MESSAGE: usize = 1024;
+/// The timeout that the answer grants. Nothing comes of it: the connection is given up.
+const GRANTED: i32 = 10_000;
+
+/// The answer to the ping with which the library tries a new connection.
+const PING: [u8; 20] = {
+    let mut frame = [0; 20];
+    frame[3] = 16;
+    (frame[4], frame[5], frame[6], frame[7]) = (0xff, 0xff, 0xff, 0xfe);
+    frame
+};
+
+/// The password of a session that the library has.
+pub(super) async fn told(session: zookeeper_client::SessionInfo) -> Option<Vec<u8>> {
+    let number = session.id().0;
+    clock::timeout(BOUND, async {
+        let listening = Listening::new().await.ok()?;
+        let asking = listening.asks().with_session(session);
+        let spawned = Spawned::default();
+        let connecting = spawning(&spawned, asking.connect(&listening.address));
+        tokio::select! {
+            biased;
+            heard = listening.hear() => heard.filter(|(first, _)| first.session == number).map(|(first, _)| first.password),
+            // It has no answer to wait for.
+            _ = connecting => None,
+        }
+    })
+    .await
+    .ok()?
+}
+
+/// What it takes to attach a connection to the session of this number and password. It may take without limit where nothing is passed on
+/// to the loopback.
+pub(crate) async fn session_of(options: &ClientOptions, number: i64, password: &[u8]) -> Option<SessionInfo> {
+    let library = taught(number, password).await?;
+    Some(SessionInfo { library, servers: Servers::new(options.server_level, ServerLevel::V3_5) })
+}
+
+/// The session, as the library wants it.
+async fn taught(number: i64, password: &[u8]) -> Option<zookeeper_client::SessionInfo> {
+    let listening = Listening::new().await.ok()?;
+    let spawned = Spawned::default();
+    let connecting = spawning(&spawned, listening.asks().connect(&listening.address));
+    let answering = async {
+        let (_, stream) = listening.hear().await?;
+        write(&stream, &answer(number, password)).await.ok()?;
+        // An answer to a ping that was not sent yet would end the connection.
+        read(&stream, &mut [0; LONGEST_MESSAGE]).await.ok()?;
+        write(&stream, &PING).await.ok()?;
+        // It stays open until the library has read that.
+        std::future::pending().await
+    };
+    tokio::select! {
+        connected = connecting => connected.ok().map(Client::into_session),
+        failed = answering => failed,
+    }
+}
+
+/// A port to which the library will connect.
+struct Listening {
+    listener: TcpListener,
+    address: String,
+    mark: u32,
+}
+
+/// The first message of a client.
+struct First {
+    timeout: u32,
+    session: i64,
+    password: Vec<u8>,
+}
+
+impl Listening {
+    async fn new() -> io::Result<Self> {
+        let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).await?;
+        let address = listener.local_addr()?.to_string();
+        // Long enough that no timer of the library's, which are fractions of it, runs out meanwhile.
+        let mark = platform::random_bits() as u32 >> 1 | 1 << 30;
+        Ok(Self { listener, address, mark })
+    }
+
+    /// The library, as it is to connect.
+    fn asks(&self) -> Connector {
+        let mark = Duration::from_millis(self.mark.into());
+        Client::connector().with_session_timeout(mark).with_fail_eagerly()
+    }
+
+    /// The first message of the library, and its connection. Others that connect are of no interest.
+    async fn hear(&self) -> Option<(First, TcpStream)> {
+        let mut heard = JoinSet::new();
+        loop {
+            tokio::select! {
+                accepted = self.listener.accept() => {
+                    let (stream, _) = accepted.ok()?;
+                    heard.spawn(first(stream));
+                }
+                Some(next) = heard.join_next() => match next {
+                    Ok(Ok((first, stream))) if first.timeout == self.mark => return Some((first, stream)),
+                    _ => {}
+                },
+            }
+        }
+    }
+}
+
+async fn first(stream: TcpStream) -> io::Result<(First, TcpStream)> {
+    let mut bytes = Vec::new();
+    let mut chunk = [0; LONGEST_MESSAGE];
+    while bytes.len() < LONGEST_MESSAGE {
+        if let Some(first) = First::parse(&bytes) {
+            return Ok((first, stream));
+        }
+        match read(&stream, &mut chunk).await? {
+            0 => break,
+            count => bytes.extend(&chunk[..count]),
+        }
+    }
+    Err(io::ErrorKind::InvalidData.into())
+}
+
+async fn read(stream: &TcpStream, into: &mut [u8]) -> io::Result<usize> {
+    loop {
+        stream.readable().await?;
+        match stream.try_read(into) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            read => return read,
+        }
+    }
+}
+
+impl First {
+    /// Its length, the version of the protocol, a transaction, the timeout, the session, and the password with its length.
+    /// `None` while not all of that is there.
+    fn parse(bytes: &[u8]) -> Option<Self> {
+        let int = |at: usize| Some(u32::from_be_bytes(*bytes.get(at..)?.first_chunk()?));
+        let length = usize::try_from(int(28)?).ok()?;
+        Some(Self {
+            timeout: int(16)?,
+            session: i64::from_be_bytes(*bytes.get(20..)?.first_chunk()?),
+            password: bytes.get(32..)?.get(..length)?.to_vec(),
+        })
+    }
+}
+
+/// What a server says first: the version of the protocol, the timeout, the session, its password, and that it is not read-only.
+fn answer(number: i64, password: &[u8]) -> Vec<u8> {
+    let length = |bytes: usize| i32::try_from(bytes).unwrap_or_default().to_be_bytes();
+    let mut frame = length(21 + password.len()).to_vec();
+    frame.extend(0_i32.to_be_bytes());
+    frame.extend(GRANTED.to_be_bytes());
+    frame.extend(number.to_be_bytes());
+    frame.extend(length(password.len()));
+    frame.extend(password);
+    frame.push(0);
+    frame
+}
+
+async fn write(stream: &TcpStream, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        stream.ready(Interest::WRITABLE).await?;
+        match stream.try_write(bytes) {
+            Ok(count) => bytes = &bytes[count..],
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_the_library_is_told_it_tells() {
+        let password = *b"sixteen letters.";
+        let session = taught(0x1234_5678_9abc, &password).await.unwrap();
+        assert_eq!((session.id().0, session.is_readonly()), (0x1234_5678_9abc, false));
+        assert_eq!(told(session).await.unwrap(), password);
+    }
+
+    #[tokio::test]
+    async fn others_that_connect_are_of_no_interest() {
+        let listening = Listening::new().await.unwrap();
+        let _silent = TcpStream::connect(&listening.address).await.unwrap();
+        let say = async |mark: u32| {
+            let stream = TcpStream::connect(&listening.address).await.unwrap();
+            let message = [&[0; 16][..], &mark.to_be_bytes(), &[7; 8], &[0, 0, 0, 2], b"pw", &[0]].concat();
+            write(&stream, &message).await.unwrap();
+            stream
+        };
+        let _stranger = say(listening.mark - 1).await;
+        let library = say(listening.mark).await;
+        let (first, stream) = listening.hear().await.unwrap();
+        assert_eq!((first.session, first.password), (0x0707_0707_0707_0707, b"pw".to_vec()));
+        assert_eq!(stream.peer_addr().unwrap(), library.local_addr().unwrap());
+    }
+
+    #[test]
+    fn a_message_is_read_when_all_of_it_is_there() {
+        let message = [&[0; 20][..], &[1; 8], &[0, 0, 0, 3], b"abc"].concat();
+        let parsed = |length: usize| First::parse(&message[..length]).map(|first| first.password);
+        assert_eq!(parsed(message.len()), Some(b"abc".to_vec()));
+        assert!((0..message.len()).all(|length| parsed(length).is_none()));
+        assert!(First::parse(&[0xff; 64]).is_none());
+    }
+}
