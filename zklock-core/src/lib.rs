@@ -86,7 +86,8 @@
 //!  options   tls   path                              how to connect, and where; checked
 //!  credentials   kerberos   access                   as whom, and who may use what is created
 //!  level                                             what servers of a version know
-//!  stats   owner   wait   error                      counters, owners of locks, waits and errors, for all of these
+//!  prometheus -> stats -> histogram                  what is counted, and the text of it
+//!  progress   owner   wait   error                   how far attempts are, owners of locks, waits and errors, for all of these
 //!  clock   platform   sync   files                   time, randomness, mutexes and files that are read again
 //!  zklock_machine                                    the algorithm, pure: a crate of its own
 //! ```
@@ -127,6 +128,7 @@ mod guarded;
 mod handshake;
 mod heartbeat;
 mod held_at;
+mod histogram;
 mod hold;
 #[cfg(feature = "kerberos")]
 mod kerberos;
@@ -143,6 +145,8 @@ mod platform;
 mod pool;
 #[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 mod probe;
+mod progress;
+mod prometheus;
 mod remembered;
 mod rwlock;
 mod semaphore;
@@ -173,6 +177,7 @@ pub use self::{
     ensemble::NodeData,
     error::{Conflict, Error, ErrorKind},
     guarded::{Committed, Guarded},
+    histogram::Histogram,
     hold::{Hold, HoldState},
     lock::Lock,
     observe::Observer,
@@ -181,7 +186,7 @@ pub use self::{
     path::check_lock_path,
     semaphore::check_permits,
     spec::{LockSpec, check_local_turns},
-    stats::Stats,
+    stats::{AcquireOutcome, Stats},
     token::Token,
     wait::{Deadline, Wait},
 };
