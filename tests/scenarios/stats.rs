@@ -95,8 +95,8 @@ async fn a_hold_without_a_request_is_counted_too() {
     let lingering = LockSpec::mutex("/stats/linger").unwrap().linger(Duration::from_secs(60)).reentrant(true);
     let lock = client.lock(&lingering).unwrap();
     for turn in 1..=3 {
-        let outer = held(&lock).await;
-        let inner = held(&lock).await;
+        let outer = soon(lock.acquire()).await.unwrap();
+        let inner = soon(lock.acquire()).await.unwrap();
         soon(inner.release()).await.unwrap();
         assert_eq!(client.stats().hold_time.count(), turn - 1, "the grant goes on");
         soon(outer.release()).await.unwrap();

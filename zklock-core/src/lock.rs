@@ -150,6 +150,9 @@ impl Lock {
     }
 
     pub(crate) async fn try_acquire_as(&self, owner: Owner) -> Result<Option<Hold>, Error> {
+        if let Some(hold) = self.acquire_at_once(owner)? {
+            return Ok(Some(hold));
+        }
         AcquireCall::begin(self).run(self.try_once(owner), Option::as_ref).await
     }
 
@@ -193,6 +196,9 @@ impl Lock {
     #[doc(hidden)]
     pub async fn acquire_as(&self, owner: Owner, wait: Wait) -> Result<Hold, Error> {
         if wait != Wait::Once {
+            if let Some(hold) = self.acquire_at_once(owner)? {
+                return Ok(hold);
+            }
             return AcquireCall::begin(self).run(self.acquire_within(owner, wait), |hold| Some(hold)).await;
         }
         self.try_acquire_as(owner).await?.ok_or_else(|| {
@@ -206,7 +212,7 @@ impl Lock {
     }
 
     /// As [`at_once`](Self::at_once), as a call of its own: without a hold there is nothing to count, since the caller goes on to
-    /// wait for one.
+    /// wait for one. It does not look at the clock, which would take a tenth of the time.
     pub(crate) fn acquire_at_once(&self, owner: Owner) -> Result<Option<Hold>, Error> {
         let hold = self.at_once(owner);
         if !matches!(hold, Ok(None)) {

@@ -90,7 +90,7 @@ named_tuple! {
     fn histogram(py, histogram: Histogram) -> HISTOGRAM {
         counted: histogram.count(),
         sum: histogram.sum(),
-        buckets: PyTuple::new(py, histogram.buckets())?,
+        buckets: PyTuple::new(py, histogram.buckets().collect::<Vec<_>>())?,
     }
 }
 

@@ -30,6 +30,7 @@ TEST(acquires_are_counted_by_how_they_ended) {
     IS(zklock_acquire(ours, 300, &none), ZKLOCK_TIMEOUT);
     zklock_ticket *ticket;
     OK(zklock_acquire_start(ours, ZKLOCK_FOREVER, &ticket));
+    wait_for_contenders(path, 2);
     zklock_ticket_free(ticket);
     EVENTUALLY(stat_of(client, ZKLOCK_STAT_ACQUIRES_CANCELLED) == 1);
     OK(zklock_release(hold));
