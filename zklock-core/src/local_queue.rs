@@ -14,6 +14,7 @@
 mod attempt;
 mod kept;
 mod own;
+mod span;
 mod waiter;
 
 use crate::acquisition::{Acquisition, Granted};
@@ -35,6 +36,7 @@ use crate::sync::lock_ignoring_poison;
 use attempt::Beginning;
 use kept::Kept;
 pub(crate) use own::Own;
+pub(crate) use span::of_call as span_of_call;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::pending;

@@ -21,7 +21,7 @@ impl Stats {
     /// assert!(text.contains("zklock_acquires_total{outcome=\"granted\"} 0\n"));
     /// assert!(text.contains("zklock_acquire_wait_seconds_bucket{le=\"0.1024\"} 0\n"));
     /// ```
-    pub fn to_prometheus(&self) -> String {
+    pub fn to_prometheus(self) -> String {
         let mut page = Page(String::with_capacity(8 * 1024));
         page.counter("sessions_total", "Sessions opened.", self.sessions);
         page.counter(

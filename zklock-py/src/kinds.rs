@@ -316,7 +316,7 @@ impl BaseClient {
     /// What this client has done, and what it still owes: a ``Stats``. It costs no request.
     ///
     /// >>> stats = zk.stats()
-    /// >>> stats.owed, stats.losses_by[zklock.LossReason.LEASE_LAPSED]
+    /// >>> stats.owed, stats.losses_by["lease_lapsed"]
     /// (0, 0)
     ///
     /// With ``acquires`` it counts how acquires ended, and has histograms of how long they waited. Of a client that has not

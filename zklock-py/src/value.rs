@@ -1,6 +1,6 @@
 //! Plain values, which are classes written in Python.
 
-use crate::mirror::{Members, Named, mirrored, named_tuple};
+use crate::mirror::{Members, Mirrored, Named, mirrored, named_tuple};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{PyBool, PyBytes, PyDict, PyTuple};
@@ -119,10 +119,11 @@ fn acquires<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>>
     Ok(acquires)
 }
 
+/// By the names that the reasons have in metrics. To hash a member of an enum would run code that is written in Python.
 fn losses_by<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
     let losses = PyDict::new(py);
     for why in LossReason::ALL {
-        losses.set_item(reason(py, *why)?, stats.losses_by(*why))?;
+        losses.set_item(LossReason::MEMBERS[why.place()].to_ascii_lowercase(), stats.losses_by(*why))?;
     }
     Ok(losses)
 }

@@ -157,7 +157,7 @@ mod tests {
         let own = name("lock-", 3);
         let claims = [Claim::new("/a", Scheme::Mutex)];
         let children = Outcome::Children(vec![own.clone()]);
-        assert_eq!(ahead(&claims, &[list("/a")], &[children.clone()]), None);
+        assert_eq!(ahead(&claims, &[list("/a")], std::slice::from_ref(&children)), None);
         assert_eq!(ahead(&claims, &[creation(), list("/a")], &[Outcome::Unknown, Outcome::Unknown]), None);
         assert_eq!(ahead(&claims, &[creation(), list("/a/leases")], &[created(&[&own]), children]), None);
     }

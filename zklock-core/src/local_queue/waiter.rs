@@ -1,5 +1,6 @@
 //! A waiter in the local queue, and the caller's end of it: a ticket.
 
+use super::span;
 use crate::error::Error;
 use crate::held_at::Writer;
 use crate::hold::Hold;
@@ -39,7 +40,7 @@ impl Waiter {
     ) -> (Self, Ticket) {
         let (answer, receiver) = oneshot::channel();
         let ticket = Ticket { receiver, answered: false, progress: progress.clone() };
-        let span = Span::current();
+        let span = span::of_this_call();
         (Self { owner, within, reentrant, patience, answer, progress, span }, ticket)
     }
 }

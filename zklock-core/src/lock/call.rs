@@ -4,8 +4,9 @@ use super::Lock;
 use crate::clock;
 use crate::error::{Error, ErrorKind};
 use crate::hold::Hold;
+use crate::local_queue::span_of_call;
 use crate::machine::Moment;
-use crate::stats::{AcquireOutcome, Counters};
+use crate::stats::AcquireOutcome;
 use std::time::Duration;
 use tracing::{Instrument, Span};
 
@@ -19,7 +20,7 @@ pub(super) struct AcquireCall<'a> {
 
 impl<'a> AcquireCall<'a> {
     pub(super) fn begin(lock: &'a Lock) -> Self {
-        let span = tracing::debug_span!("acquire", path = lock.path());
+        let span = span_of_call(lock.path());
         span.in_scope(|| tracing::debug!(path = lock.path(), "acquire begins"));
         Self { lock, span, since: clock::now(), is_answered: false }
     }
@@ -70,6 +71,5 @@ pub(super) fn note(lock: &Lock, answer: Result<Option<&Hold>, &Error>, waited: D
 }
 
 fn count(lock: &Lock, outcome: AcquireOutcome, waited: Duration) {
-    let counters: &Counters = &lock.shared().counters;
-    counters.count_acquire(outcome, waited);
+    lock.shared().counters.count_acquire(outcome, waited);
 }

@@ -71,8 +71,8 @@ class Stats(typing.NamedTuple):
     """Connections attached to a session after the one before had broken."""
     acquires: dict[str, int]
     """Calls that acquire a lock, by how they ended: ``granted``, ``busy``, ``timed_out``, ``failed``, ``cancelled``."""
-    losses_by: dict[LossReason, int]
-    """Holds lost, by the reason."""
+    losses_by: dict[str, int]
+    """Holds lost, by the reason: ``session_expired`` and the other names of ``LossReason``, in small letters."""
     acquire_wait: Histogram
     """Seconds from a call that acquires a lock to its hold; of those calls alone that were given one."""
     hold_time: Histogram
