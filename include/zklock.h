@@ -544,7 +544,7 @@ typedef enum zklock_log_level ZKLOCK_INT32 {
      */
     ZKLOCK_LOG_INFO = 3,
     /**
-     * Requests, and tries to connect.
+     * What an acquire does from its call to its release, and tries to connect.
      */
     ZKLOCK_LOG_DEBUG = 4,
     /**
@@ -581,6 +581,58 @@ typedef enum zklock_stat ZKLOCK_INT32 {
      * The session timeout that the servers granted, in milliseconds; 0 while there is no session.
      */
     ZKLOCK_STAT_SESSION_TIMEOUT = 6,
+    /**
+     * Connections attached to a session after the one before had broken.
+     */
+    ZKLOCK_STAT_RECONNECTS = 7,
+    /**
+     * Calls that acquire a lock and have been given a hold.
+     */
+    ZKLOCK_STAT_ACQUIRES_GRANTED = 8,
+    /**
+     * Those that found the lock busy and were not to wait.
+     */
+    ZKLOCK_STAT_ACQUIRES_BUSY = 9,
+    /**
+     * Those for which others had the lock for too long.
+     */
+    ZKLOCK_STAT_ACQUIRES_TIMED_OUT = 10,
+    /**
+     * Those with any other error.
+     */
+    ZKLOCK_STAT_ACQUIRES_FAILED = 11,
+    /**
+     * Those that were cancelled, or whose ticket was freed.
+     */
+    ZKLOCK_STAT_ACQUIRES_CANCELLED = 12,
+    /**
+     * Holds lost for ZKLOCK_REASON_SESSION_EXPIRED. So for each zklock_reason: its number, and 100.
+     */
+    ZKLOCK_STAT_LOSSES_SESSION_EXPIRED = 101,
+    /**
+     * Holds lost for ZKLOCK_REASON_NODE_DELETED.
+     */
+    ZKLOCK_STAT_LOSSES_NODE_DELETED = 102,
+    /**
+     * Holds lost for ZKLOCK_REASON_LEASE_LAPSED.
+     */
+    ZKLOCK_STAT_LOSSES_LEASE_LAPSED = 103,
+    /**
+     * Holds lost for ZKLOCK_REASON_CLIENT_CLOSED.
+     */
+    ZKLOCK_STAT_LOSSES_CLIENT_CLOSED = 104,
+    /**
+     * Holds lost for ZKLOCK_REASON_OTHER.
+     */
+    ZKLOCK_STAT_LOSSES_OTHER = 105,
+    /**
+     * Holds lost for ZKLOCK_REASON_FOREIGN_CONTENDER.
+     */
+    ZKLOCK_STAT_LOSSES_FOREIGN_CONTENDER = 106,
+    /**
+     * Holds lost for ZKLOCK_REASON_SESSION_CLOSED.
+     */
+    ZKLOCK_STAT_LOSSES_SESSION_CLOSED = 107,
 } zklock_stat;
 
 /**
@@ -1118,6 +1170,32 @@ void zklock_client_free(zklock_client *client);
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_stat(const zklock_client *client, int32_t stat, uint64_t *value);
+
+/**
+ * What zklock_client_stat tells, and how long acquires waited, holds were held and heartbeats were on their way, as text for
+ * Prometheus: its format 0.0.4, to be served as "text/plain; version=0.0.4". It costs no request.
+ *
+ *     static char page[16384];
+ *     size_t length;
+ *
+ *     if (zklock_client_prometheus(client, page, sizeof page, &length) != ZKLOCK_OK) return fail(zklock_last_error());
+ *     if (length <= sizeof page) fwrite(page, 1, length, out);
+ *
+ * The names of metrics and labels stay as they are from version to version; others may come. The text is that of one client: of
+ * two, every name would be there twice, which Prometheus refuses.
+ *
+ * @param client the client. One that has not connected has counted nothing.
+ * @param buffer where the text goes: as many bytes as there is room for, and no NUL after them. It may be NULL if size
+ *        is 0.
+ * @param size how many bytes there is room for.
+ * @param[out] length how many bytes the text has, even if there is not room for all of them. It may have more the next time.
+ * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ */
+ZKLOCK_NODISCARD
+zklock_status zklock_client_prometheus(const zklock_client *client,
+                                       void *buffer,
+                                       size_t size,
+                                       size_t *length);
 
 /**
  * Shows the contenders in the queue of a lock, of any library, the holders first.

@@ -20,6 +20,11 @@ namespace zklock {
 struct stats {
     std::uint64_t sessions, grants, losses, owed, session_id;
     std::chrono::milliseconds session_timeout;
+    std::uint64_t reconnects;
+    /** Calls that acquire a lock, by how they ended. */
+    struct {
+        std::uint64_t granted, busy, timed_out, failed, cancelled;
+    } acquires;
 };
 
 /** Not for use outside these files. */
@@ -117,7 +122,35 @@ public:
     /** It costs no request. */
     zklock::stats stats() const {
         return {stat(ZKLOCK_STAT_SESSIONS), stat(ZKLOCK_STAT_GRANTS), stat(ZKLOCK_STAT_LOSSES), stat(ZKLOCK_STAT_OWED),
-                stat(ZKLOCK_STAT_SESSION_ID), std::chrono::milliseconds(stat(ZKLOCK_STAT_SESSION_TIMEOUT))};
+                stat(ZKLOCK_STAT_SESSION_ID), std::chrono::milliseconds(stat(ZKLOCK_STAT_SESSION_TIMEOUT)),
+                stat(ZKLOCK_STAT_RECONNECTS),
+                {stat(ZKLOCK_STAT_ACQUIRES_GRANTED), stat(ZKLOCK_STAT_ACQUIRES_BUSY), stat(ZKLOCK_STAT_ACQUIRES_TIMED_OUT),
+                 stat(ZKLOCK_STAT_ACQUIRES_FAILED), stat(ZKLOCK_STAT_ACQUIRES_CANCELLED)}};
+    }
+    /**
+     * How many holds were lost for this reason. It costs no request.
+     *
+     *     if (client.losses(ZKLOCK_REASON_NODE_DELETED) > 0) std::cerr << "an operator breaks our locks\n";
+     */
+    std::uint64_t losses(zklock_reason why) const {
+        return why == ZKLOCK_REASON_NONE ? 0 : stat(ZKLOCK_STAT_LOSSES_SESSION_EXPIRED - ZKLOCK_REASON_SESSION_EXPIRED + why);
+    }
+    /**
+     * All of it as text for Prometheus: see zklock_client_prometheus. It costs no request.
+     *
+     *     response.set("Content-Type", "text/plain; version=0.0.4");
+     *     response.send(client.prometheus());
+     */
+    std::string prometheus() const {
+        std::string page(8192, '\0');
+        for (;;) {
+            const std::size_t room = page.size();
+            std::size_t length = 0;
+            detail::check(zklock_client_prometheus(get(), page.data(), room, &length));
+            page.resize(length);
+            // It is made again if there was not room for all.
+            if (length <= room) return page;
+        }
     }
 private:
     static std::vector<zklock_lock *> handles(const std::vector<detail::borrowed> &locks) {

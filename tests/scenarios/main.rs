@@ -124,6 +124,7 @@ mod hostile {
 mod children;
 mod dialects;
 mod dropped;
+mod stats;
 mod strangers;
 mod tries;
 

@@ -1,5 +1,7 @@
 //! One attempt to hold a lock: what the lock's local queue tells its machine, and what becomes of the verdict.
 
+mod entry;
+
 use crate::driver::{Driver, SessionSource};
 use crate::ensemble::Pending;
 use crate::error::{Error, ErrorKind, LossReason};
@@ -13,9 +15,9 @@ use crate::machine::name::Name;
 use crate::machine::protocol::{Operation, Outcome, Patience, Refusal, Verdict};
 use crate::machine::single::Single;
 use crate::pool::Slot;
+use crate::progress::Progress;
 use crate::remembered::Remembered;
 use crate::session::{Holding, Notice, Session, Status, Told};
-use crate::stats::Progress;
 use std::convert::Infallible;
 use std::pin::pin;
 use std::sync::Arc;
@@ -233,7 +235,11 @@ impl Acquisition {
     /// Waits for the next thing that happens to the attempt. May be dropped at any moment.
     async fn step(&mut self) -> Result<(), Error> {
         let (held, first_delete) = (&self.held, &mut self.first_delete);
-        let note_deletion = |flight: &[Operation], outcomes: &mut [Outcome]| {
+        let (claims, path, progress) = (&*self.claims, &*self.path, &self.progress);
+        let hear = |flight: &[Operation], outcomes: &mut [Outcome]| {
+            let ahead = entry::ahead(claims, flight, outcomes);
+            ahead.iter().for_each(|ahead| progress.counters().count_entry(*ahead));
+            entry::log(path, ahead, flight, outcomes, !held.is_empty());
             if first_delete.is_none() {
                 let counts = |operation: &Operation, outcome: &Outcome| {
                     // A place in a queue that may not be deleted ends the hold as well.
@@ -244,7 +250,7 @@ impl Acquisition {
                 *first_delete = of_hold.map(|(_, outcome)| outcome).max_by_key(|it| severity(it)).cloned();
             }
         };
-        self.driver.step(note_deletion).await?;
+        self.driver.step(hear).await?;
         self.progress.set_behind_others(self.driver.machine.is_waiting());
         Ok(())
     }

@@ -65,8 +65,9 @@ impl Client {
         };
         options.check()?;
         let (handle, handles) = watch::channel(());
-        let pool = Pool::new(options, runtime);
-        let shared = Arc::new(Shared { pool, counters: Arc::default(), handles });
+        let counters = Arc::<Counters>::default();
+        let pool = Pool::new(options, runtime, counters.clone());
+        let shared = Arc::new(Shared { pool, counters, handles });
         let slot = shared.pool.slot();
         let options = shared.pool.options();
         tokio::select! {
@@ -81,7 +82,7 @@ impl Client {
 
     /// What this client has done, and what it still owes.
     pub fn stats(&self) -> Stats {
-        self.shared.counters.read(self.shared.pool.opened())
+        self.shared.counters.read()
     }
 
     /// The timeout of the session, as the servers granted it, if there is one now.

@@ -11,8 +11,8 @@ use crate::machine::keeper::Keeper;
 use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, WatchEvent};
 use crate::owner::Owner;
 use crate::pool::{Slot, SlotState};
+use crate::progress::Progress;
 use crate::session::Session;
-use crate::stats::Progress;
 use crate::sync::lock_ignoring_poison;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -58,7 +58,8 @@ impl FakeEnsemble {
 
     /// A session that has just been opened.
     pub(crate) fn session(&self) -> Arc<Session> {
-        Session::new(Arc::new(self.clone()), SESSION, Keeper::new(TIMEOUT, clock::now(), clock::now()))
+        let keeper = Keeper::new(TIMEOUT, clock::now(), clock::now());
+        Session::new(Arc::new(self.clone()), SESSION, keeper, Arc::default())
     }
 
     /// A hold in this session, whose node was created just now.

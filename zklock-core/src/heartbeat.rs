@@ -19,11 +19,12 @@ type Watches = FuturesUnordered<Pending<(HoldId, WatchEvent)>>;
 /// Runs for as long as it is polled.
 pub(crate) async fn run(session: Arc<Session>) -> Infallible {
     let mut watches = Watches::new();
-    let (mut beat, mut asking) = (None, None);
+    let (mut beat, mut asking, mut begun) = (None, None, clock::now());
     let mut link = session.link();
     loop {
         let due = session.look_after();
         if let Some(proof) = due.beat {
+            begun = clock::now();
             beat = Some(Box::pin(session.clone().check(proof)));
         }
         if !due.watches.is_empty() {
@@ -32,6 +33,7 @@ pub(crate) async fn run(session: Arc<Session>) -> Infallible {
         tokio::select! {
             (proof, check) = poll(&mut beat) => {
                 beat = None;
+                session.count_beat(begun, &check);
                 take_events(&session, &mut watches);
                 session.take_proof(&proof, &check);
             }

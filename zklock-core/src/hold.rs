@@ -9,10 +9,11 @@ mod wanted;
 use crate::clock;
 use crate::error::{Error, ErrorKind, LossReason};
 use crate::guarded::Guarded;
+use crate::machine::Moment;
 use crate::owner::Owner;
 use crate::pool::Slot;
+use crate::progress::Progress;
 use crate::session::{Holding, Session, Status};
-use crate::stats::Progress;
 use std::fmt;
 use std::ops::Deref;
 use std::sync::Arc;
@@ -79,6 +80,7 @@ enum Released {
 pub(crate) struct Grant {
     footing: Footing,
     owner: Owner,
+    since: Moment,
     /// Whether only the owner may release it.
     bound: bool,
     /// Holds that share this grant.
@@ -400,7 +402,7 @@ impl Grant {
         returns: Option<Arc<dyn Returns>>,
     ) -> Arc<Self> {
         let (holds, unsettled) = (AtomicUsize::new(1), AtomicUsize::new(0));
-        Arc::new(Self { footing, owner, bound, holds, returns, unsettled })
+        Arc::new(Self { footing, owner, since: clock::now(), bound, holds, returns, unsettled })
     }
 
     /// Nobody gets its node after it; `false` if it has ended.
@@ -437,7 +439,12 @@ impl Grant {
     }
 
     pub(crate) fn is_lost(&self) -> bool {
-        matches!(self.holding.status(), Status::Lost(_))
+        self.loss().is_some()
+    }
+
+    /// Why it was lost, if it was.
+    pub(crate) fn loss(&self) -> Option<LossReason> {
+        if let Status::Lost(reason) = self.holding.status() { Some(reason) } else { None }
     }
 
     pub(crate) fn holding(&self) -> &Arc<Holding> {
@@ -462,6 +469,7 @@ impl Grant {
         if self.holds.fetch_sub(1, Ordering::AcqRel) > 1 {
             return if is_lost { Left::Lost } else { Left::Others };
         }
+        self.note_end();
         if self.returns.as_ref().is_some_and(|returns| returns.give_back(self)) {
             return Left::PassedOn;
         }

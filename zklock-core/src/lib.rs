@@ -87,7 +87,8 @@
 //!  options   tls   path                              how to connect, and where; checked
 //!  credentials   kerberos   access                   as whom, and who may use what is created
 //!  level                                             what servers of a version know
-//!  stats   owner   wait   error                      counters, owners of locks, waits and errors, for all of these
+//!  prometheus -> stats -> histogram                  what is counted, and the text of it
+//!  progress   owner   wait   error                   how far attempts are, owners of locks, waits and errors, for all of these
 //!  clock   platform   sync   files                   time, randomness, mutexes and files that are read again
 //!  zklock_machine                                    the algorithm, pure: a crate of its own
 //! ```
@@ -129,6 +130,7 @@ mod guardian;
 mod handshake;
 mod heartbeat;
 mod held_at;
+mod histogram;
 mod hold;
 #[cfg(feature = "kerberos")]
 mod kerberos;
@@ -145,6 +147,8 @@ mod platform;
 mod pool;
 #[allow(clippy::disallowed_methods, reason = "it looks at hosts, which take real time")]
 mod probe;
+mod progress;
+mod prometheus;
 mod remembered;
 mod rwlock;
 mod semaphore;
@@ -177,6 +181,7 @@ pub use self::{
     error::{Conflict, Error, ErrorKind},
     guarded::{Committed, Guarded},
     guardian::Guardian,
+    histogram::Histogram,
     hold::{Hold, HoldState},
     lock::Lock,
     observe::Observer,
@@ -186,7 +191,7 @@ pub use self::{
     semaphore::check_permits,
     session_key::{SessionEnd, SessionKey},
     spec::{LockSpec, check_local_turns},
-    stats::Stats,
+    stats::{AcquireOutcome, Stats},
     token::Token,
     wait::{Deadline, Wait},
 };

@@ -14,6 +14,7 @@
 mod attempt;
 mod kept;
 mod own;
+mod span;
 mod waiter;
 
 use crate::acquisition::{Acquisition, Granted};
@@ -27,19 +28,22 @@ use crate::machine::protocol::Patience;
 use crate::machine::turns::Passing;
 use crate::owner::Owner;
 use crate::pool::Pool;
+use crate::progress::Progress;
 use crate::remembered::Remembered;
 use crate::session::Status;
-use crate::stats::{Counters, Progress};
+use crate::stats::Counters;
 use crate::sync::lock_ignoring_poison;
 use attempt::Beginning;
 use kept::Kept;
 pub(crate) use own::Own;
+pub(crate) use span::of_call as span_of_call;
 use std::collections::VecDeque;
 use std::convert::Infallible;
 use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
+use tracing::Level;
 use waiter::Waiter;
 pub(crate) use waiter::{Answer, Ticket};
 
@@ -229,7 +233,7 @@ impl LocalQueue {
             match self.own(owner)? {
                 Own::Nothing => {}
                 Own::Beside => progress.set_beside_own(&self.path),
-                Own::InTheWay => self.shared.counters.warn_of_own(&self.path),
+                Own::InTheWay => self.shared.counters.attempts.warn_of_own(&self.path),
             }
         }
         let mut state = lock_ignoring_poison(&self.state);
@@ -269,6 +273,9 @@ impl LocalQueue {
         }
         // A node that is idle may need a check first.
         self.pass_on_from(state);
+        if tracing::enabled!(Level::DEBUG) && ticket.is_behind_others() {
+            tracing::debug!(path = &*self.path, "waits behind others of this client");
+        }
         Ok(ticket)
     }
 

@@ -16,9 +16,9 @@ use crate::machine::keeper::Keeper;
 use crate::options::ClientOptions;
 use crate::platform;
 use crate::session::{Link, Nodes, Session};
+use crate::stats::Counters;
 use crate::zookeeper::{self, Attached, End, NotAttached, NotOpened, Opened, SessionInfo, ZooKeeper};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 use tokio::runtime::Handle;
 use tokio::sync::watch;
@@ -41,25 +41,23 @@ pub(crate) struct Pool {
     closing: Arc<watch::Sender<bool>>,
     /// Whether the slot is still kept.
     kept: watch::Receiver<bool>,
-    opened: Arc<AtomicU64>,
 }
 
 impl Pool {
-    pub(crate) fn new(options: ClientOptions, runtime: Handle) -> Self {
+    pub(crate) fn new(options: ClientOptions, runtime: Handle, counters: Arc<Counters>) -> Self {
         let options = Arc::new(options);
         let slot = Arc::new(Slot::new(SlotState::Opening(None)));
         let closing = Arc::new(watch::Sender::new(false));
-        let opened = Arc::default();
         let (keeps, kept) = watch::channel(true);
         let keeper = SessionKeeper {
             slot: slot.clone(),
             options: options.clone(),
             closing: closing.clone(),
             kept: keeps,
-            opened: Arc::clone(&opened),
+            counters,
         };
         runtime.spawn(keeper.run());
-        Self { options, runtime, slot, closing, kept, opened }
+        Self { options, runtime, slot, closing, kept }
     }
 
     /// One whose sessions a test opens.
@@ -68,7 +66,7 @@ impl Pool {
         let (_, kept) = watch::channel(true);
         let options = Arc::new(ClientOptions::new("none:1").unwrap());
         let (runtime, closing) = (Handle::current(), Arc::new(watch::Sender::new(false)));
-        Self { options, runtime, slot, closing, kept, opened: Arc::default() }
+        Self { options, runtime, slot, closing, kept }
     }
 
     pub(crate) fn options(&self) -> &ClientOptions {
@@ -81,11 +79,6 @@ impl Pool {
 
     pub(crate) fn is_closed(&self) -> bool {
         *self.closing.borrow()
-    }
-
-    /// How many sessions have been opened.
-    pub(crate) fn opened(&self) -> u64 {
-        self.opened.load(Ordering::Relaxed)
     }
 
     pub(crate) fn slot(&self) -> &Arc<Slot> {
@@ -110,7 +103,7 @@ struct SessionKeeper {
     options: Arc<ClientOptions>,
     closing: Arc<watch::Sender<bool>>,
     kept: watch::Sender<bool>,
-    opened: Arc<AtomicU64>,
+    counters: Arc<Counters>,
 }
 
 /// This runs even if its runtime is gone, and the keeper has never run.
@@ -148,7 +141,7 @@ impl SessionKeeper {
             };
             match opened {
                 // Later it may be about to come back.
-                Ok(None) if self.opened.load(Ordering::Relaxed) == 0 => {
+                Ok(None) if self.counters.sessions() == 0 => {
                     self.slot.state.send_replace(SlotState::NoRoot);
                     return;
                 }
@@ -157,21 +150,21 @@ impl SessionKeeper {
                 }
                 Ok(Some(opened)) => {
                     pause = FIRST_PAUSE;
-                    self.opened.fetch_add(1, Ordering::Relaxed);
+                    self.counters.count_session();
                     self.slot.is_zookeeper();
                     let Opened { ensemble, asked, session, timeout } = opened;
                     let connection = Arc::new(ensemble);
                     let keeper = Keeper::new(timeout, asked, clock::now());
                     let beats = self.options.heartbeat;
                     let keeper = if beats { keeper } else { keeper.without_heartbeat() };
-                    let session = Session::new(connection.clone(), session, keeper);
+                    let session = Session::new(connection.clone(), session, keeper, self.counters.clone());
                     if self.follow(&session, connection, &mut closing).await == LossReason::ClientClosed {
                         return;
                     }
                 }
                 Err(NotOpened::Refused(why)) => {
                     // Later the credentials may be about to change.
-                    if say.refused_by_all() && self.opened.load(Ordering::Relaxed) == 0 {
+                    if say.refused_by_all() && self.counters.sessions() == 0 {
                         self.slot.state.send_replace(SlotState::Refused(why.into()));
                         return;
                     }

@@ -27,6 +27,7 @@ use crate::machine::protocol::{Now, Operation, Outcome};
 pub(crate) use crate::machine::status::Status;
 use crate::platform;
 use crate::session_key::SessionKey;
+use crate::stats::Counters;
 use crate::sync::lock_ignoring_poison;
 pub(crate) use beating::Looked;
 pub(crate) use ending::Nodes;
@@ -73,6 +74,7 @@ pub(crate) struct Session {
     /// Why a node of it could not be deleted, so that it was closed.
     undeletable: OnceLock<Arc<str>>,
     nodes: watch::Sender<Nodes>,
+    counters: Arc<Counters>,
 }
 
 /// What its holds rest on.
@@ -82,7 +84,12 @@ struct Kept {
 }
 
 impl Session {
-    pub(crate) fn new(ensemble: Arc<dyn Ensemble>, id: i64, keeper: Keeper) -> Arc<Self> {
+    pub(crate) fn new(
+        ensemble: Arc<dyn Ensemble>,
+        id: i64,
+        keeper: Keeper,
+        counters: Arc<Counters>,
+    ) -> Arc<Self> {
         Arc::new(Self {
             id,
             link: watch::Sender::new(Link::Connected),
@@ -96,11 +103,17 @@ impl Session {
             trouble: Mutex::default(),
             undeletable: OnceLock::new(),
             nodes: watch::Sender::new(Nodes::Kept),
+            counters,
         })
     }
 
     pub(crate) fn id(&self) -> i64 {
         self.id
+    }
+
+    /// Those of its client.
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
     }
 
     /// It may become shorter with a new connection.
@@ -262,7 +275,7 @@ impl Session {
     /// The hold is lost, for a reason that the heartbeat does not find out.
     pub(crate) fn lose(&self, holding: &Holding, reason: LossReason) {
         if holding.change(|status| status.lose(reason)) {
-            holding.log_loss(reason);
+            holding.note_loss(reason);
         }
         self.unregister(holding);
     }
@@ -320,6 +333,7 @@ impl Session {
         // After the session's end there is no connection to replace.
         if let Some(present) = &mut *present {
             *present = ensemble;
+            self.counters.count_reconnect();
             self.set_connected(true);
         }
     }

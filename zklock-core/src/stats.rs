@@ -1,166 +1,216 @@
 //! Counters of a client, for those who operate it.
 
-use crate::clock;
-use crate::machine::Moment;
-use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use crate::sync::{Mutex, lock_ignoring_poison};
-use std::sync::Arc;
+use crate::error::LossReason;
+use crate::histogram::{Histogram, Recorder};
+use crate::progress::Attempts;
+use std::fmt;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
+use zklock_machine::listed;
 
-/// What a client has done so far, and what it still owes.
+listed! {
+    /// How a call that acquires a lock has ended. See [`Stats::acquires`].
+    ///
+    /// ```
+    /// assert_eq!(zklock_core::AcquireOutcome::TimedOut.to_string(), "timed_out");
+    /// ```
+    #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+    #[non_exhaustive]
+    pub enum AcquireOutcome {
+        /// With a hold.
+        Granted,
+        /// Another had the lock, and the call was not to wait.
+        Busy,
+        /// Others had the lock for as long as the call was to wait.
+        TimedOut,
+        /// With any other error.
+        Failed,
+        /// The caller went away, or was interrupted.
+        Cancelled,
+    }
+}
+
+/// As it is called in metrics.
+impl fmt::Display for AcquireOutcome {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Granted => "granted",
+            Self::Busy => "busy",
+            Self::TimedOut => "timed_out",
+            Self::Failed => "failed",
+            Self::Cancelled => "cancelled",
+        })
+    }
+}
+
+/// What a client has done so far, and what it still owes: since it was made, and with its clones.
 ///
 /// ```no_run
 /// # async fn example(client: zklock_core::Client) {
+/// use zklock_core::{AcquireOutcome, LossReason};
+///
 /// let stats = client.stats();
 /// println!("{} grants, {} nodes still to be deleted", stats.grants, stats.owed);
+/// println!("{} acquires timed out", stats.acquires(AcquireOutcome::TimedOut));
+/// println!("{} holds lost to an operator", stats.losses_by(LossReason::NodeDeleted));
 /// # }
 /// ```
-#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 #[non_exhaustive]
 pub struct Stats {
     /// Sessions opened.
     pub sessions: u64,
-    /// Locks granted.
+    /// Connections attached to a session after the one before had broken.
+    pub reconnects: u64,
+    /// Locks granted. A grant whose caller had just gone away is one of them. What a reentrant owner acquires within its own
+    /// hold is not: it shares that grant.
     pub grants: u64,
     /// Holds lost.
     pub losses: u64,
     /// Attempts whose caller has its answer, but whose node may still be there. It is being deleted.
     pub owed: u64,
+    /// Seconds from a call that acquires a lock to its hold; of those calls alone that were given one.
+    pub acquire_wait: Histogram,
+    /// Seconds from a grant to its release or loss. It is counted when the hold is released or dropped, also one that was lost.
+    pub hold_time: Histogram,
+    /// Seconds from a heartbeat to its answer. There are heartbeats only while something is held.
+    pub heartbeat_lag: Histogram,
+    /// How many contenders were ahead of a node in its queue when it had just been created: nobody means that the lock was free.
+    /// Of a set of locks it is the longest of their queues, of a semaphore those who are about to take permits. Callers of this
+    /// client that wait without a node are in none of them, and an exclusive lock has no queue.
+    pub queue_length: Histogram,
+    acquires: [u64; AcquireOutcome::ALL.len()],
+    losses_by: [u64; LossReason::ALL.len()],
 }
 
-#[derive(Default)]
+impl Stats {
+    /// How many calls that acquire a lock have ended like this. A call for one of several locks is one call, and so is an inner
+    /// one of a reentrant owner.
+    ///
+    /// ```
+    /// use zklock_core::{AcquireOutcome, Stats};
+    ///
+    /// assert_eq!(Stats::default().acquires(AcquireOutcome::Granted), 0);
+    /// ```
+    pub fn acquires(&self, outcome: AcquireOutcome) -> u64 {
+        self.acquires[outcome as usize]
+    }
+
+    /// How many holds were lost for this reason.
+    ///
+    /// ```
+    /// use zklock_core::{LossReason, Stats};
+    ///
+    /// assert_eq!(Stats::default().losses_by(LossReason::SessionExpired), 0);
+    /// ```
+    pub fn losses_by(&self, reason: LossReason) -> u64 {
+        self.losses_by[reason as usize]
+    }
+}
+
+/// Those of a client that has done nothing.
+impl Default for Stats {
+    fn default() -> Self {
+        Counters::default().read()
+    }
+}
+
+/// What a client counts. Nothing is decided by it but whether a session was ever open.
 pub(crate) struct Counters {
-    pub(crate) grants: AtomicU64,
-    pub(crate) losses: AtomicU64,
-    owed: AtomicU64,
-    /// Whether an owner has released what another acquired: then one that acquires again need not wait for itself.
-    handed_over: AtomicBool,
+    sessions: AtomicU64,
+    reconnects: AtomicU64,
+    grants: AtomicU64,
+    acquires: [AtomicU64; AcquireOutcome::ALL.len()],
+    losses: [AtomicU64; LossReason::ALL.len()],
+    acquire_wait: Recorder,
+    hold_time: Recorder,
+    heartbeat_lag: Recorder,
+    queue_length: Recorder,
+    pub(crate) attempts: Attempts,
+}
+
+impl Default for Counters {
+    fn default() -> Self {
+        Self {
+            sessions: AtomicU64::default(),
+            reconnects: AtomicU64::default(),
+            grants: AtomicU64::default(),
+            acquires: Default::default(),
+            losses: Default::default(),
+            acquire_wait: Recorder::of_times(),
+            hold_time: Recorder::of_times(),
+            heartbeat_lag: Recorder::of_times(),
+            queue_length: Recorder::of_contenders(),
+            attempts: Attempts::default(),
+        }
+    }
 }
 
 impl Counters {
-    pub(crate) fn count(counter: &AtomicU64) {
-        counter.fetch_add(1, Ordering::Relaxed);
+    pub(crate) fn count_session(&self) {
+        count(&self.sessions);
     }
 
-    /// Logs that an owner waits for what it holds itself, unless it may well be released by another.
-    pub(crate) fn warn_of_own(&self, path: &str) {
-        if !self.handed_over.load(Ordering::Relaxed) {
-            tracing::warn!(
-                path,
-                "this thread or task holds the lock and waits for it again: unless another thread or task releases \
-                 that hold, it waits for itself; release it first"
-            );
+    /// How many sessions have been opened.
+    pub(crate) fn sessions(&self) -> u64 {
+        read(&self.sessions)
+    }
+
+    pub(crate) fn count_reconnect(&self) {
+        count(&self.reconnects);
+    }
+
+    pub(crate) fn count_grant(&self) {
+        count(&self.grants);
+    }
+
+    pub(crate) fn count_loss(&self, reason: LossReason) {
+        count(&self.losses[reason as usize]);
+    }
+
+    pub(crate) fn count_hold(&self, held: Duration) {
+        self.hold_time.add_time(held);
+    }
+
+    pub(crate) fn count_heartbeat(&self, lag: Duration) {
+        self.heartbeat_lag.add_time(lag);
+    }
+
+    /// A node has been created, with so many before it.
+    pub(crate) fn count_entry(&self, ahead: usize) {
+        self.queue_length.add(ahead as u64);
+    }
+
+    /// An acquire has ended, after so long.
+    pub(crate) fn count_acquire(&self, outcome: AcquireOutcome, waited: Duration) {
+        count(&self.acquires[outcome as usize]);
+        if outcome == AcquireOutcome::Granted {
+            self.acquire_wait.add_time(waited);
         }
     }
 
-    pub(crate) fn read(&self, sessions: u64) -> Stats {
+    pub(crate) fn read(&self) -> Stats {
+        let losses_by = self.losses.each_ref().map(read);
         Stats {
-            sessions,
-            grants: self.grants.load(Ordering::Relaxed),
-            losses: self.losses.load(Ordering::Relaxed),
-            owed: self.owed.load(Ordering::Acquire),
+            sessions: self.sessions(),
+            reconnects: read(&self.reconnects),
+            grants: read(&self.grants),
+            losses: losses_by.iter().sum(),
+            owed: self.attempts.owed(),
+            acquire_wait: self.acquire_wait.read(),
+            hold_time: self.hold_time.read(),
+            heartbeat_lag: self.heartbeat_lag.read(),
+            queue_length: self.queue_length.read(),
+            acquires: self.acquires.each_ref().map(read),
+            losses_by,
         }
     }
 }
 
-/// How far one attempt has come, for its caller and the counters.
-///
-/// What it owes is counted from the very moment that its caller goes away, so that a program may end
-/// when nothing is owed.
-pub(crate) struct Progress {
-    counters: Arc<Counters>,
-    state: Mutex<AttemptState>,
-    /// Since when it waits for nothing but the servers' answer; `None` while it waits behind others.
-    asks: Mutex<Option<Moment>>,
-    /// The lock, if there is something to tell when it waits behind others.
-    own: Mutex<Option<Arc<str>>>,
+fn count(counter: &AtomicU64) {
+    counter.fetch_add(1, Ordering::Relaxed);
 }
 
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum AttemptState {
-    /// It waits for others of its process, and has no node.
-    Waits,
-    Begun,
-    /// Nobody wants it any more, and its node may still be there.
-    Owed,
-    /// Nothing is left of it, or it must not begin.
-    Over,
-}
-
-impl Progress {
-    pub(crate) fn new(counters: &Arc<Counters>) -> Arc<Self> {
-        let (state, asks, own) = (Mutex::new(AttemptState::Waits), Mutex::default(), Mutex::default());
-        Arc::new(Self { counters: counters.clone(), state, asks, own })
-    }
-
-    /// Its owner holds this lock, together with others. Only if the attempt comes to wait can it be waiting for itself.
-    pub(crate) fn set_beside_own(&self, path: &Arc<str>) {
-        *lock_ignoring_poison(&self.own) = Some(path.clone());
-    }
-
-    pub(crate) fn set_handed_over(&self) {
-        self.counters.handed_over.store(true, Ordering::Relaxed);
-    }
-
-    /// `false` if its caller has gone already.
-    pub(crate) fn begin(&self) -> bool {
-        let mut state = lock_ignoring_poison(&self.state);
-        let begins = *state == AttemptState::Waits;
-        if begins {
-            *state = AttemptState::Begun;
-            self.set_behind_others(false);
-        }
-        begins
-    }
-
-    /// Its caller has gone, or has no more use for the node.
-    pub(crate) fn owe(&self) {
-        let mut state = lock_ignoring_poison(&self.state);
-        *state = match *state {
-            AttemptState::Waits | AttemptState::Over => AttemptState::Over,
-            AttemptState::Owed => AttemptState::Owed,
-            AttemptState::Begun => {
-                self.counters.owed.fetch_add(1, Ordering::AcqRel);
-                AttemptState::Owed
-            }
-        };
-    }
-
-    /// Its node is gone.
-    pub(crate) fn settle(&self) {
-        if std::mem::replace(&mut *lock_ignoring_poison(&self.state), AttemptState::Over)
-            == AttemptState::Owed
-        {
-            self.counters.owed.fetch_sub(1, Ordering::AcqRel);
-        }
-    }
-
-    pub(crate) fn is_wanted(&self) -> bool {
-        matches!(*lock_ignoring_poison(&self.state), AttemptState::Waits | AttemptState::Begun)
-    }
-
-    pub(crate) fn set_behind_others(&self, behind: bool) {
-        let mut asks = lock_ignoring_poison(&self.asks);
-        *asks = if behind { None } else { asks.or_else(|| Some(clock::now())) };
-        drop(asks);
-        if behind {
-            let own = lock_ignoring_poison(&self.own).take();
-            own.inspect(|path| self.counters.warn_of_own(path));
-        }
-    }
-
-    /// Whether it waits behind others, here or in the ensemble.
-    pub(crate) fn is_behind_others(&self) -> bool {
-        lock_ignoring_poison(&self.asks).is_none()
-    }
-
-    /// Takes the place of this one, which may still be without an answer.
-    pub(crate) fn take_over(&self, before: &Self) {
-        *lock_ignoring_poison(&self.asks) = *lock_ignoring_poison(&before.asks);
-    }
-
-    /// Whether the servers have not answered for so long.
-    pub(crate) fn is_unanswered_for(&self, patience: Duration) -> bool {
-        lock_ignoring_poison(&self.asks).is_some_and(|since| clock::now().since(since) >= patience)
-    }
+fn read(counter: &AtomicU64) -> u64 {
+    counter.load(Ordering::Relaxed)
 }

@@ -26,7 +26,7 @@ c_enum! {
         ZKLOCK_LOG_WARN = 2,
         /// Sessions that come and go.
         ZKLOCK_LOG_INFO = 3,
-        /// Requests, and tries to connect.
+        /// What an acquire does from its call to its release, and tries to connect.
         ZKLOCK_LOG_DEBUG = 4,
         /// All there is.
         ZKLOCK_LOG_TRACE = 5,

@@ -1,11 +1,14 @@
 //! Plain values, which are classes written in Python.
 
-use crate::mirror::{Members, Named, mirrored, named_tuple};
+use crate::mirror::{Members, Mirrored, Named, mirrored, named_tuple};
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::{PyBool, PyBytes, PyTuple};
+use pyo3::types::{PyBool, PyBytes, PyDict, PyTuple};
 use std::time::UNIX_EPOCH;
-use zklock_core::{Committed, ConnectionState, HoldState, LossReason, NodeData, QueuedContender, Stats};
+use zklock_core::{
+    AcquireOutcome, Committed, ConnectionState, Histogram, HoldState, LossReason, NodeData, QueuedContender,
+    Stats,
+};
 use zklock_testkit::Session;
 
 mirrored! {
@@ -39,6 +42,7 @@ struct Classes {
     states: Members<HoldState>,
     reasons: Members<LossReason>,
     connection_states: Members<ConnectionState>,
+    histogram: Named,
     stats: Named,
     contender: Named,
     node_data: Named,
@@ -52,6 +56,7 @@ impl Classes {
             states: Members::load(&module)?,
             reasons: Members::load(&module)?,
             connection_states: Members::load(&module)?,
+            histogram: Named::load(&module, "Histogram", HISTOGRAM)?,
             stats: Named::load(&module, "Stats", STATS)?,
             contender: Named::load(&module, "Contender", CONTENDER)?,
             node_data: Named::load(&module, "NodeData", NODE_DATA)?,
@@ -82,12 +87,45 @@ pub(crate) fn connection_state(py: Python<'_>, state: ConnectionState) -> PyResu
 }
 
 named_tuple! {
+    fn histogram(py, histogram: Histogram) -> HISTOGRAM {
+        counted: histogram.count(),
+        sum: histogram.sum(),
+        buckets: PyTuple::new(py, histogram.buckets().collect::<Vec<_>>())?,
+    }
+}
+
+named_tuple! {
     fn stats(py, stats: Stats) -> STATS {
         sessions: stats.sessions,
         grants: stats.grants,
         losses: stats.losses,
         owed: stats.owed,
+        reconnects: stats.reconnects,
+        acquires: acquires(py, &stats)?,
+        losses_by: losses_by(py, &stats)?,
+        acquire_wait: histogram(py, stats.acquire_wait)?,
+        hold_time: histogram(py, stats.hold_time)?,
+        heartbeat_lag: histogram(py, stats.heartbeat_lag)?,
+        queue_length: histogram(py, stats.queue_length)?,
     }
+}
+
+/// By the names that the outcomes have in metrics.
+fn acquires<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
+    let acquires = PyDict::new(py);
+    for outcome in AcquireOutcome::ALL {
+        acquires.set_item(outcome.to_string(), stats.acquires(*outcome))?;
+    }
+    Ok(acquires)
+}
+
+/// By the names that the reasons have in metrics. To hash a member of an enum would run code that is written in Python.
+fn losses_by<'py>(py: Python<'py>, stats: &Stats) -> PyResult<Bound<'py, PyDict>> {
+    let losses = PyDict::new(py);
+    for why in LossReason::ALL {
+        losses.set_item(LossReason::MEMBERS[why.place()].to_ascii_lowercase(), stats.losses_by(*why))?;
+    }
+    Ok(losses)
 }
 
 named_tuple! {

@@ -169,6 +169,9 @@ TEST(a_loss_is_told_in_every_way) {
     CHECK(moved.state() == ZKLOCK_STATE_LOST && moved.lost_reason() == ZKLOCK_REASON_NODE_DELETED);
     CHECK(moved.valid_for() == 0ms && client.stats().grants == 1);
     EVENTUALLY(client.stats().losses == 1);
+    CHECK(client.losses(ZKLOCK_REASON_NODE_DELETED) == 1 && client.losses(ZKLOCK_REASON_LEASE_LAPSED) == 0);
+    CHECK(client.stats().acquires.granted == 1 && client.stats().reconnects == 0);
+    CHECK(client.prometheus().find("\nzklock_losses_total{reason=\"node_deleted\"} 1\n") != std::string::npos);
     moved.on_lost([&](zklock_reason reason) { late.set_value(reason); });
     CHECK(soon(late.get_future()) == ZKLOCK_REASON_NODE_DELETED);
     THROWS(moved.confirm(), zklock::lost_error, ZKLOCK_LOST);

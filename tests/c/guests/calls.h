@@ -57,6 +57,10 @@ CALL(client_stat) {
     uint64_t value;
     return zklock_client_stat(on->client, ZKLOCK_STAT_SESSIONS, &value);
 }
+CALL(client_prometheus) {
+    size_t length;
+    return zklock_client_prometheus(on->client, NULL, 0, &length);
+}
 CALL(client_fd) {
     int descriptor;
     return zklock_client_fd(on->client, &descriptor);
@@ -353,6 +357,7 @@ static const call calls[] = {
     CALL(client_connect, ZKLOCK_OK, 1),
     CALL(client_connect_start, ZKLOCK_OK, 0),
     CALL(client_stat, ZKLOCK_OK, 0),
+    CALL(client_prometheus, ZKLOCK_OK, 0),
     CALL(client_fd, ZKLOCK_OK, 0),
     CALL(client_next_event, ZKLOCK_OK, 0),
     CALL(lock_options_new, ZKLOCK_OK, 0),

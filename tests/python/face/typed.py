@@ -25,6 +25,9 @@ def client() -> None:
     assert_type(zk.mutex("/locks/a", timeout=None, reentrant=True), zklock.Lock)
     assert_type(zk.stats(), zklock.Stats)
     assert_type(zk.stats().owed, int)
+    assert_type(zk.stats().losses_by["node_deleted"], int)
+    assert_type(zk.stats().acquire_wait, zklock.Histogram)
+    assert_type(zk.prometheus(), str)
     assert_type(zk.session_id, typing.Optional[int])
     assert_type(zk.session_timeout, typing.Optional[float])
     with zk as entered:

@@ -16,6 +16,7 @@ import pytest
 from ground import Ground
 from guests.programs import Start
 from punctual import not_later
+from scenes import Attempt
 
 import zklock
 
@@ -70,6 +71,32 @@ def test_lines_arrive(lines: Lines, ground: Ground, path: str) -> None:
         proxy("expire")
         assert lines.wait_for("session over").levelno == logging.INFO
         lines.wait_for("session opened")
+
+
+def test_an_acquire_is_told_from_its_call_to_its_release(lines: Lines, hosts: str, path: str) -> None:
+    with zklock.Client(hosts, session_timeout=4) as zk, zklock.Client(hosts, session_timeout=4) as other:
+        before = other.mutex(path).hold()
+        attempt = Attempt(lambda: zk.mutex(path).hold(timeout=30))
+        behind = lines.wait_for("waits behind another").getMessage()
+        assert f"behind={before.node!r}".replace("'", '"') in behind
+        before.release()
+        hold = attempt.result()
+        hold.release()
+        lines.wait_for(f"lock released.*token={hold.token}")
+    # Those of the requests have no such field.
+    said = [record.getMessage() for record in lines.records if f' path="{path}"' in record.getMessage()]
+    ours = [message for message in said if hold.node in message or f"token={hold.token}" in message]
+    assert [message.split(" path=")[0] for message in ours] == ["node created", "lock granted", "lock released"]
+    assert "ahead=1" in ours[0] and f"token={hold.token} waited=" in ours[1] and " held=" in ours[2]
+    assert sum(message.startswith("acquire begins") for message in said) == 2
+
+
+def test_an_acquire_in_vain_is_told_with_its_error(lines: Lines, hosts: str, path: str) -> None:
+    with zklock.Client(hosts, session_timeout=4) as zk, zklock.Client(hosts, session_timeout=4) as other:
+        with other.mutex(path), pytest.raises(zklock.Timeout):
+            zk.mutex(path).hold(timeout=0.2)
+        told = lines.wait_for("lock not acquired")
+    assert told.levelno == logging.DEBUG and path in told.getMessage() and "was not acquired within" in told.getMessage()
 
 
 def test_a_percent_sign_is_no_format(lines: Lines, zk: zklock.Client, ground: Ground, path: str) -> None:
@@ -216,6 +243,7 @@ def test_false_is_explained(lines: Lines, zk: zklock.Client, other: zklock.Clien
         assert not asyncio.run(acquire())
     # Not those of the requests that were made for it.
     reasons = [record for record in lines.records if f"the lock {path} " in record.getMessage()]
+    reasons = [record for record in reasons if not record.getMessage().startswith("lock not acquired")]
     assert {(record.name, record.levelno) for record in reasons} == {("zklock", logging.INFO)}
     late, refused, late_there = [record.getMessage() for record in reasons]
     assert "not acquired within" in late and "before us in the queue" in late

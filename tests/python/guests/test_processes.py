@@ -220,7 +220,7 @@ finally:
     is_over.set()
 for thread in threads:
     thread.join()
-assert zk.stats()[2:] == (0, 0), zk.stats()
+assert zk.stats()[2:4] == (0, 0), zk.stats()
 print("well")
 """
     assert start(FORKED + text, hosts, path, options=FORKS).finish(within=50)[:3] == (0, "well", "")

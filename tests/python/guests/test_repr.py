@@ -32,7 +32,7 @@ def test_of_a_client(ground: Ground, path: str) -> None:
         says(client, f"<zklock.Client {name} session .*, 1 held, 0 owed, 1 granted, 0 lost>")
         ground(f"delete {hold.node}")
         assert hold.lost.wait(timeout=10)
-        until(lambda: client.stats()[2:] == (1, 0))
+        until(lambda: client.stats()[2:4] == (1, 0))
         says(client.aio, f"<zklock.AsyncClient {name} session .*, 0 held, 0 owed, 1 granted, 1 lost>")
         with pytest.raises(zklock.LockLost):
             hold.release()
@@ -156,7 +156,7 @@ def test_of_values(zk: zklock.Client, path: str) -> None:
             rf"Contender\(name='_c_.*', identity='.*/\d+', session=\d+, token={hold.token}, .*, dialect='curator', "
             rf"node='{path}/_c_.*', role='exclusive', holds=True\)",
         )
-        says(zk.stats(), r"Stats\(sessions=1, grants=1, losses=0, owed=0\)")
+        says(zk.stats(), r"Stats\(sessions=1, grants=1, losses=0, owed=0, .*\)")
     says(zklock.LossReason.NODE_DELETED, "<LossReason.NODE_DELETED: 'its node was deleted'>")
 
 

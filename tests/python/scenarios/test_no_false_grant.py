@@ -240,5 +240,5 @@ def test_a_hold_that_died_while_the_interpreter_was_busy_is_not_delivered(
     attempt.result()
     ((valid_for, token),) = delivered
     assert valid_for > 0 and token > before.token
-    assert zk.stats() == (1, 2, 1, 0)
+    assert zk.stats()[:4] == (1, 2, 1, 0)
     raises(zklock.LockLost, before.release)

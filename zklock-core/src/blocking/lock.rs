@@ -124,7 +124,7 @@ impl Lock {
     pub fn at_once(&self, owner: Owner) -> Result<Option<Hold>, Error> {
         let Some(lock) = self.core.now()? else { return Ok(None) };
         // It is of this process, or there would be none now.
-        Ok(lock.fixed().at_once(owner)?.map(|hold| Hold::new(lock.adopt(hold))))
+        Ok(lock.fixed().acquire_at_once(owner)?.map(|hold| Hold::new(lock.adopt(hold))))
     }
 
     /// See [`Lock::contenders`](crate::Lock::contenders).

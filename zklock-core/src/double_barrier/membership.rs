@@ -11,8 +11,8 @@ use crate::machine::drive::Machine;
 use crate::machine::member::{self, Answer};
 use crate::machine::protocol::{Operation, Outcome, Patience, Refusal};
 use crate::node_data;
+use crate::progress::Progress;
 use crate::session::Link;
-use crate::stats::Progress;
 use std::sync::{Arc, Mutex};
 use tokio::sync::oneshot;
 

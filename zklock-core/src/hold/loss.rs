@@ -1,6 +1,7 @@
-//! How a holder learns that its hold is lost.
+//! How a holder learns that its hold is lost, and for how long it was held.
 
-use super::Released;
+use super::{Grant, Released};
+use crate::clock;
 use crate::session::{Status, Told};
 use tokio::sync::watch;
 use zklock_machine::status::LossReason;
@@ -37,5 +38,18 @@ impl Loss {
             return None;
         }
         if let Status::Lost(reason) = self.told.borrow().status { Some(reason) } else { None }
+    }
+}
+
+impl Grant {
+    /// Nobody has it any more. One that was lost has ended when that was found.
+    pub(super) fn note_end(&self) {
+        let lost_at = self.holding.lost_at();
+        let held = lost_at.unwrap_or_else(clock::now).since(self.since);
+        self.session.counters().count_hold(held);
+        if lost_at.is_none() {
+            let (node, token) = (self.holding.node(), self.token.value());
+            tracing::debug!(path = &*self.path, node, token, ?held, "lock released");
+        }
     }
 }

@@ -9,11 +9,12 @@ use crate::ensemble::Pending;
 use crate::hold::{Footing, Grant, Hold, Token};
 use crate::machine::Moment;
 use crate::machine::protocol::Patience;
-use crate::stats::{Counters, Progress};
+use crate::progress::Progress;
 use crate::sync::lock_ignoring_poison;
 use std::convert::Infallible;
 use std::future::pending;
 use std::sync::Arc;
+use tracing::Instrument;
 
 /// An attempt, whom it serves, and what it does at the servers.
 pub(super) struct Beginning {
@@ -60,7 +61,9 @@ impl Beginning {
     pub(super) fn start(self) {
         let Self { attempt, waiter, acquisition } = self;
         let runtime = attempt.queue.shared.pool.runtime().clone();
-        runtime.spawn(attempt.run(waiter, acquisition));
+        // It ends when nothing is left of the attempt, so the hold and its release are within it.
+        let span = waiter.span.clone();
+        runtime.spawn(attempt.run(waiter, acquisition).instrument(span));
     }
 
     /// As [`start`](Self::start). What it begins with is on its way when this returns, if that can be.
@@ -82,7 +85,7 @@ impl Attempt {
         let Waiter { owner, within, reentrant, answer, progress, .. } = waiter;
         match entered {
             Ok(granted) => {
-                Counters::count(&queue.shared.counters.grants);
+                queue.shared.counters.count_grant();
                 let is_kept = self.is_counted && within.is_none() && queue.passing.is_on();
                 // What the reader guards has seen the token of its writer, and the next writer is queued already
                 // with one that is smaller than that of the reader's node.
@@ -132,7 +135,7 @@ impl Attempt {
         self.entered();
         let grant = self.grant.clone();
         let holding = grant.as_ref().map(|grant| grant.holding());
-        let is_lost = || grant.as_ref().is_some_and(|grant| grant.is_lost());
+        let loss = || grant.as_ref().and_then(|grant| grant.loss());
         if let Some(holding) = holding {
             let kept = self.kept.clone();
             let wanted = || {
@@ -156,11 +159,9 @@ impl Attempt {
                 Beginning::new(&queue, waiter, true).start_at_once();
             }
         }
-        let was_lost = is_lost();
         // Not only when the node is gone: that may take as long as no server answers.
-        if was_lost {
-            Counters::count(&queue.shared.counters.losses);
-        }
+        let lost_before = loss();
+        lost_before.iter().for_each(|reason| queue.shared.counters.count_loss(*reason));
         acquisition.leave(holding).await;
         if was_busy {
             let remembered = acquisition.remembered();
@@ -168,9 +169,8 @@ impl Attempt {
             state.was_busy = true;
             state.remembered = remembered.or(state.remembered.take());
         }
-        if !was_lost && is_lost() {
-            Counters::count(&queue.shared.counters.losses);
-        }
+        let lost_since = if lost_before.is_none() { loss() } else { None };
+        lost_since.iter().for_each(|reason| queue.shared.counters.count_loss(*reason));
         self.seen_through = true;
     }
 

@@ -11,7 +11,6 @@ use crate::hold::{Footing, Grant, Hold, Returns};
 use crate::machine::turns::Turns;
 use crate::owner::Owner;
 use crate::session::{Status, Told};
-use crate::stats::Counters;
 use crate::sync::lock_ignoring_poison;
 use std::convert::Infallible;
 use std::sync::{Arc, Mutex, MutexGuard, Weak};
@@ -200,7 +199,7 @@ impl LocalQueue {
         }
         let kept = state.kept.clone()?;
         let grant = kept.take(owner, reentrant && owner.returns())?;
-        Counters::count(&self.shared.counters.grants);
+        self.shared.counters.count_grant();
         self.enter(&mut state, &grant);
         Some(Hold::new(grant))
     }
@@ -233,7 +232,7 @@ impl LocalQueue {
             let Some(waiter) = state.waiting.pop_front() else { break };
             waiter.progress.begin();
             waiter.progress.settle();
-            Counters::count(&self.shared.counters.grants);
+            self.shared.counters.count_grant();
             self.enter(state, &grant);
             if reentrant {
                 state.take_part(&grant);

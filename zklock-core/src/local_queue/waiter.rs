@@ -1,17 +1,19 @@
 //! A waiter in the local queue, and the caller's end of it: a ticket.
 
+use super::span;
 use crate::error::Error;
 use crate::held_at::Writer;
 use crate::hold::Hold;
 use crate::machine::protocol::Patience;
 use crate::owner::Owner;
-use crate::stats::Progress;
+use crate::progress::Progress;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::sync::oneshot;
+use tracing::Span;
 
 /// The answer to a waiter: a hold, or `None` if the lock is busy and it was not to wait.
 pub(crate) type Answer = Result<Option<Hold>, Error>;
@@ -24,6 +26,8 @@ pub(super) struct Waiter {
     pub(super) patience: Patience,
     pub(super) answer: oneshot::Sender<Answer>,
     pub(super) progress: Arc<Progress>,
+    /// The acquire that it is a part of, for those who trace it.
+    pub(super) span: Span,
 }
 
 impl Waiter {
@@ -36,7 +40,8 @@ impl Waiter {
     ) -> (Self, Ticket) {
         let (answer, receiver) = oneshot::channel();
         let ticket = Ticket { receiver, answered: false, progress: progress.clone() };
-        (Self { owner, within, reentrant, patience, answer, progress }, ticket)
+        let span = span::of_this_call();
+        (Self { owner, within, reentrant, patience, answer, progress, span }, ticket)
     }
 }
 

@@ -10,7 +10,7 @@ fn keeper(state: SlotState) -> SessionKeeper {
         options: Arc::new(ClientOptions::new("none:1").unwrap()),
         closing: Arc::new(watch::Sender::new(false)),
         kept: watch::Sender::new(true),
-        opened: Arc::default(),
+        counters: Arc::default(),
     }
 }
 

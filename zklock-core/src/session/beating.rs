@@ -57,6 +57,13 @@ impl Session {
         (proof, check)
     }
 
+    /// Takes note of how long a heartbeat that was begun at `since` has waited for its answer.
+    pub(crate) fn count_beat(&self, since: Moment, check: &Check) {
+        if matches!(check, Check::Answered { .. }) {
+            self.counters.count_heartbeat(clock::now().since(since));
+        }
+    }
+
     /// Ends the holds whose node is gone, and relies upon the others. Whatever watches have told before must have been
     /// [taken](Self::take_event) before.
     pub(crate) fn take_proof(&self, proof: &Proof, check: &Check) {
@@ -111,7 +118,7 @@ impl Session {
             Some((lost, reason))
         };
         for (lost, reason) in std::iter::from_fn(lost_next) {
-            lost.inspect(|holding| holding.log_loss(reason));
+            lost.inspect(|holding| holding.note_loss(reason));
         }
     }
 }

@@ -1,10 +1,12 @@
 //! What a session keeps of one hold, and what is known of those who wait for it.
 
+use crate::clock;
 use crate::error::LossReason;
+use crate::machine::Moment;
 use crate::machine::keeper::HoldId;
 use crate::machine::protocol::Outcome;
 use crate::machine::status::Status;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use tokio::sync::watch;
 
 /// What a session keeps of one hold.
@@ -13,6 +15,7 @@ pub(crate) struct Holding {
     /// The paths of the nodes that stand for it: with one of them gone it is lost.
     pub(crate) nodes: Vec<Arc<str>>,
     name_is_reused: bool,
+    lost_at: OnceLock<Moment>,
     /// One channel for both: it is half a kilobyte.
     told: watch::Sender<Told>,
 }
@@ -37,7 +40,7 @@ pub(crate) enum Notice {
 impl Holding {
     pub(super) fn new(id: HoldId, nodes: Vec<Arc<str>>, name_is_reused: bool) -> Self {
         let told = watch::Sender::new(Told { status: Status::Held, notice: Notice::Unasked });
-        Self { id, nodes, name_is_reused, told }
+        Self { id, nodes, name_is_reused, lost_at: OnceLock::new(), told }
     }
 
     pub(crate) fn status(&self) -> Status {
@@ -85,7 +88,14 @@ impl Holding {
         self.change(|status| status.end(deletion, over));
     }
 
-    pub(super) fn log_loss(&self, reason: LossReason) {
+    /// When it was found to be lost, if it was.
+    pub(crate) fn lost_at(&self) -> Option<Moment> {
+        self.lost_at.get().copied()
+    }
+
+    pub(super) fn note_loss(&self, reason: LossReason) {
+        // It is lost but once.
+        let _ = self.lost_at.set(clock::now());
         tracing::warn!(node = self.node(), %reason, "hold lost");
     }
 

@@ -32,7 +32,7 @@ from ._errors import (
     Uncertain,
     Unreachable,
 )
-from ._values import ConnectionState, Contender, HoldState, LossReason, NodeData, Stats
+from ._values import ConnectionState, Contender, Histogram, HoldState, LossReason, NodeData, Stats
 from ._zklock import (
     AsyncBarrier,
     AsyncClient,
@@ -86,6 +86,7 @@ __all__ = [
     "ForeignContender",
     "ForkedError",
     "Guarded",
+    "Histogram",
     "Hold",
     "HoldState",
     "InvalidInput",

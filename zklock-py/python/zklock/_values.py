@@ -45,6 +45,17 @@ class ConnectionState(enum.Enum):
     """The client was closed. This is final."""
 
 
+class Histogram(typing.NamedTuple):
+    """How often something was how large: times in seconds, or numbers of contenders. See ``Stats``."""
+
+    counted: int
+    """How many were counted."""
+    sum: float
+    """All of them added up."""
+    buckets: tuple[tuple[float, int], ...]
+    """The largest value of each bucket, and how many were not larger than that. The last is infinite."""
+
+
 class Stats(typing.NamedTuple):
     """What a client has done so far, and what it still owes. See ``Client.stats``."""
 
@@ -56,6 +67,20 @@ class Stats(typing.NamedTuple):
     """Holds lost."""
     owed: int
     """Attempts whose caller has its answer, but whose node may still be there. It is being deleted."""
+    reconnects: int
+    """Connections attached to a session after the one before had broken."""
+    acquires: dict[str, int]
+    """Calls that acquire a lock, by how they ended: ``granted``, ``busy``, ``timed_out``, ``failed``, ``cancelled``."""
+    losses_by: dict[str, int]
+    """Holds lost, by the reason: ``session_expired`` and the other names of ``LossReason``, in small letters."""
+    acquire_wait: Histogram
+    """Seconds from a call that acquires a lock to its hold; of those calls alone that were given one."""
+    hold_time: Histogram
+    """Seconds from a grant to its release or loss. It is counted when the hold is released, also one that was lost."""
+    heartbeat_lag: Histogram
+    """Seconds from a heartbeat to its answer. There are heartbeats only while something is held."""
+    queue_length: Histogram
+    """How many contenders were ahead of a node in its queue when it had just been created."""
 
 
 class NodeData(typing.NamedTuple):

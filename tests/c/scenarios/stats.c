@@ -1,0 +1,84 @@
+/* What a client counts, and how it tells Prometheus. */
+
+#include "test.h"
+
+#include <string.h>
+
+static char page[1 << 16];
+
+/* The value that stands for a series; -1 if there is none. */
+static double value_of(const zklock_client *client, const char *series) {
+    size_t length;
+    OK(zklock_client_prometheus(client, page, sizeof page - 1, &length));
+    CHECK(length < sizeof page);
+    page[length] = '\0';
+    const char *line = page;
+    while (line && *line) {
+        if (!strncmp(line, series, strlen(series)) && line[strlen(series)] == ' ') return atof(line + strlen(series));
+        line = strchr(line, '\n');
+        line = line ? line + 1 : NULL;
+    }
+    return -1;
+}
+
+TEST(acquires_are_counted_by_how_they_ended) {
+    zklock_client *other = new_client(), *client = new_client();
+    const char *path = fresh_path();
+    zklock_lock *theirs = new_mutex(other, path, 0), *ours = new_mutex(client, path, 0);
+    zklock_hold *hold = acquire(theirs, SOON_MS), *none;
+    IS(zklock_acquire(ours, 0, &none), ZKLOCK_TIMEOUT);
+    IS(zklock_acquire(ours, 300, &none), ZKLOCK_TIMEOUT);
+    zklock_ticket *ticket;
+    OK(zklock_acquire_start(ours, ZKLOCK_FOREVER, &ticket));
+    wait_for_contenders(path, 2);
+    zklock_ticket_free(ticket);
+    EVENTUALLY(stat_of(client, ZKLOCK_STAT_ACQUIRES_CANCELLED) == 1);
+    OK(zklock_release(hold));
+    zklock_hold_free(hold);
+    hold = acquire(ours, SOON_MS);
+    OK(zklock_release(hold));
+    CHECK(stat_of(client, ZKLOCK_STAT_ACQUIRES_GRANTED) == 1);
+    CHECK(stat_of(client, ZKLOCK_STAT_ACQUIRES_BUSY) == 1);
+    CHECK(stat_of(client, ZKLOCK_STAT_ACQUIRES_TIMED_OUT) == 1);
+    CHECK(stat_of(client, ZKLOCK_STAT_ACQUIRES_FAILED) == 0);
+    CHECK(stat_of(client, ZKLOCK_STAT_RECONNECTS) == 0);
+    CHECK(value_of(client, "zklock_acquires_total{outcome=\"granted\"}") == 1);
+    CHECK(value_of(client, "zklock_acquires_total{outcome=\"timed_out\"}") == 1);
+    CHECK(value_of(client, "zklock_acquire_wait_seconds_count") == 1);
+    CHECK(value_of(client, "zklock_hold_seconds_bucket{le=\"+Inf\"}") == 1);
+    CHECK(value_of(client, "zklock_none") == -1);
+    free_all(hold, ours, client);
+    zklock_lock_free(theirs);
+    zklock_client_free(other);
+}
+
+TEST(losses_are_counted_by_their_reason) {
+    zklock_client *client = new_client();
+    zklock_lock *lock = new_mutex(client, fresh_path(), 0);
+    zklock_hold *hold = acquire(lock, SOON_MS);
+    const char *node;
+    zklock_reason reason;
+    OK(zklock_hold_node(hold, &node));
+    ground("delete %s", node);
+    OK(zklock_hold_wait_lost(hold, SOON_MS, &reason));
+    EVENTUALLY(stat_of(client, ZKLOCK_STAT_LOSSES_NODE_DELETED) == 1);
+    CHECK(stat_of(client, 100 + reason) == 1);
+    CHECK(stat_of(client, ZKLOCK_STAT_LOSSES) == 1);
+    CHECK(stat_of(client, ZKLOCK_STAT_LOSSES_SESSION_EXPIRED) == 0);
+    CHECK(value_of(client, "zklock_losses_total{reason=\"node_deleted\"}") == 1);
+    free_all(hold, lock, client);
+}
+
+TEST(a_text_for_which_there_is_no_room_says_how_long_it_is) {
+    zklock_client *client = new_client();
+    size_t length, same;
+    char start[8] = "xxxxxxx";
+    OK(zklock_client_prometheus(client, NULL, 0, &length));
+    CHECK(length > 1000 && length < sizeof page);
+    OK(zklock_client_prometheus(client, start, 6, &same));
+    CHECK(same == length && !strcmp(start, "# HELPx"));
+    zklock_client_free(client);
+}
+
+TEST_MAIN("standalone tick=200 max-session=4000", LISTED(acquires_are_counted_by_how_they_ended),
+          LISTED(losses_are_counted_by_their_reason), LISTED(a_text_for_which_there_is_no_room_says_how_long_it_is))

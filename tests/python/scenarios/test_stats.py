@@ -1,0 +1,84 @@
+"""What a client counts, and how it tells Prometheus."""
+
+from __future__ import annotations
+
+import math
+import typing
+
+from ground import Ground
+from prometheus_client.parser import text_string_to_metric_families
+from scenes import SOON, Connect, Far, eventually, lose, raises, settled
+
+import zklock
+from zklock import LossReason
+
+
+def samples(page: str) -> dict[tuple[str, str], float]:
+    """By name and the value of the one label, as a parser of Prometheus reads it."""
+    read: dict[tuple[str, str], float] = {}
+    for family in text_string_to_metric_families(page):
+        assert family.documentation and family.type in ("counter", "gauge", "histogram")
+        for sample in family.samples:
+            read[sample.name, "".join(sample.labels.values())] = sample.value
+    return read
+
+
+def test_acquires_are_counted_by_how_they_ended(zk: zklock.Client, connect: Connect, path: str) -> None:
+    other, lock = connect().mutex(path), zk.mutex(path)
+    with other:
+        assert not lock.acquire(blocking=False)
+        raises(zklock.Timeout, lambda: lock.hold(timeout=0.3))
+    settled(zk)
+    with lock:
+        pass
+    acquires = {"granted": 1, "busy": 1, "timed_out": 1, "failed": 0, "cancelled": 0}
+    stats = zk.stats()
+    assert stats.acquires == acquires
+    assert (stats.acquire_wait.counted, stats.hold_time.counted) == (1, 1)
+    # The one that found it busy was not alone in the queue, the one that was granted was.
+    assert stats.queue_length.buckets[0] == (0.0, 1) and stats.queue_length.counted >= 2
+    assert stats.queue_length.buckets[-1] == (math.inf, stats.queue_length.counted)
+
+
+def test_losses_are_counted_by_their_reason(zk: zklock.Client, ground: Ground, path: str) -> None:
+    hold = zk.mutex(path).hold(timeout=SOON)
+    lose(ground, hold)
+    eventually(lambda: zk.stats().losses_by["node_deleted"] == 1)
+    assert set(zk.stats().losses_by) == {reason.name.lower() for reason in LossReason}
+    assert sum(zk.stats().losses_by.values()) == zk.stats().losses == 1
+
+
+def test_new_connections_and_heartbeats_are_counted(far: Far, path: str) -> None:
+    with far.zk.mutex(path):
+        eventually(lambda: far.zk.stats().heartbeat_lag.counted > 0)
+        far.proxy("reset")
+        eventually(lambda: far.zk.stats().reconnects > 0)
+
+
+def test_prometheus_can_read_it(zk: zklock.Client, ground: Ground, path: str) -> None:
+    lock = zk.mutex(path, linger=60)
+    for _ in range(3):
+        with lock:
+            pass
+    lose(ground, zk.mutex(path + "-lost").hold(timeout=SOON))
+    eventually(lambda: zk.stats().losses == 1)
+    page, stats = zk.prometheus(), zk.stats()
+    read = samples(page)
+    assert read["zklock_sessions_total", ""] == 1
+    assert read["zklock_grants_total", ""] == stats.grants == 4
+    assert read["zklock_losses_total", "node_deleted"] == 1
+    for outcome, count in stats.acquires.items():
+        assert read["zklock_acquires_total", outcome] == count
+    for name, histogram in (("acquire_wait_seconds", stats.acquire_wait), ("queue_length", stats.queue_length)):
+        assert read[f"zklock_{name}_count", ""] == read[f"zklock_{name}_bucket", "+Inf"] == histogram.counted > 0
+        assert math.isclose(read[f"zklock_{name}_sum", ""], histogram.sum)
+        for bound, count in histogram.buckets[:-1]:
+            bounds = {float(le): value for (of, le), value in read.items() if of == f"zklock_{name}_bucket"}
+            assert bounds[bound] == count
+
+
+def test_a_client_that_has_not_connected_has_counted_nothing(hosts: str) -> None:
+    client = zklock.Client(hosts)
+    assert set(samples(client.prometheus()).values()) == {0.0}
+    numbers: typing.Iterable[int] = client.stats().acquires.values()
+    assert not any(numbers)

@@ -1,0 +1,75 @@
+//! A call that acquires a lock, from its beginning to its answer: counted, and reported to the log.
+
+use super::Lock;
+use crate::clock;
+use crate::error::{Error, ErrorKind};
+use crate::hold::Hold;
+use crate::local_queue::span_of_call;
+use crate::machine::Moment;
+use crate::stats::AcquireOutcome;
+use std::time::Duration;
+use tracing::{Instrument, Span};
+
+/// One call, wherever it waits. If it is dropped before its answer is there, it was cancelled.
+pub(super) struct AcquireCall<'a> {
+    lock: &'a Lock,
+    span: Span,
+    since: Moment,
+    is_answered: bool,
+}
+
+impl<'a> AcquireCall<'a> {
+    pub(super) fn begin(lock: &'a Lock) -> Self {
+        let span = span_of_call(lock.path());
+        span.in_scope(|| tracing::debug!(path = lock.path(), "acquire begins"));
+        Self { lock, span, since: clock::now(), is_answered: false }
+    }
+
+    /// Sees `acquires` through. `hold` finds the hold in what it gives.
+    pub(super) async fn run<T>(
+        mut self,
+        acquires: impl Future<Output = Result<T, Error>>,
+        hold: fn(&T) -> Option<&Hold>,
+    ) -> Result<T, Error> {
+        let result = acquires.instrument(self.span.clone()).await;
+        self.is_answered = true;
+        let waited = clock::now().since(self.since);
+        self.span.in_scope(|| note(self.lock, result.as_ref().map(hold), waited));
+        result
+    }
+}
+
+impl Drop for AcquireCall<'_> {
+    fn drop(&mut self) {
+        if !self.is_answered {
+            let waited = clock::now().since(self.since);
+            count(self.lock, AcquireOutcome::Cancelled, waited);
+            tracing::debug!(parent: &self.span, path = self.lock.path(), ?waited, "acquire cancelled");
+        }
+    }
+}
+
+/// Takes note of the answer to a call: a hold, no hold because the lock was busy, or an error.
+pub(super) fn note(lock: &Lock, answer: Result<Option<&Hold>, &Error>, waited: Duration) {
+    let path = lock.path();
+    let outcome = match answer {
+        Ok(Some(hold)) => {
+            let (node, token) = (hold.node(), hold.token().value());
+            tracing::debug!(path, node, token, ?waited, "lock granted");
+            AcquireOutcome::Granted
+        }
+        Ok(None) => {
+            tracing::debug!(path, ?waited, "lock busy");
+            AcquireOutcome::Busy
+        }
+        Err(error) => {
+            tracing::debug!(path, ?waited, %error, "lock not acquired");
+            if error.kind() == ErrorKind::Timeout { AcquireOutcome::TimedOut } else { AcquireOutcome::Failed }
+        }
+    };
+    count(lock, outcome, waited);
+}
+
+fn count(lock: &Lock, outcome: AcquireOutcome, waited: Duration) {
+    lock.shared().counters.count_acquire(outcome, waited);
+}

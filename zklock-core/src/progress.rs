@@ -1,0 +1,141 @@
+//! How far attempts have come, and what is still owed for them.
+
+use crate::clock;
+use crate::machine::Moment;
+use crate::stats::Counters;
+use crate::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use crate::sync::{Mutex, lock_ignoring_poison};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// What the attempts of one client owe, and what they know of one another.
+#[derive(Default)]
+pub(crate) struct Attempts {
+    owed: AtomicU64,
+    /// Whether an owner has released what another acquired: then one that acquires again need not wait for itself.
+    handed_over: AtomicBool,
+}
+
+impl Attempts {
+    /// Those whose caller has its answer, but whose node may still be there.
+    pub(crate) fn owed(&self) -> u64 {
+        self.owed.load(Ordering::Acquire)
+    }
+
+    /// Logs that an owner waits for what it holds itself, unless it may well be released by another.
+    pub(crate) fn warn_of_own(&self, path: &str) {
+        if !self.handed_over.load(Ordering::Relaxed) {
+            tracing::warn!(
+                path,
+                "this thread or task holds the lock and waits for it again: unless another thread or task releases \
+                 that hold, it waits for itself; release it first"
+            );
+        }
+    }
+}
+
+/// How far one attempt has come, for its caller and the counters.
+///
+/// What it owes is counted from the very moment that its caller goes away, so that a program may end
+/// when nothing is owed.
+pub(crate) struct Progress {
+    counters: Arc<Counters>,
+    state: Mutex<AttemptState>,
+    /// Since when it waits for nothing but the servers' answer; `None` while it waits behind others.
+    asks: Mutex<Option<Moment>>,
+    /// The lock, if there is something to tell when it waits behind others.
+    own: Mutex<Option<Arc<str>>>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum AttemptState {
+    /// It waits for others of its process, and has no node.
+    Waits,
+    Begun,
+    /// Nobody wants it any more, and its node may still be there.
+    Owed,
+    /// Nothing is left of it, or it must not begin.
+    Over,
+}
+
+impl Progress {
+    pub(crate) fn new(counters: &Arc<Counters>) -> Arc<Self> {
+        let (state, asks, own) = (Mutex::new(AttemptState::Waits), Mutex::default(), Mutex::default());
+        Arc::new(Self { counters: counters.clone(), state, asks, own })
+    }
+
+    /// Its owner holds this lock, together with others. Only if the attempt comes to wait can it be waiting for itself.
+    pub(crate) fn set_beside_own(&self, path: &Arc<str>) {
+        *lock_ignoring_poison(&self.own) = Some(path.clone());
+    }
+
+    pub(crate) fn set_handed_over(&self) {
+        self.counters.attempts.handed_over.store(true, Ordering::Relaxed);
+    }
+
+    pub(crate) fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// `false` if its caller has gone already.
+    pub(crate) fn begin(&self) -> bool {
+        let mut state = lock_ignoring_poison(&self.state);
+        let begins = *state == AttemptState::Waits;
+        if begins {
+            *state = AttemptState::Begun;
+            self.set_behind_others(false);
+        }
+        begins
+    }
+
+    /// Its caller has gone, or has no more use for the node.
+    pub(crate) fn owe(&self) {
+        let mut state = lock_ignoring_poison(&self.state);
+        *state = match *state {
+            AttemptState::Waits | AttemptState::Over => AttemptState::Over,
+            AttemptState::Owed => AttemptState::Owed,
+            AttemptState::Begun => {
+                self.counters.attempts.owed.fetch_add(1, Ordering::AcqRel);
+                AttemptState::Owed
+            }
+        };
+    }
+
+    /// Its node is gone.
+    pub(crate) fn settle(&self) {
+        if std::mem::replace(&mut *lock_ignoring_poison(&self.state), AttemptState::Over)
+            == AttemptState::Owed
+        {
+            self.counters.attempts.owed.fetch_sub(1, Ordering::AcqRel);
+        }
+    }
+
+    pub(crate) fn is_wanted(&self) -> bool {
+        matches!(*lock_ignoring_poison(&self.state), AttemptState::Waits | AttemptState::Begun)
+    }
+
+    pub(crate) fn set_behind_others(&self, behind: bool) {
+        let mut asks = lock_ignoring_poison(&self.asks);
+        *asks = if behind { None } else { asks.or_else(|| Some(clock::now())) };
+        drop(asks);
+        if behind {
+            let own = lock_ignoring_poison(&self.own).take();
+            own.inspect(|path| self.counters.attempts.warn_of_own(path));
+        }
+    }
+
+    /// Whether it waits behind others, here or in the ensemble.
+    pub(crate) fn is_behind_others(&self) -> bool {
+        lock_ignoring_poison(&self.asks).is_none()
+    }
+
+    /// Takes the place of this one, which may still be without an answer.
+    pub(crate) fn take_over(&self, before: &Self) {
+        *lock_ignoring_poison(&self.asks) = *lock_ignoring_poison(&before.asks);
+    }
+
+    /// Whether the servers have not answered for so long.
+    pub(crate) fn is_unanswered_for(&self, patience: Duration) -> bool {
+        lock_ignoring_poison(&self.asks).is_some_and(|since| clock::now().since(since) >= patience)
+    }
+}
