@@ -4,18 +4,18 @@
 //! timed out. But a daemon thread may be inside what a lock guards until the process is gone: then its
 //! session is left alone. And from then on nothing of ours enters the interpreter.
 
+use crate::entrance::come_in;
 use crate::sync::lock_ignoring_poison;
 use pyo3::exceptions::PyImportError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
-use pyo3::types::IntoPyDict;
 use pyo3::wrap_pyfunction;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::channel;
 use std::sync::{Condvar, Mutex, PoisonError, Weak};
 use std::time::{Duration, Instant};
 use zklock_core::Error;
-use zklock_core::face::{Call, OfProcess, call_later, has_forked};
+use zklock_core::face::{Call, OfProcess, call_later};
 
 /// How long the interpreter waits for us at its end.
 const PATIENCE: Duration = Duration::from_secs(1);
@@ -35,9 +35,7 @@ struct Inside {
 pub(crate) fn prepare(module: &Bound<'_, PyModule>) -> PyResult<()> {
     let py = module.py();
     let at_exit = wrap_pyfunction!(at_exit, module)?;
-    py.import("atexit")?.call_method1("register", (at_exit,))?;
-    let hook = [("after_in_child", wrap_pyfunction!(after_fork, module)?)].into_py_dict(py)?;
-    py.import("os")?.call_method("register_at_fork", (), Some(&hook)).map(drop)
+    py.import("atexit")?.call_method1("register", (at_exit,)).map(drop)
 }
 
 /// The statics here, and the classes that they keep, are of one interpreter.
@@ -85,7 +83,7 @@ pub(crate) fn later(job: impl FnOnce(Python<'_>) + Send + 'static) -> Result<(),
     call_later(move || {
         *lock_ignoring_poison(&inside().is) = true;
         if !is_over() {
-            Python::try_attach(job);
+            come_in(job);
         }
         *lock_ignoring_poison(&inside().is) = false;
         inside().has_left.notify_all();
@@ -98,12 +96,6 @@ pub(crate) fn stay_if_over() {
     if is_over() && rustix::thread::gettid() != rustix::process::getpid() {
         std::thread::sleep(STAY);
     }
-}
-
-#[pyfunction]
-#[pyo3(name = "_after_fork")]
-fn after_fork() {
-    has_forked();
 }
 
 #[pyfunction]

@@ -10,7 +10,7 @@
 //!  connection   hold_callbacks   callback       functions of the user's that are called
 //!  greenlet   coroutine   task                  calls as coroutines; tasks and greenlets as owners, and how those wait
 //!  testing                                      the embedded server, which uses none of these but the last row
-//!  wait   dispatch   log   patched   error   exit   value   number   mirror   sync    being a guest of the interpreter
+//!  wait   dispatch   log   patched   error   entrance   exit   value   number   mirror   sync    being a guest of the interpreter
 //! ```
 //!
 //! It is native to the last step, because a context manager that is written in Python leaks: a signal may
@@ -31,6 +31,7 @@ mod coroutine;
 mod credentials;
 mod dispatch;
 mod double_barrier;
+mod entrance;
 mod error;
 mod exit;
 mod greenlet;
@@ -98,6 +99,7 @@ mod _zklock {
         crate::error::prepare(module.py())?;
         crate::value::prepare(module.py())?;
         crate::wait::prepare();
+        crate::entrance::prepare(module)?;
         crate::exit::prepare(module)
     }
 }
