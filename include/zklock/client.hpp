@@ -133,7 +133,8 @@ public:
      *     if (client.losses(ZKLOCK_REASON_NODE_DELETED) > 0) std::cerr << "an operator breaks our locks\n";
      */
     std::uint64_t losses(zklock_reason why) const {
-        return why == ZKLOCK_REASON_NONE ? 0 : stat(ZKLOCK_STAT_LOSSES_SESSION_EXPIRED - ZKLOCK_REASON_SESSION_EXPIRED + why);
+        const std::int32_t first = ZKLOCK_STAT_LOSSES_SESSION_EXPIRED, reason = why;
+        return why == ZKLOCK_REASON_NONE ? 0 : stat(first - ZKLOCK_REASON_SESSION_EXPIRED + reason);
     }
     /**
      * All of it as text for Prometheus: see zklock_client_prometheus. It costs no request.

@@ -79,8 +79,9 @@ TEST(a_watch_event_or_check_that_comes_after_the_lease_grants_no_dead_hold) {
     /* By then the opening of the session proves nothing any more. */
     sleep_ms(WAITER_MS);
     hooks[0] = new_hook("hold-reply", pair.proxy, "event", 1, pair.path);
-    hooks[1] = new_hook("hold-reply", pair.proxy, "multi", 1, pair.path);
-    hooks[2] = new_hook("hold-reply", pair.proxy, "multi", 2, pair.path);
+    /* Of its own node. After a long silence it also asks about the one ahead. */
+    hooks[1] = new_hook("hold-reply", pair.proxy, "multi", 1, pair.node);
+    hooks[2] = new_hook("hold-reply", pair.proxy, "multi", 2, pair.node);
     /* So that it does not connect again in the middle of a late answer. */
     await_hook(new_hook("see-reply", pair.proxy, "ping", 1, ""));
     OK(zklock_release(pair.first));

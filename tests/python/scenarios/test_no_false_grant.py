@@ -79,8 +79,9 @@ def test_a_watch_event_or_check_that_comes_after_the_lease_grants_no_dead_hold(p
     # By then the opening of the session proves nothing any more.
     assert not pair.attempt.wait(WAITER)
     proxy = pair.waiter.proxy
-    late = (("event", 1), ("multi", 1), ("multi", 2))
-    gates = [hook(proxy, "hold-reply", kind, pair.path, nth) for kind, nth in late]
+    # The checks are of its own node. After a long silence it also asks about the one ahead.
+    late = (("event", pair.path, 1), ("multi", pair.node, 1), ("multi", pair.node, 2))
+    gates = [hook(proxy, "hold-reply", kind, where, nth) for kind, where, nth in late]
     # So that it does not connect again in the middle of a late answer.
     hook(proxy, "see-reply", "ping").wait()
     pair.first.release()

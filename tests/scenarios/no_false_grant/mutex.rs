@@ -81,11 +81,12 @@ async fn a_watch_event_or_check_that_comes_after_the_lease_grants_no_dead_hold()
     // By then the opening of the session proves nothing any more.
     let_pass(SESSION).await;
     let (event, check, again) = (Gate::new(), Gate::new(), Gate::new());
-    let pause =
-        |trigger: Trigger, gate: &Gate| proxy.on(trigger.path(&path).then(Action::Pause(gate.clone())));
-    let told = pause(Trigger::reply(Kind::Event), &event);
-    let checked = pause(Trigger::reply(Kind::Multi), &check);
-    let checked_again = pause(Trigger::reply(Kind::Multi).nth(2), &again);
+    let pause = |trigger: Trigger, gate: &Gate| proxy.on(trigger.then(Action::Pause(gate.clone())));
+    let told = pause(Trigger::reply(Kind::Event).path(&path), &event);
+    // Of its own node. After a long silence it also asks about the one ahead.
+    let check_of_own = || Trigger::reply(Kind::Multi).path(&node);
+    let checked = pause(check_of_own(), &check);
+    let checked_again = pause(check_of_own().nth(2), &again);
     just_after_a_ping(&proxy);
     soon(first.release()).await.unwrap();
     for (hook, gate) in [(told, event), (checked, check), (checked_again, again)] {
