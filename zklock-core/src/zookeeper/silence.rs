@@ -3,7 +3,7 @@
 //! A waiter rests on one message: the one that tells that the node ahead is gone. A server may never send it. It may lose the
 //! watch; and one that was killed in the middle of a write can come back without transactions that the quorum has committed
 //! (ZOOKEEPER-4643, ZOOKEEPER-4785), so that nodes stay there which are gone everywhere else. So a watch that has been silent for a
-//! session timeout is asked about, and then less and less often: the quorum what is there, and our server what it shows.
+//! session timeout, and for five seconds, is asked about, and then less and less often: the quorum what is there, and our server what it shows.
 //! A server that shows what the quorum knows to be gone is left for another.
 
 use super::operations::{check_all, join};
@@ -13,9 +13,12 @@ use crate::ensemble::Pending;
 use crate::machine::protocol::{Outcome, WatchEvent};
 use futures_util::FutureExt;
 use std::sync::Arc;
+use std::time::Duration;
 use zookeeper_client::{Client, Error, OneshotWatcher, Stat};
 
-/// How many session timeouts it is from one question to the next, at most.
+/// How long a silence is at least before the first question, however short the session: it costs the ensemble a write.
+const SHORTEST: Duration = Duration::from_secs(5);
+/// How many times as long it is from one question to the next, at most.
 const RAREST: u32 = 8;
 /// About how many children the servers are asked, at most: more than there are permits, and far less than fits into a request.
 const CHILDREN: usize = 1_000;
@@ -99,10 +102,10 @@ async fn heard(
     left: Left,
     mut watch: Pending<WatchEvent>,
 ) -> WatchEvent {
-    let mut timeouts = 1;
+    let mut times = 1;
     loop {
         let Some(client) = serving.client() else { return watch.await };
-        let silence = client.session_timeout() * timeouts;
+        let silence = client.session_timeout().max(SHORTEST) * times;
         // It must not be kept: nobody could close its session.
         drop(client);
         tokio::select! {
@@ -137,7 +140,7 @@ async fn heard(
                 return WatchEvent::Changed;
             }
         }
-        timeouts = (timeouts * 2).min(RAREST);
+        times = (times * 2).min(RAREST);
     }
 }
 
