@@ -173,6 +173,11 @@ impl Servers {
         Admin::connect(self.zookeeper().leader().address())
     }
 
+    /// The same, if the machine is not too busy for that.
+    pub(crate) fn try_admin(&self) -> Option<Admin> {
+        Admin::try_connect(self.zookeeper().leader_now()?.address()).ok()
+    }
+
     /// Looks for the nodes, or keys, of those who hold a lock or wait for it.
     pub(crate) fn contenders(&self) -> Box<dyn Fn() -> Vec<String> + '_> {
         match self {

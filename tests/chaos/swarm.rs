@@ -88,7 +88,10 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
         // It creates no node more that the judge would not know of.
         field.groups[group].iter().for_each(|way| way.freeze(Direction::ToServer));
         field.pass(Duration::from_millis(100))?;
-        let admin = field.servers.admin();
+        let Some(admin) = field.servers.try_admin() else {
+            field.groups[group].iter().for_each(Proxy::thaw);
+            return Ok(Course::Missed);
+        };
         // Those that are gone by now are left out.
         let owner = |node: &String| admin.try_stat(node).ok().flatten().map(|stat| stat.ephemeral_owner);
         let mut nodes = field.servers.contenders()();
@@ -101,7 +104,7 @@ pub(crate) const OF_CLIENTS: &[Fault] = &[
         Ok(Course::Over)
     }),
     by_operator("node deleted", Kind::ZooKeeper, |field, _, dice| {
-        let admin = field.servers.admin();
+        let Some(admin) = field.servers.try_admin() else { return Ok(Course::Missed) };
         let mut nodes = field.servers.contenders()();
         // The judge knows nodes by their names, and that of an exclusive lock is always the same.
         nodes.retain(|node| !node.ends_with("/lock"));
