@@ -11,6 +11,7 @@ use crate::machine::drive::Machine;
 use crate::machine::protocol::{Operation, Outcome, WatchEvent};
 use crate::pool::Slot;
 use crate::session::{Link, Looking, Marked, Session};
+use futures_util::FutureExt;
 use std::future::{pending, poll_fn};
 use std::sync::Arc;
 use std::task::Poll;
@@ -69,7 +70,10 @@ impl<M: Machine + ?Sized> Driver<M> {
         self.begin().await?;
         let Some(work) = &mut self.work else { return Ok(()) };
         if work.session.is_over() {
-            work.flight = None;
+            // What was answered before may be why it is over.
+            if let Some(mut landing) = work.flight.take().and_then(FutureExt::now_or_never) {
+                hear(&work.operations, &mut landing.outcomes);
+            }
             work.watch = None;
             self.machine.handle_session_over();
             return Ok(());
@@ -217,6 +221,29 @@ mod tests {
     use crate::machine::protocol::Patience;
 
     const DIRECTORY: &str = "/a";
+
+    #[test]
+    fn an_answer_that_ends_the_session_is_heard_though_it_comes_at_once() {
+        virtual_clock::run(async {
+            let ensemble = FakeEnsemble::new();
+            let session = ensemble.session();
+            let claims = vec![Claim::new(DIRECTORY, Scheme::Mutex)];
+            let machine = Box::new(Contender::new(claims, Patience::Waits));
+            let source = SessionSource::Session(session.clone());
+            let mut driver = Driver::new(machine, source, vec![DIRECTORY.into()]);
+            while driver.machine.poll_verdict().is_none() {
+                driver.step(|_, _| ()).await.unwrap();
+            }
+            ensemble.refuse_deletions();
+            driver.machine.handle_end();
+            driver.send_next().await;
+            assert_eq!(session.loss(), Some(LossReason::SessionClosed), "it is rid of its node by that");
+            let mut heard = Vec::new();
+            driver.step(|_, outcomes| heard.extend_from_slice(outcomes)).await.unwrap();
+            assert!(matches!(heard[..], [Outcome::Refused(_)]), "{heard:?}");
+            assert!(driver.machine.is_gone());
+        });
+    }
 
     #[test]
     fn a_node_that_comes_back_is_nobodys_as_soon_as_its_machine_is_gone() {

@@ -8,11 +8,12 @@ use crate::ensemble::{
 use crate::hold::{Footing, Grant, Hold, Token};
 use crate::machine::Moment;
 use crate::machine::keeper::Keeper;
-use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, WatchEvent};
+use crate::machine::protocol::{NewNode, Node, Operation, Origin, Outcome, Refusal, WatchEvent};
 use crate::owner::Owner;
 use crate::pool::{Slot, SlotState};
 use crate::progress::Progress;
 use crate::session::Session;
+use crate::sync::atomic::{AtomicBool, Ordering};
 use crate::sync::lock_ignoring_poison;
 use std::collections::BTreeMap;
 use std::sync::{Arc, Mutex};
@@ -37,6 +38,7 @@ struct State {
     flights: Mutex<usize>,
     /// How many checks to come are of no use.
     unsure: Mutex<usize>,
+    refuses_deletions: AtomicBool,
     is_silent: watch::Sender<bool>,
     has_ended: watch::Sender<bool>,
     is_given_up: watch::Sender<bool>,
@@ -50,6 +52,7 @@ impl FakeEnsemble {
             checks: Mutex::default(),
             flights: Mutex::default(),
             unsure: Mutex::default(),
+            refuses_deletions: AtomicBool::new(false),
             is_silent: watch::Sender::new(false),
             has_ended: watch::Sender::new(false),
             is_given_up: watch::Sender::new(false),
@@ -80,6 +83,11 @@ impl FakeEnsemble {
     /// What so many checks come to is not known.
     pub(crate) fn be_unsure_of(&self, checks: usize) {
         *lock_ignoring_poison(&self.0.unsure) = checks;
+    }
+
+    /// Its access lists allow nobody to delete anything.
+    pub(crate) fn refuse_deletions(&self) {
+        self.0.refuses_deletions.store(true, Ordering::Relaxed);
     }
 
     /// It answers nothing any more, and does nothing either.
@@ -173,6 +181,9 @@ impl FakeEnsemble {
             }
             Operation::Watch { .. } | Operation::WatchOwn { .. } => (Outcome::NoNode, None),
             Operation::Check { paths } => (found(paths.iter().all(exists)), None),
+            Operation::Delete { .. } if self.0.refuses_deletions.load(Ordering::Relaxed) => {
+                (Outcome::Refused(Refusal::Denied), None)
+            }
             Operation::Delete { path } => (found(self.delete_node(path)), None),
             Operation::Barrier { .. } => (Outcome::Done, None),
             other => panic!("no test needs {other:?}"),
