@@ -47,6 +47,12 @@ CONTROLS = (
         "() = clock::sleep(silence) => {}",
         "() = { drop(clock::sleep(silence)); std::future::pending() } => {}",
     ),
+    Control(
+        "a silence in which all seems well is believed",
+        "zklock-core/src/zookeeper/silence.rs",
+        "Answer::Same => WatchEvent::Changed,",
+        "Answer::Same => std::future::pending().await,",
+    ),
 )
 COPY = ROOT / "target/simulation-copy"
 SEEDS = 20_000

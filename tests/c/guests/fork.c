@@ -222,8 +222,6 @@ TEST(what_the_parent_has_is_untouched) {
         heartbeats += !strncmp(message, "request:multi:", 14);
         looks += !strncmp(message, "request:getchildren:", 20);
         if (!strncmp(kind, ":multi:", 7) || !strncmp(kind, ":ping:", 6) || !strncmp(kind, ":getchildren:", 13)) continue;
-        /* After a session timeout of silence its waiter asks whether it has missed something. */
-        if (!strncmp(kind, ":exists:", 8)) continue;
         failed(__FILE__, __LINE__, "what is %s?", message);
     }
     CHECK(heartbeats >= 5);

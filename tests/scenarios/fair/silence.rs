@@ -1,10 +1,11 @@
 //! Promise 3: a waiter has its turn also where the server does not tell that the one ahead is gone.
 
 use crate::support::kinds::{LockKind, MUTEX, PERMIT, READER, WRITER};
-use crate::support::queue::{acquire, granted};
+use crate::support::queue::{acquire, granted, held, nodes};
 use crate::support::{SOON, client, operator, proxied_client, soon};
-use ground::{Action, Kind, Trigger};
-use zklock_core::{Client, Lock};
+use ground::{Action, Gate, Kind, Trigger};
+use std::time::Duration;
+use zklock_core::{Client, Foreign, Lock, LockSpec};
 
 /// A lock without a queue.
 const EXCLUSIVE: LockKind = LockKind {
@@ -43,4 +44,39 @@ async fn a_waiter_has_its_turn_though_the_notification_is_lost() {
         soon(hold.release()).await.unwrap();
         kind.is_gone(&operator(), &path);
     }
+}
+
+/// A holder that has never seen it does not know that anybody waits, and its process takes the lock over for as long as it likes.
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_waiter_whose_node_is_deleted_behind_a_lingering_lock_has_its_turn() {
+    let (operator, path) = (operator(), "/silence/deleted");
+    operator.create_all(path, "");
+    let (holder, proxy) = proxied_client().await;
+    let gate = Gate::new();
+    let looks = Trigger::request(Kind::GetChildren).path(path).nth(2);
+    let looks = proxy.on(looks.then(Action::Pause(gate.clone())));
+    let spec = LockSpec::mutex(path).unwrap().foreign(Foreign::GoAhead).linger(Duration::from_secs(600));
+    let lock = holder.lock(&spec).unwrap();
+    let hold = held(&lock).await;
+    assert!(looks.wait(SOON), "it looks who waits");
+    let (waiter, beside) = proxied_client().await;
+    let watches = beside.on(Trigger::reply(Kind::GetData).path(path));
+    let waiting = acquire(&waiter.mutex(path).unwrap());
+    assert!(watches.wait(SOON));
+    let gone = nodes(&operator, path).into_iter().find(|node| node != hold.node()).unwrap();
+    operator.delete(&gone);
+    let seen = proxy.on(Trigger::reply(Kind::GetChildren).path(path));
+    gate.open();
+    assert!(seen.wait(SOON) && !hold.is_wanted());
+    soon(hold.release()).await.unwrap();
+    let goes_on = tokio::spawn(async move {
+        loop {
+            drop(lock.acquire().await.unwrap());
+            tokio::task::yield_now().await;
+        }
+    });
+    let hold = granted(waiting).await;
+    assert_ne!(hold.node(), gone);
+    assert_eq!((waiter.stats().sessions, waiter.stats().losses), (1, 0));
+    goes_on.abort();
 }

@@ -1,10 +1,15 @@
 //! What to make of a watch that says nothing for long.
 //!
-//! A waiter rests on one message: the one that tells that the node ahead is gone. A server may never send it. It may lose the
-//! watch; and one that was killed in the middle of a write can come back without transactions that the quorum has committed
-//! (ZOOKEEPER-4643, ZOOKEEPER-4785), so that nodes stay there which are gone everywhere else. So a watch that has been silent for a
-//! session timeout, and for five seconds, is asked about, and then less and less often: the quorum what is there, and our server what it shows.
-//! A server that shows what the quorum knows to be gone is left for another.
+//! A waiter rests on one message: the one that tells that the node ahead is gone. It may wait for it in vain.
+//!
+//! * A server may have lost the watch, or the event.
+//! * A server that was killed in the middle of a write can come back without transactions that the quorum has committed
+//!   (ZOOKEEPER-4643, ZOOKEEPER-4785). It goes on to show nodes that are gone everywhere else.
+//! * An operator may have deleted the waiter's own node. Then a holder that lets go when others wait sees nobody.
+//!
+//! So after a long silence the quorum is asked what is there, and our server what it shows. A server that shows what the quorum
+//! knows to be gone is left for another. If all seems well, the watch tells that something may have changed. Then its owner looks at
+//! everything again, and leaves another.
 
 use super::operations::{check_all, join};
 use super::serving::{Serving, WatchKind};
@@ -16,10 +21,10 @@ use std::sync::Arc;
 use std::time::Duration;
 use zookeeper_client::{Client, Error, OneshotWatcher, Stat};
 
-/// How long a silence is at least before the first question, however short the session: it costs the ensemble a write.
+/// How many session timeouts a silence lasts until it is doubted.
+const TIMEOUTS: u32 = 2;
+/// How long it lasts at least, however short the session: a question costs the ensemble a write.
 const SHORTEST: Duration = Duration::from_secs(5);
-/// How many times as long it is from one question to the next, at most.
-const RAREST: u32 = 8;
 /// About how many children the servers are asked, at most: more than there are permits, and far less than fits into a request.
 const CHILDREN: usize = 1_000;
 
@@ -102,80 +107,66 @@ async fn heard(
     left: Left,
     mut watch: Pending<WatchEvent>,
 ) -> WatchEvent {
-    let mut times = 1;
-    loop {
-        let Some(client) = serving.client() else { return watch.await };
-        let silence = client.session_timeout().max(SHORTEST) * times;
-        // It must not be kept: nobody could close its session.
-        drop(client);
-        tokio::select! {
-            biased;
-            event = &mut watch => return event,
-            () = clock::sleep(silence) => {}
+    // It must not be kept: nobody could close its session.
+    let timeout = serving.client().map_or(Duration::ZERO, |client| client.session_timeout());
+    let silence = (timeout * TIMEOUTS).max(SHORTEST);
+    tokio::select! {
+        biased;
+        event = &mut watch => return event,
+        () = clock::sleep(silence) => {}
+    }
+    let Some(client) = serving.client() else { return watch.await };
+    let answer = tokio::select! {
+        biased;
+        event = &mut watch => return event,
+        answer = ask(&client, &path, &left) => answer,
+    };
+    // It may have come with the answer.
+    if let Some(event) = watch.now_or_never() {
+        return event;
+    }
+    match answer {
+        Answer::Same => WatchEvent::Changed,
+        Answer::Missed(event) => {
+            tracing::warn!(path, "the server did not tell what has become of a node that is watched");
+            event
         }
-        let Some(client) = serving.client() else { return watch.await };
-        let (answer, anew) = tokio::select! {
-            biased;
-            event = &mut watch => return event,
-            answer = ask(&serving, &client, &path, &left) => answer,
-        };
-        drop(client);
-        // It may have come with the answer.
-        if let Some(event) = (&mut watch).now_or_never() {
-            return event;
+        Answer::Astray => {
+            tracing::warn!(
+                path,
+                "the server shows a node that the quorum knows to be gone: it has lost transactions, so another is \
+                 looked for; restore that server from the others"
+            );
+            serving.give_up();
+            WatchEvent::Changed
         }
-        match answer {
-            Answer::Same => watch = anew.unwrap_or(watch),
-            Answer::Missed(event) => {
-                tracing::warn!(path, "the server did not tell what has become of a node that is watched");
-                return event;
-            }
-            Answer::Astray => {
-                tracing::warn!(
-                    path,
-                    "the server shows a node that the quorum knows to be gone: it has lost transactions, so another is \
-                     looked for; restore that server from the others"
-                );
-                serving.give_up();
-                return WatchEvent::Changed;
-            }
-        }
-        times = (times * 2).min(RAREST);
     }
 }
 
-/// Asks the quorum, and then our server, which has seen by then all that the quorum's answer rests on; and leaves another watch, in
-/// case the first is lost.
-async fn ask(
-    serving: &Arc<Serving>,
-    client: &Client,
-    path: &str,
-    left: &Left,
-) -> (Answer, Option<Pending<WatchEvent>>) {
+/// Asks the quorum, and then our server, which has seen by then all that the quorum's answer rests on.
+async fn ask(client: &Client, path: &str, left: &Left) -> Answer {
     match left {
         Left::Node(left) => {
             // Together: so it is one round trip.
-            let (quorum, shown) = (check_all(client, [path]), client.check_and_watch_stat(path));
+            let (quorum, shown) = (check_all(client, [path]), client.check_stat(path));
             let quorum = quorum.await;
-            let Ok((shown, watcher)) = shown.await else { return (Answer::Same, None) };
+            let Ok(shown) = shown.await else { return Answer::Same };
             let shown = shown.as_ref().map(Version::from);
-            let answer = compare(left, &shown, &quorum, left.is_some(), shown.is_none());
-            (answer, Some(serving.watch(path, WatchKind::Data, watcher)))
+            compare(left, &shown, &quorum, left.is_some(), shown.is_none())
         }
         Left::Children(names) => {
             let all: Vec<String> = names.iter().map(|name| join(path, name)).collect();
-            let (quorum, shown) = (check_all(client, &all), client.list_and_watch_children(path));
+            let (quorum, shown) = (check_all(client, &all), client.list_children(path));
             let quorum = quorum.await;
-            let (mut shown, watcher) = match shown.await {
+            let mut shown = match shown.await {
                 Ok(shown) => shown,
-                Err(Error::NoNode) => return (Answer::Missed(WatchEvent::Deleted), None),
-                Err(_) => return (Answer::Same, None),
+                Err(Error::NoNode) => return Answer::Missed(WatchEvent::Deleted),
+                Err(_) => return Answer::Same,
             };
             let mut names = names.clone();
             shown.sort_unstable();
             names.sort_unstable();
-            let answer = compare(&names, &shown, &quorum, !all.is_empty(), false);
-            (answer, Some(serving.watch(path, WatchKind::Children, watcher)))
+            compare(&names, &shown, &quorum, !all.is_empty(), false)
         }
     }
 }
