@@ -126,6 +126,17 @@ impl Connection {
         Ok(Client::connect(self.options()?).await?)
     }
 
+    /// Does something with a client, and closes it whatever comes of that.
+    pub(crate) async fn with_client<T>(
+        &self,
+        work: impl AsyncFnOnce(&Client) -> Result<T, Failure>,
+    ) -> Result<T, Failure> {
+        let client = self.client().await?;
+        let outcome = work(&client).await;
+        client.close().await;
+        outcome
+    }
+
     fn credentials(&self) -> Result<Vec<Credentials>, Failure> {
         let mut all = Vec::new();
         if let Some(file) = &self.auth_file {

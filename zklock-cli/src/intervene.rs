@@ -67,10 +67,7 @@ pub(crate) struct Revoke {
 
 impl Break {
     pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
-        let client = connection.client().await?;
-        let outcome = self.execute_with(&client).await;
-        client.close().await;
-        outcome
+        connection.with_client(async |client| self.execute_with(client).await).await
     }
 
     async fn execute_with(&self, client: &Client) -> Result<(), Failure> {
@@ -96,10 +93,7 @@ impl Break {
 
 impl Evict {
     pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
-        let client = connection.client().await?;
-        let outcome = self.execute_with(&client).await;
-        client.close().await;
-        outcome
+        connection.with_client(async |client| self.execute_with(client).await).await
     }
 
     async fn execute_with(&self, client: &Client) -> Result<(), Failure> {
@@ -134,10 +128,7 @@ impl Evict {
 
 impl Revoke {
     pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
-        let client = connection.client().await?;
-        let outcome = self.execute_with(&client).await;
-        client.close().await;
-        outcome
+        connection.with_client(async |client| self.execute_with(client).await).await
     }
 
     async fn execute_with(&self, client: &Client) -> Result<(), Failure> {

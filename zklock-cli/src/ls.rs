@@ -38,10 +38,10 @@ pub(crate) struct Ls {
 impl Ls {
     pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
         zklock_core::check_lock_path(&self.path)?;
-        let client = connection.client().await?;
-        let outcome = if self.watch { self.follow(&client).await } else { self.show(&client).await };
-        client.close().await;
-        outcome
+        let work = async |client: &Client| {
+            if self.watch { self.follow(client).await } else { self.show(client).await }
+        };
+        connection.with_client(work).await
     }
 
     async fn show(&self, client: &Client) -> Result<(), Failure> {

@@ -38,10 +38,7 @@ struct Busy {
 
 impl Tree {
     pub(crate) async fn execute(&self, connection: &Connection) -> Result<(), Failure> {
-        let client = connection.client().await?;
-        let locks = below(&client, &self.path).await;
-        client.close().await;
-        let locks = locks?;
+        let locks = connection.with_client(async |client| below(client, &self.path).await).await?;
         if self.json {
             return print_json(&locks);
         }

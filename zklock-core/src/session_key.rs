@@ -24,8 +24,8 @@ const LONGEST: usize = 1024;
 
 /// What it takes to end a session from another process: see [`Client::session_key`](crate::Client::session_key).
 ///
-/// It has the password of the session. Whoever knows that can use the session, and end it. It cannot be printed: `Debug` shows the
-/// number of the session alone.
+/// It contains the password of the session: a program that has it can use the session, and end it. So `Debug` prints the number of
+/// the session and nothing else.
 ///
 /// ```no_run
 /// use std::time::Duration;

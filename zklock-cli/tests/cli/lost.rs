@@ -62,17 +62,14 @@ fn retry_runs_the_command_again_when_the_lock_is_held_anew() {
 fn a_short_silence_of_the_servers_is_a_warning() {
     let proxy = Proxy::before(crate::support::servers().server(0));
     let path = path();
-    let mut command = zklock_at(&proxy.connect_string());
-    let mut process = Process::start(command.args([
-        "run",
-        "--mutex",
-        &path,
-        "--",
-        "sh",
-        "-c",
-        "echo on; read line && echo $line",
-    ]));
-    process.line();
+    let start = || {
+        let mut command = zklock_at(&proxy.connect_string());
+        command.args(["run", "--mutex", &path, "--", "sh", "-c", "echo on; read line && echo $line"]);
+        let process = Process::start(&mut command);
+        process.line();
+        process
+    };
+    let mut process = start();
     // Whether a silence is short enough is a matter of the machine. If it was not, there is another try.
     let mut tries = 0;
     loop {
@@ -87,16 +84,7 @@ fn a_short_silence_of_the_servers_is_a_warning() {
         }
         assert!(next.contains("is about to be lost") && tries < 5, "{next}");
         tries += 1;
-        process = Process::start(zklock_at(&proxy.connect_string()).args([
-            "run",
-            "--mutex",
-            &path,
-            "--",
-            "sh",
-            "-c",
-            "echo on; read line && echo $line",
-        ]));
-        process.line();
+        process = start();
     }
     process.write("done\n");
     assert_eq!(process.line(), "done\n");
