@@ -110,6 +110,29 @@ pub fn oldest_ahead<'a>(children: &'a [String], own: &str, claim: &Claim) -> Opt
     ahead(&names_in(children), &me, claim).min_by(Name::compare).map(|oldest| oldest.text)
 }
 
+/// How many are in the way of the node `own`; `None` if it is not there.
+///
+/// ```
+/// use zklock_machine::claim::Claim;
+/// use zklock_machine::name::Scheme;
+/// use zklock_machine::queue::count_ahead;
+///
+/// let claim = Claim::new("/locks/report", Scheme::Mutex);
+/// let children = ["_c_c-lock-0000000003", "_c_a-lock-0000000001", "_c_b-lock-0000000002"].map(String::from);
+/// assert_eq!(count_ahead(&children, &children[0], &claim), Some(2));
+/// assert_eq!(count_ahead(&children, &children[1], &claim), Some(0));
+/// assert_eq!(count_ahead(&children[1..], &children[0], &claim), None);
+/// ```
+pub fn count_ahead(children: &[String], own: &str, claim: &Claim) -> Option<usize> {
+    // The free lock, which is to cost nothing.
+    if let [only] = children {
+        return (only == own).then_some(0);
+    }
+    let names = names_in(children);
+    let me = *names.iter().find(|name| name.text == own)?;
+    Some(ahead(&names, &me, claim).count())
+}
+
 /// Whether a contender among `children` waits for the one with the node `own`, which holds; or, if that has left the queue
 /// with its permits, for a permit.
 ///

@@ -1,8 +1,8 @@
 //! What is said of an attempt that has a node: how many were ahead of it, and what it waits behind.
 
 use crate::machine::claim::Claim;
-use crate::machine::name::Name;
 use crate::machine::protocol::{Operation, Outcome};
+use crate::machine::queue::count_ahead;
 use tracing::Level;
 
 /// How many contenders were ahead of the nodes that this flight has created and listed, in the longest of the queues; `None` if
@@ -21,25 +21,9 @@ pub(super) fn ahead(claims: &[Claim], flight: &[Operation], outcomes: &[Outcome]
         };
         // Permits are taken in the same way, and listed in a directory of their own.
         let number = claims.iter().position(|claim| claim.directory == *directory)?;
-        ahead_of(&nodes.get(number)?.name, children, &claims[number])
+        count_ahead(children, &nodes.get(number)?.name, &claims[number])
     });
     listed.max()
-}
-
-/// How many of a queue are before this node, and exclude it.
-fn ahead_of(own: &str, children: &[String], claim: &Claim) -> Option<usize> {
-    // The free lock, which is to cost nothing.
-    if let [only] = children {
-        return (only == own).then_some(0);
-    }
-    let me = Name::parse(own)?;
-    let is_ahead = |other: &Name<'_>| {
-        other.text != own
-            && claim.scheme.role().excludes(other.scheme.role())
-            && claim.within.as_deref() != Some(other.text)
-            && other.sequence.is_before(me.sequence)
-    };
-    Some(children.iter().filter_map(|child| Name::parse(child)).filter(is_ahead).count())
 }
 
 /// Tells the log of the nodes that a flight has created, and of what it watches to learn that it is its turn.
@@ -106,16 +90,15 @@ mod tests {
 
     #[test]
     fn those_before_a_node_are_counted_if_they_exclude_it() {
-        let own = name("__READ__", 5);
+        let (own, writer) = (name("__READ__", 5), name("__WRIT__", 9));
         let others = [name("__READ__", 1), name("__WRIT__", 2), name("__WRIT__", 4), name("__WRIT__", 7)];
-        let children =
-            Outcome::Children(others.iter().cloned().chain(["config".to_owned(), own.clone()]).collect());
+        let ours = ["config".to_owned(), own.clone(), writer.clone()];
+        let children = Outcome::Children(others.iter().cloned().chain(ours).collect());
         let read = [Claim::new("/a", Scheme::Read)];
         let flight = [creation(), list("/a")];
         assert_eq!(ahead(&read, &flight, &[created(&[&own]), children.clone()]), Some(2));
         let within = [Claim { within: Some(others[2].clone()), ..read[0].clone() }];
         assert_eq!(ahead(&within, &flight, &[created(&[&own]), children.clone()]), Some(1));
-        let writer = name("__WRIT__", 9);
         let write = [Claim::new("/a", Scheme::Write)];
         assert_eq!(ahead(&write, &flight, &[created(&[&writer]), children]), Some(5));
     }
