@@ -12,7 +12,7 @@ import typing
 import pytest
 from ground import Ground
 from host import PATIENCE, REPORTS, Hosts, Program, until
-from page import ADDRESS, ROOT, blocks, changed
+from page import ADDRESS, ROOT, blocks
 
 RECIPES = blocks("docs/recipes.md", "python")
 
