@@ -232,14 +232,17 @@ def test_gunicorn_finishes_a_report_before_its_lead_is_free(
     assert ground.children(f"{chroot}/locks/reports") == []
 
 
-def test_django_runs_a_command_on_one_host(hosts: Hosts, servers: str, ground: Ground) -> None:
+def install_django(hosts: Hosts, servers: str) -> typing.Callable[..., Program]:
+    """Gives what starts the command, with its words."""
     install(hosts, "Django", servers)
     for package in ("shop", "shop/management", "shop/management/commands"):
         hosts.write(f"{package}/__init__.py", "")
+    words = ("-m", "django", "makereport", "--settings", "settings", "--pythonpath", ".")
+    return lambda *more: hosts.python(*words, *more)
 
-    def makereport(*words: str) -> Program:
-        return hosts.python("-m", "django", "makereport", "--settings", "settings", "--pythonpath", ".", *words)
 
+def test_django_runs_a_command_on_one_host(hosts: Hosts, servers: str) -> None:
+    makereport = install_django(hosts, servers)
     first = makereport()
     hosts.await_work(1)
     second = makereport()
@@ -256,10 +259,7 @@ def test_django_runs_a_command_on_one_host(hosts: Hosts, servers: str, ground: G
 def test_django_says_that_no_server_answers(hosts: Hosts, ground: Ground, chroot: str) -> None:
     proxy = ground.proxy()
     proxy("refuse", "on")
-    install(hosts, "Django", proxy.hosts + chroot)
-    hosts.write("shop/management/commands/__init__.py", "")
-    # Of the three packages only the innermost needs a file; the others are namespaces.
-    command = hosts.python("-m", "django", "makereport", "--settings", "settings", "--pythonpath", ".")
+    command = install_django(hosts, proxy.hosts + chroot)()
     assert command.end() == 4 and "not sure that nobody else" in command.log()
     assert hosts.begun() == []
 
