@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import pathlib
 import re
@@ -52,7 +53,9 @@ class Program:
         # As root Celery warns; what it runs here is its own code.
         environment = {**os.environ, "WORK": str(work), "C_FORCE_ROOT": "1", "PYTHONUNBUFFERED": "1"}
         with log.open("w") as output:
-            self.process = subprocess.Popen(words, cwd=folder, env=environment, stdout=output, stderr=output)
+            self.process = subprocess.Popen(
+                words, cwd=folder, env=environment, stdout=output, stderr=output, start_new_session=True
+            )
 
     @property
     def pid(self) -> int:
@@ -78,7 +81,9 @@ class Program:
             raise AssertionError(f"it does not end: {self.log()}") from None
 
     def kill(self) -> None:
-        self.process.kill()
+        # With its workers, which may wait for work that would never end.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
         self.process.wait(timeout=30)
 
 
