@@ -30,6 +30,7 @@ mod fair {
 /// Promise 4: a call with a deadline returns by then, whatever the network does.
 mod bounded {
     mod barrier;
+    mod holder_named;
     mod mutex;
     mod rwlock;
     mod semaphore;

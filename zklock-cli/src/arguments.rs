@@ -9,6 +9,7 @@ use crate::exit;
 use crate::intervene::{Break, Evict, Revoke};
 use crate::ls::Ls;
 use crate::paper::{Completions, Man};
+use crate::quickstart::Quickstart;
 use crate::run::Run;
 use crate::testing::Testing;
 use crate::tree::Tree;
@@ -34,6 +35,7 @@ pub(crate) enum Command {
     Revoke(Revoke),
     Doctor(Doctor),
     Bench(Bench),
+    Quickstart(Quickstart),
     Testing(Testing),
     Completions(Completions),
     Man(Man),

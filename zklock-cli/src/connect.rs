@@ -4,7 +4,8 @@ use std::ffi::OsString;
 use std::path::PathBuf;
 use std::time::Duration;
 
-use clap::Args;
+use clap::parser::ValueSource;
+use clap::{ArgMatches, Args};
 use serde::{Deserialize, Serialize};
 use zklock_core::{Access, Client, ClientOptions, Credentials, PassPhrase, Tls};
 
@@ -66,6 +67,11 @@ pub(crate) struct Connection {
     /// Its key, a PEM file; the pass phrase of an encrypted one is in ZKLOCK_PASS_PHRASE
     #[arg(long, env = "ZKLOCK_KEY", value_name = "FILE", requires = "cert", global = true)]
     key: Option<PathBuf>,
+
+    /// Whether the servers are named by the option, and not by a variable.
+    #[arg(skip)]
+    #[serde(skip)]
+    names_hosts: bool,
 }
 
 fn access(text: &str) -> Result<Access, String> {
@@ -73,6 +79,16 @@ fn access(text: &str) -> Result<Access, String> {
 }
 
 impl Connection {
+    /// Says where its values come from.
+    pub(crate) fn learn_sources(&mut self, matches: &ArgMatches) {
+        self.names_hosts = matches.value_source("hosts") == Some(ValueSource::CommandLine);
+    }
+
+    /// The servers, if the option names them.
+    pub(crate) fn hosts_given(&self) -> Option<&String> {
+        self.hosts.as_ref().filter(|_| self.names_hosts)
+    }
+
     pub(crate) fn hosts(&self) -> Result<&str, Failure> {
         self.hosts.as_deref().ok_or_else(|| {
             Failure::usage("no servers are given: name them with --hosts, or in the variable ZKLOCK_HOSTS")

@@ -8,7 +8,7 @@
 //!  guardian                     ends the session of a process that is dead: for the warden, and a process of its own
 //!  orders                       what these processes say to each other
 //!  ls   tree   intervene -> contenders who holds and who waits; takes locks from others
-//!  doctor   bench   testing   paper   the other commands, a file each
+//!  doctor   bench   quickstart   testing   paper   the other commands
 //!  connect   signals   terminal
 //!  failure -> exit   output   clock   duration
 //! ```
@@ -40,6 +40,7 @@ mod ls;
 mod orders;
 mod output;
 mod paper;
+mod quickstart;
 mod run;
 mod signals;
 mod terminal;
@@ -47,10 +48,10 @@ mod testing;
 mod tree;
 mod warden;
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::process::ExitCode;
 
-use clap::Parser;
+use clap::{CommandFactory, FromArgMatches};
 use nix::sys::signal::SigSet;
 
 use arguments::{Arguments, Command};
@@ -66,7 +67,11 @@ fn main() -> ExitCode {
         Some((word, _)) if word == guardian::WORD => return guardian::main(),
         _ => {}
     }
-    let arguments = match Arguments::try_parse() {
+    let (worker, words) = match &*words {
+        [word, name, rest @ ..] if word == quickstart::WORD => (Some(&**name), rest),
+        words => (None, words),
+    };
+    let arguments = match parse(words) {
         Ok(arguments) => arguments,
         Err(error) => {
             // Help is asked for, and goes to stdout; anything else is a mistake.
@@ -75,7 +80,7 @@ fn main() -> ExitCode {
             return exit.into();
         }
     };
-    match execute(&arguments) {
+    match execute(&arguments, words, worker) {
         Ok(code) => code,
         Err(failure) => {
             if !matches!(failure, Failure::OutputClosed) {
@@ -86,8 +91,24 @@ fn main() -> ExitCode {
     }
 }
 
-fn execute(arguments: &Arguments) -> Result<ExitCode, Failure> {
+fn parse(words: &[OsString]) -> Result<Arguments, clap::Error> {
+    let program = OsString::from("zklock");
+    let matches = Arguments::command().try_get_matches_from([&program].into_iter().chain(words))?;
+    let mut arguments = Arguments::from_arg_matches(&matches)?;
+    arguments.connection.learn_sources(&matches);
+    Ok(arguments)
+}
+
+fn execute(arguments: &Arguments, words: &[OsString], worker: Option<&OsStr>) -> Result<ExitCode, Failure> {
     let Arguments { command, connection } = arguments;
+    // It uses the blocking face of the library, so it must be outside of the runtime.
+    if let Command::Quickstart(quickstart) = command {
+        match worker {
+            Some(name) => quickstart.work(connection, name)?,
+            None => quickstart.execute(connection, words)?,
+        }
+        return Ok(Exit::Done.into());
+    }
     let watched =
         matches!(command, Command::Run(_)).then(signals::block).transpose()?.unwrap_or_else(SigSet::empty);
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
@@ -101,6 +122,7 @@ fn execute(arguments: &Arguments) -> Result<ExitCode, Failure> {
             Command::Revoke(revoke) => revoke.execute(connection).await?,
             Command::Doctor(doctor) => return Ok(doctor.execute(connection).await?.into()),
             Command::Bench(bench) => bench.execute(connection).await?,
+            Command::Quickstart(_) => {}
             Command::Testing(testing) => testing.execute()?,
             Command::Completions(completions) => completions.execute()?,
             Command::Man(man) => man.execute()?,

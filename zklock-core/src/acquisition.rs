@@ -239,6 +239,11 @@ impl Acquisition {
         let hear = |flight: &[Operation], outcomes: &mut [Outcome]| {
             let ahead = entry::ahead(claims, flight, outcomes);
             ahead.iter().for_each(|ahead| progress.counters().count_entry(*ahead));
+            // For permits it may wait though nobody is ahead.
+            let may_wait = |ahead| ahead > 0 || claims.iter().any(|claim| claim.permits.is_some());
+            if ahead.is_some_and(may_wait) {
+                progress.set_nodes(entry::created(outcomes));
+            }
             entry::log(path, ahead, flight, outcomes, !held.is_empty());
             if first_delete.is_none() {
                 let counts = |operation: &Operation, outcome: &Outcome| {

@@ -4,7 +4,7 @@
 
 use crate::machine::Moment;
 use rustix::time::{ClockId, clock_gettime};
-use std::time::Duration;
+use std::time::{Duration, SystemTime};
 
 /// The time on the clock that runs on while the machine is suspended: the ensemble's runs on too.
 /// (`std::time::Instant` stands still, so a lease would seem to survive the night.)
@@ -17,6 +17,11 @@ pub(crate) fn now() -> Moment {
     let seconds = u64::try_from(time.tv_sec).unwrap_or_default();
     let nanos = u32::try_from(time.tv_nsec).unwrap_or_default();
     Moment::at(Duration::new(seconds, nanos))
+}
+
+/// How long ago this was, on the clocks of other machines, which tell the time of the day.
+pub(crate) fn age(since: SystemTime) -> Duration {
+    SystemTime::now().duration_since(since).unwrap_or_default()
 }
 
 /// Waits for so long.

@@ -36,6 +36,9 @@ pub(crate) trait Ensemble: Send + Sync {
     /// The children of a node, each with its data; without those that went away meanwhile.
     fn children(&self, directory: Arc<str>) -> Pending<Result<Vec<Child>, ReadFailure>>;
 
+    /// A child with its data; `None` if it is not there.
+    fn shown(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Child>, ReadFailure>>;
+
     /// Which node is at this path; `None` if there is none.
     fn look(&self, path: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>>;
 

@@ -274,6 +274,10 @@ impl Ensemble for FakeEnsemble {
         self.answer(Err(ReadFailure::Unknown), |_| Ok(Vec::new()))
     }
 
+    fn shown(&self, _: Arc<str>, _: String) -> Pending<Result<Option<Child>, ReadFailure>> {
+        self.answer(Err(ReadFailure::Unknown), |_| Ok(None))
+    }
+
     fn look(&self, path: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>> {
         self.answer(Err(ReadFailure::Unknown), move |this| {
             let czxid = lock_ignoring_poison(&this.0.nodes).get(&*path).copied();

@@ -209,10 +209,18 @@ use zklock_machine as machine;
 #[doc = include_str!("../../README.md")]
 struct Readme;
 
-/// The same of the guide to securing.
+/// The same of the documentation.
 #[cfg(doctest)]
-#[doc = include_str!("../../docs/securing.md")]
-struct Securing;
+mod documentation {
+    #[doc = include_str!("../../docs/getting-started/rust.md")]
+    struct GettingStarted;
+    #[doc = include_str!("../../docs/operations.md")]
+    struct Operations;
+    #[doc = include_str!("../../docs/securing.md")]
+    struct Securing;
+    #[doc = include_str!("../../docs/testing.md")]
+    struct Testing;
+}
 
 #[cfg(test)]
 mod tests {

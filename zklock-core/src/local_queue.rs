@@ -13,6 +13,7 @@
 
 mod attempt;
 mod kept;
+mod lookout;
 mod own;
 mod span;
 mod waiter;
@@ -33,8 +34,10 @@ use crate::remembered::Remembered;
 use crate::session::Status;
 use crate::stats::Counters;
 use crate::sync::lock_ignoring_poison;
+use crate::wait::Wait;
 use attempt::Beginning;
 use kept::Kept;
+use lookout::Lookout;
 pub(crate) use own::Own;
 pub(crate) use span::of_call as span_of_call;
 use std::collections::VecDeque;
@@ -43,7 +46,6 @@ use std::future::pending;
 use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use tokio::sync::watch;
-use tracing::Level;
 use waiter::Waiter;
 pub(crate) use waiter::{Answer, Ticket};
 
@@ -79,6 +81,7 @@ pub(crate) struct LocalQueue {
     passing: Passing,
     pub(crate) shared: Arc<Shared>,
     state: Mutex<State>,
+    lookout: Lookout,
 }
 
 /// How many of a local queue may have nodes in the ensemble at once.
@@ -197,7 +200,16 @@ impl LocalQueue {
         shared: Arc<Shared>,
     ) -> Self {
         let width = Width::of(&claims, passing);
-        Self { path, claims, held_at, width, passing, shared, state: Mutex::default() }
+        Self {
+            path,
+            claims,
+            held_at,
+            width,
+            passing,
+            shared,
+            state: Mutex::default(),
+            lookout: Lookout::default(),
+        }
     }
 
     /// Takes part in a grant that the owner has and nobody else may release; `None` if it has none.
@@ -217,12 +229,13 @@ impl LocalQueue {
         if hold.valid_for().is_zero() { Err(grant.unheard()) } else { Ok(Some(hold)) }
     }
 
-    /// Queues a caller. A caller that is to wait must not wait for what its owner alone can release.
+    /// Queues a caller, that waits for so long. A caller that is to wait must not wait for what its owner alone can release.
     pub(crate) fn join(
         self: &Arc<Self>,
         owner: Owner,
         reentrant: bool,
         patience: Patience,
+        wait: Wait,
     ) -> Result<Ticket, Error> {
         if self.shared.pool.is_closed() {
             return Err(Error::closed());
@@ -237,7 +250,7 @@ impl LocalQueue {
             }
         }
         let mut state = lock_ignoring_poison(&self.state);
-        let (waiter, ticket) = Waiter::new(owner, within, reentrant, patience, progress);
+        let (waiter, mut ticket) = Waiter::new(owner, within, reentrant, patience, wait, progress);
         // What a reader could hold beside others must not wait for how one of them gets in.
         let is_free = self.width == Width::Next || self.is_shared();
         let is_next = is_free && patience == Patience::TriesOnce;
@@ -273,8 +286,12 @@ impl LocalQueue {
         }
         // A node that is idle may need a check first.
         self.pass_on_from(state);
-        if tracing::enabled!(Level::DEBUG) && ticket.is_behind_others() {
+        if ticket.is_behind_others() {
             tracing::debug!(path = &*self.path, "waits behind others of this client");
+            if wait.deadline().is_some() {
+                let lookout = self.clone().look_out(wait, ticket.progress().clone());
+                ticket.set_lookout(self.shared.pool.runtime().spawn(lookout).abort_handle());
+            }
         }
         Ok(ticket)
     }

@@ -171,7 +171,7 @@ impl Lock {
             if let Some(hold) = self.at_once(owner)? {
                 return Ok(Some(hold));
             }
-            let mut ticket = self.queue.join(owner, self.spec.is_reentrant(), Patience::TriesOnce)?;
+            let mut ticket = self.queue.join(owner, self.spec.is_reentrant(), Patience::TriesOnce, wait)?;
             match answered(&mut ticket, deadline.as_mut()).await {
                 // As below.
                 Some(Ok(Some(hold))) if hold.valid_for().is_zero() => {}
@@ -241,7 +241,7 @@ impl Lock {
             if let Some(hold) = self.at_once(owner)? {
                 return Ok(hold);
             }
-            let mut ticket = self.queue.join(owner, self.spec.is_reentrant(), Patience::Waits)?;
+            let mut ticket = self.queue.join(owner, self.spec.is_reentrant(), Patience::Waits, wait)?;
             match answered(&mut ticket, deadline.as_mut()).await {
                 // The process slept past the lease between the grant and now: queue again.
                 Some(Ok(Some(hold))) if hold.valid_for().is_zero() => {}
@@ -291,7 +291,8 @@ impl Lock {
             return "this thread or task holds it itself, and nobody has released that hold".to_owned();
         }
         if ticket.is_behind_others() && !self.is_silent(ticket) && self.pool().slot().is_connected() {
-            return "others are before us in the queue".to_owned();
+            let seen = self.queue.in_the_way(ticket).map(|seen| format!(": {seen}"));
+            return format!("others are before us in the queue{}", seen.unwrap_or_default());
         }
         silence(self.pool())
     }

@@ -45,6 +45,8 @@ pub(crate) struct Progress {
     asks: Mutex<Option<Moment>>,
     /// The lock, if there is something to tell when it waits behind others.
     own: Mutex<Option<Arc<str>>>,
+    /// The names of its nodes, if it may have to wait.
+    nodes: Mutex<Vec<String>>,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -61,7 +63,7 @@ enum AttemptState {
 impl Progress {
     pub(crate) fn new(counters: &Arc<Counters>) -> Arc<Self> {
         let (state, asks, own) = (Mutex::new(AttemptState::Waits), Mutex::default(), Mutex::default());
-        Arc::new(Self { counters: counters.clone(), state, asks, own })
+        Arc::new(Self { counters: counters.clone(), state, asks, own, nodes: Mutex::default() })
     }
 
     /// Its owner holds this lock, together with others. Only if the attempt comes to wait can it be waiting for itself.
@@ -129,8 +131,18 @@ impl Progress {
         lock_ignoring_poison(&self.asks).is_none()
     }
 
+    /// It has queued, and may have to wait, with a node of this name in each of its queues.
+    pub(crate) fn set_nodes(&self, nodes: Vec<String>) {
+        *lock_ignoring_poison(&self.nodes) = nodes;
+    }
+
+    pub(crate) fn nodes(&self) -> Vec<String> {
+        lock_ignoring_poison(&self.nodes).clone()
+    }
+
     /// Takes the place of this one, which may still be without an answer.
     pub(crate) fn take_over(&self, before: &Self) {
+        self.set_nodes(before.nodes());
         *lock_ignoring_poison(&self.asks) = *lock_ignoring_poison(&before.asks);
     }
 

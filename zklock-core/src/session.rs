@@ -221,6 +221,10 @@ impl Session {
         self.question(|ensemble| ensemble.children(directory))
     }
 
+    pub(crate) fn shown(&self, directory: Arc<str>, name: String) -> Question<'_, Option<Child>> {
+        self.question(|ensemble| ensemble.shown(directory, name))
+    }
+
     pub(crate) fn look(&self, path: Arc<str>) -> Question<'_, Option<Seen>> {
         self.question(|ensemble| ensemble.look(path))
     }

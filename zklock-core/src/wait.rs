@@ -7,6 +7,9 @@ use std::future::{pending, poll_fn};
 use std::task::Poll;
 use std::time::{Duration, Instant};
 
+/// How long before its deadline a wait is nearly over, at most.
+const QUESTION: Duration = Duration::from_millis(200);
+
 /// How long a call waits for others.
 ///
 /// ```
@@ -53,6 +56,12 @@ impl Wait {
             Self::Until(deadline) => Some(deadline.at),
             Self::Once | Self::Forever => None,
         }
+    }
+
+    /// Waits until it is nearly over: there is just time for a question. It never is without a deadline.
+    pub(crate) async fn nearly_over(self) {
+        let Self::Until(Deadline { at, timeout }) = self else { return pending().await };
+        tokio::time::sleep_until((at - (timeout / 4).min(QUESTION)).into()).await;
     }
 
     /// For at most so long, counted from now, if it is not over before.

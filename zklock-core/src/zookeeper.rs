@@ -283,6 +283,17 @@ impl Ensemble for ZooKeeper {
         })
     }
 
+    fn shown(&self, directory: Arc<str>, name: String) -> Pending<Result<Option<Child>, ReadFailure>> {
+        let client = self.connection.client.clone();
+        Box::pin(async move {
+            match client.get_data(&join(&directory, &name)).await {
+                Ok((data, stat)) => Ok(Some(child(name, data, &stat))),
+                Err(Error::NoNode) => Ok(None),
+                Err(error) => Err(read_failure(&directory, &error)),
+            }
+        })
+    }
+
     fn look(&self, path: Arc<str>) -> Pending<Result<Option<Seen>, ReadFailure>> {
         let client = self.connection.client.clone();
         Box::pin(async move {

@@ -9,6 +9,7 @@ mod intervened;
 mod killed;
 mod lost;
 mod partition;
+mod quickstart;
 mod shown;
 mod signals;
 mod terminal;

@@ -110,6 +110,29 @@ pub fn oldest_ahead<'a>(children: &'a [String], own: &str, claim: &Claim) -> Opt
     ahead(&names_in(children), &me, claim).min_by(Name::compare).map(|oldest| oldest.text)
 }
 
+/// The contenders that the one with the node `own` waits for, the first of them first; without a node, all that it would wait for.
+///
+/// ```
+/// use zklock_machine::claim::Claim;
+/// use zklock_machine::name::Scheme;
+/// use zklock_machine::queue::in_the_way;
+///
+/// let claim = Claim::new("/locks/report", Scheme::Mutex);
+/// let children = ["_c_c-lock-0000000003", "_c_a-lock-0000000001", "_c_b-lock-0000000002"].map(String::from);
+/// assert_eq!(in_the_way(&children, Some(&children[2]), &claim), [&children[1]]);
+/// assert_eq!(in_the_way(&children, None, &claim), [&children[1], &children[2], &children[0]]);
+/// ```
+pub fn in_the_way<'a>(children: &'a [String], own: Option<&str>, claim: &Claim) -> Vec<&'a str> {
+    let names = names_in(children);
+    let me = own.and_then(|own| names.iter().copied().find(|name| name.text == own));
+    let mut rivals: Vec<_> = match &me {
+        Some(me) => ahead(&names, me, claim).collect(),
+        None => rivals(&names, "", claim).collect(),
+    };
+    rivals.sort_by(Name::compare);
+    rivals.into_iter().map(|name| name.text).collect()
+}
+
 /// How many are in the way of the node `own`; `None` if it is not there.
 ///
 /// ```

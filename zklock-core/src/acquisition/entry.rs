@@ -26,6 +26,12 @@ pub(super) fn ahead(claims: &[Claim], flight: &[Operation], outcomes: &[Outcome]
     listed.max()
 }
 
+/// The names of the nodes that were created, in the order of the claims.
+pub(super) fn created(outcomes: &[Outcome]) -> Vec<String> {
+    let Some(Outcome::Created(nodes)) = outcomes.first() else { return Vec::new() };
+    nodes.iter().map(|node| node.name.clone()).collect()
+}
+
 /// Tells the log of the nodes that a flight has created, and of what it watches to learn that it is its turn.
 pub(super) fn log(
     path: &str,

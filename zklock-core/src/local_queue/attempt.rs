@@ -188,7 +188,12 @@ impl Attempt {
             }
         }
         loop {
-            let entered = acquisition.enter(waiter.answer.closed()).await;
+            let lookout = self.queue.clone().look_out(waiter.wait, waiter.progress.clone());
+            let entered = tokio::select! {
+                biased;
+                entered = acquisition.enter(waiter.answer.closed()) => entered,
+                never = lookout => match never {},
+            };
             match &entered {
                 Err(NotGranted::Cancelled) if self.hand_on(acquisition, waiter) => continue,
                 Err(NotGranted::Cancelled) => acquisition.withdraw().await,

@@ -30,7 +30,7 @@ pub(super) fn with_handle(
 }
 
 pub(super) fn join(queue: &Arc<LocalQueue>, patience: Patience) -> Ticket {
-    queue.join(Owner::unique(), false, patience).unwrap()
+    queue.join(Owner::unique(), false, patience, Wait::Forever).unwrap()
 }
 
 /// The answer, if there is one as soon as everybody has done what can be done at once.

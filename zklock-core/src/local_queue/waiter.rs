@@ -7,12 +7,14 @@ use crate::hold::Hold;
 use crate::machine::protocol::Patience;
 use crate::owner::Owner;
 use crate::progress::Progress;
+use crate::wait::Wait;
 use std::future::poll_fn;
 use std::pin::Pin;
 use std::sync::Arc;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::sync::oneshot;
+use tokio::task::AbortHandle;
 use tracing::Span;
 
 /// The answer to a waiter: a hold, or `None` if the lock is busy and it was not to wait.
@@ -24,6 +26,8 @@ pub(super) struct Waiter {
     pub(super) within: Option<Writer>,
     pub(super) reentrant: bool,
     pub(super) patience: Patience,
+    /// For how long its caller waits.
+    pub(super) wait: Wait,
     pub(super) answer: oneshot::Sender<Answer>,
     pub(super) progress: Arc<Progress>,
     /// The acquire that it is a part of, for those who trace it.
@@ -36,12 +40,13 @@ impl Waiter {
         within: Option<Writer>,
         reentrant: bool,
         patience: Patience,
+        wait: Wait,
         progress: Arc<Progress>,
     ) -> (Self, Ticket) {
         let (answer, receiver) = oneshot::channel();
-        let ticket = Ticket { receiver, answered: false, progress: progress.clone() };
+        let ticket = Ticket { receiver, answered: false, progress: progress.clone(), lookout: None };
         let span = span::of_this_call();
-        (Self { owner, within, reentrant, patience, answer, progress, span }, ticket)
+        (Self { owner, within, reentrant, patience, wait, answer, progress, span }, ticket)
     }
 }
 
@@ -50,6 +55,8 @@ pub(crate) struct Ticket {
     receiver: oneshot::Receiver<Answer>,
     answered: bool,
     progress: Arc<Progress>,
+    /// The task that looks who is in the way, if nobody else does.
+    lookout: Option<AbortHandle>,
 }
 
 impl Ticket {
@@ -65,6 +72,15 @@ impl Ticket {
         Poll::Ready(answer.unwrap_or_else(|_| Err(Error::closed())))
     }
 
+    pub(super) fn progress(&self) -> &Arc<Progress> {
+        &self.progress
+    }
+
+    /// This task looks who is in the way. It ends with the ticket.
+    pub(super) fn set_lookout(&mut self, task: AbortHandle) {
+        self.lookout = Some(task);
+    }
+
     /// Whether it waits behind others, here or in the ensemble.
     pub(crate) fn is_behind_others(&self) -> bool {
         self.progress.is_behind_others()
@@ -78,6 +94,9 @@ impl Ticket {
 
 impl Drop for Ticket {
     fn drop(&mut self) {
+        if let Some(lookout) = &self.lookout {
+            lookout.abort();
+        }
         if !self.answered {
             self.progress.owe();
         }

@@ -76,7 +76,7 @@ impl Choice {
             if let Some(hold) = self.at_once(owner)? {
                 return Ok(hold);
             }
-            let mut places = self.join(owner)?;
+            let mut places = self.join(owner, wait)?;
             let mut over = pin!(wait.over());
             loop {
                 let (lock, answer) = tokio::select! {
@@ -87,7 +87,7 @@ impl Choice {
                 match answer {
                     Ok(Some(hold)) if !hold.valid_for().is_zero() => return Ok(hold),
                     // The process slept past the lease between the grant and now: queue again.
-                    Ok(_) => places.push(self.locks[lock].place(lock, owner)?),
+                    Ok(_) => places.push(self.locks[lock].place(lock, owner, wait)?),
                     Err(error) => return Err(error),
                 }
                 places.sort_unstable_by_key(|place| place.lock);
@@ -143,10 +143,10 @@ impl Choice {
     }
 
     /// A place in each queue. What the owner alone can release would be waited for in vain.
-    fn join(&self, owner: Owner) -> Result<Vec<Place>, Error> {
+    fn join(&self, owner: Owner, wait: Wait) -> Result<Vec<Place>, Error> {
         let (mut places, mut deadlock) = (Vec::new(), None);
         for (number, lock) in self.locks.iter().enumerate() {
-            match lock.place(number, owner) {
+            match lock.place(number, owner, wait) {
                 Ok(place) => places.push(place),
                 Err(error) if error.kind() == ErrorKind::Deadlock => deadlock = Some(error),
                 Err(error) => return Err(error),
@@ -163,7 +163,12 @@ impl Choice {
         let (kind, trouble) = if is_cut_off || is_unheard && !is_behind_others {
             (ErrorKind::Unreachable, silence(self.pool()))
         } else if is_behind_others {
-            (ErrorKind::Timeout, "others are before us in their queues".to_owned())
+            let seen = places.iter().find_map(|place| {
+                let lock = &self.locks[place.lock];
+                let seen = lock.queue.in_the_way(&place.ticket)?;
+                Some(format!("; of {}: {seen}", lock.path()))
+            });
+            (ErrorKind::Timeout, format!("others are before us in their queues{}", seen.unwrap_or_default()))
         } else {
             (ErrorKind::Timeout, silence(self.pool()))
         };
@@ -182,8 +187,10 @@ impl Choice {
 }
 
 impl Lock {
-    fn place(&self, lock: usize, owner: Owner) -> Result<Place, Error> {
-        let ticket = self.queue.join(owner, self.spec.is_reentrant(), Patience::Waits)?;
+    /// The place of the lock with this number. Who is in the way is seen in the first queue: in hundreds it would be a flood.
+    fn place(&self, lock: usize, owner: Owner, wait: Wait) -> Result<Place, Error> {
+        let wait = if lock == 0 { wait } else { Wait::Forever };
+        let ticket = self.queue.join(owner, self.spec.is_reentrant(), Patience::Waits, wait)?;
         Ok(Place { lock, ticket })
     }
 }

@@ -32,26 +32,36 @@ def work(hosts: str, name: str) -> None:
         try:
             with zk.mutex(LOCK, timeout=60) as hold:
                 ledger.say(f"holds {hold.token}")
+                ledger.write(hold.token)
                 ledger.wait_until_the_work_is_done()
                 # Whatever happened meanwhile, pauses of the process included: with its token the ledger knows a late write.
-                ledger.write(hold.token)
-            ledger.say("released")
+                if ledger.write(hold.token):
+                    # This is said before it is done: when the next one says that it holds the lock, it has been read.
+                    ledger.say("releases")
         except zklock.LockLost as lost:
             ledger.say(f"lost {lost}")
 
 
 class LedgerOfAWorker:
-    """The worker's end of the resource that the lock is for: here pipes from and to the process that started it."""
+    """The worker's end of the resource that the lock is for: here pipes from and to the process that started it. All workers
+    write to the same pipe."""
 
     def __init__(self, name: str) -> None:
         self._name = name
 
     def wait_until_the_work_is_done(self) -> None:
-        if not sys.stdin.readline():
-            raise SystemExit("nobody is there any more")
+        self._answer()
 
-    def write(self, token: int) -> None:
+    def write(self, token: int) -> bool:
+        """Whether it is accepted."""
         self.say(f"writes {token}")
+        return self._answer() == "accepted"
+
+    def _answer(self) -> str:
+        line = sys.stdin.readline()
+        if not line:
+            raise SystemExit("nobody is there any more")
+        return line.strip()
 
     def say(self, line: str) -> None:
         # In one piece.
@@ -63,6 +73,8 @@ class LedgerOfAWorker:
 
 # What happens to a worker while it holds the lock, in the order of the grants.
 FATES = ("works", "is killed", "is stopped", "works")
+# How many of its writes are accepted.
+ACCEPTED = (2, 1, 1, 2)
 # How long a worker works, and how long anything may take.
 WORK = 0.4
 PATIENCE = 30.0
@@ -74,12 +86,12 @@ class Failed(Exception):
 
 class Ledger:
     """The resource that the lock is for. It keeps the greatest token that has written, and refuses smaller ones: this is
-    what makes a late write harmless, however late it is."""
+    what makes a late write harmless, however late it is. A holder may write as often as it likes."""
 
     greatest = 0
 
     def write(self, token: int) -> bool:
-        is_accepted = token > self.greatest
+        is_accepted = token >= self.greatest
         self.greatest = max(self.greatest, token)
         return is_accepted
 
@@ -100,11 +112,19 @@ class Worker:
 
     def go_on(self) -> None:
         """Tells it that its work is done."""
+        self.tell("go on")
+
+    def tell(self, answer: str) -> None:
         assert self.process.stdin is not None
         # One that is gone will be noticed by its status.
         with contextlib.suppress(BrokenPipeError):
-            self.process.stdin.write("go on\n")
+            self.process.stdin.write(f"{answer}\n")
             self.process.stdin.flush()
+
+    def stop(self) -> None:
+        """Where it is, as a machine does that is out of memory, or a laptop that is closed. When this returns, it stands."""
+        self.process.send_signal(signal.SIGSTOP)
+        os.waitid(os.P_PID, self.process.pid, os.WSTOPPED | os.WNOWAIT)
 
     def end(self) -> None:
         """Ends it, whatever it does."""
@@ -127,13 +147,18 @@ class Play:
         self._queue: list[str] = []
         self._tokens: list[int] = []
         self._grants: list[Worker] = []
-        self._asleep: Worker | None = None
+        self._accepted: list[Worker] = []
+        self._killed: Worker | None = None
+        # The one that was stopped, until it is woken, and until it was told that it has lost the lock.
+        self._stopped: Worker | None = None
+        self._late: Worker | None = None
         self._refused: list[Worker] = []
         self._lost: list[Worker] = []
 
     def perform(self, hosts: str) -> None:
         self.say(f"{len(FATES)} workers want the lock {LOCK}")
-        # One pipe for all: so what they say comes in the order in which it was said.
+        # One pipe for all. So lines come in the order in which they were written, and what one worker writes before it releases the
+        # lock comes before all that the next one writes, however late either gets the processor.
         reading, writing = os.pipe()
         with contextlib.ExitStack() as ends:
             reader = threading.Thread(target=self._read, args=(reading,))
@@ -161,10 +186,16 @@ class Play:
 
     def _next_report(self) -> str | None:
         """What is said next; ``None`` when all workers have ended."""
-        try:
-            return self._reports.get(timeout=PATIENCE)
-        except queue.Empty:
-            raise Failed(f"no worker says anything for {PATIENCE} s") from None
+        end = time.monotonic() + PATIENCE
+        while time.monotonic() < end:
+            try:
+                return self._reports.get(timeout=0.1)
+            except queue.Empty:
+                for worker in self._workers.values():
+                    status = worker.process.poll()
+                    if status and worker is not self._killed:
+                        raise Failed(f"{worker.name} has ended with {status}") from None
+        raise Failed(f"no worker says anything for {PATIENCE} s")
 
     def _hear(self, worker: Worker, line: str) -> None:
         word, _, rest = line.partition(" ")
@@ -172,35 +203,23 @@ class Play:
             self._granted(worker, int(rest))
         elif word == "writes":
             self._write(worker, int(rest))
+        elif word == "releases":
+            self.say(f"{worker.name} releases the lock")
         elif word == "lost":
-            self._lost.append(worker)
-            self.say(f"{worker.name} is told: {rest}")
+            self._lose(worker, rest)
         else:
-            self.say(f"{worker.name} has {line} the lock")
+            raise Failed(f"{worker.name} says {line!r}")
 
     def _granted(self, worker: Worker, token: int) -> None:
         if len(self._grants) == len(FATES):
             raise Failed("more grants than workers")
         if not self._grants:
             self._wait_for_a_queue()
-        fate = FATES[len(self._grants)]
         self._grants.append(worker)
         self._tokens.append(token)
         waiting = [contender.identity for contender in self._lock.contenders() if not contender.holds]
         queued = f"{', '.join(waiting)} wait{'s' * (len(waiting) == 1)}" if waiting else "nobody waits"
         self.say(f"{worker.name} holds the lock, token {token}; {queued}")
-        self._let_nobody_speak()
-        if fate == "is killed":
-            worker.process.kill()
-            self.say(f"{worker.name} is killed; the lock is free when its session is over")
-        elif fate == "is stopped":
-            # Where it is, as a machine does that is out of memory, or a laptop that is closed.
-            worker.process.send_signal(signal.SIGSTOP)
-            self._asleep = worker
-            self.say(f"{worker.name} is stopped where it is, and knows nothing of it")
-        if fate != "is killed":
-            # One that is stopped reads this when it wakes, and believes that it may write.
-            worker.go_on()
 
     def _wait_for_a_queue(self) -> None:
         """So that there is somebody to be seen in it."""
@@ -211,25 +230,53 @@ class Play:
             time.sleep(0.01)
             self._queue = [contender.identity for contender in self._lock.contenders()]
 
-    def _let_nobody_speak(self) -> None:
-        """Lets time pass in which the holder works, and nobody else may have anything to say."""
-        time.sleep(WORK)
-        for line in list(self._reports.queue):
-            # The one before may still be on its way out.
-            if line is not None and not line.endswith(" released"):
-                raise Failed(f"while another holds the lock it is said: {line}")
-
     def _write(self, worker: Worker, token: int) -> None:
         if not self._ledger.write(token):
             self._refused.append(worker)
             self.say(f"{worker.name} writes with token {token}: REFUSED, {self._ledger.greatest} has written")
+            worker.tell("refused")
             return
+        self._accepted.append(worker)
         self.say(f"{worker.name} writes with token {token}: accepted")
-        if self._asleep is not None:
-            # The next has taken over.
-            self.say(f"{self._asleep.name} wakes up")
-            self._asleep.process.send_signal(signal.SIGCONT)
-            self._asleep = None
+        worker.tell("accepted")
+        # After its second write a worker is through.
+        if self._accepted.count(worker) == 1:
+            self._let_nobody_speak(worker)
+            self._strike(worker, FATES[len(self._grants) - 1])
+
+    def _let_nobody_speak(self, holder: Worker) -> None:
+        """Lets time pass in which the holder works, and nobody may have anything to say."""
+        time.sleep(WORK)
+        if not self._reports.empty():
+            raise Failed(f"{self._reports.get()} while {holder.name} works")
+
+    def _strike(self, worker: Worker, fate: str) -> None:
+        """What happens to the holder, or to the one before it."""
+        if fate == "is killed":
+            worker.process.kill()
+            self._killed = worker
+            self.say(f"{worker.name} is killed; the lock is free when its session is over")
+        elif fate == "is stopped":
+            worker.stop()
+            # It will read this when it wakes, and believe that it may write.
+            worker.go_on()
+            self._stopped = self._late = worker
+            self.say(f"{worker.name} is stopped where it is, and knows nothing of it")
+        elif self._stopped is not None:
+            # The holder goes on when this one was told what has happened.
+            self.say(f"{self._stopped.name} wakes up")
+            self._stopped.process.send_signal(signal.SIGCONT)
+            self._stopped = None
+        else:
+            worker.go_on()
+
+    def _lose(self, worker: Worker, reason: str) -> None:
+        self._lost.append(worker)
+        self.say(f"{worker.name} is told: {reason}")
+        if worker is not self._late:
+            raise Failed(f"{worker.name} has lost the lock")
+        self._late = None
+        self._grants[-1].go_on()
 
     def _judge(self) -> None:
         """Whether it was as promised."""
@@ -242,7 +289,8 @@ class Play:
             status = worker.process.wait(PATIENCE)
             if (status == 0) == (worker is killed):
                 raise Failed(f"{worker.name} has ended with {status}")
-        if self._refused != [stopped] or self._lost != [stopped]:
+        accepted = tuple(self._accepted.count(worker) for worker in self._grants)
+        if accepted != ACCEPTED or self._refused != [stopped] or self._lost != [stopped]:
             raise Failed("the late write, and it alone, was to be refused, and its writer to be told")
 
 

@@ -1,0 +1,38 @@
+"""A real server, a chroot of it for each test, and hosts."""
+
+from __future__ import annotations
+
+import pathlib
+import typing
+
+import pytest
+from ground import Ground
+from host import Hosts
+
+
+@pytest.fixture(scope="session")
+def ground() -> typing.Iterator[Ground]:
+    ground = Ground()
+    ground("start standalone tick=500")
+    yield ground
+    ground.close()
+
+
+@pytest.fixture
+def chroot(request: pytest.FixtureRequest, ground: Ground) -> str:
+    """A node below which nothing is yet: so the paths of the page may stay as they are."""
+    path = f"/{request.node.name}"
+    ground(f"create {path}")
+    return path
+
+
+@pytest.fixture
+def servers(ground: Ground, chroot: str) -> str:
+    return ground("servers") + chroot
+
+
+@pytest.fixture
+def hosts(tmp_path: pathlib.Path) -> typing.Iterator[Hosts]:
+    hosts = Hosts(tmp_path)
+    yield hosts
+    hosts.close()

@@ -1,0 +1,140 @@
+"""A host of the tests: a folder with an application, and the programs that run there."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import pathlib
+import re
+import signal
+import subprocess
+import sys
+import time
+import typing
+
+# Longer than anything here takes on a busy machine.
+PATIENCE = 100.0
+
+# The work of a recipe. It can be seen, and does not end before the test lets it.
+REPORTS = '''
+import os, pathlib, time
+
+FOLDER = pathlib.Path(os.environ["WORK"])
+
+
+def begin():
+    (FOLDER / f"{time.monotonic_ns()}-{os.getpid()}").touch()
+
+
+def is_over():
+    return (FOLDER / "go").exists()
+
+
+def make_report(*words):
+    begin()
+    while not is_over():
+        time.sleep(0.01)
+'''
+
+
+def until(is_so: typing.Callable[[], bool], what: typing.Callable[[], object]) -> None:
+    """Waits until something is so that nobody tells us of."""
+    end = time.monotonic() + PATIENCE
+    while not is_so():
+        assert time.monotonic() < end, what()
+        time.sleep(0.01)
+
+
+class Program:
+    """A program that runs, and what it has said."""
+
+    def __init__(self, words: typing.Sequence[str], folder: pathlib.Path, log: pathlib.Path, work: pathlib.Path) -> None:
+        self._log = log
+        # As root Celery warns; what it runs here is its own code.
+        environment = {**os.environ, "WORK": str(work), "C_FORCE_ROOT": "1", "PYTHONUNBUFFERED": "1"}
+        with log.open("w") as output:
+            self.process = subprocess.Popen(
+                words, cwd=folder, env=environment, stdout=output, stderr=output, start_new_session=True
+            )
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def log(self) -> str:
+        return self._log.read_text()
+
+    def said(self, pattern: str, times: int = 1) -> list[str]:
+        """Waits until it has said something so often."""
+        until(lambda: len(re.findall(pattern, self.log())) >= times or self.process.poll() is not None, self.log)
+        found = re.findall(pattern, self.log())
+        assert len(found) >= times, f"{pattern} was said {len(found)} times: {self.log()}"
+        return found
+
+    def end(self, by: signal.Signals | None = None) -> int:
+        """Waits for its end, after this signal; gives its status."""
+        if by is not None:
+            self.process.send_signal(by)
+        try:
+            return self.process.wait(timeout=PATIENCE)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"it does not end: {self.log()}") from None
+
+    def kill(self) -> None:
+        # With its workers, which may wait for work that would never end.
+        with contextlib.suppress(ProcessLookupError):
+            os.killpg(self.pid, signal.SIGKILL)
+        self.process.wait(timeout=30)
+
+
+class Hosts:
+    """Hosts that have the same application."""
+
+    def __init__(self, folder: pathlib.Path) -> None:
+        self._folder = folder / "application"
+        self._work = folder / "work"
+        self._logs = folder / "logs"
+        for new in (self._folder, self._work, self._logs):
+            new.mkdir()
+        self._programs: list[Program] = []
+        self.write("reports.py", REPORTS)
+
+    def write(self, file: str, text: str) -> pathlib.Path:
+        path = self._folder / file
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_text(text)
+        return path
+
+    def folder(self, name: str) -> pathlib.Path:
+        """A folder beside the application."""
+        (self._folder / name).mkdir()
+        return self._folder / name
+
+    def python(self, *words: str) -> Program:
+        return self.start(sys.executable, *words)
+
+    def start(self, *words: str) -> Program:
+        log = self._logs / str(len(self._programs))
+        self._programs.append(Program(words, self._folder, log, self._work))
+        return self._programs[-1]
+
+    def begun(self) -> list[int]:
+        """Which processes have begun to work, in that order."""
+        marks = [mark.name.partition("-") for mark in self._work.iterdir() if mark.name != "go"]
+        return [int(process) for _, _, process in sorted(marks, key=lambda mark: int(mark[0]))]
+
+    def await_work(self, times: int) -> list[int]:
+        """Waits until work has begun so often."""
+        until(lambda: len(self.begun()) >= times, self.logs)
+        return self.begun()
+
+    def let_go(self) -> None:
+        """Lets the work end, what goes on and what begins later."""
+        (self._work / "go").touch()
+
+    def logs(self) -> str:
+        return "\n".join(f"-- {program.process.args}\n{program.log()}" for program in self._programs)
+
+    def close(self) -> None:
+        for program in self._programs:
+            program.kill()

@@ -1,0 +1,305 @@
+"""The recipes of docs/recipes.md do what they say, each with the host that it is for."""
+
+from __future__ import annotations
+
+import concurrent.futures
+import http.client
+import json
+import pathlib
+import signal
+import typing
+
+import pytest
+from ground import Ground
+from host import PATIENCE, REPORTS, Hosts, Program, until
+from page import ADDRESS, ROOT, blocks
+
+RECIPES = blocks("docs/recipes.md", "python")
+
+ASYNC_REPORTS = f"""{REPORTS}
+import asyncio
+
+
+async def make_report(*words):
+    begin()
+    while not is_over():
+        await asyncio.sleep(0.01)
+"""
+
+
+def install(hosts: Hosts, heading: str, servers: str, *changes: tuple[str, str]) -> None:
+    """Writes the files of a recipe, with these servers, and with times that suit a test."""
+    files = RECIPES[heading]
+    assert any(ADDRESS in text for text in files.values())
+    for before, after in changes:
+        assert sum(before in text for text in files.values()) == 1, before
+    for file, text in files.items():
+        text = text.replace(ADDRESS, servers)
+        for before, after in changes:
+            text = text.replace(before, after)
+        hosts.write(file, text)
+
+
+def test_every_recipe_is_tested() -> None:
+    page = (ROOT / "docs/recipes.md").read_text()
+    assert page.count("```py") == sum(len(files) for files in RECIPES.values())
+    own = pathlib.Path(__file__).read_text()
+    for heading in RECIPES:
+        assert f'install(hosts, "{heading}"' in own
+
+
+class Answer(typing.NamedTuple):
+    """Of a server that speaks HTTP."""
+
+    status: int
+    body: typing.Any
+
+
+def post(address: str, path: str) -> Answer:
+    connection = http.client.HTTPConnection(address, timeout=PATIENCE)
+    try:
+        connection.request("POST", path)
+        response = connection.getresponse()
+        return Answer(response.status, json.loads(response.read()))
+    finally:
+        connection.close()
+
+
+class Fastapi:
+    """An application on several hosts."""
+
+    def __init__(self, hosts: Hosts, servers: str) -> None:
+        install(hosts, "FastAPI", servers)
+        hosts.write("reports.py", ASYNC_REPORTS)
+        self._hosts = hosts
+        self._pool = concurrent.futures.ThreadPoolExecutor()
+
+    def start(self) -> tuple[Program, str]:
+        """Another host, and its address."""
+        program = self._hosts.python("-m", "uvicorn", "application:app", "--port", "0")
+        return program, program.said(r"Uvicorn running on http://(\S+)")[0]
+
+    def begin(self, address: str, path: str) -> concurrent.futures.Future[Answer]:
+        """A request that has begun to work when this returns."""
+        times = len(self._hosts.begun()) + 1
+        request = self._pool.submit(post, address, path)
+        until(lambda: request.done() or len(self._hosts.begun()) == times, self._hosts.logs)
+        assert not request.done(), request.result()
+        return request
+
+
+def test_fastapi_answers_409_while_another_host_has_the_lock(hosts: Hosts, servers: str) -> None:
+    application = Fastapi(hosts, servers)
+    (one, here), (two, there) = application.start(), application.start()
+    first = application.begin(here, "/reports/sales")
+    assert post(there, "/reports/sales").status == 409
+    assert post(here, "/reports/sales").status == 409
+    # Another report is another lock.
+    other = application.begin(there, "/reports/stock")
+    hosts.let_go()
+    assert (first.result().status, other.result().status) == (200, 200)
+    again = post(there, "/reports/sales")
+    assert again.status == 200 and again.body["token"] > first.result().body["token"]
+    assert post(there, "/reports/Sales").status == 422
+    for program in (one, two):
+        # uvicorn ends by the signal that it has got.
+        assert program.end(by=signal.SIGTERM) in (0, -signal.SIGTERM)
+        assert "Traceback" not in program.log()
+
+
+def test_fastapi_answers_503_if_the_lock_was_lost(hosts: Hosts, servers: str, ground: Ground, chroot: str) -> None:
+    application = Fastapi(hosts, servers)
+    (_, here), (_, there) = application.start(), application.start()
+    request = application.begin(here, "/reports/sales")
+    (node,) = ground.children(f"{chroot}/locks/reports/sales")
+    ground(f"delete {chroot}/locks/reports/sales/{node}")
+    # Another has the lock now.
+    other = application.begin(there, "/reports/sales")
+    hosts.let_go()
+    assert other.result().status == 200
+    answer = request.result()
+    assert answer.status == 503 and "lost" in answer.body["detail"]
+
+
+def test_fastapi_answers_503_if_no_server_answers(hosts: Hosts, ground: Ground, chroot: str) -> None:
+    proxy = ground.proxy()
+    proxy("refuse", "on")
+    application = Fastapi(hosts, proxy.hosts + chroot)
+    _, here = application.start()
+    answer = post(here, "/reports/sales")
+    assert answer.status == 503 and "does not answer" in answer.body["detail"]
+    proxy("refuse", "off")
+    hosts.let_go()
+    assert post(here, "/reports/sales").status == 200
+
+
+def test_celery_runs_a_task_in_one_process(hosts: Hosts, servers: str) -> None:
+    queue = hosts.folder("queue")
+    options = {"data_folder_in": str(queue), "data_folder_out": str(queue), "store_processed": False}
+    # Which task has which result is said in the log alone.
+    hosts.write(
+        "celeryconfig.py", f"broker_url = 'filesystem://'\nbroker_transport_options = {options}\ntask_ignore_result = False\n"
+    )
+    install(hosts, "Celery", servers)
+    words = ("-m", "celery", "-A", "tasks", "worker", "--concurrency", "2", "--without-gossip", "--loglevel", "INFO")
+    worker = hosts.python(*words)
+    worker.said(r"celery@\S+ ready")
+    for _ in range(2):
+        assert hosts.python("-c", "import tasks; tasks.report.delay('monday')").end() == 0, hosts.logs()
+    hosts.await_work(1)
+    until(lambda: "'busy'" in worker.log() or len(hosts.begun()) > 1, hosts.logs)
+    assert len(hosts.begun()) == 1, hosts.logs()
+    hosts.let_go()
+    worker.said(r"tasks\.report\[\S+\] succeeded in \S+ 'made'")
+    # The lock is free again.
+    assert hosts.python("-c", "import tasks; tasks.report.delay('monday')").end() == 0
+    worker.said(r"tasks\.report\[\S+\] succeeded in \S+ 'made'", times=2)
+    assert worker.pid not in hosts.begun()
+    assert worker.end(by=signal.SIGTERM) == 0, worker.log()
+    assert "Traceback" not in worker.log()
+
+
+def test_celery_retries_a_task_that_has_lost_its_lock(
+    hosts: Hosts, servers: str, ground: Ground, chroot: str
+) -> None:
+    hosts.write("celeryconfig.py", "broker_url = 'memory://'\ntask_always_eager = True\n")
+    install(hosts, "Celery", servers)
+    task = hosts.python("-c", "import tasks; print(tasks.report.delay('monday').get())")
+    hosts.await_work(1)
+    (node,) = ground.expect_children(f"{chroot}/locks/report-monday", 1)
+    ground(f"delete {chroot}/locks/report-monday/{node}")
+    # Another has had the lock in between.
+    assert_free(hosts, servers, "/locks/report-monday")
+    hosts.let_go()
+    assert task.end() == 0, task.log()
+    assert len(hosts.begun()) == 2 and "made" in task.log()
+
+
+def assert_free(hosts: Hosts, servers: str, path: str) -> None:
+    text = f"import zklock\nwith zklock.Client('{servers}') as zk, zk.mutex('{path}', timeout={PATIENCE}): pass"
+    assert hosts.python("-c", text).end() == 0, hosts.logs()
+
+
+def only(processes: typing.Iterable[int]) -> int:
+    """The one that does all the work."""
+    (process,) = set(processes)
+    return process
+
+
+def test_gunicorn_has_one_worker_that_makes_reports(
+    hosts: Hosts, servers: str, ground: Ground, chroot: str
+) -> None:
+    install(hosts, "gunicorn", servers, ("INTERVAL = 60", "INTERVAL = 0.05"))
+    hosts.let_go()
+    server = hosts.python("-m", "gunicorn", "--bind", "127.0.0.1:0")
+    address = server.said(r"Listening at: http://(\S+)")[0]
+    ground.expect_children(f"{chroot}/locks/reports", 2)
+    leader = only(hosts.await_work(20))
+    assert leader != server.pid
+    connection = http.client.HTTPConnection(address, timeout=PATIENCE)
+    connection.request("GET", "/")
+    assert connection.getresponse().read() == b"hello\n"
+    connection.close()
+    # New workers come, and one of them leads when the old leader has let go.
+    server.process.send_signal(signal.SIGHUP)
+    until(lambda: hosts.begun()[-1] != leader, hosts.logs)
+    server.said("Worker exiting", times=2)
+    ground.expect_children(f"{chroot}/locks/reports", 2)
+    hosts.await_work(len(hosts.begun()) + 20)
+    order = hosts.begun()
+    # Each has led for one time: none came back.
+    turns = [process for at, process in enumerate(order) if at == 0 or order[at - 1] != process]
+    assert len(turns) == len(set(turns)) and turns[0] == leader
+    assert server.end(by=signal.SIGTERM) == 0, server.log()
+    assert "Traceback" not in server.log()
+    # Not when a session has timed out: it was closed.
+    assert ground.children(f"{chroot}/locks/reports") == []
+
+
+def test_gunicorn_finishes_a_report_before_its_lead_is_free(
+    hosts: Hosts, servers: str, ground: Ground, chroot: str
+) -> None:
+    install(hosts, "gunicorn", servers, ("INTERVAL = 60", "INTERVAL = 0.05"))
+    server = hosts.python("-m", "gunicorn", "--bind", "127.0.0.1:0")
+    leader = only(hosts.await_work(1))
+    ground.expect_children(f"{chroot}/locks/reports", 2)
+    server.process.send_signal(signal.SIGTERM)
+    # The other is gone, which had nothing to finish.
+    ground.expect_children(f"{chroot}/locks/reports", 1)
+    hosts.let_go()
+    assert server.end() == 0, server.log()
+    assert only(hosts.begun()) == leader
+    assert ground.children(f"{chroot}/locks/reports") == []
+
+
+def install_django(hosts: Hosts, servers: str) -> typing.Callable[..., Program]:
+    """Gives what starts the command, with its words."""
+    install(hosts, "Django", servers)
+    for package in ("shop", "shop/management", "shop/management/commands"):
+        hosts.write(f"{package}/__init__.py", "")
+    words = ("-m", "django", "makereport", "--settings", "settings", "--pythonpath", ".")
+    return lambda *more: hosts.python(*words, *more)
+
+
+def test_django_runs_a_command_on_one_host(hosts: Hosts, servers: str) -> None:
+    makereport = install_django(hosts, servers)
+    first = makereport()
+    hosts.await_work(1)
+    second = makereport()
+    until(lambda: second.process.poll() is not None or len(hosts.begun()) > 1, hosts.logs)
+    assert len(hosts.begun()) == 1, hosts.logs()
+    assert second.end() == 3 and "another host makes the report" in second.log()
+    third = makereport("--wait", str(PATIENCE))
+    hosts.let_go()
+    assert (first.end(), third.end()) == (0, 0), hosts.logs()
+    assert first.log() == third.log() == "made\n"
+    assert hosts.begun() == [first.pid, third.pid]
+
+
+def test_django_says_that_no_server_answers(hosts: Hosts, ground: Ground, chroot: str) -> None:
+    proxy = ground.proxy()
+    proxy("refuse", "on")
+    command = install_django(hosts, proxy.hosts + chroot)()
+    assert command.end() == 4 and "not sure that nobody else" in command.log()
+    assert hosts.begun() == []
+
+
+def test_apscheduler_runs_jobs_on_one_host(hosts: Hosts, servers: str) -> None:
+    install(hosts, "APScheduler", servers, ('"cron", hour=3', '"interval", seconds=0.1'))
+    hosts.let_go()
+    schedulers = [hosts.python("jobs.py") for _ in range(2)]
+    other = "another host makes the report"
+    until(
+        lambda: any(other in one.log() for one in schedulers) and len(hosts.begun()) > 10 or len(set(hosts.begun())) > 1,
+        hosts.logs,
+    )
+    leader = only(hosts.begun())
+    (first,) = [one for one in schedulers if one.pid == leader]
+    (second,) = [one for one in schedulers if one.pid != leader]
+    second.said(other, times=10)
+    assert only(hosts.begun()) == leader
+    assert first.end(by=signal.SIGTERM) == 0, first.log()
+    until(lambda: hosts.begun()[-1] == second.pid, hosts.logs)
+    order = hosts.begun()
+    assert order == sorted(order, key=[first.pid, second.pid].index)
+    assert second.end(by=signal.SIGTERM) == 0, second.log()
+    for one in schedulers:
+        assert "Traceback" not in one.log()
+
+
+def test_apscheduler_finishes_a_job_before_its_lead_is_free(
+    hosts: Hosts, servers: str, ground: Ground, chroot: str
+) -> None:
+    install(hosts, "APScheduler", servers, ('"cron", hour=3', '"interval", seconds=0.1'))
+    first = hosts.python("jobs.py")
+    hosts.await_work(1)
+    first.process.send_signal(signal.SIGTERM)
+    second = hosts.python("jobs.py")
+    second.said("another host makes the report", times=5)
+    assert ground.children(f"{chroot}/locks/jobs") != []
+    assert first.process.poll() is None
+    hosts.let_go()
+    assert first.end() == 0, first.log()
+    hosts.await_work(2)
+    assert hosts.begun()[-1] == second.pid
+    assert second.end(by=signal.SIGTERM) == 0, second.log()

@@ -1,0 +1,164 @@
+"""The units of systemd and the line of a crontab in docs/recipes.md, with the command ``zklock`` itself."""
+
+from __future__ import annotations
+
+import configparser
+import os
+import pathlib
+import re
+import shlex
+import shutil
+import signal
+import subprocess
+import typing
+
+import pytest
+from ground import Ground
+from host import Hosts, Program
+from page import ADDRESS, ROOT, blocks, changed, texts
+
+UNITS = blocks("docs/recipes.md", "ini")["systemd"]
+ZKLOCK = os.environ.get("ZKLOCK_COMMAND") or str(ROOT / "target/debug/zklock")
+BUSY, NOT_FOUND, WRONG_ARGUMENTS, NOT_EXECUTABLE = 120, 127, 64, 126
+
+# What a unit runs. It ends when it is let go, or by SIGTERM; it tells of SIGHUP.
+JOB = """#!/usr/bin/env python3
+import signal, sys
+import reports
+
+signal.signal(signal.SIGHUP, lambda *_: print("reloaded", flush=True))
+signal.signal(signal.SIGTERM, lambda *_: sys.exit("told to end"))
+reports.make_report()
+"""
+
+
+def unit(file: str) -> configparser.ConfigParser:
+    parsed = configparser.ConfigParser(interpolation=None)
+    parsed.optionxform = str  # type: ignore[assignment, method-assign]
+    parsed.read_string(UNITS[file])
+    return parsed
+
+
+def codes(file: str, setting: str) -> set[int]:
+    return {int(word) for word in unit(file)["Service"][setting].split()}
+
+
+@pytest.fixture
+def job(hosts: Hosts) -> str:
+    path = hosts.write("job", JOB)
+    path.chmod(0o755)
+    return str(path)
+
+
+Start = typing.Callable[..., Program]
+
+
+@pytest.fixture
+def start(hosts: Hosts, servers: str, job: str) -> Start:
+    """Starts a service as systemd would, but for where programs are and what is changed besides."""
+
+    def start(file: str, *changes: tuple[str, str]) -> Program:
+        service = unit(file)["Service"]
+        variable, _, value = service["Environment"].partition("=")
+        assert value == ADDRESS
+        command = re.sub(r"(?<= -- )/usr/local/bin/\w+$", job, service["ExecStart"])
+        for before, after in (("/usr/local/bin/zklock", ZKLOCK), *changes):
+            command = changed(command, before, after)
+        return hosts.start("env", f"{variable}={servers}", *shlex.split(command))
+
+    return start
+
+
+def test_systemd_takes_the_units(tmp_path: pathlib.Path) -> None:
+    if not shutil.which("systemd-analyze"):
+        pytest.skip("there is no systemd here")
+    for file, text in UNITS.items():
+        # It looks whether the programs are there.
+        text = text.replace("/usr/local/bin/zklock", ZKLOCK)
+        (tmp_path / file).write_text(text)
+    files = [str(tmp_path / file) for file in UNITS]
+
+    def told() -> list[str]:
+        """Of our units alone: those of the machine may have faults."""
+        words = ["systemd-analyze", "verify", "--man=no", *files]
+        done = subprocess.run(words, capture_output=True, text=True, timeout=100, check=False)
+        return [line for line in done.stderr.splitlines() if any(file in line for file in UNITS)]
+
+    assert told() == []
+    # It would have said so.
+    with (tmp_path / "report.service").open("a") as service:
+        service.write("SuccessExitStatuses=120\n")
+    assert any("SuccessExitStatuses" in line for line in told())
+
+
+def test_timer_makes_the_report_on_one_host(start: Start, hosts: Hosts) -> None:
+    quick = ("--at-least 5m", "--at-least 100ms")
+    first = start("report.service", quick)
+    hosts.await_work(1)
+    second = start("report.service", quick)
+    assert second.end() == BUSY, second.log()
+    assert BUSY in codes("report.service", "SuccessExitStatus")
+    hosts.let_go()
+    assert first.end() == 0, first.log()
+    assert len(hosts.begun()) == 1
+
+
+def test_timer_of_a_late_clock_finds_the_lock_taken(start: Start, hosts: Hosts) -> None:
+    hosts.let_go()
+    first = start("report.service")
+    hosts.await_work(1)
+    # The report is made by now, or soon. The lock is kept for minutes.
+    assert start("report.service").end() == BUSY
+    assert first.process.poll() is None
+    assert len(hosts.begun()) == 1
+
+
+def test_service_runs_on_one_host(start: Start, hosts: Hosts, ground: Ground, chroot: str) -> None:
+    first = start("scheduler.service")
+    (leader,) = hosts.await_work(1)
+    second = start("scheduler.service")
+    ground.expect_children(f"{chroot}/locks/scheduler", 2)
+    # ExecReload.
+    assert unit("scheduler.service")["Service"]["ExecReload"] == "/bin/kill -HUP $MAINPID"
+    first.process.send_signal(signal.SIGHUP)
+    first.said("reloaded")
+    assert hosts.begun() == [leader]
+    # KillMode=mixed: at first zklock alone.
+    assert first.end(by=signal.SIGTERM) == 1
+    assert first.log().count("told to end") == 1
+    assert len(hosts.await_work(2)) == 2
+    hosts.let_go()
+    assert second.end() == 0, second.log()
+
+
+def test_service_is_not_restarted_where_that_does_not_help(start: Start, job: str) -> None:
+    hopeless = codes("scheduler.service", "RestartPreventExitStatus")
+    ends = {
+        WRONG_ARGUMENTS: ("--election", "--elections"),
+        NOT_FOUND: (job, f"{job}-that-is-not-there"),
+        NOT_EXECUTABLE: (job, str(pathlib.Path(job).with_name("reports.py"))),
+    }
+    assert hopeless == set(ends)
+    for status, change in ends.items():
+        assert start("scheduler.service", change).end() == status
+
+
+def test_cron_makes_the_report_on_one_host(hosts: Hosts, servers: str, job: str) -> None:
+    variable, line = texts("docs/recipes.md", "cron").splitlines()
+    assert variable == f"ZKLOCK_HOSTS={ADDRESS}"
+    minute, hour, day, month, weekday, user, command = line.split(maxsplit=6)
+    assert (minute, hour, day, month, weekday, user) == ("0", "3", "*", "*", "*", "reports")
+    for before, after in (
+        ("/usr/local/bin/zklock", ZKLOCK), ("/usr/local/bin/report", job), ("--at-least 5m", "--at-least 100ms")
+    ):
+        command = changed(command, before, after)
+    # As cron does.
+    words = ("env", f"ZKLOCK_HOSTS={servers}", "/bin/sh", "-c", command)
+    first = hosts.start(*words)
+    hosts.await_work(1)
+    # The busy host ends well, and says what there is to know.
+    second = hosts.start(*words)
+    assert second.end() == 0 and "is busy" in second.log()
+    hosts.let_go()
+    assert first.end() == 0, first.log()
+    assert len(hosts.begun()) == 1

@@ -1,0 +1,93 @@
+//! The error of a wait that was in vain names the holder, and says how many more are ahead.
+
+use crate::support::{SOON, client, operator, options, settled, soon};
+use ground::shared;
+use std::time::{Duration, Instant};
+use zklock_core::{Client, ErrorKind, Lock};
+
+const A_WHILE: Duration = Duration::from_millis(300);
+
+/// Waits in vain until the error says all of this. The servers are asked shortly before the deadline, and on a busy machine the
+/// answer may come too late.
+async fn comes_to_say(lock: &Lock, parts: &[&str]) {
+    let end = Instant::now() + SOON;
+    loop {
+        let error = lock.acquire_timeout(A_WHILE).await.unwrap_err();
+        assert_eq!(error.kind(), ErrorKind::Timeout, "{error}");
+        assert!(error.to_string().contains("others are before us in the queue"), "{error}");
+        if parts.iter().all(|part| error.to_string().contains(part)) {
+            return;
+        }
+        assert!(Instant::now() < end, "{parts:?} is not in: {error}");
+    }
+}
+
+async fn named(identity: &str) -> Client {
+    Client::connect(options(&shared().connect_string()).identity(identity).unwrap()).await.unwrap()
+}
+
+fn in_background(lock: Lock) -> tokio::task::JoinHandle<()> {
+    tokio::spawn(async move {
+        let _ = lock.acquire().await;
+    })
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_holder_of_a_mutex_and_those_ahead() {
+    let (path, holder, waiter) = ("/named-mutex", named("db7/4711").await, client().await);
+    let hold = soon(holder.mutex(path).unwrap().acquire()).await.unwrap();
+    let node = hold.node().rsplit('/').next().unwrap();
+    let says = format!("queue: db7/4711 holds it (its node {node} is ");
+    let lock = waiter.mutex(path).unwrap();
+    comes_to_say(&lock, &[&says, " s old); we are next"]).await;
+    // Behind another client, and behind a caller of our own client that waits behind that.
+    let other = in_background(client().await.mutex(path).unwrap());
+    operator().wait_for_children(path, 2, SOON);
+    comes_to_say(&lock, &[&says, "; 1 more before us"]).await;
+    let own = in_background(lock.clone());
+    operator().wait_for_children(path, 3, SOON);
+    comes_to_say(&lock, &[&says, "; 2 more before us"]).await;
+    // Another task of the holder's client.
+    let lock = holder.mutex(path).unwrap();
+    let parts = ["another caller of this client holds it (its node "];
+    soon(tokio::spawn(async move { comes_to_say(&lock, &parts).await })).await.unwrap();
+    own.abort();
+    other.abort();
+    settled(&waiter).await;
+    soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn the_holders_of_other_kinds() {
+    let (holder, waiter) = (named("db7/4711").await, client().await);
+    let path = "/named-readers";
+    let mut holds = Vec::new();
+    for _ in 0..3 {
+        let lock = holder.read(path).unwrap();
+        holds.push(soon(tokio::spawn(async move { lock.acquire().await })).await.unwrap().unwrap());
+    }
+    let parts = ["queue: db7/4711 and 2 others hold it (its node ", "; we are next"];
+    comes_to_say(&waiter.write(path).unwrap(), &parts).await;
+
+    let path = "/named-permits";
+    for _ in 0..2 {
+        holds.push(soon(holder.semaphore(path, 2).unwrap().acquire()).await.unwrap());
+    }
+    let parts = ["queue: db7/4711 and another hold it (its node "];
+    comes_to_say(&waiter.semaphore(path, 2).unwrap(), &parts).await;
+
+    let path = "/named-exclusive";
+    holds.push(soon(holder.exclusive(path).unwrap().acquire()).await.unwrap());
+    let parts = ["queue: db7/4711 holds it (its node lock is "];
+    comes_to_say(&waiter.exclusive(path).unwrap(), &parts).await;
+
+    // In the first queue of this set nobody is ahead of it.
+    let path = "/named-set";
+    holds.push(soon(holder.mutex(path).unwrap().acquire()).await.unwrap());
+    let set = waiter.all(&[waiter.mutex("/named-free").unwrap(), waiter.mutex(path).unwrap()]).unwrap();
+    comes_to_say(&set, &["queue: db7/4711 holds it (its node ", "; we are next"]).await;
+    settled(&waiter).await;
+    for hold in holds {
+        soon(hold.release()).await.unwrap();
+    }
+}

@@ -1,0 +1,162 @@
+//! The processes of the workers, and what they say.
+//!
+//! They all write to one pipe, a line at a time, and one reader prints. So lines come in the order in which they were written, and what
+//! one worker writes before it releases the lock comes before all that the next one writes, however late either gets the processor.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::thread;
+use std::time::Duration;
+
+use rustix::pipe::{PipeFlags, pipe_with};
+use rustix::process::{Pid, Signal, WaitId, WaitIdOptions, kill_process, waitid};
+
+use super::play::failed;
+use crate::failure::Failure;
+
+/// What the ledger answers to a write, and what a worker is told when its work is done.
+pub(super) const ACCEPTED: &str = "accepted";
+const REFUSED: &str = "refused";
+pub(super) const GO_ON: &str = "go on";
+
+/// What there is to be heard.
+pub(super) enum Heard {
+    /// A line, and who has said it.
+    Line(usize, String),
+    /// Not a word for so long.
+    Nothing,
+    /// All have ended.
+    TheEnd,
+}
+
+pub(super) struct Stage {
+    workers: Vec<Child>,
+    reports: Receiver<String>,
+}
+
+impl Stage {
+    /// Workers that connect as this command line says.
+    pub(super) fn on_ensemble(count: usize, words: &[OsString]) -> Result<Self, Failure> {
+        Self::start(count, |worker| {
+            worker.args(words);
+        })
+    }
+
+    /// Workers on a server in memory, whatever the environment says.
+    pub(super) fn in_memory(count: usize, hosts: &str) -> Result<Self, Failure> {
+        Self::start(count, |worker| {
+            for (name, _) in std::env::vars_os() {
+                if name.to_string_lossy().starts_with("ZKLOCK_") {
+                    worker.env_remove(name);
+                }
+            }
+            worker.args(["quickstart", "--connect", hosts]);
+        })
+    }
+
+    fn start(count: usize, prepare: impl Fn(&mut Command)) -> Result<Self, Failure> {
+        let (reading, writing) = pipe_with(PipeFlags::CLOEXEC).map_err(std::io::Error::from)?;
+        let mut stage = Self { workers: Vec::new(), reports: read(reading) };
+        for index in 0..count {
+            let mut worker = Command::new("/proc/self/exe");
+            worker.args([super::WORD, &name(index)]);
+            prepare(&mut worker);
+            worker.stdin(Stdio::piped()).stdout(writing.try_clone()?);
+            stage.workers.push(worker.spawn()?);
+        }
+        Ok(stage)
+    }
+
+    /// What is said next.
+    pub(super) fn hear(&self, within: Duration) -> Result<Heard, Failure> {
+        let line = match self.reports.recv_timeout(within) {
+            Ok(line) => line,
+            Err(RecvTimeoutError::Timeout) => return Ok(Heard::Nothing),
+            Err(RecvTimeoutError::Disconnected) => return Ok(Heard::TheEnd),
+        };
+        let (who, what) = line.split_once(' ').unwrap_or((&line, ""));
+        let index = (0..self.workers.len()).find(|index| name(*index) == who);
+        let index = index.ok_or_else(|| failed(format!("nobody is called {who:?}")))?;
+        Ok(Heard::Line(index, what.to_owned()))
+    }
+
+    /// Answers to a write.
+    pub(super) fn answer(&mut self, index: usize, is_accepted: bool) -> Result<(), Failure> {
+        self.tell(index, if is_accepted { ACCEPTED } else { REFUSED })
+    }
+
+    /// Tells a worker that its work is done.
+    pub(super) fn go_on(&mut self, index: usize) -> Result<(), Failure> {
+        self.tell(index, GO_ON)
+    }
+
+    fn tell(&mut self, index: usize, text: &str) -> Result<(), Failure> {
+        let input = self.workers[index].stdin.as_mut();
+        let told = input.map(|input| input.write_all(format!("{text}\n").as_bytes()));
+        // This pipe has nothing to do with our own output.
+        told.and_then(Result::ok).ok_or_else(|| failed(format!("{} is gone", name(index))))
+    }
+
+    pub(super) fn kill(&mut self, index: usize) -> Result<(), Failure> {
+        Ok(self.workers[index].kill()?)
+    }
+
+    /// Stops a process where it is, as a machine does that is out of memory, or a laptop that is closed. When this returns, it stands.
+    pub(super) fn stop(&self, index: usize) -> Result<(), Failure> {
+        let pid = self.signal(index, Signal::STOP)?;
+        let options = WaitIdOptions::STOPPED | WaitIdOptions::NOWAIT;
+        waitid(WaitId::Pid(pid), options).map_err(std::io::Error::from)?;
+        Ok(())
+    }
+
+    pub(super) fn wake(&self, index: usize) -> Result<(), Failure> {
+        self.signal(index, Signal::CONT)?;
+        Ok(())
+    }
+
+    fn signal(&self, index: usize, signal: Signal) -> Result<Pid, Failure> {
+        let pid = Pid::from_child(&self.workers[index]);
+        kill_process(pid, signal).map_err(std::io::Error::from)?;
+        Ok(pid)
+    }
+
+    /// How a worker has ended, if it has.
+    pub(super) fn has_ended(&mut self, index: usize) -> Result<Option<ExitStatus>, Failure> {
+        Ok(self.workers[index].try_wait()?)
+    }
+
+    /// How a worker that is about to end has ended.
+    pub(super) fn status(&mut self, index: usize) -> Result<ExitStatus, Failure> {
+        Ok(self.workers[index].wait()?)
+    }
+}
+
+impl Drop for Stage {
+    fn drop(&mut self) {
+        for worker in &mut self.workers {
+            // Those that have ended are gone already.
+            let _ = worker.kill();
+            let _ = worker.wait();
+        }
+    }
+}
+
+fn read(pipe: OwnedFd) -> Receiver<String> {
+    let (sender, reports) = channel();
+    thread::spawn(move || {
+        for line in BufReader::new(File::from(pipe)).lines().map_while(Result::ok) {
+            if sender.send(line).is_err() {
+                break;
+            }
+        }
+    });
+    reports
+}
+
+pub(super) fn name(index: usize) -> String {
+    format!("worker-{}", index + 1)
+}

@@ -1,0 +1,195 @@
+//! Who is in the way of a wait that is about to end in vain, so that its error can name the holder.
+//!
+//! The question is asked shortly before the deadline, and not after it, because a call returns by its deadline. One answer
+//! serves all callers of this client whose deadlines are near. A wait that ends in a grant asks nothing, nor does one without a deadline.
+
+use super::{LocalQueue, Ticket};
+use crate::ask::request;
+use crate::clock;
+use crate::ensemble::Child;
+use crate::machine::Moment;
+use crate::machine::claim::Claim;
+use crate::machine::name::{Name, Role, SINGLE_NAME};
+use crate::machine::protocol::{Operation, Outcome};
+use crate::machine::queue;
+use crate::node_data;
+use crate::progress::Progress;
+use crate::session::Session;
+use crate::sync::lock_ignoring_poison;
+use crate::wait::Wait;
+use std::convert::Infallible;
+use std::future::pending;
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// For how long an answer serves others.
+const FRESH: Duration = Duration::from_millis(100);
+/// For how long it may stand in an error: from the question to the deadline, and a moment.
+const TELLING: Duration = Duration::from_millis(400);
+/// How much of an identity stands in an error: others write what they like into their nodes.
+const IDENTITY: usize = 80;
+
+/// What was seen last.
+#[derive(Default)]
+pub(super) struct Lookout {
+    /// Held by the one that asks.
+    asks: tokio::sync::Mutex<()>,
+    seen: Mutex<Option<Seen>>,
+}
+
+#[derive(Clone)]
+struct Seen {
+    at: Moment,
+    /// A sentence on the holder.
+    holder: String,
+    /// How many more are ahead of the node with which the next caller of this client waits; `None` if that is not known.
+    ahead: Option<usize>,
+}
+
+/// Those in the way of one node, in one queue.
+struct Rivals<'a> {
+    directory: &'a Arc<str>,
+    first: String,
+    holders: usize,
+    ahead: Option<usize>,
+}
+
+impl LocalQueue {
+    /// Looks who is in the way when the wait is nearly over, if it is behind others then.
+    pub(super) async fn look_out(self: Arc<Self>, wait: Wait, progress: Arc<Progress>) -> Infallible {
+        wait.nearly_over().await;
+        if progress.is_behind_others() {
+            // Boxed: most waits come to an end without it.
+            Box::pin(self.see()).await;
+        }
+        pending().await
+    }
+
+    /// Who is in the way of one that waits here, as a part of an error. `None` if that is not known.
+    pub(crate) fn in_the_way(&self, ticket: &Ticket) -> Option<String> {
+        let seen = lock_ignoring_poison(&self.lookout.seen).clone()?;
+        if clock::now().since(seen.at) > TELLING {
+            return None;
+        }
+        let state = lock_ignoring_poison(&self.state);
+        let here = state.waiting.iter().position(|waiter| Arc::ptr_eq(&waiter.progress, ticket.progress()));
+        // Before those that wait here stands the one with the node.
+        let here = here.map_or(0, |position| position + 1);
+        Some(match seen.ahead.map(|ahead| ahead + here) {
+            None => seen.holder,
+            Some(0) => format!("{}; we are next", seen.holder),
+            Some(more) => format!("{}; {more} more before us", seen.holder),
+        })
+    }
+
+    async fn see(&self) {
+        let _asks = self.lookout.asks.lock().await;
+        let is_fresh = |seen: &Seen| clock::now().since(seen.at) < FRESH;
+        if !lock_ignoring_poison(&self.lookout.seen).as_ref().is_some_and(is_fresh) {
+            let seen = self.ask_who_is_there().await;
+            *lock_ignoring_poison(&self.lookout.seen) = seen;
+        }
+    }
+
+    /// `None` if there is no answer. Then it is not worth to ask again.
+    async fn ask_who_is_there(&self) -> Option<Seen> {
+        let session = self.shared.pool.slot().current()?;
+        let entering = lock_ignoring_poison(&self.state).entering.clone();
+        let own = entering.map_or(Vec::new(), |progress| progress.nodes());
+        for (number, claim) in self.claims.iter().enumerate() {
+            let own = own.get(number).map(String::as_str);
+            let Some(rivals) = rivals(&session, claim, own).await? else { continue };
+            let child = session.shown(rivals.directory.clone(), rivals.first.clone()).await.ok()??;
+            let age = clock::age(child.created);
+            let holder = sentence(&child, child.session == session.id(), rivals.holders, age);
+            return Some(Seen { at: clock::now(), holder, ahead: rivals.ahead });
+        }
+        None
+    }
+}
+
+/// Those in the way in the queue of this claim; `None` if the servers do not tell.
+async fn rivals<'a>(
+    session: &Arc<Session>,
+    claim: &'a Claim,
+    own: Option<&str>,
+) -> Option<Option<Rivals<'a>>> {
+    let directory = claim.permits.as_ref().map_or(&claim.directory, |permits| &permits.directory);
+    let listed = request(session, Operation::List { directory: directory.clone() }).await.ok()?;
+    let (Outcome::Children(children), _) = listed else { return None };
+    let rivals = |first: String, holders, ahead| Some(Rivals { directory, first, holders, ahead });
+    if claim.permits.is_some() {
+        // Our own are there before it is known whether there are enough. They have the mark of our node.
+        let mark = own.and_then(Name::parse).and_then(|own| own.uuid());
+        let is_ours = |permit: &Name<'_>| mark.is_some() && permit.uuid() == mark;
+        let permits = children.iter().filter_map(|child| Name::parse_lease(child));
+        let mut permits: Vec<_> = permits.filter(|permit| !is_ours(permit)).collect();
+        permits.sort_by(Name::compare);
+        return Some(permits.first().and_then(|first| rivals(first.text.to_owned(), permits.len(), None)));
+    }
+    if !claim.has_queue() {
+        let holder = children.into_iter().find(|child| child == SINGLE_NAME);
+        return Some(holder.and_then(|holder| rivals(holder, 1, None)));
+    }
+    let ahead = queue::in_the_way(&children, own, claim);
+    let Some(first) = ahead.first().copied() else { return Some(None) };
+    let reads = |name: &&&str| Name::parse(name).is_some_and(|name| name.scheme.role() == Role::Read);
+    let holders = ahead.iter().take_while(reads).count().max(1);
+    Some(rivals(first.to_owned(), holders, own.map(|_| ahead.len() - holders)))
+}
+
+/// Says who holds.
+fn sentence(first: &Child, is_ours: bool, holders: usize, age: Duration) -> String {
+    let (identity, queues) = node_data::read(&first.data);
+    let identity: String = identity.chars().filter(|letter| !letter.is_control()).take(IDENTITY).collect();
+    let identity = match (is_ours, identity.as_str()) {
+        (true, _) => "another caller of this client",
+        (false, "") => "a contender without a name",
+        (false, identity) => identity,
+    };
+    let others = match holders - 1 {
+        0 => String::new(),
+        1 => " and another".to_owned(),
+        others => format!(" and {others} others"),
+    };
+    let verb = match (queues.is_empty(), holders) {
+        // A set holds when it is its turn in all of its queues.
+        (false, 1) => "is the first",
+        (false, _) => "are the first",
+        (true, 1) => "holds it",
+        (true, _) => "hold it",
+    };
+    let (name, seconds) = (&first.name, age.as_secs_f64());
+    format!("{identity}{others} {verb} (its node {name} is {seconds:.1} s old)")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::time::SystemTime;
+
+    fn child(data: &[u8]) -> Child {
+        let name = "_c_a-lock-0000000001".to_owned();
+        Child { name, data: data.to_vec(), czxid: 1, session: 1, created: SystemTime::UNIX_EPOCH }
+    }
+
+    #[test]
+    fn a_holder_is_named_as_it_calls_itself() {
+        let age = Duration::from_millis(12_340);
+        let says = |data: &[u8], is_ours, holders| sentence(&child(data), is_ours, holders, age);
+        let node = "(its node _c_a-lock-0000000001 is 12.3 s old)";
+        assert_eq!(says(b"db7/4711", false, 1), format!("db7/4711 holds it {node}"));
+        assert_eq!(says(b"db7/4711", false, 2), format!("db7/4711 and another hold it {node}"));
+        assert_eq!(says(b"db7/4711", false, 5), format!("db7/4711 and 4 others hold it {node}"));
+        assert_eq!(says(b"db7/4711", true, 1), format!("another caller of this client holds it {node}"));
+        assert_eq!(says(b"", false, 1), format!("a contender without a name holds it {node}"));
+    }
+
+    #[test]
+    fn what_others_write_into_their_nodes_does_not_break_a_line_or_fill_a_log() {
+        let says = |data: &[u8]| sentence(&child(data), false, 1, Duration::ZERO);
+        assert!(says(b"a\n\x1b[31mb\r\0").starts_with("a[31mb holds it"));
+        assert!(says(&vec![b'x'; 1 << 20]).len() < 200);
+        assert!(says(b"\xff\xfe").ends_with("holds it (its node _c_a-lock-0000000001 is 0.0 s old)"));
+    }
+}
