@@ -176,14 +176,11 @@
  * - ZKLOCK_FORKED: a handle that was made before this process was forked. See "Fork" below.
  * - ZKLOCK_INTERNAL: a bug in zklock.
  *
- * Four more mean the same wherever a function lists them.
+ * Three more mean the same wherever a function lists them without a reason.
  *
- * - ZKLOCK_UNREACHABLE means that no server answers in time: the connect timeout, unless the function
- *   names another.
- * - ZKLOCK_REFUSED means that an access list, a rule of the servers or a limit of this system forbids
- *   it.
- * - ZKLOCK_CLOSED means that the client is closed, or was closed during the call.
- * - ZKLOCK_DEADLOCK in a callback means that a callback may not make this call, because it waits.
+ * - ZKLOCK_REFUSED: an access list, a rule of the servers or a limit of this system forbids it.
+ * - ZKLOCK_CLOSED: the client is closed, or was closed during the call.
+ * - ZKLOCK_DEADLOCK in a callback: the call would wait, and a callback may not.
  *
  * Event loops
  * -----------
@@ -245,7 +242,7 @@
  *
  * The library starts one thread at the first call that connects a client or asks for its events, a
  * second at the first callback, and another if hosts are given by name, because the resolver needs
- * one. A thread that calls the library needs a stack of 64 KiB at most. A thread that is cancelled
+ * one. A stack of 64 KiB is enough for a thread that calls the library. A thread that is cancelled
  * (pthread_cancel) during a call is cancelled after it, even if its cancellation is asynchronous
  * (PTHREAD_CANCEL_ASYNCHRONOUS). With asynchronous cancellation the thread may end between the last
  * instruction of a call and the instruction of yours that stores the result. Then nobody has the
@@ -407,8 +404,8 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_TIMEOUT = 4,
     /**
-     * The wait could never end, since this thread itself holds the lock, or is one of ours (in a
-     * callback): correct the program.
+     * The wait could never end, since this thread itself holds the lock, or is one of ours (in
+     * a callback): correct the program.
      */
     ZKLOCK_DEADLOCK = 5,
     /**
@@ -416,8 +413,8 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_NOT_OWNER = 6,
     /**
-     * The hold has been released before, the ticket's result fetched, what a call gave taken from it, or the member has
-     * left: correct the program.
+     * The hold has been released before, the ticket's result fetched, what a call gave taken
+     * from it, or the member has left: correct the program.
      */
     ZKLOCK_NOT_HELD = 7,
     /**
@@ -425,8 +422,8 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_LOST = 8,
     /**
-     * A contender of another library is in the queue and cannot see ours: let both sides use one
-     * naming scheme.
+     * A contender of another library is in the queue and cannot see ours: let both sides use
+     * one naming scheme.
      */
     ZKLOCK_FOREIGN_CONTENDER = 9,
     /**
@@ -442,19 +439,23 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_INTERRUPTED = 12,
     /**
-     * A guarded write whose reply was lost: it may have been done. zklock_hold_read shows whether it was.
+     * A guarded write whose reply was lost: it may have been done. zklock_hold_read shows
+     * whether it was.
      */
     ZKLOCK_UNCERTAIN = 13,
     /**
-     * A guarded write was refused, because a node was not in the required state. Nothing was written.
+     * A guarded write was refused, because a node was not in the required state. Nothing was
+     * written.
      */
     ZKLOCK_CONFLICT = 14,
     /**
-     * The handle was made before this process was forked, and belongs to the parent: see "Fork" above.
+     * The handle was made before this process was forked, and belongs to the parent: see
+     * "Fork" above.
      */
     ZKLOCK_FORKED = 15,
     /**
-     * The ticket or the call has no result yet, or the client no event: wait for the descriptor.
+     * The ticket or the call has no result yet, or the client no event: wait for the
+     * descriptor.
      */
     ZKLOCK_PENDING = 16,
     /**
@@ -514,8 +515,8 @@ typedef enum zklock_reason ZKLOCK_INT32 {
      */
     ZKLOCK_REASON_FOREIGN_CONTENDER = 6,
     /**
-     * The client closed the session, to be rid of a node that it may not delete: zklock_last_error() of ZKLOCK_LOST
-     * names the right that it lacks.
+     * The client closed the session, to be rid of a node that it may not delete:
+     * zklock_last_error() of ZKLOCK_LOST names the right that it lacks.
      */
     ZKLOCK_REASON_SESSION_CLOSED = 7,
 } zklock_reason;
@@ -525,7 +526,8 @@ typedef enum zklock_reason ZKLOCK_INT32 {
  */
 typedef enum zklock_event_kind ZKLOCK_INT32 {
     /**
-     * A ticket has its result: zklock_acquire_finish gives the hold, or the reason why there is none.
+     * A ticket has its result: zklock_acquire_finish gives the hold, or the reason why there
+     * is none.
      */
     ZKLOCK_EVENT_TICKET = 1,
     /**
@@ -545,12 +547,13 @@ typedef enum zklock_event_kind ZKLOCK_INT32 {
      */
     ZKLOCK_EVENT_CONNECTED = 5,
     /**
-     * The connection broke, and the client is looking for another server. The session lives on for now, and so do its
-     * holds, for as long as zklock_hold_valid_for says.
+     * The connection broke, and the client is looking for another server. The session lives on
+     * for now, and so do its holds, for as long as zklock_hold_valid_for says.
      */
     ZKLOCK_EVENT_DISCONNECTED = 6,
     /**
-     * The session is over, and all holds of it are lost. The client is opening the next session.
+     * The session is over, and all holds of it are lost. The client is opening the next
+     * session.
      */
     ZKLOCK_EVENT_SESSION_LOST = 7,
     /**
@@ -558,8 +561,8 @@ typedef enum zklock_event_kind ZKLOCK_INT32 {
      */
     ZKLOCK_EVENT_CLOSED = 8,
     /**
-     * Others wait for what a hold has: of those holds alone for which zklock_hold_is_wanted or zklock_hold_wanted_fd
-     * was called.
+     * Others wait for what a hold has: of those holds alone for which zklock_hold_is_wanted or
+     * zklock_hold_wanted_fd was called.
      */
     ZKLOCK_EVENT_WANTED = 9,
 } zklock_event_kind;
@@ -573,8 +576,8 @@ typedef enum zklock_state ZKLOCK_INT32 {
      */
     ZKLOCK_STATE_HELD = 1,
     /**
-     * The servers are out of reach or late. The lock is held for as long as zklock_hold_valid_for says;
-     * after that others may hold it.
+     * The servers are out of reach or late. The lock is held for as long as
+     * zklock_hold_valid_for says; after that others may hold it.
      */
     ZKLOCK_STATE_AT_RISK = 2,
     /**
@@ -588,9 +591,10 @@ typedef enum zklock_state ZKLOCK_INT32 {
 } zklock_state;
 
 /**
- * Who may use the nodes that a client creates: those of locks and barriers, the nodes above them, limits, and what
- * guarded writes create. All clients of a lock create, list, read and delete nodes there: so with all but
- * ZKLOCK_ACCESS_OPEN all must log in as the same user. Nodes that are there already stay as they are.
+ * Who may use the nodes that a client creates: those of locks and barriers, the nodes above
+ * them, limits, and what guarded writes create. All clients of a lock create, list, read and
+ * delete nodes there: so with all but ZKLOCK_ACCESS_OPEN all must log in as the same user.
+ * Nodes that are there already stay as they are.
  */
 typedef enum zklock_access ZKLOCK_INT32 {
     /**
@@ -612,7 +616,8 @@ typedef enum zklock_access ZKLOCK_INT32 {
  */
 typedef enum zklock_dialect ZKLOCK_INT32 {
     /**
-     * Like those of Curator and go-zookeeper, and of kazoo with extra_lock_patterns. This is the default.
+     * Like those of Curator and go-zookeeper, and of kazoo with extra_lock_patterns. This is
+     * the default.
      */
     ZKLOCK_DIALECT_CURATOR = 1,
     /**
@@ -630,20 +635,23 @@ typedef enum zklock_dialect ZKLOCK_INT32 {
  */
 typedef enum zklock_flag ZKLOCK_INT32 {
     /**
-     * A thread that holds the lock may acquire it again; each hold is released by that thread. Without it any thread
-     * may release a hold, and so a thread that acquires again waits until one does. Of a read/write lock, a thread that
-     * holds the write side by such a lock may acquire the read side as well. Leave it out if a thread may turn to
-     * other work while the first holds the lock, as a thread that runs coroutines does: both count as one owner, and
-     * would be inside together. Not for semaphores, whose permits belong to nobody.
+     * A thread that holds the lock may acquire it again; each hold is released by that thread.
+     * Without it any thread may release a hold, and so a thread that acquires again waits
+     * until one does. Of a read/write lock, a thread that holds the write side by such a lock
+     * may acquire the read side as well. Leave it out if a thread may turn to other work while
+     * the first holds the lock, as a thread that runs coroutines does: both count as one
+     * owner, and would be inside together. Not for semaphores, whose permits belong to nobody.
      */
     ZKLOCK_REENTRANT = 1,
     /**
-     * Wait for a contender that cannot see ours as for any other, instead of failing with ZKLOCK_FOREIGN_CONTENDER.
-     * Both may come to hold the lock, so set this only if you know that it sees ours after all.
+     * Wait for a contender that cannot see ours as for any other, instead of failing with
+     * ZKLOCK_FOREIGN_CONTENDER. Both may come to hold the lock, so set this only if you know
+     * that it sees ours after all.
      */
     ZKLOCK_ALLOW_FOREIGN = 2,
     /**
-     * A waiter watches all the others, and not only the one that matters: the simple way, for comparison.
+     * A waiter watches all the others, and not only the one that matters: the simple way, for
+     * comparison.
      */
     ZKLOCK_WATCH_CHILDREN = 4,
 } zklock_flag;
@@ -695,7 +703,8 @@ typedef enum zklock_stat ZKLOCK_INT32 {
      */
     ZKLOCK_STAT_LOSSES = 3,
     /**
-     * Attempts whose caller has its answer, but whose node may still be there. It is being deleted.
+     * Attempts whose caller has its answer, but whose node may still be there. It is being
+     * deleted.
      */
     ZKLOCK_STAT_OWED = 4,
     /**
@@ -703,7 +712,8 @@ typedef enum zklock_stat ZKLOCK_INT32 {
      */
     ZKLOCK_STAT_SESSION_ID = 5,
     /**
-     * The session timeout that the servers granted, in milliseconds; 0 while there is no session.
+     * The session timeout that the servers granted, in milliseconds; 0 while there is no
+     * session.
      */
     ZKLOCK_STAT_SESSION_TIMEOUT = 6,
     /**
@@ -731,7 +741,8 @@ typedef enum zklock_stat ZKLOCK_INT32 {
      */
     ZKLOCK_STAT_ACQUIRES_CANCELLED = 12,
     /**
-     * Holds lost for ZKLOCK_REASON_SESSION_EXPIRED. So for each zklock_reason: its number, and 100.
+     * Holds lost for ZKLOCK_REASON_SESSION_EXPIRED. So for each zklock_reason: its number, and
+     * 100.
      */
     ZKLOCK_STAT_LOSSES_SESSION_EXPIRED = 101,
     /**
@@ -779,14 +790,14 @@ typedef enum zklock_write_kind ZKLOCK_INT32 {
 } zklock_write_kind;
 
 /**
- * A node that exists or not: as long as it exists, zklock_barrier_wait waits. It belongs to nobody, and outlives the
- * process that set it.
+ * A node that exists or not: as long as it exists, zklock_barrier_wait waits. It belongs to
+ * nobody, and outlives the process that set it.
  */
 typedef struct zklock_barrier zklock_barrier;
 
 /**
- * A call that runs in the background, for event loops: whatever has _start in its name begins one, except
- * zklock_acquire_start, which gives a zklock_ticket.
+ * A call that runs in the background, for event loops: whatever has _start in its name begins one,
+ * except zklock_acquire_start, which gives a zklock_ticket.
  */
 typedef struct zklock_call zklock_call;
 
@@ -836,13 +847,15 @@ typedef struct zklock_options zklock_options;
 typedef struct zklock_ticket zklock_ticket;
 
 /**
- * One in the queue of a lock. What it points to lives as long as the call of the visitor, or as long as
- * zklock_observer_next says. The library that runs may be an earlier or a later one than this header: see `size`.
+ * One in the queue of a lock. What it points to lives as long as the call of the visitor, or as
+ * long as zklock_observer_next says. The library that runs may be an earlier or a later one than
+ * this header: see `size`.
  */
 typedef struct {
     /**
-     * How many bytes this struct has in the library that runs. Later versions add members at the end: a member that
-     * ends beyond is not there. So read no such member, and copy no more than this.
+     * How many bytes this struct has in the library that runs. Later versions add members at the
+     * end: a member that ends beyond is not there. So read no such member, and copy no more than
+     * this.
      */
     size_t size;
     /**
@@ -862,8 +875,8 @@ typedef struct {
      */
     uint64_t session;
     /**
-     * Its fencing token, when it comes to hold the lock. A holder of a semaphore's permit has a smaller one: this is
-     * the number of its permit.
+     * Its fencing token, when it comes to hold the lock. A holder of a semaphore's permit has a
+     * smaller one: this is the number of its permit.
      */
     uint64_t token;
     /**
@@ -879,8 +892,8 @@ typedef struct {
      */
     zklock_role role;
     /**
-     * 1 if it holds the lock, as far as its place tells; 0 if it waits. A set of locks holds none of them before it is
-     * its turn in all of their queues, even if it is the first.
+     * 1 if it holds the lock, as far as its place tells; 0 if it waits. A set of locks holds none
+     * of them before it is its turn in all of their queues, even if it is the first.
      */
     int32_t holds;
 } zklock_contender;
@@ -891,11 +904,13 @@ typedef struct {
 typedef void (*zklock_contender_visitor)(const zklock_contender *contender, void *context);
 
 /**
- * Something that has happened: see zklock_client_next_event, which fills all of it. It never grows.
+ * Something that has happened: see zklock_client_next_event, which fills all of it. It never
+ * grows.
  */
 typedef struct {
     /**
-     * What was given to zklock_ticket_set_context, zklock_call_set_context or zklock_hold_set_context; NULL if nothing was.
+     * What was given to zklock_ticket_set_context, zklock_call_set_context or
+     * zklock_hold_set_context; NULL if nothing was.
      */
     void *context;
     /**
@@ -907,8 +922,8 @@ typedef struct {
      */
     zklock_call *call;
     /**
-     * The hold of ZKLOCK_EVENT_LOST and ZKLOCK_EVENT_WANTED, and that of ZKLOCK_EVENT_RELEASED unless it is freed;
-     * otherwise NULL.
+     * The hold of ZKLOCK_EVENT_LOST and ZKLOCK_EVENT_WANTED, and that of ZKLOCK_EVENT_RELEASED
+     * unless it is freed; otherwise NULL.
      */
     zklock_hold *hold;
     /**
@@ -930,8 +945,8 @@ typedef struct {
      */
     int32_t kind;
     /**
-     * The version that the node must have, for ZKLOCK_WRITE_SET and ZKLOCK_WRITE_DELETE; ZKLOCK_ANY_VERSION if
-     * any will do.
+     * The version that the node must have, for ZKLOCK_WRITE_SET and ZKLOCK_WRITE_DELETE;
+     * ZKLOCK_ANY_VERSION if any will do.
      */
     int32_t version;
     /**
@@ -981,13 +996,13 @@ extern "C" {
 /**
  * Opens a session. It waits until there is one, for the connect timeout at most.
  *
- * @param hosts "host:port,host:port", and perhaps a "/chroot" at the end. The port may be left out: 2181.
+ * @param hosts "host:port,host:port", and perhaps a "/chroot" at the end. The port may be left
+ *        out: 2181.
  * @param options NULL for the defaults. They are copied.
  * @param[out] client the client. Free it with zklock_client_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_INVALID_HANDLE;
- *         ZKLOCK_UNREACHABLE if no server answers in time, or no host is known; ZKLOCK_REFUSED if the
- *         chroot does not exist, or the system gives us no threads or descriptors; ZKLOCK_DEADLOCK in a
- *         callback; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_UNREACHABLE if no
+ *         server answers in time, or no host is known; ZKLOCK_REFUSED if the chroot does not
+ *         exist, or the system gives us no threads or descriptors; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_new(const char *hosts,
@@ -1000,8 +1015,8 @@ zklock_status zklock_client_new(const char *hosts,
  * @param hosts as zklock_client_new.
  * @param options NULL for the defaults. They are copied.
  * @param[out] call the call: zklock_call_client gives the client. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
- *         ZKLOCK_INTERNAL. Everything else comes with the result.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read. All other statuses come
+ *         with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_new_start(const char *hosts,
@@ -1013,26 +1028,26 @@ zklock_status zklock_client_new_start(const char *hosts,
  *
  * @param call the call. It must be freed all the same.
  * @param[out] client the client, which is yours from now on. Free it with zklock_client_free.
- * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT also for another call;
- *         and all that zklock_call_finish returns.
+ * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT
+ *         for another call; and all that zklock_call_finish returns.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_call_client(zklock_call *call,
-                                 zklock_client **client);
+zklock_status zklock_call_client(zklock_call *call, zklock_client **client);
 
 /**
- * Makes a client that connects when it is first needed. Until then it does nothing, so a program may make it, and locks and
- * barriers of it, before it forks: each child that uses them connects for itself.
+ * Makes a client that connects when it is first needed. Until then it does nothing, so a program
+ * may make it, and locks and barriers of it, before it forks: each child that uses them connects
+ * for itself.
  *
- * The first call that needs it connects, in the time that its caller is willing to wait, and never for longer than the
- * connect timeout. So it may fail with ZKLOCK_UNREACHABLE or ZKLOCK_REFUSED where the docs of zklock_client_new say so; the
- * next call tries again. A try that connects may take the connect timeout, and the try timeout after it.
+ * The first call that needs it connects, in the time that its caller is willing to wait, and never
+ * for longer than the connect timeout. So it may fail with ZKLOCK_UNREACHABLE or ZKLOCK_REFUSED
+ * where the docs of zklock_client_new say so; the next call tries again. A try that connects may
+ * take the connect timeout, and the try timeout after it.
  *
  * @param hosts as zklock_client_new.
  * @param options NULL for the defaults. They are copied.
  * @param[out] client the client. Free it with zklock_client_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
- *         ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_new_lazy(const char *hosts,
@@ -1043,13 +1058,13 @@ zklock_status zklock_client_new_lazy(const char *hosts,
  * Connects a client of zklock_client_new_lazy now, unless that has been done.
  *
  * @param client the client.
- * @param timeout milliseconds, of which it takes no more than the connect timeout; ZKLOCK_FOREVER waits that long.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers in time, or no host is known; ZKLOCK_REFUSED if the chroot does
- *         not exist, or the system gives us no threads or descriptors; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback;
- *         ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @param timeout milliseconds, of which it takes no more than the connect timeout; ZKLOCK_FOREVER
+ *        waits that long.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers in time, or no host is known;
+ *         ZKLOCK_REFUSED if the chroot does not exist, or the system gives us no threads or
+ *         descriptors; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
-zklock_status zklock_client_connect(zklock_client *client,
-                                    int64_t timeout);
+zklock_status zklock_client_connect(zklock_client *client, int64_t timeout);
 
 /**
  * Begins what zklock_client_connect does, and returns at once.
@@ -1057,8 +1072,7 @@ zklock_status zklock_client_connect(zklock_client *client,
  * @param client the client. It may be freed before the call.
  * @param timeout milliseconds: as zklock_client_connect.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
- *         with the result.
+ * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_connect_start(zklock_client *client,
@@ -1069,42 +1083,41 @@ zklock_status zklock_client_connect_start(zklock_client *client,
  * Closes the sessions of the client, which frees every lock that it holds, and waits until the
  * servers have confirmed it, for a second at most.
  *
- * Its holds are lost then, and waits end with ZKLOCK_CLOSED. Closing twice is not an error. The client
- * must be freed all the same.
+ * Its holds are lost then, and waits end with ZKLOCK_CLOSED. Closing twice is not an error. The
+ * client must be freed all the same.
  *
  * @param client the client.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_DEADLOCK in a
- *         callback, ZKLOCK_REFUSED if the process is exiting and no thread can be started, ZKLOCK_FORKED,
- *         ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_DEADLOCK in a callback; ZKLOCK_REFUSED if the process is exiting and
+ *         no thread can be started.
  */
 zklock_status zklock_client_close(zklock_client *client);
 
 /**
- * Begins what zklock_client_close does, and returns at once. When the call has its result, the holds of the client are lost.
+ * Begins what zklock_client_close does, and returns at once. When the call has its result, the
+ * holds of the client are lost.
  *
  * @param client the client. It may be freed before the call.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
- *         with the result.
+ * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_client_close_start(zklock_client *client,
-                                        zklock_call **call);
+zklock_status zklock_client_close_start(zklock_client *client, zklock_call **call);
 
 /**
- * Frees the client with its descriptor and its events, and does not wait. Its sessions are closed, in the background, when its locks,
- * tickets and holds are freed as well. To end them now, call zklock_client_close before.
+ * Frees the client with its descriptor and its events, and does not wait. Its sessions are closed,
+ * in the background, when its locks, tickets and holds are freed as well. To end them now, call
+ * zklock_client_close before.
  *
  * @param client may be NULL; a handle that was freed before is ignored.
  */
 void zklock_client_free(zklock_client *client);
 
 /**
- * Makes options with the defaults. Free them with zklock_options_free, which may be done as soon as the
- * client is made.
+ * Makes options with the defaults. Free them with zklock_options_free, which may be done as soon
+ * as the client is made.
  *
  * @param[out] options the options.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_new(zklock_options **options);
@@ -1119,103 +1132,103 @@ void zklock_options_free(zklock_options *options);
 /**
  * The session timeout to ask for, 100 ms at least; the servers may grant another. Default: 10 s.
  *
- * After a crash, a holder's lock is free again when its session has timed out. A short timeout frees
- * it sooner, and loses holds on shorter network troubles.
+ * After a crash, a holder's lock is free again when its session has timed out. A short timeout
+ * frees it sooner, and loses holds on shorter network troubles.
  *
  * @param options the options.
  * @param milliseconds 100 to 2147483647.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_session_timeout(zklock_options *options,
                                                  int64_t milliseconds);
 
 /**
- * How long to try to reach a server before zklock_client_new, or a question such as zklock_contenders, fails.
- * Default: 10 s.
+ * How long to try to reach a server before zklock_client_new, or a question such as
+ * zklock_contenders, fails. Default: 10 s.
  *
  * @param options the options.
  * @param milliseconds not negative.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_connect_timeout(zklock_options *options,
                                                  int64_t milliseconds);
 
 /**
- * How long the servers have to answer an acquire that tries once, and any other call whose timeout is 0, before it is
- * ZKLOCK_UNREACHABLE. Default: 1 s. If they answer, a try takes a few round trips and never that long.
+ * How long the servers have to answer an acquire that tries once, and any other call whose timeout
+ * is 0, before it is ZKLOCK_UNREACHABLE. Default: 1 s. If they answer, a try takes a few round
+ * trips and never that long.
  *
  * @param options the options.
  * @param milliseconds positive.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_options_set_try_timeout(zklock_options *options,
-                                             int64_t milliseconds);
+zklock_status zklock_options_set_try_timeout(zklock_options *options, int64_t milliseconds);
 
 /**
- * Put all paths below this node, which must exist unless it is created: see zklock_options_set_create_chroot. It replaces a
- * chroot among the hosts.
+ * Put all paths below this node, which must exist unless it is created: see
+ * zklock_options_set_create_chroot. It replaces a chroot among the hosts.
  *
  * @param options the options.
  * @param path such as "/apps/billing".
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_options_set_chroot(zklock_options *options,
-                                        const char *path);
+zklock_status zklock_options_set_chroot(zklock_options *options, const char *path);
 
 /**
- * Whether to create the chroot, and the nodes above it, if it is missing when a session is opened. They are persistent, and
- * have the access list of what the client creates. Default: no.
+ * Whether to create the chroot, and the nodes above it, if it is missing when a session is opened.
+ * They are persistent, and have the access list of what the client creates. Default: no.
  *
  * @param options the options.
  * @param creates 0 for no, any other number for yes.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_options_set_create_chroot(zklock_options *options,
-                                               int creates);
+zklock_status zklock_options_set_create_chroot(zklock_options *options, int creates);
 
 /**
- * Whether the servers are asked to confirm what is held, every twelfth of the session timeout. Default: yes.
+ * Whether the servers are asked to confirm what is held, every twelfth of the session timeout.
+ * Default: yes.
  *
- * A client that holds anything, be it one lock or a thousand, writes that often to the ensemble. That is a load where thousands
- * of clients hold something all day, such as the leaders of as many elections. Without a heartbeat they cost nothing. But
- * then nothing proves that a hold is still there: half a session timeout after it was granted, zklock_hold_valid_for is
- * zero for good. The hold is at risk while the client is disconnected. It is lost when the servers say that its session is
- * over, or that its node is deleted. By then another may have held the lock for a while. zklock_hold_confirm and guarded
- * writes ask the servers, with a heartbeat or without.
+ * A client that holds anything, be it one lock or a thousand, writes that often to the ensemble.
+ * That is a load where thousands of clients hold something all day, such as the leaders of as many
+ * elections. Without a heartbeat they cost nothing. But then nothing proves that a hold is still
+ * there: half a session timeout after it was granted, zklock_hold_valid_for is zero for good. The
+ * hold is at risk while the client is disconnected. It is lost when the servers say that its
+ * session is over, or that its node is deleted. By then another may have held the lock for a
+ * while. zklock_hold_confirm and guarded writes ask the servers, with a heartbeat or without.
  *
  * @param options the options.
  * @param beats 0 for no, any other number for yes.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_options_set_heartbeat(zklock_options *options,
-                                           int beats);
+zklock_status zklock_options_set_heartbeat(zklock_options *options, int beats);
 
 /**
  * What others see as the contender's name: the data of its nodes. Default: "host/pid".
  *
  * @param options the options.
  * @param identity 1024 bytes at most.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_identity(zklock_options *options, const char *identity);
 
 /**
- * The version of the servers, such as 3 and 4 for 3.4.14; of an ensemble that is being upgraded it is the oldest. Servers
- * before 3.5 have no sets of locks, no several permits at once, no read side within the own write side, no double barriers and
- * no guarded writes that create a node: that is ZKLOCK_REFUSED there. Default: the first server of each session is asked, by
- * the word srvr; one that does not answer it, or speaks TLS, is taken for 3.5 or later.
+ * The version of the servers, such as 3 and 4 for 3.4.14; of an ensemble that is being upgraded it
+ * is the oldest. Servers before 3.5 have no sets of locks, no several permits at once, no read
+ * side within the own write side, no double barriers and no guarded writes that create a node:
+ * that is ZKLOCK_REFUSED there. Default: the first server of each session is asked, by the word
+ * srvr; one that does not answer it, or speaks TLS, is taken for 3.5 or later.
  *
  * @param options the options.
  * @param major 3 to 4294967295.
  * @param minor 4 to 4294967295 if the first is 3, otherwise any.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is older than 3.4; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is older than 3.4.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_server_version(zklock_options *options,
@@ -1223,21 +1236,22 @@ zklock_status zklock_options_set_server_version(zklock_options *options,
                                                 uint32_t minor);
 
 /**
- * Speak TLS with the servers. Their certificates must come from the given authorities, and be for the
- * names that stand among the hosts; neither check can be switched off.
+ * Speak TLS with the servers. Their certificates must come from the given authorities, and be for
+ * the names that stand among the hosts; neither check can be switched off.
  *
- * The files are read now, and anew for each connection, so that renewed certificates are used without a restart. As long
- * as one cannot be used then, no connection is made: what was read before is not used again. The connection that there
- * is stays.
+ * The files are read now, and anew for each connection, so that renewed certificates are used
+ * without a restart. As long as one cannot be used then, no connection is made: what was read
+ * before is not used again. The connection that there is stays.
  *
  * @param options the options.
  * @param authorities a PEM file with the certificates of the authorities to trust.
- * @param certificate a PEM file with the certificate of this client, for servers that ask for one; or NULL.
- * @param key a PEM file with its private key; NULL if there is no certificate. If it is encrypted, give the pass phrase
- *        first.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should be, or one of
- *         certificate and key is missing; ZKLOCK_REFUSED if this library was built without TLS;
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @param certificate a PEM file with the certificate of this client, for servers that ask for one;
+ *        or NULL.
+ * @param key a PEM file with its private key; NULL if there is no certificate. If it is encrypted,
+ *        give the pass phrase first.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should
+ *         be, or one of certificate and key is missing; ZKLOCK_REFUSED if this library was built
+ *         without TLS.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_tls(zklock_options *options,
@@ -1246,16 +1260,17 @@ zklock_status zklock_options_set_tls(zklock_options *options,
                                      const char *key);
 
 /**
- * The same with the authorities that this system trusts: those in the file that the environment variable SSL_CERT_FILE
- * names, otherwise those in the file of the system's distribution. Where the servers' certificates come from an
- * authority of your own, give that alone.
+ * The same with the authorities that this system trusts: those in the file that the environment
+ * variable SSL_CERT_FILE names, otherwise those in the file of the system's distribution. Where
+ * the servers' certificates come from an authority of your own, give that alone.
  *
  * @param options the options.
- * @param certificate a PEM file with the certificate of this client, for servers that ask for one; or NULL.
+ * @param certificate a PEM file with the certificate of this client, for servers that ask for one;
+ *        or NULL.
  * @param key a PEM file with its private key; NULL if there is no certificate.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should be, or one of
- *         certificate and key is missing; ZKLOCK_REFUSED if this library was built without TLS;
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should
+ *         be, or one of certificate and key is missing; ZKLOCK_REFUSED if this library was built
+ *         without TLS.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_tls_system(zklock_options *options,
@@ -1263,13 +1278,13 @@ zklock_status zklock_options_set_tls_system(zklock_options *options,
                                             const char *key);
 
 /**
- * The pass phrase of the key that zklock_options_set_tls or zklock_options_set_tls_system is given next. It is in no
- * message and no log line. Keys are read in the form that "openssl genpkey -aes256" writes.
+ * The pass phrase of the key that zklock_options_set_tls or zklock_options_set_tls_system is given
+ * next. It is in no message and no log line. Keys are read in the form that "openssl genpkey
+ * -aes256" writes.
  *
  * @param options the options.
  * @param pass_phrase not empty.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT; ZKLOCK_REFUSED if this library was built without TLS;
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if this library was built without TLS.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_pass_phrase(zklock_options *options,
@@ -1280,8 +1295,8 @@ zklock_status zklock_options_set_pass_phrase(zklock_options *options,
  *
  * @param options the options.
  * @param file its path.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or the line is empty; ZKLOCK_REFUSED if this library
- *         was built without TLS; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or the line is empty;
+ *         ZKLOCK_REFUSED if this library was built without TLS.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_pass_phrase_from_file(zklock_options *options,
@@ -1292,23 +1307,25 @@ zklock_status zklock_options_set_pass_phrase_from_file(zklock_options *options,
  *
  * @param options the options.
  * @param variable its name, such as "CLIENT_KEY_PASS".
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or empty; ZKLOCK_REFUSED if this library was built without
- *         TLS; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or empty; ZKLOCK_REFUSED if this
+ *         library was built without TLS.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_pass_phrase_from_env(zklock_options *options,
                                                       const char *variable);
 
 /**
- * Log in as this user, with ZooKeeper's scheme "digest", and as those that were added before. The password crosses the
- * network as it is: use TLS where others could listen. It is in no message and no log line.
+ * Log in as this user, with ZooKeeper's scheme "digest", and as those that were added before. The
+ * password crosses the network as it is: use TLS where others could listen. It is in no message
+ * and no log line.
  *
- * The servers keep no list of users: with a wrong password the client is somebody else, whom access lists do not know.
+ * The servers keep no list of users: with a wrong password the client is somebody else, whom
+ * access lists do not know.
  *
  * @param options the options.
  * @param user without a colon.
  * @param password its password.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_add_digest(zklock_options *options,
@@ -1316,45 +1333,44 @@ zklock_status zklock_options_add_digest(zklock_options *options,
                                         const char *password);
 
 /**
- * The same with the users and passwords in a file: "user:password", one a line. It is read now, and anew for each
- * connection, so that passwords can be changed while the client runs. As long as it cannot be read then, no connection
- * is made.
+ * The same with the users and passwords in a file: "user:password", one a line. It is read now,
+ * and anew for each connection, so that passwords can be changed while the client runs. As long as
+ * it cannot be read then, no connection is made.
  *
  * @param options the options.
  * @param file its path.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or is not what it should be;
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or is not what it should be.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_options_add_digest_from_file(zklock_options *options,
-                                                  const char *file);
+zklock_status zklock_options_add_digest_from_file(zklock_options *options, const char *file);
 
 /**
  * The same with "user:password" in an environment variable, which is read now.
  *
  * @param options the options.
  * @param variable its name, such as "ZKLOCK_AUTH".
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or is not what it should be; ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or is not what it should be.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_add_digest_from_env(zklock_options *options,
                                                  const char *variable);
 
 /**
- * Log in as this user by SASL, with its mechanism DIGEST-MD5, beside the users that were added for the scheme "digest". To access
- * lists it is "sasl:user". A client can log in by SASL as one user: a second one is ZKLOCK_INVALID_ARGUMENT when a client is
- * made. The password is in no message and no log line, and does not cross the network; but a listener can try out
- * passwords on what does: use TLS.
+ * Log in as this user by SASL, with its mechanism DIGEST-MD5, beside the users that were added for
+ * the scheme "digest". To access lists it is "sasl:user". A client can log in by SASL as one user:
+ * a second one is ZKLOCK_INVALID_ARGUMENT when a client is made. The password is in no message and
+ * no log line, and does not cross the network; but a listener can try out passwords on what does:
+ * use TLS.
  *
- * The servers have a list of users, in the section "Server" of their JAAS file. With a wrong password, with a user whom they do
- * not know, and where they are not set up for SASL, making a client is ZKLOCK_REFUSED. A password that is changed on the
- * servers matters to the next connection: as long as they refuse it there is none, and the session and its holds are lost.
+ * The servers have a list of users, in the section "Server" of their JAAS file. With a wrong
+ * password, with a user whom they do not know, and where they are not set up for SASL, making a
+ * client is ZKLOCK_REFUSED. A password that is changed on the servers matters to the next
+ * connection: as long as they refuse it there is none, and the session and its holds are lost.
  *
  * @param options the options.
  * @param user of ASCII, without a colon, a quotation mark or a backslash.
  * @param password its password, of ASCII.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_add_sasl(zklock_options *options,
@@ -1362,42 +1378,41 @@ zklock_status zklock_options_add_sasl(zklock_options *options,
                                       const char *password);
 
 /**
- * The same with the user and the password in a file: one line "user:password". It is read now, and anew for each connection,
- * so that the password can be changed while the client runs. As long as it cannot be read then, no connection is made.
+ * The same with the user and the password in a file: one line "user:password". It is read now, and
+ * anew for each connection, so that the password can be changed while the client runs. As long as
+ * it cannot be read then, no connection is made.
  *
  * @param options the options.
  * @param file its path.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or is not what it should be;
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or is not what it should be.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_options_add_sasl_from_file(zklock_options *options,
-                                                const char *file);
+zklock_status zklock_options_add_sasl_from_file(zklock_options *options, const char *file);
 
 /**
  * The same with "user:password" in an environment variable, which is read now.
  *
  * @param options the options.
  * @param variable its name, such as "ZKLOCK_SASL".
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or is not what it should be; ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or is not what it should be.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_add_sasl_from_env(zklock_options *options,
                                                const char *variable);
 
 /**
- * Log in with the ticket that Kerberos has for this process, beside the users that were added for the scheme "digest"; it counts as
- * a login by SASL. To access lists it is the client's principal, such as "sasl:billing@EXAMPLE.COM". The ticket is the one of the
- * credential cache (KRB5CCNAME), or comes from a keytab (KRB5_CLIENT_KTNAME), with which it is renewed. It is looked up
- * anew for each connection. Without one, making a client is ZKLOCK_REFUSED, or ZKLOCK_UNREACHABLE if no KDC answers, and
- * Kerberos' own words say why.
+ * Log in with the ticket that Kerberos has for this process, beside the users that were added for
+ * the scheme "digest"; it counts as a login by SASL. To access lists it is the client's principal,
+ * such as "sasl:billing@EXAMPLE.COM". The ticket is the one of the credential cache (KRB5CCNAME),
+ * or comes from a keytab (KRB5_CLIENT_KTNAME), with which it is renewed. It is looked up anew for
+ * each connection. Without one, making a client is ZKLOCK_REFUSED, or ZKLOCK_UNREACHABLE if no KDC
+ * answers, and Kerberos' own words say why.
  *
  * @param options the options.
  * @param service the first part of the servers' principal; may be NULL for "zookeeper".
  * @param host the second part of it; may be NULL for the host that is connected to.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one is empty, or has a space or one of @, / and \ in it; ZKLOCK_REFUSED if this
- *         library was built without Kerberos; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one is empty, or has a space or one of @, / and \
+ *         in it; ZKLOCK_REFUSED if this library was built without Kerberos.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_add_kerberos(zklock_options *options,
@@ -1405,43 +1420,45 @@ zklock_status zklock_options_add_kerberos(zklock_options *options,
                                           const char *host);
 
 /**
- * Who may use the nodes that the client creates. Without a user to log in as, all but ZKLOCK_ACCESS_OPEN is
- * ZKLOCK_INVALID_ARGUMENT when a client is made.
+ * Who may use the nodes that the client creates. Without a user to log in as, all but
+ * ZKLOCK_ACCESS_OPEN is ZKLOCK_INVALID_ARGUMENT when a client is made.
  *
  * @param options the options.
  * @param access one of zklock_access.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_access(zklock_options *options, int32_t access);
 
 /**
- * The same with a list of one's own, as zkCli takes it. A client that it does not name is locked out of what it creates.
+ * The same with a list of one's own, as zkCli takes it. A client that it does not name is locked
+ * out of what it creates.
  *
  * @param options the options.
- * @param list entries "scheme:id:rights" with commas between them, the rights being some of the letters cdrwa: such as
- *        "sasl:billing:cdrwa,world:anyone:r"; or "open", "creator-all" or "read-open".
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if an entry is wrong: zklock_last_error() says which, by its number;
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @param list entries "scheme:id:rights" with commas between them, the rights being some of the
+ *        letters cdrwa: such as "sasl:billing:cdrwa,world:anyone:r"; or "open", "creator-all" or
+ *        "read-open".
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if an entry is wrong: zklock_last_error() says which,
+ *         by its number.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_options_set_access_list(zklock_options *options,
-                                             const char *list);
+zklock_status zklock_options_set_access_list(zklock_options *options, const char *list);
 
 /* ==== Lock ==== */
 
 /**
- * Makes the mutex at a path: one holder at a time, in the order of arrival. Like every kind of lock it costs
- * no request: the node is created by the first acquire.
+ * Makes the mutex at a path: one holder at a time, in the order of arrival. Like every kind of
+ * lock it costs no request: the node is created by the first acquire.
  *
- * It shares a queue with Curator's InterProcessMutex and LeaderSelector, and others: see zklock_dialect.
+ * It shares a queue with Curator's InterProcessMutex and LeaderSelector, and others: see
+ * zklock_dialect.
  *
  * @param client the client. It may be freed before the lock.
  * @param path such as "/locks/report".
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply to this kind;
- *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply
+ *         to this kind.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_mutex_new(zklock_client *client,
@@ -1450,19 +1467,21 @@ zklock_status zklock_mutex_new(zklock_client *client,
                                zklock_lock **lock);
 
 /**
- * Makes the read side of the read/write lock at a path: it is held by any number at once, while no writer holds.
+ * Makes the read side of the read/write lock at a path: it is held by any number at once, while no
+ * writer holds.
  *
- * A thread that holds the write side by a reentrant lock (ZKLOCK_REENTRANT) may acquire the read side as well, and
- * release the write side first: a downgrade. The lock of the read side may be reentrant or not. Where that of the write
- * side is not, the thread waits for the release of the write side as any other does: see zklock_rwlock_write_new.
- * It shares a queue with Curator's InterProcessReadWriteLock, and in kazoo's dialect with kazoo's.
+ * A thread that holds the write side by a reentrant lock (ZKLOCK_REENTRANT) may acquire the read
+ * side as well, and release the write side first: a downgrade. The lock of the read side may be
+ * reentrant or not. Where that of the write side is not, the thread waits for the release of the
+ * write side as any other does: see zklock_rwlock_write_new. It shares a queue with Curator's
+ * InterProcessReadWriteLock, and in kazoo's dialect with kazoo's.
  *
  * @param client the client. It may be freed before the lock.
  * @param path such as "/locks/catalogue".
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply to this kind;
- *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply
+ *         to this kind.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_rwlock_read_new(zklock_client *client,
@@ -1471,20 +1490,22 @@ zklock_status zklock_rwlock_read_new(zklock_client *client,
                                      zklock_lock **lock);
 
 /**
- * Makes the write side of the read/write lock at a path: one holder at a time, and no reader beside it.
+ * Makes the write side of the read/write lock at a path: one holder at a time, and no reader
+ * beside it.
  *
- * A thread that holds the read side waits until that is released, by whichever thread. If no other can release it, because it is
- * of a reentrant lock, that is ZKLOCK_DEADLOCK. A thread that has acquired the write side gets the read side at once if
- * the lock is made with ZKLOCK_REENTRANT, so that no other thread can release the write side. Any other hold may have
- * been handed to another thread, which writes: so the thread that acquired it waits for its release before it reads, or
+ * A thread that holds the read side waits until that is released, by whichever thread. If no other
+ * can release it, because it is of a reentrant lock, that is ZKLOCK_DEADLOCK. A thread that has
+ * acquired the write side gets the read side at once if the lock is made with ZKLOCK_REENTRANT, so
+ * that no other thread can release the write side. Any other hold may have been handed to another
+ * thread, which writes: so the thread that acquired it waits for its release before it reads, or
  * gets ZKLOCK_TIMEOUT, and the log warns of the wait.
  *
  * @param client the client. It may be freed before the lock.
  * @param path that of the read side.
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply to this kind;
- *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply
+ *         to this kind.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_rwlock_write_new(zklock_client *client,
@@ -1493,18 +1514,19 @@ zklock_status zklock_rwlock_write_new(zklock_client *client,
                                       zklock_lock **lock);
 
 /**
- * Makes the semaphore at a path: as many hold it as it has permits, in the order of arrival. It has the layout of
- * Curator's InterProcessSemaphoreV2.
+ * Makes the semaphore at a path: as many hold it as it has permits, in the order of arrival. It
+ * has the layout of Curator's InterProcessSemaphoreV2.
  *
  * A permit belongs to nobody: any thread may acquire several and release any.
  *
  * @param client the client. It may be freed before the lock.
  * @param path such as "/locks/licences".
- * @param limit how many permits there are, 1 to 4294967295. Every program that uses it must give the same number.
+ * @param limit how many permits there are, 1 to 4294967295. Every program that uses it must give
+ *        the same number.
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, if more permits are wanted than there are, or an
- *         option does not apply to this kind; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, if more permits are wanted
+ *         than there are, or an option does not apply to this kind.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_semaphore_new(zklock_client *client,
@@ -1514,36 +1536,34 @@ zklock_status zklock_semaphore_new(zklock_client *client,
                                    zklock_lock **lock);
 
 /**
- * Writes how many permits there are to the node that semaphores name with zklock_lock_options_set_limit_at, and creates
- * it if it is not there.
+ * Writes how many permits there are to the node that semaphores name with
+ * zklock_lock_options_set_limit_at, and creates it if it is not there.
  *
  * Permits that are held stay held, even if the new limit is lower.
  *
  * @param client the client.
  * @param path that of the node, such as "/limits/licences".
  * @param limit 0 to 2147483647.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
- *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
- *         ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+ *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_set_limit(zklock_client *client,
-                               const char *path,
-                               uint32_t limit);
+zklock_status zklock_set_limit(zklock_client *client, const char *path, uint32_t limit);
 
 /**
- * Makes the set of several locks, which are acquired and released together: all of them, or none. No two sets can
- * come to wait for each other, in whatever order they name their locks.
+ * Makes the set of several locks, which are acquired and released together: all of them, or none.
+ * No two sets can come to wait for each other, in whatever order they name their locks.
  *
  * @param client the client from which the locks come. It may be freed before the set.
- * @param locks mutexes, read and write sides, semaphores and elections. They may be freed before the set.
+ * @param locks mutexes, read and write sides, semaphores and elections. They may be freed before
+ *        the set.
  * @param count how many there are: one at least.
- * @param options NULL for the defaults. They are copied. The options of the locks stay, except that the set as a whole
- *        is reentrant or not.
+ * @param options NULL for the defaults. They are copied. The options of the locks stay, except
+ *        that the set as a whole is reentrant or not.
  * @param[out] lock the set, which is a lock as well. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, of another client or an exclusive
- *         one, if two are of one path, they are too many for one request, or an option does not apply to a set;
- *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, of another client or an
+ *         exclusive one, if two are of one path, they are too many for one request, or an option
+ *         does not apply to a set.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_all_new(zklock_client *client,
@@ -1553,21 +1573,25 @@ zklock_status zklock_all_new(zklock_client *client,
                              zklock_lock **lock);
 
 /**
- * Makes any one of several locks: an acquire holds the first that comes, and leaves the queues of the rest. zklock_hold_path
- * says which it is. It is for a worker that takes any free job out of many.
+ * Makes any one of several locks: an acquire holds the first that comes, and leaves the queues of
+ * the rest. zklock_hold_path says which it is. It is for a worker that takes any free job out of
+ * many.
  *
- * All queues are looked at first, in one round trip that changes nothing, and of the locks that are free the one that is
- * named first is acquired. If none is, an acquire queues for all. Each lock is acquired as it is alone, with its own options:
- * so one that the caller holds already is busy, unless it is reentrant.
+ * All queues are looked at first, in one round trip that changes nothing, and of the locks that
+ * are free the one that is named first is acquired. If none is, an acquire queues for all. Each
+ * lock is acquired as it is alone, with its own options: so one that the caller holds already is
+ * busy, unless it is reentrant.
  *
  * @param client the client from which the locks come. It may be freed before the choice.
- * @param locks mutexes, read and write sides, semaphores, elections and sets. They may be freed before the choice.
+ * @param locks mutexes, read and write sides, semaphores, elections and sets. They may be freed
+ *        before the choice.
  * @param count how many there are: one at least.
- * @param options NULL for the defaults. No option but a default applies to a choice: give them to its locks.
+ * @param options NULL for the defaults. No option but a default applies to a choice: give them to
+ *        its locks.
  * @param[out] lock the choice, which is a lock as well. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, of another client, an exclusive one or such a
- *         choice itself, if two are of one path, they are too many to be watched by one session, or an option does not
- *         apply to a choice; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, of another client, an
+ *         exclusive one or such a choice itself, if two are of one path, they are too many to be
+ *         watched by one session, or an option does not apply to a choice.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_any_new(zklock_client *client,
@@ -1577,15 +1601,16 @@ zklock_status zklock_any_new(zklock_client *client,
                              zklock_lock **lock);
 
 /**
- * Makes the election at a path: the client that acquires it leads until it releases. It shares a queue with Curator's
- * LeaderLatch. zklock_observe reports who leads, even to programs that are not candidates.
+ * Makes the election at a path: the client that acquires it leads until it releases. It shares a
+ * queue with Curator's LeaderLatch. zklock_observe reports who leads, even to programs that are
+ * not candidates.
  *
  * @param client the client. It may be freed before the lock.
  * @param path such as "/election/scheduler".
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply to this kind;
- *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply
+ *         to this kind.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_election_new(zklock_client *client,
@@ -1594,15 +1619,16 @@ zklock_status zklock_election_new(zklock_client *client,
                                   zklock_lock **lock);
 
 /**
- * Makes the exclusive lock at a path: the client that creates the node "lock" below it holds the lock. There is no queue
- * and no order, so it is for jobs that are tried once and skipped if another process is doing them.
+ * Makes the exclusive lock at a path: the client that creates the node "lock" below it holds the
+ * lock. There is no queue and no order, so it is for jobs that are tried once and skipped if
+ * another process is doing them.
  *
  * @param client the client. It may be freed before the lock.
  * @param path such as "/jobs/nightly".
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply to this kind;
- *         ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply
+ *         to this kind.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_exclusive_new(zklock_client *client,
@@ -1615,7 +1641,7 @@ zklock_status zklock_exclusive_new(zklock_client *client,
  *
  * @param lock the lock.
  * @param[out] path valid until the lock is freed.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_lock_path(const zklock_lock *lock, const char **path);
@@ -1628,11 +1654,11 @@ zklock_status zklock_lock_path(const zklock_lock *lock, const char **path);
 void zklock_lock_free(zklock_lock *lock);
 
 /**
- * Makes options with the defaults. Free them with zklock_lock_options_free, which may be done as soon as the
- * lock is made.
+ * Makes options with the defaults. Free them with zklock_lock_options_free, which may be done as
+ * soon as the lock is made.
  *
  * @param[out] options the options.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_new(zklock_lock_options **options);
@@ -1649,7 +1675,7 @@ void zklock_lock_options_free(zklock_lock_options *options);
  *
  * @param options the options.
  * @param flags 0, or a sum of zklock_flag.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_set_flags(zklock_lock_options *options, uint32_t flags);
@@ -1659,7 +1685,7 @@ zklock_status zklock_lock_options_set_flags(zklock_lock_options *options, uint32
  *
  * @param options the options.
  * @param dialect one of zklock_dialect. It says which kinds of lock can have it.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_set_dialect(zklock_lock_options *options, int32_t dialect);
@@ -1669,36 +1695,39 @@ zklock_status zklock_lock_options_set_dialect(zklock_lock_options *options, int3
  *
  * @param options the options.
  * @param permits 1 to 256.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_set_permits(zklock_lock_options *options,
                                               uint32_t permits);
 
 /**
- * The node that says how many permits a semaphore has, in the format of Curator's SharedCount. As long as it
- * does not exist, the limit is that of zklock_semaphore_new. Waiters notice when zklock_set_limit changes it.
+ * The node that says how many permits a semaphore has, in the format of Curator's SharedCount. As
+ * long as it does not exist, the limit is that of zklock_semaphore_new. Waiters notice when
+ * zklock_set_limit changes it.
  *
  * @param options the options.
  * @param path such as "/limits/licences".
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_set_limit_at(zklock_lock_options *options,
                                                const char *path);
 
 /**
- * For how long the lock's node stays after a release, as long as nobody else wants the lock. Default: 0, not at all. For
- * mutexes, read and write sides.
+ * For how long the lock's node stays after a release, as long as nobody else wants the lock.
+ * Default: 0, not at all. For mutexes, read and write sides.
  *
- * Meanwhile nobody holds the lock, and the client's next acquire takes the node over without a request, or after one check if
- * its lease does not run. When anybody else queues, by whatever library, the node is deleted: at once, or with the release
- * if it is held. So a lock that one process takes again and again costs nothing, and one that others want costs them no more
- * than a deletion. Readers of a client have one node together, until a writer queues.
+ * Meanwhile nobody holds the lock, and the client's next acquire takes the node over without a
+ * request, or after one check if its lease does not run. When anybody else queues, by whatever
+ * library, the node is deleted: at once, or with the release if it is held. So a lock that one
+ * process takes again and again costs nothing, and one that others want costs them no more than a
+ * deletion. Readers of a client have one node together, until a writer queues.
  *
- * Grants on one node have the same token: what the lock guards must accept one that is not smaller than it has seen. A try
- * of another client that comes while the node lingers finds the lock busy, and makes it free. If the process is killed,
- * others wait for its session timeout, as for any holder's.
+ * Grants on one node have the same token: what the lock guards must accept one that is not smaller
+ * than it has seen. A try of another client that comes while the node lingers finds the lock busy,
+ * and makes it free. If the process is killed, others wait for its session timeout, as for any
+ * holder's.
  *
  *     zklock_lock_options *options;
  *
@@ -1710,22 +1739,24 @@ zklock_status zklock_lock_options_set_limit_at(zklock_lock_options *options,
  *
  * @param options the options.
  * @param milliseconds not negative.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_set_linger(zklock_lock_options *options,
                                              int64_t milliseconds);
 
 /**
- * How many holders of this client follow one another on one node while others wait. Default: 1, so that clients take turns,
- * whatever the number of their threads. For mutexes, read and write sides.
+ * How many holders of this client follow one another on one node while others wait. Default: 1, so
+ * that clients take turns, whatever the number of their threads. For mutexes, read and write
+ * sides.
  *
- * With more than one, or with zklock_lock_options_set_linger, threads pass the lock on without a request: for as long as nobody
- * else waits, and so often otherwise. Grants on one node have the same token.
+ * With more than one, or with zklock_lock_options_set_linger, threads pass the lock on without a
+ * request: for as long as nobody else waits, and so often otherwise. Grants on one node have the
+ * same token.
  *
  * @param options the options.
  * @param turns 1 to 4294967295.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_set_local_turns(zklock_lock_options *options,
@@ -1736,50 +1767,53 @@ zklock_status zklock_lock_options_set_local_turns(zklock_lock_options *options,
 /**
  * Waits until the lock is held.
  *
- * Grants follow the order in which clients queue, and within a client that of its callers: however many wait, clients
- * take turns. A caller that gives up leaves its place to the next of its client.
+ * Grants follow the order in which clients queue, and within a client that of its callers: however
+ * many wait, clients take turns. A caller that gives up leaves its place to the next of its
+ * client.
  *
- * A thread may acquire for others, and hand each hold to one that releases it: so it also waits for what it has
- * acquired itself. If nobody else releases that, it waits in vain; a warning is logged when such a wait begins.
+ * A thread may acquire for others, and hand each hold to one that releases it: so it also waits
+ * for what it has acquired itself. If nobody else releases that, it waits in vain; a warning is
+ * logged when such a wait begins.
  *
- * With a timeout of 0 it may be called again and again: from the second time on that one and the same zklock_lock of a mutex, an
- * election or a read/write lock was busy, further such calls cost no request until the servers tell that the one in the way has gone.
- * So right after another client's release it may still be ZKLOCK_TIMEOUT, for the moment that this takes, a tenth of the
- * session timeout at most. With a timeout that leaves the servers the time to answer, they are asked in any case.
+ * With a timeout of 0 it may be called again and again: from the second time on that one and the
+ * same zklock_lock of a mutex, an election or a read/write lock was busy, further such calls cost
+ * no request until the servers tell that the one in the way has gone. So right after another
+ * client's release it may still be ZKLOCK_TIMEOUT, for the moment that this takes, a tenth of the
+ * session timeout at most. With a timeout that leaves the servers the time to answer, they are
+ * asked in any case.
  *
  * @param lock the lock.
  * @param timeout milliseconds: 0 tries once, which takes as long as the try timeout if no server
- *        answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by
- *        then, whatever the network does.
- * @param[out] hold the proof that the lock is held. Give it back with zklock_release, and free it with
- *        zklock_hold_free.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others had the lock until then, or the time was too short for an answer;
- *         ZKLOCK_UNREACHABLE if there was no connection then, or no server has answered for the try timeout: nobody knows
- *         who has the lock; ZKLOCK_DEADLOCK if it was to wait for what this thread itself holds by a reentrant lock, so
- *         that no other can release it (such as the read side, if this is the write side), or in a callback; if the lock
- *         is reentrant, ZKLOCK_LOST if the outer hold is lost, and ZKLOCK_UNREACHABLE if its lease has run out;
- *         ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_REFUSED if the servers' access list does not allow it, or the
- *         process is exiting and no thread can be started; ZKLOCK_CLOSED; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
- *         ZKLOCK_INTERNAL.
+ *        answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by then, whatever
+ *        the network does.
+ * @param[out] hold the proof that the lock is held. Give it back with zklock_release, and free it
+ *        with zklock_hold_free.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others had the lock until then, or the time was too short
+ *         for an answer; ZKLOCK_UNREACHABLE if there was no connection then, or no server has
+ *         answered for the try timeout: nobody knows who has the lock; ZKLOCK_DEADLOCK if it was
+ *         to wait for what this thread itself holds by a reentrant lock, so that no other can
+ *         release it (such as the read side, if this is the write side), or in a callback; if the
+ *         lock is reentrant; ZKLOCK_LOST if the outer hold is lost, and ZKLOCK_UNREACHABLE if its
+ *         lease has run out; ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_REFUSED if the servers' access list
+ *         does not allow it, or the process is exiting and no thread can be started;
+ *         ZKLOCK_CLOSED.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_acquire(zklock_lock *lock,
-                             int64_t timeout,
-                             zklock_hold **hold);
+zklock_status zklock_acquire(zklock_lock *lock, int64_t timeout, zklock_hold **hold);
 
 /**
- * Begins to wait for the lock, and returns at once. When zklock_acquire_finish has a result, the ticket's descriptor
- * becomes readable (zklock_ticket_fd), and its client has an event (zklock_client_next_event).
+ * Begins to wait for the lock, and returns at once. When zklock_acquire_finish has a result, the
+ * ticket's descriptor becomes readable (zklock_ticket_fd), and its client has an event
+ * (zklock_client_next_event).
  *
- * Such a wait belongs to no thread: a thread that holds the lock may begin another, and the hold may be
- * released by any thread, also if the lock is reentrant. The time that passes before a grant is
- * fetched is time for which the lock is held.
+ * Such a wait belongs to no thread: a thread that holds the lock may begin another, and the hold
+ * may be released by any thread, also if the lock is reentrant. The time that passes before a
+ * grant is fetched is time for which the lock is held.
  *
  * @param lock the lock.
  * @param timeout milliseconds: as zklock_acquire.
  * @param[out] ticket the ticket. Free it with zklock_ticket_free.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. All else comes with
- *         the result.
+ * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_acquire_start(zklock_lock *lock,
@@ -1792,69 +1826,67 @@ zklock_status zklock_acquire_start(zklock_lock *lock,
  * @param ticket the ticket. It must be freed all the same.
  * @param[out] hold as zklock_acquire.
  * @return ZKLOCK_OK; ZKLOCK_PENDING as long as the wait goes on; ZKLOCK_INTERRUPTED after
- *         zklock_acquire_cancel; ZKLOCK_NOT_HELD if the result was fetched before; ZKLOCK_LOST if the lock
- *         was granted, and lost before this call; and all that zklock_acquire returns.
+ *         zklock_acquire_cancel; ZKLOCK_NOT_HELD if the result was fetched before; ZKLOCK_LOST if
+ *         the lock was granted, and lost before this call; and all that zklock_acquire returns.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_acquire_finish(zklock_ticket *ticket, zklock_hold **hold);
 
 /**
- * Ends a wait: its descriptor becomes readable, its event comes, and zklock_acquire_finish gives ZKLOCK_INTERRUPTED, or
- * the result if there is one already. Nothing is left behind in the queue.
+ * Ends a wait: its descriptor becomes readable, its event comes, and zklock_acquire_finish gives
+ * ZKLOCK_INTERRUPTED, or the result if there is one already. Nothing is left behind in the queue.
  *
  * @param ticket the ticket. It must be freed all the same.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
- *         ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 zklock_status zklock_acquire_cancel(zklock_ticket *ticket);
 
 /**
- * The descriptor of a ticket: readable when there is a result, and from then on. Do not read from it,
- * write to it or close it. It is made when it is first asked for: a program with thousands of tickets does better to ask
- * its client alone, with zklock_client_fd.
+ * The descriptor of a ticket: readable when there is a result, and from then on. Do not read from
+ * it, write to it or close it. It is made when it is first asked for: a program with thousands of
+ * tickets does better to ask its client alone, with zklock_client_fd.
  *
  * @param ticket the ticket.
  * @param[out] descriptor valid until the ticket is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_ticket_fd(const zklock_ticket *ticket,
-                               int *descriptor);
+zklock_status zklock_ticket_fd(const zklock_ticket *ticket, int *descriptor);
 
 /**
- * What the event of a ticket gives back: a pointer of yours, behind which nobody looks. It is NULL until it is set. The
- * hold that is fetched from the ticket begins with it.
+ * What the event of a ticket gives back: a pointer of yours, behind which nobody looks. It is NULL
+ * until it is set. The hold that is fetched from the ticket begins with it.
  *
- * The event may come as soon as the ticket is begun. So let one thread begin tickets and ask for events, or lock a mutex of
- * yours from zklock_acquire_start until the context is set, and while you handle an event.
+ * The event may come as soon as the ticket is begun. So let one thread begin tickets and ask for
+ * events, or lock a mutex of yours from zklock_acquire_start until the context is set, and while
+ * you handle an event.
  *
  * @param ticket the ticket.
  * @param context any pointer, or NULL.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if the ticket is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_ticket_set_context(zklock_ticket *ticket,
-                                        void *context);
+zklock_status zklock_ticket_set_context(zklock_ticket *ticket, void *context);
 
 /**
- * Frees a ticket and its descriptor, which must be in no event loop any more. A wait that goes on is
- * ended; a lock that was granted and not fetched is released in the background. No event of it is given from now on.
+ * Frees a ticket and its descriptor, which must be in no event loop any more. A wait that goes on
+ * is ended; a lock that was granted and not fetched is released in the background. No event of it
+ * is given from now on.
  *
  * @param ticket may be NULL; a handle that was freed before is ignored.
  */
 void zklock_ticket_free(zklock_ticket *ticket);
 
 /**
- * For how long the lock is certain to be held without the servers being heard from again. Zero means that
- * others may hold it. It costs no request.
+ * For how long the lock is certain to be held without the servers being heard from again. Zero
+ * means that others may hold it. It costs no request.
  *
- * It is the state of now: a process that is paused just after this call may find it changed. Against that
- * help the token, and zklock_hold_commit.
+ * It is the state of now: a process that is paused just after this call may find it changed.
+ * Against that help the token, and zklock_hold_commit.
  *
  * @param hold the hold.
  * @param[out] milliseconds rounded down.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_valid_for(const zklock_hold *hold, int64_t *milliseconds);
@@ -1864,60 +1896,59 @@ zklock_status zklock_hold_valid_for(const zklock_hold *hold, int64_t *millisecon
  *
  * @param hold the hold.
  * @param[out] milliseconds for how long it is certain to be held. It may be NULL.
- * @return ZKLOCK_OK if it is held; ZKLOCK_LOST if it is not; ZKLOCK_UNREACHABLE if the servers did not answer
- *         within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a release, including one that comes
- *         before their answer; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if the hold is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
- *         ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK if it is held; ZKLOCK_LOST if it is not; ZKLOCK_UNREACHABLE if the servers did
+ *         not answer within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a
+ *         release, including one that comes before their answer; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_hold_confirm(zklock_hold *hold,
-                                  int64_t *milliseconds);
+zklock_status zklock_hold_confirm(zklock_hold *hold, int64_t *milliseconds);
 
 /**
- * Begins what zklock_hold_confirm does, and returns at once. zklock_call_finish gives the milliseconds.
+ * Begins what zklock_hold_confirm does, and returns at once. zklock_call_finish gives the
+ * milliseconds.
  *
- * @param hold the hold. It must stay until the call has its result: to free it releases the lock, and the call may give
- *        ZKLOCK_NOT_HELD.
+ * @param hold the hold. It must stay until the call has its result: to free it releases the lock,
+ *        and the call may give ZKLOCK_NOT_HELD.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
- *         with the result.
+ * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_hold_confirm_start(zklock_hold *hold,
-                                        zklock_call **call);
+zklock_status zklock_hold_confirm_start(zklock_hold *hold, zklock_call **call);
 
 /**
- * The fencing token: of two grants of one path that exclude each other, the later has the greater token. Let what the
- * lock guards refuse a token smaller than one it has seen, and accept an equal one: grants that follow one another on one
- * node have the same. Those are the holds within a hold of ZKLOCK_REENTRANT, and what zklock_lock_options_set_linger and
+ * The fencing token: of two grants of one path that exclude each other, the later has the greater
+ * token. Let what the lock guards refuse a token smaller than one it has seen, and accept an equal
+ * one: grants that follow one another on one node have the same. Those are the holds within a hold
+ * of ZKLOCK_REENTRANT, and what zklock_lock_options_set_linger and
  * zklock_lock_options_set_local_turns let a client take again.
  *
- * Holders that may hold together learn of their grants in any order: of two readers without a writer between them the later may
- * have the smaller token, and so may the later of two permits. So compare a reader's token with those of writers alone.
+ * Holders that may hold together learn of their grants in any order: of two readers without a
+ * writer between them the later may have the smaller token, and so may the later of two permits.
+ * So compare a reader's token with those of writers alone.
  *
  * @param hold the hold.
  * @param[out] token the token.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_hold_token(const zklock_hold *hold,
-                                uint64_t *token);
+zklock_status zklock_hold_token(const zklock_hold *hold, uint64_t *token);
 
 /**
- * Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers commit it.
- * It waits for their answer, or until it is too late for one: a session timeout at most, or two seconds.
+ * Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers
+ * commit it. It waits for their answer, or until it is too late for one: a session timeout at
+ * most, or two seconds.
  *
  * @param hold the hold.
  * @param writes what to do, in this order.
  * @param count how many there are.
- * @param[out] versions the version of each node after its write, as many as there are writes: 0 if it was created,
- *        ZKLOCK_NO_NODE if it was deleted. It may be NULL.
- * @return ZKLOCK_OK; ZKLOCK_LOST if the lock was not held any more: nothing was written; ZKLOCK_CONFLICT if a
- *         node was not as it had to be: nothing was written, and zklock_last_conflict says which it was;
- *         ZKLOCK_UNCERTAIN if the reply was lost: all or nothing was written, and zklock_hold_read shows which;
- *         ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a callback;
- *         ZKLOCK_INVALID_ARGUMENT also for a bad path, and for more than 512 KiB in all;
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @param[out] versions the version of each node after its write, as many as there are writes: 0 if
+ *        it was created, ZKLOCK_NO_NODE if it was deleted. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_LOST if the lock was not held any more: nothing was written;
+ *         ZKLOCK_CONFLICT if a node was not as it had to be: nothing was written, and
+ *         zklock_last_conflict says which it was; ZKLOCK_UNCERTAIN if the reply was lost: all or
+ *         nothing was written, and zklock_hold_read shows which; ZKLOCK_NOT_HELD after a release;
+ *         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT for a bad path, and for more than
+ *         512 KiB in all.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_commit(zklock_hold *hold,
@@ -1926,16 +1957,17 @@ zklock_status zklock_hold_commit(zklock_hold *hold,
                                  int32_t *versions);
 
 /**
- * Begins what zklock_hold_commit does, and returns at once. zklock_call_versions gives the versions. After ZKLOCK_CONFLICT,
- * zklock_last_conflict says which write was refused, as soon as zklock_call_finish or zklock_call_versions has returned it.
+ * Begins what zklock_hold_commit does, and returns at once. zklock_call_versions gives the
+ * versions. After ZKLOCK_CONFLICT, zklock_last_conflict says which write was refused, as soon as
+ * zklock_call_finish or zklock_call_versions has returned it.
  *
- * @param hold the hold. It must stay until the call has its result: to free it releases the lock, and the call may give
- *        ZKLOCK_NOT_HELD.
+ * @param hold the hold. It must stay until the call has its result: to free it releases the lock,
+ *        and the call may give ZKLOCK_NOT_HELD.
  * @param writes what to do, in this order. They are copied.
  * @param count how many there are.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for a bad path, and for more than 512 KiB in all;
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for a bad path, and for more than 512 KiB in all. All
+ *         other statuses come with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_commit_start(zklock_hold *hold,
@@ -1947,26 +1979,29 @@ zklock_status zklock_hold_commit_start(zklock_hold *hold,
  * The versions that a call of zklock_hold_commit_start has written.
  *
  * @param call the call. It must be freed all the same.
- * @param[out] versions the version of each node after its write, as zklock_hold_commit gives them: as many as there are
- *        writes, and as zklock_call_finish says. It may be NULL.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for another call; and all that zklock_call_finish returns.
+ * @param[out] versions the version of each node after its write, as zklock_hold_commit gives them:
+ *        as many as there are writes, and as zklock_call_finish says. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for another call; and all that zklock_call_finish
+ *         returns.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_call_versions(zklock_call *call,
-                                   int32_t *versions);
+zklock_status zklock_call_versions(zklock_call *call, int32_t *versions);
 
 /**
- * Which write was refused, if the last function that failed in this thread was a zklock_hold_commit that gave
- * ZKLOCK_CONFLICT; or a zklock_call_finish or zklock_call_versions that gave it for a zklock_hold_commit_start.
+ * Which write was refused, if the last function that failed in this thread was a
+ * zklock_hold_commit that gave ZKLOCK_CONFLICT; or a zklock_call_finish or zklock_call_versions
+ * that gave it for a zklock_hold_commit_start.
  *
- * @return its index among the writes, from 0 on; -1 if the last function that failed did so in another way.
+ * @return its index among the writes, from 0 on; -1 if the last function that failed did so in
+ *         another way.
  */
 int64_t zklock_last_conflict(void);
 
 /**
- * What is in a node of ZooKeeper, and its version. It is as new as anything that the servers had committed when this was
- * called, and the outcome of a zklock_hold_commit of this hold is certain by then. So after ZKLOCK_UNCERTAIN read
- * what was to be written, then decide. It works while the client is open, even if the hold is lost or released.
+ * What is in a node of ZooKeeper, and its version. It is as new as anything that the servers had
+ * committed when this was called, and the outcome of a zklock_hold_commit of this hold is certain
+ * by then. So after ZKLOCK_UNCERTAIN read what was to be written, then decide. It works while the
+ * client is open, even if the hold is lost or released.
  *
  *     char state[64];
  *     size_t length;
@@ -1982,15 +2017,16 @@ int64_t zklock_last_conflict(void);
  *
  * @param hold the hold.
  * @param path of the node.
- * @param buffer where its data go: as many bytes as there is room for, and no NUL after them. It may be NULL if size
- *        is 0.
+ * @param buffer where its data go: as many bytes as there is room for, and no NUL after them. It
+ *        may be NULL if size is 0.
  * @param size how many bytes there is room for.
- * @param[out] length how many bytes the data have, even if there is not room for all of them; 0 if there is no
- *        such node.
- * @param[out] version its version, for a zklock_write; ZKLOCK_NO_NODE, which a write refuses, if there is no such node.
- * @return ZKLOCK_OK, also if there is no such node; ZKLOCK_UNREACHABLE if the servers did not answer in time;
- *         ZKLOCK_REFUSED if the access list does not allow to read it; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback;
- *         ZKLOCK_INVALID_ARGUMENT also for a bad path; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @param[out] length how many bytes the data have, even if there is not room for all of them; 0 if
+ *        there is no such node.
+ * @param[out] version its version, for a zklock_write; ZKLOCK_NO_NODE, which a write refuses, if
+ *        there is no such node.
+ * @return ZKLOCK_OK, also if there is no such node; ZKLOCK_UNREACHABLE if the servers did not
+ *         answer in time; ZKLOCK_REFUSED if the access list does not allow to read it;
+ *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT for a bad path.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_read(zklock_hold *hold,
@@ -2005,7 +2041,7 @@ zklock_status zklock_hold_read(zklock_hold *hold,
  *
  * @param hold the hold.
  * @param[out] path valid until the hold is freed.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_path(const zklock_hold *hold, const char **path);
@@ -2015,52 +2051,51 @@ zklock_status zklock_hold_path(const zklock_hold *hold, const char **path);
  *
  * @param hold the hold.
  * @param[out] node valid until the hold is freed.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_node(const zklock_hold *hold, const char **node);
 
 /**
- * Releases the lock and waits until the servers have confirmed it. Of a reentrant lock, only the release
- * of the last hold reaches the servers.
+ * Releases the lock and waits until the servers have confirmed it. Of a reentrant lock, only the
+ * release of the last hold reaches the servers.
  *
- * Whatever is returned, but for ZKLOCK_NOT_OWNER, ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this hold has come to
- * its end. It must be freed all the same.
+ * Whatever is returned, but for ZKLOCK_NOT_OWNER, ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this hold has
+ * come to its end. It must be freed all the same.
  *
  * @param hold the hold.
- * @return ZKLOCK_OK; ZKLOCK_LOST if the hold was found to be lost; ZKLOCK_NOT_HELD if it was released before;
- *         ZKLOCK_NOT_OWNER if the lock is reentrant and another thread acquired it: nothing changes;
- *         ZKLOCK_TIMEOUT if the servers have not answered within a session timeout: the release goes on in
- *         the background; ZKLOCK_UNREACHABLE if no connection can be had for its session any more, such as after
- *         a change of passwords: the lock is free when the servers end the session, a session timeout after
- *         they last heard of it;
- *         ZKLOCK_REFUSED if the access list does not allow to delete its node, which has gone
- *         with its session then, and so have the client's other holds, or the process
- *         is exiting and no thread can be started; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_LOST if the hold was found to be lost; ZKLOCK_NOT_HELD if it was
+ *         released before; ZKLOCK_NOT_OWNER if the lock is reentrant and another thread acquired
+ *         it: nothing changes; ZKLOCK_TIMEOUT if the servers have not answered within a session
+ *         timeout: the release goes on in the background; ZKLOCK_UNREACHABLE if no connection can
+ *         be had for its session any more, such as after a change of passwords: the lock is free
+ *         when the servers end the session, a session timeout after they last heard of it;
+ *         ZKLOCK_REFUSED if the access list does not allow to delete its node, which has gone with
+ *         its session then, and so have the client's other holds, or the process is exiting and no
+ *         thread can be started; ZKLOCK_DEADLOCK in a callback.
  */
 zklock_status zklock_release(zklock_hold *hold);
 
 /**
- * Begins what zklock_release does, and returns at once. If there is a call, and this thread may release the hold, the hold
- * has come to its end by then, and the release goes on even if the call is cancelled or freed.
+ * Begins what zklock_release does, and returns at once. If there is a call, and this thread may
+ * release the hold, the hold has come to its end by then, and the release goes on even if the call
+ * is cancelled or freed.
  *
- * @param hold the hold. It must be freed all the same, which may be done before the call has its result.
+ * @param hold the hold. It must be freed all the same, which may be done before the call has its
+ *        result.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
- *         with the result.
+ * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_release_start(zklock_hold *hold,
-                                   zklock_call **call);
+zklock_status zklock_release_start(zklock_hold *hold, zklock_call **call);
 
 /**
- * Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still held is
- * released in the background, whichever thread acquired it, and calls that wait with this hold end. Nothing of it is
- * told from now on.
+ * Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still
+ * held is released in the background, whichever thread acquired it, and calls that wait with this
+ * hold end. Nothing of it is told from now on.
  *
- * It waits for nothing but a callback of this hold that is just running, unless that is what calls it. So
- * call it with nothing locked that the callback locks.
+ * It waits for nothing but a callback of this hold that is just running, unless that is what calls
+ * it. So call it with nothing locked that the callback locks.
  *
  * @param hold may be NULL; a handle that was freed before is ignored.
  */
@@ -2074,7 +2109,7 @@ void zklock_hold_free(zklock_hold *hold);
  * @param hold the hold.
  * @param[out] state how it stands.
  * @param[out] reason why it was lost, ZKLOCK_REASON_NONE if it is not. It may be NULL.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_state(const zklock_hold *hold,
@@ -2082,14 +2117,13 @@ zklock_status zklock_hold_state(const zklock_hold *hold,
                                 zklock_reason *reason);
 
 /**
- * Calls back when the hold is lost: once, on a thread of ours, and not if it is released before. A hold
- * that is lost already is reported at once. Each call adds a callback.
+ * Calls back when the hold is lost: once, on a thread of ours, and not if it is released before. A
+ * hold that is lost already is reported at once. Each call adds a callback.
  *
  * @param hold the hold.
  * @param callback see "Callbacks" above. It may look at the hold, and free it.
  * @param context handed to it. Both must stay until zklock_hold_free returns.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks; ZKLOCK_INVALID_ARGUMENT,
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_on_lost(zklock_hold *hold,
@@ -2102,9 +2136,8 @@ zklock_status zklock_hold_on_lost(zklock_hold *hold,
  * @param hold the hold.
  * @param timeout milliseconds; ZKLOCK_FOREVER waits as long as it takes.
  * @param[out] reason why it was lost.
- * @return ZKLOCK_OK if it is lost; ZKLOCK_TIMEOUT if it is still held then; ZKLOCK_NOT_HELD if it is released;
- *         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
- *         ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK if it is lost; ZKLOCK_TIMEOUT if it is still held then; ZKLOCK_NOT_HELD if it
+ *         is released; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_wait_lost(zklock_hold *hold,
@@ -2112,63 +2145,62 @@ zklock_status zklock_hold_wait_lost(zklock_hold *hold,
                                     zklock_reason *reason);
 
 /**
- * The descriptor of a hold: readable when the hold is lost, and from then on. Do not read from it, write
- * to it or close it.
+ * The descriptor of a hold: readable when the hold is lost, and from then on. Do not read from it,
+ * write to it or close it.
  *
  * @param hold the hold.
  * @param[out] descriptor valid until the hold is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_fd(const zklock_hold *hold, int *descriptor);
 
 /**
- * What the events of a hold give back: a pointer of yours, behind which nobody looks. Until it is set, it is that of the
- * ticket from which the hold was fetched, or NULL.
+ * What the events of a hold give back: a pointer of yours, behind which nobody looks. Until it is
+ * set, it is that of the ticket from which the hold was fetched, or NULL.
  *
  * @param hold the hold.
  * @param context any pointer, or NULL.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if the hold is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_hold_set_context(zklock_hold *hold,
-                                      void *context);
+zklock_status zklock_hold_set_context(zklock_hold *hold, void *context);
 
 /**
- * Whether somebody is known to wait for what this hold has, of whatever process and library: to finish early, or to let the
- * lock go between two pieces of work.
+ * Whether somebody is known to wait for what this hold has, of whatever process and library: to
+ * finish early, or to let the lock go between two pieces of work.
  *
  *     for (piece = 0; piece < pieces && !is_wanted; piece++) {
  *         work_on(piece);
  *         if (zklock_hold_is_wanted(hold, &is_wanted) != ZKLOCK_OK) return fail(zklock_last_error());
  *     }
  *
- * Somebody who has asked for it by zklock_revoke, or by Curator's Revoker, counts as one who waits.
+ * Somebody who has asked for it by zklock_revoke, or by Curator's Revoker, counts as one who
+ * waits.
  *
- * It does not wait for the servers: the first call of this, or of another that asks for waiters, has the lock's queue listed and
- * the hold's own nodes read, and leaves watches that the next who queues or asks sets off. A hold that never asks costs
- * nothing. Readers do not wait for readers, so they do not count beside one. It is what was seen last: it may stay so though
- * the other has given up. Nobody queues for a lock of zklock_exclusive_new, so there only the waiters of this client are
- * seen, and those who have asked.
+ * It does not wait for the servers: the first call of this, or of another that asks for waiters,
+ * has the lock's queue listed and the hold's own nodes read, and leaves watches that the next who
+ * queues or asks sets off. A hold that never asks costs nothing. Readers do not wait for readers,
+ * so they do not count beside one. It is what was seen last: it may stay so though the other has
+ * given up. Nobody queues for a lock of zklock_exclusive_new, so there only the waiters of this
+ * client are seen, and those who have asked.
  *
  * @param hold the hold.
  * @param[out] is_wanted 1 if somebody waits; 0 if not, and if the hold is released or lost.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_hold_is_wanted(zklock_hold *hold,
-                                    int *is_wanted);
+zklock_status zklock_hold_is_wanted(zklock_hold *hold, int *is_wanted);
 
 /**
- * Calls back when others wait for what the hold has: once, on a thread of ours, and not if it is released or lost before. If
- * they wait already, that is told at once. Each call adds a callback. See zklock_hold_is_wanted.
+ * Calls back when others wait for what the hold has: once, on a thread of ours, and not if it is
+ * released or lost before. If they wait already, that is told at once. Each call adds a callback.
+ * See zklock_hold_is_wanted.
  *
  * @param hold the hold.
  * @param callback see "Callbacks" above. It may look at the hold, and free it, which releases it.
  * @param context handed to it. Both must stay until zklock_hold_free returns.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks; ZKLOCK_INVALID_ARGUMENT,
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_on_wanted(zklock_hold *hold,
@@ -2180,49 +2212,44 @@ zklock_status zklock_hold_on_wanted(zklock_hold *hold,
  *
  * @param hold the hold.
  * @param timeout milliseconds; ZKLOCK_FOREVER waits as long as it takes.
- * @return ZKLOCK_OK if somebody waits; ZKLOCK_TIMEOUT if nobody does by then; ZKLOCK_NOT_HELD if the hold is released;
- *         ZKLOCK_LOST if it is lost; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK if somebody waits; ZKLOCK_TIMEOUT if nobody does by then; ZKLOCK_NOT_HELD if
+ *         the hold is released; ZKLOCK_LOST if it is lost; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_hold_wait_wanted(zklock_hold *hold,
-                                      int64_t timeout);
+zklock_status zklock_hold_wait_wanted(zklock_hold *hold, int64_t timeout);
 
 /**
- * Another descriptor of a hold: readable when others wait for what the hold has, and from then on. Do not read from it, write
- * to it or close it. See zklock_hold_is_wanted.
+ * Another descriptor of a hold: readable when others wait for what the hold has, and from then on.
+ * Do not read from it, write to it or close it. See zklock_hold_is_wanted.
  *
  * @param hold the hold.
  * @param[out] descriptor valid until the hold is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_hold_wanted_fd(zklock_hold *hold,
-                                    int *descriptor);
+zklock_status zklock_hold_wanted_fd(zklock_hold *hold, int *descriptor);
 
 /* ==== Event loops ==== */
 
 /**
- * The descriptor of a client: readable as long as zklock_client_next_event has an event. So one descriptor serves all
- * tickets, calls and holds of a client, however many they are. Do not read from it, write to it or close it.
+ * The descriptor of a client: readable as long as zklock_client_next_event has an event. So one
+ * descriptor serves all tickets, calls and holds of a client, however many they are. Do not read
+ * from it, write to it or close it.
  *
- * From the first call of this or of zklock_client_next_event on the events of the client are queued, and none before. A
- * client of zklock_client_new_lazy belongs to this process from then on, and its first event of the connection comes when it
- * has connected.
+ * From the first call of this or of zklock_client_next_event on the events of the client are
+ * queued, and none before. A client of zklock_client_new_lazy belongs to this process from then
+ * on, and its first event of the connection comes when it has connected.
  *
  * @param client the client.
  * @param[out] descriptor valid until the client is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none, or no thread; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none, or no thread.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_client_fd(zklock_client *client,
-                               int *descriptor);
+zklock_status zklock_client_fd(zklock_client *client, int *descriptor);
 
 /**
- * The next event of a client: something has happened to the client, or to what it made. It does not wait. Events of the
- * connection come first, all others in the order in which they happened.
+ * The next event of a client: something has happened to the client, or to what it made. It does
+ * not wait. Events of the connection come first, all others in the order in which they happened.
  *
  *     zklock_event event;
  *
@@ -2232,85 +2259,85 @@ zklock_status zklock_client_fd(zklock_client *client,
  *         if (event.kind == ZKLOCK_EVENT_RELEASED) zklock_call_free(event.call);
  *     }
  *
- * From the first call of this or of zklock_client_fd on, there is one event of each ticket that comes to have its result,
- * even if it was begun before; of each call of the client and of its locks, holds, barriers and members that does so; of each
- * loss of a hold that was acquired from then on, and that others wait for it if zklock_hold_is_wanted or zklock_hold_wanted_fd
- * was called for it; and of each change of the connection, beginning with how it is then. A
- * ticket or a call that is cancelled has its result by that. What is freed before its event was given has none. Events of
- * the connection that nobody asks for are told as fewer: several outages as one, several lost sessions as one, but never none.
- * All others are kept until they are asked for, or their handle is freed.
+ * From the first call of this or of zklock_client_fd on, there is one event of each ticket that
+ * comes to have its result, even if it was begun before; of each call of the client and of its
+ * locks, holds, barriers and members that does so; of each loss of a hold that was acquired from
+ * then on, and that others wait for it if zklock_hold_is_wanted or zklock_hold_wanted_fd was
+ * called for it; and of each change of the connection, beginning with how it is then. A ticket or
+ * a call that is cancelled has its result by that. What is freed before its event was given has
+ * none. Events of the connection that nobody asks for are told as fewer: several outages as one,
+ * several lost sessions as one, but never none. All others are kept until they are asked for, or
+ * their handle is freed.
  *
- * A call of zklock_client_new_start belongs to no client, and an observer has its descriptor alone: there are no events
- * of them.
+ * A call of zklock_client_new_start belongs to no client, and an observer has its descriptor
+ * alone: there are no events of them.
  *
  * @param client the client.
  * @param[out] event what has happened. Its handles stay yours.
- * @return ZKLOCK_OK; ZKLOCK_PENDING if there is no event; ZKLOCK_REFUSED if the first call is given no thread by the system;
- *         ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_PENDING if there is no event; ZKLOCK_REFUSED if the first call is
+ *         given no thread by the system.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_client_next_event(zklock_client *client,
-                                       zklock_event *event);
+zklock_status zklock_client_next_event(zklock_client *client, zklock_event *event);
 
 /**
- * The descriptor of a call: readable when there is a result, and from then on. Do not read from it, write to it or close
- * it. It is made when it is first asked for: see zklock_client_fd for one that serves all calls of a client.
+ * The descriptor of a call: readable when there is a result, and from then on. Do not read from
+ * it, write to it or close it. It is made when it is first asked for: see zklock_client_fd for one
+ * that serves all calls of a client.
  *
  * @param call the call.
  * @param[out] descriptor valid until the call is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_call_fd(const zklock_call *call,
-                             int *descriptor);
+zklock_status zklock_call_fd(const zklock_call *call, int *descriptor);
 
 /**
- * What the event of a call gives back: a pointer of yours, behind which nobody looks. Until it is set, a call of
- * zklock_release_start has that of its hold, any other has NULL.
+ * What the event of a call gives back: a pointer of yours, behind which nobody looks. Until it is
+ * set, a call of zklock_release_start has that of its hold, any other has NULL.
  *
  * @param call the call.
  * @param context any pointer, or NULL.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if the call is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_call_set_context(zklock_call *call,
-                                      void *context);
+zklock_status zklock_call_set_context(zklock_call *call, void *context);
 
 /**
  * The result of a call. It does not wait, and may be asked more than once.
  *
- * What is more than a number comes from zklock_call_client, zklock_call_member, zklock_call_versions and
- * zklock_call_contenders.
+ * What is more than a number comes from zklock_call_client, zklock_call_member,
+ * zklock_call_versions and zklock_call_contenders.
  *
  * @param call the call. It must be freed all the same.
- * @param[out] number of zklock_hold_confirm_start for how many milliseconds the lock is certain to be held; of
- *        zklock_barrier_set_start, zklock_barrier_remove_start and zklock_barrier_is_set_start 1 or 0, as without _start; of
- *        zklock_hold_commit_start and zklock_contenders_start how many there are; otherwise 0. It may be NULL.
- * @return ZKLOCK_OK; ZKLOCK_PENDING as long as the call goes on; ZKLOCK_INTERRUPTED after zklock_call_cancel;
- *         ZKLOCK_CLOSED if the client was closed meanwhile; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL; and everything that the function
- *         without _start returns.
+ * @param[out] number of zklock_hold_confirm_start for how many milliseconds the lock is certain to
+ *        be held; of zklock_barrier_set_start, zklock_barrier_remove_start and
+ *        zklock_barrier_is_set_start 1 or 0, as without _start; of zklock_hold_commit_start and
+ *        zklock_contenders_start how many there are; otherwise 0. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_PENDING as long as the call goes on; ZKLOCK_INTERRUPTED after
+ *         zklock_call_cancel; ZKLOCK_CLOSED if the client was closed meanwhile; and everything
+ *         that the function without _start returns.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_call_finish(zklock_call *call,
-                                 int64_t *number);
+zklock_status zklock_call_finish(zklock_call *call, int64_t *number);
 
 /**
- * Ends the waiting: the descriptor becomes readable, the event comes, and zklock_call_finish gives ZKLOCK_INTERRUPTED, or
- * the result if there is one already.
+ * Ends the waiting: the descriptor becomes readable, the event comes, and zklock_call_finish gives
+ * ZKLOCK_INTERRUPTED, or the result if there is one already.
  *
- * What a call has begun goes on in the background: a release, the leaving of a barrier, a close. A commit that is cancelled
- * may be done or not. A client that connects after that is closed, and a member that has not entered withdraws.
+ * What a call has begun goes on in the background: a release, the leaving of a barrier, a close. A
+ * commit that is cancelled may be done or not. A client that connects after that is closed, and a
+ * member that has not entered withdraws.
  *
  * @param call the call. It must be freed all the same.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 zklock_status zklock_call_cancel(zklock_call *call);
 
 /**
- * Frees a call and its descriptor, which must be in no event loop any more. One that goes on is ended as by
- * zklock_call_cancel. A client that was not taken from it is closed, and a member leaves, both in the background. No event
- * of it is given from now on.
+ * Frees a call and its descriptor, which must be in no event loop any more. One that goes on is
+ * ended as by zklock_call_cancel. A client that was not taken from it is closed, and a member
+ * leaves, both in the background. No event of it is given from now on.
  *
  * @param call may be NULL; a handle that was freed before is ignored.
  */
@@ -2324,9 +2351,8 @@ void zklock_call_free(zklock_call *call);
  * @param lock the lock.
  * @param visitor called by this thread, before zklock_contenders returns. It may make any call.
  * @param context handed to it.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
- *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+ *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_contenders(const zklock_lock *lock,
@@ -2338,20 +2364,20 @@ zklock_status zklock_contenders(const zklock_lock *lock,
  *
  * @param lock the lock. It may be freed before the call.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
- *         with the result.
+ * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_contenders_start(const zklock_lock *lock,
-                                      zklock_call **call);
+zklock_status zklock_contenders_start(const zklock_lock *lock, zklock_call **call);
 
 /**
  * Shows what a call of zklock_contenders_start has found, the holders first.
  *
  * @param call the call. It must be freed all the same.
- * @param visitor called by this thread, before zklock_call_contenders returns. It may make any call.
+ * @param visitor called by this thread, before zklock_call_contenders returns. It may make any
+ *        call.
  * @param context handed to it.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for another call; and all that zklock_call_finish returns.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for another call; and all that zklock_call_finish
+ *         returns.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_call_contenders(zklock_call *call,
@@ -2359,33 +2385,33 @@ zklock_status zklock_call_contenders(zklock_call *call,
                                      void *context);
 
 /**
- * Observes who holds a lock; of an election, who leads. It watches the holder alone, so that many may observe one
- * lock without waking each other.
+ * Observes who holds a lock; of an election, who leads. It watches the holder alone, so that many
+ * may observe one lock without waking each other.
  *
- * @param lock the lock: one that has one holder, or a read or write side. It may be freed before the observer.
+ * @param lock the lock: one that has one holder, or a read or write side. It may be freed before
+ *        the observer.
  * @param[out] observer the observer. Free it with zklock_observer_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for a semaphore or a set of locks; ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for a semaphore or a set of locks.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_observe(zklock_lock *lock,
-                             zklock_observer **observer);
+zklock_status zklock_observe(zklock_lock *lock, zklock_observer **observer);
 
 /**
- * Who holds the lock; when called again, as soon as that changes. Changes that follow one another quickly may be
- * reported as one. If several hold at once, it is the first of them. As long as no server answers it waits.
+ * Who holds the lock; when called again, as soon as that changes. Changes that follow one another
+ * quickly may be reported as one. If several hold at once, it is the first of them. As long as no
+ * server answers it waits.
  *
- * It reports the first in the queue as the holder, even if that is a set of locks that still waits for another of its
- * locks. zklock_contenders tells the two apart.
+ * It reports the first in the queue as the holder, even if that is a set of locks that still waits
+ * for another of its locks. zklock_contenders tells the two apart.
  *
  * @param observer the observer.
- * @param timeout milliseconds: 0 asks whether there is something new, and does not wait; ZKLOCK_FOREVER
- *        waits as long as it takes.
- * @param[out] holder the holder, NULL if there is none. It is valid until the next call with this observer.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed until then; ZKLOCK_UNREACHABLE if the client has not connected before,
- *         and cannot; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
- *         if it were to wait in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
- *         ZKLOCK_INTERNAL.
+ * @param timeout milliseconds: 0 asks whether there is something new, and does not wait;
+ *        ZKLOCK_FOREVER waits as long as it takes.
+ * @param[out] holder the holder, NULL if there is none. It is valid until the next call with this
+ *        observer.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed until then; ZKLOCK_UNREACHABLE if the
+ *         client has not connected before, and cannot; ZKLOCK_REFUSED; ZKLOCK_CLOSED;
+ *         ZKLOCK_DEADLOCK if it were to wait in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_observer_next(zklock_observer *observer,
@@ -2393,39 +2419,39 @@ zklock_status zklock_observer_next(zklock_observer *observer,
                                    const zklock_contender **holder);
 
 /**
- * The descriptor of an observer: readable while zklock_observer_next has something new. When it is, call that
- * with a timeout of 0, which gives ZKLOCK_TIMEOUT if nothing is new after all. Do not read from it, write to it or close it.
+ * The descriptor of an observer: readable while zklock_observer_next has something new. When it
+ * is, call that with a timeout of 0, which gives ZKLOCK_TIMEOUT if nothing is new after all. Do
+ * not read from it, write to it or close it.
  *
  * @param observer the observer.
  * @param[out] descriptor valid until the observer is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_observer_fd(zklock_observer *observer,
-                                 int *descriptor);
+zklock_status zklock_observer_fd(zklock_observer *observer, int *descriptor);
 
 /**
- * Frees an observer and its descriptor, which must be in no event loop any more. Calls that wait with it go on.
+ * Frees an observer and its descriptor, which must be in no event loop any more. Calls that wait
+ * with it go on.
  *
  * @param observer may be NULL; a handle that was freed before is ignored.
  */
 void zklock_observer_free(zklock_observer *observer);
 
 /**
- * Takes the lock away from all its holders. See zklock_evict, also for what that breaks. Waiters stay, including a set
- * of locks that is the first in the queue and waits for another of its locks.
+ * Takes the lock away from all its holders. See zklock_evict, also for what that breaks. Waiters
+ * stay, including a set of locks that is the first in the queue and waits for another of its
+ * locks.
  *
- * The node of an exclusive lock is read right before it is deleted, so that the node of a later holder is spared. Such a
- * node is in danger only if it is created between these two requests.
+ * The node of an exclusive lock is read right before it is deleted, so that the node of a later
+ * holder is spared. Such a node is in danger only if it is created between these two requests.
  *
  * @param lock the lock.
- * @param visitor called by this thread for each of them, before zklock_break_lock returns. It may make any call.
- *        It may be NULL.
+ * @param visitor called by this thread for each of them, before zklock_break_lock returns. It may
+ *        make any call. It may be NULL.
  * @param context handed to it.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
- *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+ *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_break_lock(zklock_lock *lock,
@@ -2433,41 +2459,42 @@ zklock_status zklock_break_lock(zklock_lock *lock,
                                 void *context);
 
 /**
- * Takes any contender out of the queue, by deleting its node. A holder learns that its hold is lost, if its library
- * reports that; a waiter queues again.
+ * Takes any contender out of the queue, by deleting its node. A holder learns that its hold is
+ * lost, if its library reports that; a waiter queues again.
  *
- * All nodes of an exclusive lock have one path. So this evicts the holder of that moment, which may be another than
- * the one that was shown. zklock_break_lock spares another.
+ * All nodes of an exclusive lock have one path. So this evicts the holder of that moment, which
+ * may be another than the one that was shown. zklock_break_lock spares another.
  *
- * This breaks what the lock guards, unless the contender is known to have stopped: until it learns of it, it
- * believes that it holds the lock, and another already does.
+ * This breaks what the lock guards, unless the contender is known to have stopped: until it learns
+ * of it, it believes that it holds the lock, and another already does.
  *
  * @param lock the lock.
  * @param node the path of its node, as zklock_contenders shows it.
  * @param[out] evicted 1, or 0 if it was not there any more. It may be NULL.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
- *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is not a contender of this
- *         lock; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+ *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if
+ *         it is not a contender of this lock.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_evict(zklock_lock *lock,
-                           const char *node,
-                           int *evicted);
+zklock_status zklock_evict(zklock_lock *lock, const char *node, int *evicted);
 
 /**
- * Asks all holders of the lock to let it go. It takes nothing away: a holder is told if it wants to know, see
- * zklock_hold_is_wanted, and goes on holding until it releases the lock.
+ * Asks all holders of the lock to let it go. It takes nothing away: a holder is told if it wants
+ * to know, see zklock_hold_is_wanted, and goes on holding until it releases the lock.
  *
- * Each holder is asked as Curator's Revoker does it: the data of its node becomes `__REVOKE__`, which is its identity from then
- * on. So it reaches the holders of Curator's InterProcessMutex that are makeRevocable, and those of zklock; other libraries do
- * not look. Holders in this process are asked like others.
+ * Each holder is asked as Curator's Revoker does it: the data of its node becomes `__REVOKE__`,
+ * which is its identity from then on. So it reaches the holders of Curator's InterProcessMutex
+ * that are makeRevocable, and those of zklock; other libraries do not look. Holders in this
+ * process are asked like others.
  *
  * @param lock the lock.
- * @param visitor called by this thread for each of them, before zklock_revoke returns. It may make any call. It may be NULL.
+ * @param visitor called by this thread for each of them, before zklock_revoke returns. It may make
+ *        any call. It may be NULL.
  * @param context handed to it.
- * @return ZKLOCK_OK, also if nobody holds it; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
- *         ZKLOCK_REFUSED, also if the access list does not allow to write to a holder's node (all others are asked, and
- *         none is visited); ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK, also if nobody holds it; ZKLOCK_UNREACHABLE if no server answers within the
+ *         connect timeout; ZKLOCK_REFUSED, also if the access list does not allow to write to a
+ *         holder's node (all others are asked, and none is visited); ZKLOCK_CLOSED;
+ *         ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_revoke(zklock_lock *lock,
@@ -2480,14 +2507,15 @@ zklock_status zklock_revoke(zklock_lock *lock,
  * @param client the client.
  * @param stat one of zklock_stat.
  * @param[out] value the number.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_stat(const zklock_client *client, int32_t stat, uint64_t *value);
 
 /**
- * What zklock_client_stat tells, and how long acquires waited, holds were held and heartbeats were on their way, as text for
- * Prometheus: its format 0.0.4, to be served as "text/plain; version=0.0.4". It costs no request.
+ * What zklock_client_stat tells, and how long acquires waited, holds were held and heartbeats were
+ * on their way, as text for Prometheus: its format 0.0.4, to be served as "text/plain;
+ * version=0.0.4". It costs no request.
  *
  *     static char page[16384];
  *     size_t length;
@@ -2495,15 +2523,16 @@ zklock_status zklock_client_stat(const zklock_client *client, int32_t stat, uint
  *     if (zklock_client_prometheus(client, page, sizeof page, &length) != ZKLOCK_OK) return fail(zklock_last_error());
  *     if (length <= sizeof page) fwrite(page, 1, length, out);
  *
- * The names of metrics and labels stay as they are from version to version; others may come. The text is that of one client: of
- * two, every name would be there twice, which Prometheus refuses.
+ * The names of metrics and labels stay as they are from version to version; others may come. The
+ * text is that of one client: of two, every name would be there twice, which Prometheus refuses.
  *
  * @param client the client. One that has not connected has counted nothing.
- * @param buffer where the text goes: as many bytes as there is room for, and no NUL after them. It may be NULL if size
- *        is 0.
+ * @param buffer where the text goes: as many bytes as there is room for, and no NUL after them. It
+ *        may be NULL if size is 0.
  * @param size how many bytes there is room for.
- * @param[out] length how many bytes the text has, even if there is not room for all of them. It may have more the next time.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @param[out] length how many bytes the text has, even if there is not room for all of them. It
+ *        may have more the next time.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_prometheus(const zklock_client *client,
@@ -2512,31 +2541,29 @@ zklock_status zklock_client_prometheus(const zklock_client *client,
                                        size_t *length);
 
 /**
- * Sends the library's log to a callback, or nowhere. There is one for the whole process: the last one that was set.
+ * Sends the library's log to a callback, or nowhere. There is one for the whole process: the last
+ * one that was set.
  *
- * Lines come one at a time (see "Callbacks" above). When 10,000 wait to be taken, further ones are dropped. When
- * this returns, the callback before is not running, and never called again.
+ * Lines come one at a time (see "Callbacks" above). When 10,000 wait to be taken, further ones are
+ * dropped. When this returns, the callback before is not running, and never called again.
  *
  * @param level one of zklock_log_level.
  * @param callback NULL for none.
  * @param context handed to it. Both must stay until they are replaced.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if there is no such level, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if there is no such level.
  */
-zklock_status zklock_set_log(int32_t level,
-                             zklock_log_callback callback,
-                             void *context);
+zklock_status zklock_set_log(int32_t level, zklock_log_callback callback, void *context);
 
 /* ==== Related primitives ==== */
 
 /**
- * Makes the barrier at a path, which is the DistributedBarrier of Curator's there. It costs no request, and sets
- * nothing.
+ * Makes the barrier at a path, which is the DistributedBarrier of Curator's there. It costs no
+ * request, and sets nothing.
  *
  * @param client the client. It may be freed before the barrier.
  * @param path such as "/barriers/migration".
  * @param[out] barrier the barrier. Free it with zklock_barrier_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
- *         ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_barrier_new(zklock_client *client,
@@ -2548,9 +2575,8 @@ zklock_status zklock_barrier_new(zklock_client *client,
  *
  * @param barrier the barrier.
  * @param[out] changed 1, or 0 if it was set already. It may be NULL.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout: it may be set then;
- *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout: it may be
+ *         set then; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_barrier_set(zklock_barrier *barrier, int *changed);
@@ -2560,46 +2586,39 @@ zklock_status zklock_barrier_set(zklock_barrier *barrier, int *changed);
  *
  * @param barrier the barrier. It may be freed before the call.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
- *         with the result.
+ * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_barrier_set_start(zklock_barrier *barrier,
-                                       zklock_call **call);
+zklock_status zklock_barrier_set_start(zklock_barrier *barrier, zklock_call **call);
 
 /**
  * Removes the barrier, so that all waiters go on. If it is not set, that is not an error.
  *
  * @param barrier the barrier.
  * @param[out] changed 1, or 0 if it was not set. It may be NULL.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout: it may be removed then;
- *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout: it may be
+ *         removed then; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_barrier_remove(zklock_barrier *barrier,
-                                    int *changed);
+zklock_status zklock_barrier_remove(zklock_barrier *barrier, int *changed);
 
 /**
  * Begins what zklock_barrier_remove does, and returns at once. zklock_call_finish gives 1 or 0.
  *
  * @param barrier the barrier. It may be freed before the call.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
- *         with the result.
+ * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_barrier_remove_start(zklock_barrier *barrier,
-                                          zklock_call **call);
+zklock_status zklock_barrier_remove_start(zklock_barrier *barrier, zklock_call **call);
 
 /**
  * Whether the barrier is set.
  *
  * @param barrier the barrier.
  * @param[out] is_set 1 if it is, 0 if not.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
- *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
- *         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+ *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_barrier_is_set(zklock_barrier *barrier, int *is_set);
@@ -2609,27 +2628,24 @@ zklock_status zklock_barrier_is_set(zklock_barrier *barrier, int *is_set);
  *
  * @param barrier the barrier. It may be freed before the call.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
- *         with the result.
+ * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_barrier_is_set_start(zklock_barrier *barrier,
-                                          zklock_call **call);
+zklock_status zklock_barrier_is_set_start(zklock_barrier *barrier, zklock_call **call);
 
 /**
  * Waits until the barrier is not set.
  *
  * @param barrier the barrier.
- * @param timeout milliseconds: 0 looks once, which takes as long as the try timeout if no server answers;
- *        ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by then,
- *        whatever the network does.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it was set until then; ZKLOCK_UNREACHABLE if there was no connection then, or
- *         it looked once and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is
- *         NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @param timeout milliseconds: 0 looks once, which takes as long as the try timeout if no server
+ *        answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by then, whatever
+ *        the network does.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it was set until then; ZKLOCK_UNREACHABLE if there was no
+ *         connection then, or it looked once and no server answered; ZKLOCK_REFUSED;
+ *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_barrier_wait(zklock_barrier *barrier,
-                                  int64_t timeout);
+zklock_status zklock_barrier_wait(zklock_barrier *barrier, int64_t timeout);
 
 /**
  * Begins what zklock_barrier_wait does, and returns at once.
@@ -2637,8 +2653,7 @@ zklock_status zklock_barrier_wait(zklock_barrier *barrier,
  * @param barrier the barrier. It may be freed before the call.
  * @param timeout milliseconds: as zklock_barrier_wait.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
- *         with the result.
+ * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_barrier_wait_start(zklock_barrier *barrier,
@@ -2653,15 +2668,15 @@ zklock_status zklock_barrier_wait_start(zklock_barrier *barrier,
 void zklock_barrier_free(zklock_barrier *barrier);
 
 /**
- * Makes the double barrier at a path, which is the DistributedDoubleBarrier of Curator's there. It costs no request.
+ * Makes the double barrier at a path, which is the DistributedDoubleBarrier of Curator's there. It
+ * costs no request.
  *
  * @param client the client. It may be freed before the barrier.
  * @param path such as "/barriers/round".
- * @param members how many open it, 1 to 4294967295. Every program that uses it must give the same number. Further members
- *        that come while it is open go in as well.
+ * @param members how many open it, 1 to 4294967295. Every program that uses it must give the same
+ *        number. Further members that come while it is open go in as well.
  * @param[out] double_barrier the barrier. Free it with zklock_double_barrier_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
- *         ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_double_barrier_new(zklock_client *client,
@@ -2673,13 +2688,14 @@ zklock_status zklock_double_barrier_new(zklock_client *client,
  * Enters the barrier, and waits until it is open. Every call is a member of its own.
  *
  * @param double_barrier the barrier.
- * @param timeout milliseconds: 0 goes in if it is open or opens with this member, which takes as long as the try
- *        timeout if no server answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it
- *        returns by then, whatever the network does.
- * @param[out] member the member, which is within until zklock_member_leave. Free it with zklock_member_free.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it did not open until then; ZKLOCK_UNREACHABLE if there was no connection then,
- *         or it tried once and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
- *         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @param timeout milliseconds: 0 goes in if it is open or opens with this member, which takes as
+ *        long as the try timeout if no server answers; ZKLOCK_FOREVER waits as long as it takes.
+ *        Otherwise it returns by then, whatever the network does.
+ * @param[out] member the member, which is within until zklock_member_leave. Free it with
+ *        zklock_member_free.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it did not open until then; ZKLOCK_UNREACHABLE if there was
+ *         no connection then, or it tried once and no server answered; ZKLOCK_REFUSED;
+ *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_double_barrier_enter(zklock_double_barrier *double_barrier,
@@ -2692,8 +2708,7 @@ zklock_status zklock_double_barrier_enter(zklock_double_barrier *double_barrier,
  * @param double_barrier the barrier. It may be freed before the call.
  * @param timeout milliseconds: as zklock_double_barrier_enter.
  * @param[out] call the call: zklock_call_member gives the member. Free it with zklock_call_free.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
- *         with the result.
+ * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_double_barrier_enter_start(zklock_double_barrier *double_barrier,
@@ -2705,39 +2720,39 @@ zklock_status zklock_double_barrier_enter_start(zklock_double_barrier *double_ba
  *
  * @param call the call. It must be freed all the same.
  * @param[out] member the member, which is yours from now on. Free it with zklock_member_free.
- * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT also for another call;
- *         and all that zklock_call_finish returns.
+ * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT
+ *         for another call; and all that zklock_call_finish returns.
  */
 ZKLOCK_NODISCARD
-zklock_status zklock_call_member(zklock_call *call,
-                                 zklock_member **member);
+zklock_status zklock_call_member(zklock_call *call, zklock_member **member);
 
 /**
- * Leaves, and waits until all other members have left. A member that crashes has left when its session is over.
+ * Leaves, and waits until all other members have left. A member that crashes has left when its
+ * session is over.
  *
- * Whatever is returned, but for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left, or leaves in the background.
+ * Whatever is returned, but for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left, or leaves
+ * in the background.
  *
  * @param member the member. It must be freed all the same.
- * @param timeout milliseconds: 0 waits for nobody, which takes as long as the try timeout if no server answers;
- *        ZKLOCK_FOREVER waits as long as it takes.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others are still within then; ZKLOCK_LOST if its session ended before, or
- *         somebody deleted its node: the others may have gone on without it; ZKLOCK_NOT_HELD if it has left before;
- *         ZKLOCK_UNREACHABLE if there was no connection then, or it waited for nobody and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED;
- *         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
- *         ZKLOCK_INTERNAL.
+ * @param timeout milliseconds: 0 waits for nobody, which takes as long as the try timeout if no
+ *        server answers; ZKLOCK_FOREVER waits as long as it takes.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others are still within then; ZKLOCK_LOST if its session
+ *         ended before, or somebody deleted its node: the others may have gone on without it;
+ *         ZKLOCK_NOT_HELD if it has left before; ZKLOCK_UNREACHABLE if there was no connection
+ *         then, or it waited for nobody and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED;
+ *         ZKLOCK_DEADLOCK in a callback.
  */
-zklock_status zklock_member_leave(zklock_member *member,
-                                  int64_t timeout);
+zklock_status zklock_member_leave(zklock_member *member, int64_t timeout);
 
 /**
- * Begins what zklock_member_leave does, and returns at once. If there is a call, the member has left, or leaves in the
- * background, even if the call is cancelled or freed.
+ * Begins what zklock_member_leave does, and returns at once. If there is a call, the member has
+ * left, or leaves in the background, even if the call is cancelled or freed.
  *
- * @param member the member. It must be freed all the same, which may be done before the call has its result.
+ * @param member the member. It must be freed all the same, which may be done before the call has
+ *        its result.
  * @param timeout milliseconds: as zklock_member_leave.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
- *         with the result.
+ * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_member_leave_start(zklock_member *member,
@@ -2749,17 +2764,18 @@ zklock_status zklock_member_leave_start(zklock_member *member,
  *
  * @param member the member.
  * @param[out] node valid until the member is freed.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_member_node(const zklock_member *member, const char **node);
 
 /**
- * Why a member is lost: when its session has ended, the others take it to have left. It costs no request.
+ * Why a member is lost: when its session has ended, the others take it to have left. It costs no
+ * request.
  *
  * @param member the member.
  * @param[out] reason why it was lost, ZKLOCK_REASON_NONE if it is not.
- * @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+ * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_member_loss(const zklock_member *member, zklock_reason *reason);
@@ -2794,7 +2810,8 @@ const char *zklock_last_error(void);
  * The name of a status, such as "ZKLOCK_TIMEOUT".
  *
  * @param status what a call returned.
- * @return the name, or "unknown" if no status has this number. It is never NULL, and lives for ever.
+ * @return the name, or "unknown" if no status has this number. It is never NULL, and lives for
+ *         ever.
  */
 const char *zklock_status_name(int32_t status);
 
