@@ -1,6 +1,8 @@
 //! `include/zklock.h` is what the comments and signatures of `zklock-ffi` say.
 //!
-//! To write it anew: `ZKLOCK_WRITE=1 cargo test -p zklock-tests --test header`.
+//! To write it anew: `ZKLOCK_WRITE=1 cargo test -p zklock-tests --test header`. The functions stand in the order of `tasks.txt`.
+
+mod tasks;
 
 use cbindgen::{Config, DocumentationLength, DocumentationStyle, Language};
 use std::path::{Path, PathBuf};
@@ -15,7 +17,7 @@ fn root() -> &'static Path {
 fn generated() -> String {
     let mut config = Config {
         language: Language::C,
-        header: Some(CHAPTERS.trim_end().to_owned()),
+        header: Some(CHAPTERS.trim_end().replace("@INDEX@", &tasks::index())),
         trailer: Some(format!("#endif /* {GUARD} */")),
         no_includes: true,
         cpp_compat: true,
@@ -28,7 +30,7 @@ fn generated() -> String {
         style: cbindgen::Style::Type,
         ..Config::default()
     };
-    // Of some only the numbers are arguments: as a C enum can hold any number, the arguments are not of their type.
+    // A C enum can hold any number, so some enums are passed as numbers, and no prototype names them.
     let (sources, enums) = sources();
     config.export.include = enums.clone();
     config.function.sort_by = Some(cbindgen::SortKey::None);
@@ -40,10 +42,10 @@ fn generated() -> String {
         .generate()
         .expect("the sources of zklock-ffi can be read")
         .write(&mut header);
-    // cbindgen puts it there or into a line of its own, as the length of the line has it.
+    // cbindgen puts it on a line of its own only if the prototype is long.
     let header = String::from_utf8(header).unwrap().replace("ZKLOCK_NODISCARD zk", "ZKLOCK_NODISCARD\nzk");
     let version = env!("CARGO_PKG_VERSION");
-    // Where the language allows it, their width is said; where not, it is checked.
+    // The width of enums is declared if the language allows it, and checked if not.
     let (types, functions) = header.split_once(EXTERN).expect("the functions come last");
     let mut types = types.to_owned();
     for name in &enums {
@@ -52,7 +54,7 @@ fn generated() -> String {
         let begun = format!("typedef enum {name} ZKLOCK_INT32 {{");
         types = format!("{}{begun}{}}} {name};{after}", &before[..at], &before[at + ENUM.len()..]);
     }
-    let header = format!("{types}{WIDTH}{EXTERN}{functions}");
+    let header = format!("{types}{WIDTH}{EXTERN}{}", tasks::in_order(functions));
     let parts = ["@MAJOR@", "@MINOR@", "@PATCH@"].into_iter().zip(version.split('.'));
     parts.fold(header.replace("@VERSION@", version), |header, (name, part)| header.replace(name, part))
 }

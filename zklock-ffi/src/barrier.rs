@@ -13,8 +13,8 @@ use std::ffi::{c_char, c_int};
 use std::sync::Arc;
 use zklock_core::{Error, Wait, blocking};
 
-/// A node that exists or not: as long as it exists, zklock_barrier_wait waits. It belongs to nobody, and outlives the
-/// process that set it.
+/// A node that exists or not: as long as it exists, zklock_barrier_wait waits. It belongs to
+/// nobody, and outlives the process that set it.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[derive(Debug)]
 pub struct zklock_barrier {
@@ -31,14 +31,13 @@ handle!(
     }
 );
 
-/// Makes the barrier at a path, which is the DistributedBarrier of Curator's there. It costs no request, and sets
-/// nothing.
+/// Makes the barrier at a path, which is the DistributedBarrier of Curator's there. It costs no
+/// request, and sets nothing.
 ///
 /// @param client the client. It may be freed before the barrier.
 /// @param path such as "/barriers/migration".
 /// @param[out] barrier the barrier. Free it with zklock_barrier_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
-///         ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_barrier_new(
@@ -68,9 +67,8 @@ pub extern "C-unwind" fn zklock_barrier_free(barrier: *mut zklock_barrier) {
 ///
 /// @param barrier the barrier.
 /// @param[out] changed 1, or 0 if it was set already. It may be NULL.
-/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout: it may be set then;
-///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
-///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout: it may be
+///         set then; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_barrier_set(
@@ -84,9 +82,8 @@ pub extern "C-unwind" fn zklock_barrier_set(
 ///
 /// @param barrier the barrier.
 /// @param[out] changed 1, or 0 if it was not set. It may be NULL.
-/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout: it may be removed then;
-///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
-///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout: it may be
+///         removed then; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_barrier_remove(
@@ -100,9 +97,8 @@ pub extern "C-unwind" fn zklock_barrier_remove(
 ///
 /// @param barrier the barrier.
 /// @param[out] is_set 1 if it is, 0 if not.
-/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
-///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
-///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_barrier_is_set(
@@ -118,12 +114,12 @@ pub extern "C-unwind" fn zklock_barrier_is_set(
 /// Waits until the barrier is not set.
 ///
 /// @param barrier the barrier.
-/// @param timeout milliseconds: 0 looks once, which takes as long as the try timeout if no server answers;
-///        ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by then,
-///        whatever the network does.
-/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it was set until then; ZKLOCK_UNREACHABLE if there was no connection then, or
-///         it looked once and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is
-///         NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @param timeout milliseconds: 0 looks once, which takes as long as the try timeout if no server
+///        answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by then, whatever
+///        the network does.
+/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it was set until then; ZKLOCK_UNREACHABLE if there was no
+///         connection then, or it looked once and no server answered; ZKLOCK_REFUSED;
+///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_barrier_wait(barrier: *mut zklock_barrier, timeout: i64) -> zklock_status {
@@ -136,8 +132,7 @@ pub extern "C-unwind" fn zklock_barrier_wait(barrier: *mut zklock_barrier, timeo
 ///
 /// @param barrier the barrier. It may be freed before the call.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
-///         with the result.
+/// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_barrier_set_start(
@@ -153,8 +148,7 @@ pub extern "C-unwind" fn zklock_barrier_set_start(
 ///
 /// @param barrier the barrier. It may be freed before the call.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
-///         with the result.
+/// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_barrier_remove_start(
@@ -170,8 +164,7 @@ pub extern "C-unwind" fn zklock_barrier_remove_start(
 ///
 /// @param barrier the barrier. It may be freed before the call.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
-///         with the result.
+/// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_barrier_is_set_start(
@@ -188,8 +181,7 @@ pub extern "C-unwind" fn zklock_barrier_is_set_start(
 /// @param barrier the barrier. It may be freed before the call.
 /// @param timeout milliseconds: as zklock_barrier_wait.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
-///         with the result.
+/// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_barrier_wait_start(

@@ -1,8 +1,9 @@
 //! The enums of C: each is written once, and what follows from it is made of that.
 //!
-//! What stands within `c_enum! { … }` is an enum as Rust has it, because the header is generated from it without expanding
-//! macros (tests/header). `#[from(…)]` on the enum names the type of the core that it stands for, and on a member the
-//! value. A value of the core that no member stands for does not compile.
+//! What stands within `c_enum! { … }` is an enum as Rust has it, because the header is generated
+//! from it without expanding macros (tests/header). `#[from(…)]` on the enum names the type of the
+//! core that it stands for, and on a member the value. A value of the core that no member stands
+//! for does not compile.
 
 /// Makes an enum of C.
 macro_rules! c_enum {

@@ -42,7 +42,8 @@ impl CallbackGate {
         self.returned.notify_all();
     }
 
-    /// No call begins from now on. One that runs is waited for, unless it is the one that asks for this.
+    /// No call begins from now on. One that runs is waited for, unless it is the one that asks for
+    /// this.
     pub(crate) fn end(&self) {
         let is_within = std::ptr::eq(RUNNING.get(), self);
         let mut state = self.state();

@@ -31,11 +31,13 @@ c_enum! {
         ZKLOCK_STAT_GRANTS = 2,
         /// Holds lost so far.
         ZKLOCK_STAT_LOSSES = 3,
-        /// Attempts whose caller has its answer, but whose node may still be there. It is being deleted.
+        /// Attempts whose caller has its answer, but whose node may still be there. It is being
+        /// deleted.
         ZKLOCK_STAT_OWED = 4,
         /// The number of the session, as servers print it in their logs; 0 while there is none.
         ZKLOCK_STAT_SESSION_ID = 5,
-        /// The session timeout that the servers granted, in milliseconds; 0 while there is no session.
+        /// The session timeout that the servers granted, in milliseconds; 0 while there is no
+        /// session.
         ZKLOCK_STAT_SESSION_TIMEOUT = 6,
         /// Connections attached to a session after the one before had broken.
         ZKLOCK_STAT_RECONNECTS = 7,
@@ -49,7 +51,8 @@ c_enum! {
         ZKLOCK_STAT_ACQUIRES_FAILED = 11,
         /// Those that were cancelled, or whose ticket was freed.
         ZKLOCK_STAT_ACQUIRES_CANCELLED = 12,
-        /// Holds lost for ZKLOCK_REASON_SESSION_EXPIRED. So for each zklock_reason: its number, and 100.
+        /// Holds lost for ZKLOCK_REASON_SESSION_EXPIRED. So for each zklock_reason: its number, and
+        /// 100.
         ZKLOCK_STAT_LOSSES_SESSION_EXPIRED = 101,
         /// Holds lost for ZKLOCK_REASON_NODE_DELETED.
         ZKLOCK_STAT_LOSSES_NODE_DELETED = 102,
@@ -92,13 +95,13 @@ handle!(
 
 /// Opens a session. It waits until there is one, for the connect timeout at most.
 ///
-/// @param hosts "host:port,host:port", and perhaps a "/chroot" at the end. The port may be left out: 2181.
+/// @param hosts "host:port,host:port", and perhaps a "/chroot" at the end. The port may be left
+///        out: 2181.
 /// @param options NULL for the defaults. They are copied.
 /// @param[out] client the client. Free it with zklock_client_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_INVALID_HANDLE;
-///         ZKLOCK_UNREACHABLE if no server answers in time, or no host is known; ZKLOCK_REFUSED if the
-///         chroot does not exist, or the system gives us no threads or descriptors; ZKLOCK_DEADLOCK in a
-///         callback; ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_UNREACHABLE if no
+///         server answers in time, or no host is known; ZKLOCK_REFUSED if the chroot does not
+///         exist, or the system gives us no threads or descriptors; ZKLOCK_DEADLOCK in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_new(
@@ -121,8 +124,8 @@ pub extern "C-unwind" fn zklock_client_new(
 /// @param hosts as zklock_client_new.
 /// @param options NULL for the defaults. They are copied.
 /// @param[out] call the call: zklock_call_client gives the client. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
-///         ZKLOCK_INTERNAL. Everything else comes with the result.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read. All other statuses come
+///         with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_new_start(
@@ -145,18 +148,19 @@ pub extern "C-unwind" fn zklock_client_new_start(
     })
 }
 
-/// Makes a client that connects when it is first needed. Until then it does nothing, so a program may make it, and locks and
-/// barriers of it, before it forks: each child that uses them connects for itself.
+/// Makes a client that connects when it is first needed. Until then it does nothing, so a program
+/// may make it, and locks and barriers of it, before it forks: each child that uses them connects
+/// for itself.
 ///
-/// The first call that needs it connects, in the time that its caller is willing to wait, and never for longer than the
-/// connect timeout. So it may fail with ZKLOCK_UNREACHABLE or ZKLOCK_REFUSED where the docs of zklock_client_new say so; the
-/// next call tries again. A try that connects may take the connect timeout, and the try timeout after it.
+/// The first call that needs it connects, in the time that its caller is willing to wait, and never
+/// for longer than the connect timeout. So it may fail with ZKLOCK_UNREACHABLE or ZKLOCK_REFUSED
+/// where the docs of zklock_client_new say so; the next call tries again. A try that connects may
+/// take the connect timeout, and the try timeout after it.
 ///
 /// @param hosts as zklock_client_new.
 /// @param options NULL for the defaults. They are copied.
 /// @param[out] client the client. Free it with zklock_client_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
-///         ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_new_lazy(
@@ -177,10 +181,11 @@ pub extern "C-unwind" fn zklock_client_new_lazy(
 /// Connects a client of zklock_client_new_lazy now, unless that has been done.
 ///
 /// @param client the client.
-/// @param timeout milliseconds, of which it takes no more than the connect timeout; ZKLOCK_FOREVER waits that long.
-/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers in time, or no host is known; ZKLOCK_REFUSED if the chroot does
-///         not exist, or the system gives us no threads or descriptors; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback;
-///         ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @param timeout milliseconds, of which it takes no more than the connect timeout; ZKLOCK_FOREVER
+///        waits that long.
+/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers in time, or no host is known;
+///         ZKLOCK_REFUSED if the chroot does not exist, or the system gives us no threads or
+///         descriptors; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_connect(client: *mut zklock_client, timeout: i64) -> zklock_status {
     call::status("zklock_client_connect", || {
@@ -193,8 +198,7 @@ pub extern "C-unwind" fn zklock_client_connect(client: *mut zklock_client, timeo
 /// @param client the client. It may be freed before the call.
 /// @param timeout milliseconds: as zklock_client_connect.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
-///         with the result.
+/// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_connect_start(
@@ -216,8 +220,8 @@ pub extern "C-unwind" fn zklock_client_connect_start(
 ///
 /// @param call the call. It must be freed all the same.
 /// @param[out] client the client, which is yours from now on. Free it with zklock_client_free.
-/// @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT also for another call;
-///         and all that zklock_call_finish returns.
+/// @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT
+///         for another call; and all that zklock_call_finish returns.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_client(
@@ -241,24 +245,23 @@ pub extern "C-unwind" fn zklock_call_client(
 /// Closes the sessions of the client, which frees every lock that it holds, and waits until the
 /// servers have confirmed it, for a second at most.
 ///
-/// Its holds are lost then, and waits end with ZKLOCK_CLOSED. Closing twice is not an error. The client
-/// must be freed all the same.
+/// Its holds are lost then, and waits end with ZKLOCK_CLOSED. Closing twice is not an error. The
+/// client must be freed all the same.
 ///
 /// @param client the client.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_DEADLOCK in a
-///         callback, ZKLOCK_REFUSED if the process is exiting and no thread can be started, ZKLOCK_FORKED,
-///         ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_DEADLOCK in a callback; ZKLOCK_REFUSED if the process is exiting and
+///         no thread can be started.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_close(client: *mut zklock_client) -> zklock_status {
     call::status("zklock_client_close", || Ok(Client::table().find(client)?.0.close()?))
 }
 
-/// Begins what zklock_client_close does, and returns at once. When the call has its result, the holds of the client are lost.
+/// Begins what zklock_client_close does, and returns at once. When the call has its result, the
+/// holds of the client are lost.
 ///
 /// @param client the client. It may be freed before the call.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
-///         with the result.
+/// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_close_start(
@@ -274,8 +277,9 @@ pub extern "C-unwind" fn zklock_client_close_start(
     })
 }
 
-/// Frees the client with its descriptor and its events, and does not wait. Its sessions are closed, in the background, when its locks,
-/// tickets and holds are freed as well. To end them now, call zklock_client_close before.
+/// Frees the client with its descriptor and its events, and does not wait. Its sessions are closed,
+/// in the background, when its locks, tickets and holds are freed as well. To end them now, call
+/// zklock_client_close before.
 ///
 /// @param client may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]
@@ -292,7 +296,7 @@ pub extern "C-unwind" fn zklock_client_free(client: *mut zklock_client) {
 /// @param client the client.
 /// @param stat one of zklock_stat.
 /// @param[out] value the number.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_stat(
@@ -339,8 +343,9 @@ fn losses_of(stats: &Stats, stat: zklock_stat) -> u64 {
     LossReason::ALL.iter().filter(is_meant).map(|reason| stats.losses_by(*reason)).sum()
 }
 
-/// What zklock_client_stat tells, and how long acquires waited, holds were held and heartbeats were on their way, as text for
-/// Prometheus: its format 0.0.4, to be served as "text/plain; version=0.0.4". It costs no request.
+/// What zklock_client_stat tells, and how long acquires waited, holds were held and heartbeats were
+/// on their way, as text for Prometheus: its format 0.0.4, to be served as "text/plain;
+/// version=0.0.4". It costs no request.
 ///
 ///     static char page[16384];
 ///     size_t length;
@@ -348,15 +353,16 @@ fn losses_of(stats: &Stats, stat: zklock_stat) -> u64 {
 ///     if (zklock_client_prometheus(client, page, sizeof page, &length) != ZKLOCK_OK) return fail(zklock_last_error());
 ///     if (length <= sizeof page) fwrite(page, 1, length, out);
 ///
-/// The names of metrics and labels stay as they are from version to version; others may come. The text is that of one client: of
-/// two, every name would be there twice, which Prometheus refuses.
+/// The names of metrics and labels stay as they are from version to version; others may come. The
+/// text is that of one client: of two, every name would be there twice, which Prometheus refuses.
 ///
 /// @param client the client. One that has not connected has counted nothing.
-/// @param buffer where the text goes: as many bytes as there is room for, and no NUL after them. It may be NULL if size
-///        is 0.
+/// @param buffer where the text goes: as many bytes as there is room for, and no NUL after them. It
+///        may be NULL if size is 0.
 /// @param size how many bytes there is room for.
-/// @param[out] length how many bytes the text has, even if there is not room for all of them. It may have more the next time.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @param[out] length how many bytes the text has, even if there is not room for all of them. It
+///        may have more the next time.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_client_prometheus(

@@ -2,8 +2,8 @@
 
 use zklock_core::ConnectionState;
 
-/// What is still to be told of the connection. However much happens before somebody asks, it is three events at most; but
-/// no lost session and no outage is left out.
+/// What is still to be told of the connection. However much happens before somebody asks, it is
+/// three events at most; but no lost session and no outage is left out.
 #[derive(Default)]
 pub(crate) struct Untold {
     told: Option<ConnectionState>,

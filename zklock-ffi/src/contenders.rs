@@ -29,14 +29,16 @@ c_enum! {
     }
 }
 
-/// One in the queue of a lock. What it points to lives as long as the call of the visitor, or as long as
-/// zklock_observer_next says. The library that runs may be an earlier or a later one than this header: see `size`.
+/// One in the queue of a lock. What it points to lives as long as the call of the visitor, or as
+/// long as zklock_observer_next says. The library that runs may be an earlier or a later one than
+/// this header: see `size`.
 #[allow(non_camel_case_types, reason = "the name in C")]
 #[repr(C)]
 #[derive(Debug)]
 pub struct zklock_contender {
-    /// How many bytes this struct has in the library that runs. Later versions add members at the end: a member that
-    /// ends beyond is not there. So read no such member, and copy no more than this.
+    /// How many bytes this struct has in the library that runs. Later versions add members at the
+    /// end: a member that ends beyond is not there. So read no such member, and copy no more than
+    /// this.
     pub size: usize,
     /// The name of its node, a child of the lock's node.
     pub name: *const c_char,
@@ -46,8 +48,8 @@ pub struct zklock_contender {
     pub dialect: *const c_char,
     /// The session that owns it.
     pub session: u64,
-    /// Its fencing token, when it comes to hold the lock. A holder of a semaphore's permit has a smaller one: this is
-    /// the number of its permit.
+    /// Its fencing token, when it comes to hold the lock. A holder of a semaphore's permit has a
+    /// smaller one: this is the number of its permit.
     pub token: u64,
     /// When its node was created: milliseconds since 1970 on the servers' clock.
     pub since: i64,
@@ -55,8 +57,8 @@ pub struct zklock_contender {
     pub node: *const c_char,
     /// What it wants.
     pub role: zklock_role,
-    /// 1 if it holds the lock, as far as its place tells; 0 if it waits. A set of locks holds none of them before it is
-    /// its turn in all of their queues, even if it is the first.
+    /// 1 if it holds the lock, as far as its place tells; 0 if it waits. A set of locks holds none
+    /// of them before it is its turn in all of their queues, even if it is the first.
     pub holds: i32,
 }
 
@@ -70,9 +72,8 @@ pub type zklock_contender_visitor =
 /// @param lock the lock.
 /// @param visitor called by this thread, before zklock_contenders returns. It may make any call.
 /// @param context handed to it.
-/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
-///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
-///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_contenders(
@@ -91,8 +92,7 @@ pub extern "C-unwind" fn zklock_contenders(
 ///
 /// @param lock the lock. It may be freed before the call.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
-///         with the result.
+/// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_contenders_start(
@@ -113,9 +113,11 @@ pub extern "C-unwind" fn zklock_contenders_start(
 /// Shows what a call of zklock_contenders_start has found, the holders first.
 ///
 /// @param call the call. It must be freed all the same.
-/// @param visitor called by this thread, before zklock_call_contenders returns. It may make any call.
+/// @param visitor called by this thread, before zklock_call_contenders returns. It may make any
+///        call.
 /// @param context handed to it.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for another call; and all that zklock_call_finish returns.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for another call; and all that zklock_call_finish
+///         returns.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_contenders(
@@ -135,21 +137,21 @@ pub extern "C-unwind" fn zklock_call_contenders(
     })
 }
 
-/// Takes any contender out of the queue, by deleting its node. A holder learns that its hold is lost, if its library
-/// reports that; a waiter queues again.
+/// Takes any contender out of the queue, by deleting its node. A holder learns that its hold is
+/// lost, if its library reports that; a waiter queues again.
 ///
-/// All nodes of an exclusive lock have one path. So this evicts the holder of that moment, which may be another than
-/// the one that was shown. zklock_break_lock spares another.
+/// All nodes of an exclusive lock have one path. So this evicts the holder of that moment, which
+/// may be another than the one that was shown. zklock_break_lock spares another.
 ///
-/// This breaks what the lock guards, unless the contender is known to have stopped: until it learns of it, it
-/// believes that it holds the lock, and another already does.
+/// This breaks what the lock guards, unless the contender is known to have stopped: until it learns
+/// of it, it believes that it holds the lock, and another already does.
 ///
 /// @param lock the lock.
 /// @param node the path of its node, as zklock_contenders shows it.
 /// @param[out] evicted 1, or 0 if it was not there any more. It may be NULL.
-/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
-///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is not a contender of this
-///         lock; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if
+///         it is not a contender of this lock.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_evict(
@@ -167,19 +169,19 @@ pub extern "C-unwind" fn zklock_evict(
     })
 }
 
-/// Takes the lock away from all its holders. See zklock_evict, also for what that breaks. Waiters stay, including a set
-/// of locks that is the first in the queue and waits for another of its locks.
+/// Takes the lock away from all its holders. See zklock_evict, also for what that breaks. Waiters
+/// stay, including a set of locks that is the first in the queue and waits for another of its
+/// locks.
 ///
-/// The node of an exclusive lock is read right before it is deleted, so that the node of a later holder is spared. Such a
-/// node is in danger only if it is created between these two requests.
+/// The node of an exclusive lock is read right before it is deleted, so that the node of a later
+/// holder is spared. Such a node is in danger only if it is created between these two requests.
 ///
 /// @param lock the lock.
-/// @param visitor called by this thread for each of them, before zklock_break_lock returns. It may make any call.
-///        It may be NULL.
+/// @param visitor called by this thread for each of them, before zklock_break_lock returns. It may
+///        make any call. It may be NULL.
 /// @param context handed to it.
-/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout; ZKLOCK_REFUSED;
-///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
-///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
+///         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_break_lock(
@@ -196,19 +198,22 @@ pub extern "C-unwind" fn zklock_break_lock(
     })
 }
 
-/// Asks all holders of the lock to let it go. It takes nothing away: a holder is told if it wants to know, see
-/// zklock_hold_is_wanted, and goes on holding until it releases the lock.
+/// Asks all holders of the lock to let it go. It takes nothing away: a holder is told if it wants
+/// to know, see zklock_hold_is_wanted, and goes on holding until it releases the lock.
 ///
-/// Each holder is asked as Curator's Revoker does it: the data of its node becomes `__REVOKE__`, which is its identity from then
-/// on. So it reaches the holders of Curator's InterProcessMutex that are makeRevocable, and those of zklock; other libraries do
-/// not look. Holders in this process are asked like others.
+/// Each holder is asked as Curator's Revoker does it: the data of its node becomes `__REVOKE__`,
+/// which is its identity from then on. So it reaches the holders of Curator's InterProcessMutex
+/// that are makeRevocable, and those of zklock; other libraries do not look. Holders in this
+/// process are asked like others.
 ///
 /// @param lock the lock.
-/// @param visitor called by this thread for each of them, before zklock_revoke returns. It may make any call. It may be NULL.
+/// @param visitor called by this thread for each of them, before zklock_revoke returns. It may make
+///        any call. It may be NULL.
 /// @param context handed to it.
-/// @return ZKLOCK_OK, also if nobody holds it; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
-///         ZKLOCK_REFUSED, also if the access list does not allow to write to a holder's node (all others are asked, and
-///         none is visited); ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK, also if nobody holds it; ZKLOCK_UNREACHABLE if no server answers within the
+///         connect timeout; ZKLOCK_REFUSED, also if the access list does not allow to write to a
+///         holder's node (all others are asked, and none is visited); ZKLOCK_CLOSED;
+///         ZKLOCK_DEADLOCK in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_revoke(

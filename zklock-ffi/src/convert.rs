@@ -7,8 +7,8 @@ use std::time::Duration;
 /// `ZKLOCK_FOREVER`.
 const FOREVER: i64 = -1;
 
-/// A timeout as C has it; `None` waits for ever. Any other negative number is most likely the rest of a deadline
-/// that has passed, and to wait for ever then would be a hang.
+/// A timeout as C has it; `None` waits for ever. Any other negative number is most likely the rest
+/// of a deadline that has passed, and to wait for ever then would be a hang.
 pub(crate) fn patience(milliseconds: i64) -> Result<Option<Duration>, Failure> {
     if milliseconds == FOREVER {
         return Ok(None);

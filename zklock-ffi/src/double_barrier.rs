@@ -51,15 +51,15 @@ impl Member {
     }
 }
 
-/// Makes the double barrier at a path, which is the DistributedDoubleBarrier of Curator's there. It costs no request.
+/// Makes the double barrier at a path, which is the DistributedDoubleBarrier of Curator's there. It
+/// costs no request.
 ///
 /// @param client the client. It may be freed before the barrier.
 /// @param path such as "/barriers/round".
-/// @param members how many open it, 1 to 4294967295. Every program that uses it must give the same number. Further members
-///        that come while it is open go in as well.
+/// @param members how many open it, 1 to 4294967295. Every program that uses it must give the same
+///        number. Further members that come while it is open go in as well.
 /// @param[out] double_barrier the barrier. Free it with zklock_double_barrier_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid; ZKLOCK_INVALID_HANDLE; ZKLOCK_FORKED,
-///         ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_double_barrier_new(
@@ -89,13 +89,14 @@ pub extern "C-unwind" fn zklock_double_barrier_free(double_barrier: *mut zklock_
 /// Enters the barrier, and waits until it is open. Every call is a member of its own.
 ///
 /// @param double_barrier the barrier.
-/// @param timeout milliseconds: 0 goes in if it is open or opens with this member, which takes as long as the try
-///        timeout if no server answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it
-///        returns by then, whatever the network does.
-/// @param[out] member the member, which is within until zklock_member_leave. Free it with zklock_member_free.
-/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it did not open until then; ZKLOCK_UNREACHABLE if there was no connection then,
-///         or it tried once and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
-///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @param timeout milliseconds: 0 goes in if it is open or opens with this member, which takes as
+///        long as the try timeout if no server answers; ZKLOCK_FOREVER waits as long as it takes.
+///        Otherwise it returns by then, whatever the network does.
+/// @param[out] member the member, which is within until zklock_member_leave. Free it with
+///        zklock_member_free.
+/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it did not open until then; ZKLOCK_UNREACHABLE if there was
+///         no connection then, or it tried once and no server answered; ZKLOCK_REFUSED;
+///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_double_barrier_enter(
@@ -117,8 +118,7 @@ pub extern "C-unwind" fn zklock_double_barrier_enter(
 /// @param double_barrier the barrier. It may be freed before the call.
 /// @param timeout milliseconds: as zklock_double_barrier_enter.
 /// @param[out] call the call: zklock_call_member gives the member. Free it with zklock_call_free.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
-///         with the result.
+/// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_double_barrier_enter_start(
@@ -141,8 +141,8 @@ pub extern "C-unwind" fn zklock_double_barrier_enter_start(
 ///
 /// @param call the call. It must be freed all the same.
 /// @param[out] member the member, which is yours from now on. Free it with zklock_member_free.
-/// @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT also for another call;
-///         and all that zklock_call_finish returns.
+/// @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT
+///         for another call; and all that zklock_call_finish returns.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_member(
@@ -164,18 +164,20 @@ pub extern "C-unwind" fn zklock_call_member(
     })
 }
 
-/// Leaves, and waits until all other members have left. A member that crashes has left when its session is over.
+/// Leaves, and waits until all other members have left. A member that crashes has left when its
+/// session is over.
 ///
-/// Whatever is returned, but for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left, or leaves in the background.
+/// Whatever is returned, but for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left, or leaves
+/// in the background.
 ///
 /// @param member the member. It must be freed all the same.
-/// @param timeout milliseconds: 0 waits for nobody, which takes as long as the try timeout if no server answers;
-///        ZKLOCK_FOREVER waits as long as it takes.
-/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others are still within then; ZKLOCK_LOST if its session ended before, or
-///         somebody deleted its node: the others may have gone on without it; ZKLOCK_NOT_HELD if it has left before;
-///         ZKLOCK_UNREACHABLE if there was no connection then, or it waited for nobody and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED;
-///         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
-///         ZKLOCK_INTERNAL.
+/// @param timeout milliseconds: 0 waits for nobody, which takes as long as the try timeout if no
+///        server answers; ZKLOCK_FOREVER waits as long as it takes.
+/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others are still within then; ZKLOCK_LOST if its session
+///         ended before, or somebody deleted its node: the others may have gone on without it;
+///         ZKLOCK_NOT_HELD if it has left before; ZKLOCK_UNREACHABLE if there was no connection
+///         then, or it waited for nobody and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED;
+///         ZKLOCK_DEADLOCK in a callback.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_member_leave(member: *mut zklock_member, timeout: i64) -> zklock_status {
     call::status("zklock_member_leave", || {
@@ -183,14 +185,14 @@ pub extern "C-unwind" fn zklock_member_leave(member: *mut zklock_member, timeout
     })
 }
 
-/// Begins what zklock_member_leave does, and returns at once. If there is a call, the member has left, or leaves in the
-/// background, even if the call is cancelled or freed.
+/// Begins what zklock_member_leave does, and returns at once. If there is a call, the member has
+/// left, or leaves in the background, even if the call is cancelled or freed.
 ///
-/// @param member the member. It must be freed all the same, which may be done before the call has its result.
+/// @param member the member. It must be freed all the same, which may be done before the call has
+///        its result.
 /// @param timeout milliseconds: as zklock_member_leave.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
-///         with the result.
+/// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_member_leave_start(
@@ -218,7 +220,7 @@ pub extern "C-unwind" fn zklock_member_leave_start(
 ///
 /// @param member the member.
 /// @param[out] node valid until the member is freed.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_member_node(
@@ -231,11 +233,12 @@ pub extern "C-unwind" fn zklock_member_node(
     })
 }
 
-/// Why a member is lost: when its session has ended, the others take it to have left. It costs no request.
+/// Why a member is lost: when its session has ended, the others take it to have left. It costs no
+/// request.
 ///
 /// @param member the member.
 /// @param[out] reason why it was lost, ZKLOCK_REASON_NONE if it is not.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_member_loss(

@@ -1,8 +1,9 @@
 //! All that happens to what a client made, in one queue: so its event loop needs one descriptor.
 //!
-//! What can happen once to a handle is a [`Notice`]: a ticket or a call has its result, a hold is lost or wanted. It has the readiness
-//! of the handle itself, and is queued when it happens. It leaves the queue when its handle is freed. So the queue
-//! is never longer than there are handles, and holds nothing that cannot be given.
+//! What can happen once to a handle is a [`Notice`]: a ticket or a call has its result, a hold is
+//! lost or wanted. It has the readiness of the handle itself, and is queued when it happens. It
+//! leaves the queue when its handle is freed. So the queue is never longer than there are handles,
+//! and holds nothing that cannot be given.
 
 use crate::c_enum::c_enum;
 use crate::connection::Untold;
@@ -22,7 +23,8 @@ c_enum! {
     /// What has happened. Later versions may add kinds: ignore those that you do not know.
     #[from(ConnectionState)]
     pub enum zklock_event_kind {
-        /// A ticket has its result: zklock_acquire_finish gives the hold, or the reason why there is none.
+        /// A ticket has its result: zklock_acquire_finish gives the hold, or the reason why there
+        /// is none.
         ZKLOCK_EVENT_TICKET = 1,
         /// A hold is lost: zklock_hold_state says why.
         ZKLOCK_EVENT_LOST = 2,
@@ -33,23 +35,25 @@ c_enum! {
         /// The client is connected to a server.
         #[from(Connected)]
         ZKLOCK_EVENT_CONNECTED = 5,
-        /// The connection broke, and the client is looking for another server. The session lives on for now, and so do its
-        /// holds, for as long as zklock_hold_valid_for says.
+        /// The connection broke, and the client is looking for another server. The session lives on
+        /// for now, and so do its holds, for as long as zklock_hold_valid_for says.
         #[from(Disconnected)]
         ZKLOCK_EVENT_DISCONNECTED = 6,
-        /// The session is over, and all holds of it are lost. The client is opening the next session.
+        /// The session is over, and all holds of it are lost. The client is opening the next
+        /// session.
         #[from(SessionLost)]
         ZKLOCK_EVENT_SESSION_LOST = 7,
         /// The client was closed. This is the last event of its connection.
         #[from(Closed)]
         ZKLOCK_EVENT_CLOSED = 8,
-        /// Others wait for what a hold has: of those holds alone for which zklock_hold_is_wanted or zklock_hold_wanted_fd
-        /// was called.
+        /// Others wait for what a hold has: of those holds alone for which zklock_hold_is_wanted or
+        /// zklock_hold_wanted_fd was called.
         ZKLOCK_EVENT_WANTED = 9,
     }
 }
 
-/// The events of a client. What it made has a part in them. A child that inherits an unused lazy client has events of its own.
+/// The events of a client. What it made has a part in them. A child that inherits an unused lazy
+/// client has events of its own.
 pub(crate) struct Events(OfProcess<Here>);
 
 #[derive(Default)]

@@ -45,8 +45,8 @@ const MESSAGE: usize = 2048;
 pub(crate) const NO_INDEX: i64 = -1;
 
 thread_local! {
-    /// With the NUL at its end. It has no destructor, which would have to be registered with glibc: that waits while another thread
-    /// loads a shared object.
+    /// With the NUL at its end. It has no destructor, which would have to be registered with glibc:
+    /// that waits while another thread loads a shared object.
     static LAST: RefCell<[u8; MESSAGE]> = const { RefCell::new([0; MESSAGE]) };
     static INDEX: Cell<i64> = const { Cell::new(NO_INDEX) };
 }

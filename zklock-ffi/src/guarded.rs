@@ -30,8 +30,8 @@ c_enum! {
 pub struct zklock_write {
     /// One of zklock_write_kind.
     pub kind: i32,
-    /// The version that the node must have, for ZKLOCK_WRITE_SET and ZKLOCK_WRITE_DELETE; ZKLOCK_ANY_VERSION if
-    /// any will do.
+    /// The version that the node must have, for ZKLOCK_WRITE_SET and ZKLOCK_WRITE_DELETE;
+    /// ZKLOCK_ANY_VERSION if any will do.
     pub version: i32,
     /// The path of the node.
     pub path: *const c_char,
@@ -43,20 +43,21 @@ pub struct zklock_write {
     pub reserved: [u64; 2],
 }
 
-/// Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers commit it.
-/// It waits for their answer, or until it is too late for one: a session timeout at most, or two seconds.
+/// Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers
+/// commit it. It waits for their answer, or until it is too late for one: a session timeout at
+/// most, or two seconds.
 ///
 /// @param hold the hold.
 /// @param writes what to do, in this order.
 /// @param count how many there are.
-/// @param[out] versions the version of each node after its write, as many as there are writes: 0 if it was created,
-///        ZKLOCK_NO_NODE if it was deleted. It may be NULL.
-/// @return ZKLOCK_OK; ZKLOCK_LOST if the lock was not held any more: nothing was written; ZKLOCK_CONFLICT if a
-///         node was not as it had to be: nothing was written, and zklock_last_conflict says which it was;
-///         ZKLOCK_UNCERTAIN if the reply was lost: all or nothing was written, and zklock_hold_read shows which;
-///         ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a callback;
-///         ZKLOCK_INVALID_ARGUMENT also for a bad path, and for more than 512 KiB in all;
-///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @param[out] versions the version of each node after its write, as many as there are writes: 0 if
+///        it was created, ZKLOCK_NO_NODE if it was deleted. It may be NULL.
+/// @return ZKLOCK_OK; ZKLOCK_LOST if the lock was not held any more: nothing was written;
+///         ZKLOCK_CONFLICT if a node was not as it had to be: nothing was written, and
+///         zklock_last_conflict says which it was; ZKLOCK_UNCERTAIN if the reply was lost: all or
+///         nothing was written, and zklock_hold_read shows which; ZKLOCK_NOT_HELD after a release;
+///         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT for a bad path, and for more than
+///         512 KiB in all.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_commit(
@@ -78,16 +79,17 @@ pub extern "C-unwind" fn zklock_hold_commit(
     })
 }
 
-/// Begins what zklock_hold_commit does, and returns at once. zklock_call_versions gives the versions. After ZKLOCK_CONFLICT,
-/// zklock_last_conflict says which write was refused, as soon as zklock_call_finish or zklock_call_versions has returned it.
+/// Begins what zklock_hold_commit does, and returns at once. zklock_call_versions gives the
+/// versions. After ZKLOCK_CONFLICT, zklock_last_conflict says which write was refused, as soon as
+/// zklock_call_finish or zklock_call_versions has returned it.
 ///
-/// @param hold the hold. It must stay until the call has its result: to free it releases the lock, and the call may give
-///        ZKLOCK_NOT_HELD.
+/// @param hold the hold. It must stay until the call has its result: to free it releases the lock,
+///        and the call may give ZKLOCK_NOT_HELD.
 /// @param writes what to do, in this order. They are copied.
 /// @param count how many there are.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for a bad path, and for more than 512 KiB in all;
-///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes with the result.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for a bad path, and for more than 512 KiB in all. All
+///         other statuses come with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_commit_start(
@@ -114,9 +116,10 @@ pub extern "C-unwind" fn zklock_hold_commit_start(
 /// The versions that a call of zklock_hold_commit_start has written.
 ///
 /// @param call the call. It must be freed all the same.
-/// @param[out] versions the version of each node after its write, as zklock_hold_commit gives them: as many as there are
-///        writes, and as zklock_call_finish says. It may be NULL.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for another call; and all that zklock_call_finish returns.
+/// @param[out] versions the version of each node after its write, as zklock_hold_commit gives them:
+///        as many as there are writes, and as zklock_call_finish says. It may be NULL.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for another call; and all that zklock_call_finish
+///         returns.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_versions(call: *mut zklock_call, versions: *mut i32) -> zklock_status {
@@ -132,9 +135,10 @@ pub extern "C-unwind" fn zklock_call_versions(call: *mut zklock_call, versions: 
     })
 }
 
-/// What is in a node of ZooKeeper, and its version. It is as new as anything that the servers had committed when this was
-/// called, and the outcome of a zklock_hold_commit of this hold is certain by then. So after ZKLOCK_UNCERTAIN read
-/// what was to be written, then decide. It works while the client is open, even if the hold is lost or released.
+/// What is in a node of ZooKeeper, and its version. It is as new as anything that the servers had
+/// committed when this was called, and the outcome of a zklock_hold_commit of this hold is certain
+/// by then. So after ZKLOCK_UNCERTAIN read what was to be written, then decide. It works while the
+/// client is open, even if the hold is lost or released.
 ///
 ///     char state[64];
 ///     size_t length;
@@ -150,15 +154,16 @@ pub extern "C-unwind" fn zklock_call_versions(call: *mut zklock_call, versions: 
 ///
 /// @param hold the hold.
 /// @param path of the node.
-/// @param buffer where its data go: as many bytes as there is room for, and no NUL after them. It may be NULL if size
-///        is 0.
+/// @param buffer where its data go: as many bytes as there is room for, and no NUL after them. It
+///        may be NULL if size is 0.
 /// @param size how many bytes there is room for.
-/// @param[out] length how many bytes the data have, even if there is not room for all of them; 0 if there is no
-///        such node.
-/// @param[out] version its version, for a zklock_write; ZKLOCK_NO_NODE, which a write refuses, if there is no such node.
-/// @return ZKLOCK_OK, also if there is no such node; ZKLOCK_UNREACHABLE if the servers did not answer in time;
-///         ZKLOCK_REFUSED if the access list does not allow to read it; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback;
-///         ZKLOCK_INVALID_ARGUMENT also for a bad path; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @param[out] length how many bytes the data have, even if there is not room for all of them; 0 if
+///        there is no such node.
+/// @param[out] version its version, for a zklock_write; ZKLOCK_NO_NODE, which a write refuses, if
+///        there is no such node.
+/// @return ZKLOCK_OK, also if there is no such node; ZKLOCK_UNREACHABLE if the servers did not
+///         answer in time; ZKLOCK_REFUSED if the access list does not allow to read it;
+///         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT for a bad path.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_read(
@@ -187,7 +192,8 @@ fn numbers(written: &Committed) -> Vec<i32> {
     written.versions().iter().map(|version| version.unwrap_or(NO_NODE)).collect()
 }
 
-/// `ZKLOCK_NO_NODE`. As the version of a write it is refused: it must not be one that any version meets.
+/// `ZKLOCK_NO_NODE`. As the version of a write it is refused: it must not be one that any version
+/// meets.
 const NO_NODE: i32 = -2;
 
 /// `ZKLOCK_ANY_VERSION`.

@@ -1,7 +1,7 @@
 //! Handles: numbers in a table, one table for each type.
 //!
-//! A handle is never followed. So one that was freed, is of another type or was never ours is recognised, and another
-//! thread may free what is in use.
+//! A handle is never followed. So one that was freed, is of another type or was never ours is
+//! recognised, and another thread may free what is in use.
 
 use crate::failure::Failure;
 use crate::status::zklock_status::{ZKLOCK_FORKED, ZKLOCK_INVALID_HANDLE};
@@ -20,8 +20,8 @@ pub(crate) trait Object: Sized + Send + Sync + 'static {
     /// Told apart in the handle's bits: 1 to 15.
     const KIND: u64;
 
-    /// A copy for a forked child, if this is a mere value, or nobody has used it but that child. It must not wait for a mutex,
-    /// which may be locked for ever.
+    /// A copy for a forked child, if this is a mere value, or nobody has used it but that child. It
+    /// must not wait for a mutex, which may be locked for ever.
     fn inherited(&self) -> Option<Self> {
         None
     }
@@ -116,8 +116,8 @@ impl<T: Object> Table<T> {
         Some(object)
     }
 
-    /// Drops what the parents' tables have of an object in this process, which would keep alive what is freed here, such as
-    /// a session.
+    /// Drops what the parents' tables have of an object in this process, which would keep alive
+    /// what is freed here, such as a session.
     fn forget_inherited(&self, parts: &HandleParts) {
         for slots in self.slots.of_parents() {
             // One that was locked at the fork stays so.

@@ -31,8 +31,8 @@ c_enum! {
         /// The lock is held, and the servers have confirmed it recently.
         #[from(Held)]
         ZKLOCK_STATE_HELD = 1,
-        /// The servers are out of reach or late. The lock is held for as long as zklock_hold_valid_for says;
-        /// after that others may hold it.
+        /// The servers are out of reach or late. The lock is held for as long as
+        /// zklock_hold_valid_for says; after that others may hold it.
         #[from(AtRisk)]
         ZKLOCK_STATE_AT_RISK = 2,
         /// The lock is not held any more. This is final.
@@ -164,7 +164,8 @@ impl Held {
         Ok(())
     }
 
-    /// From now on no callback of this hold begins, and none is running but the one that asks for this.
+    /// From now on no callback of this hold begins, and none is running but the one that asks for
+    /// this.
     fn tell_nobody(&self) {
         let told = std::mem::replace(&mut *self.told(), Told { ended: true, ..Told::default() });
         drop(told.watches);
@@ -175,35 +176,35 @@ impl Held {
     }
 }
 
-/// Releases the lock and waits until the servers have confirmed it. Of a reentrant lock, only the release
-/// of the last hold reaches the servers.
+/// Releases the lock and waits until the servers have confirmed it. Of a reentrant lock, only the
+/// release of the last hold reaches the servers.
 ///
-/// Whatever is returned, but for ZKLOCK_NOT_OWNER, ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this hold has come to
-/// its end. It must be freed all the same.
+/// Whatever is returned, but for ZKLOCK_NOT_OWNER, ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this hold has
+/// come to its end. It must be freed all the same.
 ///
 /// @param hold the hold.
-/// @return ZKLOCK_OK; ZKLOCK_LOST if the hold was found to be lost; ZKLOCK_NOT_HELD if it was released before;
-///         ZKLOCK_NOT_OWNER if the lock is reentrant and another thread acquired it: nothing changes;
-///         ZKLOCK_TIMEOUT if the servers have not answered within a session timeout: the release goes on in
-///         the background; ZKLOCK_UNREACHABLE if no connection can be had for its session any more, such as after
-///         a change of passwords: the lock is free when the servers end the session, a session timeout after
-///         they last heard of it;
-///         ZKLOCK_REFUSED if the access list does not allow to delete its node, which has gone
-///         with its session then, and so have the client's other holds, or the process
-///         is exiting and no thread can be started; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT,
-///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_LOST if the hold was found to be lost; ZKLOCK_NOT_HELD if it was
+///         released before; ZKLOCK_NOT_OWNER if the lock is reentrant and another thread acquired
+///         it: nothing changes; ZKLOCK_TIMEOUT if the servers have not answered within a session
+///         timeout: the release goes on in the background; ZKLOCK_UNREACHABLE if no connection can
+///         be had for its session any more, such as after a change of passwords: the lock is free
+///         when the servers end the session, a session timeout after they last heard of it;
+///         ZKLOCK_REFUSED if the access list does not allow to delete its node, which has gone with
+///         its session then, and so have the client's other holds, or the process is exiting and no
+///         thread can be started; ZKLOCK_DEADLOCK in a callback.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_release(hold: *mut zklock_hold) -> zklock_status {
     call::status("zklock_release", || Ok(Held::table().find(hold)?.inner.release()?))
 }
 
-/// Begins what zklock_release does, and returns at once. If there is a call, and this thread may release the hold, the hold
-/// has come to its end by then, and the release goes on even if the call is cancelled or freed.
+/// Begins what zklock_release does, and returns at once. If there is a call, and this thread may
+/// release the hold, the hold has come to its end by then, and the release goes on even if the call
+/// is cancelled or freed.
 ///
-/// @param hold the hold. It must be freed all the same, which may be done before the call has its result.
+/// @param hold the hold. It must be freed all the same, which may be done before the call has its
+///        result.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
-///         with the result.
+/// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_release_start(
@@ -226,12 +227,12 @@ pub extern "C-unwind" fn zklock_release_start(
     })
 }
 
-/// Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still held is
-/// released in the background, whichever thread acquired it, and calls that wait with this hold end. Nothing of it is
-/// told from now on.
+/// Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still
+/// held is released in the background, whichever thread acquired it, and calls that wait with this
+/// hold end. Nothing of it is told from now on.
 ///
-/// It waits for nothing but a callback of this hold that is just running, unless that is what calls it. So
-/// call it with nothing locked that the callback locks.
+/// It waits for nothing but a callback of this hold that is just running, unless that is what calls
+/// it. So call it with nothing locked that the callback locks.
 ///
 /// @param hold may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]
@@ -246,17 +247,19 @@ pub extern "C-unwind" fn zklock_hold_free(hold: *mut zklock_hold) {
     });
 }
 
-/// The fencing token: of two grants of one path that exclude each other, the later has the greater token. Let what the
-/// lock guards refuse a token smaller than one it has seen, and accept an equal one: grants that follow one another on one
-/// node have the same. Those are the holds within a hold of ZKLOCK_REENTRANT, and what zklock_lock_options_set_linger and
+/// The fencing token: of two grants of one path that exclude each other, the later has the greater
+/// token. Let what the lock guards refuse a token smaller than one it has seen, and accept an equal
+/// one: grants that follow one another on one node have the same. Those are the holds within a hold
+/// of ZKLOCK_REENTRANT, and what zklock_lock_options_set_linger and
 /// zklock_lock_options_set_local_turns let a client take again.
 ///
-/// Holders that may hold together learn of their grants in any order: of two readers without a writer between them the later may
-/// have the smaller token, and so may the later of two permits. So compare a reader's token with those of writers alone.
+/// Holders that may hold together learn of their grants in any order: of two readers without a
+/// writer between them the later may have the smaller token, and so may the later of two permits.
+/// So compare a reader's token with those of writers alone.
 ///
 /// @param hold the hold.
 /// @param[out] token the token.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_token(hold: *const zklock_hold, token: *mut u64) -> zklock_status {
@@ -266,15 +269,15 @@ pub extern "C-unwind" fn zklock_hold_token(hold: *const zklock_hold, token: *mut
     })
 }
 
-/// For how long the lock is certain to be held without the servers being heard from again. Zero means that
-/// others may hold it. It costs no request.
+/// For how long the lock is certain to be held without the servers being heard from again. Zero
+/// means that others may hold it. It costs no request.
 ///
-/// It is the state of now: a process that is paused just after this call may find it changed. Against that
-/// help the token, and zklock_hold_commit.
+/// It is the state of now: a process that is paused just after this call may find it changed.
+/// Against that help the token, and zklock_hold_commit.
 ///
 /// @param hold the hold.
 /// @param[out] milliseconds rounded down.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_valid_for(
@@ -292,7 +295,7 @@ pub extern "C-unwind" fn zklock_hold_valid_for(
 /// @param hold the hold.
 /// @param[out] state how it stands.
 /// @param[out] reason why it was lost, ZKLOCK_REASON_NONE if it is not. It may be NULL.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_state(
@@ -318,7 +321,7 @@ pub extern "C-unwind" fn zklock_hold_state(
 ///
 /// @param hold the hold.
 /// @param[out] path valid until the hold is freed.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_path(
@@ -337,7 +340,7 @@ pub extern "C-unwind" fn zklock_hold_path(
 ///
 /// @param hold the hold.
 /// @param[out] node valid until the hold is freed.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_node(
@@ -352,13 +355,12 @@ pub extern "C-unwind" fn zklock_hold_node(
     })
 }
 
-/// The descriptor of a hold: readable when the hold is lost, and from then on. Do not read from it, write
-/// to it or close it.
+/// The descriptor of a hold: readable when the hold is lost, and from then on. Do not read from it,
+/// write to it or close it.
 ///
 /// @param hold the hold.
 /// @param[out] descriptor valid until the hold is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
-///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *mut c_int) -> zklock_status {
@@ -377,12 +379,12 @@ pub extern "C-unwind" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *m
     })
 }
 
-/// What the events of a hold give back: a pointer of yours, behind which nobody looks. Until it is set, it is that of the
-/// ticket from which the hold was fetched, or NULL.
+/// What the events of a hold give back: a pointer of yours, behind which nobody looks. Until it is
+/// set, it is that of the ticket from which the hold was fetched, or NULL.
 ///
 /// @param hold the hold.
 /// @param context any pointer, or NULL.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if the hold is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_set_context(
@@ -397,14 +399,13 @@ pub extern "C-unwind" fn zklock_hold_set_context(
     })
 }
 
-/// Calls back when the hold is lost: once, on a thread of ours, and not if it is released before. A hold
-/// that is lost already is reported at once. Each call adds a callback.
+/// Calls back when the hold is lost: once, on a thread of ours, and not if it is released before. A
+/// hold that is lost already is reported at once. Each call adds a callback.
 ///
 /// @param hold the hold.
 /// @param callback see "Callbacks" above. It may look at the hold, and free it.
 /// @param context handed to it. Both must stay until zklock_hold_free returns.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks; ZKLOCK_INVALID_ARGUMENT,
-///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_on_lost(
@@ -426,9 +427,8 @@ pub extern "C-unwind" fn zklock_hold_on_lost(
 /// @param hold the hold.
 /// @param timeout milliseconds; ZKLOCK_FOREVER waits as long as it takes.
 /// @param[out] reason why it was lost.
-/// @return ZKLOCK_OK if it is lost; ZKLOCK_TIMEOUT if it is still held then; ZKLOCK_NOT_HELD if it is released;
-///         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
-///         ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK if it is lost; ZKLOCK_TIMEOUT if it is still held then; ZKLOCK_NOT_HELD if it
+///         is released; ZKLOCK_DEADLOCK in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_wait_lost(
@@ -451,10 +451,9 @@ pub extern "C-unwind" fn zklock_hold_wait_lost(
 ///
 /// @param hold the hold.
 /// @param[out] milliseconds for how long it is certain to be held. It may be NULL.
-/// @return ZKLOCK_OK if it is held; ZKLOCK_LOST if it is not; ZKLOCK_UNREACHABLE if the servers did not answer
-///         within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a release, including one that comes
-///         before their answer; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if the hold is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
-///         ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK if it is held; ZKLOCK_LOST if it is not; ZKLOCK_UNREACHABLE if the servers did
+///         not answer within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a
+///         release, including one that comes before their answer; ZKLOCK_DEADLOCK in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_confirm(
@@ -470,13 +469,13 @@ pub extern "C-unwind" fn zklock_hold_confirm(
     })
 }
 
-/// Begins what zklock_hold_confirm does, and returns at once. zklock_call_finish gives the milliseconds.
+/// Begins what zklock_hold_confirm does, and returns at once. zklock_call_finish gives the
+/// milliseconds.
 ///
-/// @param hold the hold. It must stay until the call has its result: to free it releases the lock, and the call may give
-///        ZKLOCK_NOT_HELD.
+/// @param hold the hold. It must stay until the call has its result: to free it releases the lock,
+///        and the call may give ZKLOCK_NOT_HELD.
 /// @param[out] call the call. Free it with zklock_call_free.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. Everything else comes
-///         with the result.
+/// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_hold_confirm_start(

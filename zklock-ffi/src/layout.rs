@@ -1,4 +1,5 @@
-//! What C and the library must see alike, byte for byte. tests/c/header says the same of the header.
+//! What C and the library must see alike, byte for byte. tests/c/header says the same of the
+//! header.
 
 use crate::contenders::zklock_contender;
 use crate::event::zklock_event;

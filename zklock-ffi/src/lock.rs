@@ -62,7 +62,7 @@ pub extern "C-unwind" fn zklock_lock_free(lock: *mut zklock_lock) {
 ///
 /// @param lock the lock.
 /// @param[out] path valid until the lock is freed.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_lock_path(
@@ -77,31 +77,36 @@ pub extern "C-unwind" fn zklock_lock_path(
 
 /// Waits until the lock is held.
 ///
-/// Grants follow the order in which clients queue, and within a client that of its callers: however many wait, clients
-/// take turns. A caller that gives up leaves its place to the next of its client.
+/// Grants follow the order in which clients queue, and within a client that of its callers: however
+/// many wait, clients take turns. A caller that gives up leaves its place to the next of its
+/// client.
 ///
-/// A thread may acquire for others, and hand each hold to one that releases it: so it also waits for what it has
-/// acquired itself. If nobody else releases that, it waits in vain; a warning is logged when such a wait begins.
+/// A thread may acquire for others, and hand each hold to one that releases it: so it also waits
+/// for what it has acquired itself. If nobody else releases that, it waits in vain; a warning is
+/// logged when such a wait begins.
 ///
-/// With a timeout of 0 it may be called again and again: from the second time on that one and the same zklock_lock of a mutex, an
-/// election or a read/write lock was busy, further such calls cost no request until the servers tell that the one in the way has gone.
-/// So right after another client's release it may still be ZKLOCK_TIMEOUT, for the moment that this takes, a tenth of the
-/// session timeout at most. With a timeout that leaves the servers the time to answer, they are asked in any case.
+/// With a timeout of 0 it may be called again and again: from the second time on that one and the
+/// same zklock_lock of a mutex, an election or a read/write lock was busy, further such calls cost
+/// no request until the servers tell that the one in the way has gone. So right after another
+/// client's release it may still be ZKLOCK_TIMEOUT, for the moment that this takes, a tenth of the
+/// session timeout at most. With a timeout that leaves the servers the time to answer, they are
+/// asked in any case.
 ///
 /// @param lock the lock.
 /// @param timeout milliseconds: 0 tries once, which takes as long as the try timeout if no server
-///        answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by
-///        then, whatever the network does.
-/// @param[out] hold the proof that the lock is held. Give it back with zklock_release, and free it with
-///        zklock_hold_free.
-/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others had the lock until then, or the time was too short for an answer;
-///         ZKLOCK_UNREACHABLE if there was no connection then, or no server has answered for the try timeout: nobody knows
-///         who has the lock; ZKLOCK_DEADLOCK if it was to wait for what this thread itself holds by a reentrant lock, so
-///         that no other can release it (such as the read side, if this is the write side), or in a callback; if the lock
-///         is reentrant, ZKLOCK_LOST if the outer hold is lost, and ZKLOCK_UNREACHABLE if its lease has run out;
-///         ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_REFUSED if the servers' access list does not allow it, or the
-///         process is exiting and no thread can be started; ZKLOCK_CLOSED; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
-///         ZKLOCK_INTERNAL.
+///        answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by then, whatever
+///        the network does.
+/// @param[out] hold the proof that the lock is held. Give it back with zklock_release, and free it
+///        with zklock_hold_free.
+/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others had the lock until then, or the time was too short
+///         for an answer; ZKLOCK_UNREACHABLE if there was no connection then, or no server has
+///         answered for the try timeout: nobody knows who has the lock; ZKLOCK_DEADLOCK if it was
+///         to wait for what this thread itself holds by a reentrant lock, so that no other can
+///         release it (such as the read side, if this is the write side), or in a callback; if the
+///         lock is reentrant; ZKLOCK_LOST if the outer hold is lost, and ZKLOCK_UNREACHABLE if its
+///         lease has run out; ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_REFUSED if the servers' access list
+///         does not allow it, or the process is exiting and no thread can be started;
+///         ZKLOCK_CLOSED.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_acquire(

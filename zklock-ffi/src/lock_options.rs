@@ -22,16 +22,19 @@ pub struct zklock_lock_options {
 c_enum! {
     /// Boolean properties of a lock: see zklock_lock_options_set_flags.
     pub enum zklock_flag {
-        /// A thread that holds the lock may acquire it again; each hold is released by that thread. Without it any thread
-        /// may release a hold, and so a thread that acquires again waits until one does. Of a read/write lock, a thread that
-        /// holds the write side by such a lock may acquire the read side as well. Leave it out if a thread may turn to
-        /// other work while the first holds the lock, as a thread that runs coroutines does: both count as one owner, and
-        /// would be inside together. Not for semaphores, whose permits belong to nobody.
+        /// A thread that holds the lock may acquire it again; each hold is released by that thread.
+        /// Without it any thread may release a hold, and so a thread that acquires again waits
+        /// until one does. Of a read/write lock, a thread that holds the write side by such a lock
+        /// may acquire the read side as well. Leave it out if a thread may turn to other work while
+        /// the first holds the lock, as a thread that runs coroutines does: both count as one
+        /// owner, and would be inside together. Not for semaphores, whose permits belong to nobody.
         ZKLOCK_REENTRANT = 1,
-        /// Wait for a contender that cannot see ours as for any other, instead of failing with ZKLOCK_FOREIGN_CONTENDER.
-        /// Both may come to hold the lock, so set this only if you know that it sees ours after all.
+        /// Wait for a contender that cannot see ours as for any other, instead of failing with
+        /// ZKLOCK_FOREIGN_CONTENDER. Both may come to hold the lock, so set this only if you know
+        /// that it sees ours after all.
         ZKLOCK_ALLOW_FOREIGN = 2,
-        /// A waiter watches all the others, and not only the one that matters: the simple way, for comparison.
+        /// A waiter watches all the others, and not only the one that matters: the simple way, for
+        /// comparison.
         ZKLOCK_WATCH_CHILDREN = 4,
     }
 }
@@ -39,7 +42,8 @@ c_enum! {
 c_enum! {
     /// How the nodes of a lock are named, and so with which libraries it shares a queue.
     pub enum zklock_dialect {
-        /// Like those of Curator and go-zookeeper, and of kazoo with extra_lock_patterns. This is the default.
+        /// Like those of Curator and go-zookeeper, and of kazoo with extra_lock_patterns. This is
+        /// the default.
         ZKLOCK_DIALECT_CURATOR = 1,
         /// Like those of kazoo: for mutexes, read and write sides.
         ZKLOCK_DIALECT_KAZOO = 2,
@@ -96,11 +100,11 @@ impl LockOptions {
     }
 }
 
-/// Makes options with the defaults. Free them with zklock_lock_options_free, which may be done as soon as the
-/// lock is made.
+/// Makes options with the defaults. Free them with zklock_lock_options_free, which may be done as
+/// soon as the lock is made.
 ///
 /// @param[out] options the options.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_lock_options_new(options: *mut *mut zklock_lock_options) -> zklock_status {
@@ -131,7 +135,7 @@ pub extern "C-unwind" fn zklock_lock_options_free(options: *mut zklock_lock_opti
 ///
 /// @param options the options.
 /// @param flags 0, or a sum of zklock_flag.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_lock_options_set_flags(
@@ -151,7 +155,7 @@ pub extern "C-unwind" fn zklock_lock_options_set_flags(
 ///
 /// @param options the options.
 /// @param dialect one of zklock_dialect. It says which kinds of lock can have it.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_lock_options_set_dialect(
@@ -174,7 +178,7 @@ pub extern "C-unwind" fn zklock_lock_options_set_dialect(
 ///
 /// @param options the options.
 /// @param permits 1 to 256.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_lock_options_set_permits(
@@ -187,12 +191,13 @@ pub extern "C-unwind" fn zklock_lock_options_set_permits(
     })
 }
 
-/// The node that says how many permits a semaphore has, in the format of Curator's SharedCount. As long as it
-/// does not exist, the limit is that of zklock_semaphore_new. Waiters notice when zklock_set_limit changes it.
+/// The node that says how many permits a semaphore has, in the format of Curator's SharedCount. As
+/// long as it does not exist, the limit is that of zklock_semaphore_new. Waiters notice when
+/// zklock_set_limit changes it.
 ///
 /// @param options the options.
 /// @param path such as "/limits/licences".
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_lock_options_set_limit_at(
@@ -206,17 +211,19 @@ pub extern "C-unwind" fn zklock_lock_options_set_limit_at(
     })
 }
 
-/// For how long the lock's node stays after a release, as long as nobody else wants the lock. Default: 0, not at all. For
-/// mutexes, read and write sides.
+/// For how long the lock's node stays after a release, as long as nobody else wants the lock.
+/// Default: 0, not at all. For mutexes, read and write sides.
 ///
-/// Meanwhile nobody holds the lock, and the client's next acquire takes the node over without a request, or after one check if
-/// its lease does not run. When anybody else queues, by whatever library, the node is deleted: at once, or with the release
-/// if it is held. So a lock that one process takes again and again costs nothing, and one that others want costs them no more
-/// than a deletion. Readers of a client have one node together, until a writer queues.
+/// Meanwhile nobody holds the lock, and the client's next acquire takes the node over without a
+/// request, or after one check if its lease does not run. When anybody else queues, by whatever
+/// library, the node is deleted: at once, or with the release if it is held. So a lock that one
+/// process takes again and again costs nothing, and one that others want costs them no more than a
+/// deletion. Readers of a client have one node together, until a writer queues.
 ///
-/// Grants on one node have the same token: what the lock guards must accept one that is not smaller than it has seen. A try
-/// of another client that comes while the node lingers finds the lock busy, and makes it free. If the process is killed,
-/// others wait for its session timeout, as for any holder's.
+/// Grants on one node have the same token: what the lock guards must accept one that is not smaller
+/// than it has seen. A try of another client that comes while the node lingers finds the lock busy,
+/// and makes it free. If the process is killed, others wait for its session timeout, as for any
+/// holder's.
 ///
 ///     zklock_lock_options *options;
 ///
@@ -228,7 +235,7 @@ pub extern "C-unwind" fn zklock_lock_options_set_limit_at(
 ///
 /// @param options the options.
 /// @param milliseconds not negative.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_lock_options_set_linger(
@@ -241,15 +248,17 @@ pub extern "C-unwind" fn zklock_lock_options_set_linger(
     })
 }
 
-/// How many holders of this client follow one another on one node while others wait. Default: 1, so that clients take turns,
-/// whatever the number of their threads. For mutexes, read and write sides.
+/// How many holders of this client follow one another on one node while others wait. Default: 1, so
+/// that clients take turns, whatever the number of their threads. For mutexes, read and write
+/// sides.
 ///
-/// With more than one, or with zklock_lock_options_set_linger, threads pass the lock on without a request: for as long as nobody
-/// else waits, and so often otherwise. Grants on one node have the same token.
+/// With more than one, or with zklock_lock_options_set_linger, threads pass the lock on without a
+/// request: for as long as nobody else waits, and so often otherwise. Grants on one node have the
+/// same token.
 ///
 /// @param options the options.
 /// @param turns 1 to 4294967295.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_lock_options_set_local_turns(

@@ -53,21 +53,22 @@ struct Line {
     text: CString,
 }
 
-/// Lines that were not taken yet, the one that is just being taken included. They have a queue of their
-/// own so that a callback for a loss comes after the next of them, not after all.
+/// Lines that were not taken yet, the one that is just being taken included. They have a queue of
+/// their own so that a callback for a loss comes after the next of them, not after all.
 static LINES: OfProcess<Mutex<VecDeque<Line>>> = OfProcess::new();
 /// What comes beyond is dropped: a log must not eat the host's memory.
 const LINES_AT_MOST: usize = 10_000;
 
-/// Sends the library's log to a callback, or nowhere. There is one for the whole process: the last one that was set.
+/// Sends the library's log to a callback, or nowhere. There is one for the whole process: the last
+/// one that was set.
 ///
-/// Lines come one at a time (see "Callbacks" above). When 10,000 wait to be taken, further ones are dropped. When
-/// this returns, the callback before is not running, and never called again.
+/// Lines come one at a time (see "Callbacks" above). When 10,000 wait to be taken, further ones are
+/// dropped. When this returns, the callback before is not running, and never called again.
 ///
 /// @param level one of zklock_log_level.
 /// @param callback NULL for none.
 /// @param context handed to it. Both must stay until they are replaced.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if there is no such level, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if there is no such level.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_set_log(
     level: i32,
@@ -139,8 +140,8 @@ fn sink() -> Option<Arc<Sink>> {
     place().read().unwrap_or_else(PoisonError::into_inner).clone()
 }
 
-/// Where the sink is. A forked child goes on with what its parent had, in which no call is under way: unless that was
-/// just being replaced.
+/// Where the sink is. A forked child goes on with what its parent had, in which no call is under
+/// way: unless that was just being replaced.
 fn place() -> &'static RwLock<Option<Arc<Sink>>> {
     static SINK: OfProcess<RwLock<Option<Arc<Sink>>>> = OfProcess::new();
     SINK.here(|before| {

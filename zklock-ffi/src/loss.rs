@@ -27,8 +27,8 @@ c_enum! {
         /// A contender came that cannot see the hold, such as kazoo's Lock: both may hold the lock.
         #[from(ForeignContender)]
         ZKLOCK_REASON_FOREIGN_CONTENDER = 6,
-        /// The client closed the session, to be rid of a node that it may not delete: zklock_last_error() of ZKLOCK_LOST
-        /// names the right that it lacks.
+        /// The client closed the session, to be rid of a node that it may not delete:
+        /// zklock_last_error() of ZKLOCK_LOST names the right that it lacks.
         #[from(SessionClosed)]
         ZKLOCK_REASON_SESSION_CLOSED = 7,
     }

@@ -99,13 +99,13 @@ fn last_answer(call: &Call<Option<QueuedContender>>) -> Option<Result<Option<Que
     call.fetch().filter(|answer| !answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Interrupted))
 }
 
-/// Observes who holds a lock; of an election, who leads. It watches the holder alone, so that many may observe one
-/// lock without waking each other.
+/// Observes who holds a lock; of an election, who leads. It watches the holder alone, so that many
+/// may observe one lock without waking each other.
 ///
-/// @param lock the lock: one that has one holder, or a read or write side. It may be freed before the observer.
+/// @param lock the lock: one that has one holder, or a read or write side. It may be freed before
+///        the observer.
 /// @param[out] observer the observer. Free it with zklock_observer_free.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT also for a semaphore or a set of locks; ZKLOCK_INVALID_HANDLE,
-///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for a semaphore or a set of locks.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_observe(
@@ -120,20 +120,21 @@ pub extern "C-unwind" fn zklock_observe(
     })
 }
 
-/// Who holds the lock; when called again, as soon as that changes. Changes that follow one another quickly may be
-/// reported as one. If several hold at once, it is the first of them. As long as no server answers it waits.
+/// Who holds the lock; when called again, as soon as that changes. Changes that follow one another
+/// quickly may be reported as one. If several hold at once, it is the first of them. As long as no
+/// server answers it waits.
 ///
-/// It reports the first in the queue as the holder, even if that is a set of locks that still waits for another of its
-/// locks. zklock_contenders tells the two apart.
+/// It reports the first in the queue as the holder, even if that is a set of locks that still waits
+/// for another of its locks. zklock_contenders tells the two apart.
 ///
 /// @param observer the observer.
-/// @param timeout milliseconds: 0 asks whether there is something new, and does not wait; ZKLOCK_FOREVER
-///        waits as long as it takes.
-/// @param[out] holder the holder, NULL if there is none. It is valid until the next call with this observer.
-/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed until then; ZKLOCK_UNREACHABLE if the client has not connected before,
-///         and cannot; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
-///         if it were to wait in a callback; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
-///         ZKLOCK_INTERNAL.
+/// @param timeout milliseconds: 0 asks whether there is something new, and does not wait;
+///        ZKLOCK_FOREVER waits as long as it takes.
+/// @param[out] holder the holder, NULL if there is none. It is valid until the next call with this
+///        observer.
+/// @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed until then; ZKLOCK_UNREACHABLE if the
+///         client has not connected before, and cannot; ZKLOCK_REFUSED; ZKLOCK_CLOSED;
+///         ZKLOCK_DEADLOCK if it were to wait in a callback.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_observer_next(
@@ -152,13 +153,13 @@ pub extern "C-unwind" fn zklock_observer_next(
     })
 }
 
-/// The descriptor of an observer: readable while zklock_observer_next has something new. When it is, call that
-/// with a timeout of 0, which gives ZKLOCK_TIMEOUT if nothing is new after all. Do not read from it, write to it or close it.
+/// The descriptor of an observer: readable while zklock_observer_next has something new. When it
+/// is, call that with a timeout of 0, which gives ZKLOCK_TIMEOUT if nothing is new after all. Do
+/// not read from it, write to it or close it.
 ///
 /// @param observer the observer.
 /// @param[out] descriptor valid until the observer is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
-///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_observer_fd(
@@ -177,7 +178,8 @@ pub extern "C-unwind" fn zklock_observer_fd(
     })
 }
 
-/// Frees an observer and its descriptor, which must be in no event loop any more. Calls that wait with it go on.
+/// Frees an observer and its descriptor, which must be in no event loop any more. Calls that wait
+/// with it go on.
 ///
 /// @param observer may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]

@@ -80,11 +80,11 @@ impl Options {
     }
 }
 
-/// Makes options with the defaults. Free them with zklock_options_free, which may be done as soon as the
-/// client is made.
+/// Makes options with the defaults. Free them with zklock_options_free, which may be done as soon
+/// as the client is made.
 ///
 /// @param[out] options the options.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_new(options: *mut *mut zklock_options) -> zklock_status {
@@ -104,12 +104,12 @@ pub extern "C-unwind" fn zklock_options_free(options: *mut zklock_options) {
 
 /// The session timeout to ask for, 100 ms at least; the servers may grant another. Default: 10 s.
 ///
-/// After a crash, a holder's lock is free again when its session has timed out. A short timeout frees
-/// it sooner, and loses holds on shorter network troubles.
+/// After a crash, a holder's lock is free again when its session has timed out. A short timeout
+/// frees it sooner, and loses holds on shorter network troubles.
 ///
 /// @param options the options.
 /// @param milliseconds 100 to 2147483647.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_set_session_timeout(
@@ -122,12 +122,12 @@ pub extern "C-unwind" fn zklock_options_set_session_timeout(
     })
 }
 
-/// How long to try to reach a server before zklock_client_new, or a question such as zklock_contenders, fails.
-/// Default: 10 s.
+/// How long to try to reach a server before zklock_client_new, or a question such as
+/// zklock_contenders, fails. Default: 10 s.
 ///
 /// @param options the options.
 /// @param milliseconds not negative.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_set_connect_timeout(
@@ -140,12 +140,13 @@ pub extern "C-unwind" fn zklock_options_set_connect_timeout(
     })
 }
 
-/// How long the servers have to answer an acquire that tries once, and any other call whose timeout is 0, before it is
-/// ZKLOCK_UNREACHABLE. Default: 1 s. If they answer, a try takes a few round trips and never that long.
+/// How long the servers have to answer an acquire that tries once, and any other call whose timeout
+/// is 0, before it is ZKLOCK_UNREACHABLE. Default: 1 s. If they answer, a try takes a few round
+/// trips and never that long.
 ///
 /// @param options the options.
 /// @param milliseconds positive.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_set_try_timeout(
@@ -158,12 +159,12 @@ pub extern "C-unwind" fn zklock_options_set_try_timeout(
     })
 }
 
-/// Put all paths below this node, which must exist unless it is created: see zklock_options_set_create_chroot. It replaces a
-/// chroot among the hosts.
+/// Put all paths below this node, which must exist unless it is created: see
+/// zklock_options_set_create_chroot. It replaces a chroot among the hosts.
 ///
 /// @param options the options.
 /// @param path such as "/apps/billing".
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_set_chroot(
@@ -176,12 +177,12 @@ pub extern "C-unwind" fn zklock_options_set_chroot(
     })
 }
 
-/// Whether to create the chroot, and the nodes above it, if it is missing when a session is opened. They are persistent, and
-/// have the access list of what the client creates. Default: no.
+/// Whether to create the chroot, and the nodes above it, if it is missing when a session is opened.
+/// They are persistent, and have the access list of what the client creates. Default: no.
 ///
 /// @param options the options.
 /// @param creates 0 for no, any other number for yes.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_set_create_chroot(
@@ -193,18 +194,20 @@ pub extern "C-unwind" fn zklock_options_set_create_chroot(
     })
 }
 
-/// Whether the servers are asked to confirm what is held, every twelfth of the session timeout. Default: yes.
+/// Whether the servers are asked to confirm what is held, every twelfth of the session timeout.
+/// Default: yes.
 ///
-/// A client that holds anything, be it one lock or a thousand, writes that often to the ensemble. That is a load where thousands
-/// of clients hold something all day, such as the leaders of as many elections. Without a heartbeat they cost nothing. But
-/// then nothing proves that a hold is still there: half a session timeout after it was granted, zklock_hold_valid_for is
-/// zero for good. The hold is at risk while the client is disconnected. It is lost when the servers say that its session is
-/// over, or that its node is deleted. By then another may have held the lock for a while. zklock_hold_confirm and guarded
-/// writes ask the servers, with a heartbeat or without.
+/// A client that holds anything, be it one lock or a thousand, writes that often to the ensemble.
+/// That is a load where thousands of clients hold something all day, such as the leaders of as many
+/// elections. Without a heartbeat they cost nothing. But then nothing proves that a hold is still
+/// there: half a session timeout after it was granted, zklock_hold_valid_for is zero for good. The
+/// hold is at risk while the client is disconnected. It is lost when the servers say that its
+/// session is over, or that its node is deleted. By then another may have held the lock for a
+/// while. zklock_hold_confirm and guarded writes ask the servers, with a heartbeat or without.
 ///
 /// @param options the options.
 /// @param beats 0 for no, any other number for yes.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_set_heartbeat(
@@ -220,7 +223,7 @@ pub extern "C-unwind" fn zklock_options_set_heartbeat(
 ///
 /// @param options the options.
 /// @param identity 1024 bytes at most.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_set_identity(
@@ -233,15 +236,16 @@ pub extern "C-unwind" fn zklock_options_set_identity(
     })
 }
 
-/// The version of the servers, such as 3 and 4 for 3.4.14; of an ensemble that is being upgraded it is the oldest. Servers
-/// before 3.5 have no sets of locks, no several permits at once, no read side within the own write side, no double barriers and
-/// no guarded writes that create a node: that is ZKLOCK_REFUSED there. Default: the first server of each session is asked, by
-/// the word srvr; one that does not answer it, or speaks TLS, is taken for 3.5 or later.
+/// The version of the servers, such as 3 and 4 for 3.4.14; of an ensemble that is being upgraded it
+/// is the oldest. Servers before 3.5 have no sets of locks, no several permits at once, no read
+/// side within the own write side, no double barriers and no guarded writes that create a node:
+/// that is ZKLOCK_REFUSED there. Default: the first server of each session is asked, by the word
+/// srvr; one that does not answer it, or speaks TLS, is taken for 3.5 or later.
 ///
 /// @param options the options.
 /// @param major 3 to 4294967295.
 /// @param minor 4 to 4294967295 if the first is 3, otherwise any.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is older than 3.4; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is older than 3.4.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_set_server_version(

@@ -1,8 +1,8 @@
 //! What C hands over, and what is handed to C: the one file with `unsafe` code.
 //!
-//! What cannot be checked is what the header asks of every caller: a pointer that is not NULL points
-//! to what its type says, a string ends with NUL, and a function has the signature of its type. Everything
-//! else is checked.
+//! What cannot be checked is what the header asks of every caller: a pointer that is not NULL
+//! points to what its type says, a string ends with NUL, and a function has the signature of its
+//! type. Everything else is checked.
 
 #![allow(unsafe_code, reason = "the boundary to C")]
 
@@ -95,8 +95,8 @@ impl<T: Copy> Outs<T> {
     }
 }
 
-/// Marks this process in a page that the kernel clears in every fork, however it was made, if it can do that (Linux
-/// 4.14): a look at it costs a hundredth of a request for the process's number.
+/// Marks this process in a page that the kernel clears in every fork, however it was made, if it
+/// can do that (Linux 4.14): a look at it costs a hundredth of a request for the process's number.
 pub(crate) fn mark_process() {
     static IS_MARKED: AtomicBool = AtomicBool::new(false);
     // No Once: a fork that came while another thread was in it would wait for ever.
@@ -119,13 +119,14 @@ pub(crate) fn mark_process() {
     mark_processes(unsafe { &*page.cast::<AtomicU32>() });
 }
 
-/// Makes a call in which its thread cannot be cancelled: the system would unwind through code that is not
-/// made for it, and end the process. It is cancelled afterwards.
+/// Makes a call in which its thread cannot be cancelled: the system would unwind through code that
+/// is not made for it, and end the process. It is cancelled afterwards.
 ///
-/// A thread whose cancellation is asynchronous may be unwound from any instruction outside of `call`, here and in the
-/// exported function. So nothing there may have a destructor, and the exported functions are `extern "C-unwind"`, which
-/// lets the system pass. Without any optimisation the compiler would provide for destructors that there are not, and the
-/// process would end where it does not expect to unwind: see the profiles in Cargo.toml, and tests/c/frames.
+/// A thread whose cancellation is asynchronous may be unwound from any instruction outside of
+/// `call`, here and in the exported function. So nothing there may have a destructor, and the
+/// exported functions are `extern "C-unwind"`, which lets the system pass. Without any optimisation
+/// the compiler would provide for destructors that there are not, and the process would end where
+/// it does not expect to unwind: see the profiles in Cargo.toml, and tests/c/frames.
 #[inline(always)]
 pub(crate) fn uncancelled<T, F: FnOnce() -> T>(call: F) -> T {
     const { assert!(!std::mem::needs_drop::<F>() && !std::mem::needs_drop::<T>()) };
@@ -199,7 +200,8 @@ unsafe impl<T, const N: usize> Sync for WithStrings<T, N> {}
 pub(crate) type TextCallback = unsafe extern "C" fn(i32, *const c_char, *mut c_void);
 /// A callback that is given a handle and what there is to say of it.
 pub(crate) type HandleCallback<H, V> = unsafe extern "C" fn(*mut H, V, *mut c_void);
-/// A callback that is given a handle to which something has happened, of which there is no more to say.
+/// A callback that is given a handle to which something has happened, of which there is no more to
+/// say.
 pub(crate) type NewsCallback<H> = unsafe extern "C" fn(*mut H, *mut c_void);
 /// A callback that is shown a struct.
 pub(crate) type Visitor<T> = unsafe extern "C" fn(*const T, *mut c_void);
@@ -229,14 +231,16 @@ pub(crate) fn show<T>(visitor: Visitor<T>, value: &T, context: Context) {
     unsafe { visitor(value, context.0) }
 }
 
-/// Memory as the system gives it. If none is left the process ends, as it would without this, but without a
-/// text on the host's standard error, which may be anything by then: a daemon's data file, a socket.
+/// Memory as the system gives it. If none is left the process ends, as it would without this, but
+/// without a text on the host's standard error, which may be anything by then: a daemon's data
+/// file, a socket.
 struct Silent;
 
 #[global_allocator]
 static MEMORY: Silent = Silent;
 
-/// Nothing can be done without memory, and the rest of the library cannot be told: its code is not made for that.
+/// Nothing can be done without memory, and the rest of the library cannot be told: its code is not
+/// made for that.
 fn given(memory: *mut u8) -> *mut u8 {
     if memory.is_null() {
         std::process::abort();

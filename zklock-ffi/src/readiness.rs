@@ -6,8 +6,8 @@ use nix::sys::eventfd::{EfdFlags, EventFd};
 use std::os::fd::{AsRawFd, RawFd};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
-/// Whether something is ready, and a descriptor that is readable then. The descriptor is made when it is first asked for:
-/// a process has few of them, and may have thousands of waits.
+/// Whether something is ready, and a descriptor that is readable then. The descriptor is made when
+/// it is first asked for: a process has few of them, and may have thousands of waits.
 #[derive(Default)]
 pub(crate) struct Readiness(Mutex<State>);
 
@@ -61,7 +61,8 @@ impl Readiness {
         self.state().descriptor = None;
     }
 
-    /// The I/O thread may wait for this: nobody has it for longer than a call of the system that does not wait.
+    /// The I/O thread may wait for this: nobody has it for longer than a call of the system that
+    /// does not wait.
     fn state(&self) -> MutexGuard<'_, State> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -20,22 +20,22 @@ c_enum! {
         /// The time ran out: try again, or do without.
         #[from(Timeout)]
         ZKLOCK_TIMEOUT = 4,
-        /// The wait could never end, since this thread itself holds the lock, or is one of ours (in a
-        /// callback): correct the program.
+        /// The wait could never end, since this thread itself holds the lock, or is one of ours (in
+        /// a callback): correct the program.
         #[from(Deadlock)]
         ZKLOCK_DEADLOCK = 5,
         /// The hold is of a reentrant lock, and belongs to another thread: release it there.
         #[from(NotOwner)]
         ZKLOCK_NOT_OWNER = 6,
-        /// The hold has been released before, the ticket's result fetched, what a call gave taken from it, or the member has
-        /// left: correct the program.
+        /// The hold has been released before, the ticket's result fetched, what a call gave taken
+        /// from it, or the member has left: correct the program.
         #[from(NotHeld)]
         ZKLOCK_NOT_HELD = 7,
         /// The hold is lost: stop what it guarded; others may hold the lock.
         #[from(Lost(_))]
         ZKLOCK_LOST = 8,
-        /// A contender of another library is in the queue and cannot see ours: let both sides use one
-        /// naming scheme.
+        /// A contender of another library is in the queue and cannot see ours: let both sides use
+        /// one naming scheme.
         #[from(ForeignContender)]
         ZKLOCK_FOREIGN_CONTENDER = 9,
         /// The servers' access list, their rules or this system's limits forbid it.
@@ -47,16 +47,20 @@ c_enum! {
         /// The wait was cancelled.
         #[from(Interrupted)]
         ZKLOCK_INTERRUPTED = 12,
-        /// A guarded write whose reply was lost: it may have been done. zklock_hold_read shows whether it was.
+        /// A guarded write whose reply was lost: it may have been done. zklock_hold_read shows
+        /// whether it was.
         #[from(Uncertain)]
         ZKLOCK_UNCERTAIN = 13,
-        /// A guarded write was refused, because a node was not in the required state. Nothing was written.
+        /// A guarded write was refused, because a node was not in the required state. Nothing was
+        /// written.
         #[from(Conflict)]
         ZKLOCK_CONFLICT = 14,
-        /// The handle was made before this process was forked, and belongs to the parent: see "Fork" above.
+        /// The handle was made before this process was forked, and belongs to the parent: see
+        /// "Fork" above.
         #[from(Forked)]
         ZKLOCK_FORKED = 15,
-        /// The ticket or the call has no result yet, or the client no event: wait for the descriptor.
+        /// The ticket or the call has no result yet, or the client no event: wait for the
+        /// descriptor.
         ZKLOCK_PENDING = 16,
         /// A bug in zklock, caught before it could do harm: please report it.
         ZKLOCK_INTERNAL = 17,

@@ -28,18 +28,18 @@ pub(crate) struct Ticket {
 
 handle!(Ticket: zklock_ticket, 4);
 
-/// Begins to wait for the lock, and returns at once. When zklock_acquire_finish has a result, the ticket's descriptor
-/// becomes readable (zklock_ticket_fd), and its client has an event (zklock_client_next_event).
+/// Begins to wait for the lock, and returns at once. When zklock_acquire_finish has a result, the
+/// ticket's descriptor becomes readable (zklock_ticket_fd), and its client has an event
+/// (zklock_client_next_event).
 ///
-/// Such a wait belongs to no thread: a thread that holds the lock may begin another, and the hold may be
-/// released by any thread, also if the lock is reentrant. The time that passes before a grant is
-/// fetched is time for which the lock is held.
+/// Such a wait belongs to no thread: a thread that holds the lock may begin another, and the hold
+/// may be released by any thread, also if the lock is reentrant. The time that passes before a
+/// grant is fetched is time for which the lock is held.
 ///
 /// @param lock the lock.
 /// @param timeout milliseconds: as zklock_acquire.
 /// @param[out] ticket the ticket. Free it with zklock_ticket_free.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL. All else comes with
-///         the result.
+/// @return ZKLOCK_OK. Other statuses come with the result.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_acquire_start(
@@ -61,14 +61,13 @@ pub extern "C-unwind" fn zklock_acquire_start(
     })
 }
 
-/// The descriptor of a ticket: readable when there is a result, and from then on. Do not read from it,
-/// write to it or close it. It is made when it is first asked for: a program with thousands of tickets does better to ask
-/// its client alone, with zklock_client_fd.
+/// The descriptor of a ticket: readable when there is a result, and from then on. Do not read from
+/// it, write to it or close it. It is made when it is first asked for: a program with thousands of
+/// tickets does better to ask its client alone, with zklock_client_fd.
 ///
 /// @param ticket the ticket.
 /// @param[out] descriptor valid until the ticket is freed.
-/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none; ZKLOCK_INVALID_ARGUMENT, ZKLOCK_INVALID_HANDLE,
-///         ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_ticket_fd(
@@ -81,15 +80,16 @@ pub extern "C-unwind" fn zklock_ticket_fd(
     })
 }
 
-/// What the event of a ticket gives back: a pointer of yours, behind which nobody looks. It is NULL until it is set. The
-/// hold that is fetched from the ticket begins with it.
+/// What the event of a ticket gives back: a pointer of yours, behind which nobody looks. It is NULL
+/// until it is set. The hold that is fetched from the ticket begins with it.
 ///
-/// The event may come as soon as the ticket is begun. So let one thread begin tickets and ask for events, or lock a mutex of
-/// yours from zklock_acquire_start until the context is set, and while you handle an event.
+/// The event may come as soon as the ticket is begun. So let one thread begin tickets and ask for
+/// events, or lock a mutex of yours from zklock_acquire_start until the context is set, and while
+/// you handle an event.
 ///
 /// @param ticket the ticket.
 /// @param context any pointer, or NULL.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if the ticket is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_ticket_set_context(
@@ -107,8 +107,8 @@ pub extern "C-unwind" fn zklock_ticket_set_context(
 /// @param ticket the ticket. It must be freed all the same.
 /// @param[out] hold as zklock_acquire.
 /// @return ZKLOCK_OK; ZKLOCK_PENDING as long as the wait goes on; ZKLOCK_INTERRUPTED after
-///         zklock_acquire_cancel; ZKLOCK_NOT_HELD if the result was fetched before; ZKLOCK_LOST if the lock
-///         was granted, and lost before this call; and all that zklock_acquire returns.
+///         zklock_acquire_cancel; ZKLOCK_NOT_HELD if the result was fetched before; ZKLOCK_LOST if
+///         the lock was granted, and lost before this call; and all that zklock_acquire returns.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_acquire_finish(
@@ -126,12 +126,11 @@ pub extern "C-unwind" fn zklock_acquire_finish(
     })
 }
 
-/// Ends a wait: its descriptor becomes readable, its event comes, and zklock_acquire_finish gives ZKLOCK_INTERRUPTED, or
-/// the result if there is one already. Nothing is left behind in the queue.
+/// Ends a wait: its descriptor becomes readable, its event comes, and zklock_acquire_finish gives
+/// ZKLOCK_INTERRUPTED, or the result if there is one already. Nothing is left behind in the queue.
 ///
 /// @param ticket the ticket. It must be freed all the same.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT if it is NULL, ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED,
-///         ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_acquire_cancel(ticket: *mut zklock_ticket) -> zklock_status {
     call::status("zklock_acquire_cancel", || {
@@ -142,8 +141,9 @@ pub extern "C-unwind" fn zklock_acquire_cancel(ticket: *mut zklock_ticket) -> zk
     })
 }
 
-/// Frees a ticket and its descriptor, which must be in no event loop any more. A wait that goes on is
-/// ended; a lock that was granted and not fetched is released in the background. No event of it is given from now on.
+/// Frees a ticket and its descriptor, which must be in no event loop any more. A wait that goes on
+/// is ended; a lock that was granted and not fetched is released in the background. No event of it
+/// is given from now on.
 ///
 /// @param ticket may be NULL; a handle that was freed before is ignored.
 #[unsafe(no_mangle)]

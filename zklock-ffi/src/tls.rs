@@ -8,21 +8,22 @@ use crate::raw::{optional_text, text};
 use crate::status::zklock_status;
 use std::ffi::c_char;
 
-/// Speak TLS with the servers. Their certificates must come from the given authorities, and be for the
-/// names that stand among the hosts; neither check can be switched off.
+/// Speak TLS with the servers. Their certificates must come from the given authorities, and be for
+/// the names that stand among the hosts; neither check can be switched off.
 ///
-/// The files are read now, and anew for each connection, so that renewed certificates are used without a restart. As long
-/// as one cannot be used then, no connection is made: what was read before is not used again. The connection that there
-/// is stays.
+/// The files are read now, and anew for each connection, so that renewed certificates are used
+/// without a restart. As long as one cannot be used then, no connection is made: what was read
+/// before is not used again. The connection that there is stays.
 ///
 /// @param options the options.
 /// @param authorities a PEM file with the certificates of the authorities to trust.
-/// @param certificate a PEM file with the certificate of this client, for servers that ask for one; or NULL.
-/// @param key a PEM file with its private key; NULL if there is no certificate. If it is encrypted, give the pass phrase
-///        first.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should be, or one of
-///         certificate and key is missing; ZKLOCK_REFUSED if this library was built without TLS;
-///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @param certificate a PEM file with the certificate of this client, for servers that ask for one;
+///        or NULL.
+/// @param key a PEM file with its private key; NULL if there is no certificate. If it is encrypted,
+///        give the pass phrase first.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should
+///         be, or one of certificate and key is missing; ZKLOCK_REFUSED if this library was built
+///         without TLS.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_set_tls(
@@ -37,16 +38,17 @@ pub extern "C-unwind" fn zklock_options_set_tls(
     })
 }
 
-/// The same with the authorities that this system trusts: those in the file that the environment variable SSL_CERT_FILE
-/// names, otherwise those in the file of the system's distribution. Where the servers' certificates come from an
-/// authority of your own, give that alone.
+/// The same with the authorities that this system trusts: those in the file that the environment
+/// variable SSL_CERT_FILE names, otherwise those in the file of the system's distribution. Where
+/// the servers' certificates come from an authority of your own, give that alone.
 ///
 /// @param options the options.
-/// @param certificate a PEM file with the certificate of this client, for servers that ask for one; or NULL.
+/// @param certificate a PEM file with the certificate of this client, for servers that ask for one;
+///        or NULL.
 /// @param key a PEM file with its private key; NULL if there is no certificate.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should be, or one of
-///         certificate and key is missing; ZKLOCK_REFUSED if this library was built without TLS;
-///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should
+///         be, or one of certificate and key is missing; ZKLOCK_REFUSED if this library was built
+///         without TLS.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_set_tls_system(
@@ -57,13 +59,13 @@ pub extern "C-unwind" fn zklock_options_set_tls_system(
     call::status("zklock_options_set_tls_system", || set_tls(options, None, identity(certificate, key)?))
 }
 
-/// The pass phrase of the key that zklock_options_set_tls or zklock_options_set_tls_system is given next. It is in no
-/// message and no log line. Keys are read in the form that "openssl genpkey -aes256" writes.
+/// The pass phrase of the key that zklock_options_set_tls or zklock_options_set_tls_system is given
+/// next. It is in no message and no log line. Keys are read in the form that "openssl genpkey
+/// -aes256" writes.
 ///
 /// @param options the options.
 /// @param pass_phrase not empty.
-/// @return ZKLOCK_OK, ZKLOCK_INVALID_ARGUMENT; ZKLOCK_REFUSED if this library was built without TLS;
-///         ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_REFUSED if this library was built without TLS.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_set_pass_phrase(
@@ -79,8 +81,8 @@ pub extern "C-unwind" fn zklock_options_set_pass_phrase(
 ///
 /// @param options the options.
 /// @param file its path.
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or the line is empty; ZKLOCK_REFUSED if this library
-///         was built without TLS; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or the line is empty;
+///         ZKLOCK_REFUSED if this library was built without TLS.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_set_pass_phrase_from_file(
@@ -96,8 +98,8 @@ pub extern "C-unwind" fn zklock_options_set_pass_phrase_from_file(
 ///
 /// @param options the options.
 /// @param variable its name, such as "CLIENT_KEY_PASS".
-/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or empty; ZKLOCK_REFUSED if this library was built without
-///         TLS; ZKLOCK_INVALID_HANDLE, ZKLOCK_FORKED, ZKLOCK_INTERNAL.
+/// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or empty; ZKLOCK_REFUSED if this
+///         library was built without TLS.
 #[must_use]
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_options_set_pass_phrase_from_env(

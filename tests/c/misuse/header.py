@@ -33,7 +33,7 @@ class Function:
     own: set
     """The statuses in it."""
     listed: set
-    """With those of the functions to which it refers."""
+    """With those of every function, and those of the functions to which it refers."""
 
 
 @dataclass
@@ -61,7 +61,18 @@ def read(path):
     header = Header([], {}, {}, set(), {})
     read_types(before, header)
     read_functions(functions, header)
+    resolve(header, of_every_function(before, header))
     return header
+
+
+def of_every_function(text, header):
+    """The statuses that the opening comment lists for every function."""
+    _, chapter = split(text, " * Statuses of every function\n")
+    listed = chapter.partition(" *\n * Three more")[0]
+    statuses = set(re.findall(r"^ \* - (ZKLOCK_\w+): ", listed, flags=re.M))
+    if not statuses or not statuses <= set(header.enums["zklock_status"]):
+        raise NotUnderstood(f"the statuses of every function: {statuses}")
+    return statuses
 
 
 def split(text, mark):
@@ -124,6 +135,7 @@ def members(name, body):
 def read_functions(text, header):
     """Every prototype, and nothing else."""
     text = re.sub(r"\A // __cplusplus", "", text)
+    text = re.sub(r"^/\* ==== [\w ]+ ==== \*/$", "", text, flags=re.M)
     at = 0
     pattern = re.compile(r"\s*" + COMMENT + r"(?P<returns>[^;()]*?)(?P<name>zklock_\w+)\((?P<list>[^()]*)\);")
     while match := pattern.match(text, at):
@@ -131,7 +143,6 @@ def read_functions(text, header):
         at = match.end()
     if text[at:].strip():
         raise NotUnderstood(f"not a prototype with its comment: {text[at:].strip()[:200]!r}")
-    resolve(header)
 
 
 def function(match, header):
@@ -180,10 +191,12 @@ def parameter(declaration):
     return Parameter(match[1].strip() + (match[3] or ""), match[2], "")
 
 
-def resolve(header):
-    """Adds the statuses of the functions to which a list refers."""
+def resolve(header, of_every):
+    """Adds the statuses of every function, and of the functions to which a list refers."""
     by_name = {found.name: found for found in header.functions}
     for found in header.functions:
+        if found.returns == "zklock_status":
+            found.listed |= of_every
         for other in re.findall(r"all that (\w+) returns", found.said):
             if other not in by_name:
                 raise NotUnderstood(f"{found.name} refers to {other}, which is not there")
