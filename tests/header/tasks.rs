@@ -65,7 +65,8 @@ pub(crate) fn in_order(functions: &str) -> String {
             Entry::Task(task, functions) => {
                 for function in functions {
                     let block = blocks.remove(function);
-                    let block = block.unwrap_or_else(|| panic!("{task}: {function} is missing or named twice"));
+                    let block =
+                        block.unwrap_or_else(|| panic!("{task}: {function} is missing or named twice"));
                     write!(ordered, "{block}\n\n").unwrap();
                 }
             }
