@@ -2397,9 +2397,9 @@ ZKLOCK_NODISCARD
 zklock_status zklock_observe(zklock_lock *lock, zklock_observer **observer);
 
 /**
- * Who holds the lock; when called again, as soon as that changes. Changes that follow one another
- * quickly may be reported as one. If several hold at once, it is the first of them. As long as no
- * server answers it waits.
+ * Reports the holder of the lock at the first call, and each new holder after that, as soon as it
+ * changes. Changes that follow one another quickly may be reported as one. If several hold at once,
+ * it is the first of them. As long as no server answers it waits.
  *
  * It reports the first in the queue as the holder, even if that is a set of locks that still waits
  * for another of its locks. zklock_contenders tells the two apart.

@@ -229,7 +229,7 @@ impl LocalQueue {
         if hold.valid_for().is_zero() { Err(grant.unheard()) } else { Ok(Some(hold)) }
     }
 
-    /// Queues a caller, that waits for so long. A caller that is to wait must not wait for what its owner alone can release.
+    /// Queues a caller. `wait` ends when it has to know what it waited for. A caller that is to wait must not wait for what its owner alone can release.
     pub(crate) fn join(
         self: &Arc<Self>,
         owner: Owner,

@@ -171,7 +171,9 @@ impl Lock {
             if let Some(hold) = self.at_once(owner)? {
                 return Ok(Some(hold));
             }
-            let mut ticket = self.queue.join(owner, self.spec.is_reentrant(), Patience::TriesOnce, wait)?;
+            // It ends with its deadline, but nobody needs to be told of the holder.
+            let mut ticket =
+                self.queue.join(owner, self.spec.is_reentrant(), Patience::TriesOnce, Wait::Forever)?;
             match answered(&mut ticket, deadline.as_mut()).await {
                 // As below.
                 Some(Ok(Some(hold))) if hold.valid_for().is_zero() => {}

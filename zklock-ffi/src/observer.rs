@@ -120,9 +120,9 @@ pub extern "C-unwind" fn zklock_observe(
     })
 }
 
-/// Who holds the lock; when called again, as soon as that changes. Changes that follow one another
-/// quickly may be reported as one. If several hold at once, it is the first of them. As long as no
-/// server answers it waits.
+/// Reports the holder of the lock at the first call, and each new holder after that, as soon as it
+/// changes. Changes that follow one another quickly may be reported as one. If several hold at once,
+/// it is the first of them. As long as no server answers it waits.
 ///
 /// It reports the first in the queue as the holder, even if that is a set of locks that still waits
 /// for another of its locks. zklock_contenders tells the two apart.

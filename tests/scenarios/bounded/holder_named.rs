@@ -1,8 +1,9 @@
 //! The error of a wait that was in vain names the holder, and says how many more are ahead.
 
-use crate::support::{SOON, client, operator, options, settled, soon};
-use ground::shared;
+use crate::support::{SOON, client, operator, options, proxied_client, settled, soon};
+use ground::{Kind, Side, shared};
 use std::time::{Duration, Instant};
+use tokio::task::JoinSet;
 use zklock_core::{Client, ErrorKind, Lock};
 
 const A_WHILE: Duration = Duration::from_millis(300);
@@ -90,4 +91,48 @@ async fn the_holders_of_other_kinds() {
     for hold in holds {
         soon(hold.release()).await.unwrap();
     }
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn one_question_serves_all_that_give_up_together() {
+    const CALLERS: usize = 100;
+    let (holder, (waiter, proxy)) = (client().await, proxied_client().await);
+    let path = "/named-together";
+    let hold = soon(holder.mutex(path).unwrap().acquire()).await.unwrap();
+    let lock = waiter.mutex(path).unwrap();
+    let end = Instant::now() + SOON;
+    loop {
+        proxy.record();
+        let mut callers = JoinSet::new();
+        for _ in 0..CALLERS {
+            let lock = lock.clone();
+            callers.spawn(async move { lock.acquire_timeout(A_WHILE).await.unwrap_err() });
+        }
+        soon(callers.join_all()).await;
+        settled(&waiter).await;
+        let record = proxy.take_record();
+        let reads =
+            record.iter().filter(|message| message.side == Side::Request && message.kind == Kind::GetData);
+        let reads = reads.filter(|message| !message.watch).count();
+        assert!(reads <= CALLERS / 10, "{reads} questions");
+        // Where the machine is late, all deadlines may be over before any question.
+        if reads > 0 {
+            break;
+        }
+        assert!(Instant::now() < end, "nobody has asked");
+    }
+    soon(hold.release()).await.unwrap();
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_wait_that_is_granted_asks_nothing() {
+    let (client, proxy) = proxied_client().await;
+    let lock = client.mutex("/named-granted").unwrap();
+    soon(lock.acquire()).await.unwrap().release().await.unwrap();
+    proxy.record();
+    soon(lock.acquire_timeout(SOON)).await.unwrap().release().await.unwrap();
+    let record = proxy.take_record();
+    let read =
+        |kind| record.iter().filter(|message| message.side == Side::Request && message.kind == kind).count();
+    assert_eq!((read(Kind::GetData), read(Kind::GetChildren)), (0, 1));
 }

@@ -49,7 +49,7 @@ pub(super) struct Play {
     ledger: Ledger,
     /// The order of the queue, when all were in it.
     queue: Vec<usize>,
-    /// Who was granted the lock, in order, with which token.
+    /// The workers that were granted the lock, in order, and their tokens.
     grants: Vec<(usize, u64)>,
     accepted: [u32; WORKERS],
     refused: Vec<usize>,

@@ -1,9 +1,9 @@
-//! Who is in the way of a wait that is about to end in vain, so that its error can name the holder.
+//! When a wait is about to end in vain, this finds out which contender is in the way, so that the error can name the holder.
 //!
 //! The question is asked shortly before the deadline, and not after it, because a call returns by its deadline. One answer
 //! serves all callers of this client whose deadlines are near. A wait that ends in a grant asks nothing, nor does one without a deadline.
 
-use super::{LocalQueue, Ticket};
+use super::{LocalQueue, Ticket, Waiter};
 use crate::ask::request;
 use crate::clock;
 use crate::ensemble::Child;
@@ -29,17 +29,17 @@ const TELLING: Duration = Duration::from_millis(400);
 /// How much of an identity stands in an error: others write what they like into their nodes.
 const IDENTITY: usize = 80;
 
-/// What was seen last.
+/// The last answer.
 #[derive(Default)]
 pub(super) struct Lookout {
-    /// Held by the one that asks.
+    /// Held by the task that asks.
     asks: tokio::sync::Mutex<()>,
-    seen: Mutex<Option<Seen>>,
+    /// When it came, and what was seen if the servers told.
+    last: Mutex<Option<(Moment, Option<Seen>)>>,
 }
 
 #[derive(Clone)]
 struct Seen {
-    at: Moment,
     /// A sentence on the holder.
     holder: String,
     /// How many more are ahead of the node with which the next caller of this client waits; `None` if that is not known.
@@ -55,7 +55,7 @@ struct Rivals<'a> {
 }
 
 impl LocalQueue {
-    /// Looks who is in the way when the wait is nearly over, if it is behind others then.
+    /// Looks at the queue when the wait is nearly over, if it is behind others then.
     pub(super) async fn look_out(self: Arc<Self>, wait: Wait, progress: Arc<Progress>) -> Infallible {
         wait.nearly_over().await;
         if progress.is_behind_others() {
@@ -65,16 +65,11 @@ impl LocalQueue {
         pending().await
     }
 
-    /// Who is in the way of one that waits here, as a part of an error. `None` if that is not known.
+    /// Names the holder that a caller waits for, and says how many more are ahead, as a part of an error. `None` if that is not known.
     pub(crate) fn in_the_way(&self, ticket: &Ticket) -> Option<String> {
-        let seen = lock_ignoring_poison(&self.lookout.seen).clone()?;
-        if clock::now().since(seen.at) > TELLING {
-            return None;
-        }
-        let state = lock_ignoring_poison(&self.state);
-        let here = state.waiting.iter().position(|waiter| Arc::ptr_eq(&waiter.progress, ticket.progress()));
-        // Before those that wait here stands the one with the node.
-        let here = here.map_or(0, |position| position + 1);
+        let (at, seen) = lock_ignoring_poison(&self.lookout.last).clone()?;
+        let seen = seen.filter(|_| clock::now().since(at) <= TELLING)?;
+        let here = self.ahead_here(ticket);
         Some(match seen.ahead.map(|ahead| ahead + here) {
             None => seen.holder,
             Some(0) => format!("{}; we are next", seen.holder),
@@ -82,17 +77,26 @@ impl LocalQueue {
         })
     }
 
+    /// How many of this client are ahead of a caller: the one with the node, and those that came before it.
+    fn ahead_here(&self, ticket: &Ticket) -> usize {
+        let state = lock_ignoring_poison(&self.state);
+        let is_own = |waiter: &Waiter| Arc::ptr_eq(&waiter.progress, ticket.progress());
+        let place = state.waiting.iter().position(is_own);
+        let is_wanted = |waiter: &&Waiter| waiter.progress.is_wanted();
+        place.map_or(0, |place| 1 + state.waiting.iter().take(place).filter(is_wanted).count())
+    }
+
     async fn see(&self) {
         let _asks = self.lookout.asks.lock().await;
-        let is_fresh = |seen: &Seen| clock::now().since(seen.at) < FRESH;
-        if !lock_ignoring_poison(&self.lookout.seen).as_ref().is_some_and(is_fresh) {
-            let seen = self.ask_who_is_there().await;
-            *lock_ignoring_poison(&self.lookout.seen) = seen;
+        let is_fresh = |(at, _): &(Moment, _)| clock::now().since(*at) < FRESH;
+        if !lock_ignoring_poison(&self.lookout.last).as_ref().is_some_and(is_fresh) {
+            let seen = self.ask().await;
+            *lock_ignoring_poison(&self.lookout.last) = Some((clock::now(), seen));
         }
     }
 
-    /// `None` if there is no answer. Then it is not worth to ask again.
-    async fn ask_who_is_there(&self) -> Option<Seen> {
+    /// `None` if the servers do not tell.
+    async fn ask(&self) -> Option<Seen> {
         let session = self.shared.pool.slot().current()?;
         let entering = lock_ignoring_poison(&self.state).entering.clone();
         let own = entering.map_or(Vec::new(), |progress| progress.nodes());
@@ -102,7 +106,7 @@ impl LocalQueue {
             let child = session.shown(rivals.directory.clone(), rivals.first.clone()).await.ok()??;
             let age = clock::age(child.created);
             let holder = sentence(&child, child.session == session.id(), rivals.holders, age);
-            return Some(Seen { at: clock::now(), holder, ahead: rivals.ahead });
+            return Some(Seen { holder, ahead: rivals.ahead });
         }
         None
     }
@@ -138,7 +142,7 @@ async fn rivals<'a>(
     Some(rivals(first.to_owned(), holders, own.map(|_| ahead.len() - holders)))
 }
 
-/// Says who holds.
+/// Names the first holder.
 fn sentence(first: &Child, is_ours: bool, holders: usize, age: Duration) -> String {
     let (identity, queues) = node_data::read(&first.data);
     let identity: String = identity.chars().filter(|letter| !letter.is_control()).take(IDENTITY).collect();

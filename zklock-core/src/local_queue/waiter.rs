@@ -26,7 +26,7 @@ pub(super) struct Waiter {
     pub(super) within: Option<Writer>,
     pub(super) reentrant: bool,
     pub(super) patience: Patience,
-    /// For how long its caller waits.
+    /// Shortly before this is over it is found out what the caller waits for.
     pub(super) wait: Wait,
     pub(super) answer: oneshot::Sender<Answer>,
     pub(super) progress: Arc<Progress>,

@@ -187,7 +187,7 @@ impl Choice {
 }
 
 impl Lock {
-    /// The place of the lock with this number. Who is in the way is seen in the first queue: in hundreds it would be a flood.
+    /// The place of the lock with this number. The holder of the first lock alone is asked for: hundreds of questions would be a flood.
     fn place(&self, lock: usize, owner: Owner, wait: Wait) -> Result<Place, Error> {
         let wait = if lock == 0 { wait } else { Wait::Forever };
         let ticket = self.queue.join(owner, self.spec.is_reentrant(), Patience::Waits, wait)?;
