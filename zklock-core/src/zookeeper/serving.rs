@@ -13,6 +13,7 @@
 //! When the session is about to be closed none is taken back on any connection: it would be a request for each. Nor is that
 //! of a holder on its own node, which goes with the hold.
 
+use super::silence::Silences;
 use crate::ensemble::Pending;
 use crate::level::ServerLevel;
 use crate::machine::protocol::WatchEvent;
@@ -55,6 +56,7 @@ pub(super) struct Serving {
     runtime: Handle,
     served: Mutex<Served>,
     end: watch::Sender<Option<End>>,
+    pub(super) silences: Silences,
 }
 
 struct Served {
@@ -93,7 +95,8 @@ impl Serving {
             last: None,
         };
         let (runtime, end) = (Handle::current(), watch::Sender::new(None));
-        let serving = Arc::new(Self { level, runtime, served: Mutex::new(served), end });
+        let silences = Silences::default();
+        let serving = Arc::new(Self { level, runtime, served: Mutex::new(served), end, silences });
         let runs = Runs(serving.clone());
         tokio::spawn(async move { poll_fn(|context| runs.0.poll(context)).await });
         serving

@@ -10,14 +10,21 @@
 //! So after a long silence the quorum is asked what is there, and our server what it shows. A server that shows what the quorum
 //! knows to be gone is left for another. If all seems well, the watch tells that something may have changed. Then its owner looks at
 //! everything again, and leaves another.
+//!
+//! Silence is counted for a node, over one watch after the other. An owner that watches several nodes is woken by one, and leaves
+//! watches on the others anew: if each of those began to count anew, a node that a server shows in error was never doubted in a
+//! queue where others come and go.
 
 use super::operations::{check_all, join};
 use super::serving::{Serving, WatchKind};
 use crate::clock;
 use crate::ensemble::Pending;
+use crate::machine::Moment;
 use crate::machine::protocol::{Outcome, WatchEvent};
+use crate::sync::lock_ignoring_poison;
 use futures_util::FutureExt;
-use std::sync::Arc;
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex};
 use std::time::Duration;
 use zookeeper_client::{Client, Error, OneshotWatcher, Stat};
 
@@ -27,6 +34,40 @@ const TIMEOUTS: u32 = 2;
 const SHORTEST: Duration = Duration::from_secs(5);
 /// About how many children the servers are asked, at most: more than there are permits, and far less than fits into a request.
 const CHILDREN: usize = 1_000;
+/// How many nodes a connection remembers before it forgets those that nobody watches.
+const REMEMBERED: usize = 1_000;
+
+/// How long the nodes that are watched on one connection have not been asked about.
+#[derive(Default)]
+pub(super) struct Silences(Mutex<HashMap<String, Silence>>);
+
+#[derive(Clone, Copy)]
+struct Silence {
+    since: Moment,
+    /// When the latest watch was left.
+    watched: Moment,
+}
+
+impl Silences {
+    /// A watch is left: since when there is silence about its node.
+    fn since(&self, path: &str, now: Moment, longest: Duration) -> Moment {
+        let mut silences = lock_ignoring_poison(&self.0);
+        // Longer than a watch is left without a question. So nobody has watched it meanwhile.
+        let is_forgotten = |silence: &Silence| now.since(silence.watched) > longest * 2;
+        if silences.len() >= REMEMBERED {
+            silences.retain(|_, silence| !is_forgotten(silence));
+        }
+        let new = Silence { since: now, watched: now };
+        let silence = silences.entry(path.to_owned()).or_insert(new);
+        *silence = if is_forgotten(silence) { new } else { Silence { watched: now, ..*silence } };
+        silence.since
+    }
+
+    /// It is over: the servers have been asked, or have told what has become of the node.
+    fn end(&self, path: &str) {
+        lock_ignoring_poison(&self.0).remove(path);
+    }
+}
 
 /// What was there when the watch was left.
 pub(super) enum Left {
@@ -109,12 +150,20 @@ async fn heard(
 ) -> WatchEvent {
     // It must not be kept: nobody could close its session.
     let timeout = serving.client().map_or(Duration::ZERO, |client| client.session_timeout());
-    let silence = (timeout * TIMEOUTS).max(SHORTEST);
+    let longest = (timeout * TIMEOUTS).max(SHORTEST);
+    let since = serving.silences.since(&path, clock::now(), longest);
     tokio::select! {
         biased;
-        event = &mut watch => return event,
-        () = clock::sleep(silence) => {}
+        event = &mut watch => {
+            // What has changed below a directory says nothing of the nodes there that stay.
+            if event == WatchEvent::Deleted || left.kind() == WatchKind::Data {
+                serving.silences.end(&path);
+            }
+            return event;
+        }
+        () = clock::sleep_until(since + longest) => {}
     }
+    serving.silences.end(&path);
     let Some(client) = serving.client() else { return watch.await };
     let answer = tokio::select! {
         biased;
@@ -184,6 +233,33 @@ fn compare<T: PartialEq>(left: &T, shown: &T, quorum: &Outcome, asked: bool, is_
 mod tests {
     use super::*;
     use crate::machine::protocol::Refusal;
+
+    #[test]
+    fn silence_lasts_over_one_watch_after_the_other_until_the_servers_are_asked() {
+        let (silences, longest) = (Silences::default(), Duration::from_secs(5));
+        let at = |seconds: u64| Moment::at(Duration::from_secs(100 + seconds));
+        let since = |path, seconds| silences.since(path, at(seconds), longest);
+        assert_eq!(since("/a/1", 0), at(0));
+        // Woken by another node, its owner leaves a watch again.
+        assert_eq!([since("/a/1", 2), since("/a/1", 4), since("/a/2", 4)], [at(0), at(0), at(4)]);
+        silences.end("/a/1");
+        assert_eq!([since("/a/1", 5), since("/a/1", 7), since("/a/2", 7)], [at(5), at(5), at(4)]);
+        // Nobody has watched it for long.
+        assert_eq!(since("/a/2", 18), at(18));
+    }
+
+    #[test]
+    fn nodes_that_nobody_watches_are_forgotten() {
+        let (silences, longest) = (Silences::default(), Duration::from_secs(5));
+        let watch = |number: usize, seconds| {
+            silences.since(&format!("/a/{number}"), Moment::at(Duration::from_secs(seconds)), longest);
+        };
+        (0..REMEMBERED).for_each(|number| watch(number, 100));
+        watch(REMEMBERED, 105);
+        assert_eq!(lock_ignoring_poison(&silences.0).len(), REMEMBERED + 1);
+        watch(REMEMBERED + 1, 112);
+        assert_eq!(lock_ignoring_poison(&silences.0).len(), 2);
+    }
 
     #[test]
     fn only_what_was_there_and_is_still_shown_leads_a_server_astray() {
