@@ -408,19 +408,19 @@
 #define ZKLOCK_NO_NODE (-2)
 
 /**
- * What a call returns. The numbers are never reused.
+ * What a call returns. Numbers are never reused.
  */
 typedef enum zklock_status ZKLOCK_INT32 {
     /**
-     * It worked.
+     * Success.
      */
     ZKLOCK_OK = 0,
     /**
-     * An argument is wrong (NULL, not UTF-8, a bad path, out of range): correct the call.
+     * An argument is wrong (NULL, not UTF-8, an invalid path, out of range): correct the call.
      */
     ZKLOCK_INVALID_ARGUMENT = 1,
     /**
-     * Not a handle of this kind, or it was freed before: correct the program.
+     * The handle is of another type, or has been freed: correct the program.
      */
     ZKLOCK_INVALID_HANDLE = 2,
     /**
@@ -428,34 +428,34 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_UNREACHABLE = 3,
     /**
-     * The time ran out: try again, or do without.
+     * The time ran out: try again, or do without the lock.
      */
     ZKLOCK_TIMEOUT = 4,
     /**
-     * The wait could never end, since this thread itself holds the lock, or is one of ours (in
-     * a callback): correct the program.
+     * The wait could never end: this thread holds the lock itself, or the call was made in a
+     * callback. Correct the program.
      */
     ZKLOCK_DEADLOCK = 5,
     /**
-     * The hold is of a reentrant lock, and belongs to another thread: release it there.
+     * The hold is of a reentrant lock that another thread acquired: release it on that thread.
      */
     ZKLOCK_NOT_OWNER = 6,
     /**
-     * The hold has been released before, the ticket's result fetched, what a call gave taken
-     * from it, or the member has left: correct the program.
+     * The hold was already released, the result of the ticket or call was already taken, or
+     * the member has already left: correct the program.
      */
     ZKLOCK_NOT_HELD = 7,
     /**
-     * The hold is lost: stop what it guarded; others may hold the lock.
+     * The hold is lost, and others may hold the lock: stop the work that it guarded.
      */
     ZKLOCK_LOST = 8,
     /**
-     * A contender of another library is in the queue and cannot see ours: let both sides use
-     * one naming scheme.
+     * A contender of another library is in the queue and cannot see ours: make both sides use
+     * the same naming scheme (zklock_dialect).
      */
     ZKLOCK_FOREIGN_CONTENDER = 9,
     /**
-     * The servers' access list, their rules or this system's limits forbid it.
+     * An access list, a rule of the servers or a limit of this system forbids it.
      */
     ZKLOCK_REFUSED = 10,
     /**
@@ -467,12 +467,12 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_INTERRUPTED = 12,
     /**
-     * A guarded write whose reply was lost: it may have been done. zklock_hold_read shows
-     * whether it was.
+     * The reply to a guarded write was lost, so the write may or may not have been done.
+     * zklock_hold_read shows which.
      */
     ZKLOCK_UNCERTAIN = 13,
     /**
-     * A guarded write was refused, because a node was not in the required state. Nothing was
+     * A guarded write was refused because a node was not in the required state. Nothing was
      * written.
      */
     ZKLOCK_CONFLICT = 14,
@@ -482,7 +482,7 @@ typedef enum zklock_status ZKLOCK_INT32 {
      */
     ZKLOCK_FORKED = 15,
     /**
-     * The ticket or the call has no result yet, or the client no event: wait for the
+     * The ticket or call has no result yet, or the client has no event: wait for the
      * descriptor.
      */
     ZKLOCK_PENDING = 16,
@@ -550,7 +550,7 @@ typedef enum zklock_reason ZKLOCK_INT32 {
 } zklock_reason;
 
 /**
- * What has happened. Later versions may add kinds: ignore those that you do not know.
+ * What has happened. Later versions may add kinds: ignore any that you do not know.
  */
 typedef enum zklock_event_kind ZKLOCK_INT32 {
     /**
@@ -567,7 +567,7 @@ typedef enum zklock_event_kind ZKLOCK_INT32 {
      */
     ZKLOCK_EVENT_RELEASED = 3,
     /**
-     * Another call has its result, good or bad: zklock_call_finish gives it.
+     * Any other call has its result, good or bad: zklock_call_finish gives it.
      */
     ZKLOCK_EVENT_CALL = 4,
     /**
@@ -575,22 +575,21 @@ typedef enum zklock_event_kind ZKLOCK_INT32 {
      */
     ZKLOCK_EVENT_CONNECTED = 5,
     /**
-     * The connection broke, and the client is looking for another server. The session lives on
-     * for now, and so do its holds, for as long as zklock_hold_valid_for says.
+     * The connection broke, and the client is looking for another server. The session and its
+     * holds live on for now: zklock_hold_valid_for says for how long.
      */
     ZKLOCK_EVENT_DISCONNECTED = 6,
     /**
-     * The session is over, and all holds of it are lost. The client is opening the next
-     * session.
+     * The session is over, and all of its holds are lost. The client is opening a new session.
      */
     ZKLOCK_EVENT_SESSION_LOST = 7,
     /**
-     * The client was closed. This is the last event of its connection.
+     * The client was closed. This is the last event about its connection.
      */
     ZKLOCK_EVENT_CLOSED = 8,
     /**
-     * Others wait for what a hold has: of those holds alone for which zklock_hold_is_wanted or
-     * zklock_hold_wanted_fd was called.
+     * Others are waiting for what a hold has. This event comes only for holds for which
+     * zklock_hold_is_wanted or zklock_hold_wanted_fd was called.
      */
     ZKLOCK_EVENT_WANTED = 9,
 } zklock_event_kind;
@@ -715,7 +714,7 @@ typedef enum zklock_log_level ZKLOCK_INT32 {
 } zklock_log_level;
 
 /**
- * What zklock_client_stat can tell.
+ * The figures that zklock_client_stat can give.
  */
 typedef enum zklock_stat ZKLOCK_INT32 {
     /**
@@ -731,46 +730,46 @@ typedef enum zklock_stat ZKLOCK_INT32 {
      */
     ZKLOCK_STAT_LOSSES = 3,
     /**
-     * Attempts whose caller has its answer, but whose node may still be there. It is being
+     * Attempts whose caller already has an answer, but whose node may still exist. It is being
      * deleted.
      */
     ZKLOCK_STAT_OWED = 4,
     /**
-     * The number of the session, as servers print it in their logs; 0 while there is none.
+     * The number of the session, as the servers print it in their logs; 0 if there is no
+     * session.
      */
     ZKLOCK_STAT_SESSION_ID = 5,
     /**
-     * The session timeout that the servers granted, in milliseconds; 0 while there is no
-     * session.
+     * The session timeout that the servers granted, in milliseconds; 0 if there is no session.
      */
     ZKLOCK_STAT_SESSION_TIMEOUT = 6,
     /**
-     * Connections attached to a session after the one before had broken.
+     * How often a session got a new connection because the previous one broke.
      */
     ZKLOCK_STAT_RECONNECTS = 7,
     /**
-     * Calls that acquire a lock and have been given a hold.
+     * Calls to acquire a lock that were given a hold.
      */
     ZKLOCK_STAT_ACQUIRES_GRANTED = 8,
     /**
-     * Those that found the lock busy and were not to wait.
+     * Calls to acquire a lock that were not to wait, and found the lock busy.
      */
     ZKLOCK_STAT_ACQUIRES_BUSY = 9,
     /**
-     * Those for which others had the lock for too long.
+     * Calls to acquire a lock that waited until their timeout because others had the lock.
      */
     ZKLOCK_STAT_ACQUIRES_TIMED_OUT = 10,
     /**
-     * Those with any other error.
+     * Calls to acquire a lock that failed with any other error.
      */
     ZKLOCK_STAT_ACQUIRES_FAILED = 11,
     /**
-     * Those that were cancelled, or whose ticket was freed.
+     * Calls to acquire a lock that were cancelled, or whose ticket was freed.
      */
     ZKLOCK_STAT_ACQUIRES_CANCELLED = 12,
     /**
-     * Holds lost for ZKLOCK_REASON_SESSION_EXPIRED. So for each zklock_reason: its number, and
-     * 100.
+     * Holds lost for ZKLOCK_REASON_SESSION_EXPIRED. Each zklock_reason has such a figure: its
+     * number is that of the reason plus 100.
      */
     ZKLOCK_STAT_LOSSES_SESSION_EXPIRED = 101,
     /**
@@ -824,13 +823,13 @@ typedef enum zklock_write_kind ZKLOCK_INT32 {
 typedef struct zklock_barrier zklock_barrier;
 
 /**
- * A call that runs in the background, for event loops: whatever has _start in its name begins one,
- * except zklock_acquire_start, which gives a zklock_ticket.
+ * A call that runs in the background, for event loops. Every function with _start in its name
+ * starts one, except zklock_acquire_start, which gives a zklock_ticket.
  */
 typedef struct zklock_call zklock_call;
 
 /**
- * One logical connection to an ensemble. It outlives sessions: when one expires it opens the next.
+ * A logical connection to an ensemble. It outlives sessions: when one expires, it opens the next.
  */
 typedef struct zklock_client zklock_client;
 
@@ -932,26 +931,25 @@ typedef struct {
 typedef void (*zklock_contender_visitor)(const zklock_contender *contender, void *context);
 
 /**
- * Something that has happened: see zklock_client_next_event, which fills all of it. It never
- * grows.
+ * Something that has happened. zklock_client_next_event fills all members. The struct never grows.
  */
 typedef struct {
     /**
-     * What was given to zklock_ticket_set_context, zklock_call_set_context or
-     * zklock_hold_set_context; NULL if nothing was.
+     * The pointer that was given to zklock_ticket_set_context, zklock_call_set_context or
+     * zklock_hold_set_context; NULL if none was.
      */
     void *context;
     /**
-     * The ticket of ZKLOCK_EVENT_TICKET, otherwise NULL.
+     * For ZKLOCK_EVENT_TICKET, the ticket; otherwise NULL.
      */
     zklock_ticket *ticket;
     /**
-     * The call of ZKLOCK_EVENT_RELEASED and ZKLOCK_EVENT_CALL, otherwise NULL.
+     * For ZKLOCK_EVENT_RELEASED and ZKLOCK_EVENT_CALL, the call; otherwise NULL.
      */
     zklock_call *call;
     /**
-     * The hold of ZKLOCK_EVENT_LOST and ZKLOCK_EVENT_WANTED, and that of ZKLOCK_EVENT_RELEASED
-     * unless it is freed; otherwise NULL.
+     * For ZKLOCK_EVENT_LOST and ZKLOCK_EVENT_WANTED, the hold. For ZKLOCK_EVENT_RELEASED, the
+     * released hold, or NULL if it has been freed. Otherwise NULL.
      */
     zklock_hold *hold;
     /**
@@ -959,7 +957,7 @@ typedef struct {
      */
     zklock_event_kind kind;
     /**
-     * 0. A later version may give it a meaning.
+     * Always 0. A later version may give it a meaning.
      */
     uint32_t reserved[7];
 } zklock_event;
@@ -1022,15 +1020,17 @@ extern "C" {
 /* ==== Connect ==== */
 
 /**
- * Opens a session. It waits until there is one, for the connect timeout at most.
+ * Creates a client and opens its first session. It returns once the session is open, or after the
+ * connect timeout at the latest.
  *
- * @param hosts "host:port,host:port", and perhaps a "/chroot" at the end. The port may be left
- *        out: 2181.
+ * @param hosts "host:port,host:port", optionally with a "/chroot" at the end. The default port is
+ *         2181.
  * @param options NULL for the defaults. They are copied.
  * @param[out] client the client. Free it with zklock_client_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read; ZKLOCK_UNREACHABLE if no
- *         server answers in time, or no host is known; ZKLOCK_REFUSED if the chroot does not
- *         exist, or the system gives us no threads or descriptors; ZKLOCK_DEADLOCK in a callback.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed; ZKLOCK_UNREACHABLE if
+ *         no server answers in time, or no host name can be resolved; ZKLOCK_REFUSED if the chroot
+ *         does not exist, or the system gives the library no threads or descriptors;
+ *         ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_new(const char *hosts,
@@ -1038,13 +1038,14 @@ zklock_status zklock_client_new(const char *hosts,
                                 zklock_client **client);
 
 /**
- * Begins what zklock_client_new does, and returns at once.
+ * Starts to create a client as zklock_client_new does, and returns at once. When the call has its
+ * result, take the client from it with zklock_call_client.
  *
- * @param hosts as zklock_client_new.
+ * @param hosts as for zklock_client_new.
  * @param options NULL for the defaults. They are copied.
- * @param[out] call the call: zklock_call_client gives the client. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read. All other statuses come
- *         with the result.
+ * @param[out] call the call. Free it with zklock_call_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed. All other statuses
+ *         come with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_new_start(const char *hosts,
@@ -1052,30 +1053,31 @@ zklock_status zklock_client_new_start(const char *hosts,
                                       zklock_call **call);
 
 /**
- * The client that a call of zklock_client_new_start has connected.
+ * Takes the connected client from a call of zklock_client_new_start. It returns at once.
  *
- * @param call the call. It must be freed all the same.
- * @param[out] client the client, which is yours from now on. Free it with zklock_client_free.
- * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT
- *         for another call; and all that zklock_call_finish returns.
+ * @param call the call. You must still free it.
+ * @param[out] client the client, which you now own. Free it with zklock_client_free.
+ * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the client was already taken from the call;
+ *         ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything that
+ *         zklock_call_finish returns.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_call_client(zklock_call *call, zklock_client **client);
 
 /**
- * Makes a client that connects when it is first needed. Until then it does nothing, so a program
- * may make it, and locks and barriers of it, before it forks: each child that uses them connects
- * for itself.
+ * Creates a client that connects on first use. Until then it does nothing, so a program may create
+ * it, and locks and barriers of it, before it forks: each child that uses them connects on its
+ * own.
  *
- * The first call that needs it connects, in the time that its caller is willing to wait, and never
- * for longer than the connect timeout. So it may fail with ZKLOCK_UNREACHABLE or ZKLOCK_REFUSED
- * where the docs of zklock_client_new say so; the next call tries again. A try that connects may
- * take the connect timeout, and the try timeout after it.
+ * The first call that needs a connection makes it. That takes no longer than this call may wait,
+ * and no longer than the connect timeout. So such a call may also return ZKLOCK_UNREACHABLE or
+ * ZKLOCK_REFUSED for the reasons given at zklock_client_new. The next call tries again. A call
+ * with a timeout of 0 that has to connect first may take the connect timeout plus the try timeout.
  *
- * @param hosts as zklock_client_new.
+ * @param hosts as for zklock_client_new.
  * @param options NULL for the defaults. They are copied.
  * @param[out] client the client. Free it with zklock_client_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be read.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the hosts cannot be parsed.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_new_lazy(const char *hosts,
@@ -1083,22 +1085,24 @@ zklock_status zklock_client_new_lazy(const char *hosts,
                                      zklock_client **client);
 
 /**
- * Connects a client of zklock_client_new_lazy now, unless that has been done.
+ * Connects a client of zklock_client_new_lazy now, and returns once it is connected. If it already
+ * is, this does nothing.
  *
  * @param client the client.
- * @param timeout milliseconds, of which it takes no more than the connect timeout; ZKLOCK_FOREVER
- *        waits that long.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers in time, or no host is known;
- *         ZKLOCK_REFUSED if the chroot does not exist, or the system gives us no threads or
- *         descriptors; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+ * @param timeout in milliseconds. The wait is never longer than the connect timeout, even with
+ *         ZKLOCK_FOREVER.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers in time, or no host name can be
+ *         resolved; ZKLOCK_REFUSED if the chroot does not exist, or the system gives the library
+ *         no threads or descriptors; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
+ZKLOCK_NODISCARD
 zklock_status zklock_client_connect(zklock_client *client, int64_t timeout);
 
 /**
- * Begins what zklock_client_connect does, and returns at once.
+ * Starts to connect a client as zklock_client_connect does, and returns at once.
  *
- * @param client the client. It may be freed before the call.
- * @param timeout milliseconds: as zklock_client_connect.
+ * @param client the client. You may free it before the call.
+ * @param timeout in milliseconds, as for zklock_client_connect.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -1108,11 +1112,11 @@ zklock_status zklock_client_connect_start(zklock_client *client,
                                           zklock_call **call);
 
 /**
- * Closes the sessions of the client, which frees every lock that it holds, and waits until the
- * servers have confirmed it, for a second at most.
+ * Closes the sessions of a client, which frees every lock that it holds. It returns once the
+ * servers have confirmed this, or after a second at the latest.
  *
- * Its holds are lost then, and waits end with ZKLOCK_CLOSED. Closing twice is not an error. The
- * client must be freed all the same.
+ * All holds of the client are lost, and all waits end with ZKLOCK_CLOSED. Closing twice is not an
+ * error. You must still free the client.
  *
  * @param client the client.
  * @return ZKLOCK_OK; ZKLOCK_DEADLOCK in a callback; ZKLOCK_REFUSED if the process is exiting and
@@ -1121,10 +1125,10 @@ zklock_status zklock_client_connect_start(zklock_client *client,
 zklock_status zklock_client_close(zklock_client *client);
 
 /**
- * Begins what zklock_client_close does, and returns at once. When the call has its result, the
- * holds of the client are lost.
+ * Starts to close a client as zklock_client_close does, and returns at once. When the call has its
+ * result, the holds of the client are lost.
  *
- * @param client the client. It may be freed before the call.
+ * @param client the client. You may free it before the call.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -1132,11 +1136,11 @@ ZKLOCK_NODISCARD
 zklock_status zklock_client_close_start(zklock_client *client, zklock_call **call);
 
 /**
- * Frees the client with its descriptor and its events, and does not wait. Its sessions are closed,
- * in the background, when its locks, tickets and holds are freed as well. To end them now, call
- * zklock_client_close before.
+ * Frees a client with its descriptor and its events, and returns at once. Its sessions are closed
+ * in the background, once its locks, tickets and holds are freed as well. To close them now, call
+ * zklock_client_close first.
  *
- * @param client may be NULL; a handle that was freed before is ignored.
+ * @param client may be NULL. A handle that was already freed is ignored.
  */
 void zklock_client_free(zklock_client *client);
 
@@ -2016,12 +2020,12 @@ ZKLOCK_NODISCARD
 zklock_status zklock_call_versions(zklock_call *call, int32_t *versions);
 
 /**
- * Which write was refused, if the last function that failed in this thread was a
- * zklock_hold_commit that gave ZKLOCK_CONFLICT; or a zklock_call_finish or zklock_call_versions
- * that gave it for a zklock_hold_commit_start.
+ * Tells which write was refused, after ZKLOCK_CONFLICT from zklock_hold_commit, or from
+ * zklock_call_finish or zklock_call_versions for a zklock_hold_commit_start. Ask right away: the
+ * next call on this thread that fails replaces the answer.
  *
- * @return its index among the writes, from 0 on; -1 if the last function that failed did so in
- *         another way.
+ * @return the index of the write, counting from 0; -1 if the last call on this thread that failed
+ *         did not return ZKLOCK_CONFLICT.
  */
 int64_t zklock_last_conflict(void);
 
@@ -2260,69 +2264,79 @@ zklock_status zklock_hold_wanted_fd(zklock_hold *hold, int *descriptor);
 /* ==== Event loops ==== */
 
 /**
- * The descriptor of a client: readable as long as zklock_client_next_event has an event. So one
- * descriptor serves all tickets, calls and holds of a client, however many they are. Do not read
+ * Gets the descriptor of a client. It is readable as long as zklock_client_next_event has an
+ * event, so this one descriptor serves all tickets, calls and holds of the client. Do not read
  * from it, write to it or close it.
  *
- * From the first call of this or of zklock_client_next_event on the events of the client are
- * queued, and none before. A client of zklock_client_new_lazy belongs to this process from then
- * on, and its first event of the connection comes when it has connected.
+ * The client starts to queue its events on the first call of this function or of
+ * zklock_client_next_event, and queues none before. From then on, a client of
+ * zklock_client_new_lazy belongs to this process. Its first event about the connection comes once
+ * it has connected.
  *
  * @param client the client.
  * @param[out] descriptor valid until the client is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none, or no thread.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor or no thread.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_fd(zklock_client *client, int *descriptor);
 
 /**
- * The next event of a client: something has happened to the client, or to what it made. It does
- * not wait. Events of the connection come first, all others in the order in which they happened.
+ * Gets the next event of a client and returns at once. Events are about the client itself or about
+ * anything that it made. Those about the connection come first, all others in the order in which
+ * they happened. Call it until it returns anything but ZKLOCK_OK. ZKLOCK_PENDING then means that
+ * there is nothing more for now; any other status is an error.
  *
  *     zklock_event event;
+ *     zklock_status status;
  *
- *     while (zklock_client_next_event(client, &event) == ZKLOCK_OK) {
+ *     while ((status = zklock_client_next_event(client, &event)) == ZKLOCK_OK) {
  *         if (event.kind == ZKLOCK_EVENT_TICKET) go_on_with(event.context, event.ticket);
  *         if (event.kind == ZKLOCK_EVENT_LOST) stop(event.context);
  *         if (event.kind == ZKLOCK_EVENT_RELEASED) zklock_call_free(event.call);
  *     }
+ *     if (status != ZKLOCK_PENDING) return fail(zklock_last_error());
  *
- * From the first call of this or of zklock_client_fd on, there is one event of each ticket that
- * comes to have its result, even if it was begun before; of each call of the client and of its
- * locks, holds, barriers and members that does so; of each loss of a hold that was acquired from
- * then on, and that others wait for it if zklock_hold_is_wanted or zklock_hold_wanted_fd was
- * called for it; and of each change of the connection, beginning with how it is then. A ticket or
- * a call that is cancelled has its result by that. What is freed before its event was given has
- * none. Events of the connection that nobody asks for are told as fewer: several outages as one,
- * several lost sessions as one, but never none. All others are kept until they are asked for, or
- * their handle is freed.
+ * From the first call of this function or of zklock_client_fd on, the client has one event for
  *
- * A call of zklock_client_new_start belongs to no client, and an observer has its descriptor
- * alone: there are no events of them.
+ * - each ticket that gets its result, even if it was started earlier;
+ * - each call of the client and of its locks, holds, barriers and members that gets its result;
+ * - each hold that is lost, if it was acquired from then on;
+ * - each such hold that others wait for, if zklock_hold_is_wanted or zklock_hold_wanted_fd was
+ *   called for it;
+ * - each change of the connection, starting with its current state.
+ *
+ * Cancelling a ticket or a call gives it a result, and so an event. A handle that is freed before
+ * its event was fetched has no event. Events about the connection that are not fetched are merged:
+ * several outages become one, several lost sessions become one, but none vanishes entirely. All
+ * other events are kept until they are fetched or their handle is freed.
+ *
+ * A call of zklock_client_new_start belongs to no client, and an observer has only its own
+ * descriptor, so neither has events here.
  *
  * @param client the client.
- * @param[out] event what has happened. Its handles stay yours.
- * @return ZKLOCK_OK; ZKLOCK_PENDING if there is no event; ZKLOCK_REFUSED if the first call is
- *         given no thread by the system.
+ * @param[out] event what has happened. You still own the handles in it.
+ * @return ZKLOCK_OK; ZKLOCK_PENDING if there is no event; ZKLOCK_REFUSED if the system gives no
+ *         thread to the first call.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_client_next_event(zklock_client *client, zklock_event *event);
 
 /**
- * The descriptor of a call: readable when there is a result, and from then on. Do not read from
- * it, write to it or close it. It is made when it is first asked for: see zklock_client_fd for one
- * that serves all calls of a client.
+ * Gets the descriptor of a call. It becomes readable when there is a result, and stays readable.
+ * Do not read from it, write to it or close it. It is created the first time that you ask for it.
+ * To follow all calls of a client with one descriptor, see zklock_client_fd.
  *
  * @param call the call.
  * @param[out] descriptor valid until the call is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_call_fd(const zklock_call *call, int *descriptor);
 
 /**
- * What the event of a call gives back: a pointer of yours, behind which nobody looks. Until it is
- * set, a call of zklock_release_start has that of its hold, any other has NULL.
+ * Sets the pointer that the event of a call gives back to you. The library never follows it.
+ * Before you set it, a call of zklock_release_start has the pointer of its hold, and any other
+ * call has NULL.
  *
  * @param call the call.
  * @param context any pointer, or NULL.
@@ -2332,17 +2346,18 @@ ZKLOCK_NODISCARD
 zklock_status zklock_call_set_context(zklock_call *call, void *context);
 
 /**
- * The result of a call. It does not wait, and may be asked more than once.
+ * Gets the result of a call and returns at once. You may call it more than once.
  *
- * What is more than a number comes from zklock_call_client, zklock_call_member,
- * zklock_call_versions and zklock_call_contenders.
+ * This function only gives a number. zklock_call_client, zklock_call_member, zklock_call_versions
+ * and zklock_call_contenders give other results.
  *
- * @param call the call. It must be freed all the same.
- * @param[out] number of zklock_hold_confirm_start for how many milliseconds the lock is certain to
- *        be held; of zklock_barrier_set_start, zklock_barrier_remove_start and
- *        zklock_barrier_is_set_start 1 or 0, as without _start; of zklock_hold_commit_start and
- *        zklock_contenders_start how many there are; otherwise 0. It may be NULL.
- * @return ZKLOCK_OK; ZKLOCK_PENDING as long as the call goes on; ZKLOCK_INTERRUPTED after
+ * @param call the call. You must still free it.
+ * @param[out] number for zklock_hold_confirm_start, for how many milliseconds the lock is certain
+ *         to be held; for zklock_barrier_set_start, zklock_barrier_remove_start and
+ *         zklock_barrier_is_set_start, 1 or 0, as the function without _start gives it; for
+ *         zklock_hold_commit_start and zklock_contenders_start, the number of versions or
+ *         contenders; otherwise 0. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_PENDING as long as the call is running; ZKLOCK_INTERRUPTED after
  *         zklock_call_cancel; ZKLOCK_CLOSED if the client was closed meanwhile; and everything
  *         that the function without _start returns.
  */
@@ -2350,24 +2365,25 @@ ZKLOCK_NODISCARD
 zklock_status zklock_call_finish(zklock_call *call, int64_t *number);
 
 /**
- * Ends the waiting: the descriptor becomes readable, the event comes, and zklock_call_finish gives
- * ZKLOCK_INTERRUPTED, or the result if there is one already.
+ * Stops waiting for a call: its descriptor becomes readable, its event comes, and
+ * zklock_call_finish gives ZKLOCK_INTERRUPTED, or the result if there already is one.
  *
- * What a call has begun goes on in the background: a release, the leaving of a barrier, a close. A
- * commit that is cancelled may be done or not. A client that connects after that is closed, and a
- * member that has not entered withdraws.
+ * Work that has already begun goes on in the background: a release, leaving a barrier, closing a
+ * client. A cancelled commit may or may not be done. If a client connects after the cancellation,
+ * it is closed. A member that has not entered a double barrier yet withdraws.
  *
- * @param call the call. It must be freed all the same.
+ * @param call the call. You must still free it.
  * @return ZKLOCK_OK.
  */
 zklock_status zklock_call_cancel(zklock_call *call);
 
 /**
- * Frees a call and its descriptor, which must be in no event loop any more. One that goes on is
- * ended as by zklock_call_cancel. A client that was not taken from it is closed, and a member
- * leaves, both in the background. No event of it is given from now on.
+ * Frees a call and its descriptor. Remove the descriptor from your event loop first. A call that
+ * is still running is cancelled, as by zklock_call_cancel. If it has connected a client or entered
+ * a double barrier, and you have not taken the client or member from it, then the client is
+ * closed, or the member leaves, in the background. A freed call has no more events.
  *
- * @param call may be NULL; a handle that was freed before is ignored.
+ * @param call may be NULL. A handle that was already freed is ignored.
  */
 void zklock_call_free(zklock_call *call);
 
@@ -2530,7 +2546,8 @@ zklock_status zklock_revoke(zklock_lock *lock,
                             void *context);
 
 /**
- * What the client has done so far, and what it still owes. It costs no request.
+ * Gets one figure about what a client has done so far, or what it still has to clean up. It sends
+ * no request.
  *
  * @param client the client.
  * @param stat one of zklock_stat.
@@ -2541,9 +2558,9 @@ ZKLOCK_NODISCARD
 zklock_status zklock_client_stat(const zklock_client *client, int32_t stat, uint64_t *value);
 
 /**
- * What zklock_client_stat tells, and how long acquires waited, holds were held and heartbeats were
- * on their way, as text for Prometheus: its format 0.0.4, to be served as "text/plain;
- * version=0.0.4". It costs no request.
+ * Gets all figures of zklock_client_stat as text for Prometheus, along with how long acquires
+ * waited, how long holds were held and how long heartbeats took. The text has Prometheus' format
+ * 0.0.4: serve it as "text/plain; version=0.0.4". It sends no request.
  *
  *     static char page[16384];
  *     size_t length;
@@ -2551,15 +2568,16 @@ zklock_status zklock_client_stat(const zklock_client *client, int32_t stat, uint
  *     if (zklock_client_prometheus(client, page, sizeof page, &length) != ZKLOCK_OK) return fail(zklock_last_error());
  *     if (length <= sizeof page) fwrite(page, 1, length, out);
  *
- * The names of metrics and labels stay as they are from version to version; others may come. The
- * text is that of one client: of two, every name would be there twice, which Prometheus refuses.
+ * Names of metrics and labels do not change from version to version, but later versions may add
+ * some. Each text is about one client. Do not join the texts of two clients: every name would then
+ * occur twice, which Prometheus refuses.
  *
- * @param client the client. One that has not connected has counted nothing.
- * @param buffer where the text goes: as many bytes as there is room for, and no NUL after them. It
- *        may be NULL if size is 0.
- * @param size how many bytes there is room for.
- * @param[out] length how many bytes the text has, even if there is not room for all of them. It
- *        may have more the next time.
+ * @param client the client. If it has not connected yet, all counts are 0.
+ * @param buffer receives the text, without a NUL at its end. Text that does not fit is cut off. It
+ *         may be NULL if size is 0.
+ * @param size the size of the buffer in bytes.
+ * @param[out] length the length of the whole text in bytes, even if it does not fit. The text may
+ *         be longer the next time.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
@@ -2825,21 +2843,24 @@ void zklock_double_barrier_free(zklock_double_barrier *double_barrier);
 /* ==== Errors and versions ==== */
 
 /**
- * A message about the last call that failed in this thread: what is wrong, and what to do.
+ * Gets the message of the last call on this thread that failed: what is wrong, and what to do. The
+ * wording is meant for people and may change with any version.
  *
- * For people: it is no part of the stable interface.
+ * Every status but ZKLOCK_OK replaces the message, including ZKLOCK_PENDING and ZKLOCK_TIMEOUT. So
+ * read the message right after the call that failed, before the next zklock_client_next_event or
+ * zklock_call_finish.
  *
- * @return the message; "" if no call has failed in this thread. It is never NULL, and valid until
- *         the next call of this thread that fails.
+ * @return the message, or "" if no call on this thread has failed. It is never NULL, and is valid
+ *         until the next call on this thread that fails.
  */
 const char *zklock_last_error(void);
 
 /**
- * The name of a status, such as "ZKLOCK_TIMEOUT".
+ * Gets the name of a status, such as "ZKLOCK_TIMEOUT".
  *
  * @param status what a call returned.
- * @return the name, or "unknown" if no status has this number. It is never NULL, and lives for
- *         ever.
+ * @return the name, or "unknown" if no status has this number. It is never NULL and is valid for
+ *         the life of the process.
  */
 const char *zklock_status_name(int32_t status);
 

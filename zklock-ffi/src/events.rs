@@ -20,7 +20,7 @@ use zklock_core::blocking::{self, Watch};
 use zklock_core::face::OfProcess;
 
 c_enum! {
-    /// What has happened. Later versions may add kinds: ignore those that you do not know.
+    /// What has happened. Later versions may add kinds: ignore any that you do not know.
     #[from(ConnectionState)]
     pub enum zklock_event_kind {
         /// A ticket has its result: zklock_acquire_finish gives the hold, or the reason why there
@@ -30,24 +30,23 @@ c_enum! {
         ZKLOCK_EVENT_LOST = 2,
         /// A call of zklock_release_start has its result, good or bad: zklock_call_finish gives it.
         ZKLOCK_EVENT_RELEASED = 3,
-        /// Another call has its result, good or bad: zklock_call_finish gives it.
+        /// Any other call has its result, good or bad: zklock_call_finish gives it.
         ZKLOCK_EVENT_CALL = 4,
         /// The client is connected to a server.
         #[from(Connected)]
         ZKLOCK_EVENT_CONNECTED = 5,
-        /// The connection broke, and the client is looking for another server. The session lives on
-        /// for now, and so do its holds, for as long as zklock_hold_valid_for says.
+        /// The connection broke, and the client is looking for another server. The session and its
+        /// holds live on for now: zklock_hold_valid_for says for how long.
         #[from(Disconnected)]
         ZKLOCK_EVENT_DISCONNECTED = 6,
-        /// The session is over, and all holds of it are lost. The client is opening the next
-        /// session.
+        /// The session is over, and all of its holds are lost. The client is opening a new session.
         #[from(SessionLost)]
         ZKLOCK_EVENT_SESSION_LOST = 7,
-        /// The client was closed. This is the last event of its connection.
+        /// The client was closed. This is the last event about its connection.
         #[from(Closed)]
         ZKLOCK_EVENT_CLOSED = 8,
-        /// Others wait for what a hold has: of those holds alone for which zklock_hold_is_wanted or
-        /// zklock_hold_wanted_fd was called.
+        /// Others are waiting for what a hold has. This event comes only for holds for which
+        /// zklock_hold_is_wanted or zklock_hold_wanted_fd was called.
         ZKLOCK_EVENT_WANTED = 9,
     }
 }
