@@ -618,10 +618,10 @@ typedef enum zklock_state ZKLOCK_INT32 {
 } zklock_state;
 
 /**
- * Who may use the nodes that a client creates: those of locks and barriers, the nodes above
- * them, limits, and what guarded writes create. All clients of a lock create, list, read and
- * delete nodes there: so with all but ZKLOCK_ACCESS_OPEN all must log in as the same user.
- * Nodes that are there already stay as they are.
+ * Who may use the nodes that a client creates: nodes of locks and barriers, the nodes above
+ * them, limits, and nodes created by guarded writes. All clients of a lock create, list, read
+ * and delete nodes there, so with anything but ZKLOCK_ACCESS_OPEN they must all log in as the
+ * same user. Nodes that already exist keep their access list.
  */
 typedef enum zklock_access ZKLOCK_INT32 {
     /**
@@ -629,30 +629,31 @@ typedef enum zklock_access ZKLOCK_INT32 {
      */
     ZKLOCK_ACCESS_OPEN = 1,
     /**
-     * Those who are logged in as the creator may do everything, all others nothing.
+     * Clients logged in as the creator may do everything, all others nothing.
      */
     ZKLOCK_ACCESS_CREATOR_ALL = 2,
     /**
-     * Those who are logged in as the creator may do everything, and all others read.
+     * Clients logged in as the creator may do everything, all others may read.
      */
     ZKLOCK_ACCESS_READ_OPEN = 3,
 } zklock_access;
 
 /**
- * How the nodes of a lock are named, and so with which libraries it shares a queue.
+ * How the nodes of a lock are named, which decides the libraries that it can share a queue
+ * with.
  */
 typedef enum zklock_dialect ZKLOCK_INT32 {
     /**
-     * Like those of Curator and go-zookeeper, and of kazoo with extra_lock_patterns. This is
-     * the default.
+     * Names like those of Curator and go-zookeeper, and of kazoo with extra_lock_patterns.
+     * This is the default.
      */
     ZKLOCK_DIALECT_CURATOR = 1,
     /**
-     * Like those of kazoo: for mutexes, read and write sides.
+     * Names like those of kazoo. For mutexes and the sides of a read/write lock.
      */
     ZKLOCK_DIALECT_KAZOO = 2,
     /**
-     * Like those of WriteLock in ZooKeeper's own recipes: for mutexes.
+     * Names like those of WriteLock in ZooKeeper's own recipes. For mutexes.
      */
     ZKLOCK_DIALECT_WRITELOCK = 3,
 } zklock_dialect;
@@ -662,23 +663,24 @@ typedef enum zklock_dialect ZKLOCK_INT32 {
  */
 typedef enum zklock_flag ZKLOCK_INT32 {
     /**
-     * A thread that holds the lock may acquire it again; each hold is released by that thread.
-     * Without it any thread may release a hold, and so a thread that acquires again waits
-     * until one does. Of a read/write lock, a thread that holds the write side by such a lock
-     * may acquire the read side as well. Leave it out if a thread may turn to other work while
-     * the first holds the lock, as a thread that runs coroutines does: both count as one
-     * owner, and would be inside together. Not for semaphores, whose permits belong to nobody.
+     * A thread that holds the lock may acquire it again. It must release each hold itself.
+     * Without this flag any thread may release a hold, so a thread that acquires again waits
+     * until one does. With this flag on the write side of a read/write lock, a thread that
+     * holds the write side may also acquire the read side. Do not set it if a thread may
+     * switch to other work while it holds the lock, as a thread that runs coroutines does:
+     * both pieces of work would count as one owner and hold the lock together. Not for
+     * semaphores, whose permits do not belong to a thread.
      */
     ZKLOCK_REENTRANT = 1,
     /**
-     * Wait for a contender that cannot see ours as for any other, instead of failing with
-     * ZKLOCK_FOREIGN_CONTENDER. Both may come to hold the lock, so set this only if you know
-     * that it sees ours after all.
+     * Wait for a contender that cannot see ours as for any other contender, instead of failing
+     * with ZKLOCK_FOREIGN_CONTENDER. Both may end up holding the lock, so set this only if you
+     * know that the contender does see ours.
      */
     ZKLOCK_ALLOW_FOREIGN = 2,
     /**
-     * A waiter watches all the others, and not only the one that matters: the simple way, for
-     * comparison.
+     * Make a waiter watch all other contenders, instead of only the one that matters. This is
+     * the naive method, for comparisons.
      */
     ZKLOCK_WATCH_CHILDREN = 4,
 } zklock_flag;
@@ -1145,8 +1147,8 @@ zklock_status zklock_client_close_start(zklock_client *client, zklock_call **cal
 void zklock_client_free(zklock_client *client);
 
 /**
- * Makes options with the defaults. Free them with zklock_options_free, which may be done as soon
- * as the client is made.
+ * Creates client options with the defaults. Free them with zklock_options_free, at any time after
+ * the client is made.
  *
  * @param[out] options the options.
  * @return ZKLOCK_OK.
@@ -1155,17 +1157,17 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_new(zklock_options **options);
 
 /**
- * Frees options. Clients made with them are not touched.
+ * Frees client options. Clients that were made with them are not affected.
  *
- * @param options may be NULL; a handle that was freed before is ignored.
+ * @param options may be NULL. A handle that was already freed is ignored.
  */
 void zklock_options_free(zklock_options *options);
 
 /**
- * The session timeout to ask for, 100 ms at least; the servers may grant another. Default: 10 s.
+ * Sets the session timeout to ask the servers for. They may grant another. Default: 10 s.
  *
- * After a crash, a holder's lock is free again when its session has timed out. A short timeout
- * frees it sooner, and loses holds on shorter network troubles.
+ * After a crash, the locks of a holder are free once its session has timed out. A shorter timeout
+ * frees them sooner, but also loses holds in shorter network outages.
  *
  * @param options the options.
  * @param milliseconds 100 to 2147483647.
@@ -1176,8 +1178,8 @@ zklock_status zklock_options_set_session_timeout(zklock_options *options,
                                                  int64_t milliseconds);
 
 /**
- * How long to try to reach a server before zklock_client_new, or a question such as
- * zklock_contenders, fails. Default: 10 s.
+ * Sets how long zklock_client_new, and queries such as zklock_contenders, try to reach a server
+ * before they fail. Default: 10 s.
  *
  * @param options the options.
  * @param milliseconds not negative.
@@ -1188,9 +1190,9 @@ zklock_status zklock_options_set_connect_timeout(zklock_options *options,
                                                  int64_t milliseconds);
 
 /**
- * How long the servers have to answer an acquire that tries once, and any other call whose timeout
- * is 0, before it is ZKLOCK_UNREACHABLE. Default: 1 s. If they answer, a try takes a few round
- * trips and never that long.
+ * Sets how long a call with a timeout of 0, such as an acquire that tries once, waits for the
+ * servers' answer before it returns ZKLOCK_UNREACHABLE. Default: 1 s. If the servers answer, a try
+ * takes only a few round trips.
  *
  * @param options the options.
  * @param milliseconds positive.
@@ -1200,8 +1202,8 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_set_try_timeout(zklock_options *options, int64_t milliseconds);
 
 /**
- * Put all paths below this node, which must exist unless it is created: see
- * zklock_options_set_create_chroot. It replaces a chroot among the hosts.
+ * Puts all paths of the client below this node. The node must exist, unless it is created: see
+ * zklock_options_set_create_chroot. This replaces a chroot given with the hosts.
  *
  * @param options the options.
  * @param path such as "/apps/billing".
@@ -1211,8 +1213,9 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_set_chroot(zklock_options *options, const char *path);
 
 /**
- * Whether to create the chroot, and the nodes above it, if it is missing when a session is opened.
- * They are persistent, and have the access list of what the client creates. Default: no.
+ * Sets whether the client, when it opens a session, creates the chroot and the nodes above it if
+ * they are missing. They are persistent nodes with the same access list as everything that the
+ * client creates. Default: no.
  *
  * @param options the options.
  * @param creates 0 for no, any other number for yes.
@@ -1222,16 +1225,19 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_set_create_chroot(zklock_options *options, int creates);
 
 /**
- * Whether the servers are asked to confirm what is held, every twelfth of the session timeout.
+ * Sets whether the client has the servers confirm its holds every twelfth of the session timeout.
  * Default: yes.
  *
- * A client that holds anything, be it one lock or a thousand, writes that often to the ensemble.
- * That is a load where thousands of clients hold something all day, such as the leaders of as many
- * elections. Without a heartbeat they cost nothing. But then nothing proves that a hold is still
- * there: half a session timeout after it was granted, zklock_hold_valid_for is zero for good. The
- * hold is at risk while the client is disconnected. It is lost when the servers say that its
- * session is over, or that its node is deleted. By then another may have held the lock for a
- * while. zklock_hold_confirm and guarded writes ask the servers, with a heartbeat or without.
+ * The heartbeat is a write to the ensemble, and a client with holds sends one each time, whether
+ * it has one hold or a thousand. This adds up if thousands of clients hold something all day, for
+ * example as leaders of thousands of elections.
+ *
+ * Without a heartbeat, such clients cost nothing, but nothing proves that a hold still exists.
+ * Half a session timeout after the grant, zklock_hold_valid_for drops to 0 for good. The hold is
+ * at risk while the client is disconnected. It is only reported as lost when the servers say that
+ * its session is over or its node is deleted. By then another client may have held the lock for a
+ * while. zklock_hold_confirm and guarded writes always ask the servers, with or without a
+ * heartbeat.
  *
  * @param options the options.
  * @param beats 0 for no, any other number for yes.
@@ -1241,7 +1247,8 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_set_heartbeat(zklock_options *options, int beats);
 
 /**
- * What others see as the contender's name: the data of its nodes. Default: "host/pid".
+ * Sets the name under which others see this client in a queue. It is the data of the nodes that
+ * the client creates. Default: "host/pid".
  *
  * @param options the options.
  * @param identity 1024 bytes at most.
@@ -1251,16 +1258,20 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_set_identity(zklock_options *options, const char *identity);
 
 /**
- * The version of the servers, such as 3 and 4 for 3.4.14; of an ensemble that is being upgraded it
- * is the oldest. Servers before 3.5 have no sets of locks, no several permits at once, no read
- * side within the own write side, no double barriers and no guarded writes that create a node:
- * that is ZKLOCK_REFUSED there. Default: the first server of each session is asked, by the word
- * srvr; one that does not answer it, or speaks TLS, is taken for 3.5 or later.
+ * Sets the version of the servers, such as 3 and 4 for 3.4.14. During an upgrade of the ensemble,
+ * give the oldest version.
+ *
+ * Servers before 3.5 do not support sets of locks, acquiring several permits at once, acquiring
+ * the read side while holding the write side, double barriers, or guarded writes that create a
+ * node. These give ZKLOCK_REFUSED there.
+ *
+ * By default, the client asks the first server of each session with the command srvr. A server
+ * that does not answer it, or that speaks TLS, is taken for 3.5 or later.
  *
  * @param options the options.
  * @param major 3 to 4294967295.
- * @param minor 4 to 4294967295 if the first is 3, otherwise any.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is older than 3.4.
+ * @param minor any number; at least 4 if major is 3.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the version is older than 3.4.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_server_version(zklock_options *options,
@@ -1268,21 +1279,22 @@ zklock_status zklock_options_set_server_version(zklock_options *options,
                                                 uint32_t minor);
 
 /**
- * Speak TLS with the servers. Their certificates must come from the given authorities, and be for
- * the names that stand among the hosts; neither check can be switched off.
+ * Makes the client speak TLS with the servers. Their certificates must come from the given
+ * authorities, and be valid for the host names given in the hosts. Neither check can be switched
+ * off.
  *
- * The files are read now, and anew for each connection, so that renewed certificates are used
- * without a restart. As long as one cannot be used then, no connection is made: what was read
- * before is not used again. The connection that there is stays.
+ * The files are read now, and again for each connection, so that renewed certificates take effect
+ * without a restart. If a file cannot be used at that time, the client makes no new connection: it
+ * does not fall back to what it read earlier. An existing connection stays.
  *
  * @param options the options.
  * @param authorities a PEM file with the certificates of the authorities to trust.
- * @param certificate a PEM file with the certificate of this client, for servers that ask for one;
- *        or NULL.
- * @param key a PEM file with its private key; NULL if there is no certificate. If it is encrypted,
- *        give the pass phrase first.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should
- *         be, or one of certificate and key is missing; ZKLOCK_REFUSED if this library was built
+ * @param certificate a PEM file with this client's certificate, for servers that ask for one; or
+ *         NULL.
+ * @param key a PEM file with the private key of the certificate; NULL if there is no certificate.
+ *         If the key is encrypted, set its pass phrase first.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read or has the wrong contents,
+ *         or if only one of certificate and key is given; ZKLOCK_REFUSED if this library was built
  *         without TLS.
  */
 ZKLOCK_NODISCARD
@@ -1292,16 +1304,18 @@ zklock_status zklock_options_set_tls(zklock_options *options,
                                      const char *key);
 
 /**
- * The same with the authorities that this system trusts: those in the file that the environment
- * variable SSL_CERT_FILE names, otherwise those in the file of the system's distribution. Where
- * the servers' certificates come from an authority of your own, give that alone.
+ * Makes the client speak TLS with the servers, as zklock_options_set_tls does, but trusts the
+ * authorities that this system trusts. They come from the file that the environment variable
+ * SSL_CERT_FILE names, otherwise from the file of the system's distribution. If the servers'
+ * certificates come from your own authority, use zklock_options_set_tls and give that authority
+ * alone.
  *
  * @param options the options.
- * @param certificate a PEM file with the certificate of this client, for servers that ask for one;
- *        or NULL.
- * @param key a PEM file with its private key; NULL if there is no certificate.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read, or is not what it should
- *         be, or one of certificate and key is missing; ZKLOCK_REFUSED if this library was built
+ * @param certificate a PEM file with this client's certificate, for servers that ask for one; or
+ *         NULL.
+ * @param key a PEM file with the private key of the certificate; NULL if there is no certificate.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if a file cannot be read or has the wrong contents,
+ *         or if only one of certificate and key is given; ZKLOCK_REFUSED if this library was built
  *         without TLS.
  */
 ZKLOCK_NODISCARD
@@ -1310,9 +1324,9 @@ zklock_status zklock_options_set_tls_system(zklock_options *options,
                                             const char *key);
 
 /**
- * The pass phrase of the key that zklock_options_set_tls or zklock_options_set_tls_system is given
- * next. It is in no message and no log line. Keys are read in the form that "openssl genpkey
- * -aes256" writes.
+ * Sets the pass phrase of the private key. Call it before zklock_options_set_tls or
+ * zklock_options_set_tls_system. The pass phrase never appears in an error message or in the log.
+ * Keys are read in the format that "openssl genpkey -aes256" writes.
  *
  * @param options the options.
  * @param pass_phrase not empty.
@@ -1323,40 +1337,42 @@ zklock_status zklock_options_set_pass_phrase(zklock_options *options,
                                              const char *pass_phrase);
 
 /**
- * The same with the first line of a file. It is read now, and anew for each connection.
+ * Sets the pass phrase of the private key, as zklock_options_set_pass_phrase does, to the first
+ * line of a file. The file is read now, and again for each connection.
  *
  * @param options the options.
- * @param file its path.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or the line is empty;
- *         ZKLOCK_REFUSED if this library was built without TLS.
+ * @param file the path of the file.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the file cannot be read, or its first line is
+ *         empty; ZKLOCK_REFUSED if this library was built without TLS.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_pass_phrase_from_file(zklock_options *options,
                                                        const char *file);
 
 /**
- * The same with an environment variable, which is read now.
+ * Sets the pass phrase of the private key, as zklock_options_set_pass_phrase does, to the value of
+ * an environment variable. The variable is read now.
  *
  * @param options the options.
- * @param variable its name, such as "CLIENT_KEY_PASS".
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or empty; ZKLOCK_REFUSED if this
- *         library was built without TLS.
+ * @param variable the name of the variable, such as "CLIENT_KEY_PASS".
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the variable is not set, or empty; ZKLOCK_REFUSED
+ *         if this library was built without TLS.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_pass_phrase_from_env(zklock_options *options,
                                                       const char *variable);
 
 /**
- * Log in as this user, with ZooKeeper's scheme "digest", and as those that were added before. The
- * password crosses the network as it is: use TLS where others could listen. It is in no message
- * and no log line.
+ * Logs the client in as a user, with ZooKeeper's scheme "digest". You can add several users: the
+ * client is then logged in as all of them. The password crosses the network in plain text, so use
+ * TLS if others could listen. It never appears in an error message or in the log.
  *
- * The servers keep no list of users: with a wrong password the client is somebody else, whom
- * access lists do not know.
+ * The servers keep no list of users, so a wrong password is not an error: the client is then
+ * simply another user, whom no access list knows.
  *
  * @param options the options.
- * @param user without a colon.
- * @param password its password.
+ * @param user the name, without a colon.
+ * @param password the user's password.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
@@ -1365,43 +1381,46 @@ zklock_status zklock_options_add_digest(zklock_options *options,
                                         const char *password);
 
 /**
- * The same with the users and passwords in a file: "user:password", one a line. It is read now,
- * and anew for each connection, so that passwords can be changed while the client runs. As long as
- * it cannot be read then, no connection is made.
+ * Logs the client in as zklock_options_add_digest does, with the users and passwords in a file:
+ * one "user:password" per line. The file is read now, and again for each connection, so that
+ * passwords can be changed while the client runs. If it cannot be read at that time, the client
+ * makes no new connection.
  *
  * @param options the options.
- * @param file its path.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or is not what it should be.
+ * @param file the path of the file.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the file cannot be read, or has another format.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_add_digest_from_file(zklock_options *options, const char *file);
 
 /**
- * The same with "user:password" in an environment variable, which is read now.
+ * Logs the client in as zklock_options_add_digest does, with the "user:password" in an environment
+ * variable. The variable is read now.
  *
  * @param options the options.
- * @param variable its name, such as "ZKLOCK_AUTH".
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or is not what it should be.
+ * @param variable the name of the variable, such as "ZKLOCK_AUTH".
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the variable is not set, or has another format.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_add_digest_from_env(zklock_options *options,
                                                  const char *variable);
 
 /**
- * Log in as this user by SASL, with its mechanism DIGEST-MD5, beside the users that were added for
- * the scheme "digest". To access lists it is "sasl:user". A client can log in by SASL as one user:
- * a second one is ZKLOCK_INVALID_ARGUMENT when a client is made. The password is in no message and
- * no log line, and does not cross the network; but a listener can try out passwords on what does:
- * use TLS.
+ * Logs the client in as a user by SASL, with the mechanism DIGEST-MD5, in addition to users of the
+ * scheme "digest". In access lists the user is "sasl:user". A client can log in as only one user
+ * by SASL: if there is a second one, making the client gives ZKLOCK_INVALID_ARGUMENT. The password
+ * does not cross the network, and never appears in an error message or in the log. But a listener
+ * can test guesses of the password against what does cross the network, so use TLS.
  *
- * The servers have a list of users, in the section "Server" of their JAAS file. With a wrong
- * password, with a user whom they do not know, and where they are not set up for SASL, making a
- * client is ZKLOCK_REFUSED. A password that is changed on the servers matters to the next
- * connection: as long as they refuse it there is none, and the session and its holds are lost.
+ * The servers list their users in the section "Server" of their JAAS file. Making a client gives
+ * ZKLOCK_REFUSED if the password is wrong, if the servers do not know the user, or if they are not
+ * set up for SASL. A password that is changed on the servers takes effect with the next
+ * connection. If they refuse the old one, the client cannot reconnect, and loses its session and
+ * its holds.
  *
  * @param options the options.
- * @param user of ASCII, without a colon, a quotation mark or a backslash.
- * @param password its password, of ASCII.
+ * @param user the name, in ASCII, without colons, quotation marks or backslashes.
+ * @param password the user's password, in ASCII.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
@@ -1410,41 +1429,46 @@ zklock_status zklock_options_add_sasl(zklock_options *options,
                                       const char *password);
 
 /**
- * The same with the user and the password in a file: one line "user:password". It is read now, and
- * anew for each connection, so that the password can be changed while the client runs. As long as
- * it cannot be read then, no connection is made.
+ * Logs the client in as zklock_options_add_sasl does, with the user and password in a file: a
+ * single line "user:password". The file is read now, and again for each connection, so that the
+ * password can be changed while the client runs. If it cannot be read at that time, the client
+ * makes no new connection.
  *
  * @param options the options.
- * @param file its path.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it cannot be read, or is not what it should be.
+ * @param file the path of the file.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the file cannot be read, or has another format.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_add_sasl_from_file(zklock_options *options, const char *file);
 
 /**
- * The same with "user:password" in an environment variable, which is read now.
+ * Logs the client in as zklock_options_add_sasl does, with the "user:password" in an environment
+ * variable. The variable is read now.
  *
  * @param options the options.
- * @param variable its name, such as "ZKLOCK_SASL".
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if it is not set, or is not what it should be.
+ * @param variable the name of the variable, such as "ZKLOCK_SASL".
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the variable is not set, or has another format.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_add_sasl_from_env(zklock_options *options,
                                                const char *variable);
 
 /**
- * Log in with the ticket that Kerberos has for this process, beside the users that were added for
- * the scheme "digest"; it counts as a login by SASL. To access lists it is the client's principal,
- * such as "sasl:billing@EXAMPLE.COM". The ticket is the one of the credential cache (KRB5CCNAME),
- * or comes from a keytab (KRB5_CLIENT_KTNAME), with which it is renewed. It is looked up anew for
- * each connection. Without one, making a client is ZKLOCK_REFUSED, or ZKLOCK_UNREACHABLE if no KDC
- * answers, and Kerberos' own words say why.
+ * Logs the client in with the Kerberos ticket of this process, in addition to users of the scheme
+ * "digest". This counts as the client's login by SASL. In access lists the user is the client's
+ * principal, such as "sasl:billing@EXAMPLE.COM".
+ *
+ * The ticket comes from the credential cache (KRB5CCNAME), or from a keytab (KRB5_CLIENT_KTNAME),
+ * which is also used to renew it. It is looked up again for each connection. If there is no
+ * ticket, making the client gives ZKLOCK_REFUSED, or ZKLOCK_UNREACHABLE if no KDC answers. The
+ * message includes Kerberos' own explanation.
  *
  * @param options the options.
- * @param service the first part of the servers' principal; may be NULL for "zookeeper".
- * @param host the second part of it; may be NULL for the host that is connected to.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one is empty, or has a space or one of @, / and \
- *         in it; ZKLOCK_REFUSED if this library was built without Kerberos.
+ * @param service the first part of the servers' principal; NULL for "zookeeper".
+ * @param host the second part of the servers' principal; NULL for the host that the client
+ *         connects to.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if service or host is empty, or contains a space or
+ *         one of @, / and \; ZKLOCK_REFUSED if this library was built without Kerberos.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_add_kerberos(zklock_options *options,
@@ -1452,8 +1476,8 @@ zklock_status zklock_options_add_kerberos(zklock_options *options,
                                           const char *host);
 
 /**
- * Who may use the nodes that the client creates. Without a user to log in as, all but
- * ZKLOCK_ACCESS_OPEN is ZKLOCK_INVALID_ARGUMENT when a client is made.
+ * Sets who may use the nodes that the client creates. Anything but ZKLOCK_ACCESS_OPEN needs a user
+ * to log in as: without one, making the client gives ZKLOCK_INVALID_ARGUMENT.
  *
  * @param options the options.
  * @param access one of zklock_access.
@@ -1463,15 +1487,15 @@ ZKLOCK_NODISCARD
 zklock_status zklock_options_set_access(zklock_options *options, int32_t access);
 
 /**
- * The same with a list of one's own, as zkCli takes it. A client that it does not name is locked
- * out of what it creates.
+ * Sets who may use the nodes that the client creates, as an access list in the format of zkCli. A
+ * client that the list does not name is locked out of the nodes that it creates.
  *
  * @param options the options.
- * @param list entries "scheme:id:rights" with commas between them, the rights being some of the
- *        letters cdrwa: such as "sasl:billing:cdrwa,world:anyone:r"; or "open", "creator-all" or
- *        "read-open".
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if an entry is wrong: zklock_last_error() says which,
- *         by its number.
+ * @param list entries "scheme:id:rights", separated by commas. The rights are some of the letters
+ *         cdrwa, as in "sasl:billing:cdrwa,world:anyone:r". Instead of entries it may be "open",
+ *         "creator-all" or "read-open".
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if an entry is wrong: zklock_last_error() gives the
+ *         number of the entry.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_options_set_access_list(zklock_options *options, const char *list);
@@ -1686,8 +1710,8 @@ zklock_status zklock_lock_path(const zklock_lock *lock, const char **path);
 void zklock_lock_free(zklock_lock *lock);
 
 /**
- * Makes options with the defaults. Free them with zklock_lock_options_free, which may be done as
- * soon as the lock is made.
+ * Creates lock options with the defaults. Free them with zklock_lock_options_free, at any time
+ * after the lock is made.
  *
  * @param[out] options the options.
  * @return ZKLOCK_OK.
@@ -1696,34 +1720,35 @@ ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_new(zklock_lock_options **options);
 
 /**
- * Frees options. Locks made with them are not touched.
+ * Frees lock options. Locks that were made with them are not affected.
  *
- * @param options may be NULL; a handle that was freed before is ignored.
+ * @param options may be NULL. A handle that was already freed is ignored.
  */
 void zklock_lock_options_free(zklock_lock_options *options);
 
 /**
- * Sets the boolean properties of the lock. This replaces the flags that were set before.
+ * Sets the boolean properties of the lock. This replaces flags that were set earlier.
  *
  * @param options the options.
- * @param flags 0, or a sum of zklock_flag.
+ * @param flags 0, or the sum of one or more zklock_flag.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_set_flags(zklock_lock_options *options, uint32_t flags);
 
 /**
- * How its nodes are named. Contenders of every dialect are recognised, whichever the lock has.
+ * Sets how the lock's nodes are named. Contenders of every dialect are recognised, whichever one
+ * the lock itself uses.
  *
  * @param options the options.
- * @param dialect one of zklock_dialect. It says which kinds of lock can have it.
+ * @param dialect one of zklock_dialect, where each lists the kinds of lock that can use it.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_lock_options_set_dialect(zklock_lock_options *options, int32_t dialect);
 
 /**
- * How many permits of a semaphore to acquire at once. Default: 1.
+ * Sets how many permits of a semaphore to acquire at once. Default: 1.
  *
  * @param options the options.
  * @param permits 1 to 256.
@@ -1734,9 +1759,9 @@ zklock_status zklock_lock_options_set_permits(zklock_lock_options *options,
                                               uint32_t permits);
 
 /**
- * The node that says how many permits a semaphore has, in the format of Curator's SharedCount. As
- * long as it does not exist, the limit is that of zklock_semaphore_new. Waiters notice when
- * zklock_set_limit changes it.
+ * Sets the node that holds the number of permits of a semaphore, in the format of Curator's
+ * SharedCount. As long as it does not exist, the limit is the one given to zklock_semaphore_new.
+ * Waiters notice when zklock_set_limit changes it.
  *
  * @param options the options.
  * @param path such as "/limits/licences".
@@ -1747,19 +1772,19 @@ zklock_status zklock_lock_options_set_limit_at(zklock_lock_options *options,
                                                const char *path);
 
 /**
- * For how long the lock's node stays after a release, as long as nobody else wants the lock.
- * Default: 0, not at all. For mutexes, read and write sides.
+ * Sets how long the lock's node stays after a release, as long as nobody else wants the lock.
+ * Default: 0, not at all. For mutexes and the sides of a read/write lock.
  *
- * Meanwhile nobody holds the lock, and the client's next acquire takes the node over without a
- * request, or after one check if its lease does not run. When anybody else queues, by whatever
- * library, the node is deleted: at once, or with the release if it is held. So a lock that one
- * process takes again and again costs nothing, and one that others want costs them no more than a
- * deletion. Readers of a client have one node together, until a writer queues.
+ * While the node lingers, nobody holds the lock. The client's next acquire takes the node over
+ * without a request, or after one check if its lease has run out. When anyone else queues, with
+ * any library, the node is deleted: at once, or on release if the lock is held. So a lock that
+ * only one process uses again and again costs nothing, and other processes that want it wait for
+ * no more than a deletion. All readers of a client share one node, until a writer queues.
  *
- * Grants on one node have the same token: what the lock guards must accept one that is not smaller
- * than it has seen. A try of another client that comes while the node lingers finds the lock busy,
- * and makes it free. If the process is killed, others wait for its session timeout, as for any
- * holder's.
+ * All grants on one node have the same token, so the resource that the lock guards must accept a
+ * token equal to the largest that it has seen. If another client tries the lock once while the
+ * node lingers, it finds the lock busy, but this frees the lock. If the process is killed, others
+ * wait for its session timeout, as for any holder.
  *
  *     zklock_lock_options *options;
  *
@@ -1778,13 +1803,13 @@ zklock_status zklock_lock_options_set_linger(zklock_lock_options *options,
                                              int64_t milliseconds);
 
 /**
- * How many holders of this client follow one another on one node while others wait. Default: 1, so
- * that clients take turns, whatever the number of their threads. For mutexes, read and write
- * sides.
+ * Sets how many holders of this client may follow one another on one node while other clients
+ * wait. Default: 1, so that clients take turns, however many threads each has. For mutexes and the
+ * sides of a read/write lock.
  *
- * With more than one, or with zklock_lock_options_set_linger, threads pass the lock on without a
- * request: for as long as nobody else waits, and so often otherwise. Grants on one node have the
- * same token.
+ * With more than one turn, or with zklock_lock_options_set_linger, threads of this client pass the
+ * lock on without a request: without limit while no other client waits, and otherwise for this
+ * many turns. All grants on one node have the same token.
  *
  * @param options the options.
  * @param turns 1 to 4294967295.
