@@ -595,7 +595,7 @@ typedef enum zklock_event_kind ZKLOCK_INT32 {
 } zklock_event_kind;
 
 /**
- * How a hold stands.
+ * The state of a hold.
  */
 typedef enum zklock_state ZKLOCK_INT32 {
     /**
@@ -603,16 +603,16 @@ typedef enum zklock_state ZKLOCK_INT32 {
      */
     ZKLOCK_STATE_HELD = 1,
     /**
-     * The servers are out of reach or late. The lock is held for as long as
-     * zklock_hold_valid_for says; after that others may hold it.
+     * The servers are out of reach or slow to answer. The lock is held for as long as
+     * zklock_hold_valid_for says. After that, others may hold it.
      */
     ZKLOCK_STATE_AT_RISK = 2,
     /**
-     * The lock is not held any more. This is final.
+     * The lock is no longer held. This is final.
      */
     ZKLOCK_STATE_LOST = 3,
     /**
-     * It was released.
+     * The hold was released.
      */
     ZKLOCK_STATE_RELEASED = 4,
 } zklock_state;
@@ -846,7 +846,7 @@ typedef struct zklock_double_barrier zklock_double_barrier;
 typedef struct zklock_hold zklock_hold;
 
 /**
- * A lock at a path. It holds nothing itself: zklock_acquire does.
+ * A lock at a path. A zklock_lock holds nothing itself: zklock_acquire gives a hold.
  */
 typedef struct zklock_lock zklock_lock;
 
@@ -871,7 +871,7 @@ typedef struct zklock_observer zklock_observer;
 typedef struct zklock_options zklock_options;
 
 /**
- * A wait for a lock that goes on by itself, for event loops.
+ * A wait for a lock that goes on in the background, for event loops.
  */
 typedef struct zklock_ticket zklock_ticket;
 
@@ -973,8 +973,8 @@ typedef struct {
      */
     int32_t kind;
     /**
-     * The version that the node must have, for ZKLOCK_WRITE_SET and ZKLOCK_WRITE_DELETE;
-     * ZKLOCK_ANY_VERSION if any will do.
+     * For ZKLOCK_WRITE_SET and ZKLOCK_WRITE_DELETE, the version that the node must have;
+     * ZKLOCK_ANY_VERSION if any version will do.
      */
     int32_t version;
     /**
@@ -982,11 +982,11 @@ typedef struct {
      */
     const char *path;
     /**
-     * The data, for ZKLOCK_WRITE_CREATE and ZKLOCK_WRITE_SET. It may be NULL if it is empty.
+     * For ZKLOCK_WRITE_CREATE and ZKLOCK_WRITE_SET, the data. It may be NULL if length is 0.
      */
     const void *data;
     /**
-     * How many bytes it has.
+     * The length of the data in bytes.
      */
     size_t length;
     /**
@@ -996,12 +996,12 @@ typedef struct {
 } zklock_write;
 
 /**
- * Is called when a hold is lost.
+ * Called when a hold is lost.
  */
 typedef void (*zklock_loss_callback)(zklock_hold *hold, zklock_reason reason, void *context);
 
 /**
- * Is called when others wait for what a hold has.
+ * Called when others wait for what a hold has.
  */
 typedef void (*zklock_wanted_callback)(zklock_hold *hold, void *context);
 
@@ -1503,13 +1503,13 @@ zklock_status zklock_options_set_access_list(zklock_options *options, const char
 /* ==== Lock ==== */
 
 /**
- * Makes the mutex at a path: one holder at a time, in the order of arrival. Like every kind of
- * lock it costs no request: the node is created by the first acquire.
+ * Creates the mutex at a path: one holder at a time, in order of arrival. As with every kind of
+ * lock, this sends no request. The first acquire creates the node.
  *
- * It shares a queue with Curator's InterProcessMutex and LeaderSelector, and others: see
- * zklock_dialect.
+ * A mutex shares a queue with Curator's InterProcessMutex and LeaderSelector, and with those of
+ * other libraries: see zklock_dialect.
  *
- * @param client the client. It may be freed before the lock.
+ * @param client the client. You may free it before the lock.
  * @param path such as "/locks/report".
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
@@ -1523,16 +1523,18 @@ zklock_status zklock_mutex_new(zklock_client *client,
                                zklock_lock **lock);
 
 /**
- * Makes the read side of the read/write lock at a path: it is held by any number at once, while no
- * writer holds.
+ * Creates the read side of the read/write lock at a path. Any number of readers can hold it at
+ * once, as long as no writer does.
  *
- * A thread that holds the write side by a reentrant lock (ZKLOCK_REENTRANT) may acquire the read
- * side as well, and release the write side first: a downgrade. The lock of the read side may be
- * reentrant or not. Where that of the write side is not, the thread waits for the release of the
- * write side as any other does: see zklock_rwlock_write_new. It shares a queue with Curator's
- * InterProcessReadWriteLock, and in kazoo's dialect with kazoo's.
+ * It shares a queue with Curator's InterProcessReadWriteLock or, in kazoo's dialect, with kazoo's
+ * locks.
  *
- * @param client the client. It may be freed before the lock.
+ * To downgrade, a thread that holds the write side may acquire the read side, and then release the
+ * write side. This needs a write side made with ZKLOCK_REENTRANT; the read side may be reentrant
+ * or not. If the write side is not reentrant, the thread waits until the write side is released,
+ * like any other thread: see zklock_rwlock_write_new.
+ *
+ * @param client the client. You may free it before the lock.
  * @param path such as "/locks/catalogue".
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
@@ -1546,18 +1548,21 @@ zklock_status zklock_rwlock_read_new(zklock_client *client,
                                      zklock_lock **lock);
 
 /**
- * Makes the write side of the read/write lock at a path: one holder at a time, and no reader
- * beside it.
+ * Creates the write side of the read/write lock at a path: one writer at a time, and no reader at
+ * the same time.
  *
- * A thread that holds the read side waits until that is released, by whichever thread. If no other
- * can release it, because it is of a reentrant lock, that is ZKLOCK_DEADLOCK. A thread that has
- * acquired the write side gets the read side at once if the lock is made with ZKLOCK_REENTRANT, so
- * that no other thread can release the write side. Any other hold may have been handed to another
- * thread, which writes: so the thread that acquired it waits for its release before it reads, or
- * gets ZKLOCK_TIMEOUT, and the log warns of the wait.
+ * If a thread holds the read side and acquires the write side, it waits until the read side is
+ * released, by any thread. If no other thread can release it, because its lock is reentrant, the
+ * acquire returns ZKLOCK_DEADLOCK.
  *
- * @param client the client. It may be freed before the lock.
- * @param path that of the read side.
+ * If a thread holds the write side of a lock made with ZKLOCK_REENTRANT, it gets the read side at
+ * once, because no other thread can release that write side. A write side that is not reentrant
+ * may have been handed to another thread, which is still writing. So the thread that acquired it
+ * must wait for its release before it can read, or gets ZKLOCK_TIMEOUT. The log has a warning
+ * about such a wait.
+ *
+ * @param client the client. You may free it before the lock.
+ * @param path the same path as for the read side.
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, or an option does not apply
@@ -1570,19 +1575,19 @@ zklock_status zklock_rwlock_write_new(zklock_client *client,
                                       zklock_lock **lock);
 
 /**
- * Makes the semaphore at a path: as many hold it as it has permits, in the order of arrival. It
- * has the layout of Curator's InterProcessSemaphoreV2.
+ * Creates the semaphore at a path. It can have as many holders as it has permits, in order of
+ * arrival. Its nodes have the layout of Curator's InterProcessSemaphoreV2.
  *
- * A permit belongs to nobody: any thread may acquire several and release any.
+ * A permit does not belong to a thread: any thread may acquire several and release any.
  *
- * @param client the client. It may be freed before the lock.
+ * @param client the client. You may free it before the lock.
  * @param path such as "/locks/licences".
- * @param limit how many permits there are, 1 to 4294967295. Every program that uses it must give
- *        the same number.
+ * @param limit the number of permits, 1 to 4294967295. Every program that uses the semaphore must
+ *         give the same number.
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, if more permits are wanted
- *         than there are, or an option does not apply to this kind.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid, if the options ask for more
+ *         permits at once than the limit, or if an option does not apply to this kind.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_semaphore_new(zklock_client *client,
@@ -1592,13 +1597,14 @@ zklock_status zklock_semaphore_new(zklock_client *client,
                                    zklock_lock **lock);
 
 /**
- * Writes how many permits there are to the node that semaphores name with
- * zklock_lock_options_set_limit_at, and creates it if it is not there.
+ * Writes a number of permits to the node that semaphores name with
+ * zklock_lock_options_set_limit_at. Creates the node if it does not exist. It waits for the
+ * servers' answer.
  *
  * Permits that are held stay held, even if the new limit is lower.
  *
  * @param client the client.
- * @param path that of the node, such as "/limits/licences".
+ * @param path the path of the node, such as "/limits/licences".
  * @param limit 0 to 2147483647.
  * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
  *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
@@ -1607,19 +1613,19 @@ ZKLOCK_NODISCARD
 zklock_status zklock_set_limit(zklock_client *client, const char *path, uint32_t limit);
 
 /**
- * Makes the set of several locks, which are acquired and released together: all of them, or none.
- * No two sets can come to wait for each other, in whatever order they name their locks.
+ * Creates a set of several locks that are acquired and released together: all of them, or none.
+ * Sets cannot deadlock each other, whatever order they name their locks in.
  *
- * @param client the client from which the locks come. It may be freed before the set.
- * @param locks mutexes, read and write sides, semaphores and elections. They may be freed before
- *        the set.
- * @param count how many there are: one at least.
- * @param options NULL for the defaults. They are copied. The options of the locks stay, except
- *        that the set as a whole is reentrant or not.
- * @param[out] lock the set, which is a lock as well. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, of another client or an
- *         exclusive one, if two are of one path, they are too many for one request, or an option
- *         does not apply to a set.
+ * @param client the client that made the locks. You may free it before the set.
+ * @param locks mutexes, read and write sides, semaphores and elections. You may free them before
+ *         the set.
+ * @param count the number of locks, at least 1.
+ * @param options NULL for the defaults. They are copied. Each lock keeps its own options, except
+ *         that the options of the set decide whether it is reentrant as a whole.
+ * @param[out] lock the set, which is itself a lock. Free it with zklock_lock_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, is of another client or
+ *         is an exclusive lock, if two locks have the same path, if there are too many for one
+ *         request, or if an option does not apply to a set.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_all_new(zklock_client *client,
@@ -1629,25 +1635,25 @@ zklock_status zklock_all_new(zklock_client *client,
                              zklock_lock **lock);
 
 /**
- * Makes any one of several locks: an acquire holds the first that comes, and leaves the queues of
- * the rest. zklock_hold_path says which it is. It is for a worker that takes any free job out of
- * many.
+ * Creates a choice of several locks. Acquiring it gives a hold of whichever lock is free first,
+ * and leaves the queues of the others. zklock_hold_path says which lock it is. This is for workers
+ * that take any free job out of many.
  *
- * All queues are looked at first, in one round trip that changes nothing, and of the locks that
- * are free the one that is named first is acquired. If none is, an acquire queues for all. Each
- * lock is acquired as it is alone, with its own options: so one that the caller holds already is
- * busy, unless it is reentrant.
+ * An acquire first looks at all the queues, in one round trip that changes nothing. If some locks
+ * are free, it acquires the one that you named first. If none is free, it queues for all of them.
+ * Each lock is acquired as it would be alone, with its own options, so a lock that the caller
+ * already holds counts as busy unless it is reentrant.
  *
- * @param client the client from which the locks come. It may be freed before the choice.
- * @param locks mutexes, read and write sides, semaphores, elections and sets. They may be freed
- *        before the choice.
- * @param count how many there are: one at least.
- * @param options NULL for the defaults. No option but a default applies to a choice: give them to
- *        its locks.
- * @param[out] lock the choice, which is a lock as well. Free it with zklock_lock_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, of another client, an
- *         exclusive one or such a choice itself, if two are of one path, they are too many to be
- *         watched by one session, or an option does not apply to a choice.
+ * @param client the client that made the locks. You may free it before the choice.
+ * @param locks mutexes, read and write sides, semaphores, elections and sets. You may free them
+ *         before the choice.
+ * @param count the number of locks, at least 1.
+ * @param options NULL for the defaults. A choice takes no options of its own: set them on its
+ *         locks.
+ * @param[out] lock the choice, which is itself a lock. Free it with zklock_lock_free.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if one of the locks is NULL, is of another client, is
+ *         an exclusive lock or is itself a choice, if two locks have the same path, if there are
+ *         too many for one session to watch, or if an option is not the default.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_any_new(zklock_client *client,
@@ -1657,11 +1663,11 @@ zklock_status zklock_any_new(zklock_client *client,
                              zklock_lock **lock);
 
 /**
- * Makes the election at a path: the client that acquires it leads until it releases. It shares a
- * queue with Curator's LeaderLatch. zklock_observe reports who leads, even to programs that are
- * not candidates.
+ * Creates the election at a path. The client that acquires it leads until it releases it.
+ * zklock_observe reports the leader, even to programs that are not candidates. An election shares
+ * a queue with Curator's LeaderLatch.
  *
- * @param client the client. It may be freed before the lock.
+ * @param client the client. You may free it before the lock.
  * @param path such as "/election/scheduler".
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
@@ -1675,11 +1681,11 @@ zklock_status zklock_election_new(zklock_client *client,
                                   zklock_lock **lock);
 
 /**
- * Makes the exclusive lock at a path: the client that creates the node "lock" below it holds the
- * lock. There is no queue and no order, so it is for jobs that are tried once and skipped if
- * another process is doing them.
+ * Creates the exclusive lock at a path. The client that creates the node "lock" below the path
+ * holds the lock. There is no queue and no order, so use it for jobs that are tried once and
+ * skipped if another process is doing them.
  *
- * @param client the client. It may be freed before the lock.
+ * @param client the client. You may free it before the lock.
  * @param path such as "/jobs/nightly".
  * @param options NULL for the defaults. They are copied.
  * @param[out] lock the lock. Free it with zklock_lock_free.
@@ -1693,7 +1699,7 @@ zklock_status zklock_exclusive_new(zklock_client *client,
                                    zklock_lock **lock);
 
 /**
- * The path of a lock; of a set of locks, the paths of all.
+ * Gets the path of a lock, or all the paths of a set of locks.
  *
  * @param lock the lock.
  * @param[out] path valid until the lock is freed.
@@ -1703,9 +1709,9 @@ ZKLOCK_NODISCARD
 zklock_status zklock_lock_path(const zklock_lock *lock, const char **path);
 
 /**
- * Frees the lock. Holds of it are not touched, and waits for it go on.
+ * Frees a lock. Its holds are not affected, and waits for it go on.
  *
- * @param lock may be NULL; a handle that was freed before is ignored.
+ * @param lock may be NULL. A handle that was already freed is ignored.
  */
 void zklock_lock_free(zklock_lock *lock);
 
@@ -1822,53 +1828,52 @@ zklock_status zklock_lock_options_set_local_turns(zklock_lock_options *options,
 /* ==== Acquire ==== */
 
 /**
- * Waits until the lock is held.
+ * Acquires a lock: waits until it is held.
  *
- * Grants follow the order in which clients queue, and within a client that of its callers: however
- * many wait, clients take turns. A caller that gives up leaves its place to the next of its
- * client.
+ * Clients get the lock in the order in which they queue, and the callers within a client in the
+ * order in which they call. However many callers a client has, clients take turns. If a caller
+ * gives up, the next caller of its client takes its place.
  *
- * A thread may acquire for others, and hand each hold to one that releases it: so it also waits
- * for what it has acquired itself. If nobody else releases that, it waits in vain; a warning is
- * logged when such a wait begins.
+ * A thread may acquire a lock for another thread, so it also waits for holds that it acquired
+ * itself. If no other thread releases such a hold, the wait never ends. The log has a warning when
+ * such a wait begins.
  *
- * With a timeout of 0 it may be called again and again: from the second time on that one and the
- * same zklock_lock of a mutex, an election or a read/write lock was busy, further such calls cost
- * no request until the servers tell that the one in the way has gone. So right after another
- * client's release it may still be ZKLOCK_TIMEOUT, for the moment that this takes, a tenth of the
- * session timeout at most. With a timeout that leaves the servers the time to answer, they are
- * asked in any case.
+ * You may poll with a timeout of 0. After a zklock_lock of a mutex, an election or a read/write
+ * lock was found busy twice, further tries send no request until the servers report that the
+ * contender ahead has gone. So just after another client's release, a try may still return
+ * ZKLOCK_TIMEOUT until that report arrives, for a tenth of the session timeout at most. A call
+ * whose timeout leaves enough time for an answer always asks the servers.
  *
  * @param lock the lock.
- * @param timeout milliseconds: 0 tries once, which takes as long as the try timeout if no server
- *        answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by then, whatever
- *        the network does.
- * @param[out] hold the proof that the lock is held. Give it back with zklock_release, and free it
- *        with zklock_hold_free.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others had the lock until then, or the time was too short
- *         for an answer; ZKLOCK_UNREACHABLE if there was no connection then, or no server has
- *         answered for the try timeout: nobody knows who has the lock; ZKLOCK_DEADLOCK if it was
- *         to wait for what this thread itself holds by a reentrant lock, so that no other can
- *         release it (such as the read side, if this is the write side), or in a callback; if the
- *         lock is reentrant; ZKLOCK_LOST if the outer hold is lost, and ZKLOCK_UNREACHABLE if its
- *         lease has run out; ZKLOCK_FOREIGN_CONTENDER; ZKLOCK_REFUSED if the servers' access list
- *         does not allow it, or the process is exiting and no thread can be started;
- *         ZKLOCK_CLOSED.
+ * @param timeout in milliseconds. 0 tries once, and takes the try timeout if no server answers.
+ *         ZKLOCK_FOREVER waits as long as it takes. With any other timeout the call returns in
+ *         time, whatever the network does.
+ * @param[out] hold the proof that the lock is held. Release it with zklock_release, and free it
+ *         with zklock_hold_free.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others held the lock for all that time, or the time was too
+ *         short for an answer; ZKLOCK_UNREACHABLE if there was no connection in the end, or no
+ *         server answered within the try timeout, so that it is not known who has the lock;
+ *         ZKLOCK_DEADLOCK in a callback, or if the call would wait for a hold of a reentrant lock
+ *         that only this thread can release (for example, a hold of the read side, if this is the
+ *         write side); ZKLOCK_LOST if the lock is reentrant and this thread's outer hold is lost,
+ *         and ZKLOCK_UNREACHABLE if that hold's lease has run out; ZKLOCK_FOREIGN_CONTENDER;
+ *         ZKLOCK_REFUSED if the servers' access list does not allow it, or the process is exiting
+ *         and no thread can be started; ZKLOCK_CLOSED.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_acquire(zklock_lock *lock, int64_t timeout, zklock_hold **hold);
 
 /**
- * Begins to wait for the lock, and returns at once. When zklock_acquire_finish has a result, the
- * ticket's descriptor becomes readable (zklock_ticket_fd), and its client has an event
+ * Starts to wait for a lock, and returns at once. When zklock_acquire_finish has a result, the
+ * ticket's descriptor becomes readable (zklock_ticket_fd), and the client has an event
  * (zklock_client_next_event).
  *
- * Such a wait belongs to no thread: a thread that holds the lock may begin another, and the hold
- * may be released by any thread, also if the lock is reentrant. The time that passes before a
- * grant is fetched is time for which the lock is held.
+ * Such a wait does not belong to a thread: a thread that holds the lock may start another wait for
+ * it, and any thread may release the hold, even if the lock is reentrant. The lock is held from
+ * the moment that it is granted, not from the moment that you fetch the hold.
  *
  * @param lock the lock.
- * @param timeout milliseconds: as zklock_acquire.
+ * @param timeout in milliseconds, as for zklock_acquire.
  * @param[out] ticket the ticket. Free it with zklock_ticket_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -1878,45 +1883,48 @@ zklock_status zklock_acquire_start(zklock_lock *lock,
                                    zklock_ticket **ticket);
 
 /**
- * The result of a wait that was begun with zklock_acquire_start, once. It does not wait.
+ * Fetches the result of zklock_acquire_start, and returns at once. The result can be fetched once.
  *
- * @param ticket the ticket. It must be freed all the same.
- * @param[out] hold as zklock_acquire.
+ * @param ticket the ticket. You must still free it.
+ * @param[out] hold as for zklock_acquire.
  * @return ZKLOCK_OK; ZKLOCK_PENDING as long as the wait goes on; ZKLOCK_INTERRUPTED after
- *         zklock_acquire_cancel; ZKLOCK_NOT_HELD if the result was fetched before; ZKLOCK_LOST if
- *         the lock was granted, and lost before this call; and all that zklock_acquire returns.
+ *         zklock_acquire_cancel; ZKLOCK_NOT_HELD if the result was already fetched; ZKLOCK_LOST if
+ *         the lock was granted, but lost before this call; and everything that zklock_acquire
+ *         returns.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_acquire_finish(zklock_ticket *ticket, zklock_hold **hold);
 
 /**
- * Ends a wait: its descriptor becomes readable, its event comes, and zklock_acquire_finish gives
- * ZKLOCK_INTERRUPTED, or the result if there is one already. Nothing is left behind in the queue.
+ * Cancels a wait, and returns at once. The ticket's descriptor becomes readable, its event comes,
+ * and zklock_acquire_finish gives ZKLOCK_INTERRUPTED, or the result if there already is one.
+ * Nothing is left behind in the queue.
  *
- * @param ticket the ticket. It must be freed all the same.
+ * @param ticket the ticket. You must still free it.
  * @return ZKLOCK_OK.
  */
 zklock_status zklock_acquire_cancel(zklock_ticket *ticket);
 
 /**
- * The descriptor of a ticket: readable when there is a result, and from then on. Do not read from
- * it, write to it or close it. It is made when it is first asked for: a program with thousands of
- * tickets does better to ask its client alone, with zklock_client_fd.
+ * Gets the descriptor of a ticket. It becomes readable when there is a result, and stays readable.
+ * Do not read from it, write to it or close it. It is created the first time that you ask for it.
+ * A program with thousands of tickets should use the one descriptor of their client instead:
+ * zklock_client_fd.
  *
  * @param ticket the ticket.
  * @param[out] descriptor valid until the ticket is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_ticket_fd(const zklock_ticket *ticket, int *descriptor);
 
 /**
- * What the event of a ticket gives back: a pointer of yours, behind which nobody looks. It is NULL
- * until it is set. The hold that is fetched from the ticket begins with it.
+ * Sets the pointer that the event of a ticket gives back to you. The library never follows it. It
+ * is NULL until you set it. The hold that you fetch from the ticket starts with the same pointer.
  *
- * The event may come as soon as the ticket is begun. So let one thread begin tickets and ask for
- * events, or lock a mutex of yours from zklock_acquire_start until the context is set, and while
- * you handle an event.
+ * The event may come as soon as the ticket is started. So start tickets and fetch events on the
+ * same thread, or lock a mutex of yours from zklock_acquire_start until the context is set, and
+ * also while you handle an event.
  *
  * @param ticket the ticket.
  * @param context any pointer, or NULL.
@@ -1926,20 +1934,21 @@ ZKLOCK_NODISCARD
 zklock_status zklock_ticket_set_context(zklock_ticket *ticket, void *context);
 
 /**
- * Frees a ticket and its descriptor, which must be in no event loop any more. A wait that goes on
- * is ended; a lock that was granted and not fetched is released in the background. No event of it
- * is given from now on.
+ * Frees a ticket and its descriptor. Remove the descriptor from your event loop first. A wait that
+ * is still going on is cancelled. A lock that was granted but not fetched is released in the
+ * background. A freed ticket has no more events.
  *
- * @param ticket may be NULL; a handle that was freed before is ignored.
+ * @param ticket may be NULL. A handle that was already freed is ignored.
  */
 void zklock_ticket_free(zklock_ticket *ticket);
 
 /**
- * For how long the lock is certain to be held without the servers being heard from again. Zero
- * means that others may hold it. It costs no request.
+ * Gets how long the lock is certain to be held, even if the client hears nothing more from the
+ * servers. 0 means that others may hold the lock. It sends no request.
  *
- * It is the state of now: a process that is paused just after this call may find it changed.
- * Against that help the token, and zklock_hold_commit.
+ * This is the state at the time of the call: if the process is paused right after it, the answer
+ * may be out of date. The token (zklock_hold_token) and zklock_hold_commit protect you against
+ * that.
  *
  * @param hold the hold.
  * @param[out] milliseconds rounded down.
@@ -1949,23 +1958,23 @@ ZKLOCK_NODISCARD
 zklock_status zklock_hold_valid_for(const zklock_hold *hold, int64_t *milliseconds);
 
 /**
- * Asks the servers whether the lock is still held.
+ * Asks the servers whether the lock is still held, and waits for their answer.
  *
  * @param hold the hold.
- * @param[out] milliseconds for how long it is certain to be held. It may be NULL.
+ * @param[out] milliseconds how long the lock is certain to be held. It may be NULL.
  * @return ZKLOCK_OK if it is held; ZKLOCK_LOST if it is not; ZKLOCK_UNREACHABLE if the servers did
- *         not answer within what was left of the lease, or a second; ZKLOCK_NOT_HELD after a
- *         release, including one that comes before their answer; ZKLOCK_DEADLOCK in a callback.
+ *         not answer within what was left of the lease, or within a second; ZKLOCK_NOT_HELD if the
+ *         hold was released, before the call or during it; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_confirm(zklock_hold *hold, int64_t *milliseconds);
 
 /**
- * Begins what zklock_hold_confirm does, and returns at once. zklock_call_finish gives the
- * milliseconds.
+ * Starts to ask the servers as zklock_hold_confirm does, and returns at once. zklock_call_finish
+ * gives the milliseconds as its number.
  *
- * @param hold the hold. It must stay until the call has its result: to free it releases the lock,
- *        and the call may give ZKLOCK_NOT_HELD.
+ * @param hold the hold. Keep it until the call has its result: freeing it releases the lock, and
+ *         the call may then give ZKLOCK_NOT_HELD.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -1973,15 +1982,18 @@ ZKLOCK_NODISCARD
 zklock_status zklock_hold_confirm_start(zklock_hold *hold, zklock_call **call);
 
 /**
- * The fencing token: of two grants of one path that exclude each other, the later has the greater
- * token. Let what the lock guards refuse a token smaller than one it has seen, and accept an equal
- * one: grants that follow one another on one node have the same. Those are the holds within a hold
- * of ZKLOCK_REENTRANT, and what zklock_lock_options_set_linger and
- * zklock_lock_options_set_local_turns let a client take again.
+ * Gets the fencing token of a hold. If two grants at one path exclude each other, the later one
+ * never has a smaller token. Have the resource that the lock guards refuse any token smaller than
+ * the largest it has seen, and accept an equal one.
  *
- * Holders that may hold together learn of their grants in any order: of two readers without a
- * writer between them the later may have the smaller token, and so may the later of two permits.
- * So compare a reader's token with those of writers alone.
+ * Grants that follow one another on one node have the same token. These are nested holds of a lock
+ * made with ZKLOCK_REENTRANT, and grants that a client takes over because of
+ * zklock_lock_options_set_linger or zklock_lock_options_set_local_turns. All other grants that
+ * exclude each other have different tokens.
+ *
+ * Among grants that can be held at the same time, the order of tokens means nothing: the later of
+ * two readers with no writer between them may have the smaller token, and so may the later of two
+ * permits. So compare a reader's token only with those of writers.
  *
  * @param hold the hold.
  * @param[out] token the token.
@@ -1991,21 +2003,21 @@ ZKLOCK_NODISCARD
 zklock_status zklock_hold_token(const zklock_hold *hold, uint64_t *token);
 
 /**
- * Writes to ZooKeeper itself, all or nothing, and only if the lock is still held when the servers
- * commit it. It waits for their answer, or until it is too late for one: a session timeout at
- * most, or two seconds.
+ * Writes to ZooKeeper itself: either all of the writes or none, and only if the lock is still held
+ * when the servers commit them. It waits for the servers' answer, or until it is too late for one:
+ * a session timeout or two seconds at most, whichever is longer.
  *
  * @param hold the hold.
- * @param writes what to do, in this order.
- * @param count how many there are.
- * @param[out] versions the version of each node after its write, as many as there are writes: 0 if
- *        it was created, ZKLOCK_NO_NODE if it was deleted. It may be NULL.
- * @return ZKLOCK_OK; ZKLOCK_LOST if the lock was not held any more: nothing was written;
- *         ZKLOCK_CONFLICT if a node was not as it had to be: nothing was written, and
- *         zklock_last_conflict says which it was; ZKLOCK_UNCERTAIN if the reply was lost: all or
- *         nothing was written, and zklock_hold_read shows which; ZKLOCK_NOT_HELD after a release;
- *         ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT for a bad path, and for more than
- *         512 KiB in all.
+ * @param writes the writes, which are done in this order.
+ * @param count the number of writes.
+ * @param[out] versions the version of each node after its write, as many as there are writes: 0
+ *         for a node that was created, ZKLOCK_NO_NODE for a node that was deleted. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_LOST if the lock was no longer held, and nothing was written;
+ *         ZKLOCK_CONFLICT if a node was not in the required state, and nothing was written:
+ *         zklock_last_conflict tells which write was refused; ZKLOCK_UNCERTAIN if the reply was
+ *         lost, and either all or nothing was written: zklock_hold_read shows which;
+ *         ZKLOCK_NOT_HELD after a release; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT
+ *         for an invalid path, or for more than 512 KiB in total.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_commit(zklock_hold *hold,
@@ -2014,17 +2026,17 @@ zklock_status zklock_hold_commit(zklock_hold *hold,
                                  int32_t *versions);
 
 /**
- * Begins what zklock_hold_commit does, and returns at once. zklock_call_versions gives the
- * versions. After ZKLOCK_CONFLICT, zklock_last_conflict says which write was refused, as soon as
- * zklock_call_finish or zklock_call_versions has returned it.
+ * Starts to write as zklock_hold_commit does, and returns at once. zklock_call_versions gives the
+ * versions. If zklock_call_finish or zklock_call_versions returns ZKLOCK_CONFLICT,
+ * zklock_last_conflict tells which write was refused.
  *
- * @param hold the hold. It must stay until the call has its result: to free it releases the lock,
- *        and the call may give ZKLOCK_NOT_HELD.
- * @param writes what to do, in this order. They are copied.
- * @param count how many there are.
+ * @param hold the hold. Keep it until the call has its result: freeing it releases the lock, and
+ *         the call may then give ZKLOCK_NOT_HELD.
+ * @param writes the writes, which are done in this order. They are copied.
+ * @param count the number of writes.
  * @param[out] call the call. Free it with zklock_call_free.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for a bad path, and for more than 512 KiB in all. All
- *         other statuses come with the result.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for an invalid path, or for more than 512 KiB in
+ *         total. All other statuses come with the result.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_commit_start(zklock_hold *hold,
@@ -2033,13 +2045,14 @@ zklock_status zklock_hold_commit_start(zklock_hold *hold,
                                        zklock_call **call);
 
 /**
- * The versions that a call of zklock_hold_commit_start has written.
+ * Gets the versions that a call of zklock_hold_commit_start has written. It returns at once.
  *
- * @param call the call. It must be freed all the same.
- * @param[out] versions the version of each node after its write, as zklock_hold_commit gives them:
- *        as many as there are writes, and as zklock_call_finish says. It may be NULL.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for another call; and all that zklock_call_finish
- *         returns.
+ * @param call the call. You must still free it.
+ * @param[out] versions the version of each node after its write, as zklock_hold_commit gives them.
+ *         There are as many as there were writes, and zklock_call_finish gives that number. It may
+ *         be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything
+ *         that zklock_call_finish returns.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_call_versions(zklock_call *call, int32_t *versions);
@@ -2055,10 +2068,11 @@ zklock_status zklock_call_versions(zklock_call *call, int32_t *versions);
 int64_t zklock_last_conflict(void);
 
 /**
- * What is in a node of ZooKeeper, and its version. It is as new as anything that the servers had
- * committed when this was called, and the outcome of a zklock_hold_commit of this hold is certain
- * by then. So after ZKLOCK_UNCERTAIN read what was to be written, then decide. It works while the
- * client is open, even if the hold is lost or released.
+ * Reads the data and the version of a node in ZooKeeper. The answer is at least as recent as
+ * everything that the servers had committed when this was called, and it reflects the final
+ * outcome of every earlier zklock_hold_commit of this hold. So after ZKLOCK_UNCERTAIN, read what
+ * you meant to write, then decide. It works as long as the client is open, even if the hold is
+ * lost or released.
  *
  *     char state[64];
  *     size_t length;
@@ -2070,20 +2084,22 @@ int64_t zklock_last_conflict(void);
  *     else if (length > sizeof state) puts("longer than it should be");
  *     else printf("version %d: %.*s\n", (int)version, (int)length, state);
  *
- * It waits for their answer a session timeout at most, or two seconds.
+ * It waits for the servers' answer, for a session timeout or two seconds at most, whichever is
+ * longer.
  *
  * @param hold the hold.
- * @param path of the node.
- * @param buffer where its data go: as many bytes as there is room for, and no NUL after them. It
- *        may be NULL if size is 0.
- * @param size how many bytes there is room for.
- * @param[out] length how many bytes the data have, even if there is not room for all of them; 0 if
- *        there is no such node.
- * @param[out] version its version, for a zklock_write; ZKLOCK_NO_NODE, which a write refuses, if
- *        there is no such node.
- * @return ZKLOCK_OK, also if there is no such node; ZKLOCK_UNREACHABLE if the servers did not
- *         answer in time; ZKLOCK_REFUSED if the access list does not allow to read it;
- *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT for a bad path.
+ * @param path the path of the node.
+ * @param buffer receives the data, without a NUL at its end. Data that does not fit is cut off. It
+ *         may be NULL if size is 0.
+ * @param size the size of the buffer in bytes.
+ * @param[out] length the length of all the data in bytes, even if it does not fit; 0 if the node
+ *         does not exist.
+ * @param[out] version the version of the node, for a zklock_write. If the node does not exist,
+ *         ZKLOCK_NO_NODE, which a write refuses.
+ * @return ZKLOCK_OK, even if the node does not exist; ZKLOCK_UNREACHABLE if the servers did not
+ *         answer in time; ZKLOCK_REFUSED if the access list does not allow reading the node;
+ *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT for an invalid
+ *         path.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_read(zklock_hold *hold,
@@ -2094,7 +2110,7 @@ zklock_status zklock_hold_read(zklock_hold *hold,
                                int32_t *version);
 
 /**
- * The path of the lock.
+ * Gets the path of the lock that a hold is on.
  *
  * @param hold the hold.
  * @param[out] path valid until the hold is freed.
@@ -2104,7 +2120,7 @@ ZKLOCK_NODISCARD
 zklock_status zklock_hold_path(const zklock_hold *hold, const char **path);
 
 /**
- * The path of the node that stands for this hold.
+ * Gets the path of a hold's node.
  *
  * @param hold the hold.
  * @param[out] node valid until the hold is freed.
@@ -2114,32 +2130,32 @@ ZKLOCK_NODISCARD
 zklock_status zklock_hold_node(const zklock_hold *hold, const char **node);
 
 /**
- * Releases the lock and waits until the servers have confirmed it. Of a reentrant lock, only the
- * release of the last hold reaches the servers.
+ * Releases a hold, and waits until the servers have confirmed it. If a reentrant lock has several
+ * holds, only the release of the last one reaches the servers.
  *
- * Whatever is returned, but for ZKLOCK_NOT_OWNER, ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this hold has
- * come to its end. It must be freed all the same.
+ * Whatever this returns, except for ZKLOCK_NOT_OWNER, ZKLOCK_DEADLOCK and ZKLOCK_FORKED, the hold
+ * has ended. You must still free it.
  *
  * @param hold the hold.
- * @return ZKLOCK_OK; ZKLOCK_LOST if the hold was found to be lost; ZKLOCK_NOT_HELD if it was
- *         released before; ZKLOCK_NOT_OWNER if the lock is reentrant and another thread acquired
- *         it: nothing changes; ZKLOCK_TIMEOUT if the servers have not answered within a session
- *         timeout: the release goes on in the background; ZKLOCK_UNREACHABLE if no connection can
- *         be had for its session any more, such as after a change of passwords: the lock is free
- *         when the servers end the session, a session timeout after they last heard of it;
- *         ZKLOCK_REFUSED if the access list does not allow to delete its node, which has gone with
- *         its session then, and so have the client's other holds, or the process is exiting and no
- *         thread can be started; ZKLOCK_DEADLOCK in a callback.
+ * @return ZKLOCK_OK; ZKLOCK_LOST if the hold was lost before the release; ZKLOCK_NOT_HELD if it
+ *         was already released; ZKLOCK_NOT_OWNER if the lock is reentrant and another thread
+ *         acquired it, in which case nothing changes; ZKLOCK_TIMEOUT if the servers have not
+ *         answered within a session timeout, in which case the release goes on in the background;
+ *         ZKLOCK_UNREACHABLE if the client can no longer connect to its session, for example after
+ *         a change of passwords, in which case the lock is free once the servers end the session,
+ *         a session timeout after they last heard from it; ZKLOCK_REFUSED if the access list does
+ *         not allow deleting its node, in which case the client's session was ended to remove the
+ *         node, and its other holds are lost too; ZKLOCK_REFUSED also if the process is exiting
+ *         and no thread can be started; ZKLOCK_DEADLOCK in a callback.
  */
 zklock_status zklock_release(zklock_hold *hold);
 
 /**
- * Begins what zklock_release does, and returns at once. If there is a call, and this thread may
- * release the hold, the hold has come to its end by then, and the release goes on even if the call
- * is cancelled or freed.
+ * Starts to release a hold as zklock_release does, and returns at once. If this gives you a call,
+ * and this thread may release the hold, then the hold has ended, and the release goes on even if
+ * you cancel or free the call.
  *
- * @param hold the hold. It must be freed all the same, which may be done before the call has its
- *        result.
+ * @param hold the hold. You must still free it, and may do so before the call has its result.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -2147,25 +2163,26 @@ ZKLOCK_NODISCARD
 zklock_status zklock_release_start(zklock_hold *hold, zklock_call **call);
 
 /**
- * Frees a hold and its descriptor, which must be in no event loop any more. A lock that is still
- * held is released in the background, whichever thread acquired it, and calls that wait with this
- * hold end. Nothing of it is told from now on.
+ * Frees a hold and its descriptor. Remove the descriptor from your event loop first. If the lock
+ * is still held, it is released in the background, whichever thread acquired it. Calls that are
+ * waiting with this hold end. A freed hold has no more callbacks or events.
  *
- * It waits for nothing but a callback of this hold that is just running, unless that is what calls
- * it. So call it with nothing locked that the callback locks.
+ * If a callback of this hold is running, this function waits for it to return, unless the callback
+ * itself calls this function. So do not call it with a mutex locked that the callback locks too.
+ * It waits for nothing else.
  *
- * @param hold may be NULL; a handle that was freed before is ignored.
+ * @param hold may be NULL. A handle that was already freed is ignored.
  */
 void zklock_hold_free(zklock_hold *hold);
 
 /* ==== Losses and waiters ==== */
 
 /**
- * How the hold stands. It costs no request.
+ * Gets the state of a hold. It sends no request.
  *
  * @param hold the hold.
- * @param[out] state how it stands.
- * @param[out] reason why it was lost, ZKLOCK_REASON_NONE if it is not. It may be NULL.
+ * @param[out] state the state.
+ * @param[out] reason why the hold was lost; ZKLOCK_REASON_NONE if it is not lost. It may be NULL.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
@@ -2174,12 +2191,13 @@ zklock_status zklock_hold_state(const zklock_hold *hold,
                                 zklock_reason *reason);
 
 /**
- * Calls back when the hold is lost: once, on a thread of ours, and not if it is released before. A
- * hold that is lost already is reported at once. Each call adds a callback.
+ * Registers a callback for the loss of a hold, and returns at once. The callback is called once,
+ * on a thread of the library, and not at all if the hold is released first. If the hold is already
+ * lost, it is called right away. Several callbacks may be registered.
  *
  * @param hold the hold.
- * @param callback see "Callbacks" above. It may look at the hold, and free it.
- * @param context handed to it. Both must stay until zklock_hold_free returns.
+ * @param callback see "Callbacks" above. It may query the hold, and free it.
+ * @param context passed to the callback. Both must stay valid until zklock_hold_free returns.
  * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks.
  */
 ZKLOCK_NODISCARD
@@ -2188,13 +2206,13 @@ zklock_status zklock_hold_on_lost(zklock_hold *hold,
                                   void *context);
 
 /**
- * Waits until the hold is lost.
+ * Waits until a hold is lost.
  *
  * @param hold the hold.
- * @param timeout milliseconds; ZKLOCK_FOREVER waits as long as it takes.
- * @param[out] reason why it was lost.
- * @return ZKLOCK_OK if it is lost; ZKLOCK_TIMEOUT if it is still held then; ZKLOCK_NOT_HELD if it
- *         is released; ZKLOCK_DEADLOCK in a callback.
+ * @param timeout in milliseconds. ZKLOCK_FOREVER waits as long as it takes.
+ * @param[out] reason why the hold was lost.
+ * @return ZKLOCK_OK if the hold is lost; ZKLOCK_TIMEOUT if it is still held at the end;
+ *         ZKLOCK_NOT_HELD if it is released; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_wait_lost(zklock_hold *hold,
@@ -2202,19 +2220,19 @@ zklock_status zklock_hold_wait_lost(zklock_hold *hold,
                                     zklock_reason *reason);
 
 /**
- * The descriptor of a hold: readable when the hold is lost, and from then on. Do not read from it,
- * write to it or close it.
+ * Gets the descriptor of a hold. It becomes readable when the hold is lost, and stays readable. Do
+ * not read from it, write to it or close it.
  *
  * @param hold the hold.
  * @param[out] descriptor valid until the hold is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_fd(const zklock_hold *hold, int *descriptor);
 
 /**
- * What the events of a hold give back: a pointer of yours, behind which nobody looks. Until it is
- * set, it is that of the ticket from which the hold was fetched, or NULL.
+ * Sets the pointer that the events of a hold give back to you. The library never follows it.
+ * Before you set it, it is the pointer of the ticket that gave the hold, or NULL.
  *
  * @param hold the hold.
  * @param context any pointer, or NULL.
@@ -2224,39 +2242,42 @@ ZKLOCK_NODISCARD
 zklock_status zklock_hold_set_context(zklock_hold *hold, void *context);
 
 /**
- * Whether somebody is known to wait for what this hold has, of whatever process and library: to
- * finish early, or to let the lock go between two pieces of work.
+ * Tells whether anyone is known to be waiting for what this hold has, in any process and with any
+ * library. Use it to finish early, or to release the lock between two pieces of work.
  *
  *     for (piece = 0; piece < pieces && !is_wanted; piece++) {
  *         work_on(piece);
  *         if (zklock_hold_is_wanted(hold, &is_wanted) != ZKLOCK_OK) return fail(zklock_last_error());
  *     }
  *
- * Somebody who has asked for it by zklock_revoke, or by Curator's Revoker, counts as one who
- * waits.
+ * A request by zklock_revoke, or by Curator's Revoker, counts as a waiter.
  *
- * It does not wait for the servers: the first call of this, or of another that asks for waiters,
- * has the lock's queue listed and the hold's own nodes read, and leaves watches that the next who
- * queues or asks sets off. A hold that never asks costs nothing. Readers do not wait for readers,
- * so they do not count beside one. It is what was seen last: it may stay so though the other has
- * given up. Nobody queues for a lock of zklock_exclusive_new, so there only the waiters of this
- * client are seen, and those who have asked.
+ * This function never waits for the servers. The first call for a hold that asks about waiters
+ * (this function, zklock_hold_on_wanted, zklock_hold_wait_wanted or zklock_hold_wanted_fd) starts
+ * to list the lock's queue and to read the hold's own nodes in the background. It leaves watches,
+ * which the next contender or request triggers. A hold that is never asked costs nothing.
+ *
+ * The answer is the state that was seen last, so it may still be 1 after the other contender has
+ * given up. Readers do not wait for readers, so a hold of the read side is not wanted because of
+ * them. Nobody queues for a lock of zklock_exclusive_new: there, only waiters of this client and
+ * requests to release are seen.
  *
  * @param hold the hold.
- * @param[out] is_wanted 1 if somebody waits; 0 if not, and if the hold is released or lost.
+ * @param[out] is_wanted 1 if anyone waits; 0 if nobody does, or if the hold is released or lost.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_is_wanted(zklock_hold *hold, int *is_wanted);
 
 /**
- * Calls back when others wait for what the hold has: once, on a thread of ours, and not if it is
- * released or lost before. If they wait already, that is told at once. Each call adds a callback.
- * See zklock_hold_is_wanted.
+ * Registers a callback for when others wait for what a hold has, and returns at once. The callback
+ * is called once, on a thread of the library, and not at all if the hold is released or lost
+ * first. If others are already waiting, it is called right away. Several callbacks may be
+ * registered. See zklock_hold_is_wanted.
  *
  * @param hold the hold.
- * @param callback see "Callbacks" above. It may look at the hold, and free it, which releases it.
- * @param context handed to it. Both must stay until zklock_hold_free returns.
+ * @param callback see "Callbacks" above. It may query the hold, and free it, which releases it.
+ * @param context passed to the callback. Both must stay valid until zklock_hold_free returns.
  * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no thread for callbacks.
  */
 ZKLOCK_NODISCARD
@@ -2265,23 +2286,23 @@ zklock_status zklock_hold_on_wanted(zklock_hold *hold,
                                     void *context);
 
 /**
- * Waits until others wait for what the hold has. See zklock_hold_is_wanted.
+ * Waits until others wait for what a hold has. See zklock_hold_is_wanted.
  *
  * @param hold the hold.
- * @param timeout milliseconds; ZKLOCK_FOREVER waits as long as it takes.
- * @return ZKLOCK_OK if somebody waits; ZKLOCK_TIMEOUT if nobody does by then; ZKLOCK_NOT_HELD if
- *         the hold is released; ZKLOCK_LOST if it is lost; ZKLOCK_DEADLOCK in a callback.
+ * @param timeout in milliseconds. ZKLOCK_FOREVER waits as long as it takes.
+ * @return ZKLOCK_OK if anyone waits; ZKLOCK_TIMEOUT if nobody does in that time; ZKLOCK_NOT_HELD
+ *         if the hold is released; ZKLOCK_LOST if it is lost; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_wait_wanted(zklock_hold *hold, int64_t timeout);
 
 /**
- * Another descriptor of a hold: readable when others wait for what the hold has, and from then on.
- * Do not read from it, write to it or close it. See zklock_hold_is_wanted.
+ * Gets a second descriptor of a hold. It becomes readable when others wait for what the hold has,
+ * and stays readable. Do not read from it, write to it or close it. See zklock_hold_is_wanted.
  *
  * @param hold the hold.
  * @param[out] descriptor valid until the hold is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_hold_wanted_fd(zklock_hold *hold, int *descriptor);
