@@ -497,7 +497,7 @@ typedef enum zklock_status ZKLOCK_INT32 {
  */
 typedef enum zklock_role ZKLOCK_INT32 {
     /**
-     * The whole lock: a mutex, a permit, or the lead.
+     * The lock itself: a mutex, a permit of a semaphore, or the lead of an election.
      */
     ZKLOCK_ROLE_EXCLUSIVE = 1,
     /**
@@ -515,7 +515,7 @@ typedef enum zklock_role ZKLOCK_INT32 {
  */
 typedef enum zklock_reason ZKLOCK_INT32 {
     /**
-     * It is not lost.
+     * The hold is not lost.
      */
     ZKLOCK_REASON_NONE = 0,
     /**
@@ -527,7 +527,7 @@ typedef enum zklock_reason ZKLOCK_INT32 {
      */
     ZKLOCK_REASON_NODE_DELETED = 2,
     /**
-     * The servers could not be heard from in time, so others may hold the lock by now.
+     * The client did not hear from the servers in time, so others may hold the lock by now.
      */
     ZKLOCK_REASON_LEASE_LAPSED = 3,
     /**
@@ -535,16 +535,16 @@ typedef enum zklock_reason ZKLOCK_INT32 {
      */
     ZKLOCK_REASON_CLIENT_CLOSED = 4,
     /**
-     * Another reason, for which there is no number: the message of ZKLOCK_LOST says which.
+     * A reason that has no number: the message of ZKLOCK_LOST names it.
      */
     ZKLOCK_REASON_OTHER = 5,
     /**
-     * A contender came that cannot see the hold, such as kazoo's Lock: both may hold the lock.
+     * A contender came that cannot see the hold, such as kazoo's Lock. Both may hold the lock.
      */
     ZKLOCK_REASON_FOREIGN_CONTENDER = 6,
     /**
-     * The client closed the session, to be rid of a node that it may not delete:
-     * zklock_last_error() of ZKLOCK_LOST names the right that it lacks.
+     * The client closed its session, to get rid of a node that it is not allowed to delete.
+     * The message of ZKLOCK_LOST names the missing right.
      */
     ZKLOCK_REASON_SESSION_CLOSED = 7,
 } zklock_reason;
@@ -686,7 +686,7 @@ typedef enum zklock_flag ZKLOCK_INT32 {
 } zklock_flag;
 
 /**
- * How much is to be logged: each level includes those before it.
+ * How much to log. Each level includes those above it in this list.
  */
 typedef enum zklock_log_level ZKLOCK_INT32 {
     /**
@@ -694,23 +694,23 @@ typedef enum zklock_log_level ZKLOCK_INT32 {
      */
     ZKLOCK_LOG_OFF = 0,
     /**
-     * Bugs.
+     * Bugs in zklock.
      */
     ZKLOCK_LOG_ERROR = 1,
     /**
-     * What an operator should know: a hold was lost.
+     * What an operator should know, such as a lost hold.
      */
     ZKLOCK_LOG_WARN = 2,
     /**
-     * Sessions that come and go.
+     * Sessions that begin and end.
      */
     ZKLOCK_LOG_INFO = 3,
     /**
-     * What an acquire does from its call to its release, and tries to connect.
+     * The steps of each acquire, from its call to the release, and attempts to connect.
      */
     ZKLOCK_LOG_DEBUG = 4,
     /**
-     * All there is.
+     * Everything.
      */
     ZKLOCK_LOG_TRACE = 5,
 } zklock_log_level;
@@ -819,8 +819,8 @@ typedef enum zklock_write_kind ZKLOCK_INT32 {
 } zklock_write_kind;
 
 /**
- * A node that exists or not: as long as it exists, zklock_barrier_wait waits. It belongs to
- * nobody, and outlives the process that set it.
+ * A barrier at a path: as long as its node exists, zklock_barrier_wait waits. The node does not
+ * belong to a client, and outlives the process that set it.
  */
 typedef struct zklock_barrier zklock_barrier;
 
@@ -836,7 +836,7 @@ typedef struct zklock_call zklock_call;
 typedef struct zklock_client zklock_client;
 
 /**
- * Lets its members begin together, and end together.
+ * A double barrier at a path, whose members begin together and end together.
  */
 typedef struct zklock_double_barrier zklock_double_barrier;
 
@@ -856,12 +856,12 @@ typedef struct zklock_lock zklock_lock;
 typedef struct zklock_lock_options zklock_lock_options;
 
 /**
- * A member of a double barrier, between entering and leaving.
+ * A member of a double barrier, from entering to leaving.
  */
 typedef struct zklock_member zklock_member;
 
 /**
- * Reports who holds a lock, without taking part.
+ * Reports who holds a lock, without taking part in it.
  */
 typedef struct zklock_observer zklock_observer;
 
@@ -876,15 +876,15 @@ typedef struct zklock_options zklock_options;
 typedef struct zklock_ticket zklock_ticket;
 
 /**
- * One in the queue of a lock. What it points to lives as long as the call of the visitor, or as
- * long as zklock_observer_next says. The library that runs may be an earlier or a later one than
- * this header: see `size`.
+ * A contender in the queue of a lock. Everything that it points to is valid for the call of the
+ * visitor, or for as long as zklock_observer_next says. The running library may be earlier or
+ * later than this header: see `size`.
  */
 typedef struct {
     /**
-     * How many bytes this struct has in the library that runs. Later versions add members at the
-     * end: a member that ends beyond is not there. So read no such member, and copy no more than
-     * this.
+     * The size of this struct in the running library, in bytes. Later versions add members at the
+     * end. A member that lies beyond this size is missing: do not read it, and do not copy more
+     * than this many bytes.
      */
     size_t size;
     /**
@@ -892,7 +892,8 @@ typedef struct {
      */
     const char *name;
     /**
-     * What it calls itself. zklock writes "host/pid" or what the client's options say.
+     * The name that the contender gives itself. zklock writes "host/pid", or the identity from the
+     * client's options.
      */
     const char *identity;
     /**
@@ -900,16 +901,16 @@ typedef struct {
      */
     const char *dialect;
     /**
-     * The session that owns it.
+     * The session that owns its node.
      */
     uint64_t session;
     /**
-     * Its fencing token, when it comes to hold the lock. A holder of a semaphore's permit has a
-     * smaller one: this is the number of its permit.
+     * The fencing token that it has, or will have once it holds the lock. The holder of a
+     * semaphore's permit may have a smaller token: here it is the number of its permit.
      */
     uint64_t token;
     /**
-     * When its node was created: milliseconds since 1970 on the servers' clock.
+     * When its node was created, in milliseconds since 1970 on the servers' clock.
      */
     int64_t since;
     /**
@@ -921,14 +922,15 @@ typedef struct {
      */
     zklock_role role;
     /**
-     * 1 if it holds the lock, as far as its place tells; 0 if it waits. A set of locks holds none
-     * of them before it is its turn in all of their queues, even if it is the first.
+     * 1 if it holds the lock, judging by its place in the queue; 0 if it waits. A set of locks
+     * holds none of them until it is its turn in all of their queues, even if it is first in this
+     * one.
      */
     int32_t holds;
 } zklock_contender;
 
 /**
- * Is shown one contender after the other.
+ * Called once for each contender.
  */
 typedef void (*zklock_contender_visitor)(const zklock_contender *contender, void *context);
 
@@ -1006,7 +1008,7 @@ typedef void (*zklock_loss_callback)(zklock_hold *hold, zklock_reason reason, vo
 typedef void (*zklock_wanted_callback)(zklock_hold *hold, void *context);
 
 /**
- * Is given a line for the log. The line is valid during the call.
+ * Called with a line of the log. The line is valid during the call.
  */
 typedef void (*zklock_log_callback)(int32_t level, const char *message, void *context);
 
@@ -2436,11 +2438,12 @@ void zklock_call_free(zklock_call *call);
 /* ==== Administer ==== */
 
 /**
- * Shows the contenders in the queue of a lock, of any library, the holders first.
+ * Asks the servers for the queue of a lock, and passes each contender to the visitor, holders
+ * first. Contenders of other libraries are included. It waits for the servers' answer.
  *
  * @param lock the lock.
- * @param visitor called by this thread, before zklock_contenders returns. It may make any call.
- * @param context handed to it.
+ * @param visitor called on this thread, before zklock_contenders returns. It may make any call.
+ * @param context passed to the visitor.
  * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
  *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
@@ -2450,9 +2453,10 @@ zklock_status zklock_contenders(const zklock_lock *lock,
                                 void *context);
 
 /**
- * Begins what zklock_contenders does, and returns at once. zklock_call_contenders shows them.
+ * Starts to ask for the queue of a lock as zklock_contenders does, and returns at once. When the
+ * call has its result, zklock_call_contenders shows the contenders.
  *
- * @param lock the lock. It may be freed before the call.
+ * @param lock the lock. You may free it before the call.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -2460,14 +2464,15 @@ ZKLOCK_NODISCARD
 zklock_status zklock_contenders_start(const zklock_lock *lock, zklock_call **call);
 
 /**
- * Shows what a call of zklock_contenders_start has found, the holders first.
+ * Passes each contender that a call of zklock_contenders_start has found to the visitor, holders
+ * first.
  *
- * @param call the call. It must be freed all the same.
- * @param visitor called by this thread, before zklock_call_contenders returns. It may make any
- *        call.
- * @param context handed to it.
- * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for another call; and all that zklock_call_finish
- *         returns.
+ * @param call the call. You must still free it.
+ * @param visitor called on this thread, before zklock_call_contenders returns. It may make any
+ *         call.
+ * @param context passed to the visitor.
+ * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything
+ *         that zklock_call_finish returns.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_call_contenders(zklock_call *call,
@@ -2475,11 +2480,11 @@ zklock_status zklock_call_contenders(zklock_call *call,
                                      void *context);
 
 /**
- * Observes who holds a lock; of an election, who leads. It watches the holder alone, so that many
- * may observe one lock without waking each other.
+ * Starts to observe who holds a lock or, for an election, who leads. It returns at once. An
+ * observer watches only the holder, so many can observe one lock without waking each other.
  *
- * @param lock the lock: one that has one holder, or a read or write side. It may be freed before
- *        the observer.
+ * @param lock the lock. It must be of a kind that has a single holder, or one side of a read/write
+ *         lock. You may free it before the observer.
  * @param[out] observer the observer. Free it with zklock_observer_free.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT for a semaphore or a set of locks.
  */
@@ -2487,21 +2492,21 @@ ZKLOCK_NODISCARD
 zklock_status zklock_observe(zklock_lock *lock, zklock_observer **observer);
 
 /**
- * Reports the holder of the lock at the first call, and each new holder after that, as soon as it
- * changes. Changes that follow one another quickly may be reported as one. If several hold at once,
- * it is the first of them. As long as no server answers it waits.
+ * Reports the holder of the lock on the first call. Each later call waits until the holder has
+ * changed, and reports the new one. Several quick changes may be reported as one. If there are
+ * several holders, it reports the first of them. If no server answers, it keeps waiting.
  *
- * It reports the first in the queue as the holder, even if that is a set of locks that still waits
- * for another of its locks. zklock_contenders tells the two apart.
+ * The first contender in the queue is reported as the holder, even if it is a set of locks that
+ * still waits for another of its locks. zklock_contenders can tell the two apart.
  *
  * @param observer the observer.
- * @param timeout milliseconds: 0 asks whether there is something new, and does not wait;
- *        ZKLOCK_FOREVER waits as long as it takes.
- * @param[out] holder the holder, NULL if there is none. It is valid until the next call with this
- *        observer.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed until then; ZKLOCK_UNREACHABLE if the
- *         client has not connected before, and cannot; ZKLOCK_REFUSED; ZKLOCK_CLOSED;
- *         ZKLOCK_DEADLOCK if it were to wait in a callback.
+ * @param timeout in milliseconds. 0 checks whether there is anything new, without waiting.
+ *         ZKLOCK_FOREVER waits as long as it takes.
+ * @param[out] holder the holder, or NULL if there is none. It is valid until the next call with
+ *         this observer.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if nothing changed in that time; ZKLOCK_UNREACHABLE if the
+ *         client has never connected, and cannot; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
+ *         if it would have to wait in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_observer_next(zklock_observer *observer,
@@ -2509,37 +2514,37 @@ zklock_status zklock_observer_next(zklock_observer *observer,
                                    const zklock_contender **holder);
 
 /**
- * The descriptor of an observer: readable while zklock_observer_next has something new. When it
- * is, call that with a timeout of 0, which gives ZKLOCK_TIMEOUT if nothing is new after all. Do
- * not read from it, write to it or close it.
+ * Gets the descriptor of an observer. It is readable while zklock_observer_next has something new.
+ * When it is readable, call zklock_observer_next with a timeout of 0, which gives ZKLOCK_TIMEOUT
+ * if there is nothing new after all. Do not read from it, write to it or close it.
  *
  * @param observer the observer.
  * @param[out] descriptor valid until the observer is freed.
- * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives none.
+ * @return ZKLOCK_OK; ZKLOCK_REFUSED if the system gives no descriptor.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_observer_fd(zklock_observer *observer, int *descriptor);
 
 /**
- * Frees an observer and its descriptor, which must be in no event loop any more. Calls that wait
- * with it go on.
+ * Frees an observer and its descriptor. Remove the descriptor from your event loop first. Calls
+ * that are waiting with this observer go on.
  *
- * @param observer may be NULL; a handle that was freed before is ignored.
+ * @param observer may be NULL. A handle that was already freed is ignored.
  */
 void zklock_observer_free(zklock_observer *observer);
 
 /**
- * Takes the lock away from all its holders. See zklock_evict, also for what that breaks. Waiters
- * stay, including a set of locks that is the first in the queue and waits for another of its
- * locks.
+ * Takes the lock away from all its holders, by deleting their nodes. See zklock_evict for what
+ * this breaks. Waiters stay in the queue, and so does a set of locks that is first in this queue
+ * but still waits for another of its locks.
  *
- * The node of an exclusive lock is read right before it is deleted, so that the node of a later
- * holder is spared. Such a node is in danger only if it is created between these two requests.
+ * The node of an exclusive lock is read just before it is deleted, to avoid deleting that of a
+ * later holder. Such a node could only be hit if it is created between these two requests.
  *
  * @param lock the lock.
- * @param visitor called by this thread for each of them, before zklock_break_lock returns. It may
- *        make any call. It may be NULL.
- * @param context handed to it.
+ * @param visitor called on this thread for each holder, before zklock_break_lock returns. It may
+ *         make any call. It may be NULL.
+ * @param context passed to the visitor.
  * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
  *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
@@ -2549,42 +2554,42 @@ zklock_status zklock_break_lock(zklock_lock *lock,
                                 void *context);
 
 /**
- * Takes any contender out of the queue, by deleting its node. A holder learns that its hold is
- * lost, if its library reports that; a waiter queues again.
+ * Takes one contender, of any library, out of the queue by deleting its node. A holder learns that
+ * its hold is lost, if its library reports that. A waiter queues again.
  *
- * All nodes of an exclusive lock have one path. So this evicts the holder of that moment, which
- * may be another than the one that was shown. zklock_break_lock spares another.
+ * Evicting a holder breaks the protection of the lock, unless the holder is known to have stopped:
+ * until it learns of the loss, it believes that it holds the lock, and another already does.
  *
- * This breaks what the lock guards, unless the contender is known to have stopped: until it learns
- * of it, it believes that it holds the lock, and another already does.
+ * All nodes of an exclusive lock have the same path, so this evicts the current holder, which may
+ * not be the contender that you saw. zklock_break_lock avoids this.
  *
  * @param lock the lock.
- * @param node the path of its node, as zklock_contenders shows it.
- * @param[out] evicted 1, or 0 if it was not there any more. It may be NULL.
+ * @param node the path of the contender's node, as zklock_contenders shows it.
+ * @param[out] evicted 1, or 0 if the node no longer existed. It may be NULL.
  * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
  *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback; ZKLOCK_INVALID_ARGUMENT if
- *         it is not a contender of this lock.
+ *         the node is not that of a contender of this lock.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_evict(zklock_lock *lock, const char *node, int *evicted);
 
 /**
- * Asks all holders of the lock to let it go. It takes nothing away: a holder is told if it wants
- * to know, see zklock_hold_is_wanted, and goes on holding until it releases the lock.
+ * Asks all holders of the lock to release it. Nothing is taken away: a holder learns of the
+ * request if it looks for waiters (see zklock_hold_is_wanted), and keeps the lock until it
+ * releases it.
  *
- * Each holder is asked as Curator's Revoker does it: the data of its node becomes `__REVOKE__`,
- * which is its identity from then on. So it reaches the holders of Curator's InterProcessMutex
- * that are makeRevocable, and those of zklock; other libraries do not look. Holders in this
- * process are asked like others.
+ * The request is written as Curator's Revoker writes it: the data of the holder's node becomes
+ * `__REVOKE__`, which replaces its identity. So it reaches holders of zklock, in this process too,
+ * and holders of a Curator InterProcessMutex that called makeRevocable. Other libraries ignore it.
  *
  * @param lock the lock.
- * @param visitor called by this thread for each of them, before zklock_revoke returns. It may make
- *        any call. It may be NULL.
- * @param context handed to it.
- * @return ZKLOCK_OK, also if nobody holds it; ZKLOCK_UNREACHABLE if no server answers within the
- *         connect timeout; ZKLOCK_REFUSED, also if the access list does not allow to write to a
- *         holder's node (all others are asked, and none is visited); ZKLOCK_CLOSED;
- *         ZKLOCK_DEADLOCK in a callback.
+ * @param visitor called on this thread for each holder, before zklock_revoke returns. It may make
+ *         any call. It may be NULL.
+ * @param context passed to the visitor.
+ * @return ZKLOCK_OK, even if nobody holds the lock; ZKLOCK_UNREACHABLE if no server answers within
+ *         the connect timeout; ZKLOCK_REFUSED, for example if the access list does not allow
+ *         writing to a holder's node (all other holders are still asked, but the visitor is not
+ *         called); ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_revoke(zklock_lock *lock,
@@ -2633,15 +2638,16 @@ zklock_status zklock_client_prometheus(const zklock_client *client,
                                        size_t *length);
 
 /**
- * Sends the library's log to a callback, or nowhere. There is one for the whole process: the last
- * one that was set.
+ * Sends the library's log to a callback, or to nowhere. The whole process has one log callback:
+ * the one that was set last.
  *
- * Lines come one at a time (see "Callbacks" above). When 10,000 wait to be taken, further ones are
- * dropped. When this returns, the callback before is not running, and never called again.
+ * The callback gets one line at a time (see "Callbacks" above). While 10,000 lines are waiting for
+ * it, further lines are dropped. Once this function returns, the previous callback is not running
+ * and is never called again.
  *
  * @param level one of zklock_log_level.
- * @param callback NULL for none.
- * @param context handed to it. Both must stay until they are replaced.
+ * @param callback the callback; NULL for none.
+ * @param context passed to the callback. Both must stay valid until they are replaced.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if there is no such level.
  */
 zklock_status zklock_set_log(int32_t level, zklock_log_callback callback, void *context);
@@ -2649,10 +2655,10 @@ zklock_status zklock_set_log(int32_t level, zklock_log_callback callback, void *
 /* ==== Related primitives ==== */
 
 /**
- * Makes the barrier at a path, which is the DistributedBarrier of Curator's there. It costs no
- * request, and sets nothing.
+ * Creates the handle of the barrier at a path. This sends no request and does not set the barrier.
+ * The barrier is compatible with Curator's DistributedBarrier.
  *
- * @param client the client. It may be freed before the barrier.
+ * @param client the client. You may free it before the barrier.
  * @param path such as "/barriers/migration".
  * @param[out] barrier the barrier. Free it with zklock_barrier_free.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid.
@@ -2663,20 +2669,23 @@ zklock_status zklock_barrier_new(zklock_client *client,
                                  zklock_barrier **barrier);
 
 /**
- * Sets the barrier. If it is set already, that is not an error.
+ * Sets the barrier, and waits for the servers' answer. It is not an error if the barrier is
+ * already set.
  *
  * @param barrier the barrier.
- * @param[out] changed 1, or 0 if it was set already. It may be NULL.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout: it may be
- *         set then; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+ * @param[out] changed 1, or 0 if the barrier was already set. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout, in which
+ *         case the barrier may be set or not; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a
+ *         callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_barrier_set(zklock_barrier *barrier, int *changed);
 
 /**
- * Begins what zklock_barrier_set does, and returns at once. zklock_call_finish gives 1 or 0.
+ * Starts to set the barrier as zklock_barrier_set does, and returns at once. zklock_call_finish
+ * gives `changed` as its number.
  *
- * @param barrier the barrier. It may be freed before the call.
+ * @param barrier the barrier. You may free it before the call.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -2684,20 +2693,23 @@ ZKLOCK_NODISCARD
 zklock_status zklock_barrier_set_start(zklock_barrier *barrier, zklock_call **call);
 
 /**
- * Removes the barrier, so that all waiters go on. If it is not set, that is not an error.
+ * Removes the barrier, so that all waiters go on, and waits for the servers' answer. It is not an
+ * error if the barrier is not set.
  *
  * @param barrier the barrier.
- * @param[out] changed 1, or 0 if it was not set. It may be NULL.
- * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout: it may be
- *         removed then; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+ * @param[out] changed 1, or 0 if the barrier was not set. It may be NULL.
+ * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout, in which
+ *         case the barrier may be removed or not; ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK
+ *         in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_barrier_remove(zklock_barrier *barrier, int *changed);
 
 /**
- * Begins what zklock_barrier_remove does, and returns at once. zklock_call_finish gives 1 or 0.
+ * Starts to remove the barrier as zklock_barrier_remove does, and returns at once.
+ * zklock_call_finish gives `changed` as its number.
  *
- * @param barrier the barrier. It may be freed before the call.
+ * @param barrier the barrier. You may free it before the call.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -2705,10 +2717,10 @@ ZKLOCK_NODISCARD
 zklock_status zklock_barrier_remove_start(zklock_barrier *barrier, zklock_call **call);
 
 /**
- * Whether the barrier is set.
+ * Asks the servers whether the barrier is set.
  *
  * @param barrier the barrier.
- * @param[out] is_set 1 if it is, 0 if not.
+ * @param[out] is_set 1 if it is set, otherwise 0.
  * @return ZKLOCK_OK; ZKLOCK_UNREACHABLE if no server answers within the connect timeout;
  *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
@@ -2716,9 +2728,10 @@ ZKLOCK_NODISCARD
 zklock_status zklock_barrier_is_set(zklock_barrier *barrier, int *is_set);
 
 /**
- * Begins what zklock_barrier_is_set does, and returns at once. zklock_call_finish gives 1 or 0.
+ * Starts to ask whether the barrier is set as zklock_barrier_is_set does, and returns at once.
+ * zklock_call_finish gives `is_set` as its number.
  *
- * @param barrier the barrier. It may be freed before the call.
+ * @param barrier the barrier. You may free it before the call.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -2729,21 +2742,21 @@ zklock_status zklock_barrier_is_set_start(zklock_barrier *barrier, zklock_call *
  * Waits until the barrier is not set.
  *
  * @param barrier the barrier.
- * @param timeout milliseconds: 0 looks once, which takes as long as the try timeout if no server
- *        answers; ZKLOCK_FOREVER waits as long as it takes. Otherwise it returns by then, whatever
- *        the network does.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it was set until then; ZKLOCK_UNREACHABLE if there was no
- *         connection then, or it looked once and no server answered; ZKLOCK_REFUSED;
- *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+ * @param timeout in milliseconds. 0 checks once, and takes the try timeout if no server answers.
+ *         ZKLOCK_FOREVER waits as long as it takes. With any other timeout the call returns in
+ *         time, whatever the network does.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if the barrier was set for all that time; ZKLOCK_UNREACHABLE
+ *         if there was no connection in the end, or no server answered a single check;
+ *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_barrier_wait(zklock_barrier *barrier, int64_t timeout);
 
 /**
- * Begins what zklock_barrier_wait does, and returns at once.
+ * Starts to wait for the barrier as zklock_barrier_wait does, and returns at once.
  *
- * @param barrier the barrier. It may be freed before the call.
- * @param timeout milliseconds: as zklock_barrier_wait.
+ * @param barrier the barrier. You may free it before the call.
+ * @param timeout in milliseconds, as for zklock_barrier_wait.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -2753,20 +2766,20 @@ zklock_status zklock_barrier_wait_start(zklock_barrier *barrier,
                                         zklock_call **call);
 
 /**
- * Frees the barrier. Whether it is set is not touched, and waits for it go on.
+ * Frees the handle of a barrier. The barrier itself stays set or not set, and waits for it go on.
  *
- * @param barrier may be NULL; a handle that was freed before is ignored.
+ * @param barrier may be NULL. A handle that was already freed is ignored.
  */
 void zklock_barrier_free(zklock_barrier *barrier);
 
 /**
- * Makes the double barrier at a path, which is the DistributedDoubleBarrier of Curator's there. It
- * costs no request.
+ * Creates the handle of the double barrier at a path. This sends no request. The barrier is
+ * compatible with Curator's DistributedDoubleBarrier.
  *
- * @param client the client. It may be freed before the barrier.
+ * @param client the client. You may free it before the barrier.
  * @param path such as "/barriers/round".
- * @param members how many open it, 1 to 4294967295. Every program that uses it must give the same
- *        number. Further members that come while it is open go in as well.
+ * @param members how many members open the barrier, 1 to 4294967295. Every program that uses it
+ *         must give the same number. Additional members that come while it is open enter as well.
  * @param[out] double_barrier the barrier. Free it with zklock_double_barrier_free.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the path is invalid.
  */
@@ -2777,17 +2790,18 @@ zklock_status zklock_double_barrier_new(zklock_client *client,
                                         zklock_double_barrier **double_barrier);
 
 /**
- * Enters the barrier, and waits until it is open. Every call is a member of its own.
+ * Enters the barrier as a new member, and waits until the barrier is open. Every call makes a
+ * member of its own.
  *
  * @param double_barrier the barrier.
- * @param timeout milliseconds: 0 goes in if it is open or opens with this member, which takes as
- *        long as the try timeout if no server answers; ZKLOCK_FOREVER waits as long as it takes.
- *        Otherwise it returns by then, whatever the network does.
- * @param[out] member the member, which is within until zklock_member_leave. Free it with
- *        zklock_member_free.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if it did not open until then; ZKLOCK_UNREACHABLE if there was
- *         no connection then, or it tried once and no server answered; ZKLOCK_REFUSED;
- *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
+ * @param timeout in milliseconds. 0 enters only if the barrier is open or this member opens it,
+ *         and takes the try timeout if no server answers. ZKLOCK_FOREVER waits as long as it
+ *         takes. With any other timeout the call returns in time, whatever the network does.
+ * @param[out] member the member, which stays inside until zklock_member_leave. Free it with
+ *         zklock_member_free.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if the barrier did not open in that time; ZKLOCK_UNREACHABLE
+ *         if there was no connection in the end, or no server answered a single try;
+ *         ZKLOCK_REFUSED; ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_double_barrier_enter(zklock_double_barrier *double_barrier,
@@ -2795,11 +2809,12 @@ zklock_status zklock_double_barrier_enter(zklock_double_barrier *double_barrier,
                                           zklock_member **member);
 
 /**
- * Begins what zklock_double_barrier_enter does, and returns at once.
+ * Starts to enter the barrier as zklock_double_barrier_enter does, and returns at once. When the
+ * call has its result, take the member from it with zklock_call_member.
  *
- * @param double_barrier the barrier. It may be freed before the call.
- * @param timeout milliseconds: as zklock_double_barrier_enter.
- * @param[out] call the call: zklock_call_member gives the member. Free it with zklock_call_free.
+ * @param double_barrier the barrier. You may free it before the call.
+ * @param timeout in milliseconds, as for zklock_double_barrier_enter.
+ * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
 ZKLOCK_NODISCARD
@@ -2808,41 +2823,43 @@ zklock_status zklock_double_barrier_enter_start(zklock_double_barrier *double_ba
                                                 zklock_call **call);
 
 /**
- * The member that a call of zklock_double_barrier_enter_start has brought within.
+ * Takes the member from a call of zklock_double_barrier_enter_start that has entered. It returns
+ * at once.
  *
- * @param call the call. It must be freed all the same.
- * @param[out] member the member, which is yours from now on. Free it with zklock_member_free.
- * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if it was taken from the call before; ZKLOCK_INVALID_ARGUMENT
- *         for another call; and all that zklock_call_finish returns.
+ * @param call the call. You must still free it.
+ * @param[out] member the member, which you now own. Free it with zklock_member_free.
+ * @return ZKLOCK_OK; ZKLOCK_NOT_HELD if the member was already taken from the call;
+ *         ZKLOCK_INVALID_ARGUMENT if the call is of another function; and everything that
+ *         zklock_call_finish returns.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_call_member(zklock_call *call, zklock_member **member);
 
 /**
- * Leaves, and waits until all other members have left. A member that crashes has left when its
- * session is over.
+ * Leaves the barrier, and waits until all other members have left. A member that crashes counts as
+ * having left once its session is over.
  *
- * Whatever is returned, but for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left, or leaves
- * in the background.
+ * Whatever this returns, except for ZKLOCK_DEADLOCK and ZKLOCK_FORKED, this member has left or is
+ * leaving in the background.
  *
- * @param member the member. It must be freed all the same.
- * @param timeout milliseconds: 0 waits for nobody, which takes as long as the try timeout if no
- *        server answers; ZKLOCK_FOREVER waits as long as it takes.
- * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if others are still within then; ZKLOCK_LOST if its session
- *         ended before, or somebody deleted its node: the others may have gone on without it;
- *         ZKLOCK_NOT_HELD if it has left before; ZKLOCK_UNREACHABLE if there was no connection
- *         then, or it waited for nobody and no server answered; ZKLOCK_REFUSED; ZKLOCK_CLOSED;
- *         ZKLOCK_DEADLOCK in a callback.
+ * @param member the member. You must still free it.
+ * @param timeout in milliseconds. 0 does not wait for the others, and takes the try timeout if no
+ *         server answers. ZKLOCK_FOREVER waits as long as it takes.
+ * @return ZKLOCK_OK; ZKLOCK_TIMEOUT if other members are still inside; ZKLOCK_LOST if the member's
+ *         session ended earlier, or somebody deleted its node, so that the others may have gone on
+ *         without it; ZKLOCK_NOT_HELD if it has already left; ZKLOCK_UNREACHABLE if there was no
+ *         connection in the end, or the timeout was 0 and no server answered; ZKLOCK_REFUSED;
+ *         ZKLOCK_CLOSED; ZKLOCK_DEADLOCK in a callback.
  */
 zklock_status zklock_member_leave(zklock_member *member, int64_t timeout);
 
 /**
- * Begins what zklock_member_leave does, and returns at once. If there is a call, the member has
- * left, or leaves in the background, even if the call is cancelled or freed.
+ * Starts to leave the barrier as zklock_member_leave does, and returns at once. If this gives you
+ * a call, the member has left or is leaving in the background, even if you cancel or free the
+ * call.
  *
- * @param member the member. It must be freed all the same, which may be done before the call has
- *        its result.
- * @param timeout milliseconds: as zklock_member_leave.
+ * @param member the member. You must still free it, and may do so before the call has its result.
+ * @param timeout in milliseconds, as for zklock_member_leave.
  * @param[out] call the call. Free it with zklock_call_free.
  * @return ZKLOCK_OK. Other statuses come with the result.
  */
@@ -2852,7 +2869,7 @@ zklock_status zklock_member_leave_start(zklock_member *member,
                                         zklock_call **call);
 
 /**
- * The path of the node that stands for a member.
+ * Gets the path of a member's node.
  *
  * @param member the member.
  * @param[out] node valid until the member is freed.
@@ -2862,27 +2879,28 @@ ZKLOCK_NODISCARD
 zklock_status zklock_member_node(const zklock_member *member, const char **node);
 
 /**
- * Why a member is lost: when its session has ended, the others take it to have left. It costs no
- * request.
+ * Tells whether and why a member is lost. Once its session has ended, the others consider it to
+ * have left. It sends no request.
  *
  * @param member the member.
- * @param[out] reason why it was lost, ZKLOCK_REASON_NONE if it is not.
+ * @param[out] reason why it was lost; ZKLOCK_REASON_NONE if it is not lost.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
 zklock_status zklock_member_loss(const zklock_member *member, zklock_reason *reason);
 
 /**
- * Frees a member. If it has not left, it leaves in the background, without waiting for the others.
+ * Frees a member. If it has not left yet, it leaves in the background, without waiting for the
+ * others.
  *
- * @param member may be NULL; a handle that was freed before is ignored.
+ * @param member may be NULL. A handle that was already freed is ignored.
  */
 void zklock_member_free(zklock_member *member);
 
 /**
- * Frees the barrier. Members are not touched, and waits for it go on.
+ * Frees the handle of a double barrier. Its members are not affected, and waits for it go on.
  *
- * @param double_barrier may be NULL; a handle that was freed before is ignored.
+ * @param double_barrier may be NULL. A handle that was already freed is ignored.
  */
 void zklock_double_barrier_free(zklock_double_barrier *double_barrier);
 
@@ -2911,14 +2929,15 @@ const char *zklock_last_error(void);
 const char *zklock_status_name(int32_t status);
 
 /**
- * The version of the library that runs. ZKLOCK_VERSION is that of the header.
+ * Gets the version of the running library. ZKLOCK_VERSION is the version of the header.
  *
- * @return such as "1.2.3". It is never NULL, and lives for ever.
+ * @return the version, such as "1.2.3". It is never NULL and is valid for the life of the process.
  */
 const char *zklock_version(void);
 
 /**
- * The version of the library that runs, as a number. ZKLOCK_VERSION_NUMBER is that of the header.
+ * Gets the version of the running library as a number. ZKLOCK_VERSION_NUMBER is the version of the
+ * header.
  *
  * @return major * 1000000 + minor * 1000 + patch
  */

@@ -16,24 +16,24 @@ use tracing::level_filters::LevelFilter;
 use zklock_core::face::{OfProcess, TakeLine, call_later, log_to};
 
 c_enum! {
-    /// How much is to be logged: each level includes those before it.
+    /// How much to log. Each level includes those above it in this list.
     pub enum zklock_log_level {
         /// Nothing.
         ZKLOCK_LOG_OFF = 0,
-        /// Bugs.
+        /// Bugs in zklock.
         ZKLOCK_LOG_ERROR = 1,
-        /// What an operator should know: a hold was lost.
+        /// What an operator should know, such as a lost hold.
         ZKLOCK_LOG_WARN = 2,
-        /// Sessions that come and go.
+        /// Sessions that begin and end.
         ZKLOCK_LOG_INFO = 3,
-        /// What an acquire does from its call to its release, and tries to connect.
+        /// The steps of each acquire, from its call to the release, and attempts to connect.
         ZKLOCK_LOG_DEBUG = 4,
-        /// All there is.
+        /// Everything.
         ZKLOCK_LOG_TRACE = 5,
     }
 }
 
-/// Is given a line for the log. The line is valid during the call.
+/// Called with a line of the log. The line is valid during the call.
 #[allow(non_camel_case_types, reason = "the name in C")]
 pub type zklock_log_callback =
     Option<unsafe extern "C" fn(level: i32, message: *const c_char, context: *mut c_void)>;
@@ -59,15 +59,16 @@ static LINES: OfProcess<Mutex<VecDeque<Line>>> = OfProcess::new();
 /// What comes beyond is dropped: a log must not eat the host's memory.
 const LINES_AT_MOST: usize = 10_000;
 
-/// Sends the library's log to a callback, or nowhere. There is one for the whole process: the last
-/// one that was set.
+/// Sends the library's log to a callback, or to nowhere. The whole process has one log callback:
+/// the one that was set last.
 ///
-/// Lines come one at a time (see "Callbacks" above). When 10,000 wait to be taken, further ones are
-/// dropped. When this returns, the callback before is not running, and never called again.
+/// The callback gets one line at a time (see "Callbacks" above). While 10,000 lines are waiting for
+/// it, further lines are dropped. Once this function returns, the previous callback is not running
+/// and is never called again.
 ///
 /// @param level one of zklock_log_level.
-/// @param callback NULL for none.
-/// @param context handed to it. Both must stay until they are replaced.
+/// @param callback the callback; NULL for none.
+/// @param context passed to the callback. Both must stay valid until they are replaced.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if there is no such level.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_set_log(
