@@ -13,7 +13,7 @@ use pyo3::prelude::*;
 use std::sync::Arc;
 use zklock_core::Wait;
 
-/// A ``Client`` for asyncio. ``async with`` gives one, and so does ``Client.aio``.
+/// A ``Client`` for asyncio. Get one with ``async with`` on a ``Client``, or from ``Client.aio``.
 ///
 /// >>> async def report():
 /// ...     async with zklock.Client(hosts) as zk:
@@ -43,7 +43,7 @@ impl AsyncClient {
 
 #[pymethods]
 impl AsyncClient {
-    /// Connects, unless that has been done. See ``Client.connect``.
+    /// Connects now, unless the client is already connected. See ``Client.connect``.
     #[pyo3(signature = (timeout=None))]
     pub(crate) fn connect(slf: &Bound<'_, Self>, timeout: Option<f64>) -> PyResult<Coroutine> {
         let (shared, timeout) = (Self::shared(slf).clone(), number::patience(slf.py(), timeout)?);
@@ -52,7 +52,7 @@ impl AsyncClient {
         Ok(shared.coroutine("AsyncClient.connect", begin, |py, connected| nothing(py, connected.map(drop))))
     }
 
-    /// Closes the client. See ``Client.close``; it begins at once, and to await it is to wait for the end.
+    /// Starts to close the client at once; await it to wait until it is closed. See ``Client.close``.
     pub(crate) fn close(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
         let (py, shared) = (slf.py(), Self::shared(slf));
         shared.prepare_to_close(py);
@@ -62,7 +62,7 @@ impl AsyncClient {
         })
     }
 
-    /// Writes how many permits there are, for semaphores with ``limit_at``. See ``Client.set_limit``.
+    /// Writes the number of permits of semaphores with ``limit_at``. See ``Client.set_limit``.
     pub(crate) fn set_limit(slf: &Bound<'_, Self>, path: String, limit: i64) -> PyResult<Coroutine> {
         let (shared, limit) = (Self::shared(slf).clone(), number::count(slf.py(), "limit", limit)?);
         let client = shared.client.clone();
