@@ -679,73 +679,74 @@ class AsyncLock(_BaseLock):
 
 @disjoint_base
 class BaseHold:
-    """What a `Hold` and an `AsyncHold` have in common."""
+    """The methods that a `Hold` and an `AsyncHold` share."""
     @property
     def token(self) -> int:
-        """The fencing token of this grant. Of two grants of one path that exclude each other, the later has the greater
-        token.
+        """The fencing token of this grant. If two grants at one path exclude each other, the later one has the larger token.
 
-        A lock that was made with ``linger`` or ``local_turns`` may be passed on within its client: then the later grant has the
-        same token. So what such a lock guards must accept a token that is not smaller.
+        A lock that was made with ``linger`` or ``local_turns`` may be passed on within its client, and then the later grant
+        has the same token. So the resource that such a lock guards must accept a token equal to the largest that it has
+        seen.
 
-        Grants that do not exclude each other may get their tokens in any order: two readers with no writer between them,
-        or two permits of a semaphore. So compare a reader's token only with those of writers.
+        Grants that do not exclude each other may get their tokens in any order: two readers with no writer between them, or
+        two permits of a semaphore. So compare a reader's token only with those of writers.
         """
     @property
     def path(self) -> str:
         """The path of the lock."""
     @property
     def node(self) -> str:
-        """The path of the node that stands for this hold."""
+        """The path of this hold's node."""
     @property
     def state(self) -> HoldState:
         """The state of the hold: a ``HoldState``."""
     @property
     def lost(self) -> Loss:
-        """The event that the hold is lost: a ``Loss``, which can be asked, waited for or awaited."""
+        """The event that the hold is lost: a ``Loss``. You can check it, wait for it or await it."""
     def valid_for(self) -> float:
-        """For how many more seconds the lock is certain to be held, even if the ensemble is never heard from again.
+        """How many more seconds the lock is certain to be held, even if the client hears nothing more from the servers.
 
         Zero means that others may hold it. That is the answer after a loss, after a release, and in a forked process. The
-        call sends no request, and raises nothing. It describes this moment: a process that is paused before it does what
-        the lock guards may have lost the lock by then. The ``token`` and ``guarded`` writes protect against that.
+        call sends no request, and never raises. It describes this moment: if the process is paused before it does what the
+        lock guards, it may have lost the lock by then. The ``token`` and ``guarded`` writes protect against that.
         """
     def on_lost(self, callback: Callable[[LossReason], object]) -> None:
-        """Calls ``callback(reason)`` once, with a ``LossReason``, when the hold is lost. If it is lost already, the call
-        comes at once; if it is released first, never.
+        """Calls ``callback(reason)`` once, with a ``LossReason``, when the hold is lost. If it is already lost, the call comes
+        at once. If it is released first, the call never comes.
 
-        Callbacks of one hold are called one after the other, on a thread for callbacks. Those of different holds do not
-        wait for each other, unless 32 are running. What a callback raises is reported to ``sys.unraisablehook``. Under
-        gevent and eventlet a greenlet of the main thread calls them. In asyncio, let the callback use
-        ``loop.call_soon_threadsafe``. A callback is not called while the garbage collector takes it apart together with
-        its hold.
+        The callbacks of one hold are called one at a time, on a thread for callbacks. Those of different holds do not wait
+        for each other, unless 32 are running. If a callback raises, the exception goes to ``sys.unraisablehook``. Under
+        gevent and eventlet, a greenlet of the main thread calls them. In asyncio, let the callback use
+        ``loop.call_soon_threadsafe``. A callback is not called if the garbage collector takes it apart together with its
+        hold.
 
-        Raises ``TypeError`` if ``callback`` cannot be called, and ``ForkedError`` if this process was forked from the one
+        Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if this process was forked from the one
         that holds the lock.
         """
     @property
     def wanted(self) -> Wanted:
-        """The event that others wait for what this hold has: a ``Wanted``, which can be asked, waited for or awaited. To finish
-        early, or to let the lock go between two pieces of work.
+        """The event that others wait for what this hold has: a ``Wanted``. You can check it, wait for it or await it. Use it
+        to finish early, or to release the lock between two pieces of work.
 
-        Somebody who has asked for it by ``Lock.revoke``, or by Curator's ``Revoker``, counts as one who waits.
+        A request by ``Lock.revoke``, or by Curator's ``Revoker``, counts as a waiter.
 
-        The first look at it begins to look out for others: that lists the queue and reads the hold's own nodes once, and leaves
-        watches that the next who queues or asks sets off. A hold that never asks costs nothing.
+        The first use of this property starts to watch for others: the client lists the queue and reads the hold's own nodes
+        once, and leaves watches, which the next contender or request triggers. A hold whose ``wanted`` is never used costs
+        nothing.
         """
     def on_wanted(self, callback: Callable[[], object]) -> None:
-        """Calls ``callback()`` once, when others wait for what this hold has. If they do already, the call comes at once; if the
-        hold is released or lost first, never.
+        """Calls ``callback()`` once, when others wait for what this hold has. If they already do, the call comes at once. If
+        the hold is released or lost first, the call never comes.
 
-        See ``wanted`` for what that costs, and ``on_lost`` for how callbacks are called.
+        See ``wanted`` for what this costs, and ``on_lost`` for how callbacks are called.
 
-        Raises ``TypeError`` if ``callback`` cannot be called, and ``ForkedError`` if this process was forked from the one
+        Raises ``TypeError`` if ``callback`` is not callable, and ``ForkedError`` if this process was forked from the one
         that holds the lock.
         """
 
 @final
 class Hold(BaseHold):
-    """The proof that a lock is held. A ``with`` block gives one, and so does ``Lock.hold``.
+    """The proof that a lock is held. Get one from a ``with`` block on a lock, or from ``Lock.hold``.
 
     >>> hold = zk.mutex("/locks/doc").hold(timeout=5)
     >>> hold.token > 0, hold.state
@@ -754,21 +755,22 @@ class Hold(BaseHold):
     >>> hold.state
     <HoldState.RELEASED: 'released'>
 
-    A hold is a context manager, too: the end of the block releases it, and raises ``LockLost`` if it was lost meanwhile.
-    A hold from ``Lock.hold`` that is dropped without a release is released in the background, with a ``ResourceWarning``.
+    A hold is itself a context manager: the end of the block releases it, and raises ``LockLost`` if it was lost
+    meanwhile. If a hold from ``Lock.hold`` is dropped without a release, it is released in the background, with a
+    ``ResourceWarning``.
 
     Every call that reaches the servers raises ``ForkedError`` if this process was forked from the one that holds the
     lock.
     """
     def confirm(self) -> float:
-        """Asks the quorum whether the lock is still held. Returns for how many seconds it is now certain to be.
+        """Asks the servers whether the lock is still held. Returns how many seconds it is now certain to be held.
 
         >>> with zk.mutex("/locks/doc") as hold:
         ...     hold.confirm() > 0
         True
 
-        Raises ``LockLost`` if the lock is not held any more, ``NotHeld`` if the hold was released, and ``Unreachable`` if
-        the ensemble does not answer while the lease lasts, or within a second if less than that is left.
+        Raises ``LockLost`` if the lock is no longer held, ``NotHeld`` if the hold was released, and ``Unreachable`` if the
+        servers do not answer while the lease lasts, or within a second if less than that is left.
         """
     def read(self, path: str) -> NodeData | None:
         """Reads a node: a ``NodeData`` with its ``data`` and ``version``, or ``None`` if the node does not exist.
@@ -777,15 +779,16 @@ class Hold(BaseHold):
         ...     hold.read("/doc-state") is None
         True
 
-        The answer includes everything that the ensemble had committed when this was called. By then the outcome of this
-        hold's guarded writes is settled: so after ``Uncertain``, read and then decide. It works while the client is open,
+        The answer includes everything that the servers had committed when this was called, and the final outcome of this
+        hold's earlier guarded writes. So after ``Uncertain``, read, then decide. It works as long as the client is open,
         even after the hold was lost or released.
 
-        Raises ``Unreachable`` if the ensemble does not answer within a session timeout, or two seconds; ``Refused`` if
-        the access list does not allow it; ``InvalidInput`` if the path is invalid; ``Closed`` if the client is closed.
+        Raises ``Unreachable`` if the servers do not answer within a session timeout or two seconds, whichever is longer;
+        ``Refused`` if the access list does not allow it; ``InvalidInput`` if the path is invalid; ``Closed`` if the client
+        is closed.
         """
     def guarded(self) -> Guarded:
-        """Begins a list of writes to ZooKeeper that are done only if the lock is still held when the quorum commits them.
+        """Starts a list of writes to ZooKeeper that are only done if the lock is still held when the servers commit them.
 
         >>> with zk.mutex("/locks/doc") as hold:
         ...     hold.guarded().create("/doc-state", b"begun").set_data("/doc-state", b"done").commit()
@@ -795,18 +798,19 @@ class Hold(BaseHold):
         NodeData(data=b'done', version=1)
         (None,)
 
-        Nothing is sent, and so nothing is raised, before ``Guarded.commit``. A list that is dropped without a commit
-        causes a ``RuntimeWarning``.
+        Nothing is sent, and nothing can raise, before ``Guarded.commit``. If the list is dropped without a commit, there is
+        a ``RuntimeWarning``.
         """
     def release(self) -> None:
-        """Releases the lock, and waits until the ensemble has confirmed it.
+        """Releases the lock, and waits until the servers have confirmed it.
 
-        Raises ``LockLost`` if the hold was lost before; ``NotOwner`` if the lock is reentrant and belongs to another
-        thread, and then nothing changes; ``NotHeld`` if this hold was released before; ``Refused`` if the access list
-        does not allow its node to be deleted, which has gone with its session then, and so have the client's other holds;
-        ``Timeout`` if the ensemble does not answer within a session timeout; ``Unreachable`` if no connection can be had for
-        its session any more, such as after a change of passwords. After a ``Timeout`` the release goes on in the background;
-        after an ``Unreachable`` the lock is free when the ensemble ends the session, a session timeout after it last heard of it.
+        Raises ``LockLost`` if the hold was lost before; ``NotHeld`` if this hold was already released; ``NotOwner`` if the
+        lock is reentrant and belongs to another thread, in which case nothing changes; ``Timeout`` if the servers do not
+        answer within a session timeout, in which case the release goes on in the background; ``Unreachable`` if the client
+        can no longer connect to its session, for example after a change of passwords, in which case the lock is free once
+        the servers end the session, a session timeout after they last heard from it; ``Refused`` if the access list does
+        not allow deleting its node, in which case the client's session was ended to remove the node, and its other holds
+        are lost too.
         """
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -818,7 +822,7 @@ class Hold(BaseHold):
 
 @final
 class AsyncHold(BaseHold):
-    """The proof that a lock is held, in asyncio. ``async with`` gives one, and so does ``AsyncLock.hold``.
+    """The proof that a lock is held, for asyncio. Get one from ``async with`` on a lock, or from ``AsyncLock.hold``.
 
     >>> async def watch():
     ...     async with zk.mutex("/locks/doc") as hold:
@@ -829,14 +833,14 @@ class AsyncHold(BaseHold):
     (False, True, True)
     """
     async def confirm(self) -> float:
-        """Asks the quorum whether the lock is still held. See ``Hold.confirm``."""
+        """Asks the servers whether the lock is still held. See ``Hold.confirm``."""
     async def read(self, path: str) -> NodeData | None:
         """Reads a node. See ``Hold.read``."""
     def guarded(self) -> AsyncGuarded:
-        """Begins a list of writes to ZooKeeper that are done only if the lock is still held. See ``Hold.guarded``."""
+        """Starts a list of writes to ZooKeeper that are only done if the lock is still held. See ``Hold.guarded``."""
     def release(self) -> Awaitable[None]:
-        """Releases the lock. See ``Hold.release`` for what it raises. The release begins at once; await it to wait until the
-        ensemble has confirmed it.
+        """Releases the lock. The release starts at once; await it to wait until the servers have confirmed it. See
+        ``Hold.release`` for what it raises.
         """
     async def __aenter__(self) -> Self: ...
     async def __aexit__(
@@ -848,21 +852,21 @@ class AsyncHold(BaseHold):
 
 @final
 class Loss:
-    """The event that a hold is lost. It can be asked, waited for, or awaited.
+    """The event that a hold is lost. You can check it, wait for it or await it.
 
     >>> with zk.mutex("/locks/doc") as hold:
     ...     hold.lost.is_set(), bool(hold.lost), hold.lost.wait(timeout=0.01)
     (False, False, False)
 
-    It is true once the hold is lost, so ``while not hold.lost:`` goes on until then. In asyncio, ``await hold.lost``
-    gives the reason, or ``None`` if the hold is released first. A ``Loss`` does not keep the hold.
+    It is true once the hold is lost, so ``while not hold.lost:`` runs until then. In asyncio, ``await hold.lost``
+    returns the reason, or ``None`` if the hold is released first. A ``Loss`` does not keep its hold alive.
     """
     def is_set(self) -> bool:
-        """Whether the hold is lost. A hold that was released in time is not."""
+        """Whether the hold is lost. It is false for a hold that was released in time."""
     def __bool__(self) -> bool: ...
     @property
     def reason(self) -> LossReason | None:
-        """Why the hold was lost: a ``LossReason``, or ``None`` if it was not."""
+        """Why the hold was lost: a ``LossReason``, or ``None`` if it is not lost."""
     def wait(self, timeout: float | None = None) -> bool:
         """Waits until the hold is lost. Returns ``True`` then, and ``False`` if the hold is released first or is not lost
         within ``timeout`` seconds.
@@ -874,23 +878,23 @@ class Loss:
 
 @final
 class Wanted:
-    """The event that others wait for what a hold has. It can be asked, waited for, or awaited.
+    """The event that others wait for what a hold has. You can check it, wait for it or await it.
 
     >>> with zk.mutex("/locks/doc") as hold:
     ...     hold.wanted.is_set(), bool(hold.wanted), hold.wanted.wait(timeout=0.01)
     (False, False, False)
 
-    It is true once somebody of whatever process and library is known to wait, so ``while not hold.wanted:`` works on until
-    then. It is what was seen last, so it may stay true though the other gave up, and is false once the hold is released or
-    lost. In asyncio, ``await hold.wanted`` gives ``True``, or ``False`` if the hold ends first. A ``Wanted`` does not keep the
-    hold.
+    It is true once anyone is known to be waiting, in any process and with any library, so ``while not hold.wanted:``
+    runs until then. It shows the state that was seen last, so it may stay true after the other has given up. It is
+    false once the hold is released or lost. In asyncio, ``await hold.wanted`` returns ``True``, or ``False`` if the
+    hold ends first. A ``Wanted`` does not keep its hold alive.
 
-    Readers do not wait for readers, so they do not count beside one. Nobody queues for an exclusive lock, so there only
-    those of this client are seen, and those who have asked by ``Lock.revoke``.
+    Readers do not wait for readers, so a hold of the read side is not wanted because of them. Nobody queues for an
+    exclusive lock: there, only waiters of this client and requests by ``Lock.revoke`` are seen.
     """
     def is_set(self) -> bool:
-        """Whether others are known to wait. It asks nobody: right after the first look at ``Hold.wanted`` the answer of the
-        servers is still to come.
+        """Whether others are known to be waiting. It does not ask the servers: right after the first use of ``Hold.wanted``,
+        their answer has not arrived yet.
         """
     def __bool__(self) -> bool: ...
     def wait(self, timeout: float | None = None) -> bool:
@@ -904,25 +908,27 @@ class Wanted:
 
 @final
 class Observer:
-    """Who holds a lock, as that changes: an iterator of ``Contender``, or ``None`` while nobody does. See ``Lock.observe``.
+    """Reports who holds a lock: an iterator that gives a ``Contender``, or ``None`` while nobody holds the lock. See
+    ``Lock.observe``.
 
-    Changes that follow one another quickly may be reported as one. While no server answers, it waits.
+    Changes in quick succession may be reported as one. While no server answers, it waits.
     """
     def next(self, timeout: float | None = None) -> Contender | None:
-        """Who holds the lock now, and when called again, as soon as that changes.
+        """The first call returns the current holder of the lock. Each later call waits until the holder changes, and returns
+        the new one.
 
         >>> observer = zk.election("/locks/doc").observe()
         >>> print(observer.next(timeout=5))
         None
 
-        Raises ``Timeout`` if nothing has changed in that time.
+        Raises ``Timeout`` if nothing changes within ``timeout`` seconds.
         """
     def __iter__(self) -> Self: ...
     def __next__(self) -> Contender | None: ...
 
 @final
 class AsyncObserver:
-    """An ``Observer`` for asyncio, to be used with ``async for``. See ``AsyncLock.observe``.
+    """An ``Observer`` for asyncio. Use it with ``async for``. See ``AsyncLock.observe``.
 
     >>> async def first():
     ...     async for leader in zk.aio.election("/locks/doc").observe():
@@ -931,35 +937,36 @@ class AsyncObserver:
     None
     """
     async def next(self) -> Contender | None:
-        """Who holds the lock now, and when awaited again, as soon as that changes. See ``Observer.next``; for a bound of time
-        there is ``asyncio.wait_for``. Where it is cancelled, the next one tells what this one would have.
+        """The first call returns the current holder of the lock. Each later call waits until the holder changes, and returns
+        the new one. To limit the time, use ``asyncio.wait_for``. If a call is cancelled, the next one reports the change
+        instead. See ``Observer.next``.
         """
     def __aiter__(self) -> Self: ...
     async def __anext__(self) -> Contender | None: ...
 
 @final
 class Barrier:
-    """A barrier: a node, and callers of ``wait`` wait until it is gone. See ``Client.barrier``."""
+    """A barrier: as long as its node exists, callers of ``wait`` wait. See ``Client.barrier``."""
     @property
     def path(self) -> str:
-        """The path of its node."""
+        """The path of the barrier's node."""
     @property
     def aio(self) -> AsyncBarrier:
-        """The same barrier for asyncio."""
+        """This barrier for asyncio."""
     def set(self) -> bool:
         """Sets the barrier, so that callers of ``wait`` wait. ``False`` if it was already set."""
     def remove(self) -> bool:
         """Removes the barrier, so that all waiters go on. ``False`` if it was not set."""
     def is_set(self) -> bool:
-        """Whether it is set. Others may set or remove it at the same moment."""
+        """Whether the barrier is set. Others may set or remove it at the same moment."""
     def wait(self, timeout: float | None = None) -> bool:
-        """Waits until it is not set: ``True`` then, at once if it is not set now, or ``False`` if the time is over.
-        Raises ``Unreachable`` if there is no connection then.
+        """Waits until the barrier is not set. Returns ``True`` then, at once if it is not set now, or ``False`` if the time is
+        over. Raises ``Unreachable`` if there is no connection at that time.
         """
 
 @final
 class AsyncBarrier:
-    """A ``Barrier`` for asyncio. ``AsyncClient.barrier`` gives one, and so does ``Barrier.aio``.
+    """A ``Barrier`` for asyncio. Get one from ``AsyncClient.barrier`` or from ``Barrier.aio``.
 
     >>> async def come():
     ...     return await zk.aio.barrier("/barriers/doc").wait(timeout=5)
@@ -968,38 +975,38 @@ class AsyncBarrier:
     """
     @property
     def path(self) -> str:
-        """The path of its node."""
+        """The path of the barrier's node."""
     async def set(self) -> bool:
         """Sets the barrier, so that callers of ``wait`` wait. See ``Barrier.set``."""
     async def remove(self) -> bool:
         """Removes the barrier, so that all waiters go on. See ``Barrier.remove``."""
     async def is_set(self) -> bool:
-        """Whether it is set. See ``Barrier.is_set``."""
+        """Whether the barrier is set. See ``Barrier.is_set``."""
     async def wait(self, timeout: float | None = None) -> bool:
-        """Waits until it is not set: ``True`` then, or ``False`` if the time is over. See ``Barrier.wait``."""
+        """Waits until the barrier is not set. Returns ``True`` then, or ``False`` if the time is over. See ``Barrier.wait``."""
 
 @final
 class DoubleBarrier:
-    """A double barrier: entering waits until all members have entered, and leaving until all have left. See
+    """A double barrier: entering waits until all members have entered, and leaving waits until all have left. See
     ``Client.double_barrier``.
     """
     @property
     def path(self) -> str:
-        """The path of the node below which the members are."""
+        """The path of the node whose children are the members."""
     @property
     def members(self) -> int:
-        """How many members it has."""
+        """How many members open the barrier."""
     @property
     def aio(self) -> AsyncDoubleBarrier:
-        """The same double barrier for asyncio."""
+        """This double barrier for asyncio."""
     def enter(self, timeout: float | None = ...) -> Member:
-        """Enters, and waits until all members have.
+        """Enters as a new member, and waits until all members have entered.
 
         >>> member = zk.double_barrier("/barriers/doc", 1).enter(timeout=5)
         >>> member.leave()
 
-        It waits for ``timeout`` seconds at most, for ever if that is ``None``, by default as long as the barrier was made to.
-        Raises ``Timeout`` then: it is not a member any more.
+        It waits for up to ``timeout`` seconds; ``None`` waits for ever. By default it waits for the timeout that the
+        barrier was made with. Then it raises ``Timeout``, and is no longer a member.
         """
     def __enter__(self) -> Member: ...
     def __exit__(
@@ -1018,28 +1025,30 @@ class DoubleBarrier:
 
 @final
 class Member:
-    """A member of a double barrier, between entering and leaving. ``DoubleBarrier.enter`` gives one, and so does a ``with`` block.
+    """A member of a double barrier, from entering to leaving. Get one from ``DoubleBarrier.enter`` or from a ``with``
+    block on the barrier.
 
-    It is a context manager, too, which leaves. One that is forgotten leaves in the background.
+    It is itself a context manager, which leaves at the end of the block. A member that is dropped leaves in the
+    background.
     """
     @property
     def path(self) -> str:
         """The path of the barrier."""
     @property
     def node(self) -> str:
-        """The path of the node that stands for this member."""
+        """The path of this member's node."""
     @property
     def loss(self) -> LossReason | None:
-        """Why the member is lost: a ``LossReason``, or ``None`` if it is not. A member is lost when its session ends,
-        because its node goes with the session. The others then take it to have left.
+        """Why the member is lost: a ``LossReason``, or ``None`` if it is not lost. A member is lost when its session ends,
+        because its node goes with the session. The others then consider it to have left.
         """
     def leave(self, timeout: float | None = ...) -> None:
-        """Leaves, and waits until all members that are within now have left.
+        """Leaves, and waits until all members that are inside now have left.
 
-        It waits for ``timeout`` seconds at most, for ever if that is ``None``, by default as long as the barrier was made to,
-        and raises ``Timeout`` then; zero waits for nobody. Raises ``LockLost`` if its session ended before it left: the
-        others may have gone on without it; ``NotHeld`` if it has left before. In any case it has left, or is leaving in
-        the background.
+        It waits for up to ``timeout`` seconds; ``None`` waits for ever, and zero does not wait for the others. By default
+        it waits for the timeout that the barrier was made with. Then it raises ``Timeout``. Raises ``LockLost`` if the
+        member's session ended before it left, so that the others may have gone on without it, and ``NotHeld`` if it has
+        already left. In any case the member has left, or is leaving in the background.
         """
     def __enter__(self) -> Self: ...
     def __exit__(
@@ -1051,7 +1060,7 @@ class Member:
 
 @final
 class AsyncDoubleBarrier:
-    """A ``DoubleBarrier`` for asyncio. ``AsyncClient.double_barrier`` gives one, and so does ``DoubleBarrier.aio``.
+    """A ``DoubleBarrier`` for asyncio. Get one from ``AsyncClient.double_barrier`` or from ``DoubleBarrier.aio``.
 
     >>> async def take_part():
     ...     async with zk.aio.double_barrier("/barriers/doc-too", 1, timeout=5) as member:
@@ -1061,12 +1070,14 @@ class AsyncDoubleBarrier:
     """
     @property
     def path(self) -> str:
-        """The path of the node below which the members are."""
+        """The path of the node whose children are the members."""
     @property
     def members(self) -> int:
-        """How many members open it."""
+        """How many members open the barrier."""
     async def enter(self, timeout: float | None = ...) -> AsyncMember:
-        """Enters, and waits until all members have. See ``DoubleBarrier.enter``; one that is cancelled is no member."""
+        """Enters as a new member, and waits until all members have entered. If it is cancelled, it is no longer a member. See
+        ``DoubleBarrier.enter``.
+        """
     async def __aenter__(self) -> AsyncMember: ...
     async def __aexit__(
         self,
@@ -1077,18 +1088,18 @@ class AsyncDoubleBarrier:
 
 @final
 class AsyncMember:
-    """A ``Member`` for asyncio. ``AsyncDoubleBarrier.enter`` gives one, and so does ``async with``."""
+    """A ``Member`` for asyncio. Get one from ``AsyncDoubleBarrier.enter`` or from ``async with`` on the barrier."""
     @property
     def path(self) -> str:
         """The path of the barrier."""
     @property
     def node(self) -> str:
-        """The path of the node that stands for this member."""
+        """The path of this member's node."""
     @property
     def loss(self) -> LossReason | None:
-        """Why the member is lost, or ``None``. See ``Member.loss``."""
+        """Why the member is lost, or ``None`` if it is not lost. See ``Member.loss``."""
     def leave(self, timeout: float | None = ...) -> Awaitable[None]:
-        """Leaves. See ``Member.leave``; it begins at once, and to await it is to wait until all have left."""
+        """Starts to leave at once; await it to wait until all members have left. See ``Member.leave``."""
     async def __aenter__(self) -> Self: ...
     async def __aexit__(
         self,
@@ -1099,19 +1110,19 @@ class AsyncMember:
 
 @disjoint_base
 class BaseGuarded:
-    """What a ``Guarded`` and an ``AsyncGuarded`` have in common: the list of writes."""
+    """The methods that a ``Guarded`` and an ``AsyncGuarded`` share: they add writes to the list."""
     def create(self, path: str, data: bytes | bytearray = b"") -> Self:
         """Adds a write that creates a persistent node. Its parent must exist.
 
         Raises ``TypeError`` if ``data`` is not bytes.
         """
     def set_data(self, path: str, data: bytes | bytearray, version: int | None = None) -> Self:
-        """Adds a write that sets the data of a node, if the node has this version. ``None`` stands for any version.
+        """Adds a write that sets the data of a node, which must have this version. ``None`` means any version.
 
         Raises ``TypeError`` if ``data`` is not bytes, and ``InvalidInput`` if ``version`` is negative.
         """
     def delete(self, path: str, version: int | None = None) -> Self:
-        """Adds a write that deletes a node, if the node has this version. ``None`` stands for any version.
+        """Adds a write that deletes a node, which must have this version. ``None`` means any version.
 
         Raises ``InvalidInput`` if ``version`` is negative.
         """
@@ -1120,42 +1131,43 @@ class BaseGuarded:
 class Guarded(BaseGuarded):
     """A list of writes to ZooKeeper that are done together, and only if the lock is held. See ``Hold.guarded``."""
     def commit(self) -> tuple[int | None, ...]:
-        """Does all of the writes or none. Returns the version of each node after its write: 0 if it was created, ``None`` if
-        it was deleted.
+        """Does all of the writes or none. Returns the version of each node after its write: 0 if the node was created,
+        ``None`` if it was deleted.
 
-        Raises ``LockLost`` if the lock was not held any more, and ``Conflict`` if a node did not allow its write: it had
-        another version, existed already, or did not exist. The ``index`` and ``path`` of the ``Conflict`` say which. In
-        both cases nothing was written. Raises ``Uncertain`` if the reply was lost: all of the writes were done or none,
-        and ``Hold.read`` tells which. Raises ``NotHeld`` if the hold was released, and ``InvalidInput`` for an invalid
-        path, for more than 512 KiB in all, or for a hold of an exclusive lock.
+        Raises ``LockLost`` if the lock was no longer held, and ``Conflict`` if a node did not allow its write because it
+        had another version, already existed, or did not exist. The ``index`` and ``path`` of the ``Conflict`` say which
+        write it was. In both cases nothing was written. Raises ``Uncertain`` if the reply was lost: either all or none of
+        the writes were done, and ``Hold.read`` shows which. Raises ``NotHeld`` if the hold was released, and
+        ``InvalidInput`` for an invalid path, for more than 512 KiB in total, or for a hold of an exclusive lock.
         """
 
 @final
 class AsyncGuarded(BaseGuarded):
     """A ``Guarded`` for asyncio. See ``AsyncHold.guarded``."""
     async def commit(self) -> tuple[int | None, ...]:
-        """Does all of the writes or none. See ``Guarded.commit``. If it is cancelled, the writes may have been done."""
+        """Does all of the writes or none. If it is cancelled, the writes may have been done or not. See ``Guarded.commit``."""
 
 @final
 class Digest:
-    """Who a client logs in as, with ZooKeeper's scheme ``digest``: a user and a password.
+    """A login with ZooKeeper's scheme ``digest``: a user and a password.
 
     ``zklock.Client(hosts, auth=zklock.Digest("billing", password), access="creator-all")``
 
-    The servers keep no list of users: with a wrong password the client is somebody else, whom access lists do not know.
-    The password crosses the network as it is: use TLS where others could listen. It is in no log, ``repr`` or exception.
+    The servers keep no list of users, so a wrong password is not an error: the client is then simply another user, whom
+    no access list knows. The password crosses the network in plain text, so use TLS if others could listen. It never
+    appears in the log, in ``repr`` or in an exception.
     """
     def __new__(cls, user: str, password: str) -> Self: ...
     @staticmethod
     def from_file(path: str | os.PathLike[str]) -> Digest:
-        """The users and passwords in a file: ``user:password``, one a line. The client logs in as all of them.
+        """The users and passwords in a file, one ``user:password`` per line. The client logs in as all of them.
 
-        The file is read now, and anew for each connection, so that passwords can be changed while the client runs. As long
-        as it cannot be read then, no connection is made.
+        The file is read now, and again for each connection, so that passwords can be changed while the client runs. If it
+        cannot be read at that time, the client makes no new connection.
         """
     @staticmethod
     def from_env(variable: str) -> Digest:
-        """The user and the password in an environment variable, ``user:password``. It is read now."""
+        """The ``user:password`` in an environment variable, which is read now."""
 
 @final
 class PassPhrase:
@@ -1163,73 +1175,76 @@ class PassPhrase:
 
     ``zklock.Tls("ca.pem", "client.pem", "client.key", pass_phrase=zklock.PassPhrase.from_file("/run/secrets/key"))``
 
-    Keys are read in the form that ``openssl genpkey -aes256`` writes. The pass phrase is in no log, ``repr`` or exception.
+    Keys are read in the format that ``openssl genpkey -aes256`` writes. The pass phrase never appears in the log, in
+    ``repr`` or in an exception.
     """
     def __new__(cls, text: str) -> Self: ...
     @staticmethod
     def from_file(path: str | os.PathLike[str]) -> PassPhrase:
-        """The first line of a file. It is read now, and anew for each connection."""
+        """The first line of a file. The file is read now, and again for each connection."""
     @staticmethod
     def from_env(variable: str) -> PassPhrase:
-        """The text of an environment variable. It is read now."""
+        """The value of an environment variable, which is read now."""
 
 @final
 class Kerberos:
-    """Who a client logs in as by Kerberos: with the ticket that it has for this process.
+    """A login with the Kerberos ticket of this process.
 
     ``zklock.Client("zk1.example.com:2181", auth=zklock.Kerberos(), access="creator-all")``
 
-    To access lists it is the client's principal, such as ``sasl:billing@EXAMPLE.COM``. The ticket is the one of the credential
-    cache (``KRB5CCNAME``), or comes from a keytab (``KRB5_CLIENT_KTNAME``), with which it is renewed. It is looked up anew for
-    each connection. Without one, connecting raises ``Refused``, or ``Unreachable`` if no KDC answers,
-    and Kerberos' own words say why.
+    In access lists the user is the client's principal, such as ``sasl:billing@EXAMPLE.COM``. The ticket comes from the
+    credential cache (``KRB5CCNAME``), or from a keytab (``KRB5_CLIENT_KTNAME``), which is also used to renew it. It is
+    looked up again for each connection. If there is no ticket, connecting raises ``Refused``, or ``Unreachable`` if no
+    KDC answers. The message includes Kerberos' own explanation.
 
-    ``service`` is the first part of the servers' principal. ``host`` is the second part; ``None`` stands for the host that is
-    connected to. A client can log in by SASL or Kerberos as one user, and by ``Digest`` as others beside it.
+    ``service`` is the first part of the servers' principal. ``host`` is the second part; ``None`` stands for the host
+    that the client connects to. A client can log in as only one user by SASL or Kerberos, and as others by ``Digest``
+    at the same time.
 
-    Where this module was built without Kerberos, this raises ``Refused``.
+    If this module was built without Kerberos, this raises ``Refused``.
     """
     def __new__(cls, service: str = "zookeeper", host: str | None = None) -> Self: ...
 
 @final
 class Sasl:
-    """Who a client logs in as by SASL, with its mechanism DIGEST-MD5: a user and a password.
+    """A login by SASL, with the mechanism DIGEST-MD5: a user and a password.
 
     ``zklock.Client(hosts, auth=zklock.Sasl("billing", password), access="creator-all")``
 
-    To access lists it is ``sasl:billing``. The servers have a list of users, in the section ``Server`` of their JAAS file: with a
-    wrong password, with a user whom they do not know, and where they are not set up for SASL, connecting raises ``Refused``. A
-    password that is changed on the servers matters to the next connection: as long as they refuse it there is none, and the
-    session and its holds are lost. A client can log in by SASL as one user, and by ``Digest`` as others beside it.
+    In access lists the user is ``sasl:billing``. The servers list their users in the section ``Server`` of their JAAS
+    file. Connecting raises ``Refused`` if the password is wrong, if the servers do not know the user, or if they are
+    not set up for SASL. A password that is changed on the servers takes effect with the next connection. If they refuse
+    the old one, the client cannot reconnect, and loses its session and its holds. A client can log in as only one user
+    by SASL, and as others by ``Digest`` at the same time.
 
-    The password is in no log, ``repr`` or exception, and does not cross the network; but a listener can try out passwords
-    on what does: use TLS.
+    The password never appears in the log, in ``repr`` or in an exception, and does not cross the network. But a
+    listener can test guesses of the password against what does cross the network, so use TLS.
     """
     def __new__(cls, user: str, password: str) -> Self: ...
     @staticmethod
     def from_file(path: str | os.PathLike[str]) -> Sasl:
-        """The user and the password in a file, one line ``user:password``.
+        """The user and the password in a file: a single line ``user:password``.
 
-        The file is read now, and anew for each connection, so that the password can be changed while the client runs. As long
-        as it cannot be read then, no connection is made.
+        The file is read now, and again for each connection, so that the password can be changed while the client runs. If
+        it cannot be read at that time, the client makes no new connection.
         """
     @staticmethod
     def from_env(variable: str) -> Sasl:
-        """The user and the password in an environment variable, ``user:password``. It is read now."""
+        """The ``user:password`` in an environment variable, which is read now."""
 
 @final
 class Tls:
-    """How to connect with TLS: PEM files of the authorities of the servers' certificates and, if the servers want
-    one, of a client certificate and its key.
+    """How to connect with TLS. The arguments are PEM files: the authorities of the servers' certificates and, if the
+    servers ask for one, a client certificate and its key.
 
     ``zklock.Client("zk1:2281", tls=zklock.Tls("ca.pem", "client.pem", "client.key"))``
 
-    The files are read at once, and an error says what is wrong with which. They are read anew for each connection, so that
-    renewed certificates are used without a restart. As long as one cannot be used then, no connection is made: what was read
-    before is not used again. The connection that there is stays.
+    The files are read now, and an error says what is wrong with which file. They are read again for each connection, so
+    that renewed certificates take effect without a restart. If a file cannot be used at that time, the client makes no
+    new connection: it does not fall back to what it read earlier. An existing connection stays.
 
-    ``pass_phrase`` is that of an encrypted key, a text or a ``PassPhrase``. The servers' certificates must be for the names
-    given as hosts. None of these checks can be switched off.
+    ``pass_phrase`` is that of an encrypted key, as text or as a ``PassPhrase``. The servers' certificates must be valid
+    for the names given as hosts. None of these checks can be switched off.
     """
     @overload
     def __new__(
@@ -1256,10 +1271,10 @@ class Tls:
         *,
         pass_phrase: str | PassPhrase | None = None,
     ) -> Tls:
-        """Trusts the authorities that this system trusts: those in the file that ``SSL_CERT_FILE`` names in the environment,
-        otherwise those in the file of the system's distribution.
+        """Trusts the authorities that this system trusts. They come from the file that the environment variable
+        ``SSL_CERT_FILE`` names, otherwise from the file of the system's distribution.
 
-        Where the servers' certificates come from an authority of your own, give that alone.
+        If the servers' certificates come from your own authority, use ``Tls`` and give that authority alone.
         """
 
 @final
@@ -1271,25 +1286,26 @@ class Server:
     ...         len(server.children("/locks/doc"))
     1
 
-    It serves as soon as it is made, on a port of its own on 127.0.0.1. Any ZooKeeper client in any process can use it. It
-    is a single server, and does not replace an ensemble. It offers no encryption, and every client that can reach it may
-    do everything. ``listen`` is the address at which it listens, ``host:port``; port 0 takes any free port.
+    It serves as soon as it is made, on a port of its own on 127.0.0.1. Any ZooKeeper client in any process can use it.
+    It is a single server, and does not replace an ensemble. It offers no encryption, and every client that can reach it
+    may do everything. ``listen`` is the address at which it listens, ``host:port``; port 0 takes any free port.
 
-    Times are in seconds. ``tick`` is ZooKeeper's unit of time: a session lasts 2 to 20 ticks, and ends at a full one.
+    Times are in seconds. ``tick`` is ZooKeeper's unit of time: a session lasts 2 to 20 ticks, and ends on a whole tick.
     ``session_timeouts`` replaces these bounds by the shortest and the longest session that is granted. With
-    ``manual_clock`` time stands still until ``advance`` moves it: no session ends by itself, however long you look at it
-    in a debugger.
+    ``manual_clock`` time stands still until ``advance`` moves it: no session ends by itself, however long you look at
+    it in a debugger.
 
     ``words`` lists the four-letter words that are answered, such as ``"srvr, ruok"``. See ``4lw.commands.whitelist`` of
     ZooKeeper. By default it answers all that it knows. (A real server answers only ``srvr`` by default.)
 
-    ``like`` says which server it copies: ``"3.8"``; ``"3.4"``, ZooKeeper 3.4.14, which has no container nodes; or
-    ``"keeper-25"``, ClickHouse Keeper 25, which hangs up on what it does not know and takes no session back.
+    ``like`` says which server it imitates: ``"3.8"``; ``"3.4"``, ZooKeeper 3.4.14, which has no container nodes; or
+    ``"keeper-25"``, ClickHouse Keeper 25, which hangs up on requests that it does not know and never takes a session
+    back.
 
     Raises ``InvalidInput`` if an argument is wrong, and ``Refused`` if the system does not let it listen there.
 
-    Threads may share a server. A process that is forked from this one can use only its ``hosts``: everything else raises
-    ``ForkedError`` there. After ``close`` everything else raises ``Closed``.
+    Threads may share a server. A process that is forked from this one can use only its ``hosts``: everything else
+    raises ``ForkedError`` there. After ``close`` everything else raises ``Closed``.
     """
     def __new__(
         cls,
@@ -1458,10 +1474,10 @@ class Server:
         """Closes the server. Its clients lose their connections. Closing twice is not an error."""
     @staticmethod
     def _of_arguments(arguments: list[str], /) -> Server | None:
-        """The server that the arguments of the program ask for; `None` when it is help."""
+        """The server that the program's arguments ask for; `None` if they ask for help."""
     _usage: Final[str]
     def _obey(self, order: str, /) -> tuple[str, bool]:
-        """Carries out an order to the program; its answer, and whether it was to quit."""
+        """Carries out an order to the program. Returns its answer, and whether the order was to quit."""
     def __enter__(self) -> Self: ...
     def __exit__(
         self,

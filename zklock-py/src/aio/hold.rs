@@ -16,7 +16,7 @@ use std::sync::Arc;
 use zklock_core::face::Call;
 use zklock_core::{Error, Owner};
 
-/// The proof that a lock is held, in asyncio. ``async with`` gives one, and so does ``AsyncLock.hold``.
+/// The proof that a lock is held, for asyncio. Get one from ``async with`` on a lock, or from ``AsyncLock.hold``.
 ///
 /// >>> async def watch():
 /// ...     async with zk.mutex("/locks/doc") as hold:
@@ -36,7 +36,7 @@ impl AsyncHold {
 
 #[pymethods]
 impl AsyncHold {
-    /// Asks the quorum whether the lock is still held. See ``Hold.confirm``.
+    /// Asks the servers whether the lock is still held. See ``Hold.confirm``.
     fn confirm(slf: &Bound<'_, Self>) -> Coroutine {
         confirm(slf.as_super().get().held.clone())
     }
@@ -46,13 +46,13 @@ impl AsyncHold {
         read(slf.as_super().get().held.clone(), path)
     }
 
-    /// Begins a list of writes to ZooKeeper that are done only if the lock is still held. See ``Hold.guarded``.
+    /// Starts a list of writes to ZooKeeper that are only done if the lock is still held. See ``Hold.guarded``.
     fn guarded(slf: &Bound<'_, Self>) -> PyResult<Py<AsyncGuarded>> {
         AsyncGuarded::of(slf.py(), slf.as_super().get().held.clone())
     }
 
-    /// Releases the lock. See ``Hold.release`` for what it raises. The release begins at once; await it to wait until the
-    /// ensemble has confirmed it.
+    /// Releases the lock. The release starts at once; await it to wait until the servers have confirmed it. See
+    /// ``Hold.release`` for what it raises.
     fn release(slf: &Bound<'_, Self>) -> PyResult<Coroutine> {
         let py = slf.py();
         release(py, &slf.as_super().get().held, current_or_unique(py)?)

@@ -51,25 +51,26 @@ fn node_path<'a>(py: Python<'_>, path: &'a str) -> PyResult<&'a str> {
 /// ...         len(server.children("/locks/doc"))
 /// 1
 ///
-/// It serves as soon as it is made, on a port of its own on 127.0.0.1. Any ZooKeeper client in any process can use it. It
-/// is a single server, and does not replace an ensemble. It offers no encryption, and every client that can reach it may
-/// do everything. ``listen`` is the address at which it listens, ``host:port``; port 0 takes any free port.
+/// It serves as soon as it is made, on a port of its own on 127.0.0.1. Any ZooKeeper client in any process can use it.
+/// It is a single server, and does not replace an ensemble. It offers no encryption, and every client that can reach it
+/// may do everything. ``listen`` is the address at which it listens, ``host:port``; port 0 takes any free port.
 ///
-/// Times are in seconds. ``tick`` is ZooKeeper's unit of time: a session lasts 2 to 20 ticks, and ends at a full one.
+/// Times are in seconds. ``tick`` is ZooKeeper's unit of time: a session lasts 2 to 20 ticks, and ends on a whole tick.
 /// ``session_timeouts`` replaces these bounds by the shortest and the longest session that is granted. With
-/// ``manual_clock`` time stands still until ``advance`` moves it: no session ends by itself, however long you look at it
-/// in a debugger.
+/// ``manual_clock`` time stands still until ``advance`` moves it: no session ends by itself, however long you look at
+/// it in a debugger.
 ///
 /// ``words`` lists the four-letter words that are answered, such as ``"srvr, ruok"``. See ``4lw.commands.whitelist`` of
 /// ZooKeeper. By default it answers all that it knows. (A real server answers only ``srvr`` by default.)
 ///
-/// ``like`` says which server it copies: ``"3.8"``; ``"3.4"``, ZooKeeper 3.4.14, which has no container nodes; or
-/// ``"keeper-25"``, ClickHouse Keeper 25, which hangs up on what it does not know and takes no session back.
+/// ``like`` says which server it imitates: ``"3.8"``; ``"3.4"``, ZooKeeper 3.4.14, which has no container nodes; or
+/// ``"keeper-25"``, ClickHouse Keeper 25, which hangs up on requests that it does not know and never takes a session
+/// back.
 ///
 /// Raises ``InvalidInput`` if an argument is wrong, and ``Refused`` if the system does not let it listen there.
 ///
-/// Threads may share a server. A process that is forked from this one can use only its ``hosts``: everything else raises
-/// ``ForkedError`` there. After ``close`` everything else raises ``Closed``.
+/// Threads may share a server. A process that is forked from this one can use only its ``hosts``: everything else
+/// raises ``ForkedError`` there. After ``close`` everything else raises ``Closed``.
 #[pyclass(frozen, weakref, module = "zklock.testing")]
 pub(crate) struct Server {
     embedded: Arc<Embedded>,
@@ -354,7 +355,7 @@ impl Server {
         Ok(())
     }
 
-    /// The server that the arguments of the program ask for; `None` when it is help.
+    /// The server that the program's arguments ask for; `None` if they ask for help.
     #[staticmethod]
     #[pyo3(signature = (arguments, /))]
     #[allow(clippy::needless_pass_by_value, reason = "what pyo3 makes of an argument is a value")]
@@ -370,7 +371,7 @@ impl Server {
         console::USAGE
     }
 
-    /// Carries out an order to the program; its answer, and whether it was to quit.
+    /// Carries out an order to the program. Returns its answer, and whether the order was to quit.
     #[pyo3(signature = (order, /))]
     fn _obey(&self, py: Python<'_>, order: PyBackedStr) -> PyResult<(String, bool)> {
         self.embedded.refuse_forked(py)?;
