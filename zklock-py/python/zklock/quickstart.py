@@ -1,8 +1,8 @@
-"""Four workers, each a process of its own, share one lock and write to one ledger. One is killed while it holds the lock;
-one is stopped while it holds the lock, and wakes when another has taken over: its late write is refused.
+"""Four worker processes share a lock and write to a ledger. One is killed while it holds the lock. Another is stopped while it
+holds the lock, and resumes when the next one has taken over: its late write is refused.
 
     python -m zklock.quickstart                                  on a server in this process
-    python -m zklock.quickstart --connect zk1:2181,zk2:2181      on an ensemble of yours
+    python -m zklock.quickstart --connect zk1:2181,zk2:2181      on your own ensemble
 """
 
 from __future__ import annotations
@@ -21,12 +21,12 @@ import zklock
 from zklock.testing import Server
 
 LOCK = "/zklock-quickstart"
-# Short, so that nobody waits long for the lock of a worker that was killed. A real server may grant more.
+# Short, so that the lock of a killed worker is soon free. A real server may grant a longer timeout.
 SESSION_TIMEOUT = 2.0
 
 
 def work(hosts: str, name: str) -> None:
-    """What one worker does. This is all that a program has to do for a lock and a fenced resource."""
+    """The work of one worker. A program needs no more than this for a lock and a fenced resource."""
     ledger = LedgerOfAWorker(name)
     with zklock.Client(hosts, session_timeout=SESSION_TIMEOUT, identity=name) as zk:
         try:
@@ -34,17 +34,17 @@ def work(hosts: str, name: str) -> None:
                 ledger.say(f"holds {hold.token}")
                 ledger.write(hold.token)
                 ledger.wait_until_the_work_is_done()
-                # Whatever happened meanwhile, pauses of the process included: with its token the ledger knows a late write.
+                # Whatever happened meanwhile, even a pause of this process: the token lets the ledger recognise a late write.
                 if ledger.write(hold.token):
-                    # This is said before it is done: when the next one says that it holds the lock, it has been read.
+                    # Say it before the release, so that it is printed before the next worker says that it holds the lock.
                     ledger.say("releases")
         except zklock.LockLost as lost:
             ledger.say(f"lost {lost}")
 
 
 class LedgerOfAWorker:
-    """The worker's end of the resource that the lock is for: here pipes from and to the process that started it. All workers
-    write to the same pipe."""
+    """The worker's side of the resource that the lock guards. Here it is pipes from and to the parent process. All workers write
+    to the same pipe."""
 
     def __init__(self, name: str) -> None:
         self._name = name
@@ -53,25 +53,25 @@ class LedgerOfAWorker:
         self._answer()
 
     def write(self, token: int) -> bool:
-        """Whether it is accepted."""
+        """Writes to the ledger, and returns whether it accepted the write."""
         self.say(f"writes {token}")
         return self._answer() == "accepted"
 
     def _answer(self) -> str:
         line = sys.stdin.readline()
         if not line:
-            raise SystemExit("nobody is there any more")
+            raise SystemExit("the ledger is gone")
         return line.strip()
 
     def say(self, line: str) -> None:
-        # In one piece.
+        # In one piece, so that lines of workers do not mix.
         sys.stdout.write(f"{self._name} {line}\n")
         sys.stdout.flush()
 
 
-# What follows is the play in which they take part.
+# Everything below is the demonstration around the workers.
 
-# What happens to a worker while it holds the lock, in the order of the grants.
+# What happens to each worker while it holds the lock, in the order of the grants.
 FATES = ("works", "is killed", "is stopped", "works")
 # How many of its writes are accepted.
 ACCEPTED = (2, 1, 1, 2)
