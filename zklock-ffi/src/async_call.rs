@@ -1,4 +1,5 @@
-//! Calls that run in the background, for event loops. Each is begun by the `_start` of its noun.
+//! Calls that run in the background, for event loops. The `_start` function of each noun starts
+//! one.
 
 use crate::call;
 use crate::events::{Events, Notice, zklock_event_kind};
@@ -19,7 +20,7 @@ pub struct zklock_call {
     _opaque: [u8; 0],
 }
 
-/// What a call gives if it works.
+/// The result of a successful call.
 pub(crate) enum Answer {
     Nothing,
     Number(i64),
@@ -27,13 +28,13 @@ pub(crate) enum Answer {
     Contenders(Vec<QueuedContender>),
     Client(blocking::Client),
     Member(blocking::Member, Arc<Events>),
-    /// It was an object, which the caller has by now.
+    /// The result was an object, and the caller has taken it.
     Taken,
 }
 
 pub(crate) struct AsyncCall {
     running: Box<dyn Running>,
-    /// When it is known. It stays.
+    /// The result, once it is known. It stays here.
     answer: Mutex<Option<Result<Answer, Failure>>>,
     notice: Arc<Notice>,
 }
@@ -58,7 +59,7 @@ impl<T: Send, A: Fn(T) -> Answer + Send + Sync> Running for Answered<T, A> {
     }
 }
 
-/// One that had its answer when it began.
+/// A call that had its result when it was started.
 struct Known;
 
 impl Running for Known {
@@ -70,12 +71,12 @@ impl Running for Known {
 }
 
 impl AsyncCall {
-    /// That of a call of the client to which these events belong.
+    /// The notice of a call of the client that has these events.
     pub(crate) fn notice(events: Option<&Arc<Events>>) -> Arc<Notice> {
         Notice::new(zklock_event_kind::ZKLOCK_EVENT_CALL, events.cloned(), Context::NONE)
     }
 
-    /// Begins a call, which is given what to do when it is ready.
+    /// Starts a call. `begin` gets the function to call when the result is ready.
     pub(crate) fn start<T: Send + 'static>(
         notice: &Arc<Notice>,
         begin: impl FnOnce(Ready) -> Result<Call<T>, Error>,
@@ -85,7 +86,7 @@ impl AsyncCall {
         Ok(Self::keep(running, None, notice))
     }
 
-    /// One that is over as soon as it begins.
+    /// A call that has its result as soon as it is started.
     pub(crate) fn over(notice: &Arc<Notice>, answer: Result<Answer, Failure>) -> *mut zklock_call {
         notice.happen();
         Self::keep(Box::new(Known), Some(answer), notice)
@@ -102,7 +103,7 @@ impl AsyncCall {
         handle
     }
 
-    /// Looks at the answer of a call, if there is one and it is no error.
+    /// Applies a function to the result of a call, if there is one and it is not an error.
     pub(crate) fn answer<T>(
         call: *const zklock_call,
         look: impl FnOnce(&mut Answer) -> Result<T, Failure>,
@@ -124,7 +125,7 @@ impl AsyncCall {
     }
 }
 
-/// What a call in the core calls when it is ready.
+/// The core calls this when a call is ready.
 pub(crate) type Ready = Box<dyn FnOnce() + Send>;
 
 impl Answer {
@@ -136,7 +137,7 @@ impl Answer {
         Self::Number(yes.into())
     }
 
-    /// Why there is no such answer as was asked for.
+    /// The error for a result of another type than the one asked for.
     pub(crate) fn unsuited(&self, wanted: &str) -> Failure {
         match self {
             Self::Taken => {

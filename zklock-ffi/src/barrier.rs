@@ -1,4 +1,4 @@
-//! The barrier: as long as it is set, those that come wait.
+//! The barrier: as long as it is set, callers wait.
 
 use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::call;

@@ -1,4 +1,4 @@
-//! One logical connection to an ensemble.
+//! A logical connection to an ensemble.
 
 use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
@@ -69,7 +69,7 @@ c_enum! {
     }
 }
 
-/// Between the number of a reason and that of the stat that counts its losses.
+/// The number of a figure in zklock_stat that counts losses is that of the reason plus this.
 const LOSSES: i32 = 100;
 
 pub(crate) struct Client(blocking::Client, Arc<Events>);
@@ -79,7 +79,7 @@ impl Client {
         &self.0
     }
 
-    /// All that happens to what it made.
+    /// The events of the client and of everything that it made.
     pub(crate) fn events(&self) -> &Arc<Events> {
         &self.1
     }
@@ -141,7 +141,7 @@ pub extern "C-unwind" fn zklock_client_new_start(
         let hosts = text("hosts", hosts)?;
         mark_process();
         let client = blocking::Client::lazy(Options::of(options, hosts)?);
-        // It is of no client yet.
+        // The call does not belong to a client yet.
         call.set(AsyncCall::start(
             &AsyncCall::notice(None),
             |ready| client.start_connecting(None, ready),
@@ -344,7 +344,7 @@ pub extern "C-unwind" fn zklock_client_stat(
     })
 }
 
-/// How many holds were lost for the reason whose number this stat has.
+/// How many holds were lost for the reason that this figure counts.
 fn losses_of(stats: &Stats, stat: zklock_stat) -> u64 {
     let is_meant = |reason: &&LossReason| zklock_reason::of(**reason) as i32 + LOSSES == stat as i32;
     LossReason::ALL.iter().filter(is_meant).map(|reason| stats.losses_by(*reason)).sum()

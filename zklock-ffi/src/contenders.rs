@@ -1,4 +1,4 @@
-//! The contenders in the queue of a lock, and how an operator takes one out of it.
+//! The contenders in the queue of a lock, and how an operator removes one.
 
 use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
@@ -132,7 +132,7 @@ pub extern "C-unwind" fn zklock_call_contenders(
 ) -> zklock_status {
     call::status("zklock_call_contenders", || {
         let visitor = visitor.ok_or_else(|| Failure::argument("the visitor is NULL"))?;
-        // Copied, since a visitor may ask this call for more.
+        // A copy, because a visitor may query this call again.
         let contenders = AsyncCall::answer(call, |answer| match answer {
             Answer::Contenders(contenders) => Ok(contenders.clone()),
             _ => Err(answer.unsuited("contenders")),
@@ -241,7 +241,7 @@ fn show_all(contenders: &[QueuedContender], visitor: Visitor<zklock_contender>, 
     }
 }
 
-/// A contender as C has it: its name, identity, dialect and node are the strings.
+/// A contender as a C struct. Its name, identity, dialect and node are the strings.
 pub(crate) type Shown = WithStrings<zklock_contender, 4>;
 
 pub(crate) fn shown(contender: &QueuedContender) -> Shown {

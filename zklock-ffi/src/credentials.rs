@@ -1,4 +1,4 @@
-//! As whom a client logs in, and who may use what it creates.
+//! Logins, and the access lists of what a client creates.
 
 use crate::c_enum::c_enum;
 use crate::call;

@@ -1,4 +1,4 @@
-//! The double barrier: its members begin together, and end together.
+//! The double barrier: its members begin together and end together.
 
 use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::call;

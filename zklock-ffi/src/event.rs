@@ -1,4 +1,4 @@
-//! What has happened to anything that a client made, through one descriptor.
+//! Events of a client and of everything that it made, through one descriptor.
 
 use crate::async_call::zklock_call;
 use crate::call;
@@ -113,7 +113,7 @@ pub extern "C-unwind" fn zklock_client_next_event(
     })
 }
 
-/// As C has it.
+/// The event as a C struct.
 fn shown(event: &Event) -> zklock_event {
     use zklock_event_kind::{
         ZKLOCK_EVENT_CALL, ZKLOCK_EVENT_LOST, ZKLOCK_EVENT_RELEASED, ZKLOCK_EVENT_TICKET, ZKLOCK_EVENT_WANTED,

@@ -1,4 +1,4 @@
-//! Writes that are done only if a lock is held, and the reads that go with them.
+//! Writes that are done only if a lock is held, and reads that go with them.
 
 use crate::async_call::{Answer, AsyncCall, zklock_call};
 use crate::c_enum::c_enum;
@@ -70,7 +70,7 @@ pub extern "C-unwind" fn zklock_hold_commit(
         let writes = array("writes", writes, count)?;
         let versions = outs("versions", versions, if versions.is_null() { 0 } else { count })?;
         let held = Held::table().find(hold)?;
-        // Read before any is added, since adding cannot fail.
+        // Read all of them before adding any, since adding cannot fail.
         let writes: Vec<_> = writes.iter().map(Write::read).collect::<Result<_, _>>()?;
         let fill = |guarded| writes.iter().fold(guarded, |guarded, write| write.add(guarded));
         let written = held.inner().commit_guarded(fill)?;
@@ -125,7 +125,7 @@ pub extern "C-unwind" fn zklock_hold_commit_start(
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_call_versions(call: *mut zklock_call, versions: *mut i32) -> zklock_status {
     call::status("zklock_call_versions", || {
-        // Its place is looked at first: whatever the call gives, it must be a good one.
+        // Check the output parameter first, so that misuse is found whatever the result is.
         outs("versions", versions, (!versions.is_null()).into())?;
         let written = AsyncCall::answer(call, |answer| match answer {
             Answer::Versions(written) => Ok(written.clone()),
@@ -191,19 +191,18 @@ pub extern "C-unwind" fn zklock_hold_read(
     })
 }
 
-/// The versions as C has them.
+/// The versions in C's form.
 fn numbers(written: &Committed) -> Vec<i32> {
     written.versions().iter().map(|version| version.unwrap_or(NO_NODE)).collect()
 }
 
-/// `ZKLOCK_NO_NODE`. As the version of a write it is refused: it must not be one that any version
-/// meets.
+/// `ZKLOCK_NO_NODE`. It differs from `ZKLOCK_ANY_VERSION`, and a write with it is refused.
 const NO_NODE: i32 = -2;
 
 /// `ZKLOCK_ANY_VERSION`.
 const ANY_VERSION: i32 = -1;
 
-/// One write as it came from C.
+/// A write that came from C.
 struct Write<'a> {
     kind: zklock_write_kind,
     path: &'a str,

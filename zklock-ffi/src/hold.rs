@@ -51,35 +51,35 @@ pub type zklock_loss_callback =
 
 pub(crate) struct Held {
     inner: blocking::Hold,
-    /// Made for those who ask.
+    /// Made when it is first asked for.
     path: OnceLock<CString>,
     node: OnceLock<CString>,
     events: Arc<Events>,
-    /// Of the loss.
+    /// The notice of a loss.
     notice: Arc<Notice>,
-    /// That others wait.
+    /// The notice that others wait.
     wanted: Arc<Notice>,
     told: Mutex<Told>,
 }
 
-/// What is told of what happens to the hold.
+/// What is reported about the hold.
 #[derive(Default)]
 struct Told {
-    /// The notice of the loss is.
+    /// Whether the notice of a loss is connected.
     loss: bool,
-    /// The notice that others wait is.
+    /// Whether the notice that others wait is connected.
     wanted: bool,
-    /// Of each callback.
+    /// One for each callback.
     gates: Vec<Arc<CallbackGate>>,
     watches: Vec<Watch>,
-    /// Nobody is to be told any more.
+    /// Nothing is reported any more.
     ended: bool,
 }
 
 handle!(Held: zklock_hold, 5);
 
 impl Held {
-    /// From now on the loss is watched, if events are wanted.
+    /// Watches for a loss from now on, if events are wanted.
     pub(crate) fn keep(inner: blocking::Hold, events: &Arc<Events>, context: Context) -> *mut zklock_hold {
         let (path, node, events) = (OnceLock::new(), OnceLock::new(), events.clone());
         let of = events.are_wanted().then(|| events.clone());
@@ -88,7 +88,7 @@ impl Held {
         let (lost_notice, wanted_notice) = (notice.clone(), wanted.clone());
         let held = Self { inner, path, node, events, notice, wanted, told: Mutex::default() };
         if lost_notice.is_event() {
-            // It fails only in a child, where nobody has a hold of the parent's.
+            // This only fails in a forked child, which cannot have a hold of its parent.
             let _ = held.watch_loss(&mut held.told());
         }
         let handle = Self::table().put(held);
@@ -97,7 +97,7 @@ impl Held {
         handle
     }
 
-    /// That of a call with this hold.
+    /// The notice of a call with this hold.
     pub(crate) fn notice_of_call(&self) -> Arc<Notice> {
         AsyncCall::notice(Some(&self.events))
     }
@@ -106,7 +106,7 @@ impl Held {
         &self.inner
     }
 
-    /// Of this that others wait.
+    /// The notice that others wait.
     pub(crate) fn wanted(&self) -> &Arc<Notice> {
         &self.wanted
     }
@@ -115,7 +115,7 @@ impl Held {
         self.told.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// An error if it is being freed by another thread.
+    /// An error if another thread is freeing the hold.
     fn open_told(&self) -> Result<MutexGuard<'_, Told>, Failure> {
         let told = self.told();
         if told.ended {
@@ -134,7 +134,7 @@ impl Held {
         Ok(())
     }
 
-    /// From now on the notice is told that others wait. Whether they do now.
+    /// Connects the notice that others wait. Returns whether they do now.
     pub(crate) fn watch_wanted(&self) -> Result<bool, Failure> {
         let mut told = self.open_told()?;
         if !told.wanted {
@@ -142,20 +142,20 @@ impl Held {
             told.wanted = true;
         }
         let is_wanted = self.inner.is_wanted();
-        // At once, and not when the I/O thread comes to it.
+        // Report it at once, not when the I/O thread gets to it.
         if is_wanted {
             self.wanted.happen();
         }
         Ok(is_wanted)
     }
 
-    /// Has a function of the host's called when that happens for which `watch` looks out.
+    /// Registers a function of the host for what `watch` looks for.
     pub(crate) fn tell<V: Send + 'static>(
         &self,
         call: impl FnOnce(V) + Send + 'static,
         watch: impl FnOnce(&blocking::Hold, Box<dyn FnOnce(V) + Send>) -> Result<Watch, Error>,
     ) -> Result<(), Failure> {
-        // Better now than when it happens.
+        // Start the thread now, so that a failure shows now and not later.
         call_later(|| ())?;
         let gate = Arc::new(CallbackGate::new());
         let mut told = self.open_told()?;
@@ -164,12 +164,12 @@ impl Held {
         Ok(())
     }
 
-    /// From now on no callback of this hold begins, and none is running but the one that asks for
+    /// After this, no callback of this hold starts, and none is running except one that called
     /// this.
     fn tell_nobody(&self) {
         let told = std::mem::replace(&mut *self.told(), Told { ended: true, ..Told::default() });
         drop(told.watches);
-        // Not with the mutex locked: a callback may look at its hold.
+        // Not while the mutex is locked, because a callback may query its hold.
         for gate in told.gates {
             gate.end();
         }
@@ -375,7 +375,7 @@ pub extern "C-unwind" fn zklock_hold_fd(hold: *const zklock_hold, descriptor: *m
         let mut told = held.open_told()?;
         let number = held.notice.descriptor()?;
         held.watch_loss(&mut told)?;
-        // If it is lost already, it is readable at once, and not when the I/O thread comes to it.
+        // If it is already lost, make it readable at once, not when the I/O thread gets to it.
         if let HoldState::Lost(_) = held.inner.state() {
             held.notice.happen();
         }

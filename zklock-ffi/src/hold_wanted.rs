@@ -1,4 +1,4 @@
-//! Telling a holder that others wait.
+//! Reporting to a holder that others wait.
 
 use crate::call;
 use crate::convert::patience;

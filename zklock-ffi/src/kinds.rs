@@ -1,4 +1,4 @@
-//! The kinds of lock: a constructor each. What is made can be acquired, whatever kind it is.
+//! The kinds of lock, with a constructor each. All kinds are acquired in the same way.
 
 use crate::call;
 use crate::client::{Client, zklock_client};

@@ -1,4 +1,4 @@
-//! What a call returned, in words.
+//! Names of statuses, and messages about failures.
 
 use crate::call;
 use crate::failure::{NO_INDEX, last_index, last_message};

@@ -1,4 +1,4 @@
-//! A thing that can be acquired. Its kinds are in kinds.rs: a constructor each, and nothing else.
+//! A lock. The constructors of its kinds, and nothing else about them, are in kinds.rs.
 
 use crate::call;
 use crate::convert::{c_string, patience};
@@ -39,7 +39,7 @@ impl Lock {
         &self.inner
     }
 
-    /// Where the events of its client are.
+    /// The events of its client.
     pub(crate) fn events(&self) -> &Arc<Events> {
         &self.events
     }

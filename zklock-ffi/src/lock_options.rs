@@ -56,7 +56,7 @@ c_enum! {
 
 pub(crate) struct LockOptions(Mutex<Chosen>);
 
-/// What was set, by the names of C.
+/// The options that were set, with C's names.
 #[derive(Clone)]
 struct Chosen {
     flags: u32,
@@ -75,7 +75,7 @@ handle!(
 );
 
 impl LockOptions {
-    /// The lock with these options; those that are NULL are the defaults.
+    /// Applies options to a lock. NULL means the defaults.
     pub(crate) fn apply(options: *const zklock_lock_options, spec: LockSpec) -> Result<LockSpec, Failure> {
         use zklock_flag::{ZKLOCK_ALLOW_FOREIGN, ZKLOCK_REENTRANT, ZKLOCK_WATCH_CHILDREN};
         if options.is_null() {

@@ -1,4 +1,4 @@
-//! Who holds a lock, seen from outside.
+//! Reports who holds a lock.
 
 use crate::call;
 use crate::contenders::{Shown, shown, zklock_contender};
@@ -28,13 +28,13 @@ pub(crate) struct Observer {
 
 #[derive(Default)]
 struct Watching {
-    /// Asks for what is next while nobody waits for it.
+    /// A call for the next holder, made while nobody waits for it.
     call: Option<Call<Option<QueuedContender>>>,
     /// Raised when the call has an answer.
     ready: Arc<Readiness>,
-    /// Somebody waits for its descriptor, so that there is always a call.
+    /// The descriptor is in use, so there is always a call.
     has_descriptor: bool,
-    /// What was told last: C has pointers to it.
+    /// The holder that was reported last. C has pointers to it.
     told: Option<Box<Shown>>,
 }
 
@@ -45,11 +45,11 @@ impl Observer {
         self.watching.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// What is new, if it is known already.
+    /// The next holder, if it is already known.
     fn fetch(&self) -> Result<Option<QueuedContender>, Failure> {
         let mut watching = self.watching();
         watching.look_ahead(&self.inner)?;
-        // Before the look: what comes after it raises it again.
+        // Lowered before the check, so that a later answer raises it again.
         watching.ready.lower();
         let Some(answer) = watching.call.as_ref().and_then(Call::fetch) else {
             return Err(Failure::new(ZKLOCK_TIMEOUT, "nothing is new yet"));
@@ -59,7 +59,7 @@ impl Observer {
         Ok(answer?)
     }
 
-    /// What is new, when it is known.
+    /// Waits for the next holder.
     fn wait(&self, timeout: i64) -> Result<Option<QueuedContender>, Failure> {
         let patience = patience(timeout)?;
         let known = self.watching().call.take().as_ref().and_then(last_answer);
@@ -70,7 +70,7 @@ impl Observer {
 }
 
 impl Watching {
-    /// Has the next answer fetched in the background, if that is not so already.
+    /// Starts to fetch the next answer in the background, unless that is already running.
     fn look_ahead(&mut self, observer: &blocking::Observer) -> Result<(), Failure> {
         if self.call.is_none() {
             let ready = Arc::downgrade(&self.ready);
@@ -93,7 +93,7 @@ impl Watching {
     }
 }
 
-/// Ends the call, and gives its answer if there was one.
+/// Ends the call, and returns its answer if there is one.
 fn last_answer(call: &Call<Option<QueuedContender>>) -> Option<Result<Option<QueuedContender>, Error>> {
     call.cancel();
     call.fetch().filter(|answer| !answer.as_ref().is_err_and(|error| error.kind() == ErrorKind::Interrupted))

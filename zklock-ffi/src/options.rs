@@ -22,7 +22,7 @@ pub(crate) struct Options(Mutex<Settings>);
 #[derive(Clone)]
 struct Settings {
     client: ClientOptions,
-    /// Of the key that is given next.
+    /// For the next key.
     #[cfg(feature = "tls")]
     pass_phrase: Option<zklock_core::PassPhrase>,
 }
@@ -35,7 +35,7 @@ handle!(
 );
 
 impl Options {
-    /// The defaults; the hosts come with the client.
+    /// The defaults. The hosts are set when a client is made.
     fn new() -> Result<Self, Failure> {
         let client = ClientOptions::new("localhost")?;
         Ok(Self(Mutex::new(Settings {
@@ -45,7 +45,7 @@ impl Options {
         })))
     }
 
-    /// The options of a client; those that are NULL are the defaults.
+    /// The options for a client. NULL means the defaults.
     pub(crate) fn of(options: *const zklock_options, hosts: &str) -> Result<ClientOptions, Failure> {
         if options.is_null() {
             return Ok(ClientOptions::new(hosts)?);

@@ -1,4 +1,4 @@
-//! Waits for event loops.
+//! Tickets: waits in the background, for event loops.
 
 use crate::call;
 use crate::convert::patience;

@@ -1,4 +1,4 @@
-//! TLS: whose servers to trust, and who the client is to them.
+//! TLS: which servers to trust, and the client's certificate.
 
 use crate::call;
 use crate::failure::Failure;
@@ -116,7 +116,7 @@ pub extern "C-unwind" fn zklock_options_set_pass_phrase_from_env(
     })
 }
 
-/// Certificate and key.
+/// A certificate and its key.
 type Identity<'a> = Option<(&'a str, &'a str)>;
 
 fn identity<'a>(certificate: *const c_char, key: *const c_char) -> Result<Identity<'a>, Failure> {

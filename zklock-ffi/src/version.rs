@@ -1,4 +1,4 @@
-//! Which version this is.
+//! The version of the library.
 
 use crate::call;
 use std::ffi::{CStr, c_char};
