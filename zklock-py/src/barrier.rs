@@ -1,4 +1,4 @@
-//! Barriers: many wait until one lets them go on.
+//! Barriers: callers wait until the barrier is removed.
 
 use crate::aio::barrier::AsyncBarrier;
 use crate::anchor::CallbackAnchor;

@@ -1,4 +1,4 @@
-//! What the holds of both faces have in common, and what comes of their release.
+//! What blocking and asyncio holds have in common, and the outcome of their release.
 
 use crate::anchor::CallbackAnchor;
 use crate::callback::Callback;
@@ -23,7 +23,7 @@ use zklock_core::{Error, ErrorKind, HoldState, LossReason};
 pub(crate) struct BaseHold {
     anchor: Py<CallbackAnchor>,
     pub(crate) held: Arc<SharedHold>,
-    /// Whether only this object keeps the hold, so that it ends with it.
+    /// Whether this object is the only one that keeps the hold, so that the hold ends with it.
     is_value: bool,
 }
 
@@ -175,15 +175,16 @@ impl Drop for BaseHold {
     }
 }
 
-/// At the interpreter's end its clients are closed, which has freed their locks. What is still released then (by a
-/// generator that is taken down in the middle of a block) has not been lost.
+/// When the interpreter ends, its clients are closed, which has freed their locks. A hold that is only released after
+/// that (by a generator that is taken down in the middle of a block) was not lost.
 pub(crate) fn unless_over(error: Error) -> Result<(), Error> {
     let is_closed = matches!(error.kind(), ErrorKind::Closed | ErrorKind::Lost(LossReason::ClientClosed));
     if is_closed && is_over() { Ok(()) } else { Err(error) }
 }
 
-/// What the end of a `with` block raises. It never replaces the block's own exception, which gets a note that the lock was
-/// lost. Nor does it raise that the ensemble is late to confirm: that would look as if the lock had not been acquired.
+/// The exception at the end of a `with` block. It never replaces the block's own exception, which gets a note that the
+/// lock was lost. It is also not raised if the servers are slow to confirm the release: that would look as if the lock
+/// had not been acquired.
 pub(crate) fn left(released: Result<(), Error>, exception: &Bound<'_, PyAny>) -> PyResult<()> {
     let Err(error) = released.or_else(unless_over) else { return Ok(()) };
     let (py, has_failed) = (exception.py(), !exception.is_none());
@@ -196,7 +197,7 @@ pub(crate) fn left(released: Result<(), Error>, exception: &Bound<'_, PyAny>) ->
     }
     match error.kind() {
         kind if has_failed || kind == ErrorKind::Timeout => {
-            // At its end the interpreter can start no thread for the log.
+            // When the interpreter is ending, no thread can be started for the log.
             if !is_over() {
                 log::warn(py, &error.to_string());
             }
@@ -206,7 +207,7 @@ pub(crate) fn left(released: Result<(), Error>, exception: &Bound<'_, PyAny>) ->
     }
 }
 
-/// Adds a note to what a block raised. Before Python 3.11 a traceback does not show it, but it is there.
+/// Adds a note to an exception of a block. Before Python 3.11 a traceback does not show it, but it is there.
 pub(crate) fn note(exception: &Bound<'_, PyAny>, text: &str) {
     let py = exception.py();
     let text = format!("zklock: {text}; so what the block did may have met with what others did");
@@ -217,6 +218,6 @@ pub(crate) fn note(exception: &Bound<'_, PyAny>, text: &str) {
     } else {
         exception.setattr(intern!(py, "__notes__"), [&text])
     };
-    // An exception that takes no notes must not be hidden by another. The loss is logged in any case.
+    // If the exception takes no notes, do not hide it behind another one. The loss is logged in any case.
     drop(noted);
 }

@@ -1,4 +1,4 @@
-//! One logical connection to an ensemble.
+//! A logical connection to an ensemble.
 
 use crate::aio::client::AsyncClient;
 use crate::barrier::Barrier;
@@ -64,7 +64,7 @@ use zklock_core::{ErrorKind, Wait};
 #[pyclass(frozen, extends = BaseClient, module = "zklock")]
 pub(crate) struct Client;
 
-/// The face for threads.
+/// The client for threads.
 static THREADS: Face = Face {
     lock: |py, core| Lock::of(py, core).map(Py::into_any),
     barrier: |py, barrier| Barrier::of(py, barrier).map(Py::into_any),
@@ -180,7 +180,7 @@ impl Client {
         }
         shared.prepare_to_close(py);
         match py.detach(|| shared.client.close()) {
-            // What the handler of a signal raises is never swallowed.
+            // An exception from a signal handler is never swallowed.
             Err(error) if kind.is_none() || error.kind() == ErrorKind::Interrupted => Err(raised(py, &error)),
             _ => Ok(false),
         }

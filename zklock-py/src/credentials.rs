@@ -1,4 +1,4 @@
-//! As whom a client logs in, and who may use what it creates.
+//! Logins, and the access lists of what a client creates.
 
 use crate::error::{raised, unpicklable};
 use pyo3::exceptions::PyTypeError;
@@ -134,7 +134,7 @@ fn login(value: &Bound<'_, PyAny>) -> Option<Credentials> {
     digest.or_else(sasl).or_else(kerberos)
 }
 
-/// One that logs in, or several, as users write them.
+/// One login or several, in any form that users may write.
 #[derive(Default)]
 pub(crate) struct Auth(Vec<Credentials>);
 
@@ -145,7 +145,7 @@ impl<'py> FromPyObject<'_, 'py> for Auth {
         if let Some(one) = login(&value) {
             return Ok(Self(vec![one]));
         }
-        // It is not quoted: there may be a password in it.
+        // Do not quote it: it may contain a password.
         let wrong = || {
             PyTypeError::new_err("auth is a zklock.Digest, zklock.Sasl or zklock.Kerberos, or a list of such")
         };
@@ -157,7 +157,7 @@ impl<'py> FromPyObject<'_, 'py> for Auth {
     }
 }
 
-/// The options with these.
+/// The options with these logins.
 pub(crate) fn with_access(
     py: Python<'_>,
     options: ClientOptions,
@@ -171,10 +171,10 @@ pub(crate) fn with_access(
     Ok(options)
 }
 
-/// Who may use what is created, as users write it.
+/// The access argument, in any form that users may write.
 pub(crate) enum AccessText {
     Whole(String),
-    /// One entry each.
+    /// A list with one entry each.
     Entries(Vec<String>),
 }
 

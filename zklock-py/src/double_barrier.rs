@@ -1,4 +1,4 @@
-//! Double barriers: nobody begins before all are there, and nobody goes before all are done.
+//! Double barriers: no member begins before all have entered, and none goes on before all are done.
 
 use crate::aio::double_barrier::{AsyncDoubleBarrier, AsyncMember};
 use crate::anchor::CallbackAnchor;
@@ -54,7 +54,7 @@ impl SharedMember {
         detached(py, || member.leave_within(timeout, None))
     }
 
-    /// Leaves at the end of a block. After one that has failed the others are not waited for.
+    /// Leaves at the end of a block. If the block failed, it does not wait for the others.
     fn exit(&self, exception: &Bound<'_, PyAny>, timeout: Option<Duration>) -> PyResult<bool> {
         if !exception.is_none() {
             self.fail(exception);
@@ -115,7 +115,7 @@ impl DoubleBarrier {
         let timeout = self.shared.timeout;
         let block = Block::of_caller(py);
         let shared = self.shared.enter(py, timeout)?;
-        // As that of a lock.
+        // Like the default timeout of a lock.
         py.check_signals()?;
         self.shared.keep(greenlet::owner(py)?, block, &shared);
         Member::of(py, shared, timeout)

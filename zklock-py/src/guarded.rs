@@ -192,7 +192,7 @@ fn bytes(data: &Bound<'_, PyAny>) -> PyResult<Vec<u8>> {
     Err(PyTypeError::new_err(message))
 }
 
-/// To ZooKeeper, any negative version means none.
+/// To ZooKeeper, any negative version means no check.
 fn checked(py: Python<'_>, version: Option<i32>) -> PyResult<Option<i32>> {
     match version {
         Some(version) if version < 0 => {

@@ -120,7 +120,7 @@ impl Hold {
     }
 }
 
-/// Releases, and raises what came of it.
+/// Releases, and raises if that fails.
 pub(crate) fn release(py: Python<'_>, held: &SharedHold) -> PyResult<()> {
     if let Some(greenlet) = Greenlet::current(py)? {
         return greenlet.wait_for(aio::hold::release(py, held, greenlet.owner)?).map(drop);
@@ -130,7 +130,7 @@ pub(crate) fn release(py: Python<'_>, held: &SharedHold) -> PyResult<()> {
     released
 }
 
-/// Releases at the end of a `with` block. The exception is what the block raised, or `None`.
+/// Releases at the end of a `with` block. The exception is that of the block, or `None`.
 pub(crate) fn leave(held: &SharedHold, exception: &Bound<'_, PyAny>) -> PyResult<bool> {
     let py = exception.py();
     if held.is_released() {

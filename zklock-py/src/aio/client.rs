@@ -24,7 +24,7 @@ use zklock_core::Wait;
 #[pyclass(frozen, extends = BaseClient, module = "zklock")]
 pub(crate) struct AsyncClient;
 
-/// The face for asyncio.
+/// The client for asyncio.
 static ASYNCIO: Face = Face {
     lock: |py, core| AsyncLock::of(py, core).map(Py::into_any),
     barrier: |py, barrier| AsyncBarrier::of(py, barrier).map(Py::into_any),
@@ -93,7 +93,7 @@ impl AsyncClient {
         let _ = (exception, traceback);
         let py = kind.py();
         if is_generator_exit(kind)? {
-            // Its coroutine is being closed, and must not wait any more.
+            // The event loop is closing this coroutine, so it must not wait any longer.
             drop(Self::close(slf));
             return Ok(Coroutine::done("AsyncClient.__aexit__", py.None()));
         }

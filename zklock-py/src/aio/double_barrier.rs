@@ -36,7 +36,7 @@ pub(crate) struct AsyncMember {
 }
 
 impl SharedDoubleBarrier {
-    /// Begins to enter, for an owner if it is for a block.
+    /// Starts to enter, for an owner if it is for a block.
     pub(crate) fn start(
         self: &Arc<Self>,
         what: &'static str,
@@ -76,7 +76,7 @@ impl SharedDoubleBarrier {
 }
 
 impl SharedMember {
-    /// Begins to leave at once.
+    /// Starts to leave at once.
     pub(crate) fn start_leave(
         &self,
         py: Python<'_>,

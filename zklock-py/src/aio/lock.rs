@@ -38,10 +38,10 @@ use zklock_core::{Error, ErrorKind, Lock, Owner, Wait};
 #[pyclass(frozen, extends = BaseLock, module = "zklock")]
 pub(crate) struct AsyncLock;
 
-/// Which answer is wanted.
+/// The form of the answer.
 #[derive(Clone, Copy)]
 enum Wanted {
-    /// `True`, or `False` if the time was over.
+    /// `True`, or `False` if the time ran out.
     Bool,
     /// `True` or an exception.
     True,
@@ -57,7 +57,7 @@ impl SharedLock {
         timeout: Option<Duration>,
         wanted: Wanted,
     ) -> PyResult<Coroutine> {
-        // The task that calls is the owner, even if another awaits.
+        // The task that makes the call is the owner, even if another task awaits it.
         let task = task::current(py)?;
         if task.is_none() && self.is_reentrant {
             let message = "a reentrant lock belongs to the task that acquires it: call this within one";
@@ -75,7 +75,7 @@ impl SharedLock {
         .keeping(&self.shared.callbacks.anchored))
     }
 
-    /// Waits as a greenlet; an error of its own is that the time was over.
+    /// Waits as a greenlet. An error of its own means that the time ran out.
     pub(crate) fn sit_through(
         self: &Arc<Self>,
         greenlet: &Greenlet<'_>,
@@ -103,7 +103,7 @@ impl SharedLock {
         }
     }
 
-    /// Begins to wait for the lock.
+    /// Starts to wait for the lock.
     fn begin(
         self: &Arc<Self>,
         py: Python<'_>,
@@ -112,7 +112,7 @@ impl SharedLock {
         bell: &Arc<Bell>,
         deliver: impl FnOnce(Python<'_>, Result<Hold, Error>) -> PyResult<Py<PyAny>> + Send + 'static,
     ) -> PyResult<Begun> {
-        // One deadline, of which connecting may take a part.
+        // One deadline for everything. Connecting may take a part of it.
         let wait = Wait::from(timeout);
         self.shared.prepare(py)?;
         match self.lock.start(owner, wait, bell.ringer()) {
@@ -188,7 +188,7 @@ impl AsyncLock {
         &slf.as_super().get().core
     }
 
-    /// A question to the ensemble.
+    /// A query to the servers.
     fn ask<T, F>(
         slf: &Bound<'_, Self>,
         what: &'static str,

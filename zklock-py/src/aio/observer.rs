@@ -1,4 +1,4 @@
-//! Who holds a lock, in asyncio.
+//! Reports who holds a lock, in asyncio.
 
 use crate::anchor::CallbackAnchor;
 use crate::coroutine::Coroutine;
