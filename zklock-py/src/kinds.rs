@@ -1,4 +1,4 @@
-//! What a `Client` and an `AsyncClient` have in common: the kinds of lock above all.
+//! The methods that a `Client` and an `AsyncClient` share, which make the kinds of lock.
 
 use crate::anchor::CallbackAnchor;
 use crate::base_lock::BaseLock;
@@ -41,13 +41,13 @@ use zklock_core::{Dialect, Error, Foreign, LockSpec, Watching};
 /// the largest that it has seen. In a set of locks, ``linger`` and ``local_turns`` have no effect.
 #[pyclass(frozen, subclass, weakref, module = "zklock")]
 pub(crate) struct BaseClient {
-    /// Goes first, here and wherever it is: without it nothing is told, and the client may be closed next.
+    /// Dropped first, here and elsewhere: without it nothing is reported, and then the client may be closed.
     anchor: Py<CallbackAnchor>,
     pub(crate) shared: Arc<SharedClient>,
     face: &'static Face,
 }
 
-/// What makes the objects of one face: those for threads, or those for asyncio.
+/// Makes the objects for threads, or those for asyncio.
 pub(crate) struct Face {
     pub(crate) lock: Make<SharedLock>,
     pub(crate) barrier: Make<SharedBarrier>,
@@ -442,7 +442,7 @@ fn describe(shared: &SharedClient, class: &str) -> String {
     format!("<zklock.{class} {:?} {state}>", shared.hosts)
 }
 
-/// The options of a mutex, and of both sides of a read/write lock, by the names of Python.
+/// The options of a mutex, and of both sides of a read/write lock, with their Python names.
 struct Options<'a> {
     reentrant: bool,
     dialect: &'a str,
@@ -461,12 +461,12 @@ impl Options<'_> {
     }
 }
 
-/// The locks that were given, of whichever face.
+/// The locks that were given, blocking or asyncio.
 fn locks_of(locks: &Bound<'_, PyAny>) -> PyResult<Vec<zklock_core::blocking::Lock>> {
     locks.try_iter()?.map(|lock| Ok(lock?.cast::<BaseLock>()?.get().core.lock.clone())).collect()
 }
 
-/// How the lock stands in its queue, by the names of Python.
+/// How the lock behaves in its queue, with the Python names.
 fn queued(py: Python<'_>, spec: LockSpec, foreign: &str, watching: &str) -> PyResult<LockSpec> {
     let foreign = chosen(py, "foreign", foreign, Foreign::ALL, |foreign| foreign_name(foreign).to_owned())?;
     let watching =
@@ -474,7 +474,7 @@ fn queued(py: Python<'_>, spec: LockSpec, foreign: &str, watching: &str) -> PyRe
     Ok(spec.foreign(foreign).watching(watching))
 }
 
-/// The dialect of this name.
+/// The dialect with this name.
 fn dialect_of(py: Python<'_>, name: &str) -> PyResult<Dialect> {
     chosen(py, "dialect", name, Dialect::ALL, |dialect| dialect.to_string())
 }

@@ -1,4 +1,4 @@
-//! A thing that can be acquired.
+//! A lock.
 
 use crate::aio::lock::AsyncLock;
 use crate::base_lock::BaseLock;
@@ -240,8 +240,8 @@ impl Lock {
         let block = Block::of_caller(py);
         let held = core.wait(py, core.timeout)?.map_err(|error| raised(py, &error))?;
         let hold = Hold::of(py, held.clone(), false)?;
-        // CPython 3.14 runs the handlers of signals between this call and the block, which then is not left either:
-        // those that are due run here, where the hold is released when they raise.
+        // CPython 3.14 runs signal handlers between this call and the block, which then is not left either. So run
+        // those that are due here, where the hold is released if they raise.
         py.check_signals()?;
         core.kept.keep(&held, Some(block));
         Ok(hold)
@@ -284,7 +284,7 @@ impl Lock {
 }
 
 impl SharedLock {
-    /// Waits until the lock is held; an error of its own is that the time was over.
+    /// Waits until the lock is held. An error of its own means that the time ran out.
     pub(crate) fn wait(
         self: &Arc<Self>,
         py: Python<'_>,
@@ -297,7 +297,7 @@ impl SharedLock {
         if let Some(held) = self.at_once(owner).map_err(|error| raised(py, &error))? {
             return Ok(Ok(held));
         }
-        // One deadline, of which connecting may take a part.
+        // One deadline for everything. Connecting may take a part of it.
         let wait = Wait::from(timeout);
         loop {
             let granted = self.shared.call(py, || match self.lock.acquire_within(wait, None) {
@@ -305,7 +305,7 @@ impl SharedLock {
                 granted => granted.map(Ok),
             })?;
             match granted {
-                // It took so long to come back into the interpreter that the hold has died meanwhile: queue again.
+                // Returning to the interpreter took so long that the hold was lost meanwhile: queue again.
                 Ok(hold) if hold.valid_for().is_zero() => drop(hold),
                 granted => return Ok(granted.map(|hold| self.granted(hold, owner))),
             }

@@ -54,7 +54,7 @@ impl Loss {
     /// forked from the one that holds the lock.
     #[pyo3(signature = (timeout=None), text_signature = "($self, timeout=None)")]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
-        // As that of threading.Event: what is less than nothing is nothing.
+        // Like that of threading.Event: a negative timeout counts as zero.
         let timeout = number::patience(py, timeout.map(|seconds| seconds.max(0.0)))?;
         if let Some(greenlet) = Greenlet::current(py)? {
             let lost = greenlet.sit_through(self.__await__(), timeout)?;
@@ -68,7 +68,7 @@ impl Loss {
         Ok(lost.is_some())
     }
 
-    /// Awaits it: the reason of the loss, or ``None`` if the hold was released.
+    /// Awaits it: returns the reason of the loss, or ``None`` if the hold was released.
     fn __await__(&self) -> Coroutine {
         let loss = self.loss.clone();
         Coroutine::new("Loss.__await__", move |py, bell| {

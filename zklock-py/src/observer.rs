@@ -54,7 +54,7 @@ impl Observer {
         slf
     }
 
-    // Not an Option, which would end the iteration.
+    // Not an Option, because that would end the iteration.
     fn __next__(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
         Ok(self.next(py, None)?.unwrap_or_else(|| py.None()))
     }

@@ -1,4 +1,4 @@
-//! TLS: whose servers to trust, and who the client is to them.
+//! TLS: which servers to trust, and the client's certificate.
 
 #[cfg(feature = "tls")]
 use crate::error::raised;
@@ -22,7 +22,7 @@ use std::path::PathBuf;
 pub(crate) struct Tls {
     #[cfg(feature = "tls")]
     inner: zklock_core::Tls,
-    /// `None`: those of the system.
+    /// `None`: the authorities of the system.
     authorities: Option<PathBuf>,
     certificate: Option<PathBuf>,
 }
@@ -189,7 +189,7 @@ impl PassPhrase {
     }
 }
 
-/// A pass phrase, as users write it.
+/// A pass phrase, in any form that users may write.
 #[cfg_attr(not(feature = "tls"), expect(dead_code, reason = "without TLS nothing is opened"))]
 enum Opener {
     Text(String),
@@ -205,7 +205,7 @@ impl<'py> FromPyObject<'_, 'py> for Opener {
         if let Ok(made) = value.cast::<PassPhrase>() {
             return Ok(Self::Made(made.get().0.clone()));
         }
-        // It is not quoted: it may be one in another form.
+        // Do not quote it: it may be a pass phrase in another form.
         let wrong = |_| PyTypeError::new_err("pass_phrase is a str, or a zklock.PassPhrase");
         value.extract().map(Self::Text).map_err(wrong)
     }

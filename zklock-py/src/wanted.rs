@@ -54,7 +54,7 @@ impl Wanted {
     /// forked from the one that holds the lock.
     #[pyo3(signature = (timeout=None), text_signature = "($self, timeout=None)")]
     fn wait(&self, py: Python<'_>, timeout: Option<f64>) -> PyResult<bool> {
-        // As that of threading.Event: what is less than nothing is nothing.
+        // Like that of threading.Event: a negative timeout counts as zero.
         let timeout = number::patience(py, timeout.map(|seconds| seconds.max(0.0)))?;
         if let Some(greenlet) = Greenlet::current(py)? {
             let wanted = greenlet.sit_through(self.__await__(), timeout)?;
@@ -67,7 +67,7 @@ impl Wanted {
         })
     }
 
-    /// Awaits it: ``True``, or ``False`` if the hold ended first.
+    /// Awaits it: returns ``True``, or ``False`` if the hold ended first.
     fn __await__(&self) -> Coroutine {
         let wanted = self.wanted.clone();
         Coroutine::new("Wanted.__await__", move |py, bell| {

@@ -1,8 +1,8 @@
 //! The embedded server, for tests. See `zklock/testing.py`.
 //!
-//! It runs on threads of its own, which never enter the interpreter. So all that is to be minded here is that the
-//! interpreter is not held while it is called, and that a fork has none of its threads: there nothing of it is touched,
-//! not even to drop it.
+//! It runs on its own threads, which never enter the interpreter. So there are only two rules: the interpreter is
+//! released while the server is called, and in a forked child, which has none of the server's threads, nothing of it is
+//! touched, not even to drop it.
 
 mod embedded;
 mod fault;
@@ -25,7 +25,7 @@ use zklock_testkit::console;
 
 pub(crate) use self::fault::Injected;
 
-/// A time that a server is made with.
+/// A time among the server's arguments.
 fn interval(py: Python<'_>, name: &str, given: f64) -> PyResult<Duration> {
     const BOUNDS: std::ops::RangeInclusive<f64> = 0.001..=86_400.0;
     if BOUNDS.contains(&given) {
@@ -323,7 +323,7 @@ impl Server {
         self.embedded.refuse_forked(py)?;
         let embedded = &self.embedded;
         let seen = in_slices(py, bound, |slice| {
-            // `None` in it: closed meanwhile.
+            // An inner `None`: it was closed meanwhile.
             embedded
                 .call(|server| server.wait_for_children(path, wanted, slice).map(Some))
                 .unwrap_or(Some(None))
@@ -365,7 +365,7 @@ impl Server {
         Ok(started.map(|embedded| Self { embedded }))
     }
 
-    /// What the program tells of itself.
+    /// The text of `--help`.
     #[classattr]
     fn _usage() -> &'static str {
         console::USAGE
@@ -382,10 +382,10 @@ impl Server {
             let quits = embedded.call(|server| {
                 lock_ignoring_poison(&embedded.console).run(server, order.as_bytes(), &mut answer)
             });
-            // Nobody may listen any more.
+            // Nobody may be reading any longer.
             let _ = sender.send((answer, quits));
         };
-        // The order may be to wait, which a signal cannot end; but the caller that waits for it can go.
+        // The order may be to wait, which a signal cannot end. But the caller that waits for it can be interrupted.
         let started = without_signals(|| thread::Builder::new().spawn(obey));
         started.map_err(|error| refused(py, format!("the system gives no thread: {error}")))?;
         let done = Mutex::new(done);
