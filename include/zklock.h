@@ -1272,7 +1272,7 @@ zklock_status zklock_options_set_identity(zklock_options *options, const char *i
  *
  * @param options the options.
  * @param major 3 to 4294967295.
- * @param minor any number; at least 4 if major is 3.
+ * @param minor 4 to 4294967295 if major is 3, otherwise any number.
  * @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the version is older than 3.4.
  */
 ZKLOCK_NODISCARD
@@ -1738,7 +1738,7 @@ void zklock_lock_options_free(zklock_lock_options *options);
  * Sets the boolean properties of the lock. This replaces flags that were set earlier.
  *
  * @param options the options.
- * @param flags 0, or the sum of one or more zklock_flag.
+ * @param flags 0, or a sum of zklock_flag.
  * @return ZKLOCK_OK.
  */
 ZKLOCK_NODISCARD
@@ -2064,8 +2064,8 @@ zklock_status zklock_call_versions(zklock_call *call, int32_t *versions);
  * zklock_call_finish or zklock_call_versions for a zklock_hold_commit_start. Ask right away: the
  * next call on this thread that fails replaces the answer.
  *
- * @return the index of the write, counting from 0; -1 if the last call on this thread that failed
- *         did not return ZKLOCK_CONFLICT.
+ * @return the index of the write, counting from 0; -1 if the last call that failed on this thread
+ *         failed in another way.
  */
 int64_t zklock_last_conflict(void);
 

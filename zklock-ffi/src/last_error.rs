@@ -35,8 +35,8 @@ pub extern "C-unwind" fn zklock_last_error() -> *const c_char {
 /// zklock_call_finish or zklock_call_versions for a zklock_hold_commit_start. Ask right away: the
 /// next call on this thread that fails replaces the answer.
 ///
-/// @return the index of the write, counting from 0; -1 if the last call on this thread that failed
-///         did not return ZKLOCK_CONFLICT.
+/// @return the index of the write, counting from 0; -1 if the last call that failed on this thread
+///         failed in another way.
 #[unsafe(no_mangle)]
 pub extern "C-unwind" fn zklock_last_conflict() -> i64 {
     call::plain("zklock_last_conflict", NO_INDEX, last_index)

@@ -136,7 +136,7 @@ pub extern "C-unwind" fn zklock_lock_options_free(options: *mut zklock_lock_opti
 /// Sets the boolean properties of the lock. This replaces flags that were set earlier.
 ///
 /// @param options the options.
-/// @param flags 0, or the sum of one or more zklock_flag.
+/// @param flags 0, or a sum of zklock_flag.
 /// @return ZKLOCK_OK.
 #[must_use]
 #[unsafe(no_mangle)]

@@ -253,7 +253,7 @@ pub extern "C-unwind" fn zklock_options_set_identity(
 ///
 /// @param options the options.
 /// @param major 3 to 4294967295.
-/// @param minor any number; at least 4 if major is 3.
+/// @param minor 4 to 4294967295 if major is 3, otherwise any number.
 /// @return ZKLOCK_OK; ZKLOCK_INVALID_ARGUMENT if the version is older than 3.4.
 #[must_use]
 #[unsafe(no_mangle)]

@@ -339,7 +339,7 @@ class Matrix:
         yield from ((timeout, ("NUMBER", timeout), "ZKLOCK_INVALID_ARGUMENT") for timeout in LATE)
 
     def of_count(self, _function, parameter, _):
-        at_least_one = "one at least" in parameter.doc
+        at_least_one = "at least 1" in parameter.doc
         yield "0", ("NUMBER", 0), "ZKLOCK_INVALID_ARGUMENT" if at_least_one else "ZKLOCK_OK"
         for number in ("INT32_MAX", "UINT32_MAX", "SIZE_MAX / sizeof(zklock_write)", "SIZE_MAX / 2", "SIZE_MAX"):
             # After the good ones there is a bad one: no more is read.

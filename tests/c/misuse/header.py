@@ -197,7 +197,7 @@ def resolve(header, of_every):
     for found in header.functions:
         if found.returns == "zklock_status":
             found.listed |= of_every
-        for other in re.findall(r"all that (\w+) returns", found.said):
+        for other in re.findall(r"everything that (\w+) returns", found.said):
             if other not in by_name:
                 raise NotUnderstood(f"{found.name} refers to {other}, which is not there")
             found.listed |= by_name[other].own
