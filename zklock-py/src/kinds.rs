@@ -119,11 +119,10 @@ impl BaseClient {
     /// ['read']
     ///
     /// A thread that holds the read side and acquires the write side waits until the read side is released. If nobody else
-    /// can release it, because it was made reentrant, the acquire raises ``Deadlock`` instead.
-    ///
-    /// It shares a queue with Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's
-    /// ``ReadLock`` and ``WriteLock``. A writer's token is larger than those of earlier readers, and a reader's token is
-    /// larger than those of earlier writers. Among readers that hold the lock together, the order of tokens means nothing.
+    /// can release it, because it was made reentrant, the acquire raises ``Deadlock`` instead. It shares a queue with
+    /// Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and ``WriteLock``. A
+    /// writer's token is larger than those of earlier readers, and a reader's token is larger than those of earlier
+    /// writers. Among readers that hold the lock together, the order of tokens means nothing.
     #[pyo3(signature = (path, *, timeout=None, reentrant=false, dialect="curator", foreign="refuse", watching="nearest", linger=None, local_turns=1))]
     #[expect(clippy::too_many_arguments, reason = "those that come last have names in Python")]
     fn read(
@@ -279,12 +278,11 @@ impl BaseClient {
     /// ...     hold.path
     /// '/jobs/doc-1'
     ///
-    /// This is for workers that take any free job out of many. ``hold.path`` says which lock it is.
-    ///
-    /// An acquire first looks at all the queues, in one round trip that changes nothing. If some locks are free, it
-    /// acquires the one that you named first. If none is free, it queues for all of them. You can mix locks of any kind
-    /// that has a queue, but no two may have the same path. Each is acquired as it would be alone, with its own options
-    /// except for ``timeout``. So a lock that the caller already holds counts as busy, unless it is reentrant.
+    /// This is for workers that take any free job out of many. ``hold.path`` says which lock it is. An acquire first looks
+    /// at all the queues, in one round trip that changes nothing. If some locks are free, it acquires the one that you
+    /// named first. If none is free, it queues for all of them. You can mix locks of any kind that has a queue, but no two
+    /// may have the same path. Each is acquired as it would be alone, with its own options except for ``timeout``. So a
+    /// lock that the caller already holds counts as busy, unless it is reentrant.
     #[pyo3(signature = (locks, *, timeout=None))]
     fn any(slf: &Bound<'_, Self>, locks: &Bound<'_, PyAny>, timeout: Option<f64>) -> PyResult<Py<PyAny>> {
         let spec = slf.get().shared.client.any_of(&locks_of(locks)?);

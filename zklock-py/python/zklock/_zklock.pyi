@@ -147,11 +147,10 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         ['read']
 
         A thread that holds the read side and acquires the write side waits until the read side is released. If nobody else
-        can release it, because it was made reentrant, the acquire raises ``Deadlock`` instead.
-
-        It shares a queue with Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's
-        ``ReadLock`` and ``WriteLock``. A writer's token is larger than those of earlier readers, and a reader's token is
-        larger than those of earlier writers. Among readers that hold the lock together, the order of tokens means nothing.
+        can release it, because it was made reentrant, the acquire raises ``Deadlock`` instead. It shares a queue with
+        Curator's ``InterProcessReadWriteLock``, or with ``dialect="kazoo"`` with kazoo's ``ReadLock`` and ``WriteLock``. A
+        writer's token is larger than those of earlier readers, and a reader's token is larger than those of earlier
+        writers. Among readers that hold the lock together, the order of tokens means nothing.
         """
     def write(
         self,
@@ -256,12 +255,11 @@ class _BaseClient(Generic[_AnyLock, _AnyBarrier, _AnyDoubleBarrier]):
         ...     hold.path
         '/jobs/doc-1'
 
-        This is for workers that take any free job out of many. ``hold.path`` says which lock it is.
-
-        An acquire first looks at all the queues, in one round trip that changes nothing. If some locks are free, it
-        acquires the one that you named first. If none is free, it queues for all of them. You can mix locks of any kind
-        that has a queue, but no two may have the same path. Each is acquired as it would be alone, with its own options
-        except for ``timeout``. So a lock that the caller already holds counts as busy, unless it is reentrant.
+        This is for workers that take any free job out of many. ``hold.path`` says which lock it is. An acquire first looks
+        at all the queues, in one round trip that changes nothing. If some locks are free, it acquires the one that you
+        named first. If none is free, it queues for all of them. You can mix locks of any kind that has a queue, but no two
+        may have the same path. Each is acquired as it would be alone, with its own options except for ``timeout``. So a
+        lock that the caller already holds counts as busy, unless it is reentrant.
         """
     def barrier(self, path: str) -> _AnyBarrier:
         """The barrier at ``path``: while it is set, callers of ``wait`` wait.
