@@ -5,7 +5,7 @@
 #include <pthread.h>
 #include <unistd.h>
 
-/* What a callback was given. */
+/* The arguments of a callback. */
 typedef struct {
     pthread_mutex_t mutex;
     int lines[ZKLOCK_LOG_TRACE + 1], losses, grants, inside;
@@ -111,7 +111,7 @@ TEST(the_latest_counts) {
     makes_news();
     EVENTUALLY(losses(&first) == 1);
     EVENTUALLY(lines(&first, ZKLOCK_LOG_INFO, ZKLOCK_LOG_INFO) >= 2);
-    /* A level that is none changes nothing. */
+    /* An invalid level changes nothing. */
     IS(zklock_set_log(6, NULL, NULL), ZKLOCK_INVALID_ARGUMENT);
     makes_news();
     EVENTUALLY(losses(&first) == 2);

@@ -1,4 +1,4 @@
-"""What is wrong is said at once, with an error that tells what to do."""
+"""Wrong arguments are reported at once, with an error that says what to do."""
 
 from __future__ import annotations
 
