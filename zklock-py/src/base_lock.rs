@@ -1,4 +1,4 @@
-//! What the locks of both faces have in common.
+//! What blocking and asyncio locks have in common.
 
 use crate::anchor::CallbackAnchor;
 use crate::error::unpicklable;

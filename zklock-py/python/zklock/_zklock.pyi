@@ -7,10 +7,10 @@ from typing_extensions import Self, disjoint_base
 
 from ._values import ConnectionState, Contender, HoldState, LossReason, NodeData, Session, Stats
 
-# The docstrings are those of the native module: tests/python/face/stub.py writes and checks them.
+# The docstrings are copied from the native module: tests/python/face/stub.py writes and checks them.
 #
-# What is `async` here is to be awaited: it gives a coroutine, if not one of a Python function. What begins at once gives an
-# `Awaitable`, which need not be.
+# An `async` method here returns a coroutine, although not that of a Python function, and has to be awaited. A method that returns
+# an `Awaitable` starts at once, and need not be awaited.
 
 __all__ = [
     "AsyncBarrier",
