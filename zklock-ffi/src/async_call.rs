@@ -141,7 +141,7 @@ impl Answer {
     pub(crate) fn unsuited(&self, wanted: &str) -> Failure {
         match self {
             Self::Taken => {
-                Failure::new(ZKLOCK_NOT_HELD, format!("{wanted} has been taken from this call before"))
+                Failure::new(ZKLOCK_NOT_HELD, format!("{wanted} was already taken from this call"))
             }
             _ => Failure::new(ZKLOCK_INVALID_ARGUMENT, format!("this call does not give {wanted}")),
         }

@@ -15,8 +15,8 @@ pub(crate) fn patience(milliseconds: i64) -> Result<Option<Duration>, Failure> {
     }
     u64::try_from(milliseconds).map(|timeout| Some(Duration::from_millis(timeout))).map_err(|_| {
         Failure::argument(format!(
-            "a timeout of {milliseconds} ms: -1 (ZKLOCK_FOREVER) waits for ever, 0 tries once; of the time that is left \
-             until a deadline make at least 0"
+            "a timeout of {milliseconds} ms: -1 (ZKLOCK_FOREVER) waits for ever, 0 tries once; if you compute the time \
+             left until a deadline, make it at least 0"
         ))
     })
 }

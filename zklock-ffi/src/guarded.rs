@@ -216,7 +216,9 @@ impl<'a> Write<'a> {
             || Failure::argument(format!("there is no kind of write with the number {}", from.kind));
         let kind = zklock_write_kind::find(from.kind).ok_or_else(unknown)?;
         if from.reserved != [0; 2] {
-            return Err(Failure::argument("what is reserved in a write is not 0: set it to 0"));
+            return Err(Failure::argument(
+                "a reserved member of a write is not 0: set the whole struct to 0 first",
+            ));
         }
         let version = match from.version {
             ANY_VERSION => None,

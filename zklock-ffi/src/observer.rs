@@ -52,7 +52,7 @@ impl Observer {
         // Lowered before the check, so that a later answer raises it again.
         watching.ready.lower();
         let Some(answer) = watching.call.as_ref().and_then(Call::fetch) else {
-            return Err(Failure::new(ZKLOCK_TIMEOUT, "nothing is new yet"));
+            return Err(Failure::new(ZKLOCK_TIMEOUT, "nothing has changed yet"));
         };
         watching.call = None;
         watching.look_ahead_for_descriptor(&self.inner)?;

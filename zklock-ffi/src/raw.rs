@@ -60,7 +60,7 @@ pub(crate) struct Out<T>(*mut T);
 /// Rejects NULL, before anything is done whose result would be lost.
 pub(crate) fn out<T>(what: &str, pointer: *mut T) -> Result<Out<T>, Failure> {
     if pointer.is_null() {
-        return Err(Failure::argument(format!("{what}, where the result is to go, is NULL")));
+        return Err(Failure::argument(format!("{what} is NULL: give a place for the result")));
     }
     Ok(Out(pointer))
 }

@@ -210,7 +210,7 @@ pub(crate) fn left(released: Result<(), Error>, exception: &Bound<'_, PyAny>) ->
 /// Adds a note to an exception of a block. Before Python 3.11 a traceback does not show it, but it is there.
 pub(crate) fn note(exception: &Bound<'_, PyAny>, text: &str) {
     let py = exception.py();
-    let text = format!("zklock: {text}; so what the block did may have met with what others did");
+    let text = format!("zklock: {text}; while the block ran, others may have held the lock too");
     let noted = if exception.hasattr(intern!(py, "add_note")).unwrap_or_default() {
         exception.call_method1(intern!(py, "add_note"), (&text,)).map(drop)
     } else if let Ok(notes) = exception.getattr(intern!(py, "__notes__")) {

@@ -147,7 +147,9 @@ impl<'py> FromPyObject<'_, 'py> for Auth {
         }
         // Do not quote it: it may contain a password.
         let wrong = || {
-            PyTypeError::new_err("auth is a zklock.Digest, zklock.Sasl or zklock.Kerberos, or a list of such")
+            PyTypeError::new_err(
+                "auth is a zklock.Digest, zklock.Sasl or zklock.Kerberos, or a list of these",
+            )
         };
         let mut all = Vec::new();
         for one in value.try_iter().map_err(|_| wrong())? {

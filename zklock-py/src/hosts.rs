@@ -36,7 +36,7 @@ impl<'py> FromPyObject<'_, 'py> for Hosts {
             };
             if hosts.contains('/') {
                 let message =
-                    format!("the hosts {hosts} and {text}: the chroot is to stand after the last of them");
+                    format!("the hosts {hosts} and {text}: the chroot must come after the last host");
                 return Err(invalid(py, message));
             }
             if !hosts.is_empty() && !text.starts_with('/') {

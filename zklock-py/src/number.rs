@@ -9,7 +9,7 @@ pub(crate) fn patience(py: Python<'_>, seconds: Option<f64>) -> PyResult<Option<
     match seconds {
         Some(seconds) if seconds.is_nan() || seconds < 0.0 => {
             let message = format!(
-                "a timeout of {seconds} s: it is None, to wait for ever, or a number that is not negative"
+                "a timeout of {seconds} s: give None to wait for ever, or a number that is not negative"
             );
             Err(invalid(py, message))
         }
@@ -29,7 +29,7 @@ pub(crate) fn seconds(py: Python<'_>, name: &str, seconds: f64) -> PyResult<Dura
     /// Thirty years. A longer time would be shown with far too many digits.
     const LONGEST: f64 = 1e9;
     if seconds.is_nan() || seconds < 0.0 {
-        let message = format!("{name} of {seconds} s: it is a number of seconds that is not negative");
+        let message = format!("{name} of {seconds} s: give a number of seconds that is not negative");
         return Err(invalid(py, message));
     }
     Ok(Duration::from_secs_f64(seconds.min(LONGEST)))

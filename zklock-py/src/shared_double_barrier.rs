@@ -63,7 +63,7 @@ impl SharedDoubleBarrier {
         last.ok_or_else(|| {
             not_held(
                 py,
-                format!("nobody is within the barrier {}: there is nothing to leave", self.barrier.path()),
+                format!("no member is inside the barrier {}: there is nothing to leave", self.barrier.path()),
             )
         })
     }

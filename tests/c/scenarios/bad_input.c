@@ -82,7 +82,7 @@ TEST(bad_options_are_named_one_by_one) {
     INVALID(zklock_client_new("zk1:2181/a//b", NULL, &client), "contains //");
     INVALID(zklock_client_new(NULL, NULL, &client), "hosts is NULL");
     INVALID(zklock_client_new(NOT_UTF8, NULL, &client), "hosts is not UTF-8");
-    INVALID(zklock_client_new(servers(), NULL, NULL), "client, where the result is to go, is NULL");
+    INVALID(zklock_client_new(servers(), NULL, NULL), "client is NULL: give a place for the result");
     INVALID(zklock_options_new(NULL), "is NULL");
 
     OK(zklock_options_new(&options));
@@ -303,7 +303,7 @@ TEST(a_handle_that_is_none_or_null_is_named_and_results_are_left_alone) {
     INVALID(zklock_client_close(NULL), "the zklock_client is NULL");
     INVALID(zklock_acquire_cancel(NULL), "the zklock_ticket is NULL");
     INVALID(zklock_hold_token(NULL, &token), "the zklock_hold is NULL");
-    INVALID(zklock_hold_token(hold, NULL), "token, where the result is to go, is NULL");
+    INVALID(zklock_hold_token(hold, NULL), "token is NULL: give a place for the result");
     INVALID(zklock_hold_state(hold, NULL, NULL), "state, where");
     INVALID(zklock_hold_fd(NULL, &descriptor), "NULL");
     INVALID(zklock_hold_on_lost(hold, NULL, NULL), "the callback is NULL");

@@ -335,7 +335,7 @@ impl Server {
                 let there = self.ask(py, |server| server.children(path))?.unwrap_or_default();
                 let seconds = timeout.unwrap_or_default();
                 let message =
-                    format!("{path} has not got {count} children within {seconds} s, but these: {there:?}");
+                    format!("{path} does not have {count} children after {seconds} s, but these: {there:?}");
                 Err(late(py, message))
             }
         }
