@@ -1013,7 +1013,8 @@ typedef void (*zklock_wanted_callback)(zklock_hold *hold, void *context);
 typedef void (*zklock_log_callback)(int32_t level, const char *message, void *context);
 
 /**
- * Enums have 32 bits, as in the library: compile without -fshort-enums, or as C++ or C23.
+ * Checks that enums have 32 bits, as in the library. If this fails, compile without -fshort-enums, or as
+ * C++ or C23.
  */
 typedef char zklock_enums_have_32_bits[sizeof(zklock_status) == sizeof(int32_t) ? 1 : -1];
 

@@ -74,7 +74,7 @@ says 'FAILED: rust'
 says 'passed: model'
 runs 2 "$here/run" no-such-section
 
-# What is chosen from a section is what is run, and what is not there is named before anything is.
+# The chosen parts of a section are run, and a part that does not exist is reported before anything is run.
 FAIL_AT=nowhere runs 0 "$here/run" rust told exclusive::mutex model lease
 says 'cargo.*--test scenarios -- --test-threads [0-9]+ told:: exclusive::mutex::$'
 says_not 'cargo.*--doc'

@@ -30,7 +30,7 @@ KINDS = {
     "turns": "lingers",
 }
 NOT_IN_THE_MODEL = {"lib", "marks", "protocol", "status"}
-# What the unit tests may take of the processor, in seconds, and of memory. They take a tenth of a second; a mutant may go on for ever.
+# The limits of the unit tests: CPU time in seconds, and memory. They take a tenth of a second; a mutant may run for ever.
 SECONDS = 8
 BYTES = 8 << 30
 SURVIVES = "SURVIVES"
