@@ -161,7 +161,7 @@ def test_lists_of_hosts_that_are_none_are_named() -> None:
     raises(zklock.InvalidInput, lambda: client(["zk1", ""])).says("write host:port,host:port")
     raises(zklock.InvalidInput, lambda: client(["/app"])).says("write host:port,host:port")
     raises(zklock.InvalidInput, lambda: client([("", 2181)])).says("write host:port,host:port")
-    raises(zklock.InvalidInput, lambda: client(["zk1/app", "zk2"])).says("after the last of them")
+    raises(zklock.InvalidInput, lambda: client(["zk1/app", "zk2"])).says("must come after the last host")
 
     def broken() -> typing.Iterator[str]:
         yield "zk1"
