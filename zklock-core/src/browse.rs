@@ -13,6 +13,15 @@ impl Client {
     ///
     /// The nodes of contenders are among them: [`Lock::contenders`](crate::Lock::contenders) says which they are, and who.
     ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a bad path;
+    /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if the ensemble does not answer within the connect timeout;
+    /// [`ErrorKind::Refused`](crate::ErrorKind::Refused) if the access list does not allow to read the node;
+    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the client is closed.
+    ///
+    /// # Examples
+    ///
     /// ```no_run
     /// # async fn example(client: zklock_core::Client) -> Result<(), zklock_core::Error> {
     /// for name in client.children("/locks").await? {
@@ -22,13 +31,6 @@ impl Client {
     /// # Ok(())
     /// # }
     /// ```
-    ///
-    /// # Errors
-    ///
-    /// [`ErrorKind::InvalidInput`](crate::ErrorKind::InvalidInput) for a bad path;
-    /// [`ErrorKind::Unreachable`](crate::ErrorKind::Unreachable) if the ensemble does not answer within the connect timeout;
-    /// [`ErrorKind::Refused`](crate::ErrorKind::Refused) if the access list does not allow to read the node;
-    /// [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the client is closed.
     pub async fn children(&self, path: &str) -> Result<Vec<String>, Error> {
         check_path(path)?;
         let directory: &Arc<str> = &path.into();

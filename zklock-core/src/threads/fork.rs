@@ -11,6 +11,8 @@ use std::sync::atomic::{AtomicU32, AtomicU64, Ordering};
 
 /// A process, of those that were forked one from the other.
 ///
+/// # Examples
+///
 /// ```
 /// use zklock_core::face::Process;
 ///
@@ -30,6 +32,8 @@ static MARK: OnceRef<'static, AtomicU32> = OnceRef::new();
 /// Lets `mark` hold this process's number: it must be memory that reads as zero in every fork. Reading it costs much less
 /// than `getpid`, which every call otherwise makes.
 ///
+/// # Examples
+///
 /// ```
 /// use std::sync::atomic::AtomicU32;
 /// use zklock_core::face::mark_processes;
@@ -46,6 +50,8 @@ pub fn mark_processes(mark: &'static AtomicU32) {
 
 /// Tells that this process has just been forked, for a face that hears of it: a child may have the number that its parent
 /// has, each in a namespace of its own.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_core::face::{Process, has_forked};
@@ -70,6 +76,8 @@ impl Process {
     }
 
     /// A number that no process has from which this one was forked.
+    ///
+    /// # Examples
     ///
     /// ```
     /// assert!(zklock_core::face::Process::current().number() > 0);
@@ -151,6 +159,8 @@ impl Home {
 }
 
 /// Something that each process has for itself, for a `static`: a child makes its own, and does not touch the parent's.
+///
+/// # Examples
 ///
 /// ```
 /// use std::sync::Mutex;

@@ -6,6 +6,8 @@ use std::sync::{Arc, Weak};
 
 /// Ends waits from outside, such as on a signal.
 ///
+/// # Examples
+///
 /// ```
 /// use zklock_core::blocking::Interrupt;
 ///

@@ -105,16 +105,18 @@ impl Io {
 /// calls that block, which would make the callbacks after it wait: they are refused with
 /// [`ErrorKind::Deadlock`].
 ///
+/// # Errors
+///
+/// [`ErrorKind::Refused`] if the system gives us no thread; [`ErrorKind::Forked`] in a child, without the feature `fork`.
+///
+/// # Examples
+///
 /// ```
 /// let (sender, receiver) = std::sync::mpsc::channel();
 /// zklock_core::face::call_later(move || sender.send(7).unwrap())?;
 /// assert_eq!(receiver.recv(), Ok(7));
 /// # Ok::<(), zklock_core::Error>(())
 /// ```
-///
-/// # Errors
-///
-/// [`ErrorKind::Refused`] if the system gives us no thread; [`ErrorKind::Forked`] in a child, without the feature `fork`.
 pub fn call_later(job: impl FnOnce() + Send + 'static) -> Result<(), Error> {
     static STARTED: OfProcess<Mutex<Option<Sender<Job>>>> = OfProcess::new();
     refuse_second_process()?;

@@ -25,6 +25,12 @@ pub trait TakeLine: Send + Sync + 'static {
 /// Lets what the library has to say go to `taker`, once and for all: for a face that is a library of its
 /// own, and so has [`tracing`] to itself. In a Rust program any `tracing` subscriber does.
 ///
+/// # Errors
+///
+/// [`ErrorKind::Refused`] if there is a `tracing` subscriber already.
+///
+/// # Examples
+///
 /// ```
 /// use tracing::{Level, level_filters::LevelFilter};
 /// use zklock_core::face::{TakeLine, log_to};
@@ -43,10 +49,6 @@ pub trait TakeLine: Send + Sync + 'static {
 /// log_to(Print)
 /// # }
 /// ```
-///
-/// # Errors
-///
-/// [`ErrorKind::Refused`] if there is a `tracing` subscriber already.
 pub fn log_to(taker: impl TakeLine) -> Result<(), Error> {
     tracing::subscriber::set_global_default(Lines(taker))
         .map_err(|_| Error::new(ErrorKind::Refused, "there is a tracing subscriber already: use that"))

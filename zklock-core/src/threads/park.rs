@@ -33,6 +33,8 @@ static CHOICE: OnceLock<Choose> = OnceLock::new();
 
 /// Lets `choose` say how the calling thread is to sleep, whenever one waits; `None` is the usual way.
 ///
+/// # Examples
+///
 /// ```
 /// zklock_core::face::park_by(|| None);
 /// ```
