@@ -104,7 +104,9 @@ impl Write {
 /// The version of each node after the writes; `None` where the write deleted it.
 pub(crate) type Versions = Vec<Option<i32>>;
 
-/// What is in a node: what [`Hold::read`](crate::Hold::read) gives.
+/// A node's data and version, as [`Hold::read`](crate::Hold::read) returns them.
+///
+/// # Examples
 ///
 /// ```no_run
 /// # async fn example(hold: &zklock_core::Hold) -> Result<(), zklock_core::Error> {
@@ -119,7 +121,7 @@ pub(crate) type Versions = Vec<Option<i32>>;
 pub struct NodeData {
     /// Its data.
     pub data: Vec<u8>,
-    /// How often its data has been set. A write that must not undo another's names the version it has read.
+    /// How many times its data has been set. A write that must not undo somebody else's names the version that was read.
     pub version: i32,
 }
 

@@ -43,6 +43,8 @@ pub enum Ready<'a> {
 impl<'a> Ready<'a> {
     /// What it means to the owner of `own`.
     ///
+    /// # Examples
+    ///
     /// ```
     /// use zklock_machine::barrier::{Ready, Seen};
     ///
@@ -83,6 +85,8 @@ pub enum Entrance<'a> {
 }
 
 /// What the owner of `own` is to do, where `members` are enough to open the barrier.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_machine::barrier::{Entrance, Ready, entrance};
@@ -154,6 +158,8 @@ impl Others {
     }
 
     /// For whom a leaver still waits. Without the transactions, for whom it waits in any case.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use zklock_machine::barrier::{Others, Seen};

@@ -124,6 +124,8 @@ enum State {
 
 /// One attempt to hold a lock.
 ///
+/// # Examples
+///
 /// ```
 /// use std::time::Duration;
 /// use zklock_machine::contender::Contender;

@@ -47,6 +47,8 @@ const CHECK_BYTES: usize = 32;
 /// are left or tell, the end of the session, a server that is asked or has granted the session again. A write and a
 /// release can but put off what is due.
 ///
+/// # Examples
+///
 /// ```
 /// use std::time::Duration;
 /// use zklock_machine::keeper::{Check, HeldNode, Keeper};

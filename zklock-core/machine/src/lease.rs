@@ -60,6 +60,8 @@ use std::time::Duration;
 
 /// What the acknowledged writes of one session prove.
 ///
+/// # Examples
+///
 /// ```
 /// use std::time::Duration;
 /// use zklock_machine::{lease::Lease, Moment};

@@ -71,6 +71,8 @@ use std::time::Duration;
 
 /// A point in time, counted from an origin that only the caller knows.
 ///
+/// # Examples
+///
 /// ```
 /// use std::time::Duration;
 /// use zklock_machine::Moment;

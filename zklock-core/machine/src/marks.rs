@@ -10,6 +10,8 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 
 /// The marks of one session's attempts.
 ///
+/// # Examples
+///
 /// ```
 /// use zklock_machine::marks::Marks;
 /// use zklock_machine::name::Scheme;

@@ -114,6 +114,8 @@ pub enum Answer {
 
 /// One member of a double barrier.
 ///
+/// # Examples
+///
 /// ```
 /// use std::time::Duration;
 /// use zklock_machine::Moment;

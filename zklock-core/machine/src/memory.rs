@@ -14,6 +14,8 @@ use crate::lease::Lease;
 
 /// What is remembered of one lock.
 ///
+/// # Examples
+///
 /// ```
 /// use std::time::Duration;
 /// use zklock_machine::{lease::Lease, memory::Memory, Moment};

@@ -16,6 +16,8 @@ pub const SINGLE_NAME: &str = "lock";
 /// creations that are in flight together get numbers from the smallest on. What order there is then is that of the
 /// transactions alone, which the names do not tell. So a number near the end is [used up](Self::is_used_up).
 ///
+/// # Examples
+///
 /// ```
 /// use zklock_machine::name::Sequence;
 ///
@@ -70,6 +72,8 @@ impl fmt::Display for Sequence {
 }
 
 /// The mark by which an attempt finds its own node again when the reply to its creation was lost.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_machine::name::Uuid;
@@ -304,6 +308,8 @@ impl Scheme {
 
 /// A child of a lock's node that is a contender.
 ///
+/// # Examples
+///
 /// ```
 /// use zklock_machine::name::{Name, Role, Scheme, Sequence};
 ///
@@ -335,6 +341,8 @@ impl<'a> Name<'a> {
 
     /// Whether this child is a contender for one of several locks under one node, `<name>_lock_<sequence>`: its rivals are
     /// those with the same name, so it sees no other contender, and what lock it wants is not for us to tell.
+    ///
+    /// # Examples
     ///
     /// ```
     /// use zklock_machine::name::Name;

@@ -34,6 +34,8 @@ pub enum Standing<'a> {
 /// Readers wait for the last writer before them, so that a writer that leaves wakes only those that can go on. They look for
 /// no second, or every writer would wake them all. All others wait for the nearest contender before them.
 ///
+/// # Examples
+///
 /// ```
 /// use zklock_machine::claim::Claim;
 /// use zklock_machine::name::Scheme;
@@ -95,6 +97,8 @@ fn ahead<'a>(names: &[Name<'a>], me: &Name<'_>, claim: &Claim) -> impl Iterator<
 /// The one that has been in the way of the node `own` for longest. As long as it stands, whoever comes is behind it. The
 /// nearest would tell as much, but it may be no more than another one's try.
 ///
+/// # Examples
+///
 /// ```
 /// use zklock_machine::claim::Claim;
 /// use zklock_machine::name::Scheme;
@@ -111,6 +115,8 @@ pub fn oldest_ahead<'a>(children: &'a [String], own: &str, claim: &Claim) -> Opt
 }
 
 /// The contenders that the one with the node `own` waits for, the first of them first; without a node, all that it would wait for.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_machine::claim::Claim;
@@ -134,6 +140,8 @@ pub fn in_the_way<'a>(children: &'a [String], own: Option<&str>, claim: &Claim) 
 }
 
 /// How many are in the way of the node `own`; `None` if it is not there.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_machine::claim::Claim;
@@ -159,6 +167,8 @@ pub fn count_ahead(children: &[String], own: &str, claim: &Claim) -> Option<usiz
 /// Whether a contender among `children` waits for the one with the node `own`, which holds; or, if that has left the queue
 /// with its permits, for a permit.
 ///
+/// # Examples
+///
 /// ```
 /// use zklock_machine::claim::Claim;
 /// use zklock_machine::name::Scheme;
@@ -183,6 +193,8 @@ pub fn is_wanted(children: &[String], own: &str, claim: &Claim) -> bool {
 
 /// Whether one that queued now would wait. It would see all who are in its way: otherwise it finds out what is wrong with
 /// them if it does queue.
+///
+/// # Examples
 ///
 /// ```
 /// use zklock_machine::claim::Claim;

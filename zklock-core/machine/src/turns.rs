@@ -12,6 +12,8 @@ const SHORTEST_LOOK: Duration = Duration::from_millis(50);
 
 /// How a node is passed on within its process.
 ///
+/// # Examples
+///
 /// ```
 /// use std::time::Duration;
 /// use zklock_machine::turns::Passing;
@@ -41,6 +43,8 @@ impl Passing {
 }
 
 /// The holders of a node that is passed on, one after the other or together.
+///
+/// # Examples
 ///
 /// ```
 /// use std::time::Duration;
