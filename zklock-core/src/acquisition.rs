@@ -369,7 +369,7 @@ mod tests {
     use std::future::pending;
     use std::time::Duration;
 
-    /// Trying again and again, without ever waiting, would keep the one who can tell from running.
+    /// Trying again and again without ever waiting would starve the task that can report it.
     #[test]
     fn a_session_that_an_answer_calls_over_is_not_tried_again() {
         let (done, finished) = std::sync::mpsc::channel();

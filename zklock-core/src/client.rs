@@ -251,7 +251,7 @@ impl Client {
         Arc::ptr_eq(&self.shared, lock.shared())
     }
 
-    /// What this client holds at this path.
+    /// The record of what this client holds at this path.
     pub(crate) fn held_at(&self, path: &Arc<str>) -> Arc<HeldAt> {
         lock_ignoring_poison(&self.registry).held_at(path)
     }

@@ -169,7 +169,7 @@ mod tests {
         std::pin::pin!(connection.next()).poll(&mut Context::from_waker(Waker::noop()))
     }
 
-    /// What is reported now, without a wait.
+    /// The reports that come without waiting.
     fn reports(connection: &mut Connection) -> Vec<ConnectionState> {
         let mut reports = Vec::new();
         while let Poll::Ready(Some(state)) = next(connection) {

@@ -41,7 +41,7 @@ pub struct Credentials(Source);
 #[derive(Clone)]
 enum Source {
     Given(Scheme, Arc<Login>),
-    /// Read anew for each connection.
+    /// Read again for each connection.
     File(Scheme, Arc<Path>, Reads),
     #[cfg(feature = "kerberos")]
     Kerberos(Arc<Kerberos>),
@@ -323,7 +323,7 @@ impl Login {
             return Err("a NUL or a line break is in it: leave it out");
         }
         if scheme == Scheme::Sasl {
-            // The library sends UTF-8 where servers expect Latin-1, and quotes nothing.
+            // The library sends UTF-8, but servers expect Latin-1, and it quotes nothing.
             if !text.is_ascii() {
                 return Err(
                     "the user or the password is not of ASCII alone, as SASL needs it: choose another",
@@ -492,7 +492,7 @@ mod tests {
         let error = Credentials::from_env("ZKLOCK_TEST_NOT_SET").unwrap_err();
         assert_eq!(error.kind(), ErrorKind::InvalidInput);
         assert!(error.to_string().contains("ZKLOCK_TEST_NOT_SET"), "{error}");
-        // One that is certainly set, and has no such text.
+        // A variable that is certainly set, but has no such text.
         let error = Credentials::from_env("CARGO_PKG_NAME").unwrap_err();
         assert!(error.to_string().contains("user:password"), "{error}");
     }

@@ -262,11 +262,11 @@ impl Member {
     /// * [`ErrorKind::Refused`] if the access list does not allow it;
     /// * [`ErrorKind::Closed`] if the client is closed.
     ///
-    /// In any case the member has left, or is leaving in the background.
+    /// In every case the member has left, or is leaving in the background.
     ///
     /// # Cancel safety
     ///
-    /// The member leaves from the first poll on. Dropping the future stops only the waiting.
+    /// The member leaves from the first poll on. Dropping the future only stops the waiting.
     ///
     /// # Examples
     ///

@@ -126,7 +126,7 @@ pub struct NodeData {
     pub version: i32,
 }
 
-/// Why writes were not done, or may not have been.
+/// Why writes were not done, or may not have been done.
 #[derive(Clone, Debug)]
 pub(crate) enum WriteFailure {
     /// The node that guards them is gone.

@@ -117,7 +117,7 @@ mod tests {
             tokio::spawn(run(session.clone()));
             clock::sleep(Duration::from_secs(60)).await;
             assert_eq!(ensemble.checks(), []);
-            // After so long the lease is over, so a hold would be checked at once; that proves little, so once more.
+            // After so long, the lease is over, so a hold would be checked at once. That proves little, so once more.
             let hold = ensemble.hold(&session, "/a", Owner::unique());
             clock::sleep(Duration::from_millis(10)).await;
             assert_eq!(checks(&ensemble, start)[0], 60_000);
@@ -153,7 +153,7 @@ mod tests {
             let ensemble = FakeEnsemble::new();
             let session = ensemble.session();
             let hold = |number| ensemble.hold(&session, &format!("/{number}"), Owner::unique());
-            // More than Tokio lets a task do at once.
+            // More than tokio lets a task do in one go.
             let holds: Vec<_> = (0..300).map(hold).collect();
             clock::sleep(Duration::from_secs(1)).await;
             let due = session.look_after();

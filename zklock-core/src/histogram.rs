@@ -166,7 +166,7 @@ impl Histogram {
 mod tests {
     use super::*;
 
-    /// Every bucket with something in it: its bound, and how many are in it alone.
+    /// Every bucket that is not empty: its bound, and how many values are in it alone.
     fn filled(histogram: &Histogram) -> Vec<(f64, u64)> {
         let mut before = 0;
         let alone = histogram

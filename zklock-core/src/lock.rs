@@ -1,4 +1,4 @@
-//! A thing that can be acquired.
+//! Locks: things that can be acquired.
 
 mod call;
 mod choice;

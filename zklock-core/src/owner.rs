@@ -21,7 +21,7 @@ enum Kind {
     Task(tokio::task::Id),
     Thread(u64),
     Named(u64),
-    /// A wait that an event loop began: its thread is that of many others.
+    /// A wait that an event loop began: it shares its thread with many others.
     Ticket(u64),
 }
 
@@ -31,9 +31,8 @@ impl Owner {
     /// The calling tokio task, or the calling thread if there is no task.
     pub fn current() -> Self {
         thread_local! {
-            /// The number of this thread, which no later thread has. It has no destructor, so it is
-            /// there to the very end: a program may release a lock while it exits, when
-            /// `std::thread::current()` would panic.
+            /// The number of this thread, which no later thread gets. It has no destructor, so it exists to the very
+            /// end: a program may release a lock while it exits, when `std::thread::current()` would panic.
             static THREAD: Cell<u64> = const { Cell::new(0) };
         }
         if let Some(id) = tokio::task::try_id() {

@@ -39,7 +39,7 @@ pub(crate) struct Pool {
     runtime: Handle,
     slot: Arc<Slot>,
     closing: Arc<watch::Sender<bool>>,
-    /// Whether the slot is still kept.
+    /// Whether the keeper is still running.
     kept: watch::Receiver<bool>,
 }
 

@@ -1,4 +1,4 @@
-//! How far attempts have come, and what is still owed for them.
+//! How far attempts have got, and what is still owed for them.
 
 use crate::clock;
 use crate::machine::Moment;
@@ -35,7 +35,7 @@ impl Attempts {
     }
 }
 
-/// How far one attempt has come, for its caller and the counters.
+/// How far one attempt has got, for its caller and the counters.
 ///
 /// What it owes is counted from the moment that its caller goes away. So a program may exit when nothing is owed.
 pub(crate) struct Progress {

@@ -117,7 +117,7 @@ mod tests {
     use std::collections::{BTreeMap, BTreeSet};
     use std::time::Duration;
 
-    /// The samples of a page by name and labels; every one belongs to the metric whose head came last.
+    /// The samples of a page by name and labels. Each belongs to the metric whose head came last.
     fn parsed(page: &str) -> BTreeMap<&str, f64> {
         assert!(page.ends_with('\n'));
         let (mut samples, mut metrics, mut metric) = (BTreeMap::new(), BTreeSet::new(), ("", ""));

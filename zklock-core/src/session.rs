@@ -261,7 +261,7 @@ impl Session {
         holding
     }
 
-    /// Waits for a new hold, or a shorter lease.
+    /// Waits for a new hold, or for a shorter lease.
     pub(crate) async fn registered(&self) {
         self.registered.notified().await;
     }

@@ -277,7 +277,7 @@ impl Contender {
         }
     }
 
-    /// After an outcome that is unknown.
+    /// Tries again after an unknown outcome.
     fn retry(&mut self, step: Step, now: Now) {
         let at = self.failures.next_try(now.moment);
         self.go_at(step, at);

@@ -8,12 +8,12 @@
 //!
 //! * [`name`]: the names of the children of a lock's node, and their order
 //! * [`claim`]: what an attempt wants: the places in which it queues, and how
-//! * [`queue`]: who holds and whom to watch, a pure function of the children
+//! * [`queue`]: who holds, and which node to watch: a pure function of the children
 //! * [`drive`]: the interface of every machine, so that one loop can run them all
 //! * [`contender`]: one attempt to hold a lock that has a queue, from the creation of its node to its deletion
 //! * [`single`]: one attempt to hold a lock that is one node
 //! * [`member`]: one member of a double barrier
-//! * `readiness`: whether a grant may be delivered; `retry`: what to do about outcomes that are unknown
+//! * `readiness`: whether a grant may be delivered; `retry`: what to do about unknown outcomes
 //! * [`protocol`]: the language between a machine and its driver
 //! * [`lease`]: how long acknowledged writes prove that a session is alive
 //! * [`keeper`]: the holds of a session: when each must be proven, and when it is lost

@@ -105,7 +105,7 @@ impl Marks {
         self.abandoned.extend(marks);
     }
 
-    /// What the session knows of a node in a queue.
+    /// What the session knows about a node in a queue.
     pub fn neighbour(&self, child: &str) -> Neighbour {
         match self.of_session(child) {
             Some(mark) if self.is_live(mark) => Neighbour::Here(mark),

@@ -273,7 +273,7 @@ impl Member {
             if self.may_be_there { State::Ready(Step::Survey(Purpose::Removing)) } else { State::Gone };
     }
 
-    /// The next node has this mark.
+    /// Gives the next node this mark.
     fn name_after(&mut self, mark: Uuid) {
         (self.mark, self.name) = (mark, mark.to_string());
     }
@@ -402,7 +402,7 @@ impl Machine for Member {
     fn handle_end(&mut self) {
         self.aim = Aim::Nothing;
         match &self.state {
-            // What is under way decides what is left to do.
+            // The outcome of the flight under way decides what is left to do.
             State::InFlight(_) | State::Gone => {}
             State::Paused(step, _) if step.removes() => {}
             _ => self.clean_up(),

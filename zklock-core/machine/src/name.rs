@@ -182,7 +182,7 @@ impl fmt::Display for Role {
 }
 
 impl Role {
-    /// Whether two contenders cannot hold at the same time.
+    /// Whether two contenders with these roles cannot hold at the same time.
     pub const fn excludes(self, other: Self) -> bool {
         !matches!((self, other), (Self::Read, Self::Read))
     }

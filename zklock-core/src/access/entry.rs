@@ -32,7 +32,7 @@ impl Rights {
     pub const DELETE: Self = Self(8);
     /// Set its access list.
     pub const ADMIN: Self = Self(16);
-    /// All of that.
+    /// All of these.
     pub const ALL: Self = Self(31);
 
     /// In the order in which they are written.
@@ -94,7 +94,7 @@ pub struct AccessEntry {
 }
 
 impl AccessEntry {
-    /// Everyone.
+    /// Everybody.
     pub fn world(rights: Rights) -> Self {
         Self { scheme: "world".into(), id: "anyone".into(), rights }
     }

@@ -285,7 +285,7 @@ impl Drop for Attempt {
             drop(state);
             self.queue.start_next();
         } else {
-            // Their receivers hear of it.
+            // Their receivers notice.
             state.waiting.clear();
         }
     }

@@ -49,7 +49,7 @@ impl Drop for AcquireCall<'_> {
     }
 }
 
-/// Takes note of the answer to a call: a hold, no hold because the lock was busy, or an error.
+/// Counts and logs the answer to a call: a hold, no hold because the lock was busy, or an error.
 pub(super) fn note(lock: &Lock, answer: Result<Option<&Hold>, &Error>, waited: Duration) {
     let path = lock.path();
     let outcome = match answer {

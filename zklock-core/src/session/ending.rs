@@ -4,7 +4,7 @@ use super::{Link, Session};
 use crate::error::LossReason;
 use crate::sync::lock_ignoring_poison;
 
-/// What became of the nodes of a session.
+/// What happened to the nodes of a session.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Nodes {
     /// They may exist: the session is open, or is being closed.
@@ -53,7 +53,7 @@ impl Session {
         drop(ensemble);
     }
 
-    /// What became of its nodes when it was closed.
+    /// Records what happened to its nodes when it was closed.
     pub(crate) fn set_nodes(&self, nodes: Nodes) {
         self.nodes.send_if_modified(|known| {
             let changes = *known == Nodes::Kept;

@@ -30,7 +30,7 @@ pub(crate) struct Told {
 /// What is known about others that want a hold.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub(crate) enum Notice {
-    /// Nobody has asked.
+    /// Nobody has asked to be told.
     Unasked,
     /// Nobody waits, as far as is known, and somebody wants to be told when that changes.
     Asked,

@@ -129,7 +129,7 @@ mod tests {
             assert!(!second.is_finished(), "it is still there");
             ahead.end();
             assert_eq!(landing.watch.unwrap().await, WatchEvent::Deleted);
-            // One that comes too late has its answer at once, and so has one whose watch is still under way.
+            // A follower that comes too late has its answer at once, and so does one whose watch is still under way.
             for late in [second.await.unwrap(), session.send_for_attempt(watch(&node)).await] {
                 assert_eq!(late.outcomes, [Outcome::NoNode]);
             }

@@ -121,7 +121,7 @@ fn poll<T>(state: &Mutex<CallState<T>>, context: &mut Context<'_>) -> Poll<bool>
 impl<T> Drop for Call<T> {
     fn drop(&mut self) {
         if self.process.is_forked() {
-            // The call is the parent's.
+            // The call belongs to the parent.
             std::mem::forget(self.state.clone());
             return;
         }

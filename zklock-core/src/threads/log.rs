@@ -27,7 +27,7 @@ pub trait TakeLine: Send + Sync + 'static {
 ///
 /// # Errors
 ///
-/// [`ErrorKind::Refused`] if there is a `tracing` subscriber already.
+/// [`ErrorKind::Refused`] if there already is a `tracing` subscriber.
 ///
 /// # Examples
 ///

@@ -29,7 +29,7 @@ pub struct PassPhrase(Origin);
 #[derive(Clone)]
 enum Origin {
     Given(Arc<str>),
-    /// Read anew for each connection.
+    /// Read again for each connection.
     File(Arc<Path>),
 }
 
@@ -69,7 +69,7 @@ impl PassPhrase {
         match std::env::var(variable) {
             Ok(text) => Self::given(&what, &text),
             Err(std::env::VarError::NotPresent) => Err(invalid(&what, "is missing: it is not set")),
-            // The error of the standard library would quote it.
+            // The standard library's error would quote it.
             Err(std::env::VarError::NotUnicode(_)) => Err(invalid(&what, "is not UTF-8")),
         }
     }

@@ -23,7 +23,7 @@ const SYSTEM_FILES: &[&str] = &[
 #[derive(Clone)]
 pub(super) enum Source {
     Text(Arc<str>),
-    /// Read anew for each connection.
+    /// Read again for each connection.
     File(Arc<Path>),
 }
 

@@ -153,7 +153,7 @@ impl Serving {
         lock_ignoring_poison(&self.served).library.is_some()
     }
 
-    /// The session is about to be closed: no watch is taken back any more.
+    /// The session is about to be closed, so no watch is removed any more.
     pub(super) fn keep_watches(&self) {
         let mut served = lock_ignoring_poison(&self.served);
         if served.library.is_some() {

@@ -57,7 +57,7 @@ impl Nodes {
         Self { slots: slots.collect(), ..Self::default() }
     }
 
-    /// One transaction for all of them.
+    /// One transaction that creates them all.
     pub(super) fn creation(&self) -> Operation {
         let mut nodes: Vec<NewNode> = self.slots.iter().map(NodeSlot::new_node).collect();
         match (nodes.len(), nodes.pop()) {

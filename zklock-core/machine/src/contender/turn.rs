@@ -73,7 +73,7 @@ impl Contender {
         false
     }
 
-    /// The next thing to do, as far as it is known where we stand.
+    /// Does the next thing, as far as we know where we stand.
     pub(super) fn proceed(&mut self, now: Now) {
         if self.patience == Patience::TriesOnce && self.waits_for_holders() {
             return self.fail(Refusal::Busy);
@@ -177,7 +177,7 @@ impl Contender {
         }
     }
 
-    /// The listing of one queue, and a watch on the node that was the nearest before us.
+    /// The listing of one queue, with a watch on the node that was the nearest before us.
     pub(super) fn looked_ahead(
         &mut self,
         claim: usize,
