@@ -212,7 +212,7 @@ impl Acquisition {
                 _ = told.changed() => {}
                 never = &mut beside => match never {},
                 name = &mut guard => {
-                    tracing::warn!(path = &*self.path, name, "a contender has come that cannot see the hold");
+                    tracing::warn!(path = &*self.path, name, "a contender that cannot see the hold has come");
                     session.lose(holding, LossReason::ForeignContender);
                 }
                 // An error means that the client is gone, so there is no session, and the hold has been marked as lost.
@@ -304,7 +304,9 @@ impl Acquisition {
             ),
             Refusal::WriterGone => (
                 ErrorKind::Lost(self.driver.loss().unwrap_or(LossReason::NodeDeleted)),
-                format!("the write side of {path} is lost, within which its read side was to be taken"),
+                format!(
+                    "the read side of {path} cannot be taken, because the write side that it was to be taken within is lost"
+                ),
             ),
             Refusal::NoParent => (
                 ErrorKind::Refused,

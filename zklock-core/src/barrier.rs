@@ -149,7 +149,7 @@ impl Barrier {
     }
 
     async fn is_set_within(&self, patience: Duration) -> Result<bool, Error> {
-        let problem = || format!("the barrier {} was not looked at", self.path);
+        let problem = || format!("the barrier {} could not be read", self.path);
         let read = |session| async move { Ok(self.read(&session, false).await?.0) };
         ask_within(patience, self.client.pool(), problem, read).await
     }

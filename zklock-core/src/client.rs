@@ -124,8 +124,8 @@ impl Client {
             ));
         };
         session.key().await.ok_or_else(|| {
-            let message = "the key of the session cannot be had: the session is just over, or the machine has no loopback \
-                           interface that works";
+            let message = "the key of the session cannot be had: the session has just ended, or the machine has no working \
+                           loopback interface";
             Error::new(ErrorKind::Unreachable, message)
         })
     }

@@ -325,9 +325,7 @@ impl Login {
         if scheme == Scheme::Sasl {
             // The library sends UTF-8, but servers expect Latin-1, and it quotes nothing.
             if !text.is_ascii() {
-                return Err(
-                    "the user or the password is not of ASCII alone, as SASL needs it: choose another",
-                );
+                return Err("the user or the password is not all ASCII, which SASL requires: choose another");
             }
             if user.contains(['"', '\\']) {
                 return Err("the user has a quotation mark or a backslash: choose another");

@@ -74,7 +74,7 @@ impl DoubleBarrier {
     pub(crate) fn check(path: &str, members: u32) -> Result<(), Error> {
         check_lock_path(path)?;
         if members == 0 {
-            let message = format!("the barrier {path} without members would never be one: ask for 1 or more");
+            let message = format!("the barrier {path} without members could never open: ask for 1 or more");
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         Ok(())

@@ -109,8 +109,9 @@ impl<'a> Guarded<'a> {
     pub fn checked(self) -> Result<CheckedWrites, Error> {
         let bytes = self.bytes;
         if bytes > BYTES_AT_MOST {
-            let message =
-                format!("guarded writes of {bytes} bytes: servers take no more than 512 KiB for certain");
+            let message = format!(
+                "guarded writes of {bytes} bytes are too large: servers are certain to take only 512 KiB"
+            );
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         for write in &self.writes {

@@ -110,7 +110,9 @@ fn explained(error: &rustls::Error, has_identity: bool) -> String {
         InvalidCertificate(problem) => mistrusted(problem),
         AlertReceived(alert) => refused(*alert, has_identity),
         InvalidMessage(_) => "answers, but not in TLS: is this a port without TLS?".to_owned(),
-        PeerIncompatible(problem) => format!("agrees with us on no way to speak TLS: {problem:?}"),
+        PeerIncompatible(problem) => {
+            format!("cannot agree with us on how to speak TLS: {problem:?}")
+        }
         error => format!("fails the TLS handshake: {error}"),
     }
 }

@@ -181,7 +181,9 @@ impl Lock {
                 Some(Ok(Some(hold))) if hold.valid_for().is_zero() => {}
                 Some(Ok(None)) if self.queue.is_unanswered_for(patience) => {
                     let (path, silence) = (self.path(), silence(self.pool()));
-                    let message = format!("the lock {path} is tried by others here, in vain: {silence}");
+                    let message = format!(
+                        "other callers of this client try the lock {path} too, without an answer: {silence}"
+                    );
                     return Err(Error::new(ErrorKind::Unreachable, message));
                 }
                 Some(answer) => return answer,

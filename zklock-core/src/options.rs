@@ -100,7 +100,8 @@ impl ClientOptions {
     /// [`ErrorKind::InvalidInput`] if it is less than 100 ms or more than 24 days.
     pub fn session_timeout(mut self, timeout: Duration) -> Result<Self, Error> {
         if !(SHORTEST_SESSION_TIMEOUT..=LONGEST_SESSION_TIMEOUT).contains(&timeout) {
-            let message = format!("a session timeout of {timeout:?} cannot be had: choose 100 ms to 24 days");
+            let message =
+                format!("a session timeout of {timeout:?} is not possible: choose 100 ms to 24 days");
             return Err(Error::new(ErrorKind::InvalidInput, message));
         }
         self.session_timeout = timeout;

@@ -374,7 +374,7 @@ impl Tie {
         };
         let nodes = clock::timeout(GOOD_BYE, parted).await.unwrap_or(Nodes::Left);
         if nodes != Nodes::Gone {
-            tracing::debug!("no server said good-bye; the session times out");
+            tracing::debug!("no server confirmed the end of the session; it times out");
         }
         nodes
     }

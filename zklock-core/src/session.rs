@@ -354,7 +354,7 @@ impl Session {
     fn give_up(&self, ensemble: &Weak<dyn Ensemble>) {
         tracing::info!(
             session = format_args!("{:#x}", self.id),
-            "no reply comes: the connection is given up"
+            "no reply in time: the connection is given up"
         );
         if let Some(ensemble) = ensemble.upgrade() {
             ensemble.give_up();

@@ -279,7 +279,7 @@ impl LockSpec {
         match self.kind {
             Kind::Semaphore { .. } | Kind::All(_) | Kind::Any(_) => {
                 let message = format!(
-                    "the lock {} has no one holder: observe the locks of a set or a choice one by one, and list the \
+                    "the lock {} has no single holder: observe the locks of a set or a choice one by one, and list the \
                      contenders of a semaphore",
                     self.path
                 );

@@ -195,7 +195,9 @@ impl AccessEntry {
         let scheme = &*self.scheme;
         let fits = |letter: char| letter.is_ascii_lowercase() || letter.is_ascii_digit() || letter == '-';
         if scheme.is_empty() || !scheme.chars().all(fits) {
-            return Some("the scheme is to be of small letters, digits and hyphens, such as sasl".to_owned());
+            return Some(
+                "the scheme must consist of lowercase letters, digits and hyphens, such as sasl".to_owned(),
+            );
         }
         let problem = if self.id.contains('\0') {
             "there is a NUL in it: leave it out"

@@ -320,7 +320,7 @@ async fn open(io: Io, options: ClientOptions) -> ConnectResult {
 }
 
 fn wanting() -> Error {
-    Error::new(ErrorKind::Refused, "the system gives no threads or descriptors: raise the limits")
+    Error::new(ErrorKind::Refused, "the system has no more threads or descriptors: raise the limits")
 }
 
 fn answer(waiting: Vec<oneshot::Sender<ConnectResult>>, outcome: &ConnectResult) {

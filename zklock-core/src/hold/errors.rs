@@ -52,7 +52,7 @@ impl Grant {
     pub(super) fn unconfirmed(&self) -> Error {
         let why = self.session.trouble().unwrap_or_else(|| "no server answers".to_owned());
         let message = format!(
-            "the release of {} cannot be confirmed, since its session can have no connection any more: {why}; the lock is \
+            "the release of {} cannot be confirmed, since its session can get no connection any more: {why}; the lock is \
              free {}",
             self.path,
             self.later(),

@@ -128,7 +128,7 @@ impl Choice {
         let barrier = Operation::Barrier { directory: self.locks[0].claims()[0].directory.clone() };
         let flight: Vec<_> =
             std::iter::once(barrier).chain(queues.map(|directory| Operation::List { directory })).collect();
-        let problem = || format!("the {} could not be looked at", self.paths);
+        let problem = || format!("the {} could not be listed", self.paths);
         let listed = ask_for_ever(self.pool(), problem, |session| look(session, flight.clone())).await?;
         let mut listed = listed.iter().skip(1);
         let mut free = Vec::new();

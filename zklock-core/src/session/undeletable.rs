@@ -20,7 +20,7 @@ impl Session {
     /// keep the lock taken. So the session ends, and its nodes with it; its holds are marked as lost first.
     fn be_rid_of_nodes(&self, refusal: &Refusal) -> Arc<str> {
         let why = self.undeletable.get_or_init(|| {
-            let why = format!("{}; its session was closed, so that its nodes go", text_of(refusal));
+            let why = format!("{}; its session was closed to get rid of its nodes", text_of(refusal));
             tracing::warn!(session = format_args!("{:#x}", self.id), why, "a node may not be deleted");
             why.into()
         });

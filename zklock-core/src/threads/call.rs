@@ -81,7 +81,7 @@ impl<T> Call<T> {
             }
             CallState::Ready(result) => Some(result),
             CallState::Fetched => {
-                Some(Err(Error::new(ErrorKind::NotHeld, "the result of this has been fetched before")))
+                Some(Err(Error::new(ErrorKind::NotHeld, "this result has been fetched before")))
             }
         }
     }

@@ -146,7 +146,7 @@ pub(crate) fn check_resources() -> Result<(), Error> {
     const DESCRIPTORS: usize = 10;
     let one = |_| EventFd::from_flags(EfdFlags::EFD_CLOEXEC);
     (0..DESCRIPTORS).map(one).collect::<Result<Vec<_>, _>>().map(drop).map_err(|error| {
-        let message = format!("the system gives no descriptors ({error}): raise the limit of open files");
+        let message = format!("the system has no more descriptors ({error}): raise the limit of open files");
         Error::new(ErrorKind::Refused, message)
     })
 }

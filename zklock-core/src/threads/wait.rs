@@ -21,7 +21,7 @@ pub(crate) fn wait<T: Send>(
     let mut result = None;
     let future = Box::pin(future);
     wait_for(io, Box::pin(async { result = Some(future.await) }), deadline, interrupt)?;
-    result.ok_or_else(|| Error::new(ErrorKind::Refused, "the wait panicked: this is a mistake in zklock"))
+    result.ok_or_else(|| Error::new(ErrorKind::Refused, "the wait panicked: this is a bug in zklock"))
 }
 
 /// It leaves its result elsewhere, so that the code below is compiled once, and not for each call.
@@ -73,7 +73,7 @@ fn poll(
             return Ok(());
         }
         if !in_time {
-            return Err(Error::new(ErrorKind::Timeout, "the time is over"));
+            return Err(Error::new(ErrorKind::Timeout, "the time is up"));
         }
         let parked = signal.wait(deadline);
         if let Err(forked) = io.refuse_forked() {

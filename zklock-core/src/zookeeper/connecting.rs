@@ -230,7 +230,7 @@ fn without_chroot(options: &ClientOptions, host: &str) -> String {
 fn absurd(granted: Duration, asked: Duration) -> Option<String> {
     let is_absurd = granted < SHORTEST_SESSION_TIMEOUT || granted > LONGEST_GRANT.max(asked);
     is_absurd.then(|| {
-        format!("the server grants a session timeout of {granted:?}, where {asked:?} was asked for: no lock can stand on that")
+        format!("the server grants a session timeout of {granted:?}, but {asked:?} was asked for: no lock can rely on that")
     })
 }
 
