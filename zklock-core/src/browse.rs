@@ -22,6 +22,10 @@ impl Client {
     /// * [`ErrorKind::Refused`](crate::ErrorKind::Refused) if the access list does not allow reading the node;
     /// * [`ErrorKind::Closed`](crate::ErrorKind::Closed) if the client is closed.
     ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
+    ///
     /// # Examples
     ///
     /// ```no_run

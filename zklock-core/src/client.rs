@@ -60,6 +60,10 @@ impl Client {
     ///   read;
     /// * [`ErrorKind::InvalidInput`] if it is called outside a tokio runtime, or the options [contradict each
     ///   other](ClientOptions::check).
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future gives up. A session that is already open is closed in the background.
     pub async fn connect(options: ClientOptions) -> Result<Self, Error> {
         let Ok(runtime) = runtime::Handle::try_current() else {
             let message =
@@ -116,6 +120,10 @@ impl Client {
     /// # Errors
     ///
     /// [`ErrorKind::Unreachable`] if there is no session now, or the machine has no working loopback interface.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
     pub async fn session_key(&self) -> Result<SessionKey, Error> {
         let Some(session) = self.shared.pool.slot().current() else {
             return Err(Error::new(
@@ -196,6 +204,10 @@ impl Client {
     /// has confirmed that, or after a second.
     ///
     /// Its holds are then lost, and waits end with [`ErrorKind::Closed`]. Closing twice is not an error.
+    ///
+    /// # Cancel safety
+    ///
+    /// The client is closed from the first poll on. Dropping the future only stops the waiting.
     pub async fn close(&self) {
         // It cannot fail.
         let _ = self.begin_close().await;

@@ -193,6 +193,10 @@ impl Hold {
     /// * [`ErrorKind::Unreachable`] if the ensemble did not answer while the lease ran (or within a second, if less
     ///   than a second was left);
     /// * [`ErrorKind::NotHeld`] if the hold was released, even while the call waited.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
     pub async fn confirm(&self) -> Result<Duration, Error> {
         self.refuse_released()?;
         let patience = self.valid_for().max(Duration::from_secs(1));

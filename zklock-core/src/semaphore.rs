@@ -67,6 +67,10 @@ impl Client {
     /// * [`ErrorKind::Refused`] if the access list does not allow it;
     /// * [`ErrorKind::Closed`] if the client is closed.
     ///
+    /// # Cancel safety
+    ///
+    /// If the future is dropped, the limit may or may not be written.
+    ///
     /// # Examples
     ///
     /// ```no_run

@@ -110,6 +110,11 @@ impl Lock {
     /// The hold will belong to `owner`. [`Owner::ticket`] makes an owner that holds nothing else: its hold may be
     /// released from anywhere, even if the lock is reentrant.
     ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Forked`](crate::ErrorKind::Forked) if the client belongs to the parent process. All other
+    /// errors come with the result.
+    ///
     /// # Examples
     ///
     /// ```no_run

@@ -212,6 +212,11 @@ impl Client {
     /// If the client has not connected yet, the first call comes when it has connected or is closed. From now on the client
     /// belongs to this process.
     ///
+    /// # Errors
+    ///
+    /// [`ErrorKind::Forked`] if the client belongs to the parent process; [`ErrorKind::Refused`] if the
+    /// system has no more threads or file descriptors.
+    ///
     /// # Examples
     ///
     /// ```no_run

@@ -18,8 +18,8 @@ const READ_AT_LEAST: Duration = Duration::from_secs(2);
 impl Hold {
     /// Reads a node's data and its version; `None` if there is no such node.
     ///
-    /// The data is as new as anything that the ensemble had committed when this was called. It includes every earlier
-    /// guarded write of this hold that was done at all, even one whose reply was lost. So after an
+    /// The data is as new as anything that the ensemble had committed when this was called. By then the outcome of every
+    /// earlier guarded write of this hold is final, even if its reply was lost, and the data shows it. So after an
     /// [`Uncertain`](ErrorKind::Uncertain) commit, read what it was to write, then decide. For that reason this works even
     /// when the hold is lost or released, as long as the client is open.
     ///
@@ -30,6 +30,10 @@ impl Hold {
     /// * [`ErrorKind::Refused`] if the access list does not allow reading it;
     /// * [`ErrorKind::InvalidInput`] for a bad path;
     /// * [`ErrorKind::Closed`] if the client is closed.
+    ///
+    /// # Cancel safety
+    ///
+    /// Dropping the future changes nothing.
     ///
     /// # Examples
     ///
