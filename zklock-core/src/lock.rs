@@ -117,6 +117,7 @@ impl Lock {
     /// # Errors
     ///
     /// Fails like [`acquire`](Self::acquire) does. When the time is up, whatever the network does, it also fails with:
+    ///
     /// * [`ErrorKind::Timeout`] if others had the lock, or the time was too short for an answer;
     /// * [`ErrorKind::Unreachable`] if there is no connection at that moment, or the ensemble has not answered for the [try
     ///   timeout](crate::ClientOptions::try_timeout), so that nobody knows who has the lock.
