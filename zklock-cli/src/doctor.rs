@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use clap::Args;
 use zklock_core::{Client, ClientOptions, ErrorKind};
 
-use crate::connect::Connection;
+use crate::connect::{Connection, Source};
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -40,6 +40,7 @@ impl Doctor {
         zklock_core::check_lock_path(&self.path)?;
         let options = connection.options()?;
         let mut findings = Findings::default();
+        findings.add(configuration(&connection.source));
         findings.extend(server::look_at_all(connection).await?);
         self.look_at_session(connection, options, &mut findings).await;
         if self.json {
@@ -121,6 +122,15 @@ impl Doctor {
             }
         }
     }
+}
+
+fn configuration(source: &Source) -> Finding {
+    let text = source.description();
+    if source.unreadable.is_empty() {
+        return Finding::good("configuration", text);
+    }
+    let advice = "let this user read it, or name another file with --config (/dev/null for none)";
+    Finding::warning("configuration", text, advice)
 }
 
 fn session_timeout(client: &Client, asked: Option<Duration>) -> Finding {

@@ -12,6 +12,9 @@ pub(crate) enum Failure {
     /// What the library says.
     #[error("{0}")]
     Core(#[from] Error),
+    /// What the command line's parser says.
+    #[error("{0}")]
+    CommandLine(#[from] clap::Error),
     /// Nobody reads our output any more. That is nothing to speak of.
     #[error("the output was closed")]
     OutputClosed,
@@ -31,6 +34,7 @@ impl Failure {
     pub(crate) fn exit(&self) -> Exit {
         match self {
             Self::OutputClosed => Exit::Done,
+            Self::CommandLine(_) => Exit::Usage,
             Self::Told(exit, _) => *exit,
             Self::Core(error) => match error.kind() {
                 ErrorKind::InvalidInput => Exit::Usage,

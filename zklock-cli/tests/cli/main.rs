@@ -2,6 +2,7 @@
 
 mod support;
 
+mod configuration;
 mod ended;
 mod exit_codes;
 mod guardian;
