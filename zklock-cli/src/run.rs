@@ -11,7 +11,7 @@ use std::time::Duration;
 use clap::{ArgGroup, Args};
 use nix::sys::signal::Signal;
 use tokio::time::{Instant, sleep, sleep_until};
-use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock, LockSpec};
+use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock, LockSpec, Owner, Wait};
 
 use crate::clock::Moment;
 use crate::connect::Connection;
@@ -74,6 +74,10 @@ pub(crate) struct Run {
     #[arg(long = "try", conflicts_with = "timeout")]
     tries: bool,
 
+    /// Say nothing if another has the lock, which the codes 120 and 121 tell. Errors and losses are told all the same
+    #[arg(long, short)]
+    quiet: bool,
+
     /// Keep the lock for so long, even if the command is quicker: for cron on clocks that differ
     #[arg(long, value_name = "DURATION", value_parser = duration::parse, default_value = "0", hide_default_value = true)]
     at_least: Duration,
@@ -119,14 +123,14 @@ impl Run {
             let patience = connection.connect_timeout.unwrap_or(Duration::from_secs(10));
             options = options.connect_timeout(patience.min(timeout));
         }
-        let begun = Instant::now();
+        let wait = Wait::at_most(self.timeout);
         let client = tokio::select! {
             client = Client::connect(options) => client?,
             signal = signals.end() => return Ok(code_of(signal?)),
         };
         let lock = client.lock(&spec)?;
         // Whatever happens, the session is closed before this process ends: so nothing of it is left in the queue.
-        let outcome = self.execute_with(&client, &lock, connection, signals, begun).await;
+        let outcome = self.execute_with(&client, &lock, connection, signals, wait).await;
         client.close().await;
         outcome
     }
@@ -137,19 +141,25 @@ impl Run {
         lock: &Lock,
         connection: &Connection,
         signals: &Signals,
-        mut begun: Instant,
+        mut wait: Wait,
     ) -> Result<ExitCode, Failure> {
         loop {
             let hold = tokio::select! {
-                hold = self.acquire_guarded(client, lock, connection, begun) => hold?,
+                hold = self.acquire_guarded(client, lock, connection, wait) => hold,
                 signal = signals.end() => return Ok(code_of(signal?)),
+            };
+            let hold = match hold {
+                Err(failure) if self.quiet && matches!(failure.exit(), Exit::Busy | Exit::Timeout) => {
+                    return Ok(failure.exit().into());
+                }
+                hold => hold?,
             };
             match self.run_under(&hold, client, connection, signals).await? {
                 Outcome::Ended(code) => return Ok(code),
                 Outcome::Lost if !self.retry => return Ok(Exit::Lost.into()),
                 Outcome::Lost => {
                     say!("waiting for the lock {} to run the command again (--retry)", lock.path());
-                    begun = Instant::now();
+                    wait = Wait::at_most(self.timeout);
                 }
             }
         }
@@ -183,9 +193,9 @@ impl Run {
         client: &Client,
         lock: &Lock,
         connection: &Connection,
-        begun: Instant,
+        wait: Wait,
     ) -> Result<Hold, Failure> {
-        let mut acquiring = pin!(self.acquire(lock, begun));
+        let mut acquiring = pin!(self.acquire(lock, wait));
         tokio::select! {
             biased;
             hold = &mut acquiring => return hold,
@@ -200,7 +210,9 @@ impl Run {
         hold
     }
 
-    async fn acquire(&self, lock: &Lock, begun: Instant) -> Result<Hold, Failure> {
+    /// The wait has begun before the connection was made. So it is over when the user thinks it is, and its message names the time
+    /// that the user has given.
+    async fn acquire(&self, lock: &Lock, wait: Wait) -> Result<Hold, Failure> {
         if self.tries || self.timeout.is_some_and(|timeout| timeout.is_zero()) {
             let busy = || {
                 Failure::new(
@@ -213,14 +225,7 @@ impl Run {
             };
             return lock.try_acquire().await?.ok_or_else(busy);
         }
-        match self.timeout {
-            None => Ok(lock.acquire().await?),
-            Some(timeout) => {
-                // What is left after connecting. Zero would mean something else.
-                let left = timeout.saturating_sub(begun.elapsed()).max(Duration::from_millis(1));
-                Ok(lock.acquire_timeout(left).await?)
-            }
-        }
+        Ok(lock.acquire_as(Owner::current(), wait).await?)
     }
 
     async fn run_under(
