@@ -10,7 +10,7 @@ use std::time::Duration;
 
 use clap::{ArgGroup, Args};
 use nix::sys::signal::Signal;
-use tokio::time::{Instant, sleep, sleep_until};
+use tokio::time::sleep;
 use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock, LockSpec, Owner, Wait};
 
 use crate::clock::Moment;
@@ -235,7 +235,6 @@ impl Run {
         connection: &Connection,
         signals: &Signals,
     ) -> Result<Outcome, Failure> {
-        let granted = Instant::now();
         let session_timeout = client.session_timeout().unwrap_or(Duration::from_secs(10));
         let limits = Limits::new(self.kill_after, session_timeout);
         let not_before = Moment::now().plus(self.at_least);
@@ -251,7 +250,7 @@ impl Run {
         }
         let watch = Watch::start(hold, limits, &self.command, self.at_most, signals, guard)?;
         // Its warden guards the session until the lock is released.
-        let (ended, _job) = watch.keep().await?;
+        let (ended, job) = watch.keep().await?;
         let outcome = match ended.cause {
             Some(Cause::LeaseEnds | Cause::Lost) => return Ok(Outcome::Lost),
             Some(Cause::AtMost) => Exit::AtMost.into(),
@@ -260,10 +259,13 @@ impl Run {
         if matches!(hold.state(), HoldState::Lost(_)) {
             return Ok(lost_unnoticed(hold));
         }
-        let free_at = granted + self.at_least;
-        if free_at > Instant::now() {
+        let early = not_before.since(Moment::now());
+        if !early.is_zero() {
+            if job.is_none() {
+                say!("the lock {} is kept for {} more (--at-least)", hold.path(), duration::short(early));
+            }
             tokio::select! {
-                () = sleep_until(free_at) => {}
+                () = sleep(early) => {}
                 // The command is done: what happens to the lock now is of no concern to it.
                 _ = hold.lost() => return Ok(Outcome::Ended(outcome)),
                 signal = signals.end() => { signal?; }
