@@ -8,7 +8,7 @@ use std::time::Duration;
 use clap::parser::ValueSource;
 use clap::{ArgMatches, Args};
 use serde::{Deserialize, Serialize};
-use zklock_core::{Access, Client, ClientOptions, Credentials, PassPhrase, Tls};
+use zklock_core::{Access, Client, ClientOptions, Credentials, ErrorKind, PassPhrase, Tls};
 
 use crate::duration;
 use crate::failure::Failure;
@@ -234,7 +234,7 @@ impl Connection {
     }
 
     pub(crate) async fn client(&self) -> Result<Client, Failure> {
-        Ok(Client::connect(self.options()?).await?)
+        Client::connect(self.options()?).await.map_err(|error| not_connected(&error))
     }
 
     /// Does something with a client, and closes it whatever comes of that.
@@ -294,6 +294,27 @@ impl Connection {
             }
         }
         Ok(Some(tls))
+    }
+}
+
+/// What the library says, and how the command is told what it misses.
+pub(crate) fn not_connected(error: &zklock_core::Error) -> Failure {
+    let exit = Failure::exit_of(error);
+    match options_for(error) {
+        Some(options) => Failure::new(exit, format!("{error} ({options})")),
+        None => Failure::new(exit, error.to_string()),
+    }
+}
+
+/// The options that have to do with why no session was opened.
+pub(crate) fn options_for(error: &zklock_core::Error) -> Option<&'static str> {
+    let text = error.to_string();
+    if error.kind() == ErrorKind::Refused {
+        Some("the login comes from ZKLOCK_SASL or --sasl-file, ZKLOCK_AUTH or --auth-file")
+    } else if text.contains("TLS") || text.contains("certificate") {
+        Some("the options for TLS are --tls, --ca, --cert and --key")
+    } else {
+        None
     }
 }
 

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant, SystemTime};
 use clap::Args;
 use zklock_core::{Client, ClientOptions, ErrorKind};
 
-use crate::connect::{Connection, Source};
+use crate::connect::{Connection, Source, options_for};
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -60,7 +60,8 @@ impl Doctor {
         let client = match Client::connect(options).await {
             Ok(client) => client,
             Err(error) => {
-                let advice = "without a session there are no locks: begin with the servers above";
+                let advice = options_for(&error)
+                    .unwrap_or("without a session there are no locks: begin with the servers above");
                 findings.add(Finding::bad("session", error, advice));
                 return;
             }

@@ -36,13 +36,17 @@ impl Failure {
             Self::OutputClosed => Exit::Done,
             Self::CommandLine(_) => Exit::Usage,
             Self::Told(exit, _) => *exit,
-            Self::Core(error) => match error.kind() {
-                ErrorKind::InvalidInput => Exit::Usage,
-                ErrorKind::Timeout => Exit::Timeout,
-                ErrorKind::Unreachable => Exit::Unreachable,
-                ErrorKind::Lost(_) => Exit::Lost,
-                _ => Exit::Other,
-            },
+            Self::Core(error) => Self::exit_of(error),
+        }
+    }
+
+    pub(crate) fn exit_of(error: &Error) -> Exit {
+        match error.kind() {
+            ErrorKind::InvalidInput => Exit::Usage,
+            ErrorKind::Timeout => Exit::Timeout,
+            ErrorKind::Unreachable => Exit::Unreachable,
+            ErrorKind::Lost(_) => Exit::Lost,
+            _ => Exit::Other,
         }
     }
 }

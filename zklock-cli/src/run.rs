@@ -14,7 +14,7 @@ use tokio::time::sleep;
 use zklock_core::{Client, ErrorKind, Hold, HoldState, Lock, LockSpec, Owner, Wait};
 
 use crate::clock::Moment;
-use crate::connect::Connection;
+use crate::connect::{Connection, not_connected};
 use crate::duration;
 use crate::exit::Exit;
 use crate::failure::Failure;
@@ -125,7 +125,7 @@ impl Run {
         }
         let wait = Wait::at_most(self.timeout);
         let client = tokio::select! {
-            client = Client::connect(options) => client?,
+            client = Client::connect(options) => client.map_err(|error| not_connected(&error))?,
             signal = signals.end() => return Ok(code_of(signal?)),
         };
         let lock = client.lock(&spec)?;

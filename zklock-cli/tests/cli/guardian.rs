@@ -14,7 +14,7 @@ use ground::{Ensemble, Proxy, until};
 use rustix::net::Shutdown;
 use rustix::process::{Pid, PidfdFlags, PidfdGetfdFlags, Signal, pidfd_getfd, pidfd_open};
 
-use crate::support::{Process, SOON, is_alive, of_job, only_child, path, signal, zklock_at};
+use crate::support::{Folder, Process, SOON, is_alive, of_job, only_child, path, signal, zklock_at};
 
 /// The session timeout.
 const LONG: Duration = Duration::from_secs(100);
@@ -304,9 +304,13 @@ fn in_a_closed_ensemble_the_guardian_logs_in_as_zklock_does() {
     let closed =
         builder.configure("enforce.auth.enabled=true").configure("enforce.auth.schemes=sasl").start();
     let certificates = closed.certificates();
+    // What the file alone says has to get to the warden as well.
+    let folder = Folder::new();
+    let authority = certificates.authority();
+    let file = folder.file("a.conf", format!("sasl = ann:secret\nca = {}\n", authority.display()));
     let run = |script: &str| {
         let mut command = zklock_at(&closed.tls_connect_string());
-        command.env("ZKLOCK_SASL", "ann:secret").env("ZKLOCK_CA", certificates.authority());
+        command.env("ZKLOCK_CONFIG", &file);
         command.env("ZKLOCK_CERT", certificates.client()).env("ZKLOCK_KEY", certificates.client_key());
         command.args(["--session-timeout", "100s", "--access", "creator-all", "run", "--mutex", "/closed"]);
         Process::start(command.args(["--", "sh", "-c", script]))

@@ -2,6 +2,7 @@
 
 mod support;
 
+mod closed;
 mod configuration;
 mod ended;
 mod exit_codes;
