@@ -183,7 +183,12 @@ impl Connection {
     }
 
     pub(crate) fn options(&self) -> Result<ClientOptions, Failure> {
-        let mut options = self.named_options(self.hosts()?)?;
+        self.options_at(self.hosts()?)
+    }
+
+    /// The same for other hosts.
+    pub(crate) fn options_at(&self, hosts: &str) -> Result<ClientOptions, Failure> {
+        let mut options = self.named_options(hosts)?;
         for credentials in self.credentials()? {
             options = options.credentials(credentials);
         }

@@ -4,6 +4,7 @@ mod support;
 
 mod closed;
 mod configuration;
+mod doctor;
 mod ended;
 mod exit_codes;
 mod guardian;
