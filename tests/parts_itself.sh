@@ -24,6 +24,7 @@ cat >"$work/runner" <<'RUNNER'
 set -euo pipefail
 source "$PARTS"
 good() { echo from good; }
+busy() { bash -c 'until [[ $(ps -o cputimes= $$) -ge 2 ]]; do for ((i = 0; i < 100000; i++)); do :; done; done'; }
 inner() { false; echo after inner; }
 bad() { echo from bad; inner; echo after bad; }
 undefined() { echo "$no_such_variable"; }
@@ -40,6 +41,8 @@ runner() { # STATUS PART...
 runner 0 good
 says 'passed: good'
 says_not FAILED
+runner 0 busy
+says 'busy: [0-9]+ s, [1-9][0-9]* s of processor time$'
 for part in bad undefined piped; do
   runner 1 "$part" good
   says_not '^after'
