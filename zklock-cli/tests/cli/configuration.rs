@@ -125,7 +125,7 @@ fn a_line_that_is_wrong_is_named() {
         (b"identity = caf\xe9\n", ":1: this line is not in UTF-8"),
         (b"hosts = zk1:port\n", ":1: hosts: the hosts \"zk1:port\""),
         (b"session-timeout = soon\n", ":1: session-timeout: \"soon\" is no duration: write it as 90"),
-        (b"session-timeout = 1ms\n", ":1: session-timeout: a session timeout of 1ms cannot be had"),
+        (b"session-timeout = 1ms\n", ":1: session-timeout: a session timeout of 1ms is not possible"),
         (b"access = all\n", ":1: access: the access is \"open\" or"),
         (b"tls = maybe\n", ":1: tls: \"maybe\" is neither yes nor no"),
         (b"auth = hidden\n", ":1: auth: write it as USER:PASSWORD"),
