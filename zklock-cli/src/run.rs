@@ -266,8 +266,12 @@ impl Run {
             }
             tokio::select! {
                 () = sleep(early) => {}
-                // The command is done: what happens to the lock now is of no concern to it.
-                _ = hold.lost() => return Ok(Outcome::Ended(outcome)),
+                // The command is done: what happens to the lock now does not change how it has ended.
+                reason = hold.lost() => {
+                    let reason = reason.map_or_else(String::new, |reason| format!(": {reason}"));
+                    say!("the lock {} was lost before --at-least was over{reason}", hold.path());
+                    return Ok(Outcome::Ended(outcome));
+                }
                 signal = signals.end() => { signal?; }
             }
         }

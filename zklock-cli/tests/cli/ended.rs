@@ -1,10 +1,12 @@
 //! How long the lock is held, and how long the command may run.
 
-use ground::until;
+use ground::{Direction, Proxy, until};
 
 use rustix::process::Signal;
 
-use crate::support::{Process, SOON, is_alive, of_job, only_child, operator, output, path, run, signal};
+use crate::support::{
+    Process, SOON, is_alive, of_job, only_child, operator, output, path, run, servers, signal, zklock_at,
+};
 
 #[test]
 fn at_least_keeps_the_lock_after_a_quick_command() {
@@ -34,6 +36,21 @@ fn at_least_keeps_the_lock_when_the_warden_is_killed() {
     process.signal(Signal::TERM);
     assert_eq!(process.output().code, Some(125));
     assert_eq!(operator.children_or_empty(&path), [""; 0]);
+}
+
+#[test]
+fn at_least_does_not_hold_a_lock_against_the_network() {
+    let (path, proxy) = (path(), Proxy::before(servers().server(0)));
+    let mut command = zklock_at(&proxy.connect_string());
+    command.args(["--session-timeout", "4s", "run", "--mutex", &path, "--at-least", "1h", "--", "sh", "-c"]);
+    let process = Process::start(command.arg("echo $$; exit 5"));
+    let first = process.numbers()[0];
+    assert!(until(SOON, || !is_alive(first)));
+    proxy.freeze(Direction::Both);
+    let ended = process.output();
+    assert_eq!(ended.code, Some(5), "the command was done by then: {ended:?}");
+    let expected = format!("zklock: the lock {path} was lost before --at-least was over: ");
+    assert!(ended.told().contains(&expected), "{ended:?}");
 }
 
 #[test]
